@@ -1,5 +1,5 @@
-//! Arguments that several commands share: where the server is, which PostgreSQL is started, where runs are kept; and
-//! parsers of values.
+//! Arguments shared by several commands: connection, PostgreSQL installation, location of the store; and parsers of
+//! values.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use server::ServerOptions;
 
 use crate::failure::Failure;
 
-/// Where the server is. What is missing comes from the PG* variables, as in psql.
+/// The server's address. Missing parameters come from the PG* variables, as in psql.
 #[derive(Debug, Args)]
 pub(crate) struct ConnectionArguments {
     /// Database name, conninfo string ("host=… dbname=…") or URI (postgresql://…)
@@ -34,7 +34,7 @@ pub(crate) struct ConnectionArguments {
 }
 
 impl ConnectionArguments {
-    /// Where to connect, from options and environment.
+    /// The target, from options and environment.
     pub(crate) fn target(&self) -> Result<Target, Failure> {
         Ok(connect::resolve(self.connection.as_deref(), &self.overrides(), &Environment::of_process())?)
     }
@@ -50,7 +50,7 @@ impl ConnectionArguments {
     }
 }
 
-/// Which PostgreSQL is started, and how it is set.
+/// PostgreSQL installation and settings of an embedded server.
 #[derive(Debug, Args)]
 pub(crate) struct InstallationArguments {
     /// PostgreSQL version: a major one (9.6 to 18) or an exact one (16.4)
@@ -100,7 +100,7 @@ impl InstallationArguments {
     }
 }
 
-/// Where runs are kept.
+/// Location of the store.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct StoreArguments {
     /// Database of all runs, or its directory [default: results.sqlite in the directory of the records]
@@ -116,16 +116,16 @@ impl StoreArguments {
         StorePlaces { store: self.store.clone(), records: self.results.clone() }
     }
 
-    /// The database.
+    /// Path of the database.
     pub(crate) fn store(&self) -> PathBuf {
         self.places().store()
     }
 }
 
-/// A row of a table of words: the word, its help or "", its meaning.
+/// A row of a table of words: the word, its help or "", its value.
 pub(crate) type Word<T> = (&'static str, &'static str, T);
 
-/// A parser of the words of a table.
+/// A parser for the words of a table.
 pub(crate) fn words<T>(table: &'static [Word<T>]) -> impl TypedValueParser<Value = T>
 where
     T: Copy + Send + Sync + 'static,

@@ -1,5 +1,5 @@
-//! `pgmeter bench`: the command line becomes the specification of a run, and `run_output` runs it. Options of the run itself
-//! are in `run::options`; those here are about showing and keeping it.
+//! `pgmeter bench`: builds the specification of a run, and executes it with `run_output`. The options of the run are
+//! in `run::options`, those of output and storage here.
 
 use std::path::PathBuf;
 
@@ -77,7 +77,7 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The command, as it begins: ten transactions of one client, as in pgbench.
+/// The base specification: ten transactions of one client, as in pgbench.
 #[derive(Clone, Copy, Debug)]
 struct Bench;
 
@@ -92,14 +92,14 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
     let is_timed = matches!(spec.limit, Limit::Duration(_));
     if spec.max_tries.is_none() && !is_timed && spec.latency_limit.is_none() {
         return Err(Failure::Usage(
-            "--max-tries 0 is without limit: set one with a duration (-T) or a latency limit (-L)".to_owned(),
+            "--max-tries 0 means no limit: it requires a duration (-T) or a latency limit (-L)".to_owned(),
         ));
     }
     let clients = spec.clients;
     let output = arguments.output.output(terminal)?;
     let page = arguments.html.as_deref().map(Output::page).transpose()?;
     terminal::mask(run::secret_values(&spec.variables).into_iter().cloned());
-    // The database is never that of `-d`, which may be a whole connection.
+    // `-d` may be a complete connection string, so its database is not used for targets.
     let of_targets = Overrides { dbname: None, ..arguments.connection.overrides() };
     let runner = Runner::on_with(arguments.connection.target()?, spec, &of_targets)?;
     let connections = u64::from(clients) * runner.targets_in_use() as u64;
@@ -109,7 +109,7 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
             several => format!(" with {several} targets"),
         };
         Failure::Usage(format!(
-            "-c {clients}{targets} needs {needed} open files, and the system allows {limit}: raise it with ulimit -n"
+            "-c {clients}{targets} requires {needed} open files, but the limit is {limit}: raise it with ulimit -n"
         ))
     })?;
     let metrics = arguments.metrics.as_deref().map(serve_metrics).transpose()?;

@@ -1,5 +1,5 @@
-//! `pgmeter calibrate`: what one worker can do at best on this machine, against a server that takes no time and has a
-//! process of its own. The result is kept, so that later runs can be held against it; `bench` never calibrates.
+//! `pgmeter calibrate`: measures the maximum rate of one worker on this machine, against a null server in a separate
+//! process. The result is stored as a reference for later runs; `bench` never calibrates.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};
@@ -22,7 +22,7 @@ use crate::output::{Output, OutputArguments, Subject};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
-/// A worker that waited for a core for such a share of the time competed with other programs.
+/// Share of time waiting for a core from which other programs affected the calibration.
 const CROWDED_SHARE: f64 = 0.25;
 
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(crate) struct CalibrateArguments {
     output: OutputArguments,
 }
 
-/// The command, as it begins.
+/// The command's base specification.
 #[derive(Clone, Copy, Debug)]
 struct Calibrate;
 
@@ -71,11 +71,13 @@ pub(crate) fn run(
     if arguments.show {
         return show(&dir, &output, terminal);
     }
-    run::provide_descriptors(CALIBRATION_CLIENTS_MAX.into()).map_err(|TooFewDescriptors { needed, limit }| {
-        Failure::Usage(format!(
-            "calibrating needs {needed} open files, and the system allows {limit}: raise it with ulimit -n"
-        ))
-    })?;
+    run::provide_descriptors(CALIBRATION_CLIENTS_MAX.into()).map_err(
+        |TooFewDescriptors { needed, limit }| {
+            Failure::Usage(format!(
+                "calibrating requires {needed} open files, but the limit is {limit}: raise it with ulimit -n"
+            ))
+        },
+    )?;
     let spec = arguments.run.spec()?;
     let null_server = NullServer::start()?;
     if let Limit::Duration(time) = spec.limit {
@@ -89,31 +91,31 @@ pub(crate) fn run(
     output.write(Subject::Calibrations(std::slice::from_ref(&calibration)), terminal)?;
     let waited = calibration.levels.iter().filter_map(|level| level.run_queue_share).fold(0.0, f64::max);
     if waited >= CROWDED_SHARE {
-        terminal.warn("the worker had to wait for a core: other programs were busy, or there are too few cores; calibrate again when it is quiet");
+        terminal.warn("the worker had to wait for a core: other programs were busy, or there are too few cores; calibrate again when the machine is idle");
     }
     let path = calibration.keep(&dir)?;
-    terminal.say(format_args!("kept in {} for runs on this machine", path.display()));
+    terminal.say(format_args!("stored in {} for runs on this machine", path.display()));
     Ok(())
 }
 
-/// What is kept of this machine already.
+/// Shows the stored calibrations of this machine.
 fn show(dir: &Path, output: &Output, terminal: &Terminal) -> Result<(), Failure> {
     let host = Host::detect();
     let loops = [EventLoopName::IoUring, EventLoopName::Epoll];
     let kept: Vec<_> = loops.into_iter().filter_map(|name| Calibration::kept(dir, &host, name)).collect();
     if kept.is_empty() {
         return Err(Failure::Usage(format!(
-            "no calibration of this machine with this pgmeter is in {}; pgmeter calibrate makes one",
+            "{} has no calibration of this machine with this version of pgmeter; create one with pgmeter calibrate",
             dir.display()
         )));
     }
     output.write(Subject::Calibrations(&kept), terminal)
 }
 
-/// The null server in a process of its own; both it and its directory are gone when this is dropped.
+/// The null server in a separate process. Dropping this removes the process and its directory.
 struct NullServer {
     child: Child,
-    /// How to connect to it.
+    /// Its connection string.
     conninfo: String,
     _directory: TempDir,
 }
@@ -121,12 +123,12 @@ struct NullServer {
 impl NullServer {
     fn start() -> Result<Self, Failure> {
         let failed = |error| Failure::System { what: "start the null server".to_owned(), error };
-        // Nobody else may connect.
+        // No other user may connect.
         let permissions = fs::Permissions::from_mode(0o700);
         let directory =
             tempfile::Builder::new().prefix("pgmeter-calibrate-").permissions(permissions).tempdir();
         let directory = directory.map_err(failed)?;
-        // The path ends with a slash, so that it is taken for a directory whatever it is called.
+        // A trailing slash marks the path as a directory.
         let listen = directory.path().join("");
         let mut child = Command::new(std::env::current_exe().map_err(failed)?)
             .arg("null-server")
@@ -140,12 +142,12 @@ impl NullServer {
         let mut server = Self { child, conninfo: String::new(), _directory: directory };
         let said = stdout.map_or(Ok(0), |stdout| BufReader::new(stdout).read_line(&mut server.conninfo));
         if said.map_err(failed)? == 0 {
-            return Err(failed(io::Error::new(io::ErrorKind::UnexpectedEof, "it ended at once")));
+            return Err(failed(io::Error::new(io::ErrorKind::UnexpectedEof, "it exited immediately")));
         }
         Ok(server)
     }
 
-    /// Where clients go.
+    /// The target of the clients.
     fn target(&self) -> Result<Target, Failure> {
         Ok(connect::resolve(Some(self.conninfo.trim()), &Overrides::default(), &Environment::default())?)
     }
@@ -153,7 +155,7 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        // It may have ended by itself: Ctrl-C reaches it too.
+        // It may have exited already, because Ctrl-C reaches it too.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,34 +1,35 @@
-//! The progress of a comparison: pairs so far, the estimate, the time left. A line that is drawn over on a
-//! terminal, otherwise a line now and then.
+//! Progress of a comparison: number of pairs, estimate, remaining time. On a terminal the line is redrawn, otherwise
+//! lines are printed at intervals.
 
 use ::lab::{ComparisonEvent, ComparisonRun};
 
 use crate::terminal::Terminal;
 
-/// Seconds between two lines: drawn over, or below each other.
+/// Seconds between two lines: redrawn, or printed.
 const DRAWN_EVERY_S: f64 = 1.0;
 const SAID_EVERY_S: f64 = 10.0;
-/// The estimate takes time with the square of the pairs, so that it is made anew only when there are so many more.
+/// Growth of the number of pairs between two estimates, because the calculation takes time with the square of the
+/// pairs.
 const GROWTH: f64 = 1.05;
 
-/// Shows a comparison while it goes on.
+/// Shows the progress of a comparison.
 pub(crate) struct ComparisonProgress<'a> {
     terminal: &'a Terminal,
     draws: bool,
     next_s: f64,
-    /// The estimate, and of how many pairs.
+    /// The estimate, and its number of pairs.
     known: (String, f64),
 }
 
 impl<'a> ComparisonProgress<'a> {
     pub(crate) fn new(terminal: &'a Terminal) -> Self {
         let draws = terminal.can_draw();
-        Self { terminal, draws, next_s: 0.0, known: ("nothing known yet".to_owned(), 0.0) }
+        Self { terminal, draws, next_s: 0.0, known: ("no estimate yet".to_owned(), 0.0) }
     }
 
     pub(crate) fn show(&mut self, run: &ComparisonRun, event: ComparisonEvent) {
         match event {
-            // The first pairs are over, or the servers are ready.
+            // The first pairs have ended, or the servers are ready.
             ComparisonEvent::Begins(pairs) => {
                 let (block_s, budget_s) = (run.block_s(), run.options().budget_s);
                 self.terminal.say(format_args!(
@@ -54,7 +55,7 @@ impl<'a> ComparisonProgress<'a> {
         if let Some(finding) = run.finding() {
             let change = (finding.ratio - 1.0) * 100.0;
             let smallest = finding.smallest_difference_so_far.map(|it| it * 100.0);
-            let seen = smallest.map_or(String::new(), |it| format!(", would have seen {it:.1} %"));
+            let seen = smallest.map_or(String::new(), |it| format!(", detectable {it:.1} %"));
             self.known = (format!("B − A {change:+.1} %{seen}"), pairs);
         }
     }

@@ -1,5 +1,5 @@
-//! Whole experiments for reports: which one is meant, and what the store has of it and of its file. How it is shown is
-//! decided by `report::experiment`.
+//! Finds the experiment for a report, in the store and its file.
+//! `report::experiment` formats it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use results::{DEFAULT_STORE, Store, StoredExperiment};
 use crate::failure::Failure;
 use crate::output::Format;
 
-/// The name of the experiment that is meant; `None` if runs are. Without either it is the only one that the store has.
+/// The name of the selected experiment; `None` if runs are selected. By default the store's only experiment.
 pub(crate) fn asked_for(
     runs: &[String],
     experiment: Option<&str>,
@@ -25,12 +25,9 @@ pub(crate) fn asked_for(
         [file] if is_file(file) => Ok(Some(Experiment::read(Path::new(file), Profile::Full)?.name)),
         [] => only_one(store).map(Some),
         several if several.iter().any(|which| is_file(which)) => Err(Failure::Usage(
-            "the file of an experiment stands alone: report the experiment by itself, and runs by themselves"
-                .to_owned(),
+            "an experiment file cannot be combined with runs: report them separately".to_owned(),
         )),
-        _ if profile.is_some() => {
-            Err(Failure::Usage("--profile is of experiments; runs have none".to_owned()))
-        }
+        _ if profile.is_some() => Err(Failure::Usage("--profile applies to experiments only".to_owned())),
         _ => Ok(None),
     }
 }
@@ -40,20 +37,20 @@ fn only_one(store: &Path) -> Result<String, Failure> {
     match names.as_slice() {
         [only] => Ok(only.clone()),
         [] => Err(Failure::Usage(format!(
-            "the store {} has no experiment: name runs, such as `pgmeter report last`, or make one with `pgmeter \
-             lab run`",
+            "the store {} has no experiment: select a run, for example `pgmeter report last`, or run an \
+             experiment with `pgmeter lab run`",
             store.display()
         ))),
         several => Err(Failure::Usage(format!(
-            "the store {} has several experiments: choose one with --experiment, of {}; or name runs, such as \
-             `pgmeter report last`",
+            "the store {} has several experiments: choose one of {} with --experiment, or select a run, for \
+             example `pgmeter report last`",
             store.display(),
             several.join(", ")
         ))),
     }
 }
 
-/// The newest experiment of this name, from one store or several, for a report in this format.
+/// The newest experiment of this name, from one or several stores, for a report in this format.
 pub(crate) fn overview(
     stores: &[PathBuf],
     name: &str,
@@ -64,9 +61,9 @@ pub(crate) fn overview(
     let place = |store: &PathBuf| store.canonicalize().unwrap_or_else(|_| store.clone());
     for (number, store) in stores.iter().enumerate() {
         if stores[..number].iter().any(|other| place(other) == place(store)) {
-            return Err(Failure::Usage(format!("the store {} is named twice", store.display())));
+            return Err(Failure::Usage(format!("the store {} is given twice", store.display())));
         }
-        // All in the size of the first.
+        // All in the profile of the first.
         let profile = profile.map(profile_name).or(all.first().map(|from| from.stored.profile.as_str()));
         let stored = stored_experiment(store, name, profile)?;
         let is_default = stores.len() == 1 && store == Path::new(DEFAULT_STORE);
@@ -86,7 +83,7 @@ fn stored_experiment(store: &Path, name: &str, profile: Option<&str>) -> Result<
         return Ok(stored);
     }
     let names = opened.experiment_names()?;
-    let size = profile.map_or(String::new(), |profile| format!(" in the size {profile}"));
+    let size = profile.map_or(String::new(), |profile| format!(" in the version {profile}"));
     let there = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
     Err(Failure::Usage(format!(
         "the store {} has no experiment {name}{size}; it has {there}",
@@ -105,7 +102,7 @@ fn add_curves(overview: &mut Overview, stores: &[PathBuf]) {
     }
 }
 
-/// What the file says that the experiment was begun with; `None` if this pgmeter cannot read it.
+/// The experiment file as it was at the start; `None` if this version cannot read it.
 fn file_of(stored: &StoredExperiment) -> Option<(Experiment, Plan)> {
     let profile = if stored.profile == profile_name(Profile::Quick) { Profile::Quick } else { Profile::Full };
     let folder = Folder::Stored(&stored.files);
@@ -125,6 +122,6 @@ mod tests {
     fn the_file_of_an_experiment_stands_alone() {
         let both = ["1", "experiments/clients.toml"].map(str::to_owned);
         let refusal = asked_for(&both, None, None, Path::new("nowhere")).unwrap_err().to_string();
-        assert!(refusal.starts_with("the file of an experiment stands alone"), "{refusal}");
+        assert!(refusal.starts_with("an experiment file cannot be combined with runs"), "{refusal}");
     }
 }

@@ -1,5 +1,5 @@
-//! How a command can fail, and what exit status that is.
-//! The sentences are the libraries' own; `main` shows them.
+//! Errors of commands and their exit statuses.
+//! The messages come from the libraries; `main` prints them.
 
 use std::process::ExitCode;
 
@@ -12,45 +12,44 @@ use server::ServerError;
 use thiserror::Error;
 use workload::WorkloadError;
 
-/// The status after an interruption without a signal, as after Ctrl-C.
+/// Exit status after an interruption without a signal number, as after Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
-/// A command that did not do all that it was asked to. The message is the sentence for the user.
+/// A command that did not do everything it was asked to. The message is complete and meant for the user.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// The command line makes no sense, or something that it asks for was not done; no other status than 1 says it.
+    /// The command line is invalid, or requested work was not done; exit status 1.
     #[error("{0}")]
     Usage(String),
-    /// A run, or what leads to one, failed.
+    /// A run or its preparation failed.
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
     Lab(LabError),
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {what}: {error}")]
     System { what: String, error: std::io::Error },
-    /// A log file cannot be made.
-    #[error("cannot make log file \"{path}\": {reason}; --log-prefix names another place")]
+    /// A log file cannot be created.
+    #[error("cannot create log file \"{path}\": {reason}; choose another place with --log-prefix")]
     LogFile { path: String, reason: String },
     #[error(transparent)]
     Picture(#[from] report::PngError),
-    /// The run was measured, but not all of its clients came through.
+    /// The run was measured, but clients were aborted.
     #[error("{0}")]
     Aborted(String),
-    /// The comparison came to nothing.
+    /// The comparison has no result.
     #[error(transparent)]
     NotCompared(Box<Failure>),
-    /// The user asked to stop.
     #[error("{0}")]
     Interrupted(&'static str),
 }
 
 impl Failure {
-    /// 1: nothing was measured, or it could not be kept; 2: measured, but clients were aborted, as pgbench has it, or
-    /// nothing was compared, since 1 says there that B is worse; 3: there was not time enough; 128 and the signal's number:
-    /// interrupted, as shells have it.
+    /// Exit status. 1: nothing was measured or stored. 2: measured, but clients were aborted, as in pgbench; or a
+    /// comparison without result, where 1 means that B is worse. 3: the time was insufficient. 128 plus the signal
+    /// number: interrupted, as in shells.
     pub(crate) fn exit_code(&self, interrupted: Option<u8>) -> ExitCode {
         ExitCode::from(match self {
             Self::Aborted(_) | Self::NotCompared(_) | Self::Run(RunError::Aborted(_)) => 2,
@@ -60,7 +59,6 @@ impl Failure {
         })
     }
 
-    /// Whether the user asked to stop.
     pub(crate) fn is_interruption(&self) -> bool {
         match self {
             Self::Interrupted(_) => true,
@@ -79,7 +77,7 @@ impl From<LabError> for Failure {
     }
 }
 
-/// Errors of the libraries below a run.
+/// Errors of libraries that `run` uses.
 macro_rules! through_run_error {
     ($($error:ty),*) => {
         $(impl From<$error> for Failure {

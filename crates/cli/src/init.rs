@@ -1,5 +1,5 @@
-//! `pgmeter init`: creates and fills the tables of a workload; also the loading of `quickstart`.
-//! The work is done by `workload`; here it gets options, bars and a line at the end.
+//! `pgmeter init`: creates and fills the tables of a workload; also the loading of `quickstart`. `workload` does the
+//! work; this module parses options and shows the progress.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::password::connect_asking;
 use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal, Unit};
 
-/// Between two lines about the rows where nobody watches: for logs, in which a short loading says nothing.
+/// Interval of progress lines if stderr is not a terminal; a short load prints none.
 const LINES_APART: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
@@ -94,7 +94,7 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
     let method = arguments.partition_method.unwrap_or(PartitionMethod::Range);
     let partitions = arguments.partitions;
     if partitions == 0 && arguments.partition_method.is_some() {
-        return Err(Failure::Usage("--partition-method needs --partitions above 0".to_owned()));
+        return Err(Failure::Usage("--partition-method requires --partitions above 0".to_owned()));
     }
     let parameters = arguments.parameters.iter().map(|text| run::options::definition(text));
     let mut options = InitOptions {
@@ -118,7 +118,7 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
     Ok(options)
 }
 
-/// Takes the steps, with a bar for the rows and a line at the end.
+/// Runs the loading steps with progress, and prints a summary.
 pub(crate) fn load(
     workload: &dyn Workload,
     target: &Target,
@@ -134,13 +134,13 @@ pub(crate) fn load(
     Ok(())
 }
 
-/// The progress of loading: bars on a terminal, else a line now and then.
+/// Progress of loading: bars on a terminal, otherwise a line at intervals.
 pub(crate) struct LoadView<'a> {
     terminal: &'a Terminal,
     /// Whether only lost connections are shown.
     is_quiet: bool,
     bar: Option<Bar>,
-    /// When the next line is due if stderr is no terminal, counted from the table's first row.
+    /// Time of the next line if stderr is not a terminal, counted from the table's first row.
     due: Duration,
 }
 
@@ -160,7 +160,7 @@ impl<'a> LoadView<'a> {
         match progress {
             InitProgress::Started { doing } => {
                 self.bar = None;
-                // After a long loading the other steps may take long too.
+                // After a long load the other steps may take long too.
                 if self.due > LINES_APART && !self.terminal.is_interactive() {
                     self.terminal.say(format_args!("{doing} …"));
                 }
@@ -191,8 +191,8 @@ impl<'a> LoadView<'a> {
     }
 }
 
-/// How long the rest will take if it goes on as on the average so far. Partitions get their keys in between, so
-/// what the last seconds brought says little.
+/// Remaining time at the average rate so far. The rate of the last seconds would be misleading, because partitions
+/// get their keys in between.
 fn left(done: u64, total: u64, elapsed: Duration) -> String {
     let rest = u128::from(total.saturating_sub(done));
     let seconds = elapsed.as_millis().saturating_mul(rest) / u128::from(done.max(1)) / 1000;
@@ -203,9 +203,9 @@ fn left(done: u64, total: u64, elapsed: Duration) -> String {
     }
 }
 
-/// The message about a connection that is made again.
+/// The message about a reconnection.
 pub(crate) fn lost(doing: &str, reason: &str) -> String {
-    format!("{reason} (while {doing}); connecting again, and doing that anew")
+    format!("{reason} (while {doing}); reconnecting and repeating this step")
 }
 
 pub(crate) fn summary(options: &InitOptions, report: &InitReport) -> String {

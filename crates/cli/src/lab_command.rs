@@ -1,5 +1,5 @@
-//! `pgmeter lab`: experiments from files, planned, run, continued. All of it is done by the crate `lab`; here are the
-//! options, and what is shown.
+//! `pgmeter lab`: plans, runs and continues experiments.
+//! The crate `lab` does the work; this module has the options.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -56,7 +56,7 @@ struct TrialsArguments {
     output: OutputArguments,
 }
 
-/// An experiment in one of its sizes.
+/// An experiment in one profile.
 #[derive(Debug, Args)]
 struct Which {
     /// Experiment file (TOML)

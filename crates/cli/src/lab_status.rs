@@ -1,5 +1,5 @@
-//! How far an experiment has come, in words: for `lab status`, for the end of a run, and as a table while trials go on.
-//! Nothing is changed here.
+//! The state of an experiment as text, for `lab status`,
+//! for the end of an execution, and as a table during trials.
 
 use std::fmt::Write as _;
 
@@ -7,12 +7,12 @@ use ::lab::{Forecast, Plan, Readiness, Subject, profile_name, rough};
 use report::{CellSoFar, TextStyle};
 use results::{ExperimentRow, TrialStatus};
 
-/// Failed trials that are listed; the store has all.
+/// Maximum number of listed failed trials; the store has all.
 const FAILED_SHOWN_MAX: usize = 20;
-/// Combinations that are shown while trials go on: a screen has more to show.
+/// Maximum number of combinations shown during trials, because the screen shows more than this table.
 const CELLS_SHOWN_MAX: usize = 12;
 
-/// `interface (full): 90 of 96 trials complete, 2 failed, 4 to be made`, why they failed, and what is next.
+/// `interface (full): 90 of 96 trials complete, 2 failed, 4 planned`, and the reasons of the failures.
 pub(crate) fn standing(subject: &Subject, row: &ExperimentRow) -> String {
     let number = |status| row.trials.iter().filter(|trial| trial.status == status).count();
     let mut out = format!(
@@ -24,7 +24,7 @@ pub(crate) fn standing(subject: &Subject, row: &ExperimentRow) -> String {
     );
     let others = [
         (TrialStatus::Failed, "failed"),
-        (TrialStatus::Planned, "to be made"),
+        (TrialStatus::Planned, "planned"),
         (TrialStatus::Running, "running"),
     ];
     for (status, words) in others {
@@ -50,12 +50,12 @@ fn failures(plan: &Plan, row: &ExperimentRow) -> String {
     out
 }
 
-/// Beyond how it stands: since when, who is at work, what is next, and how long the rest will take.
+/// Further details: start, process, current and next trial, and the expected time.
 pub(crate) fn outlook(subject: &Subject, row: &ExperimentRow) -> String {
     let plan = &subject.plan;
     let mut out = format!("  begun at {}\n", row.started_at);
     if let Some(pid) = row.worked_on_by {
-        let _ = writeln!(out, "  process {pid} is at work on it");
+        let _ = writeln!(out, "  process {pid} is running it");
     }
     if let Some(position) = row.trials.iter().position(|trial| trial.status == TrialStatus::Running) {
         let _ = writeln!(out, "  now: {}", name(plan, position));
@@ -83,7 +83,7 @@ fn levels(plan: &Plan, cell: usize) -> String {
     results::escaped(&levels.collect::<Vec<_>>().join(", ")).into_owned()
 }
 
-/// The combinations of which trials are complete, those of the newest trials, as a table.
+/// A table of combinations with complete trials, those of the newest trials.
 pub(crate) fn cells_so_far(subject: &Subject, row: &ExperimentRow, style: &TextStyle) -> Vec<String> {
     let plan = &subject.plan;
     let mut newest: Vec<usize> = Vec::new();

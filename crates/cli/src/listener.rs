@@ -1,5 +1,5 @@
-//! Shows the events of experiments, comparisons and servers as lines, bars and views of the terminal. Nothing is decided here; the
-//! commands `lab`, `compare`, `quickstart` and `server` use it.
+//! Shows the events of experiments, comparisons and servers on the terminal as lines, bars and views. Used by the
+//! commands `lab`, `compare`, `quickstart` and `server`.
 
 use std::cell::RefCell;
 
@@ -17,9 +17,9 @@ use crate::{experiment_report, lab_status, run_output};
 
 struct TerminalListener<'a> {
     terminal: &'a Terminal,
-    /// Where the report of an experiment comes from.
+    /// Location of an experiment's results, for its report.
     places: StorePlaces,
-    /// Where it goes.
+    /// Destination of the report.
     output: Output,
     state: RefCell<State<'a>>,
 }
@@ -28,7 +28,7 @@ struct State<'a> {
     bar: Option<Bar>,
     load: Option<LoadView<'a>>,
     run: Option<ProgressDisplay<'a>>,
-    /// Lines that stand above the view of a trial.
+    /// Lines above the view of a trial.
     above: Vec<String>,
     comparison: ComparisonProgress<'a>,
 }
@@ -98,7 +98,7 @@ impl<'a> TerminalListener<'a> {
         }
     }
 
-    /// What came of an experiment so far, if anything did.
+    /// Prints the results of an experiment so far, if there are any.
     fn report(&self, subject: &::lab::Subject, row: &results::ExperimentRow) {
         let is_complete = |trial: &results::TrialRow| trial.status == results::TrialStatus::Complete;
         if !row.trials.iter().any(is_complete) {
@@ -112,13 +112,13 @@ impl<'a> TerminalListener<'a> {
             experiment_report::overview(&[self.places.store()], name, Some(subject.profile), format);
         let show = |overview| self.output.show(Subject::Experiment(&overview), self.terminal);
         if let Err(failure) = overview.and_then(show) {
-            self.terminal.warn(format_args!("the trials are stored, but not reported: {failure}"));
+            self.terminal.warn(format_args!("the trials are stored, but cannot be reported: {failure}"));
         }
     }
 }
 
 impl<'a> State<'a> {
-    /// A trial is measured all the same if its figures cannot be served.
+    /// A trial runs even if its metrics cannot be served.
     fn begin_run(&mut self, plan: &Plan, metrics: Option<&str>, terminal: &'a Terminal) {
         let served = metrics.map(serve_metrics).transpose().unwrap_or_else(|failure| {
             terminal.warn(failure);
@@ -138,7 +138,7 @@ impl<'a> State<'a> {
             FetchProgress::Downloading { version, bytes, total: Some(total) } => {
                 let counting = self.bar.take().filter(Bar::counts);
                 let counting = counting.unwrap_or_else(|| terminal.bar(*total, Unit::Bytes));
-                counting.label(format!("fetching PostgreSQL {version}"));
+                counting.label(format!("downloading PostgreSQL {version}"));
                 counting.reached(*bytes, *total, String::new());
                 self.bar = Some(counting);
             }
@@ -153,10 +153,10 @@ impl<'a> State<'a> {
 
 fn fetch_label(progress: &FetchProgress) -> String {
     match progress {
-        FetchProgress::Waiting => "waiting for another pgmeter that is fetching".to_owned(),
-        FetchProgress::Locating { wanted } => format!("looking for the newest PostgreSQL {wanted}"),
+        FetchProgress::Waiting => "waiting for another pgmeter process to finish downloading".to_owned(),
+        FetchProgress::Locating { wanted } => format!("looking up the newest PostgreSQL {wanted}"),
         FetchProgress::Unpacking { version } => format!("unpacking PostgreSQL {version}"),
-        FetchProgress::Downloading { version, .. } => format!("fetching PostgreSQL {version}"),
-        _ => "fetching PostgreSQL".to_owned(),
+        FetchProgress::Downloading { version, .. } => format!("downloading PostgreSQL {version}"),
+        _ => "downloading PostgreSQL".to_owned(),
     }
 }

@@ -1,5 +1,5 @@
-//! The binary: a command line becomes a call of one of the libraries, and an exit status. Only this crate owns the
-//! terminal, the signals and the exit status. Each command's arguments are in the command's module.
+//! The binary: parses the command line, calls a library, and returns an exit status. Only this crate uses the
+//! terminal, handles signals and exits. Each command's arguments are in the command's module.
 
 mod arguments;
 mod bench;
@@ -118,8 +118,7 @@ fn main() -> ExitCode {
     code
 }
 
-/// The command line is wrong, or asks for help. Where an error has the wording of Rust's own parsers, ours takes its
-/// place.
+/// Prints a usage error or help. Messages of Rust's number parsers are replaced by plainer ones.
 fn show_usage_error(error: &clap::Error) -> ExitCode {
     let shown = error.render();
     let to_stderr = error.use_stderr();
@@ -134,13 +133,13 @@ fn show_usage_error(error: &clap::Error) -> ExitCode {
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
-/// Without secrets in the words that were typed; what follows is help, which holds none.
+/// Masks secrets in the quoted arguments of the first line; the following help contains none.
 fn masked(text: &str) -> String {
     let (error, help) = text.split_once('\n').unwrap_or((text, ""));
     format!("{}\n{help}", results::SafeText::from(error))
 }
 
-/// How Rust's parsers of numbers call what is wrong, and how people do.
+/// Messages of Rust's number parsers and their replacements.
 const PLAIN_WORDS: [(&str, &str); 6] = [
     ("invalid float literal", "expected a number, such as 10 or 0.5"),
     ("cannot parse float from empty string", "expected a number, such as 10 or 0.5"),

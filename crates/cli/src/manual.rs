@@ -1,5 +1,5 @@
-//! `pgmeter completions` and `pgmeter man`: the command line as a script for shells and as manual pages, both made from the
-//! options themselves.
+//! `pgmeter completions` and `pgmeter man`: shell completions and manual pages,
+//! generated from the options.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! `pgmeter null-server`: the null server as a process of its own, for measurements of a load generator.
-//! Prints how to connect, and ends with its standard input or at a signal.
+//! `pgmeter null-server`: the null server as a separate process, for measuring a load generator. Prints how to
+//! connect, and ends when its standard input is closed or on a signal.
 
 use std::time::Duration;
 
@@ -37,12 +37,10 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let cannot = |what: String| move |error| Failure::System { what, error };
     let listen = &arguments.listen;
-    let place = TypedPlace::find(listen)
-        .map_err(cannot(format!("find out what {listen} is, to listen there")))
-        .map(|place| match place {
-            TypedPlace::Path(directory) => ListenAddress::Unix(directory),
-            TypedPlace::Tcp(address) => ListenAddress::Tcp(address),
-        })?;
+    let place = match TypedPlace::find(listen).map_err(cannot(format!("resolve the address {listen}")))? {
+        TypedPlace::Path(directory) => ListenAddress::Unix(directory),
+        TypedPlace::Tcp(address) => ListenAddress::Tcp(address),
+    };
     let stalls = arguments.stall_for.zip(arguments.stall_every).map(|(length, every)| Stalls {
         every: Duration::from_secs_f64(every),
         length: Duration::from_secs_f64(length),
@@ -61,6 +59,6 @@ pub(crate) fn run(
     if server.is_running() {
         Ok(())
     } else {
-        Err(Failure::Usage("the null server has ended by itself; nothing is answered any more".to_owned()))
+        Err(Failure::Usage("the null server ended unexpectedly; it answers no more queries".to_owned()))
     }
 }

@@ -1,5 +1,5 @@
-//! The flags of a run's options, made from the table in `run::options`, and the specification that they ask for. Each
-//! command says which options it takes and what it begins with.
+//! Command-line flags for the options of a run, generated from the table in `run::options`, and the resulting
+//! specification. Each command selects its options and its base specification.
 
 use std::marker::PhantomData;
 
@@ -11,35 +11,35 @@ use run::options::{Flag, Kind, OPTIONS, RunOption, Value};
 
 use crate::failure::Failure;
 
-/// A command that makes runs.
+/// A command that runs a load.
 pub(crate) trait RunCommand: Clone + Send + Sync + 'static {
-    /// Names of the options that it takes; empty: all that have a flag.
+    /// Names of its options; empty: all that have a flag.
     const OPTIONS: &'static [&'static str] = &[];
-    /// The arguments with which no option of the run goes.
+    /// Arguments that exclude all options of the run.
     const CONFLICTS: &'static [&'static str] = &[];
 
-    /// What is run if no option is given.
+    /// The specification without any option.
     fn base() -> RunSpec;
 
-    /// What differs from the table, such as help texts.
+    /// Adapts an argument, for example its help.
     fn adapted(_option: &RunOption, argument: Arg) -> Arg {
         argument
     }
 }
 
-/// The options that were given to a command.
+/// The options on a command line.
 #[derive(Clone, Debug)]
 pub(crate) struct RunOptions<C> {
-    /// Texts of lists are read later: they may hold secrets, which clap's errors would show.
+    /// Lists are parsed later: they may contain secrets, which clap's errors would show.
     given: Vec<(&'static RunOption, Vec<Value>)>,
     command: PhantomData<C>,
 }
 
 impl<C: RunCommand> RunOptions<C> {
-    /// What the options ask for.
+    /// The specification with these options.
     pub(crate) fn spec(&self) -> Result<RunSpec, Failure> {
         let base = C::base();
-        // Scripts take the default's place; without any it stays.
+        // Given scripts replace the default scripts.
         let mut spec = RunSpec { scripts: Vec::new(), ..base.clone() };
         for (option, value) in self.values()? {
             (option.set)(&mut spec, value).map_err(Failure::Usage)?;
@@ -50,7 +50,7 @@ impl<C: RunCommand> RunOptions<C> {
         Ok(spec)
     }
 
-    /// The options that were given, in the order of the table, with their values.
+    /// The given options with their values, in the order of the table.
     pub(crate) fn values(&self) -> Result<Vec<(&'static RunOption, Value)>, Failure> {
         let value = |(option, given): &(&'static RunOption, Vec<Value>)| {
             let value = match (option.kind, given.as_slice()) {
@@ -114,7 +114,7 @@ fn given(option: &RunOption, matches: &ArgMatches) -> Vec<Value> {
     }
 }
 
-/// One option as clap knows it.
+/// The clap argument of an option.
 fn argument(option: &RunOption, flag: Flag, base: &RunSpec) -> Arg {
     let help = help(option, option.help, base);
     let mut argument =

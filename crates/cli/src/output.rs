@@ -100,7 +100,7 @@ impl OutputArguments {
             (Some(path), _) => check_place(path)?,
             (None, Some(example)) if terminal.prints_to_one() => {
                 return Err(Failure::Usage(format!(
-                    "this is not for a terminal: name a file with -o, such as -o {example}"
+                    "this format cannot be shown on a terminal: give a file with -o, such as -o {example}"
                 )));
             }
             (None, _) => {}
@@ -114,7 +114,7 @@ impl Output {
     pub(crate) fn page(path: &Path) -> Result<Output, Failure> {
         if path.as_os_str() == "-" {
             return Err(Failure::Usage(
-                "--html needs a file; --format html writes the page to standard output".to_owned(),
+                "--html requires a file; --format html writes the page to standard output".to_owned(),
             ));
         }
         check_place(path)?;

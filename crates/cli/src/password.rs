@@ -1,5 +1,5 @@
-//! Asks for a password at the terminal, without showing what is typed: `/dev/tty` if there is one, else stdin with
-//! the question on stderr, as psql has it.
+//! Reads a password without echo from `/dev/tty` if available, otherwise from stdin with the prompt on stderr, as
+//! psql does.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -13,12 +13,12 @@ use crate::signals::Signals;
 
 const QUESTION: &[u8] = b"Password: ";
 
-/// Connects; asks for a password if the server wants one and none is known.
+/// Connects; asks for a password if the server requires one and none is known.
 pub(crate) fn connect_asking(target: &mut Target, signals: &Signals) -> Result<Session, RunError> {
     run::connect(target, Some(ask), signals)
 }
 
-/// Reads one line that is not shown.
+/// Reads one line without echo.
 pub(crate) fn ask() -> io::Result<Password> {
     let line = match OpenOptions::new().read(true).write(true).open("/dev/tty") {
         Ok(terminal) => {
@@ -31,7 +31,7 @@ pub(crate) fn ask() -> io::Result<Password> {
 }
 
 fn read_hidden(terminal: &impl AsFd, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<String> {
-    // What is no terminal shows nothing anyway.
+    // Only a terminal has echo.
     let before = tcgetattr(terminal).ok();
     if let Some(before) = &before {
         let mut hidden: Termios = before.clone();
@@ -45,7 +45,7 @@ fn read_hidden(terminal: &impl AsFd, input: &mut dyn BufRead, output: &mut dyn W
     if let Some(before) = &before {
         tcsetattr(terminal, OptionalActions::Flush, before)?;
     }
-    // The line end that was typed was not shown either.
+    // The typed line end was not echoed either.
     output.write_all(b"\n")?;
     output.flush()?;
     read?;

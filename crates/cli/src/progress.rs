@@ -1,5 +1,5 @@
-//! The progress of a run while it goes on: a view that is drawn anew each second, or a line for each second or every few,
-//! and metrics over HTTP. The figures are gathered by `report`.
+//! Progress of a run: a view redrawn each second, or lines at intervals, and metrics over HTTP. `report` calculates
+//! the figures.
 
 use engine::Progress;
 use report::{LiveFigures, MetricsServer, Phase};
@@ -8,21 +8,21 @@ use results::{Plan, WaitMean};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
-/// How the progress of a run is shown.
+/// Style of the progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProgressStyle {
-    /// Lines that are drawn anew each second.
+    /// Lines redrawn each second.
     View,
-    /// A line every so many seconds.
+    /// A line at this interval in seconds.
     Lines(u32),
     Nothing,
 }
 
-/// Seconds between lines if none are asked for and stderr is no terminal.
+/// Default interval of lines in seconds if stderr is not a terminal.
 const SECONDS_BETWEEN_LINES: u32 = 10;
 
 impl ProgressStyle {
-    /// Reads the value of `--progress`.
+    /// Parses the value of `--progress`.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         match text {
             "live" => Ok(Self::View),
@@ -35,7 +35,7 @@ impl ProgressStyle {
         }
     }
 
-    /// A view on a terminal, otherwise lines, unless something else was asked for.
+    /// The given style; by default a view on a terminal, otherwise lines.
     pub(crate) fn choose(asked: Option<Self>, terminal: &Terminal) -> Self {
         match asked {
             Some(Self::View) | None if terminal.can_draw() => Self::View,
@@ -47,24 +47,24 @@ impl ProgressStyle {
     }
 }
 
-/// Serves metrics at `HOST:PORT`; port 0 is a free one.
+/// Serves metrics at `HOST:PORT`; port 0 selects a free port.
 pub(crate) fn serve_metrics(address: &str) -> Result<MetricsServer, Failure> {
     let cannot = |error| Failure::System { what: format!("serve metrics at {address}"), error };
     MetricsServer::start(address).map_err(cannot)
 }
 
-/// Shows the seconds of a run.
+/// Shows the progress of a run.
 pub(crate) struct ProgressDisplay<'a> {
     terminal: &'a Terminal,
     style: ProgressStyle,
     metrics: Option<MetricsServer>,
-    /// Lines that stand above the view, whatever it shows.
+    /// Lines above the view.
     above: Vec<String>,
     figures: LiveFigures,
 }
 
 impl<'a> ProgressDisplay<'a> {
-    /// All clients are connected, and the run begins.
+    /// Called when all clients are connected and the run begins.
     pub(crate) fn new(
         terminal: &'a Terminal,
         style: ProgressStyle,
@@ -75,7 +75,7 @@ impl<'a> ProgressDisplay<'a> {
         Self { terminal, style, metrics, above, figures: LiveFigures::new(plan) }
     }
 
-    /// Takes in a second. `waits` is what the server's backends were doing lately.
+    /// Adds a second. `waits` are the current wait events of the server's backends.
     pub(crate) fn show(&mut self, progress: &Progress<'_>, waits: &[WaitMean]) {
         let phase = if progress.warmup { Phase::WarmUp } else { Phase::Measuring };
         let figures = &mut self.figures;
@@ -95,7 +95,7 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// The run is over: the view goes away.
+    /// Removes the view after the run.
     pub(crate) fn end(&mut self) {
         self.terminal.erase();
         self.metrics = None;

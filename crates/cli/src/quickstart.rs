@@ -1,5 +1,5 @@
-//! `pgmeter quickstart`: from nothing to a measured run, and nothing left behind.
-//! The server is `server`'s, the run is `run`'s.
+//! `pgmeter quickstart`: starts an embedded server, loads it, runs workloads, and removes everything. `server` and
+//! `run` do the work.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub(crate) struct QuickstartArguments {
     keep: bool,
 }
 
-/// The command, as it begins.
+/// The command's base specification.
 #[derive(Clone, Copy, Debug)]
 struct Quickstart;
 
@@ -86,7 +86,7 @@ impl RunCommand for Quickstart {
     }
 }
 
-/// Connections beside the clients: control sessions, and some for the user who looks on.
+/// Connections in addition to the clients: control sessions, and some for the user.
 const CONNECTIONS_BESIDE_CLIENTS: u32 = 20;
 
 pub(crate) fn run(
@@ -162,7 +162,7 @@ fn measure(
         InitOptions { scale: arguments.scale, jobs: run::loading_sessions(), ..InitOptions::default() };
     let view = LoadView::new(terminal);
     let loaded = init::load(workload, &target, &mut session, &options, view, signals);
-    // An interrupted load of a server that goes away needs no advice on how to load it again.
+    // After an interrupted load, the message about loading again would be wrong: the server is removed.
     signals.check()?;
     loaded?;
     drop(session);
@@ -170,7 +170,7 @@ fn measure(
     for mix in workload.quickstart() {
         signals.check()?;
         terminal.say(format_args!("\n{}", heading(&mix, spec)));
-        // A script that runs by itself needs no weight.
+        // A single script needs no weight.
         let script = |script: &&Script| ScriptSpec {
             source: ScriptSource::OfWorkload(script.name.clone().into_owned()),
             weight: if mix.len() == 1 { 1 } else { script.weight },
@@ -196,7 +196,7 @@ fn heading(mix: &[&Script], spec: &RunSpec) -> String {
     let noun = if spec.clients == 1 { "client" } else { "clients" };
     let measured = match spec.limit {
         Limit::Duration(time) => format!("{} s", time.as_secs_f64()),
-        Limit::TransactionsPerClient(each) => format!("{each} transactions of each client"),
+        Limit::TransactionsPerClient(each) => format!("{each} transactions per client"),
     };
     format!(
         "running {name}: {} {noun}, {measured} after a warm-up of {} s",

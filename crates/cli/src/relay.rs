@@ -1,6 +1,6 @@
-//! `pgmeter relay`: a network of given delay, jitter and bandwidth between clients and a server, as a process of its
-//! own. Prints how to connect, ends with its standard input or at a signal, and then says what passed and how late.
-//! Each line of its standard input is answered with a line of figures; the lab asks that way.
+//! `pgmeter relay`: simulates a network with delay, jitter and bandwidth between clients and a server, as a separate
+//! process. Prints how to connect, ends when its standard input is closed or on a signal, and then prints traffic
+//! statistics. Each line of input is answered with a line of statistics, which the lab uses.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt;
@@ -17,15 +17,15 @@ use crate::serving::{self, TypedPlace};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
-/// The port that names a Unix socket if none is given, as PostgreSQL does it.
+/// PostgreSQL's default port, used in the name of a Unix socket.
 const USUAL_PORT: u16 = 5432;
-/// How the file name of a server's Unix socket begins.
+/// Prefix of the file name of a server's Unix socket.
 const SOCKET_NAME: &str = ".s.PGSQL.";
-/// Units of time, as they are typed, in nanoseconds.
+/// Units of time in nanoseconds.
 const TIME_UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
-/// Units of bandwidth, as they are typed, in bits per second.
+/// Units of bandwidth in bits per second.
 const BANDWIDTH_UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
-/// Longer than any delay that the relay takes.
+/// Longer than any supported delay.
 const TIME_MAX_NS: f64 = 1e14;
 /// Faster than any link.
 const BANDWIDTH_MAX: f64 = 1e15;
@@ -81,7 +81,7 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
         relay.is_running()
     };
     let line = || {
-        // If it has ended, `goes_on` notices it at once.
+        // If the relay has ended, `goes_on` detects it immediately.
         if let Ok(since) = relay.take_statistics() {
             terminal.print(&format!("{}\n", ::relay::Traffic::of(&since)));
             all.add(&since);
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
     Ok(())
 }
 
-/// A directory that is there as long as the relay.
+/// A directory that exists as long as the relay.
 struct OwnDirectory(PathBuf);
 
 impl OwnDirectory {
@@ -112,14 +112,14 @@ impl OwnDirectory {
 
 impl Drop for OwnDirectory {
     fn drop(&mut self) {
-        // The socket has gone before; what somebody else has put there stays.
+        // The socket is already removed; files of other programs stay.
         let _ = fs::remove_dir(&self.0);
     }
 }
 
 fn address(typed: &str) -> Result<Address, Failure> {
     let place = TypedPlace::find(typed)
-        .map_err(|error| Failure::System { what: format!("find out what address {typed} is"), error })?;
+        .map_err(|error| Failure::System { what: format!("resolve the address {typed}"), error })?;
     Ok(match place {
         TypedPlace::Tcp(address) => Address::Tcp(address),
         TypedPlace::Path(path) if is_socket(&path) => Address::Unix(path),
@@ -131,11 +131,11 @@ fn is_socket(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SOCKET_NAME))
 }
 
-/// What it did, in lines.
+/// The statistics as lines of text.
 fn told(statistics: &Statistics) -> String {
     let Statistics { connections, refused, bytes_to_server, bytes_to_client, .. } = statistics;
     let mut text = format!(
-        "connections  {connections}, {refused} of them turned away (standard error has why)\n\
+        "connections  {connections}, {refused} of them rejected (standard error shows the reason)\n\
          bytes        {bytes_to_server} to the server, {bytes_to_client} to clients, in {} pieces\n",
         statistics.late.count()
     );
@@ -143,8 +143,8 @@ fn told(statistics: &Statistics) -> String {
     if let ([Some(p50), Some(p99), Some(max)], Some(cpu)) = (late, statistics.cpu_per_piece()) {
         text.push_str(&format!(
             "late by      p50 {p50:.0} µs, p99 {p99:.0} µs, max {max:.0} µs\n\
-             CPU          {:.1} µs per piece, {:.2} s in all, {:.2} s of it looking for what was due; {:.2} s without a \
-             core, in which what came was noticed late\n",
+             CPU          {:.1} µs per piece, {:.2} s in all, {:.2} s of it polling; {:.2} s waiting for a \
+             core, which delayed packets\n",
             cpu.as_nanos() as f64 / 1e3,
             statistics.cpu_time.as_secs_f64(),
             statistics.polled.as_secs_f64(),
@@ -156,7 +156,7 @@ fn told(statistics: &Statistics) -> String {
 
 fn time(text: &str) -> Result<Duration, String> {
     let ns = if text == "0" { Some(0.0) } else { up_to(TIME_MAX_NS, text, &TIME_UNITS) };
-    let ns = ns.ok_or("expected a time with its unit, such as 10ms, 500us or 1.5s")?;
+    let ns = ns.ok_or("expected a time with a unit, such as 10ms, 500us or 1.5s")?;
     Ok(Duration::from_secs_f64(ns / 1e9))
 }
 
@@ -164,7 +164,7 @@ fn time(text: &str) -> Result<Duration, String> {
 fn bandwidth(text: &str) -> Result<u64, String> {
     match up_to(BANDWIDTH_MAX, &text.to_ascii_lowercase(), &BANDWIDTH_UNITS) {
         Some(bits) if bits >= 1.0 => Ok(bits as u64),
-        _ => Err("expected bits per second with their unit, such as 100Mbit, 1Gbit or 64kbit".to_owned()),
+        _ => Err("expected bits per second with a unit, such as 100Mbit, 1Gbit or 64kbit".to_owned()),
     }
 }
 

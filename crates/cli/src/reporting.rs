@@ -1,5 +1,5 @@
-//! `pgmeter report`: recorded runs, experiments and comparisons in any format. Here they are found; `output` has the formats
-//! and writes the files.
+//! `pgmeter report`: stored runs, experiments and comparisons in any format. This module finds them; `output` has the
+//! formats and writes the files.
 
 use std::path::{Path, PathBuf};
 
@@ -38,7 +38,7 @@ pub(crate) struct ReportArguments {
     comparison: Option<String>,
     #[command(flatten)]
     output: OutputArguments,
-    /// Database of all runs, or its directory; several times: an experiment from several stores, side by side [default:
+    /// Database of all runs, or its directory; repeat it to show an experiment from several stores side by side [default:
     /// results.sqlite in the directory of the records]
     #[arg(long = "store", value_name = "PATH")]
     stores: Vec<PathBuf>,
@@ -58,7 +58,7 @@ impl ReportArguments {
     }
 }
 
-/// Runs that are shown at once; each takes some time and memory.
+/// Maximum number of runs in a report; each takes time and memory.
 const RUNS_MAX: usize = 1_000;
 
 pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<(), Failure> {
@@ -113,7 +113,7 @@ fn find_comparison(store: &Path, which: &str) -> Result<ComparisonRecord, Failur
     let refuse =
         |what: String| Failure::Usage(format!("the store {} has no comparison{what}", store.display()));
     let Some(newest) = opened.newest_comparison()? else {
-        return Err(refuse(": make one with pgmeter compare".to_owned()));
+        return Err(refuse(": create one with pgmeter compare".to_owned()));
     };
     let number = if which == LAST { Some(newest) } else { which.parse().ok() };
     let Some(number) = number.filter(|number| (1..=newest).contains(number)) else {

@@ -1,5 +1,5 @@
-//! How `pgmeter bench` and `quickstart` show a run: the progress, the report, and the record as a file. The drop-in has its
-//! own way, in `pgbench::output`.
+//! Output of a run for `pgmeter bench` and `quickstart`: progress, report, and saving the record. The drop-in has its
+//! own in `pgbench::output`.
 
 use engine::End;
 use report::MetricsServer;
@@ -14,23 +14,23 @@ use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
 use crate::tracer::{LogFault, RunMessages, tracers};
 
-/// Reasons of aborted clients that are shown one by one.
+/// Maximum number of aborted clients that are listed.
 const REASONS_SHOWN_MAX: usize = 3;
 
-/// What is shown of a run, and where it is kept.
+/// Output options of a run.
 pub(crate) struct OutputOptions {
     pub(crate) progress: ProgressStyle,
     pub(crate) metrics: Option<MetricsServer>,
     pub(crate) logs: Option<LogOptions>,
     pub(crate) verbose_errors: bool,
-    /// Whether the report has a table of the single commands.
+    /// Whether the report contains a table of commands.
     pub(crate) commands: bool,
     /// Whether the summary goes to standard output; otherwise that is left to another format.
     pub(crate) prints_summary: bool,
     pub(crate) places: StorePlaces,
 }
 
-/// The circumstances of runs that are shown on the terminal.
+/// Circumstances of runs that are shown on the terminal.
 pub(crate) fn circumstances() -> Circumstances {
     Circumstances {
         ask_password: Some(password::ask),
@@ -42,8 +42,8 @@ pub(crate) fn circumstances() -> Circumstances {
     }
 }
 
-/// Runs; the report and the record follow. A run that was measured is added to `measured` with the name that the store
-/// has for it, also if it was interrupted.
+/// Runs, reports, and saves the record. A measured run is added to `measured` with its name in the store, also if it
+/// was interrupted.
 pub(crate) fn run(
     runner: Runner,
     options: OutputOptions,
@@ -69,13 +69,13 @@ pub(crate) fn run(
         Event::Checking(number) => {
             progress.end();
             let noun = if number == 1 { "check" } else { "checks" };
-            terminal.say(format_args!("executing {number} {noun} of the workload …"));
+            terminal.say(format_args!("running {number} {noun} of the workload …"));
         }
         _ => {}
     });
     let finished = finished.inspect_err(|error| keeper.break_off(error))?;
     progress.end();
-    // Kept before anything is shown: a terminal that is stopped must not keep the record from being written.
+    // Saved before anything is shown, because a stopped terminal must not prevent it.
     let kept = keeper.finish(&finished.record);
     if options.prints_summary {
         report(&finished, options.commands, terminal);
@@ -95,24 +95,24 @@ fn report(Finished { record, .. }: &Finished, commands: bool, terminal: &Termina
     terminal.print(&report::text(&report::summary(record, commands), terminal.style()));
 }
 
-/// An aborted or interrupted run is reported and recorded too, and then is a failure.
+/// An aborted or interrupted run is also reported and recorded, and then returned as an error.
 fn conclude(finished: Finished, log_fault: &LogFault, terminal: &Terminal) -> Result<(), Failure> {
     let Finished { record, outcome, checked } = finished;
     if record.summary.counts.scheduled == 0 {
-        terminal.warn("no transaction was scheduled in the measured time; run longer, or at a higher rate");
+        terminal.warn("no transaction was scheduled in the measured time; increase the duration or the rate");
     }
     for aborted in outcome.aborted.iter().take(REASONS_SHOWN_MAX) {
         terminal.complain(aborted);
     }
     match (outcome.end, outcome.aborted.len()) {
         (End::Interrupted, _) => {
-            Err(Failure::Interrupted("interrupted; the results above are of the time until then"))
+            Err(Failure::Interrupted("interrupted; the results above cover the time before the interruption"))
         }
         (End::CutOff(cut_off), 0) => Err(Failure::Aborted(cut_off.to_string())),
         (_, 0) => match log_fault.get() {
             None => Ok(checked?),
             Some(reason) => Err(Failure::Usage(format!(
-                "a log file could not be written ({reason}): the log is not whole; the results above are"
+                "a log file could not be written ({reason}): the log is incomplete; the results above are complete"
             ))),
         },
         (_, aborted) => Err(Failure::Aborted(format!(
@@ -122,14 +122,14 @@ fn conclude(finished: Finished, log_fault: &LogFault, terminal: &Terminal) -> Re
     }
 }
 
-/// Warnings of a run before it begins.
+/// Prints the warnings before a run.
 pub(crate) fn warn(event: &Event<'_>, terminal: &Terminal) {
     match event {
         Event::ScaleIgnored { asked, scale, table } if asked != scale => {
             terminal.warn(format_args!("scale option ignored, using count from {table} table ({scale})"));
         }
         Event::Vacuum(VacuumEvent::Failed(failure)) => {
-            terminal.warn(format_args!("{failure} (the run goes on)"));
+            terminal.warn(format_args!("{failure} (the run continues)"));
         }
         _ => {}
     }

@@ -1,5 +1,5 @@
-//! `pgmeter runs`: lists the runs of a store, and takes records into it.
-//! Both are `results`' work; what the list looks like is `report`'s.
+//! `pgmeter runs`: lists the runs of a store, and imports records. `results` does the work; `report` formats the
+//! list.
 
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ fn list(arguments: &RunsArguments, terminal: &Terminal) -> Result<(), Failure> {
     Ok(())
 }
 
-/// A file that is no record is told, and keeps no other from being imported.
+/// An invalid file is reported, and the other files are still imported.
 fn import(places: &StoreArguments, files: &[PathBuf], terminal: &Terminal) -> Result<(), Failure> {
     let mut store = Store::create(&places.store())?;
     let files =
@@ -78,13 +78,13 @@ fn import(places: &StoreArguments, files: &[PathBuf], terminal: &Terminal) -> Re
         }
     }
     let store = store.path().display();
-    let (runs, were) = (if new == 1 { "run" } else { "runs" }, if known == 1 { "was" } else { "were" });
-    terminal.say(format_args!("{store}: {new} {runs} imported, {known} {were} known, {refused} refused"));
+    let runs = if new == 1 { "run" } else { "runs" };
+    terminal.say(format_args!("{store}: {new} {runs} imported, {known} already stored, {refused} rejected"));
     let files = files.len();
     Err(Failure::Usage(match (refused, files) {
         (0, _) => return Ok(()),
         (_, 1) => "the file was not imported".to_owned(),
-        (refused, files) if refused == files => format!("none of the {files} files was imported"),
+        (refused, files) if refused == files => format!("none of the {files} files were imported"),
         (1, files) => format!("1 of {files} files was not imported; the others were"),
         (refused, files) => format!("{refused} of {files} files were not imported; the others were"),
     }))

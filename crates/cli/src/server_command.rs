@@ -1,5 +1,5 @@
-//! `pgmeter server …`: servers that stay, by name.
-//! All is done by `server`; here it is called and its answers are shown.
+//! `pgmeter server …`: permanent servers with names.
+//! `server` does the work.
 
 use ::lab::{Listener, obtain, sweep};
 use clap::{Args, Subcommand};
@@ -61,9 +61,9 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let ServerArguments { action } = arguments;
     match action {
-        // A server that is being made is removed before the program ends.
+        // The program removes an incomplete server before it exits.
         ServerAction::Install { .. } => act(action, terminal, signals),
-        // Each action is left whole or undone by the server crate, whenever the program ends.
+        // The server crate completes or undoes each action, whenever the program exits.
         _ => signals.leave_at_once(|| act(action, terminal, signals)),
     }
 }
@@ -93,7 +93,7 @@ fn obey(
             let obtain = || obtain(arguments.programs(), &locations, listener);
             let installation = signals.leave_at_once(obtain)?;
             let status = named::install(name, &installation, &options, &locations)?;
-            terminal.say(format_args!("server {name} is made: {}", status.data_dir.display()));
+            terminal.say(format_args!("server {name} created: {}", status.data_dir.display()));
             terminal.say(format_args!("Start it: pgmeter server start {name}"));
         }
         ServerAction::Start { name, tcp } => {
@@ -101,8 +101,7 @@ fn obey(
             terminal.say(format_args!("server {name} is running. Connect:"));
             if let Some(conninfo) = &status.conninfo_tcp {
                 terminal.say(format_args!("  over its Unix socket: {}", status.conninfo));
-                terminal
-                    .say(format_args!("  over TCP, with the password from the file that passfile names:"));
+                terminal.say(format_args!("  over TCP, with the password in the file given by passfile:"));
                 terminal.print(&format!("{conninfo}\n"));
             } else {
                 terminal.print(&format!("{}\n", status.conninfo));
@@ -110,11 +109,11 @@ fn obey(
         }
         ServerAction::Stop { name, remove: true } => {
             named::remove(name, &locations)?;
-            terminal.say(format_args!("server {name} is stopped and removed"));
+            terminal.say(format_args!("server {name} stopped and removed"));
         }
         ServerAction::Stop { name, remove: false } => {
             named::stop(name, &locations)?;
-            terminal.say(format_args!("server {name} is stopped; its data stay"));
+            terminal.say(format_args!("server {name} stopped; its data are kept"));
         }
         ServerAction::List => terminal.print(&table(&named::list(&locations)?)),
         ServerAction::Status { name } => terminal.print(&details(&named::status(name, &locations)?)),
@@ -131,7 +130,7 @@ fn state(status: &Status) -> String {
 
 fn table(servers: &[Status]) -> String {
     if servers.is_empty() {
-        return "no servers; make one: pgmeter server install NAME\n".to_owned();
+        return "no servers; create one: pgmeter server install NAME\n".to_owned();
     }
     let width = servers.iter().map(|status| status.name.len()).max().unwrap_or(0).max("name".len());
     let mut text = format!("{:width$}  {:8}  {:20}  connect\n", "name", "version", "state");
@@ -147,7 +146,7 @@ fn details(status: &Status) -> String {
         ("name", status.name.clone()),
         ("version", status.version.clone()),
         ("state", state(status)),
-        ("kept", if status.temporary { "no: goes with its owner".to_owned() } else { "yes".to_owned() }),
+        ("kept", if status.temporary { "no: temporary".to_owned() } else { "yes".to_owned() }),
         ("socket", status.conninfo.clone()),
         ("tcp", status.conninfo_tcp.clone().unwrap_or_else(|| "not listening".to_owned())),
         ("data", status.data_dir.display().to_string()),

@@ -1,5 +1,5 @@
-//! What commands have in common that serve others until they are told to end: how the place is typed where they
-//! listen, and what ends them. Used by the null server and the relay.
+//! Shared parts of commands that serve others until they are stopped: the listening address and the conditions for
+//! the end. Used by the null server and the relay.
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -11,22 +11,22 @@ use std::time::Duration;
 
 use crate::signals::Signals;
 
-/// Lines that were read and not answered yet; who writes more waits.
+/// Limit of lines that were read but not answered; further input waits.
 const LINES_WAITING_MAX: usize = 64;
-/// How often it is looked whether a signal has come.
+/// Interval of checks for a signal.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// A place as it was typed.
+/// A parsed listening address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TypedPlace {
-    /// With a slash: an absolute path, because in a connection string only that is a directory.
+    /// A path: contains a slash. Made absolute, because a connection string requires it.
     Path(PathBuf),
     /// Host and port.
     Tcp(SocketAddr),
 }
 
 impl TypedPlace {
-    /// A path, if there is a slash in it, or host and port.
+    /// Parses a path if it contains a slash, otherwise host and port.
     pub(crate) fn find(typed: &str) -> io::Result<Self> {
         if typed.contains('/') {
             return std::path::absolute(typed).map(Self::Path);
@@ -36,8 +36,8 @@ impl TypedPlace {
     }
 }
 
-/// Returns when standard input ends, a signal has come, or there is nothing to wait for any more. Each line that comes
-/// in before that is told; what stands in it is not.
+/// Returns when standard input is closed, a signal arrives, or `goes_on` returns false. Calls `line` for each line of
+/// input, whose content is ignored.
 pub(crate) fn wait_for_end(
     signals: &Signals,
     goes_on: impl Fn() -> bool,
@@ -45,7 +45,7 @@ pub(crate) fn wait_for_end(
 ) -> io::Result<()> {
     let (from_stdin, lines) = mpsc::sync_channel(LINES_WAITING_MAX);
     thread::Builder::new().name("stdin".to_owned()).spawn(move || {
-        // Nobody listens any more if the process is ending already.
+        // The receiver is gone if the process is exiting.
         let read = count_lines(&mut io::stdin().lock(), || from_stdin.send(Ok(())).is_ok());
         let _ = read.is_err_and(|error| from_stdin.send(Err(error)).is_ok());
     })?;
@@ -60,7 +60,7 @@ pub(crate) fn wait_for_end(
     Ok(())
 }
 
-/// Reads to the end, or until nobody wants to know of lines any more.
+/// Reads until the end of input, or until the receiver is gone.
 fn count_lines(from: &mut dyn Read, mut line: impl FnMut() -> bool) -> io::Result<()> {
     let mut buffer = [0; 4096];
     loop {

@@ -1,5 +1,5 @@
-//! Ctrl-C and its relatives: the first signal asks what is going on to stop, the second one ends the program at once.
-//! What the signals thread does never waits for a server.
+//! Signal handling: the first signal asks the current work to stop, the second one exits the program immediately. The
+//! signal thread never waits for a server.
 
 use std::ffi::c_int;
 use std::ops::Deref;
@@ -15,16 +15,16 @@ use signal_hook::iterator;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Exit status of a program that a signal has ended, as shells have it: this and the signal's number.
+/// Exit status of a program terminated by a signal, as in shells: this plus the signal number.
 const SIGNALLED: i32 = 128;
-/// Time for the last message of a program that ends at once.
+/// Time for the last message before an immediate exit.
 const LAST_MESSAGE_LIMIT: Duration = Duration::from_secs(1);
 
-/// The signals that are caught, and what they stop.
+/// The caught signals and the control that they stop.
 #[derive(Default)]
 pub(crate) struct Signals {
     control: Control,
-    /// The first signal that asked to stop; 0: none has.
+    /// The first signal that asked to stop; 0: none.
     first: Arc<AtomicI32>,
 }
 
@@ -37,12 +37,12 @@ impl Deref for Signals {
 }
 
 impl Signals {
-    /// Catches the signals from now on.
+    /// Starts catching the signals.
     pub(crate) fn catch() -> Result<Self, Failure> {
         Self::catch_these(&[SIGINT, SIGTERM, SIGHUP], Control::default())
     }
 
-    /// Catches Ctrl-C only, which cancels the statement that is running each time and never ends the program.
+    /// Catches Ctrl-C only, which cancels the running statement each time and never exits the program.
     pub(crate) fn catch_to_cancel() -> Result<Self, Failure> {
         let announce = || {
             let _ = std::io::Write::write_all(&mut std::io::stderr(), b"Cancel request sent\n");
@@ -50,12 +50,12 @@ impl Signals {
         Self::catch_these(&[SIGINT], Control::that_only_cancels(announce))
     }
 
-    /// Leaves the signals to the system: Ctrl-C ends the program.
+    /// Leaves the default handling: Ctrl-C exits the program.
     pub(crate) fn uncaught() -> Self {
         Self::default()
     }
 
-    /// As [`Signals::uncaught`], but an alarm ends a timed run as its limit does: as pgbench, which sets one for itself.
+    /// Like [`Signals::uncaught`], but SIGALRM ends a timed run, as in pgbench, which sets an alarm for itself.
     pub(crate) fn catch_alarm() -> Result<Self, Failure> {
         Self::catch_these(&[SIGALRM], Control::default())
     }
@@ -83,7 +83,7 @@ impl Signals {
         Ok(caught)
     }
 
-    /// The exit status after an interruption: 130 after Ctrl-C, 143 after SIGTERM, as shells have it.
+    /// Exit status after an interruption: 130 after Ctrl-C, 143 after SIGTERM, as in shells.
     pub(crate) fn exit_status(&self) -> Option<u8> {
         match self.first.load(Ordering::SeqCst) {
             0 => None,
@@ -92,10 +92,10 @@ impl Signals {
     }
 }
 
-/// The program ends now.
-#[allow(clippy::exit)] // the second Ctrl-C means now; servers of ours are stopped by their guard
+/// Exits the program immediately.
+#[allow(clippy::exit)] // the second Ctrl-C must exit immediately; the guard stops embedded servers
 fn leave(signal: c_int) -> ! {
-    // A terminal that takes nothing must not keep the program.
+    // A blocked terminal must not delay the exit.
     let (said, is_said) = mpsc::channel();
     let _ = thread::Builder::new().name("last message".to_owned()).spawn(move || {
         terminal::say_interrupted();

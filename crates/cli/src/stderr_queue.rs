@@ -1,23 +1,23 @@
-//! Messages on stderr while a load is measured: they go through a queue to a thread of its own, so that a full pipe or a
-//! stopped terminal holds up neither workers nor the end of the run. What does not fit is dropped and counted. At all
-//! other times messages are written at once. `terminal` decides what a message looks like; it calls this.
+//! A queue for messages on stderr during a measurement. A separate thread writes them, so that a full pipe or a
+//! stopped terminal delays neither workers nor the end of the run. Messages that do not fit are dropped and counted.
+//! At other times messages are written immediately. Used by `terminal`, which formats them.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Bytes that may wait: many seconds of messages for a reader that is merely slow.
+/// Limit of queued bytes: many seconds of messages for a slow reader.
 const WAITING_BYTES_MAX: usize = 1 << 20;
-/// After a run its last messages get this long to be written.
+/// Time after a run to write the last messages.
 const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 
-/// Something to be shown on stderr.
+/// Output for stderr.
 #[derive(Debug)]
 pub(crate) enum Message {
     /// Lines that stay.
     Lines(String),
-    /// Lines that the next message replaces, and how many they are.
+    /// Lines that the next message replaces, and their number.
     View(String, usize),
 }
 
@@ -29,26 +29,27 @@ impl Message {
     }
 }
 
-/// Shows a message; false if that cannot be done now.
+/// Shows a message; returns false if that is impossible at the moment.
 pub(crate) type Show = fn(&Message) -> bool;
 
-/// Messages on their way to the writer.
+/// Messages waiting for the writer.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Message>,
     bytes: usize,
     dropped: u64,
-    /// Loads that are being measured.
+    /// Number of loads being measured.
     loads: usize,
     has_writer: bool,
-    /// The writer has a message in its hands.
+    /// Whether the writer is writing a message.
     is_writing: bool,
-    /// The writer was given up once: stderr may not be touched by anybody else, or that one would wait for ever too.
+    /// Whether the writer did not respond in time. Other threads must then not use stderr, because they would block
+    /// too.
     is_stuck: bool,
 }
 
 static QUEUE: LazyLock<Mutex<Queue>> = LazyLock::new(Mutex::default);
-/// Told whenever a message came or was written.
+/// Notified when a message was queued or written.
 static CHANGED: Condvar = Condvar::new();
 
 fn queue() -> MutexGuard<'static, Queue> {
@@ -65,7 +66,7 @@ impl Queue {
     }
 
     fn add(&mut self, message: Message) {
-        // A view that nobody has seen yet has become pointless.
+        // A view that was not shown yet is obsolete.
         if matches!((self.waiting.back(), &message), (Some(Message::View(..)), Message::View(..)))
             && let Some(old) = self.waiting.pop_back()
         {
@@ -80,12 +81,12 @@ impl Queue {
     }
 }
 
-/// A load is being measured, until this is dropped: nobody waits for stderr.
+/// A load being measured, until this is dropped: messages are queued.
 pub(crate) struct Measuring(());
 
 impl Measuring {
-    /// From now on messages are shown by a thread of their own, through `show`. Where the system has no thread for
-    /// that, they are written at once as before.
+    /// Starts a thread that shows messages through `show`. If no thread can be started, messages are written
+    /// immediately as before.
     pub(crate) fn begin(show: Show) -> Self {
         let mut queue = queue();
         queue.loads += 1;
@@ -112,7 +113,7 @@ impl Drop for Measuring {
     }
 }
 
-/// Gives what waits a short time to be written, such as at the end of the process.
+/// Waits a short time for queued messages to be written, for example before the process exits.
 pub(crate) fn flush() {
     let mut queue = queue();
     if queue.is_stuck && queue.bytes >= WAITING_BYTES_MAX / 2 {
@@ -125,7 +126,7 @@ pub(crate) fn flush() {
     }
 }
 
-/// Queues a message if a load is being measured; else gives it back, to be shown at once.
+/// Queues a message during a measurement; otherwise returns it, to be shown immediately.
 pub(crate) fn add(message: Message) -> Option<Message> {
     let mut queue = queue();
     if !queue.is_in_use() {
@@ -136,7 +137,7 @@ pub(crate) fn add(message: Message) -> Option<Message> {
     None
 }
 
-/// The writer's life.
+/// Main loop of the writer.
 fn write_all(show: Show) {
     let mut queue = queue();
     loop {

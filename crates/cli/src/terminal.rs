@@ -1,5 +1,5 @@
-//! The only place that writes to the terminal: data to stdout, messages to stderr, bars where stderr is one.
-//! What a report looks like is `report`'s affair; here it is only put out.
+//! All terminal output: data on stdout, messages on stderr, progress bars if stderr is a terminal. `report` formats
+//! reports.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -16,7 +16,6 @@ use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
 
 use crate::stderr_queue::{self, Measuring, Message};
 
-/// When to use colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Colour {
     // On a terminal, unless NO_COLOR is set.
@@ -25,25 +24,24 @@ pub(crate) enum Colour {
     Never,
 }
 
-/// Columns of a report that goes to a file or a pipe.
+/// Width of a report in a file or a pipe.
 const WIDTH_ELSEWHERE: usize = 100;
 
 /// stdout and stderr of this process.
 pub(crate) struct Terminal {
     style: TextStyle,
-    /// Of messages on stderr.
+    /// Whether messages on stderr are coloured.
     message_colour: bool,
     interactive: bool,
     prints_to_one: bool,
-    /// The last error in writing data.
+    /// The last error of writing data.
     lost: Cell<Option<io::Error>>,
 }
 
-/// Lines of a view that stand at the end of the screen, to be drawn over. There is one screen for all of the process, and
-/// workers write messages too.
+/// Number of lines of the current view, which the next one overwrites. Global, because workers write messages too.
 static DRAWN: Mutex<usize> = Mutex::new(0);
 
-/// Values that are masked in messages, the longest first.
+/// Values to mask in messages, the longest first.
 static SECRETS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 impl Terminal {
@@ -63,12 +61,12 @@ impl Terminal {
         Self { style, message_colour: wanted(interactive), interactive, prints_to_one, lost: Cell::new(None) }
     }
 
-    /// How reports are to look.
+    /// Style of reports.
     pub(crate) fn style(&self) -> &TextStyle {
         &self.style
     }
 
-    /// Whether stdout is one.
+    /// Whether stdout is a terminal.
     pub(crate) fn prints_to_one(&self) -> bool {
         self.prints_to_one
     }
@@ -78,39 +76,39 @@ impl Terminal {
         self.interactive
     }
 
-    /// How lines that are drawn on stderr are to look; its width may change at any time.
+    /// Style of lines drawn on stderr; its width may change at any time.
     pub(crate) fn message_style(&self) -> TextStyle {
         let width = tcgetwinsize(io::stderr()).map_or(0, |size| usize::from(size.ws_col));
         TextStyle { colour: self.message_colour, width: if width == 0 { WIDTH_ELSEWHERE } else { width } }
     }
 
-    /// Whether lines on stderr can be drawn over.
+    /// Whether lines on stderr can be redrawn.
     pub(crate) fn can_draw(&self) -> bool {
         self.interactive && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
     }
 
-    /// Puts these lines in the place of those that were drawn before.
+    /// Replaces the current view by these lines.
     pub(crate) fn draw(&self, lines: &[String]) {
         let text = lines.iter().map(|line| format!("{line}\n")).collect();
         show_or_queue(Message::View(text, lines.len()));
     }
 
-    /// Takes away what was drawn.
+    /// Erases the current view.
     pub(crate) fn erase(&self) {
         write_message("");
     }
 
-    /// Data, to stdout. A reader that has gone away (`| head`) is no error of ours.
+    /// Prints data on stdout. A closed pipe (`| head`) is not an error.
     pub(crate) fn print(&self, text: &str) {
         self.print_bytes(text.as_bytes());
     }
 
-    /// Why data could not be written, if some could not; a reader that has gone away is no reason.
+    /// The error of writing data, if any; a closed pipe is not an error.
     pub(crate) fn lost(&self) -> Option<io::Error> {
         self.lost.take()
     }
 
-    /// Data that is no text, to stdout.
+    /// Prints binary data on stdout.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) {
         let mut stdout = io::stdout().lock();
         if let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush())
@@ -120,7 +118,7 @@ impl Terminal {
         }
     }
 
-    /// A message of one line, to stderr.
+    /// Prints a message of one line on stderr.
     pub(crate) fn say(&self, text: impl Display) {
         write_message(&format!("{text}\n"));
     }
@@ -135,19 +133,19 @@ impl Terminal {
         self.say(format_args!("pgmeter: error: {text}"));
     }
 
-    /// A bar for work of unknown size.
+    /// A progress indicator for work of unknown size.
     pub(crate) fn waiting(&self, label: String) -> Bar {
         let bar = self.bar_with(None, "{msg} {elapsed}");
         bar.label(label);
         bar
     }
 
-    /// A bar for work of this size.
+    /// A progress bar for work of this size.
     pub(crate) fn bar(&self, total: u64, unit: Unit) -> Bar {
         self.bar_with(Some(total), unit.template())
     }
 
-    /// Nothing is drawn if stderr is no terminal.
+    /// Draws nothing if stderr is not a terminal.
     fn bar_with(&self, total: Option<u64>, template: &str) -> Bar {
         let target =
             if self.interactive { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -159,13 +157,13 @@ impl Terminal {
     }
 }
 
-/// Help, to stdout. The program does not fail if it cannot be written.
+/// Prints help on stdout, ignoring errors.
 pub(crate) fn print_help(text: &str) {
     let _ = io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// Writes a message to stderr, whole, whichever thread writes it; a view that is drawn there makes room until it is drawn
-/// again. The message may quote others, such as a server: what steers a terminal is shown as its code.
+/// Writes a complete message to stderr from any thread. A drawn view is erased until it is redrawn. The message may
+/// quote a server, so control characters are escaped.
 pub(crate) fn write_message(text: &str) {
     let text = {
         let secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -176,20 +174,20 @@ pub(crate) fn write_message(text: &str) {
     write_styled(&text);
 }
 
-/// Masks these values in all messages: servers quote statements in their errors, with the values of variables in them.
+/// Masks these values in all messages, because servers quote statements with values of variables in their errors.
 pub(crate) fn mask(values: impl IntoIterator<Item = String>) {
     let mut secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
     secrets.extend(values);
-    // The longest first: another may be a part of it.
+    // The longest first, because a value may contain another.
     secrets.sort_by_key(|value| std::cmp::Reverse(value.len()));
 }
 
-/// The same for text that has colours.
+/// The same for text with colours.
 pub(crate) fn write_styled(text: &str) {
     show_or_queue(Message::Lines(text.to_owned()));
 }
 
-/// From now on nobody waits for stderr, until the load is over.
+/// Queues all messages on stderr until the load is over.
 pub(crate) fn measure() -> Measuring {
     Measuring::begin(|message| {
         let may_show = !would_be_stopped();
@@ -212,14 +210,13 @@ fn show(message: &Message) {
         Message::Lines(text) => (text, 0),
         Message::View(text, lines) => (text, *lines),
     };
-    // Goes up so many lines and erases to the end of the screen (ECMA-48, §8.3.22 CUU and §8.3.39 ED).
+    // Moves up and erases to the end of the screen (ECMA-48, §8.3.22 CUU and §8.3.39 ED).
     let erasing = if *drawn == 0 { String::new() } else { format!("\x1b[{drawn}A\r\x1b[J") };
     let _ = io::stderr().lock().write_all(format!("{erasing}{text}").as_bytes());
     *drawn = lines;
 }
 
-/// Whether the terminal would stop the whole process for writing (SIGTTOU, `stty tostop`), because it is in the
-/// background.
+/// Whether writing would stop the process (SIGTTOU, `stty tostop`), because it is in the background.
 fn would_be_stopped() -> bool {
     let stderr = io::stderr();
     let stops = tcgetattr(&stderr).is_ok_and(|modes| modes.local_modes.contains(LocalModes::TOSTOP));
@@ -228,13 +225,13 @@ fn would_be_stopped() -> bool {
 
 const TICK: Duration = Duration::from_millis(200);
 
-/// The last line of a program that is left at once; there may be a bar on the line before.
+/// The last line before an immediate exit; a progress bar may be on the line before.
 pub(crate) fn say_interrupted() {
     write_message("\npgmeter: error: interrupted; nothing was measured\n");
     stderr_queue::flush();
 }
 
-/// What a bar counts.
+/// Unit of a progress bar.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Unit {
     Bytes,
@@ -257,7 +254,7 @@ pub(crate) struct Bar {
 }
 
 impl Bar {
-    /// Whether it shows how much is done, not only that something is going on.
+    /// Whether it shows an amount, not only activity.
     pub(crate) fn counts(&self) -> bool {
         self.counts
     }
@@ -266,7 +263,7 @@ impl Bar {
         self.bar.set_message(results::escaped(&text.into()).into_owned());
     }
 
-    /// Shows how much is done, and how long the rest will take where the unit's own estimate is not shown.
+    /// Updates the amount, and the remaining time if the unit shows no estimate of its own.
     pub(crate) fn reached(&self, position: u64, total: u64, left: String) {
         self.bar.set_prefix(left);
         self.bar.set_length(total);

@@ -1,5 +1,5 @@
-//! Sees single transactions and events of clients while a run goes on: log files are written, and each front end words
-//! the events in its own way. One tracer for each worker, called on its thread.
+//! Receives single transactions and events of clients during a run: writes log files and prints messages, which each
+//! front end formats in its own way. One tracer per worker, called on its thread.
 
 use std::cell::RefCell;
 use std::io;
@@ -14,22 +14,22 @@ use stats::Timestamp;
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Makes the tracer of each worker.
+/// Creates the tracer of each worker.
 pub(crate) type TracerMaker = Box<dyn Fn(WorkerIntro) -> Box<dyn Tracer>>;
 
-/// Why log files are incomplete: the first reason that any worker met.
+/// Why log files are incomplete: the first error of any worker.
 pub(crate) type LogFault = Arc<OnceLock<String>>;
 
 /// A front end's messages about clients.
 pub(crate) trait ClientMessages: Clone + Send + Sync + 'static {
-    /// Whether each step of each client is reported.
+    /// Whether each step of each client is printed.
     fn wants_steps(&self) -> bool {
         false
     }
 
     fn event(&self, event: &ClientEvent<'_>);
 
-    /// A log file cannot be written; told once in a run.
+    /// A log file cannot be written; printed once per run.
     fn log_failed(&self, reason: &str);
 }
 
@@ -38,7 +38,7 @@ struct ClientTracer<M> {
     messages: M,
 }
 
-/// Creates the log files, if any are asked for.
+/// Creates the log files, if requested.
 pub(crate) fn tracers<M: ClientMessages>(
     logs: Option<LogOptions>,
     plan: &Plan,
@@ -97,7 +97,7 @@ impl<M: ClientMessages> Tracer for ClientTracer<M> {
     }
 }
 
-/// pgmeter's own messages. Clients that cannot go on are told at the end, by `run_output`.
+/// pgmeter's own messages. `run_output` prints aborted clients at the end.
 #[derive(Clone, Copy)]
 pub(crate) struct RunMessages {
     pub(crate) verbose_errors: bool,
@@ -116,21 +116,21 @@ impl ClientMessages for RunMessages {
                 format!("client {client} got an error in command {command} of script {script}: {words}")
             }
             ClientEvent::Retried { client, tries: count, .. } if self.verbose_errors => {
-                format!("client {client} tries the transaction again after {}", tries(*count))
+                format!("client {client} retries the transaction after {}", tries(*count))
             }
             ClientEvent::GaveUp { client, tries: count, .. } if self.verbose_errors => {
-                format!("client {client} gives the transaction up after {}", tries(*count))
+                format!("client {client} gives up the transaction after {}", tries(*count))
             }
             _ => return,
         });
     }
 
     fn log_failed(&self, reason: &str) {
-        say(&format!("error: a log file cannot be written ({reason}) and ends early; the run goes on"));
+        say(&format!("error: cannot write a log file ({reason}), so it ends early; the run continues"));
     }
 }
 
-/// A line on stderr; whole, whichever worker says it.
+/// Prints a line on stderr; lines of different workers are never mixed.
 fn say(text: &str) {
     terminal::write_message(&format!("pgmeter: {text}\n"));
 }

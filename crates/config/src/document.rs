@@ -91,7 +91,7 @@ pub fn read(text: &str) -> Result<Table, Complaint> {
     let document = Document::parse(text).map_err(|error| {
         let place = error.span().map_or(Place { line: 1, column: 1 }, |span| place(text, span.start));
         let message = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-        Complaint::at(place, format!("this is not TOML: {message}"))
+        Complaint::at(place, format!("invalid TOML: {message}"))
     })?;
     let entries = entries(text, document.as_table())?;
     Ok(Table { place: Place { line: 1, column: 1 }, entries })
@@ -142,7 +142,7 @@ fn value_node(text: &str, value: &TomlValue, of_key: Place) -> Result<Node, Comp
         }
         TomlValue::Float(number) => Value::Float(*number.value()),
         TomlValue::Boolean(truth) => Value::Boolean(*truth.value()),
-        TomlValue::Datetime(_) => return Err(Complaint::at(at, "a date is no value of any key")),
+        TomlValue::Datetime(_) => return Err(Complaint::at(at, "no key accepts a date")),
         TomlValue::Array(list) => {
             Value::List(list.iter().map(|item| value_node(text, item, at)).collect::<Result<_, _>>()?)
         }

@@ -65,7 +65,7 @@ impl Folder<'_> {
         };
         let stays = |part| matches!(part, Component::Normal(_) | Component::CurDir);
         if !Path::new(name).components().all(stays) {
-            return Err(node.expected(&format!("a file in {owner}'s folder")));
+            return Err(node.expected(&format!("a file in {owner}'s directory")));
         }
         if !path.is_file() {
             return Err(missing(&path));
@@ -79,7 +79,7 @@ impl Folder<'_> {
         if is_inside {
             Ok(path)
         } else {
-            Err(node.expected(&format!("a file in {owner}'s folder, not a link out of it")))
+            Err(node.expected(&format!("a file in {owner}'s directory, not a link to a file outside of it")))
         }
     }
 }
@@ -91,7 +91,7 @@ impl Folder<'_> {
 pub fn text_of(path: &Path, length_max: u64) -> io::Result<String> {
     let about = fs::metadata(path)?;
     if !about.is_file() || about.len() > length_max {
-        return Err(io::Error::other(format!("it is not a file of at most {length_max} bytes")));
+        return Err(io::Error::other(format!("it is not a regular file of at most {length_max} bytes")));
     }
     fs::read_to_string(path)
 }

@@ -48,7 +48,7 @@ pub(crate) fn find(name: &str, before: &[Pair]) -> Result<&'static Keyword, Conn
     }
     let meant = match keywords::nearest(name) {
         Some(meant) => format!("did you mean \"{meant}\"?"),
-        None => "the manual's page on connections lists them all".to_owned(),
+        None => "see the manual's page on connections for all keywords".to_owned(),
     };
     Err(ConnectError::Settings(format!("the connection string has an unknown keyword \"{name}\"; {meant}")))
 }
@@ -91,14 +91,14 @@ fn missing_equals(name: &str, before: &[Pair]) -> ConnectError {
         return after_secret();
     }
     ConnectError::Settings(format!(
-        "the connection string has no \"=\" after \"{name}\": a value with blanks must stand in quotes, as in \
+        "the connection string has no \"=\" after \"{name}\": quote a value that contains spaces, as in \
          options='-c geqo=off'"
     ))
 }
 
 fn unterminated(keyword: &Keyword) -> ConnectError {
     ConnectError::Settings(format!(
-        "the connection string has no closing quote after the value of {}: a quote inside is written \\'",
+        "the connection string has no closing quote after the value of {}: write a quote inside the value as \\'",
         keyword.name
     ))
 }
@@ -110,8 +110,8 @@ fn follows_secret(before: &[Pair]) -> bool {
 /// What could not be read may be the rest of a password: nothing of it is shown.
 fn after_secret() -> ConnectError {
     ConnectError::Settings(
-        "the connection string cannot be read after the password: one with blanks must stand in quotes, \
-         password='…', and in a URI \"&\" in it is written %26"
+        "the connection string is invalid after the password: quote a password that contains spaces, \
+         password='…', and in a URI write \"&\" as %26"
             .to_owned(),
     )
 }

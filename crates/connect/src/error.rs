@@ -68,7 +68,7 @@ impl ConnectError {
     pub(crate) fn of_attempts(target: &Target, attempts: Vec<Attempt>) -> ConnectError {
         let who = format!("as user \"{}\" to database \"{}\"", target.user, target.database);
         let mut sentence = match attempts.as_slice() {
-            [] => format!("cannot connect {who}: the names of the hosts lead to no address"),
+            [] => format!("cannot connect {who}: the host names resolve to no address"),
             [Attempt { place, why, .. }] => format!("cannot connect to {place} {who}: {why}"),
             several => {
                 let reasons: Vec<_> =
@@ -131,7 +131,7 @@ impl ConnectError {
         was_broken || self.sqlstate().is_some_and(|state| states.contains(&state))
     }
 
-    /// True if the server asks for a password and none is known: prompting may help.
+    /// True if the server requires a password, but none is given: prompting may help.
     pub fn is_password_needed(&self) -> bool {
         matches!(self.cause(), Some(Cause::Startup(StartupError::PasswordNeeded)))
     }
@@ -147,8 +147,9 @@ pub(crate) struct Attempt {
     libpq: String,
 }
 
-const IS_A_SERVER_THERE: &str = "Is a server running there? \"pgmeter quickstart\" starts one of its own";
-const NOT_A_SERVER: &str = "Check host and port: something else listens there";
+const IS_A_SERVER_THERE: &str =
+    "Is a server running there? To start an embedded one, run \"pgmeter quickstart\"";
+const NOT_A_SERVER: &str = "Check host and port: another service listens there";
 const GIVE_A_PASSWORD: &str = "Set PGPASSWORD, or add a line to ~/.pgpass";
 
 impl Attempt {
@@ -157,8 +158,8 @@ impl Attempt {
         let (why, next) = match &cause {
             Cause::Io(error) => (in_words(error), advice_of_system(error).to_owned()),
             Cause::Closed => (
-                "the server closed the connection before it was ready".to_owned(),
-                "The server's log says why".to_owned(),
+                "the server closed the connection during startup".to_owned(),
+                "See the server's log".to_owned(),
             ),
             Cause::TimedOut(limit) => (
                 format!("no answer within {} s", limit.as_secs_f64()),
@@ -180,7 +181,7 @@ impl Attempt {
 
     /// A server that lets the client in and is not what it looks for.
     pub(crate) fn unsuitable(address: &Address, why: String) -> Attempt {
-        let next = "target_session_attrs says which servers will do".to_owned();
+        let next = "target_session_attrs selects the acceptable servers".to_owned();
         let libpq = libpq::place(address, &why);
         Attempt { libpq, ..Attempt::plain(address.to_string(), why, next) }
     }
@@ -200,8 +201,8 @@ impl Attempt {
     }
 
     pub(crate) fn socket_path_too_long(path: &Path) -> Attempt {
-        let why = "its path is longer than the 107 bytes that the system takes".to_owned();
-        let next = "Give the server a shorter unix_socket_directories".to_owned();
+        let why = "its path exceeds the system's limit of 107 bytes".to_owned();
+        let next = "Set a shorter directory in the server's unix_socket_directories".to_owned();
         Attempt::plain(format!("socket \"{}\"", path.display()), why, next)
     }
 
@@ -224,20 +225,20 @@ impl Attempt {
 fn advice_of_system(error: &io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::ConnectionRefused | ErrorKind::NotFound => IS_A_SERVER_THERE,
-        ErrorKind::PermissionDenied => "The socket's directory must let this user in",
+        ErrorKind::PermissionDenied => "The socket's directory must be accessible to this user",
         ErrorKind::TimedOut | ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => {
-            "Check host, port and what lies between"
+            "Check host, port and firewalls"
         }
-        _ => "The server's log may say more",
+        _ => "See the server's log for more",
     }
 }
 
 /// The system's word without its number, in lower case so that it fits into a sentence.
 pub(crate) fn in_words(error: &io::Error) -> String {
     let text = match error.kind() {
-        ErrorKind::NotFound => return "there is no such socket".to_owned(),
+        ErrorKind::NotFound => return "the socket does not exist".to_owned(),
         ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
-            return "the connection was closed from the other side".to_owned();
+            return "the peer closed the connection".to_owned();
         }
         _ => error.to_string(),
     };
@@ -250,7 +251,7 @@ fn why_of_protocol(error: ProtocolError) -> (String, String) {
     match error {
         ProtocolError::UnframedError => (error.to_string(), String::new()),
         _ => (
-            format!("what answers there does not speak PostgreSQL's protocol ({error})"),
+            format!("the service there does not use PostgreSQL's protocol ({error})"),
             NOT_A_SERVER.to_owned(),
         ),
     }
@@ -273,43 +274,45 @@ fn advice(target: &Target, address: &Address, error: &ServerError) -> String {
             "Check the password given by PGPASSWORD or the connection string".to_owned()
         }
         SqlState::INVALID_PASSWORD if target.host_of(address).password.is_some() => {
-            "The password came from the password file: check its line".to_owned()
+            "Check the password's line in the password file".to_owned()
         }
         SqlState::INVALID_PASSWORD => GIVE_A_PASSWORD.to_owned(),
         SqlState::INVALID_CATALOG_NAME => {
-            format!("\"createdb {database}\" creates it; -d names another")
+            format!("Create it with \"createdb {database}\", or give another one with -d")
         }
         // pg_hba.conf is named in the messages of every language.
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.contains("pg_hba.conf") => {
-            "A line there has to let this user in; some do so only with TLS (sslmode=require), some only without \
-             (sslmode=disable)"
+            "A line there must allow this user; some lines require TLS (sslmode=require), others require its \
+             absence (sslmode=disable)"
                 .to_owned()
         }
         // Only the words tell an unknown role from a refused one; in another language the advice is the wider one.
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.starts_with("role ") => {
-            format!("\"createuser {user}\" creates it; -U names another")
+            format!("Create it with \"createuser {user}\", or give another one with -U")
         }
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION => {
-            "The server's pg_hba.conf says how this user gets in; -U names another".to_owned()
+            "See the server's pg_hba.conf for the method of this user, or give another user with -U"
+                .to_owned()
         }
         SqlState::TOO_MANY_CONNECTIONS => {
             "Use fewer clients, or raise max_connections on the server".to_owned()
         }
-        SqlState::CANNOT_CONNECT_NOW => "Try again when it is up".to_owned(),
-        _ => error.hint.clone().unwrap_or_else(|| "The server's log may say more".to_owned()),
+        SqlState::CANNOT_CONNECT_NOW => "Try again when the server is ready".to_owned(),
+        _ => error.hint.clone().unwrap_or_else(|| "See the server's log for more".to_owned()),
     }
 }
 
 fn advice_of_startup(error: &StartupError) -> &'static str {
     match error {
         StartupError::UnsupportedAuthentication { .. } => {
-            "A line for scram-sha-256 in the server's pg_hba.conf lets this user in by password"
+            "Add a line with scram-sha-256 for this user to the server's pg_hba.conf"
         }
-        StartupError::MethodNotAccepted { .. } => "The server's pg_hba.conf says how this user gets in",
+        StartupError::MethodNotAccepted { .. } => "See the server's pg_hba.conf for the method of this user",
         StartupError::NotBound { .. } => {
-            "It takes TLS (a TCP connection, sslmode=require), a server from 11 on, and a password kept for scram-sha-256"
+            "It requires TLS (a TCP connection, sslmode=require), PostgreSQL 11 or newer, and a password stored \
+             for scram-sha-256"
         }
-        StartupError::Scram { .. } => "Check that this is the server that you mean",
+        StartupError::Scram { .. } => "Check that this is the intended server",
         _ => NOT_A_SERVER,
     }
 }

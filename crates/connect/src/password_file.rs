@@ -67,8 +67,8 @@ impl PasswordFile {
         if mode & 0o077 != 0 {
             return Err(Unused {
                 reason: format!(
-                    "the password file {shown} was not used, since others may read it (mode {mode:04o}; \"chmod 600 \
-                     {shown}\" puts that right)"
+                    "the password file {shown} was not used, because other users can read it (mode {mode:04o}; \
+                     fix this with \"chmod 600 {shown}\")"
                 ),
                 warning: Some(format!(
                     "WARNING: password file \"{shown}\" has group or world access; permissions should be u=rw \
@@ -77,7 +77,7 @@ impl PasswordFile {
             });
         }
         if metadata.len() > LENGTH_MAX {
-            let reason = format!("the password file {shown} was not used, since it is larger than 16 MiB");
+            let reason = format!("the password file {shown} was not used, because it is larger than 16 MiB");
             return Err(Unused::silently(reason));
         }
         let mut content = Vec::new();

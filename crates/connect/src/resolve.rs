@@ -178,12 +178,12 @@ impl Settings {
     fn add_database_flag(&mut self, flag: &str) -> Result<(), ConnectError> {
         if looks_like_a_string(flag) {
             return Err(ConnectError::Settings(
-                "two connection strings are given, one by -d: leave one of them out".to_owned(),
+                "two connection strings are given, one of them with -d: remove one".to_owned(),
             ));
         }
         match self.given("dbname") {
             Some(named) if named != flag => Err(ConnectError::Settings(format!(
-                "two databases are named, \"{named}\" and \"{flag}\" (-d): leave one of them out"
+                "two databases are given, \"{named}\" and \"{flag}\" (-d): remove one"
             ))),
             _ => {
                 self.values.insert("dbname", (flag.to_owned(), Origin::Flag("-d")));
@@ -227,7 +227,7 @@ impl Settings {
     fn refuse_zero_bytes(&self) -> Result<(), ConnectError> {
         match self.values.iter().find(|(_, (value, _))| value.contains('\0')) {
             Some((name, _)) => Err(ConnectError::Settings(format!(
-                "the value of {name} holds a zero byte, which PostgreSQL cannot take"
+                "the value of {name} contains a zero byte, which PostgreSQL does not accept"
             ))),
             None => Ok(()),
         }
@@ -265,7 +265,7 @@ impl Settings {
             return Ok(Some(*meaning));
         }
         let known: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-        Err(self.wrong(name, &format!("no such value; there are {}", known.join(", "))))
+        Err(self.wrong(name, &format!("invalid value; allowed are {}", known.join(", "))))
     }
 
     fn host_order(&self) -> Result<HostOrder, ConnectError> {
@@ -282,11 +282,17 @@ impl Settings {
         let (names, addresses, ports) = (self.list("host"), self.list("hostaddr"), self.list("port"));
         let count = names.len().max(addresses.len()).max(1);
         if !names.is_empty() && !addresses.is_empty() && names.len() != addresses.len() {
-            let what = format!("as many addresses as hosts are needed, {}", names.len());
+            let what = format!("the number of addresses must equal the number of hosts, {}", names.len());
             return Err(self.wrong("hostaddr", &what));
         }
         if ports.len() > 1 && ports.len() != count {
-            return Err(self.wrong("port", &format!("one port, or as many as hosts are needed, {count}")));
+            return Err(self.wrong(
+                "port",
+                &format!(
+                    "the number of ports must be 1 or equal the number of hosts, \
+                                                    {count}"
+                ),
+            ));
         }
         (0..count)
             .map(|index| {
@@ -309,7 +315,7 @@ impl Settings {
             Some('/') if hostaddr.is_none() => Ok(HostName::Directory(PathBuf::from(name))),
             Some('@') => {
                 Err(self
-                    .wrong("host", "sockets in the abstract namespace are not supported; name a directory"))
+                    .wrong("host", "sockets in the abstract namespace are not supported; give a directory"))
             }
             Some(_) => Ok(HostName::Network(name.to_owned())),
         }
@@ -319,7 +325,7 @@ impl Settings {
         if text.is_empty() {
             return Ok(None);
         }
-        let what = "this takes an IP address, not a name; a name goes into host";
+        let what = "this must be an IP address; use host for a name";
         text.parse().map(Some).map_err(|_| self.wrong("hostaddr", what))
     }
 
@@ -328,12 +334,12 @@ impl Settings {
             return Ok(DEFAULT_PORT);
         }
         let port = text.trim().parse().ok().filter(|port| *port > 0);
-        port.ok_or_else(|| self.wrong("port", "a port is a number from 1 to 65535"))
+        port.ok_or_else(|| self.wrong("port", "a port must be a number from 1 to 65535"))
     }
 
     fn integer(&self, name: &str) -> Result<Option<i64>, ConnectError> {
         self.given(name)
-            .map(|value| value.trim().parse().map_err(|_| self.wrong(name, "this takes a whole number")))
+            .map(|value| value.trim().parse().map_err(|_| self.wrong(name, "this must be a whole number")))
             .transpose()
     }
 
@@ -409,7 +415,8 @@ fn looks_like_a_string(text: &str) -> bool {
 }
 
 fn no_user() -> ConnectError {
-    let text = "no user is named, and the operating system has no name for this user: name one with -U";
+    let text =
+        "no user is given, and the operating system has no name for the current user: give one with -U";
     ConnectError::Settings(text.to_owned())
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn find(
         looked_in.push(path.display().to_string());
     }
     let looked = match looked_in.as_slice() {
-        [] => "there is no service file; PGSERVICEFILE names one".to_owned(),
+        [] => "there is no service file; give one with PGSERVICEFILE".to_owned(),
         files => format!("it is not in {}", files.join(" nor in ")),
     };
     Err(ConnectError::Settings(format!("the service \"{name}\" is not defined: {looked}")))
@@ -106,13 +106,13 @@ fn section(content: &str, name: &str, path: &Path) -> Result<Option<Vec<Setting>
         }
         let Some(settings) = &mut found else { continue };
         if line.starts_with("ldap") {
-            return refuse("looking a service up by LDAP is not supported");
+            return refuse("LDAP lookup of services is not supported");
         }
         let Some((keyword, value)) = line.split_once('=') else {
-            return refuse("there is no \"=\": a line is keyword=value");
+            return refuse("the line has no \"=\": expected keyword=value");
         };
         if matches!(keyword, "service" | "servicefile") {
-            return refuse(&format!("a service cannot name another by \"{keyword}\""));
+            return refuse(&format!("a service cannot refer to another one with \"{keyword}\""));
         }
         let keyword = match conninfo::find(keyword, &[]) {
             Ok(keyword) => keyword,
@@ -127,8 +127,8 @@ fn section(content: &str, name: &str, path: &Path) -> Result<Option<Vec<Setting>
 
 fn unknown(keyword: &str) -> String {
     match crate::keywords::nearest(keyword) {
-        Some(meant) => format!("there is no keyword \"{keyword}\": did you mean \"{meant}\"?"),
-        None => format!("there is no keyword \"{keyword}\""),
+        Some(meant) => format!("unknown keyword \"{keyword}\": did you mean \"{meant}\"?"),
+        None => format!("unknown keyword \"{keyword}\""),
     }
 }
 
@@ -178,14 +178,11 @@ host=three
     #[test]
     fn what_cannot_be_read_is_told_with_its_line() {
         for (name, expected) in [
-            (
-                "second",
-                "the service file f, line 9: there is no keyword \"dbname \": did you mean \"dbname\"?",
-            ),
-            ("third", "the service file f, line 11: there is no \"=\": a line is keyword=value"),
-            ("fourth", "the service file f, line 13: a service cannot name another by \"service\""),
-            ("fifth", "the service file f, line 15: there is no keyword \"hots\": did you mean \"host\"?"),
-            ("sixth", "the service file f, line 17: looking a service up by LDAP is not supported"),
+            ("second", "the service file f, line 9: unknown keyword \"dbname \": did you mean \"dbname\"?"),
+            ("third", "the service file f, line 11: the line has no \"=\": expected keyword=value"),
+            ("fourth", "the service file f, line 13: a service cannot refer to another one with \"service\""),
+            ("fifth", "the service file f, line 15: unknown keyword \"hots\": did you mean \"host\"?"),
+            ("sixth", "the service file f, line 17: LDAP lookup of services is not supported"),
         ] {
             assert_eq!(found(name).unwrap_err(), expected);
         }

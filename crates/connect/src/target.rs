@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn a_socket_path_that_the_kernel_cannot_take_is_an_error_of_its_own() {
         let sentence = target(&format!("host=/{}", "x".repeat(120))).addresses().unwrap_err().to_string();
-        assert!(sentence.contains("longer than the 107 bytes"), "{sentence}");
+        assert!(sentence.contains("limit of 107 bytes"), "{sentence}");
     }
 
     #[test]

@@ -93,7 +93,7 @@ fn parameters(query: &str, pairs: &mut Vec<Pair>) -> Result<(), ConnectError> {
             return Err(wrong("has a query parameter without \"=\""));
         };
         if value.contains('=') {
-            return Err(wrong("has a query parameter with two \"=\": the second is written %3D"));
+            return Err(wrong("has a query parameter with two \"=\": write the second as %3D"));
         }
         let (name, value) = (decode(name)?, decode(value)?);
         // JDBC's way to say it, which libpq takes as well.
@@ -128,15 +128,13 @@ fn decode(part: &str) -> Result<String, ConnectError> {
         }
         let code = after.split_at_checked(2).and_then(|(digits, after)| Some((hexadecimal(digits)?, after)));
         match code {
-            Some((0, _)) => return Err(wrong("has %00, a character that PostgreSQL cannot take")),
+            Some((0, _)) => return Err(wrong("has %00, a character that PostgreSQL does not accept")),
             Some((byte, after)) => {
                 bytes.push(byte);
                 rest = after;
             }
             None => {
-                return Err(wrong(
-                    "has a \"%\" without two hexadecimal digits: a percent sign is written %25",
-                ));
+                return Err(wrong("has a \"%\" without two hexadecimal digits: write a percent sign as %25"));
             }
         }
     }
@@ -157,7 +155,8 @@ fn wrong(what: &str) -> ConnectError {
 /// A password with a slash in it looks like a port and a database. Nothing of it is shown.
 fn unescaped_password() -> ConnectError {
     wrong(
-        "has an \"@\" behind its hosts: in a user name or password \"/\" is written %2F, \":\" %3A and \"@\" %40",
+        "has an \"@\" after its hosts: in a user name or password, write \"/\" as %2F, \":\" as %3A and \"@\" \
+         as %40",
     )
 }
 

@@ -1,7 +1,6 @@
-//! What a transaction costs the client alone, without sockets and clock: the engine on a driver that has every
-//! answer ready. A measurement to look at, not a test; two counts of different lengths give instructions per
-//! transaction, which nothing else that runs on the machine disturbs:
-//! `valgrind --tool=callgrind target/release/examples/canned select 100000`.
+//! Measures the client's CPU cost of a transaction, without sockets and clock: the engine on a driver with prepared
+//! replies. Not a test. The difference between two counts of different lengths gives instructions per transaction,
+//! independent of other programs: `valgrind --tool=callgrind target/release/examples/canned select 100000`.
 #![allow(clippy::print_stdout)]
 
 use std::collections::VecDeque;
@@ -24,7 +23,7 @@ const SCRIPTS: [(&str, usize, &str); 4] = [
     ("sum", 1, "\\set i 1 + 2 * :client_id\n"),
     ("sums", 1, ""),
 ];
-/// What a transaction like TPC-B's draws.
+/// The random numbers of a TPC-B-like transaction.
 const DRAWS: &str = "\\set aid random(1, 100000 * :scale)\n\\set bid random(1, 1 * :scale)\n\
     \\set tid random(1, 10 * :scale)\n\\set delta random(-5000, 5000)\n";
 /// Lines of the script `sums`.
@@ -69,12 +68,12 @@ fn plan(text: &str, clients: usize, transactions_each: u64) -> Plan {
     }
 }
 
-/// A driver that needs no server: whatever is sent has its answer at the next wait. Its time goes on by itself.
+/// A driver without a server: each sent message is answered at the next wait. Its clock advances by itself.
 #[derive(Default)]
 struct Canned {
     now_ns: u64,
     events: VecDeque<Event>,
-    /// By connection, what is to be received.
+    /// Bytes to receive, by connection.
     answers: Vec<Vec<&'static [u8]>>,
 }
 

@@ -1,5 +1,5 @@
-//! How punctual the open loop is on this machine: one worker against a null server that listens on a Unix socket.
-//! Prints the lag of the starts behind their schedule and the lateness of the loop's wake-ups. Not a test.
+//! Measures the punctuality of the open loop on this machine: one worker against a null server on a Unix socket.
+//! Prints the start delay of transactions and the lateness of wake-ups. Not a test.
 //!
 //! `punctuality <socket> [clients] [starts per second] [seconds]`
 

@@ -1,5 +1,5 @@
-//! Why a client could not go on, and where: data, for whoever shows it in words of their own.
-//! `Display` is the sentence of `pgmeter bench`. Made by the client state machine and by the worker.
+//! Why and where a client was aborted, as data. `Display` is the message of `pgmeter bench`; the drop-in has its own.
+//! Created by the client state machine and by the worker.
 
 use std::fmt;
 
@@ -9,14 +9,14 @@ use thiserror::Error;
 use wire::frontend::MessageTooLong;
 use wire::{ProtocolError, ServerError};
 
-/// A client that could not go on.
+/// An aborted client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AbortedClient {
-    /// Which one, from 0.
+    /// Number of the client, from 0.
     pub client: usize,
-    /// The command that it was at; `None` between transactions and where no command is to blame.
+    /// The command that caused it; `None` between transactions or if no command did.
     pub place: Option<CommandPosition>,
-    /// What happened.
+    /// The cause.
     pub cause: AbortCause,
 }
 
@@ -29,82 +29,81 @@ impl From<MessageTooLong> for AbortCause {
 /// A command of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandPosition {
-    /// The script, from 0.
+    /// Index of the script, from 0.
     pub script: usize,
-    /// As messages call the script.
+    /// Name of the script in messages.
     pub script_name: Box<str>,
-    /// The command, from 0.
+    /// Index of the command, from 0.
     pub command: usize,
-    /// As messages call the command: `SQL`, or a meta command as typed; `gset` or `aset` where that is to blame.
+    /// Name of the command in messages: `SQL`, or a meta command as typed; `gset` or `aset` if that caused the error.
     pub name: Box<str>,
-    /// Which statement of the command, from 0; several travel in one where `\;` joins them. Within a pipeline
-    /// always 0.
+    /// Index of the statement in the command, from 0; `\;` joins several. Always 0 within a pipeline.
     pub query: u32,
     /// The transaction was being rolled back after an error.
     pub rolling_back: bool,
 }
 
-/// What ended a client.
+/// Why a client was aborted.
 #[derive(Clone, Debug, Error, PartialEq)]
 pub enum AbortCause {
-    /// The server refused a command. The errors of a pipeline have its `\endpipeline` as their place.
+    /// The server rejected a command. Errors of a pipeline have its `\endpipeline` as their place.
     #[error("{error}")]
     Sql {
-        /// In its words.
+        /// The server's error.
         error: Box<ServerError>,
-        /// The text that it was sent, if it is known which it was.
+        /// The statement's text, if known.
         statement: Option<Box<[u8]>>,
     },
-    /// The server refused the `ROLLBACK` after an error.
+    /// The server rejected the `ROLLBACK` after an error.
     #[error("ROLLBACK failed: {0}")]
     Rollback(Box<ServerError>),
-    /// The connection is gone.
+    /// The connection was lost.
     #[error("{}", Lost { last_word: last_word.as_deref(), error: error.as_deref() })]
     ConnectionLost {
-        /// What the server said before.
+        /// The server's last error.
         last_word: Option<Box<ServerError>>,
-        /// What the system says about it.
+        /// The system's error.
         error: Option<Box<str>>,
     },
-    /// Bytes that mean nothing.
-    #[error("the server sent something that is not PostgreSQL's protocol: {0}")]
+    /// Invalid bytes.
+    #[error("the server violated PostgreSQL's protocol: {0}")]
     Protocol(ProtocolError),
-    /// Answers and commands no longer correspond.
-    #[error("the server answered a question that nobody asked")]
+    /// Replies and commands no longer correspond.
+    #[error("the server sent a response without a request")]
     Unasked,
-    /// A script wants to COPY.
+    /// A script executed COPY.
     #[error("COPY is not supported in a script")]
     Copy,
-    /// A statement, with its variables' values, does not fit into a message of the protocol.
+    /// A statement with the values of its variables exceeds the protocol's message size.
     #[error("the statement with the values of its variables is too long: {0}")]
     StatementTooLong(MessageTooLong),
-    /// A meta command could not be evaluated, or its command of the shell gave no value.
+    /// A meta command could not be evaluated, or its shell command returned no value.
     #[error("{0}")]
     Evaluation(EvaluationError),
-    /// A command of the shell could not be run or, with `\shell`, ended with another status than 0.
+    /// A shell command could not be run or, with `\shell`, its exit status was not 0.
     #[error("shell command \"{command}\" failed: {reason}")]
     Shell {
         /// Its first word.
         command: Box<str>,
-        /// What happened.
+        /// The error.
         reason: Box<str>,
     },
-    /// `\gset` of another number of rows.
+    /// `\gset` with a number of rows other than 1.
     #[error("\\gset: expected one row, got {rows}")]
     RowCount {
-        /// The rows of the last result; 0 if it was none that has rows.
+        /// Rows of the last result; 0 if it was a command without rows.
         rows: u64,
     },
-    /// `\gset` or `\aset` of a column whose name, with the prefix, no variable may have.
+    /// `\gset` or `\aset` with a column whose name, with the prefix, is not a valid variable name.
     #[error("\\{}: invalid variable name: \"{name}\"", capture_name(*kind))]
     VariableName {
-        /// Which of the two.
+        /// `gset` or `aset`.
         kind: CaptureKind,
         /// Prefix and name of the column.
         name: Box<str>,
     },
     /// `\startpipeline` with the simple protocol.
-    #[error("pipelines need the extended or the prepared protocol (-M)")]
+    #[error("pipelines require the extended or prepared protocol (-M)")]
     PipelineInSimpleProtocol,
     /// `\startpipeline` within a pipeline.
     #[error("already in pipeline mode")]
@@ -115,40 +114,42 @@ pub enum AbortCause {
     /// `\gset` or `\aset` within a pipeline.
     #[error("\\{} is not allowed in pipeline mode", capture_name(*.0))]
     CaptureInPipeline(CaptureKind),
-    /// The script is over, its pipeline is not.
+    /// The script ended within a pipeline.
     #[error("end of script reached with pipeline open")]
     UnfinishedPipeline,
-    /// It did not get in for its next transaction.
+    /// It could not connect for its next transaction.
     #[error("it could not connect to {address}: {reason}")]
     Connecting {
-        /// Where to.
+        /// Address of the server.
         address: Address,
-        /// Why not.
+        /// The error.
         reason: Box<str>,
     },
-    /// The system refused its worker something that it cannot do without.
+    /// The system refused its worker a required resource.
     #[error("the load generator cannot wait for its sockets: {0}")]
     System(Box<str>),
-    /// A defect of pgmeter ended its worker.
-    #[error("worker {worker} of the load generator ended by a defect of pgmeter, please report it: {reason}")]
+    /// A bug in pgmeter ended its worker.
+    #[error(
+        "worker {worker} of the load generator failed because of a bug in pgmeter, please report it: {reason}"
+    )]
     WorkerLost {
-        /// Which one, from 0.
+        /// Number of the worker, from 0.
         worker: usize,
-        /// What its panic said.
+        /// Message of the panic.
         reason: Box<str>,
     },
-    /// The script is over, its transaction block is not.
+    /// The script ended within a transaction block.
     #[error("end of script reached without completing the last transaction")]
     UnfinishedTransaction,
 }
 
 impl AbortCause {
-    /// Whether the server named a status of the transaction that there is none of.
+    /// Whether the server sent an invalid transaction status.
     pub fn is_unknown_status(&self) -> bool {
         matches!(self, Self::Protocol(ProtocolError::Malformed { message: "ReadyForQuery" }))
     }
 
-    /// Whether it is a command that is to blame, whatever the client was doing.
+    /// Whether a command caused it, whatever the client was doing.
     pub(crate) fn is_of_a_command(&self) -> bool {
         match self {
             Self::Sql { .. }
@@ -186,7 +187,7 @@ impl fmt::Display for AbortedClient {
     }
 }
 
-/// The meta command.
+/// Name of the meta command.
 pub(crate) fn capture_name(kind: CaptureKind) -> &'static str {
     match kind {
         CaptureKind::Gset => "gset",
@@ -194,7 +195,7 @@ pub(crate) fn capture_name(kind: CaptureKind) -> &'static str {
     }
 }
 
-/// Who is to blame for a lost connection: the server, then the system, then nobody known.
+/// The cause of a lost connection: the server's message, otherwise the system's error.
 struct Lost<'a> {
     last_word: Option<&'a ServerError>,
     error: Option<&'a str>,
@@ -205,7 +206,9 @@ impl fmt::Display for Lost<'_> {
         match (self.last_word, self.error) {
             (Some(error), _) => write!(f, "the server closed the connection: {error}"),
             (None, Some(error)) => write!(f, "the connection to the server was lost: {error}"),
-            (None, None) => f.write_str("the server closed the connection unexpectedly; its log says why"),
+            (None, None) => {
+                f.write_str("the server closed the connection unexpectedly; see the server's log")
+            }
         }
     }
 }

@@ -1,9 +1,9 @@
-//! When transactions are scheduled to start: as soon as a client is free, or on a fixed plan.
+//! The scheduled starts of transactions: when a client becomes free, or from a fixed schedule.
 //!
-//! Under a rate the arrivals are a Poisson stream drawn from the seed alone. They are fixed before the
-//! server is looked at, so a slow server cannot thin them out (no coordinated omission): an arrival
-//! that finds no free client waits, and its response time counts from its scheduled start. By default
-//! there is one stream for all workers, dealt out to them; compatible with pgbench, each worker has its own.
+//! With a rate, arrivals are a Poisson process generated from the seed alone. They do not depend on the server, so a
+//! slow server cannot reduce them (no coordinated omission): an arrival without a free client waits, and its response
+//! time counts from its scheduled start. By default all workers share one process; in pgbench's compatibility each
+//! worker has its own.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,38 +12,38 @@ use std::time::Duration;
 use script::Random;
 use stats::Timestamp;
 
-/// When a transaction is scheduled to start.
+/// A scheduled start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Arrival {
     pub(crate) scheduled: Timestamp,
-    /// Which one of the run it is, from 0 over all workers, if its script and its draws depend on that.
+    /// Index in the run, from 0 over all workers, if its script and random numbers depend on it.
     pub(crate) number: Option<u64>,
 }
 
-/// One worker's scheduled starts.
+/// The scheduled starts of one worker.
 #[derive(Debug)]
 pub(crate) enum Arrivals {
-    /// Closed loop: the next transaction is scheduled when its client becomes free.
+    /// Closed loop: the next transaction starts when its client becomes free.
     Closed,
     /// Open loop.
     Open {
         stream: Stream,
-        /// Given back; the earliest is taken first.
+        /// Returned arrivals; the earliest is taken first.
         returned: BinaryHeap<Reverse<Arrival>>,
     },
 }
 
-/// Where the arrivals of one worker come from.
+/// Source of a worker's arrivals.
 #[derive(Clone, Debug)]
 pub(crate) enum Stream {
-    /// A stream of this worker's own.
+    /// This worker's own process.
     Own(MicrosecondGaps),
-    /// A part of the stream that all workers share.
+    /// A part of the process that all workers share.
     Dealt(Dealt),
 }
 
-/// A Poisson stream: exponential gaps with the given mean, in whole microseconds as pgbench draws
-/// them (reference, section 14).
+/// A Poisson process: exponential gaps with the given mean in whole microseconds, as in pgbench (reference, section
+/// 14).
 #[derive(Clone, Debug)]
 pub(crate) struct MicrosecondGaps {
     random: Random,
@@ -51,17 +51,17 @@ pub(crate) struct MicrosecondGaps {
     last: Timestamp,
 }
 
-/// A worker's part of the one Poisson stream of the run. Each worker draws the whole of it and keeps what is its own.
+/// A worker's part of the run's Poisson process. Each worker generates all arrivals and keeps its own.
 #[derive(Clone, Debug)]
 pub(crate) struct Dealt {
     gaps: NanosecondGaps,
-    /// Of the next arrival.
+    /// Index of the next arrival.
     number: u64,
     deal: Deal,
 }
 
-/// Which arrivals are whose: of each round of as many arrivals as there are clients, a worker gets as many as it has
-/// clients, taking turns with the others. With as many clients for each it is every so many-th.
+/// The assignment of arrivals to workers: in each round of as many arrivals as there are clients, a worker gets as
+/// many as it has clients, in turns with the others. With equal numbers of clients every n-th arrival is its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deal {
     pub(crate) worker: u64,
@@ -69,23 +69,23 @@ pub(crate) struct Deal {
     pub(crate) clients: u64,
 }
 
-/// Exponential gaps, summed up without an error that grows: what is cut off at a nanosecond is kept for the next one.
+/// Exponential gaps, summed up without accumulating error: the fraction of a nanosecond is carried to the next gap.
 #[derive(Clone, Debug)]
 struct NanosecondGaps {
     random: Random,
     mean_gap_ns: f64,
     last: Timestamp,
-    /// Below 1.
+    /// Fraction of a nanosecond, below 1.
     cut_off_ns: f64,
 }
 
 impl Arrivals {
-    /// Those of a stream, or of none.
+    /// Arrivals from a process, or a closed loop.
     pub(crate) fn of(stream: Option<Stream>) -> Self {
         stream.map_or(Self::Closed, |stream| Self::Open { stream, returned: BinaryHeap::new() })
     }
 
-    /// The next transaction's turn, which may be in the past or in the future.
+    /// The next scheduled start, in the past or in the future.
     pub(crate) fn next(&mut self, now: Timestamp) -> Arrival {
         match self {
             Self::Closed => Arrival { scheduled: now, number: None },
@@ -96,24 +96,24 @@ impl Arrivals {
         }
     }
 
-    /// Gives back what [`Arrivals::next`] returned, because its client will not take it.
+    /// Returns an arrival from [`Arrivals::next`] that its client will not run.
     pub(crate) fn put_back(&mut self, arrival: Arrival) {
         if let Self::Open { returned, .. } = self {
             returned.push(Reverse(arrival));
         }
     }
 
-    /// Whether starts are fixed by a rate.
+    /// Whether a rate fixes the starts.
     pub(crate) fn are_scheduled(&self) -> bool {
         matches!(self, Self::Open { .. })
     }
 
-    /// Whether an arrival decides which script runs and what it draws.
+    /// Whether an arrival determines its script and random numbers.
     pub(crate) fn are_numbered(&self) -> bool {
         matches!(self, Self::Open { stream: Stream::Dealt(_), .. })
     }
 
-    /// The next arrival before `end` that nobody has taken; it is used up.
+    /// Removes the next untaken arrival before `end`.
     pub(crate) fn next_missed(&mut self, end: Timestamp) -> Option<Arrival> {
         if !self.are_scheduled() {
             return None;
@@ -127,13 +127,13 @@ const MICROS_PER_SECOND: f64 = 1e6;
 const NANOS_PER_SECOND: f64 = 1e9;
 
 impl Stream {
-    /// The stream of one of `workers` workers that together make `rate_per_s`, beginning at `start`.
+    /// The process of one of `workers` workers with the total rate `rate_per_s`, from `start` on.
     pub(crate) fn own(rate_per_s: f64, workers: usize, random: Random, start: Timestamp) -> Self {
         let mean_gap_us = MICROS_PER_SECOND / rate_per_s * workers as f64;
         Self::Own(MicrosecondGaps { random, mean_gap_us, last: start })
     }
 
-    /// What is dealt to one worker of the stream of the whole run.
+    /// One worker's part of the run's process.
     pub(crate) fn dealt(rate_per_s: f64, deal: Deal, random: Random, start: Timestamp) -> Self {
         let mean_gap_ns = NANOS_PER_SECOND / rate_per_s;
         let gaps = NanosecondGaps { random, mean_gap_ns, last: start, cut_off_ns: 0.0 };

@@ -1,8 +1,8 @@
-//! One simulated user: a state machine over bytes and time that holds no socket and reads no clock.
+//! A client: a state machine over bytes and time without socket or clock.
 //!
-//! The worker hands it what happened (connected, bytes, a timer) and `now`; it appends what must be
-//! sent to [`Turn::out`] and says what it waits for next ([`Step`]). What commands do is in `commands`,
-//! what goes on the wire in `sending`, what follows an error in `recovery`.
+//! The worker passes events (connected, bytes, a timer) and `now`; the client appends bytes to send to [`Turn::out`]
+//! and returns what it waits for ([`Step`]). `commands` executes script commands, `sending` encodes SQL, `recovery`
+//! handles errors.
 
 use connect::CancelKey;
 use script::{Random, Sql, Variables};
@@ -23,24 +23,24 @@ mod link;
 mod recovery;
 mod sending;
 
-/// What a client is handed each time it may act.
+/// What the worker passes to a client that may act.
 pub(crate) struct Turn<'a> {
     pub(crate) load: &'a Load<'a>,
-    /// What it wants to send; empty when it is handed over.
+    /// Bytes to send; empty at the start.
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) now: Timestamp,
-    /// Told at once of what is worth a message.
+    /// Receives events immediately.
     pub(crate) tracer: &'a mut dyn Tracer,
-    /// The tracer wants to see each step.
+    /// Whether the tracer wants each step.
     pub(crate) steps_wanted: bool,
-    /// Where the statistics of single commands go.
+    /// Statistics of single commands.
     pub(crate) commands: &'a mut CommandTable,
-    /// No transaction may be tried again later than this; `None`: the limit is a number of transactions.
+    /// No transaction is retried after this time; `None`: the limit is a number of transactions.
     pub(crate) end: Option<Timestamp>,
 }
 
 impl Turn<'_> {
-    /// Shows the tracer a step, if it wants to see steps.
+    /// Passes a step to the tracer, if it wants steps.
     fn show(&mut self, client: usize, what: ClientStep<'_>) {
         if self.steps_wanted {
             self.tracer.on_event(&ClientEvent::Stepped { client, what });
@@ -48,73 +48,74 @@ impl Turn<'_> {
     }
 }
 
-/// What a client waits for, or has come to.
+/// The next event of a client.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// The server's next bytes.
+    /// Bytes from the server.
     Reply,
-    /// A moment, because of `\sleep`.
+    /// A time, for `\sleep`.
     Sleep(Timestamp),
-    /// Nothing, but so much was computed that the clock must be read again; then comes [`Client::wake`].
+    /// A new reading of the clock after long computations; then [`Client::wake`].
     Computed,
-    /// The end of a command of the shell, which the worker runs; then comes [`Client::shell_done`].
+    /// The end of a shell command, which the worker runs; then [`Client::shell_done`].
     Shell { command: Vec<u8>, capture: bool },
-    /// The transaction is over; the client is free.
+    /// The transaction has ended; the client is free.
     Ended(Ending),
-    /// The client cannot go on.
+    /// The client is aborted.
     Aborted(Box<AbortedClient>),
 }
 
-/// Where a client stands.
+/// State of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// Between transactions.
     Free,
     Sleeping,
-    /// An array has been made.
+    /// An array was computed, so the clock must be read again.
     Computed,
-    /// A command of the shell is running.
+    /// A shell command is running.
     Shell,
-    /// The current command's reply is on its way.
+    /// Waiting for the reply to the current command.
     Waiting,
-    /// The answers to the Parse messages that go ahead of a pipeline are on their way.
+    /// Waiting for the replies to the Parse messages before a pipeline.
     Preparing,
-    /// A `ROLLBACK` after a failure is on its way.
+    /// Waiting for the reply to a `ROLLBACK` after a failure.
     RollingBack(Failure),
     Aborted,
 }
 
-/// See the module.
+/// A client.
 pub(crate) struct Client {
-    /// Over all workers, from 0; the variable `:client_id`.
+    /// Number over all workers, from 0; the variable `:client_id`.
     pub(crate) number: usize,
     phase: Phase,
     /// One connection for each target that the scripts use.
     links: Box<[Link]>,
-    /// The one that the current transaction uses: to which [`Turn::out`] goes, except while it is being set up or
-    /// terminated.
+    /// The connection of the current transaction, to which [`Turn::out`] is sent, except during start-up and
+    /// termination.
     pub(crate) link: usize,
     /// Between `\startpipeline` and `\endpipeline`.
     pipeline: bool,
-    /// The commands whose text was sent in the pipeline, in order: an error does not say whose it is.
+    /// The commands of the pipeline whose text was sent, in order, because an error does not identify its command.
     piped: Vec<usize>,
     variables: Variables,
-    /// What scripts draw from; a transaction may be given a stream of its own.
+    /// The scripts' random stream; a transaction may get its own.
     pub(crate) random: Random,
-    /// As it was when the transaction began: a retry draws the same again.
+    /// The random stream at the start of the transaction: a retry draws the same numbers.
     random_at_start: Random,
-    /// Draws places to connect to, and nothing else: the scripts' draws are the same wherever they run.
+    /// Random stream for selecting hosts only, so that the scripts' random numbers do not depend on the number of
+    /// hosts.
     host_draws: Random,
     script: usize,
     command: usize,
-    /// When the current command was begun.
+    /// Start of the current command.
     command_begun: Timestamp,
-    /// True from the start of a transaction until it has been recorded.
+    /// True from the start of a transaction until it is recorded.
     pub(crate) in_transaction: bool,
     scheduled: Timestamp,
     started: Timestamp,
     tries: u32,
-    /// Transactions that this one stands for.
+    /// Number of executions that this transaction represents.
     business: u64,
 }
 
@@ -155,26 +156,26 @@ impl Client {
         Sample { script, scheduled, started, finished: now, tries, business, ending }
     }
 
-    /// What is needed to cancel the command that is running, if there is one.
+    /// The key to cancel the running command, if there is one.
     pub(crate) fn running(&self) -> Option<&CancelKey> {
         let link = &self.links[self.link];
         (link.reply.owed > 0 && self.phase != Phase::Aborted).then(|| link.cancel_key())?
     }
 
-    /// Which of its target's places that command runs at.
+    /// Index of the host where that command runs.
     pub(crate) fn host_index(&self) -> usize {
         self.links[self.link].host
     }
 
-    /// The transport of a link is connected: the start-up begins. What an earlier session on this
-    /// link has left is forgotten. `binding` is what SCRAM is bound to, if the transport has something of the kind.
+    /// The transport of a link is connected: starts the protocol, and forgets an earlier session of this link.
+    /// `binding` is the channel binding for SCRAM, if the transport has one.
     pub(crate) fn send_startup(&mut self, link: usize, binding: Option<&[u8]>, turn: &mut Turn<'_>) {
         turn.tracer.on_event(&ClientEvent::Connects { client: self.number });
         let startup = &self.host(link, turn.load).startup;
         self.links[link].send_startup(startup, binding, turn.out);
     }
 
-    /// Chooses where the next connection of a link goes: among several places each time anew.
+    /// Selects the host of a link's next connection, at random if there are several.
     pub(crate) fn choose_host<'p>(&mut self, link: usize, load: &Load<'p>) -> &'p HostPlan {
         let hosts = &load.plan.targets[load.links[link]].hosts;
         if hosts.len() > 1 {
@@ -184,12 +185,12 @@ impl Client {
         self.host(link, load)
     }
 
-    /// Where the connection of a link goes.
+    /// The host of a link's connection.
     pub(crate) fn host<'p>(&self, link: usize, load: &Load<'p>) -> &'p HostPlan {
         &load.plan.targets[load.links[link]].hosts[self.links[link].host]
     }
 
-    /// Bytes have arrived while the client is connecting. True when this link is ready.
+    /// Processes bytes while connecting. True when this link is ready.
     pub(crate) fn receive_startup(
         &mut self,
         link: usize,
@@ -199,12 +200,12 @@ impl Client {
         self.links[link].receive_startup(bytes, out)
     }
 
-    /// The server's last error, which says why it closed the connection.
+    /// The server's last error, which explains why it closed the connection.
     pub(crate) fn take_error(&mut self, link: usize) -> Option<Box<ServerError>> {
         self.links[link].take_error()
     }
 
-    /// Begins a transaction of `script` that was scheduled for `scheduled`.
+    /// Starts a transaction of `script` that was scheduled for `scheduled`.
     #[inline]
     pub(crate) fn begin(&mut self, script: usize, scheduled: Timestamp, turn: &mut Turn<'_>) -> Step {
         self.set_out(script, scheduled, turn);
@@ -218,7 +219,7 @@ impl Client {
         self.start_over(turn)
     }
 
-    /// The client is in a transaction from now on.
+    /// Marks the client as being in a transaction.
     #[inline]
     fn set_out(&mut self, script: usize, scheduled: Timestamp, turn: &Turn<'_>) {
         self.script = script;
@@ -229,13 +230,13 @@ impl Client {
         self.tries = 1;
     }
 
-    /// A `\sleep` is over, or the clock has been read again.
+    /// A `\sleep` has ended, or the clock was read again.
     pub(crate) fn wake(&mut self, turn: &mut Turn<'_>) -> Step {
         self.complete(turn);
         self.proceed(turn)
     }
 
-    /// Bytes have arrived; `None`: more must come before anything can be done.
+    /// Processes received bytes; `None`: more are needed.
     pub(crate) fn receive(&mut self, link: usize, bytes: &[u8], turn: &mut Turn<'_>) -> Option<Step> {
         self.show_receiving(turn);
         let mut context = ReplyContext {
@@ -253,14 +254,14 @@ impl Client {
             return Some(self.abort(AbortCause::Copy, turn.load));
         }
         if from.reply.ready > from.reply.owed {
-            // It would be taken for the answer to the next command.
+            // It would be mistaken for the reply to the next command.
             return Some(self.abort(AbortCause::Unasked, turn.load));
         }
         let awaited = link == self.link && from.reply.ready == from.reply.owed && self.awaits_reply();
         awaited.then(|| self.conclude(turn))
     }
 
-    /// A connection is gone. `cause` is the transport's error, if it had one.
+    /// A connection is lost. `cause` is the transport's error, if any.
     pub(crate) fn lose_connection(
         &mut self,
         link: usize,
@@ -272,31 +273,31 @@ impl Client {
         self.abort(AbortCause::ConnectionLost { last_word, error }, load)
     }
 
-    /// Says good-bye on a link.
+    /// Sends Terminate on a link.
     pub(crate) fn terminate(&mut self, link: usize, out: &mut Vec<u8>) {
         self.links[link].terminate(out);
     }
 
-    /// Waits for the answer to what it has sent.
+    /// Waits for the reply to the sent messages.
     fn await_reply(&mut self, phase: Phase, turn: &mut Turn<'_>) -> Step {
         self.phase = phase;
         self.show_receiving(turn);
         Step::Reply
     }
 
-    /// pgbench looks for answers to what it parses ahead of a pipeline in another way, which it does not tell.
+    /// pgbench does not report its own waiting for replies to statements parsed before a pipeline.
     fn show_receiving(&self, turn: &mut Turn<'_>) {
         if turn.steps_wanted && matches!(self.phase, Phase::Waiting | Phase::RollingBack(_)) {
             turn.show(self.number, ClientStep::Receives);
         }
     }
 
-    /// True while the client can do nothing before the server has answered.
+    /// True while the client can only wait for the server.
     fn awaits_reply(&self) -> bool {
         matches!(self.phase, Phase::Waiting | Phase::Preparing | Phase::RollingBack(_))
     }
 
-    /// All that was asked for has come: judges it and goes on.
+    /// All replies have arrived: evaluates them and continues.
     fn conclude(&mut self, turn: &mut Turn<'_>) -> Step {
         if self.pipeline {
             for left in (1..=self.links[self.link].reply.owed).rev() {
@@ -325,7 +326,7 @@ impl Client {
         }
     }
 
-    /// The results of the current command go into variables, if it asks for that.
+    /// Stores the results of the current command in variables, if it captures them.
     fn finish_capture(&mut self, load: &Load<'_>) -> Result<(), AbortCause> {
         let Some(capturing) = self.links[self.link].captured() else { return Ok(()) };
         match sql_at(self.script, self.command, load).and_then(Sql::capture) {
@@ -339,12 +340,12 @@ impl Client {
         Step::Ended(ending)
     }
 
-    /// What the server says of the transaction.
+    /// The transaction status reported by the server.
     fn status(&self) -> TransactionStatus {
         self.links[self.link].reply.status
     }
 
-    /// The client cannot go on.
+    /// Aborts the client.
     fn abort(&mut self, cause: AbortCause, load: &Load<'_>) -> Step {
         let place = self.place(&cause, load);
         let cause = match (cause, &place) {
@@ -358,7 +359,7 @@ impl Client {
         Step::Aborted(Box::new(AbortedClient { client: self.number, place, cause }))
     }
 
-    /// The command that is to blame.
+    /// The command that caused an error.
     fn place(&self, cause: &AbortCause, load: &Load<'_>) -> Option<CommandPosition> {
         if !cause.is_of_a_command() && !self.awaits_reply() {
             return None;
@@ -382,7 +383,7 @@ impl Client {
     }
 }
 
-/// An SQL command of the run; `None` if this one is none.
+/// The SQL command at this index; `None` for other commands.
 fn sql_at<'l>(script: usize, command: usize, load: &'l Load<'_>) -> Option<&'l Sql> {
     match &load.plan.scripts[script].program.commands().get(command)?.kind {
         script::CommandKind::Sql(sql) => Some(sql),

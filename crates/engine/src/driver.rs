@@ -1,7 +1,7 @@
-//! The rim between a worker and the world: sockets, waiting, and the clock.
+//! The interface between a worker and its environment: sockets, waiting, and the clock.
 //!
-//! A driver moves bytes and tells the time; it knows nothing of transactions. `net` is the real one;
-//! the tests have one in virtual time.
+//! A driver moves bytes and returns the time; it is independent of transactions. `net` contains the real drivers; the
+//! tests have one in virtual time.
 
 use std::io;
 use std::time::Duration;
@@ -9,114 +9,113 @@ use std::time::Duration;
 use connect::{Address, Transport};
 use stats::Timestamp;
 
-/// Something that happened to a connection while waiting. Connections are numbered by the worker,
-/// from 0.
+/// An event on a connection during a wait. The worker numbers its connections from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The transport is connected, TLS included; nothing of the protocol has been sent yet.
+    /// The transport is connected, including TLS; no byte of the protocol was sent yet.
     Connected(usize),
-    /// There may be bytes to [`Driver::receive`], or the connection was closed or broken.
+    /// Bytes may be available for [`Driver::receive`], or the connection was closed or lost.
     Readable(usize),
 }
 
-/// What [`Driver::receive`] found.
+/// Result of [`Driver::receive`].
 #[derive(Debug)]
 pub enum Receive<'a> {
-    /// Some bytes; ask again, there may be more.
+    /// Some bytes; there may be more.
     Bytes(&'a [u8]),
-    /// Nothing more for now.
+    /// Nothing more at the moment.
     Empty,
-    /// The peer closed the connection, or it broke for the given reason.
+    /// The peer closed the connection, or it was lost for the given reason.
     Closed(Option<io::Error>),
 }
 
-/// How a command of the shell ended.
+/// Result of a shell command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ShellAnswer {
-    /// Its exit status; `None` when a signal ended it.
+    /// Exit status; `None` if a signal terminated it.
     pub status: Option<i32>,
-    /// The first line of its output, with its line feed, if that was to be captured.
+    /// First line of the output with its newline, if it was captured.
     pub output: Vec<u8>,
 }
 
-/// How the workers of a run waited for their sockets.
+/// How the workers of a run wait for their sockets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EventLoop {
     /// Linux's io_uring.
     IoUring,
-    /// The portable poll, epoll on Linux.
+    /// Portable polling, epoll on Linux.
     Epoll {
-        /// Why io_uring could not be had; `None` where it was not asked for.
+        /// Why io_uring is not available; `None` if it was not requested.
         because: Option<String>,
     },
-    /// A driver of the caller's, such as the one in virtual time.
+    /// A driver of the caller, such as the one in virtual time.
     Other,
 }
 
-/// What a driver, its thread and its process have used up to now, and what held them up.
+/// Resource use of a driver, its thread and its process so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverUsage {
     /// CPU time of the whole process, user and system.
     pub process_cpu: Duration,
     /// CPU time of the calling thread, user and system.
     pub thread_cpu: Duration,
-    /// Time that this thread was ready to run and had no core; `None` if the system does not tell.
+    /// Time that this thread was runnable without a core; `None` if the system does not report it.
     pub run_queue: Option<Duration>,
-    /// Sends that were not taken whole at once.
+    /// Number of sends that were not accepted completely at once.
     pub sends_held_back: u64,
-    /// Time during which at least one connection had bytes that its socket had not taken.
+    /// Time during which at least one connection had bytes that its socket had not accepted.
     pub held_back: Duration,
-    /// The shortest time that a transport took to connect, TLS not included.
+    /// Shortest time to connect a transport, without TLS.
     pub shortest_connect: Option<Duration>,
 }
 
-/// Whether nothing is to be waited for any longer at a time.
+/// Whether to stop waiting at a given time.
 pub type IsOver<'a> = &'a dyn Fn(Timestamp) -> bool;
 
-/// Sockets and a clock, for one worker.
+/// Sockets and a clock for one worker.
 pub trait Driver {
     /// Reads the clock.
     fn now(&mut self) -> Timestamp;
 
-    /// What has been used so far.
+    /// The resource use so far.
     fn usage(&mut self) -> DriverUsage;
 
-    /// How it waits.
+    /// How it waits for its sockets.
     fn event_loop(&self) -> EventLoop {
         EventLoop::Other
     }
 
-    /// Begins to connect, through TLS if the transport says so; an [`Event`] follows. `WouldBlock` means: too busy,
-    /// try again a little later.
+    /// Starts connecting, with TLS if the transport requires it; an [`Event`] follows. `WouldBlock` means that the
+    /// server is busy and a retry is needed.
     fn connect(&mut self, connection: usize, address: &Address, transport: &Transport) -> io::Result<()>;
 
-    /// What SCRAM is bound to on this connection (`tls-server-end-point`); nothing without TLS.
+    /// The channel binding for SCRAM on this connection (`tls-server-end-point`); `None` without TLS.
     fn channel_binding(&self, _connection: usize) -> Option<&[u8]> {
         None
     }
 
-    /// Sends all of `bytes` and leaves it empty, at the latest when waiting; what the socket does not take at once
-    /// is kept and sent later. An error means that the connection is lost; a send that fails only when waiting shows
-    /// as a closed connection.
+    /// Sends all of `bytes` and empties it, at the latest in the next wait. Bytes that the socket does not accept are
+    /// kept and sent later. An error means that the connection is lost; a send that fails during a wait appears as a
+    /// closed connection.
     fn send(&mut self, connection: usize, bytes: &mut Vec<u8>) -> io::Result<()>;
 
-    /// Takes what has arrived. Must be asked until it says [`Receive::Empty`] or [`Receive::Closed`]
-    /// after each [`Event::Readable`].
+    /// Receives available bytes. After each [`Event::Readable`] it must be called until it returns [`Receive::Empty`]
+    /// or [`Receive::Closed`].
     fn receive(&mut self, connection: usize) -> Receive<'_>;
 
-    /// Forgets the connection and closes its socket.
+    /// Closes the socket and forgets the connection.
     fn close(&mut self, connection: usize);
 
-    /// Waits until something happens or `deadline` is reached, and returns the time at which it woke.
-    /// A deadline in the past looks for events without waiting.
+    /// Waits until an event or `deadline`, and returns the time of waking. With a deadline in the past it checks for
+    /// events without waiting.
     fn wait(&mut self, deadline: Timestamp) -> io::Result<Timestamp>;
 
-    /// The events of the last wait, one by one.
+    /// Returns the events of the last wait, one by one.
     fn next_event(&mut self) -> Option<Event>;
 
-    /// Runs a command through the shell and waits for its end, which keeps all clients of this worker waiting. Its
-    /// output goes where ours goes, unless it is to be captured. Once `is_over` says so for the time it is, the command
-    /// and all that it has started are killed, and there is no answer; without `is_over` it is waited for.
+    /// Runs a command with the shell and waits for its end, which delays all clients of this worker. Its output goes
+    /// to our standard output unless it is captured. When `is_over` returns true, the command and its child processes
+    /// are killed and there is no result; without `is_over` there is no limit.
     fn run_shell(
         &mut self,
         command: &[u8],

@@ -1,5 +1,5 @@
-//! Why a run could not be started or carried on.
-//! What befell single clients during a run is no error of it, but part of the outcome.
+//! Errors that prevent or end a run.
+//! Errors of single clients during a run are part of the outcome.
 
 use std::io;
 
@@ -7,53 +7,57 @@ use connect::Address;
 use thiserror::Error;
 use wire::{SqlState, StartupError};
 
-/// A run that gave no outcome.
+/// A run without an outcome.
 #[derive(Debug, Error)]
 pub enum EngineError {
-    /// The plan contradicts itself.
+    /// The plan is contradictory.
     #[error("{0}")]
     Plan(String),
-    /// The operating system refused something the engine cannot do without.
+    /// The operating system refused a required resource.
     #[error("the load generator cannot {what}: {error}")]
     System {
-        /// What was asked of the system, as a verb phrase.
+        /// The requested action, as a verb phrase.
         what: &'static str,
-        /// Its answer.
+        /// The system's error.
         error: io::Error,
     },
-    /// The plan insists on io_uring.
-    #[error("io_uring cannot be used: {0}; choose the event loop epoll, or auto to have it where it can be")]
+    /// The plan requires io_uring, which is not available.
+    #[error(
+        "io_uring cannot be used: {0}; select the event loop epoll, or auto to use io_uring where possible"
+    )]
     NoIoUring(String),
-    /// A client did not get in before the run.
+    /// A client could not connect before the run.
     #[error("could not create connection for client {client} to {address}: {reason}")]
     Connect {
-        /// Which client, from 0.
+        /// Number of the client, from 0.
         client: usize,
-        /// Where to.
+        /// Address of the server.
         address: Address,
-        /// Why not.
+        /// The error.
         reason: ConnectReason,
     },
-    /// A defect of pgmeter ended a worker.
-    #[error("worker {worker} of the load generator ended by a defect of pgmeter, please report it: {reason}")]
+    /// A bug in pgmeter ended a worker.
+    #[error(
+        "worker {worker} of the load generator failed because of a bug in pgmeter, please report it: {reason}"
+    )]
     Panicked {
-        /// Which one, from 0.
+        /// Number of the worker, from 0.
         worker: usize,
-        /// What its panic said.
+        /// Message of the panic.
         reason: Box<str>,
     },
-    /// The user asked to stop while the clients were still connecting.
+    /// The user asked to stop while the clients were connecting.
     #[error("interrupted while the clients were connecting; nothing was measured")]
     InterruptedBeforeStart,
 }
 
 impl EngineError {
-    /// Whether the other workers can go on.
+    /// Whether the other workers can continue.
     pub(crate) fn is_of_one_worker(&self) -> bool {
         matches!(self, Self::Panicked { .. })
     }
 
-    /// Whether the server has no room for so many clients.
+    /// Whether the server rejected a client for lack of connections.
     pub fn is_too_many_connections(&self) -> bool {
         let Self::Connect { reason: ConnectReason::Startup(StartupError::Server(error)), .. } = self else {
             return false;
@@ -62,19 +66,19 @@ impl EngineError {
     }
 }
 
-/// Why a client did not get in.
+/// Why a client could not connect.
 #[derive(Debug, Error)]
 pub enum ConnectReason {
     /// The transport failed.
     #[error("{0}")]
     Transport(io::Error),
     /// The server closed the connection during start-up.
-    #[error("the server closed the connection during start-up; its log says why")]
+    #[error("the server closed the connection during start-up; see the server's log")]
     Closed,
     /// It took longer than allowed.
     #[error("no answer within {} s", .0.as_secs_f64())]
     TimedOut(std::time::Duration),
-    /// The server refused, or spoke something else.
+    /// The server refused, or violated the protocol.
     #[error("{0}")]
     Startup(StartupError),
 }

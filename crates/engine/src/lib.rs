@@ -1,9 +1,8 @@
 //! The load generator: clients on workers; owns threads, polling, pacing and the clock.
 //!
-//! [`run`] takes a [`Plan`] and returns an [`Outcome`]; it prints nothing and decides nothing about
-//! what is shown. A worker drives many clients through one [`Driver`]; the driver is the
-//! rim that owns sockets and the clock, so the same worker runs over epoll and, in tests, in virtual
-//! time against a fake server ([`run_on`]).
+//! [`run`] takes a [`Plan`] and returns an [`Outcome`]; it prints nothing. A worker serves many clients through one
+//! [`Driver`], which owns sockets and the clock, so the same worker runs over epoll and, in tests, in virtual time
+//! against a fake server ([`run_on`]).
 
 mod abort;
 mod arrivals;

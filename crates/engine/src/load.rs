@@ -1,8 +1,8 @@
-//! What all workers read during a run: the plan, and what follows from it before anything is connected.
+//! Data that all workers read during a run: the plan, and values derived from it before connecting.
 //!
-//! Every random stream of the run is seeded here, from the plan's seed, in pgbench's order (reference,
-//! section 20): the clients' streams, `:default_seed`, then three streams for each worker. Unless the run
-//! must be compatible with pgbench, an open loop has also one stream of gaps for all workers and one of draws for each arrival.
+//! All random streams of the run are seeded here from the plan's seed, in pgbench's order (reference, section 20):
+//! the clients' streams, `:default_seed`, then three streams for each worker. Except in pgbench's compatibility, an
+//! open loop also has one stream of gaps for all workers and one stream of random numbers for each arrival.
 
 use std::collections::BTreeSet;
 
@@ -16,31 +16,31 @@ use crate::plan::{Compatibility, Plan, ScriptPlan};
 use crate::statements::Statements;
 use crate::tracer::WorkerIntro;
 
-/// Tells a client's stream of places from the stream of its scripts: "hosts", as bytes. pgbench's streams stay as
-/// they are.
+/// Distinguishes a client's stream of hosts from that of its scripts: "hosts", as bytes. pgbench's streams stay
+/// unchanged.
 const HOST_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0hosts");
-/// Tells the stream of the gaps between arrivals from all others of the seed.
+/// Distinguishes the stream of the gaps between arrivals from all others of the seed.
 const GAP_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0\0gaps");
-/// Tells the streams of the arrivals from all others of the seed.
+/// Distinguishes the streams of the arrivals from all others of the seed.
 const ARRIVAL_DRAWS: u64 = u64::from_be_bytes(*b"arrivals");
 
-/// The load, ready to be put on the server.
+/// The load, ready to run.
 #[derive(Debug)]
 pub(crate) struct Load<'p> {
     pub(crate) plan: &'p Plan,
-    /// The scripts' variables, the user's and the automatic ones.
+    /// The scripts' variables, user-defined and automatic.
     pub(crate) symbols: Symbols,
     pub(crate) statements: Statements,
     pub(crate) default_seed: i64,
     pub(crate) workers: Vec<Share>,
     /// The targets of each client's connections, one for each that a script uses.
     pub(crate) links: Vec<usize>,
-    /// For each script, which of these connections it runs on.
+    /// For each script, the index of its connection.
     pub(crate) script_links: Vec<usize>,
-    /// For each script, whether it only computes: a client runs it in one go, and nothing can come of it but values.
+    /// For each script, whether it has no SQL: a client runs it at once, and it only changes variables.
     pub(crate) only_computes: Vec<bool>,
     client_seeds: Vec<u64>,
-    /// That of the first arrival; the next ones count up from it.
+    /// Seed of the first arrival; the following ones count up from it.
     arrival_seed: u64,
     total_weight: u64,
     automatic: Automatic,
@@ -49,15 +49,15 @@ pub(crate) struct Load<'p> {
 /// One worker's part.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
-    /// The worker's number.
+    /// Number of the worker.
     pub(crate) number: usize,
-    /// Its clients' numbers: contiguous blocks, the first workers get the extra ones.
+    /// Numbers of its clients: contiguous blocks, the first workers get the extra ones.
     pub(crate) clients: std::ops::Range<usize>,
-    /// Draws which script is next.
+    /// Selects the next script.
     pub(crate) chooser: Random,
-    /// Draws the gaps between scheduled starts, compatible with pgbench.
+    /// Generates the gaps between scheduled starts, in pgbench's compatibility.
     pub(crate) throttle: Random,
-    /// For the tracer: draws which transactions a log keeps.
+    /// For the tracer: selects the transactions to log.
     pub(crate) sampler: Random,
 }
 
@@ -120,13 +120,13 @@ impl<'p> Load<'p> {
         }
     }
 
-    /// The driver's number for one of the connections of a worker's client.
+    /// The driver's number for a connection of a worker's client.
     #[inline]
     pub(crate) fn connection(&self, slot: usize, link: usize) -> usize {
         slot * self.links.len() + link
     }
 
-    /// The client's slot and its link of a connection.
+    /// The client's slot and the link of a connection.
     #[inline]
     pub(crate) fn slot_and_link(&self, connection: usize) -> (usize, usize) {
         (connection / self.links.len(), connection % self.links.len())
@@ -137,7 +137,7 @@ impl<'p> Load<'p> {
         self.connection(slot, 0)..self.connection(slot + 1, 0)
     }
 
-    /// The information about a worker that its tracer gets.
+    /// The facts about a worker for its tracer.
     pub(crate) fn introduce(&self, number: usize, start: Timestamp) -> WorkerIntro {
         let Share { clients, sampler, .. } = &self.workers[number];
         WorkerIntro { number, clients: clients.clone(), sampler: sampler.clone(), start }
@@ -158,12 +158,12 @@ impl<'p> Load<'p> {
         }))
     }
 
-    /// What belongs to one arrival alone: its script is drawn from it, then all that the script draws.
+    /// The random stream of one arrival: it selects the script, then supplies the script's random numbers.
     pub(crate) fn draws_of_arrival(&self, number: u64) -> Random {
         Random::from_seed(self.arrival_seed.wrapping_add(number))
     }
 
-    /// Draws a script by the scripts' weights; nothing is drawn when there is only one.
+    /// Selects a script by weight; with a single script no random number is drawn.
     pub(crate) fn choose_script(&self, random: &mut Random) -> usize {
         let scripts = &self.plan.scripts;
         if scripts.len() == 1 {
@@ -180,7 +180,7 @@ impl<'p> Load<'p> {
         unreachable!("a draw below the total weight falls into one of the weights")
     }
 
-    /// An empty table for the statistics of each command. Those that wait for the server have histograms.
+    /// An empty table of command statistics. Commands that wait for the server have histograms.
     pub(crate) fn command_table(&self) -> CommandTable {
         let waits =
             |command: &Command| matches!(command.kind, CommandKind::Sql(_) | CommandKind::EndPipeline);
@@ -193,7 +193,7 @@ impl<'p> Load<'p> {
         CommandTable::new(self.plan.scripts.iter().map(|script| script.program.commands().len()))
     }
 
-    /// A client as it is before its first transaction.
+    /// A client before its first transaction.
     pub(crate) fn client(&self, number: usize) -> Client {
         let mut variables = Variables::new(&self.symbols);
         let automatic = [
@@ -216,15 +216,15 @@ impl<'p> Load<'p> {
     }
 }
 
-/// The targets that scripts run on, in order. A script that is never chosen needs none.
+/// The targets of scripts with a weight, in order.
 fn links(scripts: &[ScriptPlan]) -> Vec<usize> {
     let chosen = scripts.iter().filter(|script| script.weight > 0);
     let targets: BTreeSet<usize> = chosen.map(|script| script.target).collect();
     targets.into_iter().collect()
 }
 
-/// Deals clients to workers: each gets the remaining clients divided by the remaining workers, rounded
-/// up. Workers without a client are not made.
+/// Distributes clients over workers: each gets the remaining clients divided by the remaining workers, rounded up.
+/// Workers without clients are not started.
 fn deal(clients: usize, workers: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     let workers = workers.min(clients);
     let mut next = 0;

@@ -1,32 +1,31 @@
-//! One worker's samples on the run's timeline: what is recorded, in which interval, and what is cut.
+//! Assigns a worker's samples to the run's timeline.
 //!
-//! A transaction belongs to the measured window if it was *scheduled* in it; it is counted in the
-//! interval in which it *finished*. Those scheduled during the warm-up are shown while the warm-up
-//! lasts and never measured.
+//! A transaction belongs to the measured window if it was *scheduled* in it, and counts in the interval in which it
+//! *finished*. Transactions scheduled during the warm-up are shown during the warm-up and never measured.
 
 use stats::{Interval, Recorder, Sample, Timestamp};
 
 use crate::plan::Plan;
 use crate::timeline::Timeline;
 
-/// Takes over a finished interval, and may give back an old one to be used again.
+/// Receives a finished interval, and may return an old one for reuse.
 pub(crate) trait IntervalSink {
-    /// `warmup` tells that the interval is not measured.
+    /// `warmup`: the interval is not measured.
     fn take(&mut self, interval: Interval, warmup: bool) -> Option<Interval>;
 }
 
-/// See the module.
+/// State of a worker's measurement.
 pub(crate) struct Measurement<'a> {
     recorder: Recorder,
     scripts: usize,
     timeline: Timeline,
-    /// Begin of the interval that is being recorded.
+    /// Begin of the current interval.
     begin: Timestamp,
     /// Its end.
     pub(crate) end: Timestamp,
     spare: Option<Interval>,
     sink: &'a mut dyn IntervalSink,
-    /// Transactions that were run but not measured.
+    /// Number of transactions that were run but not measured.
     pub(crate) warmup_transactions: u64,
 }
 
@@ -39,8 +38,8 @@ impl<'a> Measurement<'a> {
         Self { recorder, scripts, timeline, begin, end, spare: None, sink, warmup_transactions: 0 }
     }
 
-    /// Hands over the intervals that have ended by `now`; must be called before samples finished at
-    /// `now` are recorded. True when the measured window has begun.
+    /// Passes on the intervals that have ended by `now`; must be called before samples that finished at `now` are
+    /// recorded. True if the measured window has begun.
     #[inline]
     pub(crate) fn pass(&mut self, now: Timestamp) -> bool {
         now >= self.end && self.hand_over_until(now)
@@ -55,12 +54,12 @@ impl<'a> Measurement<'a> {
         !was_measuring && self.is_measuring()
     }
 
-    /// Hands over what is left of the current interval.
+    /// Passes on the rest of the current interval.
     pub(crate) fn close(&mut self, now: Timestamp) {
         self.hand_over(now.max(self.begin));
     }
 
-    /// Takes a sample in; false if it belongs to the warm-up.
+    /// Records a sample; false if it belongs to the warm-up.
     #[inline]
     pub(crate) fn record(&mut self, sample: &Sample) -> bool {
         let measured = sample.scheduled >= self.timeline.measure;
@@ -75,7 +74,7 @@ impl<'a> Measurement<'a> {
         measured
     }
 
-    /// Takes in a transaction of the measured window that began at once and succeeded at its first try.
+    /// Records a transaction of the measured window that started immediately and succeeded in its first try.
     #[inline]
     pub(crate) fn record_prompt(&mut self, script: usize, started: Timestamp, finished: Timestamp) {
         self.recorder.record_prompt(script, started, finished);

@@ -1,6 +1,6 @@
-//! Merges what the workers hand over into one stream of seconds, in order, for the observer, and into
-//! the statistics of the whole run. Keeps no interval longer than until the last worker has sent its
-//! part, so a long run needs no more memory than a short one.
+//! Merges the intervals of the workers into one ordered stream of seconds for the observer, and into the statistics
+//! of the run. An interval is kept only until the last worker has sent its part, so that memory does not grow with
+//! the length of the run.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,21 +13,21 @@ use crate::plan::{Grace, Plan};
 use crate::stopping::Stop;
 use crate::timeline::{INTERVAL, Timeline};
 
-/// See the module.
+/// State of the merge.
 pub(crate) struct Merging<'a> {
     observer: &'a mut dyn FnMut(&Progress<'_>),
-    /// What the time that has elapsed counts from.
+    /// Start of the elapsed time.
     origin: Timestamp,
-    /// Intervals that some worker has not reached yet, by their begin; true: warm-up.
+    /// Incomplete intervals by their begin; true: warm-up.
     open: BTreeMap<Timestamp, (Interval, bool)>,
-    /// For each worker, everything that begins earlier has been handed over.
+    /// For each worker: all earlier intervals were received.
     reached: Vec<Timestamp>,
     measured: Interval,
     gaps: Gaps,
     stop: &'a Stop<'a>,
-    /// The planned end of the run.
+    /// Planned end of the run.
     end: Option<Timestamp>,
-    /// Since when no transaction has ended.
+    /// Time of the last ended transaction.
     silent_since: Timestamp,
     silence_limit: Option<Duration>,
 }
@@ -54,13 +54,13 @@ impl<'a> Merging<'a> {
         }
     }
 
-    /// Takes a worker's interval in and gives it back, empty, for further use.
+    /// Adds a worker's interval and returns it empty for reuse.
     pub(crate) fn take(&mut self, worker: usize, mut interval: Interval, warmup: bool) -> Option<Interval> {
         let (begin, end) = (interval.start, interval.end);
         let spare = match self.open.get_mut(&begin) {
             Some((merged, _)) => {
                 merged.merge(&interval);
-                // Emptying it takes longer than a worker should be away from its clients.
+                // Emptying it here keeps the worker free for its clients.
                 interval.clear();
                 Some(interval)
             }
@@ -75,7 +75,7 @@ impl<'a> Merging<'a> {
         spare
     }
 
-    /// A worker has come to `now`. Once the run's time is over, all of them learn how long the grace period is.
+    /// A worker has reached `now`. After the end of the run, all workers get the grace period.
     fn set_grace(&self, now: Timestamp) {
         let end = self.stop.early_end(now).into_iter().chain(self.end).min();
         if end.is_some_and(|end| now >= end) {
@@ -83,7 +83,7 @@ impl<'a> Merging<'a> {
         }
     }
 
-    /// Counts the time in which no transaction has ended.
+    /// Measures the time without an ended transaction.
     fn watch_for_silence(&mut self, interval: &Interval) {
         let counts = interval.total().counts;
         if counts.scheduled > counts.unfinished {
@@ -93,14 +93,14 @@ impl<'a> Merging<'a> {
         }
     }
 
-    /// The worker will hand over nothing more.
+    /// The worker will send no more intervals.
     pub(crate) fn close(&mut self, worker: usize) {
         self.reached[worker] = Timestamp::from_nanos(u64::MAX);
         self.report();
     }
 
-    /// The statistics of the measured window, and its gaps: the last client was done at `finished`, and none could
-    /// begin anything from `last_start` on.
+    /// The statistics of the measured window and its stalls. The last client ended at `finished`, and nothing could
+    /// start after `last_start`.
     pub(crate) fn finish(
         mut self,
         duration: Duration,
@@ -112,7 +112,7 @@ impl<'a> Merging<'a> {
         (Summary::of([&self.measured], duration), self.gaps)
     }
 
-    /// Shows the observer what all workers have passed.
+    /// Passes intervals that all workers have completed to the observer.
     fn report(&mut self) {
         let passed = self.reached.iter().min().copied().unwrap_or(Timestamp::ZERO);
         while let Some(entry) = self.open.first_entry() {
@@ -132,7 +132,7 @@ impl<'a> Merging<'a> {
             let enough = Cell::new(false);
             (self.observer)(&Progress { interval: &interval, warmup, enough: &enough, elapsed });
             if enough.get() {
-                // All workers look at this more than once a second.
+                // All workers check this more than once a second.
                 self.stop.end_at(interval.end + INTERVAL);
             }
         }

@@ -1,5 +1,5 @@
-//! The drivers for real sockets: `uring` where Linux has io_uring and lets us use it, `epoll` everywhere else. Which
-//! one it is, is chosen here, once for each worker and in its thread; why not the other is kept for the outcome.
+//! The drivers for real sockets: `uring` if Linux's io_uring is available, `epoll` otherwise. Each worker selects its
+//! driver in its own thread; the reason against io_uring is kept for the outcome.
 
 use std::io;
 
@@ -12,7 +12,7 @@ use epoll::EpollDriver;
 #[cfg(target_os = "linux")]
 use uring::UringDriver;
 
-/// Stands for the driver that other systems cannot have; none is ever made.
+/// Placeholder for a driver that other systems lack; it is never created.
 #[cfg(not(target_os = "linux"))]
 type UringDriver = EpollDriver;
 
@@ -23,7 +23,7 @@ mod stream;
 #[cfg(target_os = "linux")]
 mod uring;
 
-/// Events that a driver hands out for each wait; more wait for the next one, so that timers get their turn.
+/// Maximum number of events returned per wait, so that timers are served in between.
 const EVENTS_PER_WAIT: usize = 256;
 
 /// The driver of one worker.
@@ -74,24 +74,24 @@ impl Network {
     }
 }
 
-/// What the system's answer means for whoever wonders.
+/// An explanation of the system's error.
 fn why_not(error: &io::Error) -> String {
     let meaning = match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "it is forbidden here, by kernel.io_uring_disabled or by a container's seccomp filter"
+            "kernel.io_uring_disabled or a container's seccomp filter forbids it"
         }
-        io::ErrorKind::Unsupported => "this system has none",
-        io::ErrorKind::InvalidInput => "it takes Linux 6.1 or newer",
-        io::ErrorKind::OutOfMemory => "there is not enough memory that may be locked (ulimit -l)",
-        _ => "the system refuses it",
+        io::ErrorKind::Unsupported => "this system does not support it",
+        io::ErrorKind::InvalidInput => "it requires Linux 6.1 or newer",
+        io::ErrorKind::OutOfMemory => "the limit of locked memory is too low (ulimit -l)",
+        _ => "the system refused it",
     };
     format!("{meaning} ({error})")
 }
 
-/// Timed waits end when they should, and not up to 50 µs later, as Linux has it otherwise.
+/// Reduces the timer slack, so that timed waits end on time and not up to 50 µs later, Linux's default.
 fn wake_punctually() {
     #[cfg(target_os = "linux")]
-    // Whoever is refused this is a little less punctual, which is measured.
+    // If this is refused, waits end slightly later, which is measured.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
@@ -122,7 +122,7 @@ mod tests {
     fn whoever_insists_on_io_uring_is_told_why_there_is_none() {
         let network = Network::choose(EventLoopChoice::IoUring, refused(io::ErrorKind::Unsupported), epoll);
         let Err(error) = network else { panic!("there is none") };
-        assert!(error.to_string().contains("this system has none"), "{error}");
+        assert!(error.to_string().contains("this system does not support it"), "{error}");
         assert!(error.to_string().contains("epoll"), "what to do next: {error}");
     }
 

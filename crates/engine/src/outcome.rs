@@ -1,5 +1,5 @@
-//! All that a run returns, as plain data.
-//! Turned into a record by whoever asked for the run.
+//! The result of a run, as plain data.
+//! The caller turns it into a record.
 
 use std::cell::Cell;
 use std::fmt;
@@ -13,41 +13,41 @@ use crate::driver::EventLoop;
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// At the plan's limit, or where the observer knew enough.
+    /// At the plan's limit, or when the observer ended it.
     Complete,
-    /// With clients that had to be cut off.
+    /// With cancelled transactions.
     CutOff(CutOff),
-    /// Because the user asked to stop.
+    /// The user asked to stop.
     Interrupted,
-    /// Because every client was aborted before the limit.
+    /// Every client was aborted before the limit.
     AllClientsAborted,
-    /// Because a client was aborted, which the plan wants to end the run.
+    /// A client was aborted, and the plan ends the run in this case.
     AbortedOnError {
-        /// The worker of that client, from 0.
+        /// Number of that client's worker, from 0.
         worker: usize,
     },
 }
 
-/// Clients whose transactions did not end in time: these were cancelled, and count as unfinished with the time that
-/// they had run.
+/// Clients whose transactions did not end in time. These were cancelled, and count as unfinished with their time so
+/// far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutOff {
-    /// How many clients.
+    /// Number of these clients.
     pub clients: usize,
-    /// Of so many.
+    /// Number of all clients.
     pub of: usize,
-    /// What they had exceeded.
+    /// The exceeded limit.
     pub exceeded: Exceeded,
 }
 
-/// What transactions have exceeded that were cut off.
+/// The limit that cancelled transactions exceeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exceeded {
     /// The grace period after the end of the run.
     Grace(Duration),
-    /// The time for which no transaction may have ended.
+    /// The maximum time without an ended transaction.
     Silence(Duration),
-    /// The time of the whole run, its warm-up included.
+    /// The maximum time of the whole run, including the warm-up.
     Deadline(Duration),
 }
 
@@ -77,70 +77,69 @@ impl fmt::Display for CutOff {
     }
 }
 
-/// What connecting for each measured transaction took, over all clients. Transactions of the warm-up and their
-/// connections are not in it.
+/// Connection times of the measured transactions, over all clients. The warm-up is excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reconnects {
-    /// How many connections were made.
+    /// Number of connections.
     pub count: u64,
-    /// The time it took to make and to close them, all together.
+    /// Total time of connecting and closing.
     pub time: Duration,
 }
 
 impl Reconnects {
-    /// These and more.
+    /// Adds the counts of another worker.
     pub(crate) fn and(self, more: Self) -> Self {
         let Self { count, time } = more;
         Self { count: self.count + count, time: self.time + time }
     }
 }
 
-/// What a run measured.
+/// Results of a run.
 #[derive(Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// How the run ended.
     pub end: End,
     /// Statistics of the whole measured window.
     pub summary: Summary,
-    /// Where nothing was completed in it.
+    /// Periods of the window in which nothing was completed.
     pub gaps: Gaps,
-    /// From the first connect until all clients were connected.
+    /// Time from the first connect until all clients were connected.
     pub connect_time: Duration,
-    /// From the start of the first transaction to the end of the last, the warm-up included.
+    /// Time from the start of the first transaction to the end of the last, including the warm-up.
     pub elapsed: Duration,
-    /// Connections of the measured transactions, one for each; none unless the plan wants that.
+    /// Connections of the measured transactions, one for each; none unless the plan reconnects.
     pub reconnects: Reconnects,
-    /// What the single commands took, in the measured window.
+    /// Statistics of single commands in the measured window.
     pub commands: CommandTable,
-    /// Transactions run but not measured, because they were scheduled during the warm-up.
+    /// Number of transactions that were run but not measured, because they were scheduled during the warm-up.
     pub warmup_transactions: u64,
-    /// CPU time, user and system, of this whole process during the measured window.
+    /// CPU time, user and system, of the whole process during the measured window.
     pub client_cpu: Duration,
-    /// How each worker's own loop fared during the measured window, by the workers' numbers.
+    /// Statistics of each worker's loop during the measured window, by worker number.
     pub health: Vec<WorkerHealth>,
-    /// Clients that could not go on, in the order of their numbers.
+    /// Aborted clients by number.
     pub aborted: Vec<AbortedClient>,
-    /// Sessions whose statement was running at the end and whose server took no request to cancel it: it may run on.
+    /// Number of sessions whose server did not accept the cancel request at the end; their statements may still run.
     pub uncancelled: usize,
-    /// Workers that were really started.
+    /// Number of workers that were started.
     pub workers: usize,
-    /// How they waited for their sockets.
+    /// How the workers waited for their sockets.
     pub event_loop: EventLoop,
     /// The automatic variable `:default_seed` of this run.
     pub default_seed: i64,
 }
 
-/// What an observer is told each second while the run goes on. Whoever wants to keep the seconds keeps
-/// them here: the outcome has only their sum.
+/// What an observer receives each second. The outcome has only the sum, so the observer must store the seconds if
+/// they are needed.
 #[derive(Debug)]
 pub struct Progress<'a> {
-    /// The second that has passed, merged over workers.
+    /// The statistics of the second, merged over workers.
     pub interval: &'a Interval,
     /// It belongs to the warm-up and is not measured.
     pub warmup: bool,
-    /// Set by an observer who knows enough: the run is complete at the end of the next interval, whatever its limit.
+    /// Set by an observer to end the run at the end of the next interval.
     pub enough: &'a Cell<bool>,
-    /// From the start of the first transaction to the end of the interval; compatible with pgbench, from before
-    /// connecting.
+    /// Time from the start of the first transaction to the end of the interval; in pgbench's compatibility from
+    /// before connecting.
     pub elapsed: Duration,
 }

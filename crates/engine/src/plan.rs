@@ -1,6 +1,6 @@
-//! The plan: all that the engine needs to know before it starts, as plain data.
+//! The plan: the complete input of the engine, as plain data.
 //!
-//! It is made by whoever reads the command line or an experiment file, and is never changed by a run.
+//! The caller creates it; a run never changes it.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -14,37 +14,37 @@ use wire::frontend::MESSAGE_LENGTH_MAX;
 
 use crate::EngineError;
 
-/// How long transactions that are under way at the end of a timed run may go on. Then they are cancelled, their
-/// connections are closed, and they count as unfinished with the time that they had run.
+/// How long running transactions may continue after the end of a timed run. Then they are cancelled, their
+/// connections are closed, and they count as unfinished with their time so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Grace {
     /// Ten times the 99th percentile of the response times so far, between [`Grace::MIN`] and [`Grace::MAX`].
     #[default]
     Automatic,
-    /// This long.
+    /// A fixed time.
     #[serde(rename = "fixed_s", with = "stats::load::seconds")]
     Fixed(Duration),
-    /// Until the last one has ended, as in pgbench.
+    /// Without limit, as in pgbench.
     Unlimited,
 }
 
 impl Grace {
-    /// The shortest automatic grace period: also where nothing has succeeded, so that nothing is known.
+    /// Minimum of the automatic grace period, also if nothing has succeeded.
     pub const MIN: Duration = Duration::from_secs(10);
-    /// The longest automatic grace period.
+    /// Maximum of the automatic grace period.
     pub const MAX: Duration = Duration::from_secs(60);
-    /// The automatic grace period, in 99th percentiles.
+    /// The automatic grace period in units of the 99th percentile.
     const PERCENTILES: u64 = 10;
 
-    /// The automatic grace period after a run with this 99th percentile of response times.
+    /// The automatic grace period for this 99th percentile of response times.
     pub(crate) fn after(p99_ns: Option<u64>) -> Duration {
         let several = p99_ns.unwrap_or(0).saturating_mul(Self::PERCENTILES);
         Duration::from_nanos(several).clamp(Self::MIN, Self::MAX)
     }
 }
 
-/// How long a client may take to get in, unless a plan says otherwise.
+/// Default time limit for connecting a client.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One script of the mix.
@@ -52,124 +52,123 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(60);
 pub struct ScriptPlan {
     /// The parsed script; its slots belong to [`Plan::symbols`].
     pub program: Program,
-    /// Its share of the mix is `weight ÷ sum of weights`; 0 means never chosen.
+    /// Its share of the mix is `weight ÷ sum of weights`; 0: never selected.
     pub weight: u32,
-    /// The server it runs on, by its index in [`Plan::targets`].
+    /// Index of its server in [`Plan::targets`].
     pub target: usize,
 }
 
 /// One server, or one way to it.
 #[derive(Clone, Debug)]
 pub struct TargetPlan {
-    /// What scripts call it; empty for the default.
+    /// Name in scripts; empty for the default.
     pub name: String,
-    /// Where it is, at least one place. Where there are several, each connection draws one of them.
+    /// Its hosts, at least one. With several, each connection selects one at random.
     pub hosts: Vec<HostPlan>,
 }
 
-/// One place at which a target is.
+/// One host of a target.
 #[derive(Clone, Debug)]
 pub struct HostPlan {
     /// The server's address.
     pub address: Address,
-    /// How connections to it are made; what the control session has found to work.
+    /// Parameters of connections, as the control session determined them.
     pub transport: Transport,
-    /// How each client introduces itself.
+    /// Start-up parameters of each client.
     pub startup: StartupParameters,
 }
 
-/// Whether a run behaves as pgbench does where pgmeter's own behaviour differs.
+/// Selects pgbench's behaviour where pgmeter's differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compatibility {
-    /// As pgmeter.
+    /// pgmeter's behaviour.
     Pgmeter,
-    /// As pgbench (reference, sections 6 and 13):
+    /// pgbench's behaviour (reference, sections 6 and 13):
     ///
     /// - [`Limit::Duration`] counts from before the clients connect, so that slow connects shorten the run;
     /// - a script that ends within a transaction block aborts its client, but its transaction has succeeded;
-    /// - an error after that time ends its client without a transaction being counted as failed;
-    /// - a statement that cannot be prepared counts as prepared: its execution is tried, now and later, and fails;
-    /// - under a rate, what was scheduled and found no free client is not counted at all, and the measured time
-    ///   ends with the last transaction, not with the limit;
-    /// - a worker that cannot wait for its sockets aborts its own clients, the others go on.
+    /// - an error after that time ends its client without counting a failed transaction;
+    /// - a statement that cannot be prepared counts as prepared: each execution is tried and fails;
+    /// - with a rate, arrivals that found no free client are not counted at all, and the measured time ends with the
+    ///   last transaction, not with the limit;
+    /// - a worker that cannot wait for its sockets aborts its own clients, the others continue.
     Pgbench,
 }
 
-/// How the workers are to wait for their sockets.
+/// How the workers wait for their sockets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventLoopChoice {
-    /// io_uring where the system lets us, otherwise epoll; the outcome says which, and why.
+    /// io_uring if available, otherwise epoll; the outcome contains the choice and the reason.
     #[default]
     Auto,
-    /// io_uring, or no run.
+    /// io_uring; an error if it is not available.
     IoUring,
-    /// The portable poll, epoll on Linux.
+    /// Portable polling, epoll on Linux.
     Epoll,
 }
 
-/// All that the engine needs.
+/// Input of the engine.
 #[derive(Debug)]
 pub struct Plan {
-    /// Where the scripts run, at least one; the first is the default. Each client has a connection to each of them
-    /// that a script uses.
+    /// The servers, at least one; the first is the default. Each client connects to every target that a script uses.
     pub targets: Vec<TargetPlan>,
-    /// How long a client may take to connect and authenticate.
+    /// Time limit for connecting and authenticating a client.
     pub connect_timeout: Duration,
-    /// The mix, at least one script with a weight above 0.
+    /// The mix: at least one script with a weight above 0.
     pub scripts: Vec<ScriptPlan>,
     /// The variables of all scripts.
     pub symbols: Symbols,
-    /// Variables defined by the user (`-D`), as text; they win over the automatic ones.
+    /// Variables defined by the user (`-D`), as text; they override the automatic ones.
     pub variables: Vec<(String, String)>,
     /// The automatic variable `:scale`.
     pub scale: i64,
-    /// Simulated users, each with its own connection; at least 1.
+    /// Number of clients, each with its own connection; at least 1.
     pub clients: usize,
-    /// Threads; at least 1; more than clients are not started.
+    /// Number of threads; at least 1; at most one per client is started.
     pub workers: usize,
-    /// How SQL commands travel.
+    /// Protocol for queries.
     pub protocol: Protocol,
-    /// When the run ends by itself.
+    /// Limit of the run.
     pub limit: Limit,
-    /// How long what is under way at that moment may go on.
+    /// Grace period after the end.
     pub grace: Grace,
-    /// The run ends when no transaction has ended for so long; `None`: it waits. For runs that end with a number of
-    /// transactions, which a silent server would make endless.
+    /// The run ends if no transaction has ended for this long; `None`: no limit. For runs of a number of
+    /// transactions, which would never end on an unresponsive server.
     pub silence_limit: Option<Duration>,
-    /// The run ends so long after its start, whatever its limit; `None`: by its limit alone.
+    /// Maximum time of the run; `None`: no limit.
     pub deadline: Option<Duration>,
     /// Transactions scheduled earlier than this after the start are run but not measured.
     pub warmup: Duration,
-    /// Open loop: arrivals per second over all workers, a Poisson stream. `None`: closed loop.
+    /// Open loop: arrivals per second over all workers, a Poisson process. `None`: closed loop.
     pub rate_per_s: Option<f64>,
-    /// Successes whose response time is above this are counted as late. Under a rate, what is later than this
-    /// already when its turn comes is not run but skipped.
+    /// Successful transactions with a higher response time count as late. With a rate, a transaction whose start is
+    /// delayed by more than this is skipped.
     pub latency_limit: Option<Duration>,
-    /// Every random draw of the run comes from this number.
+    /// Seed of all random numbers of the run.
     pub seed: u64,
-    /// Each transaction has a connection of its own, made when it starts and closed when it ends.
+    /// Each transaction has its own connection, made at its start and closed at its end.
     pub reconnect: bool,
-    /// Tries of one transaction, the first included; `None`: as many as it takes.
+    /// Maximum number of tries of a transaction, including the first; `None`: no limit.
     pub max_tries: Option<NonZeroU32>,
-    /// An error of an SQL command fails the transaction and not the client.
+    /// An SQL error fails the transaction and does not abort the client.
     pub continue_on_error: bool,
-    /// The first client that cannot go on ends the run.
+    /// The first aborted client ends the run.
     pub exit_on_abort: bool,
-    /// Whether it behaves as pgbench.
+    /// pgmeter's or pgbench's behaviour.
     pub compatibility: Compatibility,
     /// How the workers wait for their sockets.
     pub event_loop: EventLoopChoice,
-    /// The longest message that a client sends; a longer one aborts it.
+    /// Maximum length of a client's message; a longer one aborts the client.
     pub message_length_max: usize,
 }
 
 impl Plan {
-    /// Arrivals are drawn in whole microseconds; more of them would fall on the same one for ever.
+    /// Gaps of pgbench's arrivals are whole microseconds; at higher rates they would all be zero.
     pub const RATE_PER_WORKER_MAX: f64 = 1e6;
 
-    /// What pgbench does when it is told nothing: one client runs ten transactions, by simple queries, each tried
-    /// once, as fast as it can. The rest is said in `Plan { clients: 8, ..Plan::new(…) }`.
+    /// pgbench's default: one client runs ten transactions with simple queries, each tried once, without a rate.
+    /// Change it with `Plan { clients: 8, ..Plan::new(…) }`.
     pub fn new(targets: Vec<TargetPlan>, scripts: Vec<ScriptPlan>, symbols: Symbols) -> Self {
         Self {
             targets,
@@ -199,20 +198,20 @@ impl Plan {
         }
     }
 
-    /// Checks what cannot be said in the types, before any thread or socket exists.
+    /// Checks what the types do not ensure, before any thread or socket is created.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         let refuse = |reason: &str| Err(EngineError::Plan(reason.to_owned()));
         if self.clients == 0 || self.workers == 0 {
-            return refuse("a run needs at least one client and one worker");
+            return refuse("a run requires at least one client and one worker");
         }
         if self.scripts.is_empty() || self.total_weight() == 0 {
             return refuse("total script weight must not be zero");
         }
         if self.targets.is_empty() || self.scripts.iter().any(|script| script.target >= self.targets.len()) {
-            return refuse("each script needs a target to run on");
+            return refuse("each script requires a target");
         }
         if self.targets.iter().any(|target| target.hosts.is_empty()) {
-            return refuse("each target needs a place where it is");
+            return refuse("each target requires an address");
         }
         if let Some(rate) = self.rate_per_s
             && (!rate.is_finite() || rate <= 0.0)

@@ -1,5 +1,5 @@
-//! A whole run: starts the workers, lets them begin together, collects what they hand over.
-//! The face of the engine; the load itself is made by `worker`.
+//! Runs a plan: starts the workers, synchronizes their start, and collects their results. `worker` generates the
+//! load.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -23,14 +23,14 @@ use crate::timeline::Timeline;
 use crate::tracer::{Tracer, WorkerIntro};
 use crate::worker::{Worker, WorkerOutcome};
 
-/// What a worker sends to the coordinator.
+/// A message from a worker to the coordinator.
 enum WorkerMessage {
     Connected,
     Interval(Interval, bool),
     Done(Result<Box<WorkerOutcome>, EngineError>),
 }
 
-/// The coordinator's side of the channels to one worker.
+/// The coordinator's end of the channels to one worker.
 struct WorkerHandle<'w> {
     start: Sender<Start<'w>>,
     spares: Sender<Interval>,
@@ -42,15 +42,15 @@ struct Start<'w> {
     tracer: Box<dyn Tracer + 'w>,
 }
 
-/// Makes the tracer of each worker.
+/// Creates the tracer of each worker.
 type Tracers<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>;
 
-/// Runs the plan over real sockets. `observer` is told about each second; setting `stop` ends the run
-/// soon, with what was measured so far. `tracers` is called once for each worker, in this thread, when all
-/// clients are connected; a run that nobody looks at closely takes [`crate::no_tracer`].
+/// Runs the plan over real sockets. `observer` is called each second; setting `stop` ends the run soon, with the
+/// results so far. `tracers` is called once for each worker, in this thread, when all clients are connected; use
+/// [`crate::no_tracer`] for none.
 ///
 /// # Errors
-/// When the plan is unusable, a client cannot connect, or the system refuses a resource.
+/// The plan is invalid, a client cannot connect, or the system refuses a resource.
 pub fn run<'r, 'w>(
     plan: &Plan,
     stop: impl Into<StopRequest<'r>>,
@@ -85,7 +85,7 @@ pub fn run<'r, 'w>(
                         });
                     let failed = result.as_ref().is_err_and(|error| !error.is_of_one_worker());
                     to_coordinator.send(WorkerMessage::Done(result.map(Box::new)));
-                    // Only now, so that the others' reason for ending is not heard before this one.
+                    // Only now, so that the other workers' reasons do not arrive before this one.
                     if failed {
                         stop.ask();
                     }
@@ -97,10 +97,10 @@ pub fn run<'r, 'w>(
     })
 }
 
-/// Runs the plan with a single worker on a driver of the caller's, in this thread.
+/// Runs the plan with a single worker on the caller's driver, in this thread.
 ///
 /// # Errors
-/// As [`run`]; also when the plan asks for more than one worker.
+/// As [`run`]; also if the plan has more than one worker.
 pub fn run_on<'r, 'w, D: Driver>(
     plan: &Plan,
     driver: D,
@@ -125,23 +125,23 @@ pub fn run_on<'r, 'w, D: Driver>(
     conclude(&load, timeline, timeline.start.since(begun), stop, vec![outcome], Lost::default(), merging)
 }
 
-/// A defect that shows in one worker must not end the others, nor keep them from being heard.
+/// A panic in one worker must neither end the others nor hide their results.
 fn catch_panic<T>(worker: usize, work: impl FnOnce() -> Result<T, EngineError>) -> Result<T, EngineError> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|cause| {
         let text = cause.downcast_ref::<&str>().copied();
         let text = text.or_else(|| cause.downcast_ref::<String>().map(String::as_str));
-        Err(EngineError::Panicked { worker, reason: text.unwrap_or("it gave no reason").into() })
+        Err(EngineError::Panicked { worker, reason: text.unwrap_or("no reason given").into() })
     })
 }
 
-/// The clients of a worker that panicked: none of them goes on.
+/// Aborts all clients of a worker that panicked.
 fn clients_of_lost(load: &Load<'_>, worker: usize, reason: &str) -> impl Iterator<Item = AbortedClient> {
     let cause = AbortCause::WorkerLost { worker, reason: reason.into() };
     let clients = load.workers[worker].clients.clone();
     clients.map(move |client| AbortedClient { client, place: None, cause: cause.clone() })
 }
 
-/// A worker's side of the channels.
+/// A worker's end of the channels.
 struct WorkerChannel {
     number: usize,
     messages: Sender<(usize, WorkerMessage)>,
@@ -150,7 +150,7 @@ struct WorkerChannel {
 
 impl WorkerChannel {
     fn send(&self, message: WorkerMessage) {
-        // The coordinator is gone only after an error of its own, which it reports.
+        // The coordinator is gone only after its own error, which it reports.
         let _ = self.messages.send((self.number, message));
     }
 }
@@ -168,7 +168,7 @@ impl IntervalSink for Merging<'_> {
     }
 }
 
-/// One worker's life.
+/// The main function of a worker thread.
 fn work<'w>(
     load: &Load<'_>,
     share: &Share,
@@ -180,12 +180,12 @@ fn work<'w>(
     let mut worker = Worker::new(load, share, driver);
     worker.connect(stop)?;
     to_coordinator.send(WorkerMessage::Connected);
-    // The coordinator hangs up when another worker could not connect.
+    // The coordinator closes the channel if another worker could not connect.
     let Start { timeline, tracer } = started.recv().map_err(|_| EngineError::InterruptedBeforeStart)?;
     worker.run(timeline, tracer, stop, to_coordinator)
 }
 
-/// Waits until all are connected, starts them, and merges what they send.
+/// Waits until all workers are connected, starts them, and merges their messages.
 fn coordinate<'w>(
     load: &Load<'_>,
     clock: Clock,
@@ -205,7 +205,7 @@ fn coordinate<'w>(
     let timeline = Timeline::new(load.plan, Timestamp::ZERO, clock.now());
     for (number, handle) in handles.iter().enumerate() {
         let tracer = tracers(load.introduce(number, timeline.start));
-        // A worker that is gone has said why, and is heard below.
+        // A worker that has ended has reported why, which is received below.
         let _ = handle.start.send(Start { timeline, tracer });
     }
     let mut merging = Merging::new(handles.len(), load.plan, timeline, observer, stop);
@@ -248,23 +248,23 @@ fn coordinate<'w>(
 #[derive(Default)]
 struct Lost {
     clients: Vec<AbortedClient>,
-    /// When the last of them was lost.
+    /// Time of the last such panic.
     at: Timestamp,
 }
 
-/// Cancels the statements that still run; how many could not be.
+/// Cancels the running statements; returns how many could not be cancelled.
 fn cancel_running(plan: &Plan, outcomes: &[WorkerOutcome]) -> usize {
     cancel_all(plan, outcomes.iter().flat_map(|outcome| &outcome.to_cancel))
 }
 
-/// How the workers waited: io_uring only where all of them did.
+/// The workers' event loop: io_uring only if all of them used it.
 fn event_loop_of(outcomes: &[WorkerOutcome]) -> EventLoop {
     let mut loops = outcomes.iter().map(|outcome| &outcome.event_loop);
     let worst = loops.clone().find(|event_loop| **event_loop != EventLoop::IoUring);
     worst.or_else(|| loops.next()).cloned().unwrap_or(EventLoop::Other)
 }
 
-/// Puts the workers' outcomes, in the order of their numbers, together.
+/// Combines the workers' outcomes in the order of their numbers.
 fn conclude(
     load: &Load<'_>,
     timeline: Timeline,
@@ -311,7 +311,7 @@ fn conclude(
     } else {
         End::Complete
     };
-    // Under a rate the last transaction may be over before the window is.
+    // With a rate, the last transaction may end before the window.
     let keeps_end = end == End::Complete && plan.compatibility == Compatibility::Pgmeter;
     let measured_until = timeline.end.filter(|_| keeps_end).map_or(finished, |planned| planned.max(finished));
     let (summary, gaps) = merging.finish(measured_until.since(timeline.measure), finished, timeline.end);

@@ -35,7 +35,7 @@ impl Statements {
         self.names.len()
     }
 
-    /// The number of an SQL command's statement, from 0.
+    /// Number of an SQL command's statement, from 0.
     pub(crate) fn number(&self, script: usize, command: usize) -> usize {
         self.numbers[script][command]
     }

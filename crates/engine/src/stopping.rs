@@ -1,6 +1,6 @@
-//! What ends a run before its limit: the user, a worker that could not go on, or an observer who knows enough; how
-//! long after its limit transactions may still go on; and how statements that still run are then cancelled. A worker
-//! reads it at each wake-up; it is the only thing that workers share and change while a run goes on.
+//! What ends a run before its limit: the user, a failed worker, or the observer; the grace period of running
+//! transactions; and the cancellation of statements that still run. Workers read it at each wake-up. It is the only
+//! state that workers share and change during a run.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::outcome::Exceeded;
 use crate::plan::{Grace, Plan};
 use crate::timeline::Timeline;
 
-/// What the caller sets to end a run.
+/// The caller's means to end a run.
 #[derive(Clone, Copy, Debug)]
 pub struct StopRequest<'a> {
-    /// The run is stopped: what is under way is cancelled.
+    /// Stop the run: running transactions are cancelled.
     pub stop: &'a AtomicBool,
-    /// The time of a timed run is up before its limit: nothing starts any more, what is under way ends by itself.
+    /// End a timed run before its limit: no new transaction starts, running ones complete.
     pub time_is_up: Option<&'a AtomicBool>,
 }
 
@@ -27,44 +27,44 @@ impl<'a> From<&'a AtomicBool> for StopRequest<'a> {
     }
 }
 
-/// See the module.
+/// State shared by the workers.
 pub(crate) struct Stop<'a> {
     request: StopRequest<'a>,
     worker: AtomicBool,
-    /// The moment, in nanoseconds, from which on nothing starts any more; `u64::MAX`: the plan's.
+    /// Time in nanoseconds after which nothing starts any more; `u64::MAX`: the plan's limit.
     end_ns: AtomicU64,
-    /// The grace period after that, in nanoseconds; `u64::MAX`: not known yet.
+    /// Grace period in nanoseconds after that; `u64::MAX`: not known yet.
     grace_ns: AtomicU64,
     /// No transaction has ended for too long.
     silent: AtomicBool,
 }
 
 impl<'a> Stop<'a> {
-    /// A run that ends by `request`.
+    /// A run that `request` can end.
     pub(crate) fn new(request: StopRequest<'a>) -> Self {
         let unknown = || AtomicU64::new(u64::MAX);
         let (worker, silent) = (AtomicBool::new(false), AtomicBool::new(false));
         Self { request, worker, end_ns: unknown(), grace_ns: unknown(), silent }
     }
 
-    /// Whether the run is to end now.
+    /// Whether the run should end now.
     pub(crate) fn is_asked(&self) -> bool {
         self.is_asked_by_user() || self.worker.load(Ordering::Relaxed)
     }
 
-    /// Whether it was the user who asked.
+    /// Whether the user asked to stop.
     pub(crate) fn is_asked_by_user(&self) -> bool {
         self.request.stop.load(Ordering::Relaxed)
     }
 
-    /// The run comes to its end at this moment, as if the plan had said so. The first call counts.
+    /// Ends the run at this time, as if the plan had set it. The first call wins.
     pub(crate) fn end_at(&self, end: Timestamp) {
         let (all, one) = (Ordering::Relaxed, Ordering::Relaxed);
-        // An earlier call has been obeyed.
+        // An earlier call has taken effect.
         let _ = self.end_ns.compare_exchange(u64::MAX, end.as_nanos(), all, one);
     }
 
-    /// That moment, if it has been asked for by `now`.
+    /// The requested end, if it was requested by `now`.
     #[inline]
     pub(crate) fn early_end(&self, now: Timestamp) -> Option<Timestamp> {
         if self.request.time_is_up.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
@@ -74,37 +74,37 @@ impl<'a> Stop<'a> {
         (end_ns != u64::MAX).then(|| Timestamp::from_nanos(end_ns))
     }
 
-    /// What is known of the grace period once the run's time is over. The first call counts.
+    /// Sets the grace period after the run's end. The first call wins.
     pub(crate) fn set_grace(&self, grace: Duration) {
         let grace_ns = u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX);
         let (all, one) = (Ordering::Relaxed, Ordering::Relaxed);
-        // Transactions keep the time that they were given first.
+        // The grace period must not change once it has been set.
         let _ = self.grace_ns.compare_exchange(u64::MAX, grace_ns, all, one);
     }
 
-    /// How long transactions may go on after the end of the run; `None`: as long as they take.
+    /// Grace period after the end of the run; `None`: unlimited.
     fn grace(&self, grace: Grace) -> Option<Duration> {
         match (grace, self.grace_ns.load(Ordering::Relaxed)) {
             (Grace::Unlimited, _) => None,
             (Grace::Fixed(grace), _) => Some(grace),
-            // The coordinator says it within seconds; the shortest one has not passed before.
+            // The coordinator sets it within seconds, before the shortest grace period has passed.
             (Grace::Automatic, u64::MAX) => Some(Grace::MIN),
             (Grace::Automatic, grace_ns) => Some(Duration::from_nanos(grace_ns)),
         }
     }
 
-    /// No transaction has ended for as long as the plan waits.
+    /// No transaction has ended for the plan's maximum time.
     pub(crate) fn end_for_silence(&self) {
         self.silent.store(true, Ordering::Relaxed);
     }
 
-    /// A worker asks all of them to end.
+    /// A worker asks all workers to end.
     pub(crate) fn ask(&self) {
         self.worker.store(true, Ordering::Relaxed);
     }
 }
 
-/// When one worker's run ends: by its plan, which an early end or a stop request may overtake.
+/// The end of one worker's run according to the plan, unless an early end or a stop request comes first.
 pub(crate) struct StopConditions<'a> {
     plan: &'a Plan,
     pub(crate) stop: &'a Stop<'a>,
@@ -116,13 +116,13 @@ impl<'a> StopConditions<'a> {
         Self { plan, stop, timeline }
     }
 
-    /// The timeline with an earlier end, if one was asked for by `now` that is not known here yet.
+    /// The timeline with an earlier end, if one was requested by `now` and is new to this worker.
     #[inline]
     pub(crate) fn shortened(&self, now: Timestamp) -> Option<Timeline> {
         self.stop.early_end(now).and_then(|end| self.timeline.ending_at(end))
     }
 
-    /// What has been exceeded by now, if anything.
+    /// The limit that is exceeded at `now`, if any.
     #[inline]
     pub(crate) fn exceeded(&self, now: Timestamp) -> Option<Exceeded> {
         self.exceeded_on(&self.timeline, now)
@@ -146,27 +146,27 @@ impl<'a> StopConditions<'a> {
         grace.map(Exceeded::Grace).or(deadline.map(Exceeded::Deadline))
     }
 
-    /// Whether nothing is to be waited for any longer: for what keeps the worker from looking by itself.
+    /// Whether to stop waiting; for work that keeps the worker from checking itself.
     pub(crate) fn is_over(&self, now: Timestamp) -> bool {
         let timeline = self.shortened(now).unwrap_or(self.timeline);
         self.stop.is_asked() || self.exceeded_on(&timeline, now).is_some()
     }
 }
 
-/// All cancel requests of a run together may take this long: a server that does not take them must not keep the
-/// program from ending.
+/// Limit for all cancel requests of a run together, so that an unresponsive server does not delay the program's end.
 const CANCELLING_LIMIT: Duration = Duration::from_secs(5);
 
-/// A session whose statement is running.
+/// A session with a running statement.
 #[derive(Clone, Debug)]
 pub(crate) struct RunningSession {
     pub(crate) target: usize,
-    /// Which of the target's hosts.
+    /// Index of the target's host.
     pub(crate) host: usize,
     pub(crate) key: CancelKey,
 }
 
-/// Cancels what runs in these sessions. Returns the number of those whose server did not take the request in time.
+/// Cancels the statements of these sessions. Returns the number of sessions whose server did not accept the request
+/// in time.
 pub(crate) fn cancel_all<'s>(plan: &Plan, sessions: impl Iterator<Item = &'s RunningSession>) -> usize {
     let request = |session: &'s RunningSession| {
         let host = &plan.targets[session.target].hosts[session.host];

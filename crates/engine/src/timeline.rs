@@ -1,5 +1,5 @@
-//! The parts of a run on the clock: start, warm-up, measured window, end; and its one-second grid.
-//! Made once all clients are connected; read by each worker and its measurement.
+//! The phases of a run: start, warm-up, measured window, end, and the grid of seconds. Created when all clients are
+//! connected; read by each worker.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use crate::plan::{Compatibility, Plan};
 /// Length of an interval of the record.
 pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
 
-/// When the phases of a run begin; the same for all workers.
+/// Start times of the phases; the same for all workers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Timeline {
-    /// What the time shown during the run counts from, and the grid of seconds.
+    /// Start of the elapsed time and of the grid of seconds.
     pub(crate) origin: Timestamp,
-    /// First transactions start.
+    /// Start of the first transactions.
     pub(crate) start: Timestamp,
     /// Transactions scheduled from here on are measured.
     pub(crate) measure: Timestamp,
-    /// No transaction starts later; `None`: the limit is a number of transactions.
+    /// Last start of a transaction; `None`: the limit is a number of transactions.
     pub(crate) end: Option<Timestamp>,
-    /// Nothing goes on any longer, whatever the end.
+    /// Everything ends at this time at the latest.
     pub(crate) deadline: Option<Timestamp>,
 }
 
 impl Timeline {
-    /// The timeline of a run that began to connect at `begun` and starts its first transactions at `start`.
+    /// The timeline of a run that started connecting at `begun` and starts its first transactions at `start`.
     pub(crate) fn new(plan: &Plan, begun: Timestamp, start: Timestamp) -> Self {
         let counts_from = match plan.compatibility {
             Compatibility::Pgmeter => start,
@@ -40,35 +40,34 @@ impl Timeline {
         Self { origin: counts_from, start, measure: start + plan.warmup, end, deadline }
     }
 
-    /// The begin of the interval in which the first transactions start.
+    /// Begin of the interval in which the first transactions start.
     pub(crate) fn first_interval(&self) -> Timestamp {
         self.origin + Duration::from_secs(self.start.since(self.origin).as_secs())
     }
 
-    /// True when an interval with this begin is measured.
+    /// Whether an interval with this begin is measured.
     pub(crate) fn is_measured(&self, begin: Timestamp) -> bool {
         begin >= self.measure || self.measure == self.start
     }
 
-    /// True when nothing may start at `at` any more.
+    /// Whether nothing may start at `at` any more.
     pub(crate) fn is_over(&self, at: Timestamp) -> bool {
         self.end.is_some_and(|end| at >= end)
     }
 
-    /// True when everything is to end, finished or not.
+    /// Whether everything must end, finished or not.
     #[inline]
     pub(crate) fn is_past_deadline(&self, at: Timestamp) -> bool {
         self.deadline.is_some_and(|deadline| at >= deadline)
     }
 
-    /// The same with an end that is not later than `end`; `None` if it is that already.
+    /// The same timeline with the end no later than `end`; `None` if it already is.
     pub(crate) fn ending_at(self, end: Timestamp) -> Option<Self> {
         let sooner = self.end.is_none_or(|planned| end < planned);
         sooner.then_some(Self { end: Some(end), ..self })
     }
 
-    /// The end of the interval that begins at `begin`: a second later, but never across the end of
-    /// the warm-up.
+    /// End of the interval that begins at `begin`: one second later, but not across the end of the warm-up.
     pub(crate) fn interval_end(&self, begin: Timestamp) -> Timestamp {
         let end = begin + INTERVAL;
         if !self.is_measured(begin) && end > self.measure { self.measure } else { end }

@@ -1,7 +1,6 @@
-//! What is shown single transactions while a run goes on: logs, messages about errors.
+//! The interface that receives single transactions during a run, for logs and messages about errors.
 //!
-//! A tracer is called at once, on the worker's own thread; it decides nothing about the run. What is measured is
-//! the same whether somebody looks or not.
+//! A tracer is called immediately, on the worker's thread, and cannot affect the run or its measurement.
 
 use std::time::Duration;
 
@@ -11,130 +10,129 @@ use wire::ServerError;
 
 use crate::abort::AbortedClient;
 
-/// Sees what one worker's clients do. Every method has a body that does nothing.
+/// Receives the events of one worker's clients. Every method has an empty default.
 pub trait Tracer: Send {
-    /// Whether [`Tracer::transaction`] is to be called; asked once, when the run begins.
+    /// Whether [`Tracer::transaction`] should be called; asked once at the start.
     fn wants_transactions(&self) -> bool {
         true
     }
 
-    /// Whether each step of each client is to be told ([`ClientEvent::Stepped`]); asked once, when the run begins.
+    /// Whether each step of each client should be reported ([`ClientEvent::Stepped`]); asked once at the start.
     fn wants_steps(&self) -> bool {
         false
     }
 
-    /// A transaction is over: it succeeded, failed or was skipped, in the warm-up too. The unfinished ones are not
-    /// shown.
+    /// A transaction succeeded, failed or was skipped, also in the warm-up. Unfinished ones are not reported.
     fn transaction(&mut self, _ended: &EndedTransaction<'_>) {}
 
-    /// Something that is not the end of a transaction, or not only.
+    /// Any other event of a client.
     fn on_event(&mut self, _event: &ClientEvent<'_>) {}
 
-    /// The worker is done; nothing more will be shown.
+    /// The worker is done; no more events follow.
     fn end(&mut self, _now: Timestamp) {}
 }
 
-/// A transaction that is over.
+/// An ended transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedTransaction<'a> {
-    /// Whose it was, from 0 over all workers.
+    /// Number of the client, from 0 over all workers.
     pub client: usize,
     /// Sequence number within the client, from 1; counts every outcome, warm-up included.
     pub number: u64,
-    /// What it left behind.
+    /// Its sample.
     pub sample: &'a Sample,
 }
 
-/// An event of a client that is worth a message.
+/// An event of a client.
 #[derive(Clone, Copy, Debug)]
 pub enum ClientEvent<'a> {
-    /// It makes a connection for its next transaction ([`Plan::reconnect`](crate::Plan::reconnect)). Those before the
-    /// run are made when there is no tracer yet.
+    /// The client connects for its next transaction ([`Plan::reconnect`](crate::Plan::reconnect)). Connections before
+    /// the run are made before the tracer exists.
     Connects {
-        /// Which client.
+        /// Number of the client.
         client: usize,
     },
-    /// It cannot go on.
+    /// The client is aborted.
     Aborted(&'a AbortedClient),
-    /// An SQL command got an error after which the client goes on.
+    /// An SQL command failed, and the client continues.
     Failed {
-        /// Which client.
+        /// Number of the client.
         client: usize,
-        /// The script, by its index in the plan.
+        /// Index of the script in the plan.
         script: usize,
-        /// The command, by its index in the script.
+        /// Index of the command in the script.
         command: usize,
-        /// What the server said.
+        /// The server's error.
         error: &'a ServerError,
-        /// The text that it was sent, if it is known which it was.
+        /// The statement's text, if known.
         statement: Option<&'a [u8]>,
     },
-    /// A statement could not be parsed ahead of its execution, which is tried nonetheless
+    /// A statement could not be parsed before its execution, which is tried anyway
     /// ([`Compatibility::Pgbench`](crate::Compatibility::Pgbench) only).
     Unprepared {
-        /// Which client.
+        /// Number of the client.
         client: usize,
-        /// What the server said.
+        /// The server's error.
         error: &'a ServerError,
-        /// The text that it was sent.
+        /// The statement's text.
         statement: &'a [u8],
     },
-    /// After such an error the transaction is tried again.
+    /// The transaction is retried after such an error.
     Retried {
-        /// Which client.
+        /// Number of the client.
         client: usize,
-        /// Tries that have failed so far.
+        /// Number of failed tries.
         tries: u32,
         /// Time since the transaction was scheduled.
         elapsed: Duration,
     },
-    /// After such an error the transaction is given up, and counted as failed.
+    /// The transaction has failed after such an error and is not retried.
     GaveUp {
-        /// Which client.
+        /// Number of the client.
         client: usize,
-        /// Tries that were made.
+        /// Number of tries.
         tries: u32,
         /// Time since the transaction was scheduled.
         elapsed: Duration,
     },
     /// A script called `debug()`.
     Debugged {
-        /// Which client.
+        /// Number of the client.
         client: usize,
-        /// The script, by its index in the plan.
+        /// Index of the script in the plan.
         script: usize,
-        /// The command, by its index in the script.
+        /// Index of the command in the script.
         command: usize,
         /// The value, as text.
         value: &'a str,
     },
-    /// A client takes a step; told only to who wants it.
+    /// A step of a client; reported only on request.
     Stepped {
-        /// Which client.
+        /// Number of the client.
         client: usize,
-        /// What it does.
+        /// The step.
         what: ClientStep<'a>,
     },
-    /// The server said something that is no answer.
+    /// The server sent a notice.
     Notice {
-        /// Which client.
+        /// Number of the client.
         client: usize,
-        /// What it said.
+        /// The notice.
         notice: &'a ServerError,
     },
 }
 
-/// One step of a client, as pgbench's debug messages show them.
+/// A step of a client, as in pgbench's debug messages.
 #[derive(Clone, Copy, Debug)]
 pub enum ClientStep<'a> {
-    /// It begins a transaction.
+    /// It starts a transaction.
     Begins {
         /// The script's name.
         script: &'a str,
     },
     /// It executes a meta command.
     Executes(&'a Command),
-    /// It asks the server to parse a statement.
+    /// It sends a Parse message.
     Prepares {
         /// The statement's name.
         name: &'a str,
@@ -144,36 +142,36 @@ pub enum ClientStep<'a> {
         /// The statement's text, or its name if it is prepared.
         statement: &'a [u8],
     },
-    /// It looks for the server's answer.
+    /// It receives the server's reply.
     Receives,
-    /// One Sync of its pipeline has been answered.
+    /// One Sync of its pipeline was answered.
     Synchronized {
-        /// Syncs that had not been answered before this one was.
+        /// Number of unanswered Syncs before this one.
         left: u32,
     },
 }
 
-/// Nobody looks.
+/// A tracer that ignores everything.
 impl Tracer for () {
     fn wants_transactions(&self) -> bool {
         false
     }
 }
 
-/// The worker whose events a tracer will get.
+/// Facts about a tracer's worker.
 #[derive(Clone, Debug)]
 pub struct WorkerIntro {
-    /// Which one, from 0.
+    /// Number of the worker, from 0.
     pub number: usize,
     /// Its clients' numbers.
     pub clients: std::ops::Range<usize>,
-    /// The worker's third random stream, for drawing which transactions a log keeps.
+    /// The worker's third random stream, for selecting the transactions to log.
     pub sampler: Random,
-    /// When the first transactions start: just now.
+    /// Start of the first transactions: now.
     pub start: Timestamp,
 }
 
-/// For runs that nobody wants to look at closely.
+/// For runs without a tracer.
 pub fn no_tracer(_: WorkerIntro) -> Box<dyn Tracer> {
     Box::new(())
 }

@@ -1,9 +1,9 @@
-//! One thread's loop: waits, reads `now` once per wake-up, hands bytes and timers to its clients, and
-//! records what they leave behind. Generic over the [`Driver`], so that it also runs in virtual time.
-//! All that a wake-up brings has happened at its `now`; a client that begins late in a long batch has that in its
-//! service time. What is scheduled begins at a time of its own: its lag is neither hidden nor put on the server.
-//! The parts have modules of their own: `sessions` connects, `pacing` says what a free client does next, `context` is
-//! what clients are handed, `health` what the loop knows of itself; `run` puts them to work.
+//! The loop of one thread: waits, reads `now` once per wake-up, passes bytes and timers to its clients, and records
+//! their results. Generic over the [`Driver`], so that it also runs in virtual time. Everything that a wake-up
+//! reports happened at its `now`; a client that is served late in a long batch has this delay in its service time. A
+//! scheduled transaction has its own start time, so that the delay counts as start delay and not as server time.
+//! Modules: `sessions` connects, `pacing` selects transactions, `context` is the clients' shared state, `health`
+//! measures the loop, `run` combines them.
 
 use std::time::Duration;
 
@@ -29,36 +29,35 @@ mod pacing;
 mod run;
 mod sessions;
 
-/// The longest time between two looks at the stop flag.
+/// Maximum time between two checks of the stop flag.
 pub(crate) const STOP_CHECK: Duration = Duration::from_millis(100);
 
-/// What one worker returns.
+/// Result of one worker.
 #[derive(Debug)]
 pub(crate) struct WorkerOutcome {
-    /// When its last client was done.
+    /// Time when its last client was done.
     pub(crate) finished: Timestamp,
-    /// The process's CPU time when the measured window began and when this worker was done; `None` if
-    /// the window was never reached.
+    /// The process's CPU time at the start of the measured window and at this worker's end; `None` if the window
+    /// never began.
     pub(crate) cpu_at_measure: Option<Duration>,
     pub(crate) cpu_at_end: Duration,
     pub(crate) warmup_transactions: u64,
     pub(crate) aborted: Vec<AbortedClient>,
-    /// It was stopped before all its clients were done.
+    /// Whether it was stopped before all its clients were done.
     pub(crate) interrupted: bool,
-    /// Clients that were cut off, because their transactions did not end in time.
+    /// Number of clients whose transactions were cancelled because they did not end in time.
     pub(crate) cut_off: usize,
-    /// What these had exceeded.
+    /// The limit that these exceeded.
     pub(crate) exceeded: Option<Exceeded>,
     pub(crate) reconnects: Reconnects,
     pub(crate) commands: CommandTable,
     pub(crate) health: WorkerHealth,
-    /// Sessions whose command was running when the run was stopped.
+    /// Sessions with a running command when the run was stopped.
     pub(crate) to_cancel: Vec<RunningSession>,
-    /// How it waited for its sockets.
     pub(crate) event_loop: EventLoop,
 }
 
-/// One worker before its run: its clients, and how they connect. `D` owns sockets and clock.
+/// One worker before its run, with its clients. `D` owns sockets and clock.
 pub(crate) struct Worker<'p, D> {
     number: usize,
     chooser: Random,
@@ -71,7 +70,6 @@ impl<'p, D: Driver> Worker<'p, D> {
         Self { number: *number, chooser: chooser.clone(), sessions: Sessions::new(load, share, driver) }
     }
 
-    /// Reads the driver's clock.
     pub(crate) fn now(&mut self) -> Timestamp {
         self.sessions.driver.now()
     }

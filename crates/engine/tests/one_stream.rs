@@ -1,5 +1,5 @@
-//! The open loop over real sockets and several workers: what is scheduled, which script it is and what it draws
-//! depend on the seed alone, not on how many workers and clients there are. No timing is judged.
+//! The open loop over real sockets and several workers: schedule, scripts and random numbers depend on the seed
+//! alone, not on the number of workers and clients. Nothing depends on timing.
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -31,11 +31,11 @@ struct Ran {
     draws: Vec<String>,
 }
 
-/// Writes down what the clients of one worker run.
+/// Records the transactions of one worker's clients.
 struct Scribe {
     start_ns: u64,
     first_client: usize,
-    /// What each client has drawn in its transaction.
+    /// The random numbers of each client's transaction.
     draws: Vec<Vec<String>>,
     ran: Vec<Ran>,
     all: Arc<Mutex<Vec<Ran>>>,
@@ -86,7 +86,7 @@ fn plan(server: &NullServer) -> Plan {
     Plan { seed: 42, rate_per_s: Some(5000.0), ..Plan::new(vec![target], scripts, symbols) }
 }
 
-/// Everything that ran, in the order of its schedule.
+/// All transactions, in the order of their schedule.
 fn ran(plan: &Plan) -> (Vec<Ran>, Outcome) {
     let all = Arc::new(Mutex::new(Vec::new()));
     let tracers = |intro| Box::new(Scribe::new(intro, Arc::clone(&all))) as Box<dyn Tracer>;
@@ -117,7 +117,7 @@ fn what_is_scheduled_and_drawn_is_the_same_on_one_worker_and_on_eight() {
         assert!(one.iter().any(|ran| ran.script == script), "script {script} was never chosen");
     }
     assert_eq!(of(12, 8, 50), one);
-    // Clients that cannot be dealt evenly, and other numbers of them.
+    // Numbers of clients that cannot be distributed evenly.
     assert_eq!(of(12, 5, 50), one);
     assert_eq!(of(8, 8, 75), one);
     assert_eq!(of(1, 1, 600), one);
@@ -132,7 +132,7 @@ fn another_seed_gives_another_schedule_and_other_draws() {
     assert!(one.iter().zip(&other).all(|(one, other)| one.scheduled_ns != other.scheduled_ns));
 }
 
-/// Keeps the whole worker waiting once, as a machine does that is suspended.
+/// Delays the whole worker once, like a suspended machine.
 struct Sleeper {
     left: u64,
 }

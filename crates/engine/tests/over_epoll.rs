@@ -1,5 +1,5 @@
-//! The tests of real sockets over epoll. They are the same for each event
-//! loop and stand in `sockets`.
+//! The tests of real sockets over epoll.
+//! The tests are in `sockets` and the same for each event loop.
 
 use pgmeter_engine::EventLoopChoice;
 
@@ -10,5 +10,5 @@ mod pressure;
 #[path = "sockets/real_sockets.rs"]
 mod real_sockets;
 
-/// What they run over.
+/// The event loop.
 const EVENT_LOOP: EventLoopChoice = EventLoopChoice::Epoll;

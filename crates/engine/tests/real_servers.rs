@@ -1,5 +1,5 @@
-//! The client state machine against PostgreSQL itself, the oldest version and a new one: what a server in virtual
-//! time takes on trust. What happens is judged by what the tables hold afterwards.
+//! The client state machine against PostgreSQL, an old and a new version, to verify the assumptions of the fake
+//! server. Results are checked in the tables.
 
 use std::sync::atomic::AtomicBool;
 
@@ -13,7 +13,7 @@ use testkit::cluster::Cluster;
 const VERSIONS: [&str; 2] = ["9.6", "18"];
 const PROTOCOLS: [Protocol; 3] = [Protocol::Simple, Protocol::Extended, Protocol::Prepared];
 
-/// A database of one's own with two accounts and a place for results.
+/// A separate database with two accounts and a table for results.
 struct Bank {
     conninfo: String,
 }
@@ -35,7 +35,7 @@ impl Bank {
         Cluster::session(&self.conninfo)
     }
 
-    /// The only value that this query gives.
+    /// The single value of a query.
     fn ask(&self, sql: &str) -> String {
         let rows = self.session().query(sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
         rows[0].get(0).unwrap_or("NULL").to_owned()
@@ -79,7 +79,7 @@ fn complete(plan: &Plan) -> Outcome {
     outcome
 }
 
-/// Reads a balance, waits for the others to read it too, and writes it back increased.
+/// Reads a balance, waits until the others have read it too, and writes it back increased.
 const SERIALIZABLE: &str = "\
 BEGIN ISOLATION LEVEL REPEATABLE READ;
 SELECT balance + 1 AS increased FROM account WHERE id = 0 \\gset

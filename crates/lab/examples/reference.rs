@@ -1,5 +1,5 @@
-//! Writes the parts of the manual that are made from the tables of options and keys:
-//! `cargo run -p pgmeter-lab --example reference`. A test of the crate says when they are out of date.
+//! Writes the generated tables of the manual: `cargo run -p pgmeter-lab --example reference`. A test of the crate
+//! fails when they are out of date.
 
 use std::fs;
 use std::io;

@@ -1,5 +1,5 @@
-//! The time budget of an experiment: how long the next trial and all others will take, and whether there is time for
-//! them. `forecast` computes the estimates; here the time passes.
+//! The time budget of an experiment: the expected time of the next trial and of all remaining ones, and whether it
+//! suffices. `forecast` computes the estimates; this module tracks the time.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use crate::plan::Plan;
 use crate::readiness::{Preparation, Readiness};
 use crate::stopwatch::Stopwatch;
 
-/// The time of one process's work on an experiment.
+/// Time budget of one execution.
 pub(super) struct TimeBudget {
     stopwatch: Stopwatch,
     budget: Option<Duration>,
@@ -16,7 +16,7 @@ pub(super) struct TimeBudget {
     readiness: Readiness,
 }
 
-/// A trial that is being made.
+/// The trial in progress.
 pub(super) struct TrialTiming {
     what: Preparation,
     begun: Duration,
@@ -33,7 +33,7 @@ impl TimeBudget {
         }
     }
 
-    /// A trial of this cell begins, unless it would end after the budget.
+    /// Starts a trial of this cell, unless it would end after the budget.
     pub(super) fn begin(&mut self, plan: &Plan, cell: usize) -> Option<TrialTiming> {
         let mut readiness = self.readiness.clone();
         let what = readiness.next(plan, cell);
@@ -46,17 +46,17 @@ impl TimeBudget {
         Some(TrialTiming { what, begun, ready: begun })
     }
 
-    /// What is left of the budget, if there is one.
+    /// The rest of the budget, if there is one.
     pub(super) fn time_left(&self) -> Option<Duration> {
         self.budget.map(|budget| budget.saturating_sub(self.stopwatch.passed()))
     }
 
-    /// All that the trial needs is there.
+    /// The preparation of the trial is complete.
     pub(super) fn ready(&self, timing: &mut TrialTiming) {
         timing.ready = self.stopwatch.passed();
     }
 
-    /// The trial is over. Of one that failed nothing is learnt, and what it stood on may be gone.
+    /// The trial has ended. A failed one is not used for forecasts, and its server may be gone.
     pub(super) fn end(&mut self, plan: &Plan, cell: usize, timing: &TrialTiming, is_complete: bool) {
         if is_complete {
             let readying = timing.ready.saturating_sub(timing.begun);
@@ -67,7 +67,7 @@ impl TimeBudget {
         }
     }
 
-    /// How long trials of these cells will take from here.
+    /// Expected time of the remaining trials of these cells.
     pub(super) fn left(&self, plan: &Plan, cells: impl Iterator<Item = usize>) -> Duration {
         self.forecast.expected_of(plan, cells, &self.readiness).total()
     }

@@ -1,5 +1,5 @@
-//! One running of an experiment, from its first trial to its last, however often it is broken off: each trial is
-//! marked in the store before it begins and when it has ended.
+//! The execution of an experiment, from its first trial to its last, with any number of interruptions. The store
+//! records each trial before it begins and after it has ended.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -26,26 +26,26 @@ use crate::steps::{StepSql, StepWork};
 use crate::timed;
 use crate::trial::{self, Finished};
 
-/// What an experiment's file says, in one size.
+/// An experiment file in one profile.
 pub struct Subject {
-    /// As it is written.
+    /// The parsed file.
     pub experiment: Experiment,
     /// Its trials.
     pub plan: Plan,
-    /// Its size.
+    /// The profile.
     pub profile: Profile,
-    /// Where its files are.
+    /// Directory of its files.
     pub folder: PathBuf,
-    /// The file itself.
+    /// Path of the file.
     pub file: PathBuf,
 }
 
 impl Subject {
-    /// Reads, checks and plans. Labels that are secret are hidden. Without `find_host`, values that are relative to a server's
-    /// host get no number: for what only looks at the store.
+    /// Reads, checks and plans an experiment. Secret labels are hidden. Without `find_host`, values relative to a
+    /// server's host get no number, which is sufficient for reading the store.
     ///
     /// # Errors
-    /// The file, or one that it names, is wrong.
+    /// The file, or a file that it names, is invalid.
     pub fn read(file: &Path, profile: Profile, find_host: Option<FindHost<'_>>) -> Result<Self, LabError> {
         let experiment = Experiment::read(file, profile)?;
         let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
@@ -62,47 +62,47 @@ impl Subject {
     }
 }
 
-/// How far to go, and on whose responsibility.
+/// The user's options for running trials.
 #[derive(Clone, Debug, Default)]
 pub struct CampaignLimits {
-    /// No trial begins that would end later than this from now.
+    /// Start no trial that would end after this time.
     pub budget: Option<Duration>,
-    /// Trials that failed are made again, once, after all others.
+    /// Repeat failed trials once, after all others.
     pub retry_failed: bool,
-    /// Trials of a process of which nothing is known here are made again.
+    /// Repeat trials of a process on another host or in another container.
     pub take_over: bool,
-    /// When run as root: the user who runs embedded servers.
+    /// Operating system user of embedded servers if pgmeter runs as root.
     pub server_user: Option<String>,
 }
 
-/// What all trials share with the caller: who is told, what stops them, and what the caller does around their runs.
+/// The caller's part of an execution: listener, control, and circumstances of its runs.
 #[derive(Clone)]
 pub struct ExecutionContext<'a> {
-    /// Is told what happens.
+    /// Receives the events.
     pub listener: Listener<'a>,
-    /// Stops it from outside.
+    /// Stops the execution.
     pub control: &'a Control,
-    /// The circumstances of all runs: how passwords are asked for, what output may lose.
+    /// Circumstances of all runs, such as the password prompt.
     pub circumstances: Circumstances,
-    /// Makes the tracer of each worker.
+    /// Creates the tracer of each worker.
     pub tracers: &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer>,
 }
 
-/// An experiment and how far it has come.
+/// An experiment and the state of its trials.
 pub struct Campaign {
     subject: Rc<Subject>,
     places: StorePlaces,
     row: ExperimentRow,
 }
 
-/// What must be read of a file before it is taken for a mistake.
+/// Maximum length of a file that an experiment reads.
 const FILE_LENGTH_MAX: u64 = 16 << 20;
 
 impl Campaign {
-    /// A new one: all trials are to be made. One that was broken off is not gone on with, which is said.
+    /// A new execution with all trials planned. Warns if an earlier one is incomplete.
     ///
     /// # Errors
-    /// A file of the experiment cannot be read, or the store not written.
+    /// A file of the experiment cannot be read, or the store cannot be written.
     pub fn begin(subject: Subject, places: StorePlaces, listener: Listener<'_>) -> Result<Self, RunError> {
         let files = files(&subject)?;
         let mut store = places.open()?;
@@ -122,21 +122,21 @@ impl Campaign {
         Self::find(subject, places)
     }
 
-    /// The newest one of this experiment.
+    /// The newest execution of this experiment.
     ///
     /// # Errors
-    /// The store has no such experiment, or its files have changed since.
+    /// The store has none, or the experiment's files have changed since.
     pub fn find(subject: Subject, places: StorePlaces) -> Result<Self, RunError> {
         let (name, profile) = (&subject.experiment.name, profile_name(subject.profile));
         let row = match places.store() {
-            // Asking for what is not there makes nothing.
+            // A query must not create a store.
             store if !store.exists() => None,
             store => Store::create(&store)?.newest_experiment(name, profile)?,
         };
         let Some(row) = row else {
             let store = places.store();
             return Err(RunError::Usage(format!(
-                "the store {} has no experiment {name} ({profile}): begin with pgmeter lab run",
+                "the store {} has no experiment {name} ({profile}): start it with pgmeter lab run",
                 store.display()
             )));
         };
@@ -153,7 +153,7 @@ impl Campaign {
         Ok(Self { subject: Rc::new(subject), places, row })
     }
 
-    /// Runs what is still to be run.
+    /// Runs the remaining trials.
     ///
     /// # Errors
     /// Not all trials are complete, or the store cannot be written.
@@ -178,14 +178,14 @@ impl Campaign {
         leftovers::end(&self.subject.plan, &execution, &self.places, listener)?;
         if let Err(RunError::Interrupted(_)) = result {
             listener.tell(Event::Ended(&self.subject, &self.row));
-            return Err(RunError::Interrupted("interrupted; pgmeter lab resume goes on"));
+            return Err(RunError::Interrupted("interrupted; continue with pgmeter lab resume"));
         }
         result?;
         listener.tell(Event::Ended(&self.subject, &self.row));
         self.judge()
     }
 
-    /// Trials that a process of another host or container had begun are to be made again.
+    /// Marks trials that a process of another host or container had started as planned.
     fn take_over(&mut self) -> Result<(), RunError> {
         self.places.open()?.take_over(self.row.experiment)?;
         for trial in self.row.trials.iter_mut().filter(|trial| trial.status == TrialStatus::Running) {
@@ -194,7 +194,7 @@ impl Campaign {
         Ok(())
     }
 
-    /// What failed is to be made again; whether there is any.
+    /// Marks failed trials as planned; returns whether there are any.
     fn retry_failed(&mut self) -> Result<bool, RunError> {
         self.places.open()?.retry_failed(self.row.experiment)?;
         let mut any = false;
@@ -205,7 +205,7 @@ impl Campaign {
         Ok(any)
     }
 
-    /// Makes one planned trial after another; whether the time was enough for all.
+    /// Runs the planned trials in order; returns whether the time budget was sufficient.
     fn go_through(
         &mut self,
         provisioner: &mut Provisioner<'_>,
@@ -223,18 +223,18 @@ impl Campaign {
             let cell = plan.trials[position].cell;
             let Some(mut timing) = budget.begin(plan, cell) else { return Ok(false) };
             if !self.places.open()?.take_trial(self.row.trials[position].trial)? {
-                // Of a process on another host.
+                // Started by a process on another host.
                 self.row.trials[position].status = TrialStatus::Running;
                 continue;
             }
             let finished = self.run_trial(position, provisioner, budget, &mut timing, context);
             control.check().map_err(|_| {
                 RunError::Interrupted(
-                    "interrupted; pgmeter lab resume goes on with the trial that was broken off",
+                    "interrupted; continue with pgmeter lab resume, which repeats the interrupted trial",
                 )
             })?;
             if let Err(RunError::Unfinished(_)) = finished {
-                // Nothing to make it on: it is left for another time.
+                // The server is unavailable: the trial stays planned.
                 return finished.map(|_| false);
             }
             budget.end(plan, cell, &timing, finished.is_ok());
@@ -278,7 +278,7 @@ impl Campaign {
         control.within(limit, || trial::run(cell, ready, &of_trial))
     }
 
-    /// Keeps and tells how a trial ended.
+    /// Stores and reports the result of a trial.
     fn note(
         &mut self,
         position: usize,
@@ -297,7 +297,7 @@ impl Campaign {
             Err(failure) => {
                 let reason = without_secret_values(&failure.to_string(), variables);
                 let reason = SafeText::from(reason);
-                listener.warn(format_args!("the trial failed, the experiment goes on: {reason}"));
+                listener.warn(format_args!("the trial failed, the experiment continues: {reason}"));
                 Some(String::from(reason))
             }
         };
@@ -310,13 +310,13 @@ impl Campaign {
         Ok(())
     }
 
-    /// What it is about.
+    /// The experiment, its plan and its files.
     #[must_use]
     pub fn subject(&self) -> &Subject {
         &self.subject
     }
 
-    /// How far it has come.
+    /// The state in the store.
     #[must_use]
     pub fn row(&self) -> &ExperimentRow {
         &self.row
@@ -333,29 +333,28 @@ impl Campaign {
         }
         match (number(TrialStatus::Planned), number(TrialStatus::Failed)) {
             (left @ 1.., _) => Err(RunError::Unfinished(format!(
-                "the time budget is used up, {left} of {total} trials are left; pgmeter lab resume goes on with them"
+                "the time budget is exhausted, {left} of {total} trials remain; continue with pgmeter lab resume"
             ))),
             (_, failed @ 1..) => Err(RunError::Aborted(format!(
-                "{failed} of {total} trials failed; pgmeter lab resume --retry-failed makes them again"
+                "{failed} of {total} trials failed; repeat them with pgmeter lab resume --retry-failed"
             ))),
             _ => Ok(()),
         }
     }
 }
 
-/// A file that is other than it was, or is there only then or only now.
+/// The first file that was changed, added or removed.
 fn what_changed(now: &BTreeMap<String, String>, then: &BTreeMap<String, KeptText>) -> Option<String> {
     let is_same =
         |name: &String| now.get(name).zip(then.get(name)).is_some_and(|(now, then)| then.is_of(now));
     now.keys().chain(then.keys()).find(|name| !is_same(name)).cloned()
 }
 
-/// What is said of one that has trials left when another begins.
+/// The warning about an incomplete earlier execution.
 fn broken_off(row: &ExperimentRow) -> Option<String> {
     let is_left = |trial: &&TrialRow| matches!(trial.status, TrialStatus::Planned | TrialStatus::Running);
     let left = row.trials.iter().filter(is_left).count();
-    let at_work =
-        row.worked_on_by.map_or(String::new(), |pid| format!(", and process {pid} is at work on it"));
+    let at_work = row.worked_on_by.map_or(String::new(), |pid| format!(", and process {pid} is running it"));
     (left > 0).then(|| {
         format!(
             "this begins anew; the one begun at {} has {left} of {} trials left{at_work} (pgmeter lab resume would \
@@ -366,8 +365,8 @@ fn broken_off(row: &ExperimentRow) -> Option<String> {
     })
 }
 
-/// The stored trials in the order of the plan, which follows from the memory there is and may not be that of the
-/// beginning; `None` if they are not those of the plan.
+/// The stored trials in the order of the plan. The order depends on the available memory, which may have changed
+/// since the start; `None` if the trials are not those of the plan.
 fn in_plan_order(plan: &Plan, row: ExperimentRow) -> Option<ExperimentRow> {
     let key = |trial: &TrialRow| (trial.factors.clone(), trial.repeat);
     let mut stored: BTreeMap<_, _> = row.trials.into_iter().map(|trial| (key(&trial), trial)).collect();
@@ -380,7 +379,7 @@ fn factors(plan: &Plan, cell: usize) -> BTreeMap<String, String> {
     plan.cells[cell].levels.iter().cloned().collect()
 }
 
-/// As the store and reports call it.
+/// The profile in the store and in reports.
 #[must_use]
 pub fn profile_name(profile: Profile) -> &'static str {
     match profile {
@@ -389,7 +388,7 @@ pub fn profile_name(profile: Profile) -> &'static str {
     }
 }
 
-/// The experiment's file and all that its trials read, by name beside it.
+/// The experiment file and all files that its trials read, by name relative to it.
 pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunError> {
     let mut files = BTreeMap::new();
     let mut add = |path: &Path| -> Result<(), RunError> {
@@ -427,12 +426,12 @@ pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunEr
     Ok(files)
 }
 
-/// The text of a file beside the experiment.
+/// Reads a text file of the experiment.
 pub(crate) fn text_of(path: &Path) -> Result<String, RunError> {
     let unreadable = |error| RunError::System { what: format!("read {}", path.display()), error };
     let about = fs::metadata(path).map_err(unreadable)?;
     if !about.is_file() || about.len() > FILE_LENGTH_MAX {
-        return Err(RunError::Usage(format!("{} is no file of at most 16 MiB", path.display())));
+        return Err(RunError::Usage(format!("{} must be a regular file of at most 16 MiB", path.display())));
     }
     fs::read_to_string(path).map_err(unreadable)
 }

@@ -1,5 +1,5 @@
-//! What one trial is made of: a server, data on it, a network to it, and the load. Defaults here, keys in `keys`.
-//! Plain data; who starts servers and loads tables reads it.
+//! The configuration of one trial: a server, its data, a network, and a load. Defaults are here, keys in `keys`.
+//! Plain data without behaviour.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,37 +12,36 @@ use workload::{InitOptions, Logging, PartitionMethod, Partitioning, WorkloadErro
 use crate::relative::Relative;
 use crate::steps::Step;
 
-/// All that one combination of levels says.
+/// The complete configuration of a combination of levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
-    /// What is measured.
+    /// The server under test.
     pub server: ServerSpec,
-    /// What is in it.
+    /// Its data.
     pub data: DataSpec,
-    /// How it is reached.
+    /// Its network.
     pub network: Network,
     /// The load; scale and vacuum are those of the data, the seed is the trial's.
     pub load: RunSpec,
-    /// Whether all its scripts are known to leave the data as they were; found out when the workload is read.
+    /// Whether all scripts are known to leave the data unchanged; determined when the workload is read.
     pub scripts_only_read: bool,
-    /// SQL that is run before the trial, such as functions that the script calls.
+    /// SQL to run before the trial, for example to create functions.
     pub setup: Option<PathBuf>,
-    /// Operations of the users that one transaction of the script does: 1,000 for a batch of so many.
+    /// User operations in one transaction of the script, for example 1,000 for a batch of 1,000 rows.
     pub operations: u32,
-    /// Hosts instead of those of the `dsn`, each with its port if it names one; empty: those of the `dsn`.
+    /// Hosts for clients instead of those of the `dsn`, each with an optional port; empty: those of the `dsn`.
     pub hosts: Vec<(String, Option<u16>)>,
-    /// Whether each connection goes to a host at random; `None`: as the `dsn` says.
+    /// Whether each connection selects a random host; `None`: the setting of the `dsn`.
     pub load_balance: Option<bool>,
-    /// Where OpenMetrics are served during a trial, as `HOST:PORT`.
+    /// Address of the OpenMetrics endpoint during a trial, as `HOST:PORT`.
     pub metrics: Option<String>,
-    /// What is timed, in this order; empty: it is a trial of load.
+    /// Timed steps in order; empty: a trial of load.
     pub steps: Vec<Step>,
-    /// Values relative to the server's host by key; a cell of a plan has the number in the field of the key.
+    /// Values relative to the server's host, by key; in a plan's cell the field of the key contains the number.
     pub relative: BTreeMap<&'static str, Relative>,
 }
 
-/// The load of a trial whose file says nothing about it: half a minute after a warm-up, and a client that cannot go on
-/// ends the trial.
+/// The default load of a trial: 30 s after a warm-up; the first aborted client ends the trial.
 pub fn default_load() -> RunSpec {
     RunSpec {
         limit: Limit::Duration(Duration::from_secs(30)),
@@ -72,12 +71,12 @@ impl Default for Configuration {
 }
 
 impl Configuration {
-    /// Relative values in words, by key.
+    /// Relative values as text, by key.
     pub(crate) fn relative_words(&self) -> BTreeMap<String, String> {
         self.relative.iter().map(|(key, relative)| ((*key).to_owned(), relative.words.clone())).collect()
     }
 
-    /// That its parts go together; a sentence if not.
+    /// Checks that the parts are compatible; the error is a sentence.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Self { server, data, load, .. } = self;
         let has_hosts = !self.hosts.is_empty() || self.load_balance.is_some();
@@ -85,28 +84,26 @@ impl Configuration {
         let rules = [
             (
                 load.until.is_some() && !matches!(load.limit, Limit::Duration(_)),
-                "until ends a timed trial sooner: it needs a duration, and not transactions",
+                "until requires a duration instead of transactions",
             ),
-            (
-                load.check && data.workload.is_none(),
-                "check executes the checks of a workload, and workload is \"none\" here",
-            ),
+            (load.check && data.workload.is_none(), "check requires a workload, and workload is \"none\""),
             (
                 has_hosts && self.network != Network::default(),
-                "hosts and load_balance_hosts do not go with network: each says how clients reach the server",
+                "hosts and load_balance_hosts cannot be combined with network: each defines how clients reach \
+                 the server",
             ),
             (
                 is_running && !server.tablespaces.is_empty(),
-                "tablespaces are made for embedded servers: those of a dsn are named by tablespace alone",
+                "tablespaces are created on embedded servers only: with a dsn, set tablespace to an existing one",
             ),
             (
                 is_running && data.restore == Restore::Files,
-                "restore = \"files\" stops the server, which is done with embedded ones only: take \"template\" for one \
-                 with a dsn",
+                "restore = \"files\" stops the server and therefore requires an embedded server: use \
+                 \"template\" with a dsn",
             ),
             (
                 has_hosts && !is_running,
-                "hosts and load_balance_hosts are for a server that runs already: name it in [server] by its dsn",
+                "hosts and load_balance_hosts require a running server: set dsn in [server]",
             ),
         ];
         if let Some((_, sentence)) = rules.iter().find(|(is_broken, _)| *is_broken) {
@@ -116,39 +113,40 @@ impl Configuration {
             |name: &String| is_running || server.tablespaces.contains_key(name) || name == "pg_default";
         match [&data.tablespace, &data.index_tablespace].into_iter().flatten().find(|name| !is_known(name)) {
             Some(name) => Err(format!(
-                "there is no tablespace {name}: name it in [server], such as tablespaces = {{ {name} = \"/dev/shm\" }}"
+                "there is no tablespace {name}: define it in [server], for example tablespaces = {{ {name} = \
+                 \"/dev/shm\" }}"
             )),
             None => Ok(()),
         }
     }
 }
 
-/// The server of a trial. Trials with equal ones share it.
+/// The server of a trial. Trials with equal servers share one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ServerSpec {
-    /// Which server.
+    /// Origin of the server.
     pub origin: Origin,
-    /// Settings in the compatibility of postgresql.conf, by name.
+    /// Settings as in postgresql.conf, by name.
     pub settings: BTreeMap<String, String>,
-    /// Tablespaces by name: the directory in which each has one of its own; `""`: beside the data.
+    /// Tablespaces by name, with the directory in which each gets a private one; `""`: next to the data directory.
     pub tablespaces: BTreeMap<String, String>,
     /// Whether an embedded server loads pg_stat_statements and sets `track_io_timing`.
     pub instrumentation: bool,
 }
 
-/// Where a server comes from.
+/// Origin of a server.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// Embedded, of this version.
+    /// Embedded, with this version.
     Version(String),
-    /// From programs installed here.
+    /// Embedded, with the programs in this directory.
     Programs(PathBuf),
-    /// One that runs already, by connection string without password.
+    /// A running server, by connection string without password.
     Running(String),
 }
 
 impl Origin {
-    /// The connection string of a server that runs already.
+    /// The connection string of a running server.
     pub fn dsn(&self) -> Option<&str> {
         match self {
             Origin::Running(dsn) => Some(dsn),
@@ -157,78 +155,78 @@ impl Origin {
     }
 }
 
-/// The tables of a trial. Trials with equal ones, on equal servers, share them.
+/// The data of a trial. Trials with equal data on equal servers share them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DataSpec {
-    /// What is loaded; `None`: nothing but what `setup` makes.
+    /// Workload to load; `None`: only the result of `setup`.
     pub workload: Option<WorkloadName>,
     /// Values of the workload's parameters.
     pub parameters: BTreeMap<String, String>,
-    /// Scale: 100,000 accounts each.
+    /// Scale factor.
     pub scale: u32,
-    /// About how many bytes of tables and indexes a unit of scale brings, as the workload says; `None` if it is unknown,
-    /// and until a plan is made.
+    /// Approximate bytes of tables and indexes per unit of scale, as defined by the workload; `None` if unknown, or
+    /// before planning.
     pub bytes_per_scale: Option<u64>,
-    /// How full, in percent, pages are packed.
+    /// Fillfactor in percent.
     pub fillfactor: u8,
-    /// Tables without write-ahead log.
+    /// Unlogged tables.
     pub unlogged: bool,
-    /// Parts of the accounts; 0: not split.
+    /// Number of partitions of the accounts table; 0: not partitioned.
     pub partitions: u32,
-    /// How rows find their part.
+    /// Partitioning method of the accounts table.
     pub partition_method: PartitionMethod,
-    /// Foreign keys too.
+    /// Whether to create foreign keys.
     pub foreign_keys: bool,
-    /// Where tables go.
+    /// Tablespace of the tables.
     pub tablespace: Option<String>,
-    /// Where indexes go.
+    /// Tablespace of the indexes.
     pub index_tablespace: Option<String>,
-    /// Order of the loading steps, as `-I` takes them.
+    /// Initialization steps, as in `-I`.
     pub init_steps: String,
-    /// SQL that is run after loading.
+    /// SQL to run after loading.
     pub setup: Option<PathBuf>,
-    /// How the data are brought back before a trial that has written.
+    /// How the data are restored after a trial that wrote.
     pub restore: Restore,
-    /// A checkpoint before each trial.
+    /// Whether to run a checkpoint before each trial.
     pub checkpoint: bool,
-    /// A vacuum before each trial.
+    /// Whether to vacuum before each trial.
     pub vacuum: bool,
 }
 
-/// How data are brought back.
+/// How data are restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Restore {
-    /// From a template database, made after loading.
+    /// From a template database, created after loading.
     Template,
     /// From a copy of all files of the server, which is stopped for it.
     Files,
-    /// By loading again.
+    /// By loading them again.
     Reload,
-    /// Not at all: trials find what those before left.
+    /// Not restored: trials see the changes of earlier trials.
     Never,
 }
 
-/// The way to the server.
+/// Network between clients and server.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Network {
-    /// Kind of connection.
+    /// Type of connection.
     pub kind: NetworkKind,
-    /// Each way.
+    /// One-way delay.
     pub delay: Duration,
-    /// How much the delay varies.
+    /// Variation of the delay.
     pub jitter: Duration,
-    /// Each way, all connections together; `None`: as much as there is.
+    /// Bandwidth in each direction for all connections together; `None`: unlimited.
     pub bandwidth_bits_per_s: Option<f64>,
 }
 
 impl Network {
-    /// Whether something must stand in between to make it so.
+    /// Whether a relay is required.
     pub fn needs_relay(&self) -> bool {
         !self.delay.is_zero() || !self.jitter.is_zero() || self.bandwidth_bits_per_s.is_some()
     }
 }
 
-/// Kinds of connection.
+/// Types of connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NetworkKind {
     /// Over a Unix socket.
@@ -271,10 +269,10 @@ impl Default for DataSpec {
 }
 
 impl DataSpec {
-    /// How the workload is to make the data; sessions in parallel are left to the caller.
+    /// Options for loading the data; the caller sets the number of parallel sessions.
     ///
     /// # Errors
-    /// If a letter is not a step.
+    /// A letter is not an initialization step.
     pub fn init_options(&self) -> Result<InitOptions, WorkloadError> {
         let (method, partitions) = (self.partition_method, self.partitions);
         let mut options = InitOptions {

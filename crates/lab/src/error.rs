@@ -1,5 +1,5 @@
-//! What can go wrong with an experiment: before anything is started, sentences with the place in the file; afterwards the
-//! errors of `run`.
+//! Errors of an experiment: before the start, sentences with the position in the file; afterwards the errors of
+//! `run`.
 
 use std::io;
 
@@ -11,23 +11,23 @@ pub enum LabError {
     /// The file cannot be read.
     #[error("cannot read the experiment {file}: {source}")]
     Read {
-        /// As it was named.
+        /// Path as given.
         file: String,
-        /// Why.
+        /// The system's error.
         source: io::Error,
     },
-    /// Something in the file is wrong.
+    /// The file is invalid.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Something that was typed is wrong.
+    /// The command line is invalid.
     #[error("{option}: {what}")]
     Typed {
-        /// What was typed.
+        /// The quoted input.
         option: String,
-        /// What is wrong with it, and what would be right.
+        /// The error and the expected form.
         what: String,
     },
-    /// It was planned, and could not be carried out.
+    /// An error during the execution.
     #[error(transparent)]
     Run(#[from] run::RunError),
 }

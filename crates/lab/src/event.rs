@@ -1,5 +1,5 @@
-//! What is told while servers are made ready, trials run and blocks are compared. Listeners return nothing, so they cannot
-//! change what is measured.
+//! Progress events of servers, trials and comparisons. Listeners return nothing, so they cannot change the
+//! measurement.
 
 use results::{ExperimentRow, Record, StepsRecord};
 use server::FetchProgress;
@@ -10,88 +10,88 @@ use workload::{InitOptions, InitProgress, InitReport};
 use crate::campaign::Subject;
 use crate::compare::ComparisonRun;
 
-/// Something happened.
+/// A progress event.
 pub enum Event<'a> {
     /// A line for the user.
     Message(String),
-    /// Something that the user should know; what is going on goes on.
+    /// A warning; the work continues.
     Warning(String),
     /// A warning about the figures; `report` has its sentence.
     MeasurementWarning(results::Warning),
-    /// Something begins that takes a while and has no figures.
+    /// Work of unknown length begins.
     Busy(String),
-    /// It is over.
+    /// It has ended.
     Idle,
-    /// The programs of a server are fetched.
+    /// Download of PostgreSQL programs.
     Fetch(FetchProgress),
-    /// Tables are loaded.
+    /// Progress of loading tables.
     Load(InitProgress<'a>),
-    /// They are loaded.
+    /// Loading has ended.
     Loaded(&'a InitOptions, &'a InitReport),
-    /// A trial begins: its position in the plan.
+    /// A trial begins; its index in the plan.
     TrialBegins(&'a Subject, &'a ExperimentRow, usize),
-    /// The load of a trial is about to begin; where its metrics are to be served.
+    /// The load of a trial is about to begin; the address of its metrics.
     RunBegins(&'a results::Plan, Option<&'a str>),
-    /// Something happened in a run.
+    /// Event of a run.
     Run(run::Event<'a>),
-    /// The load of a trial is over.
+    /// The load of a trial has ended.
     RunEnded,
-    /// A trial is complete; how long the others will take.
+    /// A trial is complete; the expected time of the remaining ones.
     TrialEnded(&'a TrialRecord, Duration),
-    /// All that is to be done of an experiment now is done.
+    /// The execution has ended for now.
     Ended(&'a Subject, &'a ExperimentRow),
-    /// A comparison goes on.
+    /// Progress of a comparison.
     Comparison(&'a ComparisonRun, ComparisonEvent),
 }
 
-/// What a trial leaves behind.
+/// The result of a trial.
 pub enum TrialRecord {
-    /// One of load.
+    /// A trial of load.
     Load(Box<Record>),
-    /// One of timed steps.
+    /// A trial of timed steps.
     Steps(Box<StepsRecord>),
 }
 
-/// How far a comparison has come.
+/// Progress of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ComparisonEvent {
-    /// It begins, with at most so many pairs.
+    /// Start, with the maximum number of pairs.
     Begins(f64),
-    /// A pair is over.
+    /// A pair has ended.
     Pair,
-    /// Some blocks of a long pair are over.
+    /// Some blocks of a long pair have ended.
     Block,
-    /// No more blocks.
+    /// The last block has ended.
     Ends,
 }
 
-/// Who is told.
+/// A receiver of events.
 #[derive(Clone, Copy)]
 pub struct Listener<'a>(&'a dyn Fn(Event<'_>));
 
 impl<'a> Listener<'a> {
-    /// Calls this.
+    /// A listener that calls this function.
     #[must_use]
     pub fn new(told: &'a dyn Fn(Event<'_>)) -> Self {
         Self(told)
     }
 
-    /// Tells it.
+    /// Sends an event.
     pub fn tell(&self, event: Event<'_>) {
         (self.0)(event);
     }
 
-    /// A line for the user.
+    /// Sends a line for the user.
     pub fn say(&self, text: impl Display) {
         self.tell(Event::Message(text.to_string()));
     }
 
-    /// Something that the user should know.
+    /// Sends a warning.
     pub fn warn(&self, text: impl Display) {
         self.tell(Event::Warning(text.to_string()));
     }
 
-    /// Something takes a while, until the result is dropped.
+    /// Shows that work of unknown length is in progress until the result is dropped.
     #[must_use]
     pub fn busy(&self, text: impl Display) -> Busy<'a> {
         self.tell(Event::Busy(text.to_string()));
@@ -99,7 +99,7 @@ impl<'a> Listener<'a> {
     }
 }
 
-/// Something takes a while.
+/// Work in progress.
 pub struct Busy<'a>(Listener<'a>);
 
 impl Drop for Busy<'_> {

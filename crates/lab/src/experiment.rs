@@ -1,5 +1,5 @@
-//! An experiment as its file says it: what all trials share, the factors with their levels, the design, the charts.
-//! Read here and checked; multiplied out by `matrix`, put in order by `plan`.
+//! An experiment as defined by its file: the base configuration, factors and levels, design, charts. Reads and checks
+//! the file; `matrix` builds the combinations, and `plan` orders the trials.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,35 +14,35 @@ use crate::presentation::{
 };
 use crate::{schema, steps};
 
-/// Which of the file's two sizes is meant.
+/// The two versions of an experiment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// As the file says.
+    /// The whole experiment.
     Full,
-    /// As its section `[quick]` says: minutes.
+    /// The small version of section `[quick]`, which takes minutes.
     Quick,
 }
 
-/// A whole experiment, in one profile.
+/// An experiment in one profile.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Short, for tables and folders.
+    /// Short name, for tables and directories.
     pub name: String,
-    /// For people.
+    /// Title in reports.
     pub title: String,
-    /// Who published what is repeated.
+    /// The publication that the experiment reproduces.
     pub source: Option<String>,
-    /// What to look for.
+    /// Description in reports.
     pub description: Option<String>,
-    /// What all trials share.
+    /// The configuration that all trials share.
     pub base: Configuration,
-    /// What is varied, in the file's order; the first varies slowest.
+    /// Factors in the order of the file; the first one varies slowest.
     pub factors: Vec<Factor>,
-    /// Combinations that are left out: all pairs of factor and level must match.
+    /// Excluded combinations: all pairs of factor and level must match.
     pub exclude: Vec<Vec<(String, String)>>,
     /// Repeats and order.
     pub design: Design,
-    /// What is drawn.
+    /// Charts of the report.
     pub charts: Vec<Chart>,
     /// Named differences between combinations.
     pub differences: Vec<Contrast>,
@@ -50,61 +50,61 @@ pub struct Experiment {
     pub ratios: Vec<Contrast>,
 }
 
-/// Something that is varied.
+/// A factor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Factor {
-    /// A key, or a name of the experiment's own.
+    /// A key, or a name defined by the experiment.
     pub name: String,
-    /// What it may be.
+    /// Levels in the order of the file.
     pub levels: Vec<Level>,
 }
 
-/// One value of a factor.
+/// A level of a factor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Level {
-    /// As it is shown, and named by `exclude` and charts.
+    /// Label in output, in `exclude` and in charts.
     pub label: String,
-    /// The keys that it sets.
+    /// The keys that the level sets.
     pub(crate) sets: Vec<(String, Node)>,
 }
 
-/// How often, and in which order.
+/// Number and order of trials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Design {
     /// Trials of each combination.
     pub repeats: u32,
     /// Order of the trials.
     pub order: Order,
-    /// Where the order and the trials' own seeds come from.
+    /// Seed of the order and of the trials' seeds.
     pub seed: u64,
-    /// The same if the file says it, and `None` if it is the default.
+    /// The seed if the file sets it; `None` for the default.
     pub seed_given: Option<u64>,
-    /// The combination that ratios are given to, by factor and level; empty: none.
+    /// The baseline of ratios, as factors and levels; empty: none.
     pub base: Vec<(String, String)>,
 }
 
 /// Order of the trials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Every repeat goes through all combinations in an order of its own: randomised blocks.
+    /// Each repeat runs all combinations in its own order: randomized blocks.
     Interleaved,
-    /// As they stand in the file, the repeats of one after each other.
+    /// In the order of the file, all repeats of a combination together.
     Sequential,
 }
 
-/// The longest file that is read.
+/// Maximum length of a file in bytes.
 const FILE_LENGTH_MAX: u64 = 1 << 20;
-/// Most repeats, and most levels of a factor: beyond that a file is a mistake.
+/// Limits of repeats and of levels per factor; more are a mistake.
 pub(crate) const REPEATS_MAX: u64 = 10_000;
 const LEVELS_MAX: usize = 1_000;
-/// The factor that `cases` are the levels of.
+/// The factor whose levels are defined by `cases`.
 const CASE: &str = "case";
 
 impl Experiment {
-    /// Reads and checks a file. Files that it names are looked for beside it.
+    /// Reads and checks a file. Files that it names are relative to it.
     ///
     /// # Errors
-    /// If it cannot be read or something in it is wrong; with the place.
+    /// The file cannot be read or is invalid; the error contains the position.
     pub fn read(path: &Path, profile: Profile) -> Result<Experiment, LabError> {
         let file = path.display().to_string();
         let unreadable = |source| LabError::Read { file: file.clone(), source };
@@ -113,10 +113,10 @@ impl Experiment {
         Experiment::parse(&text, &file, folder, profile)
     }
 
-    /// The experiment in `text`; `file` is what messages call it.
+    /// Parses `text`; `file` is its name in messages.
     ///
     /// # Errors
-    /// If something in it is wrong; with the place.
+    /// The text is invalid; the error contains the position.
     pub fn parse<'a>(
         text: &str,
         file: &str,
@@ -129,7 +129,7 @@ impl Experiment {
     }
 }
 
-/// What is needed while reading.
+/// State of the parser.
 struct Reader<'a> {
     folder: Folder<'a>,
     profile: Profile,
@@ -139,7 +139,8 @@ impl Reader<'_> {
     fn experiment(&self, mut top: Table) -> Result<Experiment, Complaint> {
         top.check_keys("the experiment", &schema::names(schema::TOP))?;
         let place = top.place;
-        let needs_name = || Complaint::at(place, "an experiment needs a name, such as name = \"fillfactor\"");
+        let needs_name =
+            || Complaint::at(place, "an experiment requires a name, such as name = \"fillfactor\"");
         let name = top.read("name", name)?.ok_or_else(needs_name)?;
         let title = top.text("title")?.unwrap_or_else(|| name.clone());
         let (source, description) = (top.text("source")?, top.text("description")?);
@@ -159,7 +160,8 @@ impl Reader<'_> {
             .collect::<Result<Vec<_>, _>>()?;
         if let Some(cases) = top.take("cases") {
             if factors.iter().any(|factor| factor.name == CASE) {
-                let what = "cases are the levels of the factor case, which is there too";
+                let what = "cases define the levels of the factor \"case\", which is also in [factors]; remove \
+                            one of them";
                 return Err(Complaint::at(cases.place, what));
             }
             factors.insert(0, self.cases(cases)?);
@@ -177,7 +179,7 @@ impl Reader<'_> {
         check_combination(&design.base, &factors)
             .map_err(|what| Complaint::at(place_of_design, self.of_profile(format!("base: {what}"))))?;
         if exclude.iter().any(|pairs| pairs.iter().all(|pair| design.base.contains(pair))) {
-            let what = "base names a combination that exclude leaves out";
+            let what = "base is a combination that exclude leaves out";
             return Err(Complaint::at(place_of_design, what));
         }
         let Presentation { charts, differences, ratios } =
@@ -199,7 +201,7 @@ impl Reader<'_> {
         Ok(experiment)
     }
 
-    /// Sets a key of the base.
+    /// Sets a key of the base configuration.
     fn set(&self, base: &mut Configuration, entry: &Entry) -> Result<(), Complaint> {
         if !base.steps.is_empty() {
             steps::check_key(&entry.key, entry.place)?;
@@ -227,20 +229,18 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A line of `[factors]`. Levels of a name that is no key are what `[levels.NAME.LEVEL]` says.
+    /// A line of `[factors]`. If the factor is not a key, `[levels.NAME.LEVEL]` defines its levels.
     fn factor(&self, name: &str, place: Place, node: Node, levels: &mut Table) -> Result<Factor, Complaint> {
         let mut described = levels.take(name).map(Node::into_table).transpose()?;
         if !keys::is_key(name) && described.is_none() {
             let help = nearest(name, &keys::proposals())
                 .map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
-            let what = format!(
-                "\"{name}\" is no key, and there is no [levels.{name}.LEVEL] that says what it means{help}"
-            );
+            let what = format!("\"{name}\" is not a key, and no [levels.{name}.LEVEL] defines it{help}");
             return Err(Complaint::at(place, what));
         }
         let nodes = node.clone().into_list()?;
         if nodes.is_empty() || nodes.len() > LEVELS_MAX {
-            let what = format!("a factor has 1 to {LEVELS_MAX} levels, and here are {}", nodes.len());
+            let what = format!("a factor must have 1 to {LEVELS_MAX} levels; this one has {}", nodes.len());
             return Err(Complaint::at(node.place, what));
         }
         let mut factor = Factor { name: name.to_owned(), levels: Vec::new() };
@@ -261,11 +261,11 @@ impl Reader<'_> {
         Ok(factor)
     }
 
-    /// The keys of one level, which may be of any section.
+    /// The keys of one level, from any section.
     fn settings_of_level(&self, node: Node) -> Result<Vec<(String, Node)>, Complaint> {
         let mut table = node.into_table()?;
         keys::check_exclusive(keys::places(&table.entries))?;
-        // Names of scripts are those of the workload.
+        // Names of scripts depend on the workload.
         table.entries.sort_by_key(|entry| entry.key != "workload");
         let mut sets = Vec::new();
         for entry in table.entries {
@@ -277,22 +277,23 @@ impl Reader<'_> {
         Ok(sets)
     }
 
-    /// `cases = [{ name = "…", … }, …]`: a ladder, each on top of the one before.
+    /// `cases = [{ name = "…", … }, …]`: each case adds its keys to those of the previous one.
     fn cases(&self, node: Node) -> Result<Factor, Complaint> {
         let mut factor = Factor { name: CASE.to_owned(), levels: Vec::new() };
         let mut sets: Vec<(String, Node)> = Vec::new();
         let nodes = node.clone().into_list()?;
         if nodes.is_empty() || nodes.len() > LEVELS_MAX {
-            let what = format!("there are 1 to {LEVELS_MAX} cases, and here are {}", nodes.len());
+            let what =
+                format!("an experiment must have 1 to {LEVELS_MAX} cases; this one has {}", nodes.len());
             return Err(Complaint::at(node.place, what));
         }
         for node in nodes {
             let place = node.place;
             let mut table = node.into_table()?;
-            let name = table.take("name").ok_or_else(|| Complaint::at(place, "a case needs a name"))?;
+            let name = table.take("name").ok_or_else(|| Complaint::at(place, "a case requires a name"))?;
             let label = name.text()?.to_owned();
             if factor.levels.iter().any(|level| level.label == label) {
-                return Err(Complaint::at(name.place, format!("the case {label} is there twice")));
+                return Err(Complaint::at(name.place, format!("the case {label} is defined twice")));
             }
             sets.extend(self.settings_of_level(Node { place, value: Value::Table(table.entries) })?);
             factor.levels.push(Level { label, sets: sets.clone() });
@@ -300,7 +301,7 @@ impl Reader<'_> {
         Ok(factor)
     }
 
-    /// `[quick]`: keys of all sections, `repeats`, and the levels that are kept of some factors.
+    /// `[quick]`: keys of all sections, `repeats`, and the levels to keep of some factors.
     fn quick(
         &self,
         mut table: Table,
@@ -327,28 +328,28 @@ impl Reader<'_> {
                 add_level(&mut levels, level.clone(), node.place)?;
             }
             if levels.is_empty() {
-                return Err(Complaint::at(entry.place, "at least one level must be left"));
+                return Err(Complaint::at(entry.place, "at least one level must remain"));
             }
             factor.levels = levels;
         }
         keys::check_exclusive(keys::places(&table.entries))?;
         table.read("times", |node| {
             if base.steps.is_empty() {
-                return Err(Complaint::at(node.place, "\"times\" is of steps, and here is no [[step]]"));
+                return Err(Complaint::at(node.place, "\"times\" requires a [[step]]"));
             }
             let most = steps::times(node)?;
             base.steps.iter_mut().for_each(|step| step.times = step.times.min(most));
             Ok(())
         })?;
         for entry in table.entries {
-            // Tables of settings and variables are added to each other.
+            // Tables of settings and variables are merged.
             let is_whole = entry.key != "settings" && entry.key != "variables";
             let decides =
                 |factor: &&Factor| is_whole && factor.levels.iter().all(|level| level.sets_key(&entry.key));
             if let Some(factor) = factors.iter().find(decides) {
                 let what = format!(
-                    "\"{}\" would change nothing here: each level of {} says it; name the levels that [quick] keeps in \
-                     its factors",
+                    "\"{}\" has no effect here: each level of {} sets it; instead, select the levels to \
+                     keep in the factors of [quick]",
                     entry.key, factor.name
                 );
                 return Err(Complaint::at(entry.place, what));
@@ -363,13 +364,18 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What of the full size may be right is wrong where `[quick]` has taken a level away.
+    /// Explains an error that occurs only because `[quick]` removes a level.
     fn of_profile(&self, what: String) -> String {
-        if self.profile == Profile::Quick { format!("{what}, of those that [quick] keeps") } else { what }
+        if self.profile == Profile::Quick {
+            format!("{what}, among the levels that [quick] keeps")
+        } else {
+            what
+        }
     }
 
-    /// Sets every level once, so that what is wrong is told before the first trial. Two factors may not say the same
-    /// thing, in whatever ways: the later one would count, and the earlier one's levels be names for the same.
+    /// Applies each level once, so that errors are reported before the first trial. Two factors must not set the same
+    /// key, not even by different names: the later one would override the earlier one, whose levels would all mean
+    /// the same.
     fn try_levels(&self, experiment: &Experiment) -> Result<(), Complaint> {
         let mut before: BTreeMap<String, (Place, &str)> = BTreeMap::new();
         for factor in &experiment.factors {
@@ -379,8 +385,8 @@ impl Reader<'_> {
             for (name, place) in &own {
                 if let Some((first, other)) = before.get(name) {
                     let what = format!(
-                        "\"{name}\" is said by the factor {} and, in line {}, by the factor {other}: only one of them \
-                         could count",
+                        "\"{name}\" is set by the factor {} and, in line {}, by the factor {other}: only one \
+                         factor can set a key",
                         factor.name, first.line
                     );
                     return Err(Complaint::at(*place, what));
@@ -408,13 +414,13 @@ impl Reader<'_> {
 }
 
 impl Level {
-    /// Whether it says what the key is, or a part of that.
+    /// Whether `key` equals the other key or contains it.
     fn sets_key(&self, key: &str) -> bool {
         self.sets.iter().any(|(name, _)| name == key)
     }
 }
 
-/// The keys that an entry sets: of a table of settings or variables each by itself.
+/// The keys that an entry sets, with each setting or variable of a table separately.
 fn names_set<'a>(name: &'a str, node: &'a Node) -> Box<dyn Iterator<Item = String> + 'a> {
     match &node.value {
         Value::Table(entries) if keys::PARENTS.contains(&name) => {
@@ -424,10 +430,10 @@ fn names_set<'a>(name: &'a str, node: &'a Node) -> Box<dyn Iterator<Item = Strin
     }
 }
 
-/// Adds a level, once.
+/// Adds a level and rejects duplicates.
 pub(crate) fn add_level(levels: &mut Vec<Level>, level: Level, place: Place) -> Result<(), Complaint> {
     if levels.iter().any(|other| other.label == level.label) {
-        return Err(Complaint::at(place, format!("the level {} is there twice", level.label)));
+        return Err(Complaint::at(place, format!("the level {} is defined twice", level.label)));
     }
     levels.push(level);
     Ok(())
@@ -456,11 +462,11 @@ fn design(mut table: Table) -> Result<Design, Complaint> {
     })
 }
 
-/// In the quick profile, what names a level that is left out there excludes nothing.
+/// In the quick profile, an exclusion of a removed level has no effect.
 fn exclude(top: &mut Table, factors: &[Factor]) -> Result<Vec<Vec<(String, String)>>, Complaint> {
     let read = |node: Node| match checked_combination(&node, factors)? {
         pairs if pairs.is_empty() => {
-            let what = "this would leave out everything: name at least one factor";
+            let what = "this would exclude all combinations: name at least one factor";
             Err(Complaint::at(node.place, what))
         }
         pairs => Ok(pairs),
@@ -468,7 +474,7 @@ fn exclude(top: &mut Table, factors: &[Factor]) -> Result<Vec<Vec<(String, Strin
     top.list("exclude")?.into_iter().map(read).collect()
 }
 
-/// How a level is shown: its own text, or what its table says.
+/// Label of a level: its text, or the content of its table.
 pub(crate) fn label(node: &Node) -> Result<String, Complaint> {
     match &node.value {
         Value::Text(text) if text.is_empty() => Err(node.expected("a level that has a name")),

@@ -1,5 +1,5 @@
-//! How long trials will take: a guess by what they are asked to do, corrected by how long those before took. For what is
-//! told of a plan, for the time that is left, and for the budget; nothing that is measured depends on it.
+//! Forecasts of trial durations: estimates from the configuration, corrected by the durations of earlier trials. Used
+//! for plans, the remaining time and the budget; measurements do not depend on them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,9 +11,8 @@ use crate::memory::data_bytes;
 use crate::plan::Plan;
 use crate::readiness::{Preparation, Readiness};
 
-/// Guesses, in seconds: making a cluster and starting it; loading, and for each unit of scale; copying, and for each
-/// gigabyte; what comes with every trial beside its load, such as a checkpoint and connecting; a load that is given
-/// in transactions.
+/// Estimates in seconds: initdb and starting; loading, and per unit of scale; copying, and per gigabyte; the overhead
+/// of each trial, such as a checkpoint and connecting; a load given in transactions.
 const STARTING_S: f64 = 5.0;
 const LOADING_S: f64 = 1.0;
 const LOADING_PER_SCALE_S: f64 = 0.25;
@@ -22,10 +21,10 @@ const COPYING_PER_GB_S: f64 = 4.0;
 const BESIDE_LOAD_S: f64 = 2.0;
 const TRANSACTIONS_S: f64 = 10.0;
 
-/// Preparing is corrected by no more than this factor, either way.
+/// Maximum correction factor of the preparation, in either direction.
 const CORRECTION_MAX: f64 = 20.0;
 
-/// How long something will take.
+/// An expected duration.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expected {
     /// Starting servers, loading and restoring data.
@@ -35,27 +34,27 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// Both.
+    /// Sum of both.
     pub fn total(self) -> Duration {
         self.preparing.saturating_add(self.trials)
     }
 }
 
-/// What is known of the times so far; in seconds.
+/// Observed durations, in seconds.
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
-    /// Of preparing: what was guessed, and what it took.
+    /// Preparation: estimated, and actual.
     guessed_s: f64,
     prepared_s: f64,
-    /// How much longer than asked trials took, in all.
+    /// Total excess of trials over their configured duration.
     trials: u32,
     beyond_s: f64,
-    /// How long the trials of each cell took, in all.
+    /// Total duration of the trials of each cell.
     cells: BTreeMap<usize, (u32, f64)>,
 }
 
 impl Forecast {
-    /// A trial of a cell was made: getting ready took so long, and the trial itself.
+    /// Adds a trial of a cell: the duration of its preparation, and of the trial itself.
     pub fn learn(
         &mut self,
         plan: &Plan,
@@ -74,7 +73,7 @@ impl Forecast {
         *seconds += trial_s;
     }
 
-    /// How long a trial of this cell will take, with what it needs before.
+    /// Expected duration of a trial of this cell, including its preparation.
     pub fn expected(&self, plan: &Plan, cell: usize, what: Preparation) -> Expected {
         let trial_s = match self.cells.get(&cell) {
             Some((number, seconds)) => seconds / f64::from(*number),
@@ -91,7 +90,7 @@ impl Forecast {
         Expected { preparing, trials: time(trial_s.max(0.0)) }
     }
 
-    /// How long trials of these cells will take, one after another, with what stands already.
+    /// Expected duration of trials of these cells in order, given what is already prepared.
     pub fn expected_of(
         &self,
         plan: &Plan,
@@ -110,7 +109,7 @@ impl Forecast {
     }
 }
 
-/// What a trial is asked to take.
+/// Configured duration of a trial.
 fn asked_s(configuration: &Configuration) -> f64 {
     let Configuration { load, steps, .. } = configuration;
     if !steps.is_empty() {
@@ -123,11 +122,11 @@ fn asked_s(configuration: &Configuration) -> f64 {
     length_s + load.warmup.as_secs_f64()
 }
 
-/// A guess; what every trial needs, such as a checkpoint, is in it, so that it is never nothing.
+/// Estimated preparation; includes the overhead of every trial, so that it is never zero.
 fn preparing_s(plan: &Plan, cell: usize, what: Preparation) -> f64 {
     let (_, data) = &plan.data[plan.data_of[cell]];
     let Preparation { starts, loads, copies } = what;
-    // Only a session begins on a server that runs already.
+    // On a running server only a session is started.
     let runs_already = plan.cells[cell].configuration.server.origin.dsn().is_some();
     let part = |is_done: bool, seconds: f64| if is_done { seconds } else { 0.0 };
     BESIDE_LOAD_S / 4.0

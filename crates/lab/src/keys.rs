@@ -1,5 +1,5 @@
-//! The keys that describe a trial, as a table: what each is called, in which section it stands, and what it sets.
-//! A key is a row here and a line in docs/experiments.md; sections, factors, levels and cases all use the same rows.
+//! The keys of a trial as a table: name, section, type, help and effect. Adding a key takes a row here and a line in
+//! docs/experiments.md. Sections, factors, levels and cases all use these rows.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::values::{
     dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version, workload,
 };
 
-/// Where a key stands if it is not a factor.
+/// The section of a key in an experiment file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     Server,
@@ -35,31 +35,31 @@ impl Section {
 type Get = fn(&Configuration) -> OptionValue;
 type Set = fn(&mut Configuration, OptionValue) -> Result<(), String>;
 
-/// A row of the table: a key that is no option of every run. Those are in `run::options`.
+/// A row of the table: a key that is not an option of every run. Those are in `run::options`.
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) takes: Takes,
     /// One sentence, for editors and the manual.
     pub(crate) help: &'static str,
-    /// The value in a configuration, for its default.
+    /// Reads the default from a configuration.
     pub(crate) get: Get,
 }
 
-/// What a key takes, and what that sets.
+/// Type of a key's value, and its setter.
 pub(crate) enum Takes {
-    /// A value of one of the kinds that options have.
+    /// A value of a type that options have.
     Value(Kind, Set),
-    /// Anything else; its rule in the JSON Schema has this name.
+    /// Any other value, with the name of its rule in the JSON Schema.
     Node(&'static str, fn(&mut Configuration, &Node, Folder<'_>) -> Result<(), Complaint>),
 }
 
 impl Key {
-    /// A key with a value of one of the kinds that options have.
+    /// A key with a value of a type that options have.
     const fn new(name: &'static str, kind: Kind, (get, set): (Get, Set), help: &'static str) -> Self {
         Self { name, takes: Takes::Value(kind, set), help, get }
     }
 
-    /// A key with any other value; `rule` is that of the JSON Schema.
+    /// A key with any other value; `rule` is its rule in the JSON Schema.
     const fn other(
         name: &'static str,
         rule: &'static str,
@@ -74,21 +74,21 @@ impl Key {
     }
 }
 
-/// Reads and sets a field whose type is that of the value.
+/// Getter and setter of a field with the type of the value.
 macro_rules! field {
     ($($field:ident).+) => {
         (|it| it.$($field).+.into(), |it, value| put(&mut it.$($field).+, value.try_into()))
     };
 }
 
-/// The same for a field that may be unset.
+/// The same for an optional field.
 macro_rules! optional {
     ($($field:ident).+) => {
         (|_| OptionValue::Unset, |it, value| put(&mut it.$($field).+, value.optional()))
     };
 }
 
-/// The same for a field whose values have words.
+/// The same for a field with named values.
 macro_rules! choice {
     ($words:expr, $($field:ident).+) => {
         (|it| word_of(&$words, &it.$($field).+), |it, value| put(&mut it.$($field).+, value.one_of(&$words)))
@@ -106,7 +106,7 @@ const RESTORES: [(&str, Restore); 5] = [
 ];
 const BALANCES: [(&str, Option<bool>); 2] = [("disable", Some(false)), ("random", Some(true))];
 
-/// The keys of each section; those of `[load]` that are options of every run are in `run::options`.
+/// The keys of each section; keys of `[load]` that are options of every run are in `run::options`.
 pub(crate) const KEYS: [(Section, &[Key]); 3] =
     [(Section::Server, &SERVER), (Section::Data, &DATA), (Section::Load, &LOAD)];
 
@@ -266,7 +266,7 @@ const LOAD: [Key; 6] = [
     ),
 ];
 
-/// `HOST:PORT`, if there is one.
+/// Parses an optional `HOST:PORT`.
 fn address(value: OptionValue) -> Result<Option<String>, String> {
     let address: Option<String> = value.optional()?;
     let has_port =
@@ -277,10 +277,10 @@ fn address(value: OptionValue) -> Result<Option<String>, String> {
     Err("expected HOST:PORT, such as \"127.0.0.1:9187\"; port 0 is a free one".to_owned())
 }
 
-/// Most partitions, and most operations of a transaction.
+/// Maximum of partitions, and of operations per transaction.
 const PARTITIONS_MAX: u64 = 100_000;
 const OPERATIONS_MAX: u64 = 1_000_000_000;
-/// The largest scale that pgbench takes.
+/// pgbench's maximum scale.
 const SCALE_MAX: u64 = i32::MAX.unsigned_abs() as u64;
 
 /// Names of the keys of a section.
@@ -295,7 +295,7 @@ pub(crate) fn names() -> Vec<&'static str> {
     KEYS.iter().flat_map(|(section, _)| names_in(*section)).collect()
 }
 
-/// What messages propose where a key is not known.
+/// Names that messages suggest for an unknown key.
 pub(crate) fn proposals() -> Vec<&'static str> {
     [names().as_slice(), &["settings.NAME", "parameters.NAME", "variables.NAME"]].concat()
 }
@@ -305,38 +305,38 @@ fn key(name: &str) -> Option<(Section, &'static Key)> {
     keys.into_iter().find(|(_, key)| key.name == name)
 }
 
-/// The section in which a key stands if it is not a factor.
+/// The section of a key.
 pub(crate) fn section_of(name: &str) -> Option<Section> {
     options::key(name).map(|_| Section::Load).or_else(|| key(name).map(|(section, _)| section))
 }
 
-/// Keys that hold names of the user's; one alone is written with a dot, such as `settings.NAME`.
+/// Keys with user-defined subkeys; a single one is written with a dot, such as `settings.NAME`.
 pub(crate) const PARENTS: [&str; 3] = ["settings", "parameters", "variables"];
 
-/// Whether a name is that of a key, `settings.NAME` and the like included.
+/// Whether a name is a key, including `settings.NAME` and the like.
 pub fn is_key(name: &str) -> bool {
     section_of(name).is_some() || parent(name).is_some()
 }
 
-/// `settings` of `settings.wal_compression`.
+/// Splits `settings.wal_compression` into `settings` and `wal_compression`.
 fn parent(name: &str) -> Option<(&'static str, &str)> {
     let (parent, child) = name.split_once('.')?;
     let parent = PARENTS.into_iter().find(|known| *known == parent)?;
     (!child.is_empty()).then_some((parent, child))
 }
 
-/// Keys that exclude each other in one table, and why. A level may still say something else than the section does.
+/// Keys that exclude each other in one table, with the reason. A level may still override the section's key.
 const EXCLUSIVE: [(&[&str], &str); 4] = [
-    (&["version", "bin_dir", "dsn"], "both say which server it is"),
+    (&["version", "bin_dir", "dsn"], "both select the server"),
     (&["dsn", "settings"], KEEPS_ITS_SETTINGS),
-    (&["duration", "transactions"], "both say when a trial is over"),
+    (&["duration", "transactions"], "both end the trial"),
     (&["workers", "threads"], "both are the number of threads"),
 ];
 
-/// Why a server that runs already gets no settings.
-pub(crate) const KEEPS_ITS_SETTINGS: &str = "a server that runs already keeps its own settings";
+/// Why a running server gets no settings.
+pub(crate) const KEEPS_ITS_SETTINGS: &str = "the settings of a running server stay unchanged";
 
-/// Complains of the second of two keys that do not go together.
+/// Rejects the second of two keys that exclude each other.
 pub(crate) fn check_exclusive<'a>(keys: impl Iterator<Item = (&'a str, Place)>) -> Result<(), Complaint> {
     let keys: Vec<_> =
         keys.map(|(name, place)| (parent(name).map_or(name, |(parent, _)| parent), place)).collect();
@@ -344,19 +344,19 @@ pub(crate) fn check_exclusive<'a>(keys: impl Iterator<Item = (&'a str, Place)>) 
         let mut found = keys.iter().filter(|(name, _)| exclusive.contains(name));
         let Some((first, at)) = found.next() else { continue };
         if let Some((second, place)) = found.find(|(name, _)| name != first) {
-            let what = format!("\"{second}\" does not go with \"{first}\" of line {}: {why}", at.line);
+            let what = format!("\"{second}\" cannot be combined with \"{first}\" of line {}: {why}", at.line);
             return Err(Complaint::at(*place, what));
         }
     }
     Ok(())
 }
 
-/// The keys of a table with the places where they stand.
+/// The keys of a table with their positions.
 pub(crate) fn places(entries: &[Entry]) -> impl Iterator<Item = (&str, Place)> {
     entries.iter().map(|entry| (entry.key.as_str(), entry.place))
 }
 
-/// Sets one key; `folder` is the experiment's, from where files are looked for.
+/// Sets one key; `folder` is the experiment's directory, for relative paths.
 pub(crate) fn set(
     configuration: &mut Configuration,
     name: &str,
@@ -394,7 +394,7 @@ pub(crate) fn set(
     }
 }
 
-/// The value of an option of a run.
+/// Parses the value of an option of a run.
 fn option_value(
     option: &RunOption,
     node: &Node,
@@ -427,6 +427,9 @@ fn check_variable(name: &str, place: Place) -> Result<(), Complaint> {
     if script::Symbols::is_valid_name(name) {
         return Ok(());
     }
-    let what = format!("no script can call a variable \"{name}\": letters, digits and _, and no digit first");
+    let what = format!(
+        "\"{name}\" is not a valid variable name: use letters, digits and _, and do not begin \
+                        with a digit"
+    );
     Err(Complaint::at(place, what))
 }

@@ -1,8 +1,8 @@
-//! Databases that killed labs and comparisons left on servers that are not ours; removed before anything new is made.
-//! Those of a lab carry the mark of its execution in the store; those of a comparison have no session any more.
-//! Any role with CREATEDB can make databases whose names begin like ours, so one is dropped only if its whole name is
-//! one that pgmeter makes and our own role owns it. Functions are called with their schema, so that nobody else's run
-//! with our privileges.
+//! Removes databases that killed experiments and comparisons left on running servers, before new ones are created.
+//! Those of an experiment contain its execution's mark in the store; those of a comparison have no session any more.
+//! Any role with CREATEDB can create databases with our prefixes, so a database is dropped only if its complete name
+//! is one that pgmeter creates and our own role owns it. Functions are called with their schema, so that other users'
+//! functions cannot run with our privileges.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -17,22 +17,22 @@ use crate::event::Listener;
 use crate::plan::Plan;
 use crate::stopwatch::Stopwatch;
 
-/// What the names of all databases of an execution begin with.
+/// Prefix of all databases of an execution.
 pub(super) fn prefix(mark: &str) -> String {
     format!("pgmeter_lab_{mark}_")
 }
 
-/// What the names of all databases of a comparison begin with. Several comparisons may be at work on one server.
+/// Prefix of all databases of a comparison. Several comparisons may use one server at the same time.
 pub(super) fn prefix_of_comparison(mark: u64) -> String {
     format!("{COMPARISONS}{mark:016x}_")
 }
 
-/// The database in which the trials run.
+/// The database of the trials.
 pub(super) fn trial_database(prefix: &str) -> String {
     format!("{prefix}{TRIAL}")
 }
 
-/// The database into which a data set is loaded, by its number in the plan.
+/// The database with the original data set, by its index in the plan.
 pub(super) fn data_database(prefix: &str, data: usize) -> String {
     format!("{prefix}{DATA}{data}")
 }
@@ -40,18 +40,17 @@ pub(super) fn data_database(prefix: &str, data: usize) -> String {
 const TRIAL: &str = "trial";
 const DATA: &str = "data_";
 const COMPARISONS: &str = "pgmeter_compare_";
-/// Hexadecimal digits of a comparison's mark.
+/// Number of hexadecimal digits in a comparison's mark.
 const MARK_LENGTH: usize = 16;
 
-/// Whether this is, as a whole, the name of a database with this prefix that [`trial_database`] or [`data_database`]
-/// can make.
+/// Whether the complete name is a database that [`trial_database`] or [`data_database`] creates for this prefix.
 fn is_generated(name: &str, prefix: &str) -> bool {
     let Some(rest) = name.strip_prefix(prefix) else { return false };
     let number = rest.strip_prefix(DATA).and_then(|digits| digits.parse::<usize>().ok());
     rest == TRIAL || number.is_some_and(|number| data_database(prefix, number) == name)
 }
 
-/// The prefix of a name that begins as those of comparisons do.
+/// The prefix of a comparison's database name.
 fn comparison_of(name: &str) -> Option<&str> {
     let prefix = name.get(..COMPARISONS.len() + MARK_LENGTH + 1)?;
     let mark = prefix.strip_prefix(COMPARISONS)?.strip_suffix('_')?;
@@ -59,18 +58,18 @@ fn comparison_of(name: &str) -> Option<&str> {
     is_mark.then_some(prefix)
 }
 
-/// A database of a server, as [`DATABASES`] lists it.
+/// A row of [`DATABASES`].
 struct Database {
     name: String,
     owner: String,
     is_own: bool,
 }
 
-/// Databases, their owners, and whether that is the current role; a condition follows.
+/// Databases, their owners, and whether the owner is the current role; a condition follows.
 const DATABASES: &str = "SELECT d.datname, o.rolname, o.rolname = current_user FROM pg_catalog.pg_database d \
     JOIN pg_catalog.pg_roles o ON o.oid = d.datdba";
 
-/// Those of them whose names begin so: the null server answers with other rows.
+/// Filters by prefix; the null server returns other rows.
 fn databases(session: &mut Session, prefix: &str, condition: &str) -> Result<Vec<Database>, RunError> {
     let text = |row: &Row, column| row.get(column).unwrap_or_default().to_owned();
     let database =
@@ -79,16 +78,16 @@ fn databases(session: &mut Session, prefix: &str, condition: &str) -> Result<Vec
     Ok(rows.iter().map(database).filter(|database| database.name.starts_with(prefix)).collect())
 }
 
-/// Names a database that begins like ours and is not: whoever made it knows what it is for.
+/// Warns about a database that has our prefix but was not created by pgmeter. It is never dropped.
 fn warn_of_foreign(database: &Database, listener: Listener<'_>) {
     let Database { name, owner, .. } = database;
     listener.warn(format_args!(
-        "the database \"{name}\" of role \"{owner}\" begins like those of pgmeter, but pgmeter did not make it: it is \
-         left alone"
+        "pgmeter did not create the database \"{name}\" of role \"{owner}\", although its name has pgmeter's \
+         prefix: it is left unchanged"
     ));
 }
 
-/// Removes what executions of this experiment left whose process is gone, and those of earlier ones of its name.
+/// Removes the databases of executions whose process has ended, and of earlier experiments with the same name.
 pub(super) fn remove(
     plan: &Plan,
     experiment: i64,
@@ -101,8 +100,8 @@ pub(super) fn remove(
     Ok(())
 }
 
-/// Nothing of an execution is to stay. A server that cannot be reached now is tried again when the next one begins: until
-/// then the execution has not ended.
+/// Removes all databases of an execution. If a server is unreachable, the next start tries again; until then the
+/// execution has not ended.
 pub(super) fn end(
     plan: &Plan,
     execution: &Execution,
@@ -126,10 +125,10 @@ pub(super) fn end(
     Ok(())
 }
 
-/// Databases of comparisons to which no session belongs. One session with their name is enough for all databases of a
-/// comparison to stay, and so is one in any of them: the other may have been cut for saying nothing. Autovacuum does
-/// not count: it has no user or, before version 10, says what it is. The names of another user's sessions are hidden
-/// (manual, pg_stat_activity), but that user's databases are not dropped anyway.
+/// Databases of comparisons without sessions. One session with their application name, or in any of them, is enough
+/// to keep all databases of a comparison: the marking session may have been closed because it was idle. Autovacuum
+/// does not count; it has no user or, before version 10, is recognized by its query. The application names of other
+/// users' sessions are hidden (manual, pg_stat_activity), but databases of other users are never dropped.
 const ABANDONED: &str = "WHERE pg_catalog.left(d.datname::pg_catalog.text, 16) = 'pgmeter_compare_' \
     AND pg_catalog.left(d.datname::pg_catalog.text, 33) NOT IN \
     (SELECT application_name FROM pg_catalog.pg_stat_activity WHERE application_name IS NOT NULL) \
@@ -137,7 +136,7 @@ const ABANDONED: &str = "WHERE pg_catalog.left(d.datname::pg_catalog.text, 16) =
     (SELECT pg_catalog.left(datname::pg_catalog.text, 33) FROM pg_catalog.pg_stat_activity \
     WHERE datname IS NOT NULL AND usesysid IS NOT NULL AND (query LIKE 'autovacuum: %') IS NOT TRUE)";
 
-/// Removes what comparisons left on a server that were killed. A warning names one that cannot be dropped.
+/// Removes the databases of killed comparisons from a server, with a warning for each that cannot be dropped.
 pub(super) fn remove_abandoned(dsn: &str, listener: Listener<'_>) -> Result<(), RunError> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
     let mut session = Session::connect(&target)?;
@@ -148,19 +147,22 @@ pub(super) fn remove_abandoned(dsn: &str, listener: Listener<'_>) -> Result<(), 
             warn_of_foreign(&database, listener);
             continue;
         }
-        // No session is ended: those of a killed process end by themselves, and a new one is somebody's.
+        // Sessions are not terminated: those of a killed process end by themselves, and a new one belongs to
+        // somebody.
         match session.execute(&drop_statement(name)) {
-            Ok(_) => listener.say(format_args!("removed {name}, which a comparison left that was killed")),
-            Err(error) => listener.warn(format_args!("{name}, left by a comparison, stays: {error}")),
+            Ok(_) => listener.say(format_args!("removed {name}, left behind by a killed comparison")),
+            Err(error) => {
+                listener.warn(format_args!("cannot remove {name}, left behind by a comparison: {error}"))
+            }
         }
     }
     Ok(())
 }
 
-/// Drops a database of ours, if it is there, although sessions of ours may still be in it.
+/// Drops one of our databases if it exists, even if our own sessions are still connected.
 ///
 /// # Errors
-/// If another role's database has this name, or others are in it.
+/// It belongs to another role, or other users are connected.
 pub(super) fn drop_database(session: &mut Session, name: &str) -> Result<(), RunError> {
     session.patiently(|session| drop_patiently(session, name))
 }
@@ -189,12 +191,12 @@ fn drop_statement(name: &str) -> String {
     format!("DROP DATABASE IF EXISTS {}", identifier(name))
 }
 
-/// A server that does not answer keeps nobody from ending: databases that are left are found again.
+/// Time limit on an unresponsive server; remaining databases are found again later.
 const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
-/// Between two tries to remove databases from a server that recovers.
+/// Interval of attempts while a server recovers from a crash.
 const LOOKS_APART: Duration = Duration::from_millis(50);
 
-/// Where databases are removed: with less patience than where they are made.
+/// Control timeout for removing databases, shorter than for creating them.
 pub(super) fn for_removal(target: &Target) -> Target {
     let limit = |limit: Option<Duration>| Some(limit.map_or(REMOVAL_LIMIT, |limit| limit.min(REMOVAL_LIMIT)));
     Target {
@@ -204,7 +206,7 @@ pub(super) fn for_removal(target: &Target) -> Target {
     }
 }
 
-/// Removes databases, and tries again for as long as the server recovers from a crash.
+/// Removes databases, and retries while the server recovers from a crash.
 pub(super) fn removing(mut remove: impl FnMut() -> Result<(), RunError>) -> Result<(), RunError> {
     let stopwatch = Stopwatch::start();
     loop {
@@ -219,14 +221,15 @@ pub(super) fn removing(mut remove: impl FnMut() -> Result<(), RunError>) -> Resu
     }
 }
 
-/// How long backends of the killed process are waited for.
+/// How long to wait for the backends of a killed process.
 const PATIENCE_LOOKS: u32 = 200;
 
-/// Drops all databases with this prefix that are ours; the first failure is told when all were tried.
+/// Drops all our databases with this prefix; returns the first error after trying all.
 fn remove_from(dsn: &str, prefix: &str, listener: Listener<'_>) -> Result<(), RunError> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
     let mut session = Session::connect(&for_removal(&target))?;
-    // Its last CREATE DATABASE may still be going on: a backend does not notice at once that nobody waits for it.
+    // The killed process's last CREATE DATABASE may still be running: a backend does not notice immediately that its
+    // client is gone.
     let theirs = format!(
         "FROM pg_catalog.pg_stat_activity WHERE application_name = {} AND usename = current_user \
          AND pid <> pg_catalog.pg_backend_pid()",

@@ -1,12 +1,12 @@
-//! Experiments and comparisons: a file says what is varied, and becomes a matrix of trials, a plan of them, and runs.
+//! Experiments and comparisons: an experiment file becomes a matrix of trials, a plan of them, and runs.
 //!
-//! Planning is pure but for reading the file and looking whether the files that it names are there. In reading order:
-//! [`Experiment`] is the file as it is written, its keys are a table in `keys`; a [`Configuration`] is what one combination
-//! of levels means, a load or [`Step`]s; [`Plan`] has all of them in the order in which they run; [`Readiness`] knows what
-//! each trial needs before it, [`Forecast`] how long that will take.
+//! Planning is pure except for reading the file and checking that its files exist. In reading order: [`Experiment`]
+//! is the parsed file, with its keys as a table in `keys`; a [`Configuration`] is one combination of levels, a load
+//! or [`Step`]s; [`Plan`] is the ordered list of trials; [`Readiness`] determines what each trial needs, [`Forecast`]
+//! how long it takes.
 //!
-//! Execution: `provision` makes servers and data ready, a [`Campaign`] runs the trials that are left, a [`ComparisonRun`]
-//! runs blocks of two sides in turns. All of it tells a [`Listener`] what happens and prints nothing.
+//! Execution: `provision` prepares servers and data, a [`Campaign`] runs the remaining trials, a [`ComparisonRun`]
+//! runs blocks of two sides in turns. A [`Listener`] receives the progress; nothing is printed here.
 
 mod experiment;
 

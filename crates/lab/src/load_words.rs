@@ -1,5 +1,5 @@
-//! The load of trials in words, for `outline`: what all combinations share is said once, what differs is said by the
-//! levels that say it. Pure.
+//! Describes the load of trials for `outline`: common options once,
+//! and the options of each level. Pure.
 
 use std::fmt::Write as _;
 
@@ -12,9 +12,9 @@ use crate::plan::Plan;
 
 type Part = fn(&Configuration) -> String;
 
-/// In the order in which they are said; one that says nothing is what nobody would ask for.
+/// In order of output; an option with its default is omitted.
 const PARTS: [Part; 9] = [scripts, clients, protocol, length, rate, limit, reconnecting, network, others];
-/// Options that parts of their own tell.
+/// Options that are described by other functions.
 const TOLD: [&str; 10] = [
     "script",
     "clients",
@@ -28,7 +28,7 @@ const TOLD: [&str; 10] = [
     "reconnect",
 ];
 
-/// `select-only, 8 clients on 2 threads, prepared, 30s after 5s of warm-up`; `None` of steps.
+/// `select-only, 8 clients on 2 threads, prepared, 30s after 5s of warm-up`; `None` for timed steps.
 pub(crate) fn load_in_words(plan: &Plan) -> Option<String> {
     let configurations = || plan.cells.iter().map(|cell| &cell.configuration);
     if configurations().any(|configuration| !configuration.steps.is_empty()) {
@@ -67,7 +67,7 @@ pub(crate) fn protocol(it: &Configuration) -> String {
 fn length(it: &Configuration) -> String {
     let measured = match it.load.limit {
         Limit::Duration(time) => format!("{time:?}"),
-        Limit::TransactionsPerClient(each) => format!("{each} transactions of each client"),
+        Limit::TransactionsPerClient(each) => format!("{each} transactions per client"),
     };
     if it.load.warmup.is_zero() {
         measured
@@ -77,15 +77,15 @@ fn length(it: &Configuration) -> String {
 }
 
 fn rate(it: &Configuration) -> String {
-    it.load.rate_tps.map_or(String::new(), |rate| format!("{rate} scheduled per second"))
+    it.load.rate_tps.map_or(String::new(), |rate| format!("{rate} arrivals per second"))
 }
 
 fn limit(it: &Configuration) -> String {
-    it.load.latency_limit.map_or(String::new(), |limit| format!("late after {limit:?}"))
+    it.load.latency_limit.map_or(String::new(), |limit| format!("latency limit {limit:?}"))
 }
 
 fn reconnecting(it: &Configuration) -> String {
-    if it.load.reconnect { "a connection for each transaction".to_owned() } else { String::new() }
+    if it.load.reconnect { "a new connection for each transaction".to_owned() } else { String::new() }
 }
 
 fn network(it: &Configuration) -> String {
@@ -104,13 +104,13 @@ fn others(it: &Configuration) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// What the levels of a factor say, a line each; nothing of those that are values of the key that the factor is.
+/// The options of each level of a factor, one line per level; empty if the factor itself is a key with simple values.
 pub(crate) fn levels_in_words(factor: &Factor) -> Vec<String> {
     let mut lines = Vec::new();
     let mut before: &[_] = &[];
     for level in &factor.levels {
         let sets = level.sets.as_slice();
-        // Cases stand on top of each other.
+        // Each case adds to the previous one.
         let (on_top, own) = match sets.strip_prefix(before) {
             Some(own) if !before.is_empty() => (true, own),
             _ => (false, sets),
@@ -127,7 +127,7 @@ pub(crate) fn levels_in_words(factor: &Factor) -> Vec<String> {
 fn level_in_words(level: &Level, on_top: bool, own: &[(String, config::Node)]) -> String {
     let mut line = format!("{}: ", level.label);
     if on_top {
-        line += "as before, and ";
+        line += "as the previous case, with ";
     }
     if own.is_empty() {
         line += if on_top { "nothing else" } else { "as the file says" };

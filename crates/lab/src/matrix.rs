@@ -1,5 +1,5 @@
-//! All combinations of the levels, without those that are left out, and what each of them means. Called by `plan`.
-//! Nothing is put in order here.
+//! Builds all combinations of levels except the excluded ones, and the configuration of each. Called by `plan`, which
+//! orders the trials.
 
 use config::{Complaint, Folder, Place};
 use workload::WorkloadName;
@@ -10,20 +10,20 @@ use crate::keys;
 use crate::relative::{FindHost, Hosts};
 use crate::workloads::Workloads;
 
-/// Where messages about the whole file point to.
+/// Position of messages about the whole file.
 pub(crate) const START: Place = Place { line: 1, column: 1 };
 
-/// One combination of levels.
+/// A combination of levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// Factor and level, in the experiment's order.
+    /// Factors and levels, in the experiment's order.
     pub levels: Vec<(String, String)>,
-    /// What it means.
+    /// Its configuration.
     pub configuration: Configuration,
 }
 
-/// The combinations in the file's order, the last factor varying fastest. An error says what a workload lacks, or which
-/// relative value has no number.
+/// The combinations in the file's order; the last factor varies fastest. Errors: a workload lacks something, or a
+/// relative value cannot be calculated.
 pub(crate) fn cells(
     experiment: &Experiment,
     folder: Folder<'_>,
@@ -39,7 +39,7 @@ pub(crate) fn cells(
                     let mut cell = cell.clone();
                     cell.levels.push((factor.name.clone(), level.label.clone()));
                     for (name, node) in &level.sets {
-                        // Each was tried when the file was read.
+                        // All levels were checked when the file was read.
                         let _ = keys::set(&mut cell.configuration, name, node, folder);
                     }
                     cell
@@ -54,7 +54,7 @@ pub(crate) fn cells(
     cells.retain(|cell| !is_left_out(cell));
     let (mut workloads, mut hosts) = (Workloads::default(), find_host.map(Hosts::new));
     for Cell { configuration, .. } in &mut cells {
-        // The files of a workload that is stored cannot be read, and nothing will be run.
+        // For an experiment from the store, the workload's files may be missing; nothing will be run.
         if !matches!(
             (folder, &configuration.data.workload),
             (Folder::Stored(_), Some(WorkloadName::Folder(_)))
@@ -65,7 +65,7 @@ pub(crate) fn cells(
             hosts.resolve(configuration)?;
         }
         if configuration.times_loading() {
-            // The tables are made by the trial itself.
+            // The trial itself creates the tables.
             (configuration.data.workload, configuration.data.bytes_per_scale) = (None, None);
         }
     }

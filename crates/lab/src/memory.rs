@@ -1,55 +1,55 @@
-//! Whether the servers of an experiment may stand side by side: what they would need, held against what there is.
-//! Pure: the caller of `Plan::within` says how much memory there is.
+//! Determines whether the servers of an experiment can run at the same time, from their estimated memory and the
+//! available memory. Pure: the caller of `Plan::within` passes the available memory.
 
 use std::collections::BTreeMap;
 
 use crate::configuration::{DataSpec, ServerSpec};
 use crate::matrix::Cell;
 
-/// The memory of the machine that servers are started on.
+/// The memory of the machine that runs the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// What may be used, in bytes; `None` where nothing says.
+    /// Available bytes; `None` if unknown.
     pub available_bytes: Option<u64>,
-    /// The shared buffers of a server that is not told otherwise, in bytes.
+    /// Default shared buffers of a server in bytes.
     pub shared_buffers_bytes: u64,
 }
 
 impl Memory {
-    /// Room for all servers that anybody may want.
+    /// Memory for any number of servers.
     pub const PLENTY: Memory = Memory { available_bytes: Some(u64::MAX), shared_buffers_bytes: 0 };
 }
 
-/// How servers stand while an experiment runs.
+/// The arrangement of an experiment's servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrangement {
-    /// There is no more than one of ours.
+    /// At most one embedded server.
     Single,
-    /// All are up until the end, so that they too can be taken in turns.
+    /// All run until the end, so that they can be used in turns.
     SideBySide {
-        /// By this count, in bytes.
+        /// Estimated bytes.
         needed_bytes: u64,
-        /// What there is.
+        /// Available bytes.
         available_bytes: u64,
     },
-    /// One after another: the one before is removed first.
+    /// One after another; the previous one is removed first.
     OneAtATime {
-        /// What they would need together, in bytes.
+        /// Estimated bytes of all together.
         needed_bytes: u64,
-        /// What there is, if that is known.
+        /// Available bytes, if known.
         available_bytes: Option<u64>,
     },
 }
 
-/// Servers may take this part of what is available; the rest is for pgmeter itself and for what else goes on.
+/// Share of the available memory for servers; the rest is for pgmeter and other programs.
 const USABLE_PERCENT: u64 = 80;
-/// What a server takes beside buffers and clients: its own processes and its shared tables.
+/// Memory of a server in addition to buffers and clients: its processes and shared tables.
 const SERVER_BYTES: u64 = 64 << 20;
-/// The allowance for each connection: a backend's own memory, mostly caches of catalogues and plans, and `work_mem`.
+/// Estimate for each connection: a backend's memory, mostly catalog and plan caches, and `work_mem`.
 const CONNECTION_BYTES: u64 = 10 << 20;
 
 impl Arrangement {
-    /// How these servers may stand, with these data on them, for these cells.
+    /// The arrangement of these servers, with these data, for these cells.
     pub(crate) fn of(
         servers: &[ServerSpec],
         data: &[(usize, DataSpec)],
@@ -66,7 +66,7 @@ impl Arrangement {
         };
         let ours = servers.iter().enumerate().filter(|(_, server)| is_ours(server));
         let servers_bytes = ours.map(of_server).fold(0, u64::saturating_add);
-        // Trials come one at a time, and with them their connections.
+        // Only one trial runs at a time, so the connections count once.
         let clients = cells.iter().map(|cell| u64::from(cell.configuration.load.clients)).max().unwrap_or(0);
         let needed_bytes = servers_bytes.saturating_add(clients.saturating_mul(CONNECTION_BYTES));
         match memory.available_bytes {
@@ -78,9 +78,9 @@ impl Arrangement {
     }
 }
 
-/// What one server takes while another one is under load: buffers, as far as its data fill them, and the data in the
-/// system's cache, so that nobody finds them gone to the disk. Of several data sets the largest counts, twice: as it
-/// was loaded, and the trial's copy.
+/// Memory of a server while another is under load: buffers, as far as its data can fill them, and its data in the
+/// page cache, so that they are not evicted to disk. The largest of several data sets counts twice: as loaded, and
+/// the trial's copy.
 fn server_bytes<'a>(
     server: &ServerSpec,
     data: impl Iterator<Item = &'a DataSpec> + Clone,
@@ -89,24 +89,24 @@ fn server_bytes<'a>(
     let is_unknown = data.clone().any(|data| data.bytes_per_scale.is_none() || data.setup.is_some());
     let data_bytes = data.map(data_bytes).max().unwrap_or(0).saturating_mul(2);
     let shared_buffers_bytes = shared_buffers_bytes(&server.settings).unwrap_or(default_bytes);
-    // Memory that no page was ever put into is not taken from anybody.
+    // Buffers that never held a page occupy no memory.
     let filled = if is_unknown { shared_buffers_bytes } else { shared_buffers_bytes.min(data_bytes) };
     SERVER_BYTES.saturating_add(filled).saturating_add(data_bytes)
 }
 
-/// How large a data set is, about, in bytes; nothing is known of tables that a user's SQL makes.
+/// Approximate size of a data set in bytes; the size of tables created by user SQL is unknown.
 pub(crate) fn data_bytes(data: &DataSpec) -> u64 {
     let bytes_per_scale = data.bytes_per_scale.unwrap_or(0);
     u64::from(data.scale).saturating_mul(bytes_per_scale) / u64::from(data.fillfactor.max(1)) * 100
 }
 
-/// The setting `shared_buffers` in bytes, if it is there and can be understood.
+/// The setting `shared_buffers` in bytes, if present and valid.
 fn shared_buffers_bytes(settings: &BTreeMap<String, String>) -> Option<u64> {
     let (_, value) = settings.iter().find(|(name, _)| name.eq_ignore_ascii_case("shared_buffers"))?;
     bytes(value)
 }
 
-/// As postgresql.conf has them: a number of pages of 8 kB, or one with a unit.
+/// Parses a value as in postgresql.conf: a number of 8 kB pages, or a number with a unit.
 /// <https://www.postgresql.org/docs/current/config-setting.html>
 fn bytes(value: &str) -> Option<u64> {
     const K: f64 = 1024.0;
@@ -128,7 +128,7 @@ mod tests {
 
     const GB: u64 = 1 << 30;
 
-    /// Servers of these shared buffers, each with data of this scale, in so much memory.
+    /// Arranges servers with these shared buffers, each with data of this scale, in this amount of memory.
     fn check(shared_buffers: &[&str], scale: u32, clients: u32, available_bytes: Option<u64>) -> Arrangement {
         let server = |(number, value): (usize, &&str)| ServerSpec {
             origin: Origin::Version(number.to_string()),
@@ -150,7 +150,7 @@ mod tests {
 
     #[test]
     fn servers_stand_side_by_side_where_buffers_data_and_connections_fit() {
-        // 2 × (64 MB + 2 GB + 3.125 GB) + 10 × 10 MB = 10.5 GB, of which 80 % must be enough.
+        // 2 × (64 MB + 2 GB + 3.125 GB) + 10 × 10 MB = 10.5 GB, which must be at most 80 %.
         assert!(is_side_by_side(check(&["2GB", "2GB"], 100, 10, Some(14 * GB))));
         assert!(!is_side_by_side(check(&["2GB", "2GB"], 100, 10, Some(13 * GB))));
         assert!(!is_side_by_side(check(&["2GB", "2GB"], 100, 300, Some(14 * GB))), "connections count");

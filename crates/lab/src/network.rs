@@ -1,5 +1,6 @@
-//! The way of a trial's clients to its server: socket, TCP or TLS, and the relay that makes it long or narrow. A relay
-//! is a process of its own, so that its work is not the load generator's; it ends with this one, however that ends.
+//! The connection between a trial's clients and its server: socket, TCP or TLS, and a relay that simulates a network.
+//! A relay runs in a separate process, so that its CPU time is not the load generator's. It always ends with this
+//! process.
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -18,20 +19,20 @@ use server::Server;
 use crate::configuration::{Network, NetworkKind};
 use crate::event::Listener;
 
-/// So many relays this process has started. Several experiments may stand at once in it, as the sides of a comparison do,
-/// and each relay has a place of its own.
+/// Number of relays started by this process. It gives each relay its own address, because several experiments may run
+/// in one process, for example the sides of a comparison.
 static STARTED: AtomicU64 = AtomicU64::new(0);
 
-/// Relays of an experiment: one for each server and network, from when it is first needed.
+/// The relays of an experiment: one per server and network, started when first needed.
 #[derive(Default)]
 pub(super) struct Networks {
     relays: Vec<KnownRelay>,
-    /// What all jitter is drawn from.
+    /// Seed of the jitter.
     seed: u64,
 }
 
 struct KnownRelay {
-    /// The server's number in the plan.
+    /// Index of the server in the plan.
     server: usize,
     network: Network,
     relay: Rc<RunningRelay>,
@@ -42,7 +43,7 @@ impl Networks {
         Self { seed, ..Self::default() }
     }
 
-    /// The way to a server: straight there, or through a relay.
+    /// The target of the clients: direct, or through a relay.
     pub(super) fn target(
         &mut self,
         number: usize,
@@ -58,7 +59,7 @@ impl Networks {
         let is_it =
             |known_relay: &KnownRelay| known_relay.server == number && known_relay.network == *network;
         let known = self.relays.iter().position(is_it);
-        // One that has died is started anew.
+        // A relay that has ended is started again.
         if let Some(at) = known.filter(|at| !self.relays[*at].relay.is_running()) {
             self.relays.remove(at);
         }
@@ -79,13 +80,13 @@ impl Networks {
         Ok((relay.through(&direct), Some(relay)))
     }
 
-    /// The server has gone, or is somewhere else.
+    /// Removes the relays of a server that was removed or moved.
     pub(super) fn forget(&mut self, server: usize) {
         self.relays.retain(|known_relay| known_relay.server != server);
     }
 }
 
-/// Without a relay.
+/// The target without a relay.
 fn direct(server: Option<&Server>, target: &Target, kind: NetworkKind) -> Result<Target, RunError> {
     let mut direct = match (kind, server) {
         (NetworkKind::Socket, _) | (_, None) => target.clone(),
@@ -97,12 +98,11 @@ fn direct(server: Option<&Server>, target: &Target, kind: NetworkKind) -> Result
         NetworkKind::Socket => {}
         NetworkKind::Tcp | NetworkKind::Tls if !over_tcp => {
             return Err(RunError::Usage(
-                "the server's dsn names no host, so that it is reached over a Unix socket: name its host, or leave out \
-                 the network"
+                "the server's dsn contains no host, which means a Unix socket: add host, or remove network"
                     .to_owned(),
             ));
         }
-        // A server that offers TLS would get it, and the trial be another.
+        // With "tcp" the server must not negotiate TLS, which would be a different trial.
         NetworkKind::Tcp => direct.tls.mode = TlsMode::Disable,
         NetworkKind::Tls => {
             if matches!(direct.tls.mode, TlsMode::Disable | TlsMode::Allow | TlsMode::Prefer) {
@@ -117,8 +117,9 @@ fn offered(conninfo: Option<String>, name: &str) -> Result<String, RunError> {
     conninfo.ok_or_else(|| RunError::Usage(format!("the server was started without {name}")))
 }
 
-/// Where a relay listens, and whether it makes and removes the directory of its socket. Beside the socket of a server of
-/// ours, which goes away with its directory: ports below 1024 name none of those. Beside no other.
+/// The relay's address, and whether the relay creates and removes its socket's directory. For an embedded server, the
+/// socket is next to the server's, in a directory that is removed with the server; ports below 1024 avoid conflicts
+/// there. Otherwise the relay has its own directory.
 fn listen_address(server: &Address, is_ours: bool, number: u64) -> (String, bool) {
     let socket = |directory: &Path, port| directory.join(format!(".s.PGSQL.{port}")).display().to_string();
     match server {
@@ -133,13 +134,14 @@ fn listen_address(server: &Address, is_ours: bool, number: u64) -> (String, bool
     }
 }
 
-/// A relay in a process of its own. It ends when its standard input does, which is when this one has gone.
+/// A relay in a separate process. It ends when its standard input is closed, which also happens when this process
+/// ends.
 pub(super) struct RunningRelay {
     process: RefCell<Child>,
     pipes: RefCell<Option<(ChildStdin, BufReader<ChildStdout>)>>,
-    /// Where it listens.
+    /// The relay's address.
     host: Host,
-    /// What it was asked to be.
+    /// Its network.
     pub(super) network: Network,
 }
 
@@ -166,7 +168,7 @@ impl RunningRelay {
         if *own_directory {
             command.arg("--own-directory");
         }
-        // Ctrl-C at the listener is for this process.
+        // Ctrl-C at the terminal is handled by this process.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn().map_err(failed)?;
         let pipes = process.stdin.take().zip(process.stdout.take().map(BufReader::new));
@@ -176,14 +178,14 @@ impl RunningRelay {
             host: Host { name: HostName::Usual, hostaddr: None, port: 0, password: None },
             network: network.clone(),
         };
-        // Why it ended, if it did, it has said itself.
+        // If it ended, it has printed the reason.
         let conninfo = relay.line().map_err(failed)?;
-        // Of the user nothing is taken, but there must be one.
+        // The user is not used, but required.
         relay.host = resolve(&format!("{} user=relay", conninfo.trim()))?.hosts.swap_remove(0);
         Ok(relay)
     }
 
-    /// The next line of what it says.
+    /// Reads the next line of its output.
     fn line(&self) -> io::Result<String> {
         let mut line = String::new();
         if let Some((_, stdout)) = self.pipes.borrow_mut().as_mut() {
@@ -196,7 +198,7 @@ impl RunningRelay {
         matches!(self.process.borrow_mut().try_wait(), Ok(None))
     }
 
-    /// The target, through this relay. Its host's name stays where there is one: the server's certificate has it.
+    /// The target through this relay. The host name is kept, because it is in the server's certificate.
     fn through(&self, direct: &Target) -> Target {
         let mut host = Host { password: direct.hosts[0].password.clone(), ..self.host.clone() };
         if let (HostName::Network(ip), HostName::Network(_)) = (&host.name, &direct.hosts[0].name) {
@@ -206,7 +208,7 @@ impl RunningRelay {
         Target { hosts: vec![host], ..direct.clone() }
     }
 
-    /// What has passed since this was last asked.
+    /// The traffic since the last call.
     pub(super) fn traffic(&self) -> Result<Traffic, RunError> {
         let ask = || {
             if let Some((stdin, _)) = self.pipes.borrow_mut().as_mut() {
@@ -223,7 +225,7 @@ impl Drop for RunningRelay {
     fn drop(&mut self) {
         if let Some((stdin, mut stdout)) = self.pipes.borrow_mut().take() {
             drop(stdin);
-            // What it says at its end is for people who started it by hand. If it cannot be read, it has ended too.
+            // Its final statistics are for users who start it by hand. An error means that it has ended too.
             let _ = stdout.read_to_end(&mut Vec::new());
         }
         let _ = self.process.borrow_mut().wait();
@@ -235,10 +237,10 @@ pub(super) fn resolve(conninfo: &str) -> Result<Target, RunError> {
     Ok(connect::resolve(Some(conninfo), &Overrides::default(), &environment)?)
 }
 
-/// Beyond this the median of what was handed on is late enough to be seen in a trial's latencies.
+/// Median lateness above which a relay visibly affects the latencies of a trial.
 const LATE_US: f64 = 200.0;
 
-/// Adds to a trial's record what the relay cost and how late it was.
+/// Adds the cost and lateness of the relay to the record of a trial.
 pub(super) fn add_cost(record: &mut Record, network: &Network, traffic: Result<Traffic, RunError>) {
     match traffic {
         Ok(passed) => {
@@ -251,7 +253,7 @@ pub(super) fn add_cost(record: &mut Record, network: &Network, traffic: Result<T
     }
 }
 
-/// What a relay did to a trial.
+/// Warnings about the effect of a relay on a trial.
 fn warnings(passed: &Traffic, transactions: u64, network: &Network) -> Vec<Warning> {
     let Traffic { refused, pieces, late_us: [p50, p99, max], cpu_us, polled_us, waited_us, .. } = *passed;
     let s = |us: u64| us as f64 / 1e6;

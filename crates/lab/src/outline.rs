@@ -1,5 +1,5 @@
-//! A plan in words, for people who want to know what they are about to start: servers, data, trials in their order, time.
-//! Shown by `cli`.
+//! Describes a plan as text for the user: servers, data, trials in order, and time.
+//! `cli` prints it.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::plan::Plan;
 use crate::relative;
 use crate::steps::{Step, StepSql, StepWork};
 
-/// Trials that are listed; the others are like them.
+/// Maximum number of listed trials.
 const TRIALS_SHOWN_MAX: usize = 40;
-/// As much of a step's SQL as is shown.
+/// Maximum length of a step's SQL.
 const SQL_SHOWN_MAX: usize = 60;
 
-/// The plan as text, several lines.
+/// The plan as several lines of text.
 pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     let mut out = experiment.name.clone();
     if experiment.title != experiment.name {
@@ -35,8 +35,8 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     let trials = counted(plan.trials.len(), "trial", "trials");
     let order = match experiment.design.order {
         _ if plan.trials.len() == 1 || plan.cells.len() == 1 => "",
-        Order::Interleaved if experiment.design.repeats == 1 => ", in an order that is drawn",
-        Order::Interleaved => ", each repeat in an order of its own",
+        Order::Interleaved if experiment.design.repeats == 1 => ", in random order",
+        Order::Interleaved => ", in a different order for each repeat",
         Order::Sequential => ", in the order of the file",
     };
     let _ = writeln!(out, "  trials      {combinations} × {repeats} = {trials}{order}");
@@ -76,14 +76,14 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     }
     out.push('\n');
     out += &trials_in_words(plan);
-    // What a file says may not steer the terminal, nor turn the direction of writing.
+    // Text from a file must not contain control or bidirectional characters.
     out.retain(|character| character == '\n' || !(character.is_control() || turns_direction(character)));
     out
 }
 
 fn step_in_words(step: &Step) -> String {
     let work = match &step.work {
-        StepWork::Init => "the loader's steps, each by itself, on an empty database".to_owned(),
+        StepWork::Init => "each initialization step, on an empty database".to_owned(),
         StepWork::Sql(StepSql::Here(sql)) => one_line(sql),
         StepWork::Sql(StepSql::File(path)) => path.display().to_string(),
     };
@@ -120,7 +120,7 @@ fn server_in_words(server: &ServerSpec) -> String {
     let origin = match &server.origin {
         Origin::Version(version) => format!("PostgreSQL {version}, embedded"),
         Origin::Programs(directory) => format!("PostgreSQL of {}", directory.display()),
-        Origin::Running(dsn) => format!("the one at {dsn}"),
+        Origin::Running(dsn) => format!("running server at {dsn}"),
     };
     let mut words = vec![origin];
     words.extend(server.settings.iter().map(|(name, value)| format!("{name} = {value}")));
@@ -158,11 +158,13 @@ fn data_in_words(data: &DataSpec) -> String {
     words.join(", ")
 }
 
-/// How servers stand, and why; nothing is to be said of a single one.
+/// The arrangement of the servers, with its reason; empty for a single server.
 fn arrangement_in_words(arrangement: Arrangement, order: Order) -> Option<String> {
     let needed = |bytes| format!("with data and connections they need about {}", size(bytes));
     let in_turns = match order {
-        Order::Interleaved => ["taken in turns within each repeat", "all repeats of one before the next"],
+        Order::Interleaved => {
+            ["used in turns within each repeat", "all repeats on one server before the next"]
+        }
         Order::Sequential => ["in the order of the file"; 2],
     };
     match arrangement {
@@ -177,40 +179,42 @@ fn arrangement_in_words(arrangement: Arrangement, order: Order) -> Option<String
             "one at a time, {}: {}, too much for {}",
             in_turns[1],
             needed(needed_bytes),
-            available_bytes.map_or_else(|| "a machine that does not say what it has".to_owned(), size)
+            available_bytes.map_or_else(|| "a machine with unknown memory".to_owned(), size)
         )),
     }
 }
 
-/// How trials get their data back, and why so.
+/// How the data of trials are restored, with the reason.
 fn restore_in_words(plan: &Plan, number: usize, data: &DataSpec) -> &'static str {
     if data.workload.is_none() && data.setup.is_none() {
-        return "nothing is loaded before a trial";
+        return "trials load no data";
     }
     let on_it = plan.cells.iter().zip(&plan.data_of).filter(|(_, data)| **data == number);
     let reads: Vec<bool> = on_it.map(|(cell, _)| cell.configuration.only_reads()).collect();
     match data.restore {
         Restore::Template if reads.iter().all(|only_reads| *only_reads) => {
-            "loaded once; all trials share a copy, since they only read"
+            "loaded once; all trials share a copy, because they only read"
         }
         Restore::Template if reads.contains(&true) => {
-            "loaded once; a trial that writes gets a copy of its own (template database), those that only read share one"
+            "loaded once; trials that write get their own copies (template database), trials that only read \
+             share one"
         }
         Restore::Template => {
-            "loaded once; each trial gets a copy (template database), since it writes and copying is quicker than loading"
+            "loaded once; each trial writes and gets its own copy (template database), because copying is \
+             faster than loading"
         }
         Restore::Files => {
-            "loaded once; before a trial that finds data written to, the server is stopped and all its files are copied \
-             back, as the file asks"
+            "loaded once; if the data were changed, the server is stopped and its files are restored before a \
+             trial, as configured"
         }
-        Restore::Reload => "loaded anew for each trial that finds data written to, as the file asks",
+        Restore::Reload => "loaded again before a trial if the data were changed, as configured",
         Restore::Never => {
-            "loaded once and never restored, as the file asks: trials find what those before left"
+            "loaded once and never restored, as configured: trials see the changes of earlier trials"
         }
     }
 }
 
-/// `640 MB`, `4.2 GB`: decimal, two digits.
+/// `640 MB`, `4.2 GB`: decimal units, two digits.
 fn size(bytes: u64) -> String {
     let megabytes = bytes as f64 / 1e6;
     match megabytes {
@@ -221,7 +225,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// How a server is reached, as levels name it: `socket`, `delay 10ms`.
+/// The network as named by levels: `socket`, `delay 10ms`.
 impl std::fmt::Display for Network {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(match self.kind {
@@ -236,7 +240,7 @@ impl std::fmt::Display for Network {
     }
 }
 
-/// `40 s`, `4 min`, `2 h 10 min`: rounded up, and no finer than anybody can know.
+/// `40 s`, `4 min`, `2 h 10 min`: rounded up, with a precision that an estimate can have.
 pub fn rough(time: Duration) -> String {
     const FIVE: u64 = 5;
     let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);

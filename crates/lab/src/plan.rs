@@ -1,5 +1,5 @@
-//! Which trials there are, in which order they run, which servers and data they need, and how long that will take.
-//! Nothing is started; `cli` shows the plan, `campaign` goes through its trials.
+//! The plan of an experiment: trials in order, required servers and data, and the expected time. Nothing is started;
+//! `cli` shows the plan, `campaign` runs its trials.
 
 use config::{Complaint, Folder};
 use stats::SplitMix64;
@@ -18,41 +18,41 @@ use crate::relative::FindHost;
 pub struct Plan {
     /// The combinations, in the file's order.
     pub cells: Vec<Cell>,
-    /// The trials, in the order in which they run.
+    /// The trials, in the order of execution.
     pub trials: Vec<Trial>,
-    /// Servers that are needed.
+    /// The required servers.
     pub servers: Vec<ServerSpec>,
-    /// Data sets that are needed: number of the server in `servers`, and what is loaded there.
+    /// The required data sets: index of the server in `servers`, and the data.
     pub data: Vec<(usize, DataSpec)>,
-    /// The number of each cell's data set in `data`.
+    /// Index of each cell's data set in `data`.
     pub data_of: Vec<usize>,
-    /// How the servers stand.
+    /// The arrangement of the servers.
     pub arrangement: Arrangement,
 }
 
 /// One combination, run once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// The number of its cell in the plan.
+    /// Index of its cell in the plan.
     pub cell: usize,
-    /// From 1.
+    /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// Where its random draws come from; the same for all cells of one repeat, so that they draw the same.
+    /// Seed; the same for all cells of one repeat, so that they use the same random numbers.
     pub seed: u64,
 }
 
-/// Most trials of one experiment: beyond that a file is a mistake.
+/// Maximum number of trials; more are a mistake.
 const TRIALS_MAX: usize = 1_000_000;
-/// Most combinations: each is kept with its configuration and compared with the others, so that a million, which a file
-/// of a few kilobytes can ask for, would take gigabytes and days to plan.
+/// Maximum number of combinations. Each is stored with its configuration and compared with the others, so a million
+/// combinations, which a file of a few kilobytes can define, would take gigabytes and days to plan.
 const COMBINATIONS_MAX: usize = 10_000;
 
 impl Plan {
-    /// Multiplies the levels out and puts the trials in order, for a machine with room for all servers; relative values
-    /// get no numbers. `folder` is the experiment's.
+    /// Builds all combinations and orders the trials, assuming memory for all servers; relative values get no
+    /// numbers. `folder` is the experiment's directory.
     ///
     /// # Errors
-    /// If nothing is left to run, or far too much.
+    /// Nothing remains to run, or there are too many trials.
     pub fn of<'a>(
         experiment: &Experiment,
         file: &str,
@@ -61,11 +61,11 @@ impl Plan {
         Plan::within(experiment, file, folder, &Memory::PLENTY, None)
     }
 
-    /// The same for a machine with so much memory. `find_host` is asked for the host of a server where a value is relative
-    /// to it; without it such a value gets no number.
+    /// The same for a machine with this memory. `find_host` examines the host of a server for relative values;
+    /// without it they get no numbers.
     ///
     /// # Errors
-    /// If nothing is left to run, or far too much, or a relative value has no number.
+    /// Nothing remains to run, there are too many trials, or a relative value cannot be calculated.
     pub fn within<'a>(
         experiment: &Experiment,
         file: &str,
@@ -78,24 +78,24 @@ impl Plan {
         let combinations = levels.fold(1, usize::saturating_mul);
         if combinations > COMBINATIONS_MAX {
             return Err(complain(format!(
-                "these are {combinations} combinations, more than {COMBINATIONS_MAX}; \
-                 leave out levels, or make several experiments of it"
+                "the experiment has {combinations} combinations, more than {COMBINATIONS_MAX}; remove levels, \
+                 or split it into several experiments"
             )));
         }
         let number = combinations.saturating_mul(experiment.design.repeats as usize);
         if number > TRIALS_MAX {
-            return Err(complain(format!("these are {number} trials, more than {TRIALS_MAX}")));
+            return Err(complain(format!("the experiment has {number} trials, more than {TRIALS_MAX}")));
         }
         let cells =
             cells(experiment, folder.into(), find_host).map_err(|complaint| complaint.in_file(file))?;
         if cells.is_empty() {
-            return Err(complain("all combinations are left out by exclude".to_owned()));
+            return Err(complain("exclude leaves out all combinations".to_owned()));
         }
         cells.iter().try_for_each(|cell| cell.configuration.check()).map_err(complain)?;
         Ok(Plan::of_cells(experiment, cells, memory))
     }
 
-    /// The plan of these combinations, however they came about, for a machine with so much memory.
+    /// The plan of given combinations, for a machine with this memory.
     pub fn of_cells(experiment: &Experiment, cells: Vec<Cell>, memory: &Memory) -> Plan {
         let mut plan = Plan {
             cells,
@@ -127,9 +127,9 @@ impl Plan {
         (0..self.cells.len()).flat_map(of_cell).collect()
     }
 
-    /// Randomised blocks: each repeat goes through all kinds of data, and through all cells of each, in an order of its
-    /// own. So what drifts over hours meets all cells alike. Servers that stand side by side are mixed within a block;
-    /// where they cannot, all repeats of one come before those of the next.
+    /// Randomized blocks: each repeat runs all data sets, and all cells of each, in its own order, so that slow drift
+    /// affects all cells alike. Servers that run at the same time are mixed within a repeat; otherwise all repeats on
+    /// one server run before those on the next.
     fn interleaved(&self, experiment: &Experiment) -> Vec<Trial> {
         let design = &experiment.design;
         let mut random = SplitMix64::new(design.seed);
@@ -154,7 +154,7 @@ impl Plan {
         trials
     }
 
-    /// Cells on certain servers, those with the same data together.
+    /// Cells on the given servers, grouped by data set.
     fn blocks(&self, is_meant: impl Fn(usize) -> bool) -> Vec<Vec<usize>> {
         let mut blocks: Vec<(&DataSpec, Vec<usize>)> = Vec::new();
         for (cell, data) in self.data_of.iter().enumerate() {
@@ -170,14 +170,14 @@ impl Plan {
         blocks.into_iter().map(|(_, cells)| cells).collect()
     }
 
-    /// How long it will take, roughly: starting, loading and restoring with it.
+    /// Approximate total time, including starting, loading and restoring.
     pub fn estimate(&self) -> Expected {
         let cells = self.trials.iter().map(|trial| trial.cell);
         Forecast::default().expected_of(self, cells, &Readiness::default())
     }
 }
 
-/// The number of an item in a list, to which it is added if it is not there.
+/// Index of an item in a list; adds it if it is missing.
 fn number_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
     list.iter().position(|known| *known == item).unwrap_or_else(|| {
         list.push(item);
@@ -187,6 +187,6 @@ fn number_in<T: PartialEq>(list: &mut Vec<T>, item: T) -> usize {
 
 fn trial(seed: u64, cell: usize, repeat: u32) -> Trial {
     let mut random = SplitMix64::new(seed ^ u64::from(repeat).rotate_left(32));
-    // Seeds are numbers that `--random-seed` takes and JSON keeps.
+    // Seeds that `--random-seed` accepts and JSON preserves.
     Trial { cell, repeat, seed: random.bits() >> 11 }
 }

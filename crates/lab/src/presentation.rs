@@ -1,14 +1,14 @@
-//! What an experiment's file says of showing its results: charts, and named differences and ratios of combinations.
-//! Read here and checked against the factors; drawn elsewhere.
+//! Charts, and named differences and ratios of combinations, that an experiment file defines. They are read here and
+//! checked against the factors, and drawn elsewhere.
 
 use config::{Complaint, Node, Table, unknown_key};
 
 use crate::experiment::{Factor, label};
 use crate::schema;
 
-/// Figures of a trial that charts and tables may show. Times are in microseconds; `failed` and `late` in percent;
-/// `operations` is tps times the operations of a transaction; `cycle` is clients ÷ transactions ended per
-/// second, by Little's law the mean time from one start of a client's to its next, connecting included.
+/// Metrics of a trial for charts and tables. Times are in microseconds, `failed` and `late` in percent. `operations`
+/// is tps times the operations of a transaction. `cycle` is clients ÷ transactions ended per second, by Little's law
+/// the mean time from the start of a client's transaction to the start of its next one, connecting included.
 pub const METRICS: [&str; 15] = [
     "tps",
     "operations",
@@ -27,11 +27,11 @@ pub const METRICS: [&str; 15] = [
     "server_cpu",
 ];
 
-/// Figures of a trial of steps: the sum of its steps' mean `duration`, in microseconds, of their WAL, and of the CPU
-/// time of their backends.
+/// Metrics of a trial of steps: the sums over its steps of the mean `duration` in microseconds, WAL, and backend CPU
+/// time.
 pub const METRICS_OF_STEPS: [&str; 3] = ["duration", "wal_bytes", "server_cpu"];
 
-/// Stands in a chart of steps where a factor could: then each step is shown by itself.
+/// Can replace a factor in a chart of steps: each step is then shown separately.
 pub const STEP: &str = "step";
 
 /// Factors and levels.
@@ -40,15 +40,15 @@ pub(crate) type Combination = Vec<(String, String)>;
 /// A chart of the results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chart {
-    /// Above it.
+    /// Title of the chart.
     pub title: Option<String>,
-    /// The factor along the horizontal axis.
+    /// Factor on the horizontal axis.
     pub x: String,
-    /// The figure along the vertical axis.
+    /// Metric on the vertical axis.
     pub y: String,
-    /// The factor that gives the lines.
+    /// Factor with one line per level.
     pub series: Option<String>,
-    /// The factor that gives the panels.
+    /// Factor with one panel per level.
     pub facet: Option<String>,
     /// Whether the horizontal axis is logarithmic.
     pub x_log: bool,
@@ -69,14 +69,14 @@ pub struct Contrast {
     pub reference: Option<Vec<(String, String)>>,
 }
 
-/// What the file wants to be shown.
+/// The presentation that the file defines.
 pub(crate) struct Presentation {
     pub(crate) charts: Vec<Chart>,
     pub(crate) differences: Vec<Contrast>,
     pub(crate) ratios: Vec<Contrast>,
 }
 
-/// The tables of a kind of [`Contrast`].
+/// The table of a kind of [`Contrast`].
 struct ContrastKind {
     key: &'static str,
     title: &'static str,
@@ -140,7 +140,7 @@ fn chart(node: Node, factors: &[Factor], metrics: &[&str], has_steps: bool) -> R
             name => Err(Complaint::at(node.place, unknown_key(name, "the factors", &known))),
         })
     };
-    let x = factor("x")?.ok_or_else(|| Complaint::at(place, "a chart needs x, the name of a factor"))?;
+    let x = factor("x")?.ok_or_else(|| Complaint::at(place, "a chart requires x, the name of a factor"))?;
     let (series, facet) = (factor("series")?, factor("facet")?);
     let mut is_log = |key: &str| {
         Ok(table.read(key, |node| node.one_of(&[("linear", false), ("log", true)]))?.unwrap_or_default())
@@ -153,7 +153,7 @@ fn chart(node: Node, factors: &[Factor], metrics: &[&str], has_steps: bool) -> R
     if let Some(twice) =
         named.iter().enumerate().find_map(|(at, name)| named[..at].contains(name).then_some(name))
     {
-        let what = format!("the chart names {twice} twice: x, series and facet are different factors");
+        let what = format!("the chart uses {twice} twice: x, series and facet must be different factors");
         return Err(Complaint::at(place, what));
     }
     Ok(chart)
@@ -181,9 +181,9 @@ fn contrast(
     let place = table.place;
     let mut cell = |key: &str| table.read(key, |node| checked_combination(node, factors));
     let (of, other) = (cell("of")?, cell(reference)?);
-    let name = table.text("name")?.ok_or_else(|| Complaint::at(place, format!("a {key} needs a name")))?;
+    let name = table.text("name")?.ok_or_else(|| Complaint::at(place, format!("a {key} requires a name")))?;
     let needs = |which: &str| {
-        let what = format!("a {key} needs \"{which}\", a combination such as {{ case = \"first\" }}");
+        let what = format!("a {key} requires \"{which}\", a combination such as {{ case = \"first\" }}");
         Complaint::at(place, what)
     };
     let of = of.ok_or_else(|| needs("of"))?;
@@ -202,13 +202,13 @@ fn names(factors: &[Factor]) -> Vec<&str> {
     factors.iter().map(|factor| factor.name.as_str()).collect()
 }
 
-/// `{ network = "socket", clients = 1 }` as pairs of factor and label.
+/// Parses `{ network = "socket", clients = 1 }` into pairs of factor and label.
 pub(crate) fn combination(node: &Node) -> Result<Combination, Complaint> {
     let table = node.clone().into_table()?;
     table.entries.into_iter().map(|entry| Ok((entry.key, label(&entry.node)?))).collect()
 }
 
-/// The same of factors and levels that there are.
+/// The same, checked against the existing factors and levels.
 pub(crate) fn checked_combination(node: &Node, factors: &[Factor]) -> Result<Combination, Complaint> {
     let pairs = combination(node)?;
     check_combination(&pairs, factors).map_err(|what| Complaint::at(node.place, what))?;

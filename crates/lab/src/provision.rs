@@ -1,5 +1,5 @@
-//! What a trial finds when it begins: its server running, its data as they were loaded. Servers of an experiment stand
-//! side by side; each data set is loaded once into a database that stays as it is, and trials get a copy of it.
+//! Prepares a trial's server and data. The servers of an experiment may run at the same time. Each data set is loaded
+//! once into a database that never changes, and trials get a copy of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,50 +23,50 @@ use crate::readiness::{LoadedData, Preparation};
 use crate::servers::{self, Programs};
 use crate::stopwatch::Stopwatch;
 
-/// How long a server that is not ours is waited for once it was there, and how often it is looked for.
+/// How long to wait for a running server that stopped answering, and the interval of attempts.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LOOKS_APART: Duration = Duration::from_secs(1);
 
-/// Connections beside the clients: control sessions, and the user's own.
+/// Connections in addition to the clients: control sessions, and the user's own.
 const CONNECTIONS_BESIDE_CLIENTS: u32 = 20;
 
-/// Servers and data of an experiment.
+/// The servers and data of an experiment.
 pub(super) struct Provisioner<'a> {
     subject: Rc<Subject>,
     server_user: Option<String>,
     listener: Listener<'a>,
     control: &'a Control,
     locations: Locations,
-    /// Relays go before the servers that they lead to.
+    /// Relays are removed before the servers behind them.
     networks: Networks,
-    /// By their numbers in the plan.
+    /// By their indexes in the plan.
     servers: BTreeMap<usize, ServerInUse>,
-    /// Those that are or were ready.
+    /// Servers that are ready or were ready.
     ever_ready: BTreeSet<usize>,
-    /// What names of databases begin with: nobody else's do.
+    /// Prefix of the names of databases, unique to this execution.
     prefix: String,
 }
 
-/// All that a trial needs to begin.
+/// The prepared environment of a trial.
 pub(super) struct Ready {
-    /// Where its clients connect.
+    /// Target of its clients.
     pub(super) target: Target,
-    /// What is between them and the server.
+    /// The network between clients and server.
     pub(super) relay: Option<Rc<RunningRelay>>,
 }
 
-/// A server that is up.
+/// A running server.
 struct ServerInUse {
-    /// `None` if it was there before.
+    /// `None` for a server that was already running.
     server: Option<Server>,
-    /// On such a one, a session that is called like our databases and shows that they are somebody's.
+    /// On such a server, a session that has our databases' prefix as its name and marks them as being in use.
     _witness: Option<Session>,
-    /// To its administrative database.
+    /// Target of its administrative database.
     target: Target,
     data: LoadedData,
-    /// Databases that are ours.
+    /// Databases that pgmeter created.
     databases: BTreeSet<String>,
-    /// Copies of all files, by the number of the data set that was just loaded: the data and databases that are in them.
+    /// Copies of all files, by the index of the data set, with the databases that they contain.
     copies: BTreeMap<usize, (BTreeSet<usize>, BTreeSet<String>)>,
 }
 
@@ -85,8 +85,8 @@ impl<'a> Provisioner<'a> {
         Ok(Self { subject, server_user, listener, control, locations, networks, servers, ever_ready, prefix })
     }
 
-    /// Makes everything ready for a trial of this cell. A server that was there and went away is made anew, or waited for
-    /// if it is not ours: it costs the trial that it broke, and no other.
+    /// Prepares everything for a trial of this cell. An embedded server that failed is replaced, and a running server
+    /// is waited for, so that only the trial that it interrupted is lost.
     pub(super) fn ready(&mut self, cell: usize) -> Result<Ready, RunError> {
         let server = self.subject.plan.data[self.subject.plan.data_of[cell]].0;
         let was_there = self.ever_ready.contains(&server);
@@ -94,7 +94,7 @@ impl<'a> Provisioner<'a> {
             Err(RunError::Connect(error @ (ConnectError::Failed { .. } | ConnectError::Lost(_))))
                 if was_there && self.control.check().is_ok() =>
             {
-                self.listener.warn(format_args!("the server of this trial went away: {error}"));
+                self.listener.warn(format_args!("the server of this trial is no longer reachable: {error}"));
                 let subject = Rc::clone(&self.subject);
                 if let Some(dsn) = subject.plan.cells[cell].configuration.server.origin.dsn() {
                     self.wait_for(dsn)?;
@@ -107,7 +107,7 @@ impl<'a> Provisioner<'a> {
         Ok(ready)
     }
 
-    /// Until the server answers again.
+    /// Waits until the server answers again.
     fn wait_for(&self, dsn: &str) -> Result<(), RunError> {
         let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
         let stopwatch = Stopwatch::start();
@@ -118,8 +118,8 @@ impl<'a> Provisioner<'a> {
                 Err(failure) if failure.is_interruption() => return Err(failure),
                 Err(error) if stopwatch.passed() > PATIENCE => {
                     return Err(RunError::Unfinished(format!(
-                        "{error}; so it was for a minute, and the trials that are left are left: pgmeter lab resume goes on \
-                         with them"
+                        "{error}; this lasted a minute, so the remaining trials were not run: continue with \
+                         pgmeter lab resume"
                     )));
                 }
                 Err(_) => thread::sleep(LOOKS_APART),
@@ -142,14 +142,14 @@ impl<'a> Provisioner<'a> {
         }
         let result = self.prepare(server, number, wanted);
         if result.is_err() {
-            // What is broken is made anew for the next trial.
+            // The next trial replaces whatever is broken.
             self.networks.forget(server);
             self.servers.remove(&server);
         }
         result
     }
 
-    /// Where there is no room for another server beside those that stand.
+    /// Directory with space for another server in addition to the existing ones.
     fn remove_all(&mut self) {
         for (server, in_use) in std::mem::take(&mut self.servers) {
             self.networks.forget(server);
@@ -165,7 +165,7 @@ impl<'a> Provisioner<'a> {
         };
         let programs = Programs { version, bin_dir, checksum: None };
         let obtain = || servers::obtain(programs, &self.locations, self.listener);
-        // Where servers stand already, they are stopped before the program ends.
+        // If servers exist already, they must be stopped before the program exits.
         let installation =
             if self.servers.is_empty() { self.control.leave_at_once(obtain) } else { obtain() }?;
         let options = ServerOptions {
@@ -187,13 +187,13 @@ impl<'a> Provisioner<'a> {
         Ok(ServerInUse::new(Some(server), None, target))
     }
 
-    /// All combinations that are measured on a server.
+    /// All cells measured on a server.
     fn cells_of<'b>(&'b self, wanted: &'b ServerSpec) -> impl Iterator<Item = &'b Configuration> {
         let cells = self.subject.plan.cells.iter().map(|cell| &cell.configuration);
         cells.filter(move |cell| cell.server == *wanted)
     }
 
-    /// The experiment's settings, and room for the most clients of all its trials.
+    /// The experiment's settings, and connections for the largest number of clients.
     fn settings(&self, wanted: &ServerSpec) -> Vec<(String, String)> {
         let clients = self.cells_of(wanted).map(|cell| cell.load.clients).max().unwrap_or(1);
         let connections = clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS).max(100);
@@ -201,7 +201,7 @@ impl<'a> Provisioner<'a> {
         std::iter::once(room).chain(wanted.settings.clone()).collect()
     }
 
-    /// Loads the data if they are not there, and gives the trial its copy.
+    /// Loads the data if they are missing, and creates the trial's copy.
     fn prepare(&mut self, server: usize, data: usize, wanted: &Configuration) -> Result<Ready, RunError> {
         let in_use = self.servers.get_mut(&server).ok_or_else(|| internal("server in use"))?;
         let Preparation { loads, copies, .. } = in_use.data.next(data, wanted);
@@ -217,7 +217,7 @@ impl<'a> Provisioner<'a> {
             }
         }
         let mut session = control.connect(&in_use.target)?;
-        // The removal of what a killed lab left finds by it what is still being made.
+        // If this process is killed, its unfinished database is found and removed by this list.
         session.execute(&format!("SET application_name = {}", literal(&self.prefix)))?;
         match spec.restore {
             Restore::Template => {
@@ -259,7 +259,7 @@ impl ServerInUse {
         Self { server, _witness: witness, target, data, databases, copies }
     }
 
-    /// Sees to it that all files are as they were when the data had been loaded: loads them the first time, and copies.
+    /// Restores all files of the server to the state after loading: loads them the first time, and copies them.
     fn restore_files(
         &mut self,
         data: usize,
@@ -273,9 +273,9 @@ impl ServerInUse {
             self.make_database(&mut control.connect(&self.target)?, trial_database, "", control)?;
             load(&in_database(&self.target, trial_database))?;
         }
-        let server = self.server.as_mut().ok_or_else(|| internal("server whose files could be copied"))?;
+        let server = self.server.as_mut().ok_or_else(|| internal("server whose files can be copied"))?;
         let _busy = listener.busy(if copied.is_some() {
-            "bringing the server's files back …"
+            "restoring the server's files …"
         } else {
             "copying the server's files …"
         });
@@ -290,7 +290,8 @@ impl ServerInUse {
         control.check()
     }
 
-    /// Makes a database anew. The name is nobody else's: one that is there was made before the server went away.
+    /// Creates a database, replacing an existing one. The name is unique to this execution, so an existing one was
+    /// created before the server failed.
     fn make_database(
         &mut self,
         session: &mut Session,
@@ -311,13 +312,13 @@ impl ServerInUse {
 }
 
 impl Drop for ServerInUse {
-    /// A server that was there before is left as it was; one of ours goes away as a whole.
+    /// Removes our databases from a running server; an embedded server is removed completely.
     fn drop(&mut self) {
         if self.server.is_some() {
             return;
         }
-        // One that cannot be dropped now is found again by its name: at the end of the execution, or when the next
-        // comparison begins.
+        // A database that cannot be dropped now is found again by its name, at the end of the execution or when the
+        // next comparison starts.
         let _ = leftovers::removing(|| {
             let mut session = Session::connect(&leftovers::for_removal(&self.target))?;
             let drop = |name: &String| leftovers::drop_database(&mut session, name);
@@ -330,13 +331,13 @@ fn internal(what: &str) -> RunError {
     RunError::Usage(format!("the plan has no {what}"))
 }
 
-/// As the server takes them.
+/// Settings in the form of the server's command line.
 fn tablespaces(wanted: &ServerSpec) -> Vec<(String, Option<PathBuf>)> {
     let place = |directory: &String| (!directory.is_empty()).then(|| PathBuf::from(directory));
     wanted.tablespaces.iter().map(|(name, directory)| (name.clone(), place(directory))).collect()
 }
 
-/// A server that runs already, and is left running.
+/// A server that was already running and is left running.
 fn running(dsn: &str, prefix: &str, control: &Control) -> Result<ServerInUse, RunError> {
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
     let mut witness = control.connect(&target)?;
@@ -364,7 +365,7 @@ fn load(target: &Target, spec: &DataSpec, listener: Listener<'_>, control: &Cont
     }
 }
 
-/// Runs the statements of a file, all of them or none.
+/// Executes the statements of a file in one transaction.
 fn execute_file(target: &Target, path: &Path, control: &Control) -> Result<(), RunError> {
     let sql = text_of(path)?;
     let mut session = control.connect(target)?;

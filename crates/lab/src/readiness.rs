@@ -1,5 +1,5 @@
-//! What has to be done before each trial of a plan: which servers run by then, which data are in them, and how trials
-//! get theirs. Decided here once: forecasts go through the decisions, `provision` carries them out.
+//! Determines the preparation that each trial needs: starting its server, loading its data, restoring a copy.
+//! Forecasts use these decisions, and `provision` carries them out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,34 +7,34 @@ use crate::configuration::{Configuration, Restore};
 use crate::memory::Arrangement;
 use crate::plan::Plan;
 
-/// What one trial needs that is not there yet.
+/// Missing preparation of a trial.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Preparation {
-    /// A server is started.
+    /// Start a server.
     pub starts: bool,
-    /// Its data are loaded.
+    /// Load its data.
     pub loads: bool,
-    /// It gets a copy of them.
+    /// Create a copy of the data.
     pub copies: bool,
 }
 
-/// The servers that run after some trials, by their numbers in the plan.
+/// The servers running after some trials, by their indexes in the plan.
 #[derive(Clone, Debug, Default)]
 pub struct Readiness(BTreeMap<usize, LoadedData>);
 
-/// The data on a server; data sets by their numbers in the plan.
+/// The data on a server; data sets by their indexes in the plan.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LoadedData {
-    /// Loaded into a database, or into files, of which copies are made.
+    /// Data sets loaded into a database or into files from which copies are made.
     pub(crate) loaded: BTreeSet<usize>,
-    /// The trials' database has it as it was loaded.
+    /// The data set in the trials' database, unchanged since loading.
     fresh: Option<usize>,
-    /// The trials' database has it, whatever became of it.
+    /// The data set in the trials' database, possibly changed.
     in_trial: Option<usize>,
 }
 
 impl Readiness {
-    /// What the next trial, one of this cell, needs; it is there afterwards.
+    /// Preparation of the next trial, one of this cell; marks it as done.
     pub fn next(&mut self, plan: &Plan, cell: usize) -> Preparation {
         let data = plan.data_of[cell];
         let server = plan.data[data].0;
@@ -46,14 +46,14 @@ impl Readiness {
         Preparation { starts, ..prepared }
     }
 
-    /// The server of this cell may be gone, and all that was on it.
+    /// Forgets the server of this cell, which may have failed, and all its data.
     pub fn lose(&mut self, plan: &Plan, cell: usize) {
         self.0.remove(&plan.data[plan.data_of[cell]].0);
     }
 }
 
 impl LoadedData {
-    /// What the next trial needs, which has this data set; it is there afterwards.
+    /// Preparation of the next trial, which uses this data set; marks it as done.
     pub(crate) fn next(&mut self, data: usize, wanted: &Configuration) -> Preparation {
         let is_stale = self.fresh != Some(data);
         let (loads, copies) = match wanted.data.restore {
@@ -68,7 +68,7 @@ impl LoadedData {
 }
 
 impl Configuration {
-    /// Whether trials leave the data as they were: only what is known to.
+    /// Whether a trial leaves the data unchanged; false if unknown.
     pub fn only_reads(&self) -> bool {
         self.steps.is_empty() && self.setup.is_none() && self.scripts_only_read
     }

@@ -1,5 +1,5 @@
-//! Values that are relative to the server's host: `clients = "2/core"`, `scale = "50% of memory"`. `keys` reads them,
-//! `matrix` replaces them by numbers once it knows all that a combination sets. The host is asked only where one stands.
+//! Values relative to the server's host: `clients = "2/core"`, `scale = "50% of memory"`. `keys` reads them; `matrix`
+//! replaces them by numbers when a combination is complete. The host is examined only if a relative value is used.
 
 use std::collections::BTreeMap;
 
@@ -10,42 +10,42 @@ use crate::configuration::{Configuration, DataSpec, Origin};
 use crate::matrix::START;
 use crate::memory::data_bytes;
 
-/// A relative value, as the file has it.
+/// A relative value of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Relative {
-    /// As it is written.
+    /// As written in the file.
     pub words: String,
-    /// What it is on the server's host; `None` while no host was asked.
+    /// The number for the server's host; `None` until the host is examined.
     pub number: Option<u32>,
-    /// The number before its unit.
+    /// The number before the unit.
     amount: f64,
     place: Place,
 }
 
-/// What the host of a server gives it; `None` where that is unknown.
+/// The resources of a server's host; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ServerHost {
-    /// Processors that the server may use: its affinity and the CPU quotas of its control groups.
+    /// Processors available to the server, according to its affinity and the CPU quotas of its control groups.
     pub cores: Option<f64>,
-    /// Memory that the server may use: that of the host, or the limit of a control group if it is lower.
+    /// Memory available to the server in bytes: that of the host, or the limit of a control group if it is lower.
     pub memory_bytes: Option<u64>,
 }
 
-/// A key that takes relative values.
+/// A key that accepts relative values.
 struct RelativeKey {
     name: &'static str,
-    /// What stands behind the number.
+    /// The text after the number.
     unit: &'static str,
-    /// The largest number.
+    /// Maximum of the number.
     most: f64,
     expected: &'static str,
     resolve: fn(f64, &Configuration, &ServerHost) -> Result<u64, Unresolved>,
     set: fn(&mut Configuration, u32),
-    /// The largest value that it may become.
+    /// Maximum of the resulting value.
     most_resolved: u64,
 }
 
-/// Why a value has no number, and what to write instead.
+/// Error if the value cannot be calculated, with the remedy.
 type Unresolved = String;
 
 const KEYS: [RelativeKey; 2] = [
@@ -55,8 +55,9 @@ const KEYS: [RelativeKey; 2] = [
         most: 10_000.0,
         expected: "a whole number from 1 to 100000, or up to 10000 clients per core of the server's host, such as \"2/core\"",
         resolve: |per_core, _, host| {
-            let cores =
-                host.cores.ok_or("the cores of the server's host are unknown; write a number of clients")?;
+            let cores = host
+                .cores
+                .ok_or("the number of cores of the server's host is unknown; give a number of clients")?;
             Ok(rounded_up(per_core * cores))
         },
         set: |it, clients| it.load.clients = clients,
@@ -70,7 +71,7 @@ const KEYS: [RelativeKey; 2] = [
                    \"50% of memory\"",
         resolve: |percent, it, host| {
             let memory_bytes =
-                host.memory_bytes.ok_or("the memory of the server's host is unknown; write a number")?;
+                host.memory_bytes.ok_or("the memory of the server's host is unknown; give a number")?;
             let unit_bytes = unit_bytes(&it.data)?;
             Ok(rounded_down(percent / 100.0 * memory_bytes as f64 / unit_bytes as f64))
         },
@@ -83,12 +84,12 @@ fn key(name: &str) -> Option<&'static RelativeKey> {
     KEYS.iter().find(|key| key.name == name)
 }
 
-/// How a relative value of this key looks, as a regular expression; `None` if the key takes none.
+/// A regular expression for relative values of this key; `None` if it accepts none.
 pub(crate) fn pattern(name: &str) -> Option<String> {
     key(name).map(|key| format!("^[0-9.]+ *{}$", key.unit))
 }
 
-/// The value of a key if it is text and the key takes relative values.
+/// Reads a relative value, if the key accepts them and the value is text.
 pub(crate) fn read(name: &str, node: &Node) -> Result<Option<(&'static str, Relative)>, Complaint> {
     let (Some(key), Value::Text(words)) = (key(name), &node.value) else { return Ok(None) };
     let amount = words.strip_suffix(key.unit).map(str::trim_end).and_then(number);
@@ -97,26 +98,26 @@ pub(crate) fn read(name: &str, node: &Node) -> Result<Option<(&'static str, Rela
     Ok(Some((key.name, Relative { words: words.clone(), number: None, amount, place: node.place })))
 }
 
-/// Digits with at most one point; `f64` alone would read `inf` and `1e9` too.
+/// Accepts digits with at most one point; `f64` alone would also accept `inf` and `1e9`.
 fn number(text: &str) -> Option<f64> {
     let is_plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     text.parse().ok().filter(|_| is_plain)
 }
 
-/// Clients are never fewer than asked for, and at least one. The tolerance is for products such as 0.1 × 30.
+/// Rounds up, to at least 1. The tolerance is for products such as 0.1 × 30.
 fn rounded_up(clients: f64) -> u64 {
     const TOLERANCE: f64 = 1e-9;
     rounded_down((clients - TOLERANCE).ceil())
 }
 
-/// At least 1.
+/// Rounds down, to at least 1.
 fn rounded_down(number: f64) -> u64 {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // not below 0, and `as` saturates
     let whole = number.floor() as u64;
     whole.max(1)
 }
 
-/// About how large the tables are at scale 1.
+/// Approximate size of the tables at scale 1.
 fn unit_bytes(data: &DataSpec) -> Result<u64, Unresolved> {
     let at_one = data_bytes(&DataSpec { scale: 1, ..data.clone() });
     match &data.workload {
@@ -124,14 +125,14 @@ fn unit_bytes(data: &DataSpec) -> Result<u64, Unresolved> {
         Some(name) => Err(format!(
             "the size of the workload {name} is unknown; add bytes_per_scale to its workload.toml"
         )),
-        None => Err("there is no workload whose size is known; write a number".to_owned()),
+        None => Err("a relative scale requires a workload of known size; give a number".to_owned()),
     }
 }
 
-/// Finds out what the host of a server gives it; an error is a sentence.
+/// Examines the host of a server; the error is a complete sentence.
 pub type FindHost<'a> = &'a dyn Fn(&Origin) -> Result<ServerHost, String>;
 
-/// Hosts of servers, each found once.
+/// Hosts of servers, each examined once.
 pub(crate) struct Hosts<'a> {
     find: FindHost<'a>,
     found: BTreeMap<Origin, Result<ServerHost, String>>,
@@ -165,10 +166,16 @@ impl<'a> Hosts<'a> {
 
 fn within(number: u64, key: &RelativeKey) -> Result<u32, Unresolved> {
     let fits = u32::try_from(number).ok().filter(|_| number <= key.most_resolved);
-    fits.ok_or_else(|| format!("these are {number} here, more than {}; write less", key.most_resolved))
+    fits.ok_or_else(|| {
+        format!(
+            "this is {number} on this host, more than the limit of {}; use a smaller \
+                                value",
+            key.most_resolved
+        )
+    })
 }
 
-/// `clients 2/core = 8, scale 50% of memory = 782`: all relative values of these configurations, each once.
+/// `clients 2/core = 8, scale 50% of memory = 782`: the distinct relative values of these configurations.
 pub(crate) fn in_words<'a>(
     configurations: impl Iterator<Item = &'a Configuration> + Clone,
 ) -> Option<String> {
@@ -185,11 +192,11 @@ pub(crate) fn in_words<'a>(
     (!told.is_empty()).then(|| told.join(", "))
 }
 
-/// The host of a server: an embedded one runs here with the limits of this process; one that runs already is asked for
-/// a process of its own.
+/// The host of a server. An embedded server runs on this host with the limits of this process; for a running server
+/// one of its processes is examined.
 ///
 /// # Errors
-/// There is no connection, or the server's processes cannot be seen from here.
+/// The connection failed, or the server's processes are not visible.
 pub fn find_host(origin: &Origin) -> Result<ServerHost, String> {
     let of_process = |process_id| ServerHost {
         cores: results::cpus_allowed(process_id),
@@ -203,8 +210,7 @@ pub fn find_host(origin: &Origin) -> Result<ServerHost, String> {
     if observe::is_server_here(process_id) {
         return Ok(of_process(process_id));
     }
-    Err("the server is not on this host, or in a container of its own, so that its cores and its memory are unknown; \
-         write a number"
+    Err("the server runs on another host or in a container, so its cores and memory are unknown; give a number"
         .to_owned())
 }
 
@@ -225,7 +231,7 @@ mod tests {
         configuration
     }
 
-    /// What a value becomes on a host of so many cores and so much memory.
+    /// The result of a value on a host with this number of cores and this amount of memory.
     fn check(name: &str, words: &str, cores: Option<f64>, memory_bytes: Option<u64>) -> Result<u32, String> {
         let mut configuration = configuration(name, words);
         let find = |_: &Origin| Ok(ServerHost { cores, memory_bytes });
@@ -243,7 +249,7 @@ mod tests {
         assert_eq!((clients("0.1/core", 30.0), clients("0.01/core", 0.5)), (Ok(3), Ok(1)));
         assert_eq!(
             clients("10000/core", 64.0),
-            Err("clients = \"10000/core\": these are 640000 here, more than 100000; write less".to_owned())
+            Err("clients = \"10000/core\": this is 640000 on this host, more than the limit of 100000; use a smaller value".to_owned())
         );
     }
 
@@ -294,13 +300,14 @@ mod tests {
         assert_eq!(
             check("clients", "2/core", None, None),
             Err(
-                "clients = \"2/core\": the cores of the server's host are unknown; write a number of clients"
+                "clients = \"2/core\": the number of cores of the server's host is unknown; give a number of \
+                 clients"
                     .to_owned()
             )
         );
         assert_eq!(
             check("scale", "50% of memory", None, None),
-            Err("scale = \"50% of memory\": the memory of the server's host is unknown; write a number"
+            Err("scale = \"50% of memory\": the memory of the server's host is unknown; give a number"
                 .to_owned())
         );
         let find = |_: &Origin| Ok(ServerHost { cores: Some(1.0), memory_bytes: Some(GB) });

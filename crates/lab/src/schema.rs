@@ -21,12 +21,12 @@ pub(crate) struct Field {
     is_needed: bool,
 }
 
-/// What a key takes.
+/// Type of a key's value.
 #[derive(Clone, Copy)]
 enum Rule {
-    /// A value of one of the kinds that options have.
+    /// A type that options have.
     Kind(Kind),
-    /// Anything else: the name of a function of [`named`].
+    /// Any other type: a name for [`named`].
     Named(&'static str),
 }
 
@@ -48,7 +48,7 @@ pub(crate) const fn count(least: u64, most: u64) -> Kind {
 
 const TIME: Kind = Kind::Time { may_be_zero: true };
 
-/// The file.
+/// Keys of the file.
 pub(crate) const TOP: &[Field] = &[
     needed(named_field("name", "name", "Name of the experiment; results are stored under it")),
     field("title", Kind::Text, "Title in reports"),
@@ -160,17 +160,17 @@ pub(crate) const SCRIPT: &[Field] = &[
     field("weight", count(0, WEIGHT_MAX), "Weight among the other scripts [default: 1]"),
 ];
 
-/// The greatest weight of a script.
+/// Maximum weight of a script.
 pub(crate) const WEIGHT_MAX: u64 = 1_000_000;
 
-/// What `[quick]` has beside the keys of a trial.
+/// Keys of `[quick]` in addition to those of a trial.
 const QUICK: &[Field] = &[
     field("repeats", count(1, REPEATS_MAX), "Trials of each combination"),
     named_field("factors", "factors", "Levels to keep"),
     field("times", count(1, TIMES_MAX), "Maximum number of executions of each step"),
 ];
 
-/// What a case has beside the keys of a trial.
+/// Keys of a case in addition to those of a trial.
 const CASE: &[Field] = &[needed(field("name", Kind::Text, "Name of the case in reports"))];
 
 /// Names of the keys of a table, for messages.
@@ -178,10 +178,10 @@ pub(crate) fn names(fields: &[Field]) -> Vec<&'static str> {
     fields.iter().map(|field| field.name).collect()
 }
 
-/// The JSON Schema (draft 2020-12) of experiment files, with a line feed at its end.
+/// The JSON Schema (draft 2020-12) of experiment files, with a final newline.
 ///
 /// # Panics
-/// Never: it is made of texts and numbers.
+/// Never: it consists of texts and numbers.
 pub fn schema() -> String {
     let mut schema = table(TOP.iter().map(property));
     let mut definitions = Map::new();
@@ -213,10 +213,10 @@ pub fn schema() -> String {
     format!("{schema:#}\n")
 }
 
-/// A key's name, whether it is needed, and its rule.
+/// Name of a key, whether it is required, and its rule.
 type Property = (String, bool, Value);
 
-/// A table with these keys and no other.
+/// A table with exactly these keys.
 fn table(properties: impl Iterator<Item = Property>) -> Value {
     let properties: Vec<Property> = properties.collect();
     let needed: Vec<&String> =
@@ -236,7 +236,7 @@ fn property(field: &Field) -> Property {
     (field.name.to_owned(), field.is_needed, rule)
 }
 
-/// Keys of all sections, and some more.
+/// The keys of all sections, and some more.
 fn trial(own: &[Field]) -> Value {
     let keys = KEYS.into_iter().flat_map(|(section, _)| {
         keys_of(section).map(move |(name, _, _)| {
@@ -250,7 +250,7 @@ fn trial(own: &[Field]) -> Value {
     trial
 }
 
-/// The keys of a section; other names of a key have rules of their own.
+/// The keys of a section; an alias has its own rule.
 fn keys_of(section: Section) -> impl Iterator<Item = Property> {
     described(section).flat_map(|key| {
         let mut rule = rule(key.takes);
@@ -274,7 +274,7 @@ fn keys_of(section: Section) -> impl Iterator<Item = Property> {
     })
 }
 
-/// A key of a trial, from whichever table.
+/// A key of a trial, from either table.
 struct Described {
     name: &'static str,
     alias: Option<&'static str>,
@@ -347,7 +347,7 @@ fn of_kind(kind: Kind) -> Value {
     }
 }
 
-/// What is of no kind that options have; anything else is a definition of this name.
+/// Rules by name, for types that options lack; any other name refers to a definition.
 fn named(name: &str) -> Value {
     let reference = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
     let table_of = |rule: Value| json!({ "type": "object", "additionalProperties": rule });

@@ -1,5 +1,5 @@
-//! Secrets among the levels and variables of an experiment, hidden before anything is shown or stored: a level is a
-//! label everywhere, and its value stays in the configuration alone.
+//! Hides secrets in the levels and variables of an experiment before anything is shown or stored. A level's label is
+//! visible everywhere; its value stays in the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use run::without_secret_values;
 use crate::experiment::Experiment;
 use crate::matrix::Cell;
 
-/// Replaces the labels that are or hold secrets, in a way that tells them apart: `***`, then `*** 2`.
+/// Replaces labels that are or contain secrets by distinct placeholders: `***`, `*** 2`.
 pub(crate) fn hide_levels(experiment: &Experiment, cells: &mut [Cell]) {
     let mut shown: BTreeMap<(&str, &str), String> = BTreeMap::new();
     for factor in &experiment.factors {
@@ -30,13 +30,13 @@ pub(crate) fn hide_levels(experiment: &Experiment, cells: &mut [Cell]) {
     }
 }
 
-/// A text in words about an experiment, without the values of its secret variables.
+/// Masks the values of secret variables in a text about an experiment.
 #[must_use]
 pub fn hide_values(cells: &[Cell], text: &str) -> String {
     without_secret_values(text, secretly_named(cells))
 }
 
-/// Variables and settings, whose names may say that they are secret.
+/// Variables and settings with secret names.
 fn secretly_named(cells: &[Cell]) -> BTreeSet<(&String, &String)> {
     let configurations = cells.iter().map(|cell| &cell.configuration);
     configurations.flat_map(|it| it.load.variables.iter().chain(&it.server.settings)).collect()

@@ -1,5 +1,5 @@
-//! PostgreSQL's programs and servers of ours, with what is told of them: found or fetched, swept away if a killed process
-//! left them. The work is done by `server`; `quickstart` and `pgmeter server` use this too.
+//! Embedded PostgreSQL servers with progress messages: finding or downloading programs, and removing servers that
+//! killed processes left behind. `server` does the work; `quickstart` and `pgmeter server` use this module too.
 
 use std::path::Path;
 
@@ -8,13 +8,13 @@ use server::{Checksum, FetchProgress, Installation, Instrumentation, Locations, 
 
 use crate::event::{Event, Listener};
 
-/// Whether a server counts statements and times reads.
+/// Whether a server counts statements and measures I/O times.
 #[must_use]
 pub fn instrumentation(is_off: bool) -> Instrumentation {
     if is_off { Instrumentation::Off } else { Instrumentation::On }
 }
 
-/// Warns where a server cannot count statements although it should.
+/// Warns if a server cannot count statements although it should.
 pub fn warn_without_statements(server: &Server, is_off: bool, listener: Listener<'_>) {
     if !is_off && !server.counts_statements() {
         listener.warn(
@@ -29,28 +29,30 @@ pub fn sweep(locations: &Locations, listener: Listener<'_>) {
     for Swept { name, failure, .. } in server::sweep(locations) {
         match failure {
             None => {
-                listener.say(format_args!("removed server {name}, left behind by a process that was killed"))
+                listener.say(format_args!("removed server {name}, which a killed process had left behind"))
             }
-            Some(reason) => listener.warn(format_args!("server {name} was left behind and stays: {reason}")),
+            Some(reason) => {
+                listener.warn(format_args!("cannot remove the abandoned server {name}: {reason}"))
+            }
         }
     }
 }
 
-/// Which programs of PostgreSQL are wanted.
+/// Selection of PostgreSQL programs.
 #[derive(Clone, Copy)]
 pub struct Programs<'a> {
-    /// Of this version.
+    /// Version.
     pub version: &'a str,
-    /// Or those in this directory.
+    /// Directory of installed programs, instead of a version.
     pub bin_dir: Option<&'a Path>,
-    /// From the archive with this sum.
+    /// Expected checksum of the archive.
     pub checksum: Option<&'a Checksum>,
 }
 
-/// Finds or fetches the programs of PostgreSQL.
+/// Finds or downloads the programs of PostgreSQL.
 ///
 /// # Errors
-/// The programs are not found, or cannot be fetched.
+/// The programs are missing and cannot be downloaded.
 pub fn obtain(
     programs: Programs<'_>,
     locations: &Locations,

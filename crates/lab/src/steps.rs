@@ -1,5 +1,5 @@
-//! `[[step]]`: what a trial of timed steps executes, how often, and what is done at a limit. Read here and checked; the
-//! SQL is not looked into. Variables are put in, and the clock is read, when the trial runs.
+//! `[[step]]`: what a trial of timed steps executes, how often, and its time limit. The keys are read and checked
+//! here; SQL is parsed and executed with its variables when the trial runs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,62 +12,62 @@ use crate::{keys, schema, values};
 /// A step of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// By which its results are found.
+    /// Name in results.
     pub name: String,
-    /// What is timed.
+    /// Timed work.
     pub work: StepWork,
-    /// What is executed before each time and not timed.
+    /// SQL to execute before each execution, not timed.
     pub before: Option<StepSql>,
-    /// How often it is taken in a trial.
+    /// Number of executions in a trial.
     pub times: u32,
-    /// After this long it is cancelled.
+    /// Time limit of an execution.
     pub limit: Option<Duration>,
-    /// What a time that was cancelled counts as; `None`: as the limit.
+    /// Time that a cancelled execution counts as; `None`: the limit.
     pub at_limit: Option<Duration>,
 }
 
-/// What is timed.
+/// Timed work.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepWork {
-    /// SQL, all of it together.
+    /// SQL, timed as a whole.
     Sql(StepSql),
-    /// The loader's steps in the order of `init_steps`, each of them by itself, into an empty database.
+    /// The steps of `init_steps`, each timed separately, in an empty database.
     Init,
 }
 
 /// SQL with variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StepSql {
-    /// In the experiment itself.
+    /// Text in the experiment file.
     Here(String),
-    /// In a file beside it.
+    /// In a file relative to it.
     File(PathBuf),
 }
 
-/// Keys of `[load]` that mean something to steps too.
+/// Keys of `[load]` that also apply to steps.
 const LOAD_KEYS: [&str; 3] = ["setup", "network", "variables"];
-/// Most times of one step, most steps, and the longest name: beyond that a file is a mistake.
+/// Limits of executions, steps and the length of a name; more are a mistake.
 pub(crate) const TIMES_MAX: u64 = 10_000;
 const STEPS_MAX: usize = 1_000;
 const NAME_LENGTH_MAX: usize = 80;
-/// What a time without limit is taken to last, for the estimate alone.
+/// Assumed time of an execution without limit, only for forecasts.
 const ROUGHLY: Duration = Duration::from_secs(5);
 
 impl Step {
-    /// How long all its times together will take, roughly.
+    /// Approximate time of all its executions.
     pub fn estimate(&self) -> Duration {
         self.limit.map_or(ROUGHLY, |limit| limit.min(ROUGHLY)).saturating_mul(self.times)
     }
 }
 
 impl Configuration {
-    /// Whether its trials load the tables step by step: then they begin on an empty database.
+    /// Whether its trials load the tables step by step and therefore start with an empty database.
     pub(crate) fn times_loading(&self) -> bool {
         self.steps.iter().any(|step| step.work == StepWork::Init)
     }
 }
 
-/// All `[[step]]`s.
+/// Reads all `[[step]]`s.
 pub(crate) fn steps(nodes: Vec<Node>, folder: Folder<'_>) -> Result<Vec<Step>, Complaint> {
     if let Some(node) = nodes.get(STEPS_MAX) {
         return Err(Complaint::at(node.place, format!("an experiment has at most {STEPS_MAX} steps")));
@@ -77,7 +77,7 @@ pub(crate) fn steps(nodes: Vec<Node>, folder: Folder<'_>) -> Result<Vec<Step>, C
         let place = node.place;
         let step = step(node, folder)?;
         if steps.iter().any(|other| other.name == step.name) {
-            return Err(Complaint::at(place, format!("there are two steps called \"{}\"", step.name)));
+            return Err(Complaint::at(place, format!("two steps have the name \"{}\"", step.name)));
         }
         steps.push(step);
     }
@@ -92,18 +92,18 @@ fn step(node: Node, folder: Folder<'_>) -> Result<Step, Complaint> {
     let name = match (table.read("name", name)?, &work) {
         (Some(name), _) => name,
         (None, StepWork::Init) => "init".to_owned(),
-        (None, StepWork::Sql(_)) => return Err(Complaint::at(place, "a step needs a name")),
+        (None, StepWork::Sql(_)) => return Err(Complaint::at(place, "a step requires a name")),
     };
     let before = one_sql(&mut table, ("before", "before_file"), folder)?;
     let times = table.read("times", times)?.unwrap_or(1);
     let limit = table.read("limit", |node| values::time(node, false))?;
     let at_limit = table.read("at_limit", |node| match values::time(node, false)? {
         time if limit.is_some_and(|limit| time >= limit) => Ok(time),
-        _ => Err(node.expected("a time no shorter than limit, which must be there too")),
+        _ => Err(node.expected("a time of at least limit, which is required as well")),
     })?;
     if work == StepWork::Init && (before.is_some() || times > 1) {
         let what =
-            "init has neither before nor times: it begins on an empty database, as often as repeats says";
+            "init cannot be combined with before or times: it starts with an empty database, once per repeat";
         return Err(Complaint::at(place, what));
     }
     Ok(Step { name, work, before, times, limit, at_limit })
@@ -115,12 +115,12 @@ fn work(table: &mut Table, place: Place, folder: Folder<'_>) -> Result<StepWork,
     match (sql, init) {
         (Some(sql), None) => Ok(StepWork::Sql(sql)),
         (None, Some(init)) => init.one_of(&[("all", StepWork::Init)]),
-        (Some(_), Some(init)) => Err(Complaint::at(init.place, "a step is init or SQL, not both")),
-        (None, None) => Err(Complaint::at(place, "a step needs sql, file or init: what is timed")),
+        (Some(_), Some(init)) => Err(Complaint::at(init.place, "a step cannot have both init and SQL")),
+        (None, None) => Err(Complaint::at(place, "a step requires one of sql, file and init")),
     }
 }
 
-/// SQL in one key, or in the file that the other names.
+/// SQL in one key, or in the file given by the other.
 fn one_sql(table: &mut Table, names: (&str, &str), folder: Folder<'_>) -> Result<Option<StepSql>, Complaint> {
     match (table.take(names.0), table.take(names.1)) {
         (None, None) => Ok(None),
@@ -130,8 +130,7 @@ fn one_sql(table: &mut Table, names: (&str, &str), folder: Folder<'_>) -> Result
         },
         (None, Some(file)) => Ok(Some(StepSql::File(values::beside(&file, folder)?))),
         (Some(_), Some(file)) => {
-            let what =
-                format!("{} and {} do not go together: either says what is executed", names.0, names.1);
+            let what = format!("{} and {} cannot be combined: give one of them", names.0, names.1);
             Err(Complaint::at(file.place, what))
         }
     }
@@ -143,12 +142,12 @@ fn name(node: &Node) -> Result<String, Complaint> {
     if is_good { Ok(name.to_owned()) } else { Err(node.expected("a short name")) }
 }
 
-/// How often a step is taken.
+/// Number of executions.
 pub(crate) fn times(node: &Node) -> Result<u32, Complaint> {
     node.whole(1, TIMES_MAX)
 }
 
-/// Complains of a key that means nothing to steps.
+/// Rejects a key that does not apply to steps.
 pub(crate) fn check_key(name: &str, place: Place) -> Result<(), Complaint> {
     let is_of_load = keys::section_of(name) == Some(keys::Section::Load);
     if !is_of_load || LOAD_KEYS.contains(&name) {

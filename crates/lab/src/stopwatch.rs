@@ -1,9 +1,9 @@
-//! How long an experiment has been running, for its time budget and for what is left; and what a step took that is
-//! timed. Loads have the engine's clock.
+//! Measures the elapsed time of an experiment, for its budget and forecasts, and of timed steps. Loads use the
+//! engine's clock.
 
 use std::time::{Duration, Instant};
 
-/// Runs from when it was started.
+/// Starts when it is created.
 pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {

@@ -1,5 +1,5 @@
-//! One trial: the run that it is, kept like every other, and the line that says how it went.
-//! `campaign` decides which trial runs and when, `provision` makes its server and data ready.
+//! One trial: a run that is stored like any other, and a line with its result. `campaign` selects the trial,
+//! `provision` prepares its server and data.
 
 use std::time::Duration;
 
@@ -19,37 +19,37 @@ use crate::matrix::Cell;
 use crate::network;
 use crate::provision::Ready;
 
-/// Without a transaction that ends for so long, a trial fails: the server is silent, or a lock is held elsewhere.
+/// A trial fails if no transaction ends for this long: the server does not respond, or another session holds a lock.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(600);
 
-/// A trial that began in time and takes longer than was forecast may exceed the time budget by this much.
+/// A trial that began within the time budget may exceed it by this much.
 pub(super) const BUDGET_GRACE: Duration = Duration::from_secs(10);
 
-/// A run ends itself by then, and requests to cancel too: for what comes before and after it.
+/// Extra time after the run's own limit, for the work before and after it.
 pub(super) const RUN_MARGIN: Duration = Duration::from_secs(15);
 
-/// A trial that came to its end.
+/// A completed trial.
 pub(super) struct Finished {
-    /// Its run; a trial of steps has none.
+    /// Number of its run; a trial of steps has none.
     pub(super) run: Option<i64>,
-    /// What it found, if it was one of load.
+    /// Figures of a trial of load.
     pub(super) figures: Option<TrialFigures>,
-    /// All that it found.
+    /// The complete record.
     pub(super) record: TrialRecord,
 }
 
-/// What a trial needs beside its cell and its server.
+/// Inputs of a trial in addition to its cell and server.
 pub(super) struct OfTrial<'a> {
-    /// Its number in the store.
+    /// Number of the experiment in the store.
     pub(super) trial: i64,
     pub(super) seed: u64,
     pub(super) places: &'a StorePlaces,
-    /// What is left of the time budget.
+    /// The rest of the time budget.
     pub(super) budget_left: Option<Duration>,
     pub(super) context: &'a ExecutionContext<'a>,
 }
 
-/// Runs one trial of a cell: kept as `bench` keeps a run, and tied to its trial.
+/// Runs one trial of a cell, and stores it as `bench` stores a run, linked to the trial.
 pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<Finished, RunError> {
     let OfTrial { trial, seed, places, budget_left, context } = of_trial;
     let ExecutionContext { listener, control, circumstances, tracers } = context;
@@ -66,13 +66,13 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
     let runner = runner(cell, *seed, target)?.under(circumstances);
     let prepared = runner.prepare(control, &mut |event| listener.tell(Event::Run(event)))?;
     listener.tell(Event::RunBegins(prepared.plan(), cell.configuration.metrics.as_deref()));
-    // What passes the relay before it is measured is not counted. A relay that cannot be asked now cannot be asked at the
-    // end either, which is told then.
+    // Traffic before the measurement does not count. A relay that cannot be asked now fails again at the end, which
+    // is reported then.
     let forget_what_passed = || drop(relay.as_ref().map(|relay| relay.traffic()));
     forget_what_passed();
     let run = keeper.begin(&prepared)?;
     places.open()?.begin_trial(*trial, run)?;
-    // Checks use the relay too, so that it is asked before them.
+    // Checks use the relay too, so its statistics are read before them.
     let mut traffic = None;
     let finished = prepared.run(control, tracers, &mut |event| {
         match &event {
@@ -106,12 +106,12 @@ fn finish(run: i64, record: Record) -> Result<Finished, RunError> {
                 record: TrialRecord::Load(Box::new(record)),
             })
         }
-        Status::Interrupted => Err(RunError::Interrupted("interrupted; the trial was broken off")),
+        Status::Interrupted => Err(RunError::Interrupted("interrupted; the trial was not completed")),
         Status::Failed { reason } => Err(RunError::Aborted(reason.as_str().to_owned())),
     }
 }
 
-/// Whether the scripts of all cells can be understood.
+/// Whether the scripts of all cells can be parsed.
 pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
     let mut seen: Vec<(Option<&WorkloadName>, &[ScriptSpec])> = Vec::new();
     for Cell { configuration, .. } in cells.iter().filter(|cell| cell.configuration.steps.is_empty()) {
@@ -130,7 +130,7 @@ pub(crate) fn runner(cell: &Cell, seed: u64, target: Target) -> Result<Runner, R
     let Configuration { data, load, .. } = &cell.configuration;
     let vacuum = data.vacuum && data.workload.is_some();
     let spec = RunSpec {
-        // The tables of pgbench are looked at if one of its scripts runs, the user's own in any case.
+        // pgbench's tables are examined if one of its scripts runs, those of a user's workload in any case.
         workload: data.workload.clone().filter(|name| *name != WorkloadName::default()),
         variables: data.parameters.clone().into_iter().chain(load.variables.clone()).collect(),
         scale: Some(data.scale),
@@ -145,7 +145,7 @@ pub(crate) fn runner(cell: &Cell, seed: u64, target: Target) -> Result<Runner, R
     Runner::on(with_hosts(&cell.configuration, target)?, spec)
 }
 
-/// The target with the hosts that the experiment names instead of those of its `dsn`.
+/// The target with the experiment's hosts instead of those of its `dsn`.
 fn with_hosts(configuration: &Configuration, target: Target) -> Result<Target, RunError> {
     let Configuration { hosts, load_balance, .. } = configuration;
     let host_order = match load_balance {
@@ -159,7 +159,7 @@ fn with_hosts(configuration: &Configuration, target: Target) -> Result<Target, R
     let port = |port: &Option<u16>| port.or(target.hosts.first().map(|host| host.port)).unwrap_or_default();
     let names: Vec<&str> = hosts.iter().map(|(name, _)| name.as_str()).collect();
     let ports: Vec<String> = hosts.iter().map(|(_, named)| port(named).to_string()).collect();
-    // Resolved anew, since the password file may have another password for each host.
+    // Resolved again, because the password file may have another password for each host.
     let overrides = Overrides {
         host: Some(names.join(",")),
         port: Some(ports.join(",")),

@@ -1,5 +1,5 @@
-//! An experiment without a file: keys and one factor as they are typed, read by the same table as a file's. Called for
-//! `pgmeter compare`; the command line decides which options stand for which keys.
+//! An experiment defined by keys and one factor on the command line instead of a file, parsed by the same tables.
+//! Used by `pgmeter compare`; the command line maps options to keys.
 
 use config::{Complaint, Entry, Folder, Node, Place, Value, nearest, unknown_key};
 
@@ -7,22 +7,22 @@ use crate::configuration::Configuration;
 use crate::experiment::{Experiment, Factor, Level, Profile, add_level};
 use crate::{LabError, keys};
 
-/// What was typed.
+/// Keys and a factor from a command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Typed {
-    /// Keys of a trial and their values, later ones winning.
+    /// Keys of a trial with their values; the last one wins.
     pub keys: Vec<(String, String)>,
-    /// Built-in scripts and files, with weights; none: the keys', or the default.
+    /// Built-in scripts and files with weights; empty: those of the keys, or the default.
     pub scripts: Vec<(String, u32)>,
     /// `KEY=LEVEL,LEVEL`.
     pub factor: String,
 }
 
 impl Typed {
-    /// The experiment that a file with these keys would be.
+    /// The equivalent experiment of a file.
     ///
     /// # Errors
-    /// If a key or a value is none; with what was typed.
+    /// A key or a value is invalid; the error quotes it.
     pub fn experiment(&self, name: &str) -> Result<Experiment, LabError> {
         let empty = format!("name = \"{name}\"");
         let mut experiment = Experiment::parse(&empty, name, Folder::Typed, Profile::Full)?;
@@ -50,7 +50,7 @@ impl Typed {
             return Err(complain(if nearest(name, &known).is_some() {
                 what
             } else {
-                format!("{what}; a parameter of the server would be settings.{name}")
+                format!("{what}; to set a parameter of the server, write settings.{name}")
             }));
         }
         let mut factor = Factor { name: name.to_owned(), levels: Vec::new() };
@@ -67,7 +67,7 @@ impl Typed {
     }
 }
 
-/// What was typed, as messages call it; a connection string may hold what nobody should read.
+/// The quoted input in messages; a connection string is not shown, because it may contain a password.
 fn shown(key: &str, text: &str) -> String {
     if key == "dsn" || text.is_empty() { key.to_owned() } else { format!("{key}={text}") }
 }
@@ -76,8 +76,8 @@ fn typed(option: &str, what: String) -> LabError {
     LabError::Typed { option: option.to_owned(), what }
 }
 
-/// Sets a key to what was typed: a value as in a file, or, where that will not do, the text itself, so that nobody has to
-/// type quotation marks within quotation marks.
+/// Sets a key, first with the text parsed as a value of a file, otherwise with the text itself, so that strings need
+/// no quotation marks.
 fn set(configuration: &mut Configuration, key: &str, text: &str) -> Result<Node, String> {
     let plain = at_no_place(Value::Text(text.to_owned()));
     let first = value(text).unwrap_or_else(|| plain.clone());
@@ -88,7 +88,7 @@ fn set(configuration: &mut Configuration, key: &str, text: &str) -> Result<Node,
     try_it(first).or_else(|complaint| try_it(plain).map_err(|_| complaint.what))
 }
 
-/// A value as it stands in a file; `None` if it is none.
+/// Parses a value as in a file; `None` if it is invalid.
 fn value(text: &str) -> Option<Node> {
     if text.contains(['\n', '\r']) {
         return None;
@@ -109,7 +109,7 @@ fn script((name, weight): &(String, u32)) -> Node {
     at_no_place(Value::Table(vec![entry("script", Value::Text(name.clone())), weight]))
 }
 
-/// Splits at the commas that are in no brackets and no quotation marks.
+/// Splits at commas outside of brackets and quotation marks.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);
     for (at, character) in text.char_indices() {
@@ -178,9 +178,12 @@ mod tests {
             "--factor client=1,2: unknown key \"client\" in an experiment; did you mean \"clients\"?"
         );
         let setting = sentence("work_mem=1MB,2MB", &[]);
-        assert!(setting.ends_with("; a parameter of the server would be settings.work_mem"), "{setting}");
+        assert!(
+            setting.ends_with("; to set a parameter of the server, write settings.work_mem"),
+            "{setting}"
+        );
         let variable = sentence("clients=1,2", &[("variables.1x", "3")]);
-        assert!(variable.contains("no script can call a variable \"1x\""), "{variable}");
+        assert!(variable.contains("\"1x\" is not a valid variable name"), "{variable}");
         assert_eq!(
             sentence("clients=1,many", &[]),
             "--factor clients=1,many: expected a whole number from 1 to 100000, or up to 10000 clients per core of the server's \
@@ -190,7 +193,7 @@ mod tests {
             sentence("clients=1,2", &[("scale", "0")]),
             "scale=0: expected a whole number from 1 to 2147483647, found 0"
         );
-        assert_eq!(sentence("clients=1,1", &[]), "--factor clients=1,1: the level 1 is there twice");
+        assert_eq!(sentence("clients=1,1", &[]), "--factor clients=1,1: the level 1 is defined twice");
         assert!(sentence("clients", &[]).contains("expected KEY=A,B"));
         assert!(sentence("script=select-only,none.sql", &[]).contains("there is no file "));
         let injected = sentence("clients=1,2", &[("clients", "1\nscale = 2")]);

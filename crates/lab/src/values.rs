@@ -1,5 +1,5 @@
-//! Values of an experiment's keys: what stands in the file becomes the value of an option, a path, a server, scripts, a
-//! network. Called by `keys` and `steps`; what is wrong is told with its place.
+//! Parses the values of an experiment's keys: options, paths, servers, scripts, networks. Called by `keys` and
+//! `steps`. Errors carry the position in the file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use workload::WorkloadName;
 use crate::configuration::{Network, NetworkKind};
 use crate::schema;
 
-/// The longest delay that a relay makes.
+/// Longest delay that a relay supports.
 const NETWORK_DELAY_MAX: Duration = Duration::from_secs(3600);
-/// A value of this kind; `unset` is the word for none.
+/// Parses a value of this kind; `unset` is the word that leaves the option unset.
 pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<OptionValue, Complaint> {
     if unset.is_some_and(|word| node.text() == Ok(word)) {
         return Ok(OptionValue::Unset);
@@ -35,13 +35,13 @@ pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<O
     }
 }
 
-/// A file beside the experiment; `""` takes it away again.
+/// A file, relative to the experiment file; `""` unsets it.
 pub(crate) fn file(node: &Node, folder: Folder<'_>) -> Result<Option<PathBuf>, Complaint> {
     let name = node.text()?;
     if name.is_empty() { Ok(None) } else { beside(node, folder).map(Some) }
 }
 
-/// A file in the experiment's folder.
+/// A file in the experiment's directory.
 pub(crate) fn beside(node: &Node, folder: Folder<'_>) -> Result<PathBuf, Complaint> {
     folder.file(node, "the experiment")
 }
@@ -54,7 +54,8 @@ pub(crate) fn pairs(target: &mut BTreeMap<String, String>, node: &Node) -> Resul
     Ok(())
 }
 
-/// `"18"`, `"16.4"`, or the number 18; not 9.6 without quotation marks, since 9.10 would be 9.1.
+/// `"18"`, `"16.4"`, or the number 18. The number 9.6 is rejected without quotation marks, because 9.10 would be read
+/// as 9.1.
 pub(crate) fn version(node: &Node) -> Result<String, Complaint> {
     let text = match &node.value {
         Value::Integer(major) => major.to_string(),
@@ -67,12 +68,12 @@ pub(crate) fn version(node: &Node) -> Result<String, Complaint> {
     let oldest = |major: u32, minor: u32| (major, minor) >= (9, 6);
     let mut parts = text.split('.').map(|part| part.parse().unwrap_or(u32::MAX));
     if is_version && !oldest(parts.next().unwrap_or(0), parts.next().unwrap_or(u32::MAX)) {
-        return Err(node.expected("a version from \"9.6\" on"));
+        return Err(node.expected("a version, \"9.6\" or newer"));
     }
     if is_version { Ok(text) } else { Err(node.expected("a version such as \"18\", \"16.4\" or \"9.6\"")) }
 }
 
-/// `{ fast = "/dev/shm", disk = "" }`: names that need no quotes, and directories.
+/// `{ fast = "/dev/shm", disk = "" }`: names without special characters, and directories.
 pub(crate) fn tablespaces(node: &Node) -> Result<BTreeMap<String, String>, Complaint> {
     let Value::Table(entries) = &node.value else {
         return Err(
@@ -85,28 +86,31 @@ pub(crate) fn tablespaces(node: &Node) -> Result<BTreeMap<String, String>, Compl
         let named = entry.key.starts_with(|c: char| c.is_ascii_lowercase()) && entry.key.chars().all(plain);
         if !named || entry.key.starts_with("pg_") || entry.key.len() > 63 {
             let what =
-                "the name of a tablespace is made of a to z, 0 to 9 and _, and does not begin with pg_";
+                "the name of a tablespace must consist of a to z, 0 to 9 and _, and must not begin with pg_";
             return Err(Complaint::at(entry.place, what));
         }
         let place = entry.node.text()?;
         if !place.is_empty() && !place.starts_with('/') {
-            return Err(entry.node.expected("a directory from the root on, or \"\" for one beside the data"));
+            return Err(entry
+                .node
+                .expected("an absolute directory, or \"\" for one next to the data directory"));
         }
         tablespaces.insert(entry.key.clone(), place.to_owned());
     }
     Ok(tablespaces)
 }
 
-/// A connection string without a password: experiments are files that are shared.
+/// A connection string without a password, because experiment files are shared.
 pub(crate) fn dsn(node: &Node) -> Result<String, Complaint> {
     let text = node.text()?;
     let lower = text.to_ascii_lowercase();
     let authority = lower.split_once("://").map(|(_, rest)| rest.split('?').next().unwrap_or_default());
     let user = authority.and_then(|authority| authority.rsplit_once('@'));
     let in_uri = user.is_some_and(|(user, _)| user.contains(':'));
-    // `passwrd` too: a misspelt key would be refused when connecting, when it stands in the store already.
+    // Also rejects `passwrd`: a misspelt keyword would be rejected only when connecting, when it is already in the
+    // store.
     if in_uri || lower.replace("passfile", "").contains("pass") {
-        let what = "a password does not belong into an experiment: set PGPASSWORD or use a password file";
+        let what = "an experiment file must not contain a password: set PGPASSWORD or use a password file";
         return Err(Complaint::at(node.place, what));
     }
     Ok(text.to_owned())
@@ -122,7 +126,7 @@ pub(crate) fn init_steps(node: &Node) -> Result<String, Complaint> {
     }
 }
 
-/// A built-in script, a file, or a list of such with weights: `["a.sql", { script = "select-only", weight = 9 }]`.
+/// A built-in script, a file, or a list of these with weights: `["a.sql", { script = "select-only", weight = 9 }]`.
 pub(crate) fn scripts(
     node: &Node,
     folder: Folder<'_>,
@@ -132,7 +136,7 @@ pub(crate) fn scripts(
     let Value::List(nodes) = &node.value else { return Ok(vec![one_script(node)?]) };
     let scripts: Vec<ScriptSpec> = nodes.iter().map(one_script).collect::<Result<_, Complaint>>()?;
     if scripts.iter().all(|script| script.weight == 0) {
-        return Err(Complaint::at(node.place, "at least one script has to have a weight above 0"));
+        return Err(Complaint::at(node.place, "at least one script must have a weight above 0"));
     }
     Ok(scripts)
 }
@@ -153,7 +157,7 @@ fn one_script(
     let name = node.text()?;
     let source = match workload {
         _ if name.ends_with(".sql") => ScriptSource::File(beside(node, folder)?),
-        // Its scripts are looked up when it is read.
+        // The scripts of a directory's workload are looked up when it is read.
         Some(WorkloadName::Folder(_)) => ScriptSource::OfWorkload(name.to_owned()),
         Some(WorkloadName::Shipped(_)) | None => {
             let workload = workload.cloned().unwrap_or_default().open();
@@ -161,7 +165,7 @@ fn one_script(
             let names: Vec<&str> = workload.scripts().iter().map(|script| &*script.name).collect();
             if !names.contains(&name) {
                 let names = names.join(", ");
-                return Err(node.expected(&format!("{names}, or the name of a file that ends in .sql")));
+                return Err(node.expected(&format!("{names}, or the name of an .sql file")));
             }
             ScriptSource::OfWorkload(name.to_owned())
         }
@@ -169,7 +173,8 @@ fn one_script(
     Ok(ScriptSpec::new(source))
 }
 
-/// The name of a shipped workload, a folder relative to the experiment's, or "none". A folder is read later, once.
+/// The name of a built-in workload, a directory relative to the experiment file, or "none". A directory is read
+/// later, once.
 pub(crate) fn workload(node: &Node, folder: Folder<'_>) -> Result<Option<WorkloadName>, Complaint> {
     match node.text()? {
         "none" => Ok(None),
@@ -205,16 +210,16 @@ pub(crate) fn network(node: &Node) -> Result<Network, Complaint> {
         bandwidth_bits_per_s: table.read("bandwidth", bits_per_s)?,
     };
     if network.jitter > network.delay {
-        let what = "the jitter is more than the delay, which would be negative at times";
+        let what = "the jitter must not exceed the delay, because delays cannot be negative";
         return Err(Complaint::at(node.place, what));
     }
     if network.delay > NETWORK_DELAY_MAX {
-        return Err(Complaint::at(node.place, "the delay is more than an hour"));
+        return Err(Complaint::at(node.place, "the delay must not exceed one hour"));
     }
     Ok(network)
 }
 
-/// `["10.0.0.1", "db2:6432", "[::1]:5432"]`, or one of such.
+/// `["10.0.0.1", "db2:6432", "[::1]:5432"]`, or one of these.
 pub(crate) fn hosts(node: &Node) -> Result<Vec<(String, Option<u16>)>, Complaint> {
     let one = |node: &Node| {
         let text = node.text()?.trim();

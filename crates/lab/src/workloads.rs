@@ -1,5 +1,5 @@
-//! The workloads of a plan, each read once: what a configuration leaves to its workload is filled in, and what the
-//! workload does not have is refused. Called by `matrix` for every combination.
+//! The workloads of a plan, each read once. Fills in values that a configuration leaves to its workload, and rejects
+//! values that the workload does not support. Called by `matrix` for every combination.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use workload::{Workload, WorkloadName};
 
 use crate::configuration::Configuration;
 
-/// Those that were read so far.
+/// Workloads read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Workloads(BTreeMap<WorkloadName, Arc<dyn Workload>>);
 
@@ -23,18 +23,18 @@ impl Workloads {
         Ok(workload)
     }
 
-    /// Names the scripts of the workload's mix where none are named, and looks up those that are.
+    /// Uses the scripts of the workload's mix if none are given, and looks up the given ones.
     pub(crate) fn complete(&mut self, configuration: &mut Configuration) -> Result<(), String> {
         let is_timed = configuration.times_loading();
         let Configuration { data, load, scripts_only_read, .. } = configuration;
-        // Scripts of pgbench may run on tables that the experiment's own SQL makes.
+        // pgbench's scripts may run on tables that the experiment's own SQL creates.
         let workload = self.open(&data.workload.clone().unwrap_or_default())?;
         if data.workload.is_some() {
             let options = data.init_options().map_err(|error| error.to_string())?;
             workload.check_options(&options).map_err(|error| error.to_string())?;
             data.bytes_per_scale = workload.bytes_per_scale();
         } else if let Some(name) = data.parameters.keys().next() {
-            return Err(format!("there is no workload, and the parameter {name} would be one of it"));
+            return Err(format!("the parameter {name} requires a workload, and workload is \"none\""));
         }
         if is_timed && data.workload.as_ref().is_some_and(|name| *name != WorkloadName::default()) {
             return Err(format!(

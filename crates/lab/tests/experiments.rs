@@ -1,5 +1,5 @@
-//! Experiment files as people write them: what they mean, in which order their trials run, and what is said of mistakes.
-//! Nothing is run here.
+//! Experiment files: meaning, order of trials, and error messages.
+//! Nothing is run.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use pgmeter_lab::{Experiment, Plan, Profile};
 use proptest::prelude::*;
 use run::ScriptSource;
 
-/// The example of the manual, in a folder with the files that it names.
+/// The example of the manual, in a directory with its files.
 struct Folder(tempfile::TempDir);
 
 impl Folder {
@@ -140,7 +140,7 @@ fn differences_and_ratios_name_two_combinations() {
     assert!(plan.cells.iter().all(|cell| cell.configuration.operations == 1000));
     let without = text.replace("to = { case = \"anew\" }\n", "");
     let told = folder.read(&without, Profile::Full).unwrap_err();
-    insta::assert_snapshot!(told, @r#"x.toml:15:1: a ratio needs "to", a combination such as { case = "first" }"#);
+    insta::assert_snapshot!(told, @r#"x.toml:15:1: a ratio requires "to", a combination such as { case = "first" }"#);
     let wrong = text.replace("of = { case = \"anew\" }", "of = { case = \"new\" }");
     let told = folder.read(&wrong, Profile::Full).unwrap_err();
     insta::assert_snapshot!(told, @"x.toml:9:6: the factor case has no level new");
@@ -185,9 +185,9 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     std::os::unix::fs::symlink(elsewhere.path(), folder.path().join("away.sql")).unwrap();
     let wrong = |text: &str| folder.read(text, Profile::Full).map(|_| ()).unwrap_err();
     let named = |text: &str| wrong(&format!("name = \"x\"\n{text}"));
-    insta::assert_snapshot!(wrong("title = \"x\""), @r#"x.toml:1:1: an experiment needs a name, such as name = "fillfactor""#);
+    insta::assert_snapshot!(wrong("title = \"x\""), @r#"x.toml:1:1: an experiment requires a name, such as name = "fillfactor""#);
     insta::assert_snapshot!(wrong("name = \"a b\""), @r#"x.toml:1:8: expected a short name of letters, digits, - and _, found "a b""#);
-    insta::assert_snapshot!(named("= 3"), @r#"x.toml:2:1: this is not TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"#);
+    insta::assert_snapshot!(named("= 3"), @r#"x.toml:2:1: invalid TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"#);
     insta::assert_snapshot!(named("[load]\ndurration = \"3s\""), @r#"x.toml:3:1: unknown key "durration" in [load]; did you mean "duration"?"#);
     insta::assert_snapshot!(named("[load]\nscale = 3"), @r#"x.toml:3:1: "scale" belongs into [data]"#);
     insta::assert_snapshot!(named("[server]\nfrobnicate = 3"), @r#"x.toml:3:1: unknown key "frobnicate" in [server]; known are version, bin_dir, dsn, settings, tablespaces, instrumentation"#);
@@ -197,32 +197,32 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("[load]\nclients = \"2/cores\""), @r#"x.toml:3:11: expected a whole number from 1 to 100000, or up to 10000 clients per core of the server's host, such as "2/core", found "2/cores""#);
     insta::assert_snapshot!(named("[factors]\nscale = [\"50% of memory\", \"500% of memory\"]"), @r#"x.toml:3:27: expected a whole number from 1 to 2147483647, or up to 400% of the memory of the server's host, such as "50% of memory", found "500% of memory""#);
     insta::assert_snapshot!(named("[load]\nscript = \"nowhere.sql\""), @r#"x.toml:3:10: there is no file nowhere.sql (looked for at FOLDER/nowhere.sql)"#);
-    insta::assert_snapshot!(named("[load]\nscript = \"../batch.sql\""), @r#"x.toml:3:10: expected a file in the experiment's folder, found "../batch.sql""#);
-    insta::assert_snapshot!(named("[load]\nscript = \"select\""), @r#"x.toml:3:10: expected tpcb-like, simple-update, select-only, or the name of a file that ends in .sql, found "select""#);
+    insta::assert_snapshot!(named("[load]\nscript = \"../batch.sql\""), @r#"x.toml:3:10: expected a file in the experiment's directory, found "../batch.sql""#);
+    insta::assert_snapshot!(named("[load]\nscript = \"select\""), @r#"x.toml:3:10: expected tpcb-like, simple-update, select-only, or the name of an .sql file, found "select""#);
     insta::assert_snapshot!(named("[server]\nversion = 9.6"), @r#"x.toml:3:11: expected a version in quotation marks, such as "18", found 9.6"#);
-    insta::assert_snapshot!(named("[server]\ndsn = \"postgresql://me:secret@host/db\""), @r#"x.toml:3:7: a password does not belong into an experiment: set PGPASSWORD or use a password file"#);
-    insta::assert_snapshot!(named("[server]\nversion = \"18\"\nbin_dir = \"bin\""), @r#"x.toml:4:1: "bin_dir" does not go with "version" of line 3: both say which server it is"#);
-    insta::assert_snapshot!(named("[server]\ndsn = \"\"\nsettings.fsync = false"), @r#"x.toml:4:1: "settings" does not go with "dsn" of line 3: a server that runs already keeps its own settings"#);
-    insta::assert_snapshot!(named("[quick]\nduration = \"1s\"\ntransactions = 3"), @r#"x.toml:4:1: "transactions" does not go with "duration" of line 3: both say when a trial is over"#);
-    insta::assert_snapshot!(named("[factors]\nversion = [\"17\"]\ndsn = [\"host=a\"]"), @r#"x.toml:4:8: "dsn" does not go with "version" of line 3: both say which server it is"#);
-    insta::assert_snapshot!(named("[server]\ndsn = \"\"\n[factors]\n\"settings.fsync\" = [false]"), @"x.toml:5:21: a server that runs already keeps its own settings");
-    insta::assert_snapshot!(named("[load]\nscript = \"away.sql\""), @r#"x.toml:3:10: expected a file in the experiment's folder, not a link out of it, found "away.sql""#);
-    insta::assert_snapshot!(named("[factors]\nclient = [1]"), @r#"x.toml:3:1: "client" is no key, and there is no [levels.client.LEVEL] that says what it means; did you mean "clients"?"#);
+    insta::assert_snapshot!(named("[server]\ndsn = \"postgresql://me:secret@host/db\""), @r#"x.toml:3:7: an experiment file must not contain a password: set PGPASSWORD or use a password file"#);
+    insta::assert_snapshot!(named("[server]\nversion = \"18\"\nbin_dir = \"bin\""), @r#"x.toml:4:1: "bin_dir" cannot be combined with "version" of line 3: both select the server"#);
+    insta::assert_snapshot!(named("[server]\ndsn = \"\"\nsettings.fsync = false"), @r#"x.toml:4:1: "settings" cannot be combined with "dsn" of line 3: the settings of a running server stay unchanged"#);
+    insta::assert_snapshot!(named("[quick]\nduration = \"1s\"\ntransactions = 3"), @r#"x.toml:4:1: "transactions" cannot be combined with "duration" of line 3: both end the trial"#);
+    insta::assert_snapshot!(named("[factors]\nversion = [\"17\"]\ndsn = [\"host=a\"]"), @r#"x.toml:4:8: "dsn" cannot be combined with "version" of line 3: both select the server"#);
+    insta::assert_snapshot!(named("[server]\ndsn = \"\"\n[factors]\n\"settings.fsync\" = [false]"), @"x.toml:5:21: the settings of a running server stay unchanged");
+    insta::assert_snapshot!(named("[load]\nscript = \"away.sql\""), @r#"x.toml:3:10: expected a file in the experiment's directory, not a link to a file outside of it, found "away.sql""#);
+    insta::assert_snapshot!(named("[factors]\nclient = [1]"), @r#"x.toml:3:1: "client" is not a key, and no [levels.client.LEVEL] defines it; did you mean "clients"?"#);
     insta::assert_snapshot!(named("[factors]\nclients = 1"), @r#"x.toml:3:11: expected a list in brackets, found 1"#);
-    insta::assert_snapshot!(named("[factors]\nclients = [1, 1]"), @r#"x.toml:3:15: the level 1 is there twice"#);
+    insta::assert_snapshot!(named("[factors]\nclients = [1, 1]"), @r#"x.toml:3:15: the level 1 is defined twice"#);
     insta::assert_snapshot!(named("[factors]\nstyle = [\"a\"]\n[levels.style.b]\nclients = 1"), @r#"x.toml:4:15: unknown key "b" in [levels.style]; known are a"#);
     insta::assert_snapshot!(named("[factors]\nnetwork = [{ delay = \"10\" }]"), @r#"x.toml:3:22: expected a number with a unit (us, ms, s, min, h), such as "60s", found "10""#);
     insta::assert_snapshot!(named("[factors]\nclients = [1]\n[quick]\nfactors = { clients = [2] }"), @r#"x.toml:5:24: clients has no level 2 of which this could be a part"#);
     insta::assert_snapshot!(named("[factors]\nclients = [1]\n[[chart]]\nx = \"clients\"\ny = \"speed\""), @r#"x.toml:6:5: expected one of tps, operations, mean, stddev, p50, p90, p95, p99, p999, max, cycle, failed, late, wal_bytes, server_cpu, found "speed""#);
-    insta::assert_snapshot!(named("factors = { clients = [1] }\nexclude = [{ clients = 1 }]"), @r#"x.toml:1:1: all combinations are left out by exclude"#);
+    insta::assert_snapshot!(named("factors = { clients = [1] }\nexclude = [{ clients = 1 }]"), @r#"x.toml:1:1: exclude leaves out all combinations"#);
     insta::assert_snapshot!(named("factors = { clients = [1, 2] }\nexclude = [{ clients = 9 }]"), @"x.toml:3:12: the factor clients has no level 9");
-    insta::assert_snapshot!(named("factors = { clients = [1, 2] }\nexclude = [{ clients = 1 }]\n[design]\nbase = { clients = 1 }"), @"x.toml:4:2: base names a combination that exclude leaves out");
-    insta::assert_snapshot!(named("[factors]\nclients = [1, 2]\nload = [\"a\"]\n[levels.load.a]\nclients = 3"), @r#"x.toml:6:11: "clients" is said by the factor load and, in line 3, by the factor clients: only one of them could count"#);
-    insta::assert_snapshot!(named("[factors]\nscale = [1]\n[quick]\nscale = 9"), @r#"x.toml:5:1: "scale" would change nothing here: each level of scale says it; name the levels that [quick] keeps in its factors"#);
-    insta::assert_snapshot!(named("[factors]\nclients = [1]\n[quick]\nfactors = { clients = [1, 1] }"), @"x.toml:5:27: the level 1 is there twice");
-    insta::assert_snapshot!(named("[quick]\ntimes = 2"), @r#"x.toml:3:9: "times" is of steps, and here is no [[step]]"#);
-    insta::assert_snapshot!(named("[server]\nversion = \"9.5\""), @r#"x.toml:3:11: expected a version from "9.6" on, found "9.5""#);
-    insta::assert_snapshot!(named("[load]\nvariables = { \"1x\" = 2 }"), @r#"x.toml:3:13: no script can call a variable "1x": letters, digits and _, and no digit first"#);
+    insta::assert_snapshot!(named("factors = { clients = [1, 2] }\nexclude = [{ clients = 1 }]\n[design]\nbase = { clients = 1 }"), @"x.toml:4:2: base is a combination that exclude leaves out");
+    insta::assert_snapshot!(named("[factors]\nclients = [1, 2]\nload = [\"a\"]\n[levels.load.a]\nclients = 3"), @r#"x.toml:6:11: "clients" is set by the factor load and, in line 3, by the factor clients: only one factor can set a key"#);
+    insta::assert_snapshot!(named("[factors]\nscale = [1]\n[quick]\nscale = 9"), @r#"x.toml:5:1: "scale" has no effect here: each level of scale sets it; instead, select the levels to keep in the factors of [quick]"#);
+    insta::assert_snapshot!(named("[factors]\nclients = [1]\n[quick]\nfactors = { clients = [1, 1] }"), @"x.toml:5:27: the level 1 is defined twice");
+    insta::assert_snapshot!(named("[quick]\ntimes = 2"), @r#"x.toml:3:9: "times" requires a [[step]]"#);
+    insta::assert_snapshot!(named("[server]\nversion = \"9.5\""), @r#"x.toml:3:11: expected a version, "9.6" or newer, found "9.5""#);
+    insta::assert_snapshot!(named("[load]\nvariables = { \"1x\" = 2 }"), @r#"x.toml:3:13: "1x" is not a valid variable name: use letters, digits and _, and do not begin with a digit"#);
     insta::assert_snapshot!(named("[design]\norder = \"random\""), @r#"x.toml:3:9: expected "interleaved" or "sequential", found "random""#);
 }
 
@@ -248,7 +248,7 @@ fn a_short_file_cannot_ask_for_more_combinations_than_can_be_planned() {
         format!("name = \"x\"\n[factors]\n\"settings.a\" = [{first}]\nclients = [{second}]\n")
     };
     let said = folder.read(&text(101), Profile::Full).expect_err("too many");
-    assert!(said.contains("these are 10100 combinations, more than 10000"), "{said}");
+    assert!(said.contains("has 10100 combinations, more than 10000"), "{said}");
     assert!(folder.read(&text(10), Profile::Full).is_ok());
 }
 

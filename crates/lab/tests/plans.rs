@@ -1,5 +1,5 @@
-//! What is made of an experiment before anything runs: servers and data, the order of the trials, what stands where, how
-//! long it takes, and how all that is told. What files may say is tested in `experiments`.
+//! Plans of experiments: servers and data, order of the trials, arrangement, expected time, and the description.
+//! Parsing is tested in `experiments`.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,11 +11,11 @@ use pgmeter_lab::{
 
 const GB: u64 = 1 << 30;
 
-/// Embedded servers have 4 cores and 16 GB; others are far away.
+/// Embedded servers have 4 cores and 16 GB; others are unknown.
 fn host(origin: &Origin) -> Result<ServerHost, String> {
     match origin.dsn() {
         None => Ok(ServerHost { cores: Some(4.0), memory_bytes: Some(16_000_000_000) }),
-        Some(_) => Err("far away; write a number".to_owned()),
+        Some(_) => Err("far away; give a number".to_owned()),
     }
 }
 
@@ -33,7 +33,7 @@ factors = { version = ["16", "18"], "settings.shared_buffers" = ["128MB", "1GB"]
 design = { repeats = 2 }
 "#;
 
-/// Of each trial of a plan, what is looked at.
+/// The tested properties of each trial of a plan.
 fn of_trials<T>(plan: &Plan, what: impl Fn(usize) -> T) -> Vec<T> {
     plan.trials.iter().map(|trial| what(trial.cell)).collect()
 }
@@ -72,7 +72,7 @@ fn where_memory_does_not_allow_it_one_server_after_another_stands_alone() {
     assert_eq!(sorted(&plan), sorted(&roomy), "the trials are the same, whatever their order");
 }
 
-/// What trials of these cells need, one after another: `S` a server, `L` loading, `C` a copy.
+/// Preparation of trials of these cells in order: `S` start, `L` load, `C` copy.
 fn needs(plan: &Plan, cells: &[usize]) -> String {
     let mut readiness = Readiness::default();
     let letters = |what: Preparation| {
@@ -166,13 +166,13 @@ fn a_plan_is_told_with_servers_data_time_and_why() {
       server 2    PostgreSQL 18, embedded
       servers     one at a time, in the order of the file: with data and connections they need about 8.6 GB, too much for 2.1 GB
       data 1      on server 1: TPC-B-like tables at scale 100, about 1.6 GB
-                  loaded once; a trial that writes gets a copy of its own (template database), those that only read share one
+                  loaded once; trials that write get their own copies (template database), trials that only read share one
       data 2      on server 1: TPC-B-like tables at scale 100, about 1.6 GB
-                  loaded once and never restored, as the file asks: trials find what those before left
+                  loaded once and never restored, as configured: trials see the changes of earlier trials
       data 3      on server 2: TPC-B-like tables at scale 100, about 1.6 GB
-                  loaded once; all trials share a copy, since they only read
+                  loaded once; all trials share a copy, because they only read
       data 4      on server 2: TPC-B-like tables at scale 100, about 1.6 GB
-                  loaded once and never restored, as the file asks: trials find what those before left
+                  loaded once and never restored, as configured: trials see the changes of earlier trials
 
       1  repeat 1  version 17, script select-only, restore auto
       2  repeat 1  version 17, script select-only, restore never
@@ -187,7 +187,7 @@ fn a_plan_is_told_with_servers_data_time_and_why() {
     insta::assert_snapshot!(servers, @"  servers     side by side, in the order of the file: with data and connections they need about 8.6 GB of the 69 GB there are");
 }
 
-/// The ladder of the published measurement A9: each rung sets keys of several sections on top of the one before.
+/// The ladder of the published measurement A9: each rung adds keys of several sections to the previous one.
 const LADDER: &str = r#"
 name = "ladder"
 source = "A9"
@@ -300,7 +300,7 @@ fn relative_values_are_numbers_by_the_servers_host_and_their_levels_keep_the_wor
     assert!(words.contains(line), "{words}");
 }
 
-/// What planning says of an experiment in a folder with a workload.
+/// The error of planning an experiment in a directory with a workload.
 fn refused(text: &str, manifest: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let own = folder.path().join("own");
@@ -320,7 +320,7 @@ fn a_workload_of_ones_own_says_how_large_it_is() {
     let text = "name = \"x\"\n[data]\nworkload = \"own\"\nscale = \"50% of memory\"\n";
     assert_eq!(refused(text, "bytes_per_scale = 1_000_000\n"), "scale 8000");
     insta::assert_snapshot!(refused(text, ""), @r#"x.toml:4:9: scale = "50% of memory": the size of the workload FOLDER/own is unknown; add bytes_per_scale to its workload.toml"#);
-    insta::assert_snapshot!(refused(&text.replace("own", "none"), ""), @r#"x.toml:4:9: scale = "50% of memory": there is no workload whose size is known; write a number"#);
+    insta::assert_snapshot!(refused(&text.replace("own", "none"), ""), @r#"x.toml:4:9: scale = "50% of memory": a relative scale requires a workload of known size; give a number"#);
     let elsewhere = "name = \"x\"\n[server]\ndsn = \"host=a\"\n[load]\nclients = \"2/core\"\n";
-    insta::assert_snapshot!(refused(elsewhere, ""), @r#"x.toml:5:11: clients = "2/core": far away; write a number"#);
+    insta::assert_snapshot!(refused(elsewhere, ""), @r#"x.toml:5:11: clients = "2/core": far away; give a number"#);
 }

@@ -1,5 +1,5 @@
-//! What is made from the tables of options and keys: the JSON Schema of experiment files, docs/experiment.schema.json, by
-//! which editors help to write them, and the tables of the manual. The schema has every key that is read and no other.
+//! The generated reference: the JSON Schema of experiment files, docs/experiment.schema.json, and the tables of the
+//! manual. The schema must contain exactly the keys that are accepted.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -28,14 +28,14 @@ fn schema() -> Value {
     serde_json::from_str(SCHEMA).expect("the schema is JSON")
 }
 
-/// What an experiment's reader says of a text.
+/// The message for an invalid text.
 fn read(text: &str) -> Result<(), String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let experiment = Experiment::parse(text, "x.toml", folder, Profile::Full);
     experiment.map(|_| ()).map_err(|error| error.to_string())
 }
 
-/// The keys that a table may have, as whoever misspells one is told.
+/// The keys of a table, as listed in the message for an unknown key.
 fn known_keys(before: &str, key: &str, after: &str) -> BTreeSet<String> {
     let text = format!("{before}{key}{after}");
     let error = read(&text).expect_err("there is no such key");
@@ -75,10 +75,10 @@ fn the_schema_has_every_key_that_is_read_and_no_other() {
         let rule = schema.pointer(pointer).unwrap_or_else(|| panic!("{FILE} lacks {pointer}"));
         let properties = rule["properties"].as_object().expect("it is a table");
         let mut told: BTreeSet<String> = properties.keys().cloned().collect();
-        // The other name of a key is read, but not proposed.
+        // An alias is accepted, but not listed.
         told.remove("threads");
         if pointer == "/$defs/case" {
-            // Of a case the name has been read when the others are.
+            // The name of a case is read separately.
             told.remove("name");
         }
         assert_eq!(told, known_keys(before, NO_KEY, after), "{FILE}, {pointer}: every key, and no other");

@@ -1,5 +1,5 @@
-//! The experiments and benchmarks in the repository: each is a right file in both sizes and asks for little enough in its
-//! quick size to end within three minutes on two cores. An experiment says whom it repeats and what to look for.
+//! The experiments and benchmarks in the repository: each is valid in both profiles, and its quick profile takes at
+//! most three minutes on two cores. Each experiment has a source and a description.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use engine::Limit;
 use pgmeter_lab::{Experiment, Plan, Profile, Step};
 
-/// What was published, and is to be repeatable.
+/// Experiments that reproduce a publication.
 const PUBLISHED: [&str; 21] = [
     "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "B1", "B2", "B3", "B4", "B5", "C1", "D1", "D2",
     "D3", "D4", "E1", "E4",
@@ -31,7 +31,7 @@ fn shipped() -> Vec<PathBuf> {
     folders.flat_map(|folder| in_folder(&folder)).filter(|path| is_toml(path)).collect()
 }
 
-/// What measures pgmeter itself.
+/// Benchmarks of pgmeter itself.
 fn benchmarks() -> Vec<PathBuf> {
     let files: Vec<_> =
         in_folder(&root().join("benchmarks")).into_iter().filter(|path| is_toml(path)).collect();
@@ -96,7 +96,7 @@ fn the_quick_size_asks_for_less_than_three_minutes() {
             .iter()
             .map(|trial| &plan.cells[trial.cell].configuration)
             .map(|configuration| match configuration.load.limit {
-                // How long steps take is not asked for; their number says a little.
+                // The duration of steps is unknown; their number is an approximation.
                 _ if !configuration.steps.is_empty() => configuration.steps.iter().map(Step::estimate).sum(),
                 Limit::Duration(time) => time + configuration.load.warmup,
                 Limit::TransactionsPerClient(_) => Duration::ZERO,

@@ -1,5 +1,5 @@
-//! `[[step]]` as people write it: what it means, and what is said of mistakes.
-//! Nothing is run here.
+//! `[[step]]` in experiment files: meaning and error messages.
+//! Nothing is run.
 
 use std::path::Path;
 use std::time::Duration;
@@ -97,29 +97,29 @@ fn mistakes_in_steps_are_told_with_their_place_and_what_would_be_right() {
     let cases = [
         ("times = 3", "time = 3", "x.toml:11:1: unknown key \"time\" in [[step]]; did you mean \"times\"?"),
         ("times = 3", "times = 0", "x.toml:11:9: expected a whole number from 1 to 10000, found 0"),
-        ("name = \"update\"", "", "x.toml:7:1: a step needs a name"),
-        ("sql = \"UPDATE t SET id = id\"", "", "x.toml:7:1: a step needs sql, file or init: what is timed"),
+        ("name = \"update\"", "", "x.toml:7:1: a step requires a name"),
+        ("sql = \"UPDATE t SET id = id\"", "", "x.toml:7:1: a step requires one of sql, file and init"),
         ("UPDATE t SET id = id", " ", "x.toml:9:7: expected SQL, found \" \""),
         (
             "limit = \"30min\"",
             "",
-            "x.toml:13:12: expected a time no shorter than limit, which must be there too, found \"60min\"",
+            "x.toml:13:12: expected a time of at least limit, which is required as well, found \"60min\"",
         ),
         (
             "60min",
             "60s",
-            "x.toml:13:12: expected a time no shorter than limit, which must be there too, found \"60s\"",
+            "x.toml:13:12: expected a time of at least limit, which is required as well, found \"60s\"",
         ),
-        ("times = 3", "init = \"all\"", "x.toml:11:8: a step is init or SQL, not both"),
+        ("times = 3", "init = \"all\"", "x.toml:11:8: a step cannot have both init and SQL"),
         (
             "times = 3",
             "before_file = \"count.sql\"",
-            "x.toml:11:15: before and before_file do not go together: either says what is executed",
+            "x.toml:11:15: before and before_file cannot be combined: give one of them",
         ),
         (
             "[[chart]]",
             "[[step]]\nname = \"update\"\nsql = \"SELECT 1\"\n[[chart]]",
-            "x.toml:17:1: there are two steps called \"update\"",
+            "x.toml:17:1: two steps have the name \"update\"",
         ),
         (
             "x = \"settings.wal_compression\"",
@@ -133,7 +133,7 @@ fn mistakes_in_steps_are_told_with_their_place_and_what_would_be_right() {
     let text = INIT.replace("init = \"all\"", "init = \"all\"\ntimes = 2");
     assert_eq!(
         read(&text, Profile::Full).unwrap_err(),
-        "x.toml:5:1: init has neither before nor times: it begins on an empty database, as often as repeats says"
+        "x.toml:5:1: init cannot be combined with before or times: it starts with an empty database, once per repeat"
     );
 }
 

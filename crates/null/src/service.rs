@@ -152,7 +152,7 @@ impl Service {
                     self.clients_wait = error.kind() != io::ErrorKind::WouldBlock;
                     if self.clients_wait && !std::mem::replace(&mut self.waiting_reported, true) {
                         self.error.report(format!(
-                            "the null server cannot accept a client ({error}); clients wait until it can"
+                            "the null server cannot accept a client ({error}); clients wait"
                         ));
                     }
                     return;

@@ -73,13 +73,11 @@ impl Config {
         }
         if jitter > delay {
             return wrong(format!(
-                "a jitter of {jitter:?} would make a delay of {delay:?} negative: give no more than the delay"
+                "a jitter of {jitter:?} exceeds the delay of {delay:?}: it must not be larger than the delay"
             ));
         }
         if bandwidth_bits_per_s == Some(0) {
-            return wrong(
-                "a bandwidth of 0 lets nothing through: give bits per second, or no limit".to_owned(),
-            );
+            return wrong("the bandwidth must not be 0: give bits per second, or no limit".to_owned());
         }
         if self.buffer_bytes == 0 || self.queue_bytes < QUEUE_BYTES_MIN {
             return wrong(format!(
@@ -88,7 +86,7 @@ impl Config {
         }
         match &self.to {
             Address::Tcp(address) if address.port() == 0 => wrong("the server's port cannot be 0".to_owned()),
-            to if *to == self.listen => wrong(format!("it would relay to itself: {to}")),
+            to if *to == self.listen => wrong(format!("the relay would connect to itself: {to}")),
             _ => Ok(()),
         }
     }
@@ -113,9 +111,9 @@ mod tests {
         assert_eq!(check(Network::default()), Ok(()));
         assert_eq!(check(Network { delay: ms(10), jitter: ms(10), ..Network::default() }), Ok(()));
         for (network, says) in [
-            (Network { delay: ms(10), jitter: ms(11), ..Network::default() }, "negative"),
+            (Network { delay: ms(10), jitter: ms(11), ..Network::default() }, "exceeds the delay"),
             (Network { delay: ms(3_600_001), ..Network::default() }, "too long"),
-            (Network { bandwidth_bits_per_s: Some(0), ..Network::default() }, "bandwidth of 0"),
+            (Network { bandwidth_bits_per_s: Some(0), ..Network::default() }, "bandwidth must not be 0"),
         ] {
             let error = check(network).expect_err(says);
             assert!(error.contains(says), "{error}");

@@ -28,15 +28,15 @@ pub enum RelayError {
         error: io::Error,
     },
     /// Its thread has ended before it was asked to.
-    #[error("the relay has ended by itself; nothing is relayed any more")]
+    #[error("the relay ended unexpectedly; it forwards no more data")]
     Gone,
 }
 
 fn listen_advice(error: &io::Error) -> &'static str {
     match error.kind() {
-        io::ErrorKind::NotFound => "make the directory first",
-        io::ErrorKind::PermissionDenied => "choose a place that you may write to",
-        _ => "another relay or server may be there: choose another place",
+        io::ErrorKind::NotFound => "create the directory first",
+        io::ErrorKind::PermissionDenied => "choose a writable directory",
+        _ => "another relay or server may already use it: choose another address",
     }
 }
 

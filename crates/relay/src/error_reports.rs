@@ -51,16 +51,16 @@ impl ErrorReports {
         self.reported[at] = Some(now);
         let more = match std::mem::take(&mut self.suppressed[at]) {
             0 => String::new(),
-            more => format!(" ({more} more since this was last said)"),
+            more => format!(" ({more} more since the last message)"),
         };
         let sentence = match trouble {
             RefusalCause::Descriptors => format!(
-                "the relay has no file descriptor left, with {open} connections open, and turns clients away{more}: \
-                 each connection takes two; raise the limit (ulimit -n) or use fewer clients"
+                "the relay has no file descriptors left ({open} connections are open) and rejects \
+                 clients{more}: each connection needs two; raise the limit (ulimit -n) or use fewer clients"
             ),
             RefusalCause::Unreachable => format!(
-                "the relay cannot reach the server at {server} ({error}) and turns clients away{more}: see that it runs \
-                 and has room for connections"
+                "the relay cannot reach the server at {server} ({error}) and rejects clients{more}: check that \
+                 the server is running and accepts connections"
             ),
         };
         // If nobody reads them, there are enough.
@@ -93,7 +93,7 @@ mod tests {
         let first = refuse_client(Errno::CONNREFUSED, 1);
         assert!(first.contains("/tmp/server") && first.contains("refused"), "{first}");
         assert_eq!(refuse_client(Errno::CONNREFUSED, 2), "");
-        assert!(refuse_client(Errno::MFILE, 3).contains("no file descriptor left, with 7 connections"));
+        assert!(refuse_client(Errno::MFILE, 3).contains("no file descriptors left (7 connections"));
         assert!(refuse_client(Errno::NOENT, 12).contains("(1 more since"));
     }
 }

@@ -265,7 +265,7 @@ fn two_relays_do_not_share_a_socket_and_the_second_says_so() {
     let config = Config::new(place.listen(), Address::Unix(place.server()), ms(1));
     let error = Relay::start(config).err().expect("it is taken");
     assert!(matches!(error, RelayError::Listen { .. }), "{error}");
-    assert!(error.to_string().contains("choose another place"), "{error}");
+    assert!(error.to_string().contains("choose another address"), "{error}");
 }
 
 fn network() -> impl Strategy<Value = Network> {

@@ -1,4 +1,4 @@
-//! A run from Rust: SELECT 1 for ten seconds on the server that the PG* variables name, and its 99th percentile.
+//! A run from Rust: SELECT 1 for ten seconds on the server given by the PG* variables, and its 99th percentile.
 //! `cargo run -p pgmeter-run --example p99`; the documentation of the crate shows it too.
 #![allow(clippy::print_stdout)] // an example of a program
 

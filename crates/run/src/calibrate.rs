@@ -1,5 +1,5 @@
-//! What one worker can do at best on this machine: runs of growing size against a server that takes no time. The caller
-//! starts that server, and keeps the result.
+//! Measures the maximum rate of one worker on this machine, with a growing number of clients against a server that
+//! takes no time. The caller starts that server and saves the result.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -15,22 +15,22 @@ use crate::generator::event_loop;
 use crate::runner::{Circumstances, Runner};
 use crate::spec::{RunSpec, ScriptSource, ScriptSpec, Vacuum};
 
-/// From a client alone to more than a single worker should have.
+/// From a single client to more than a worker should have.
 const CLIENTS: [u32; 5] = [1, 16, 64, 256, CALIBRATION_CLIENTS_MAX];
-/// Most clients of a step.
+/// Maximum number of clients of a step.
 pub const CALIBRATION_CLIENTS_MAX: u32 = 900;
-/// One for each number of clients, and one in the open loop.
+/// One step for each number of clients, and one with an open loop.
 pub const CALIBRATION_STEPS: usize = CLIENTS.len() + 1;
 /// The cheapest statement.
 const SCRIPT: &str = "SELECT 1;";
-/// The length of a step, unless another is asked for.
+/// Default length of a step.
 const STEP: Duration = Duration::from_secs(1);
-/// Run before each measurement, so that statements are prepared and caches are warm.
+/// Warm-up of each step, so that statements are prepared and caches are warm.
 const WARMUP: Duration = Duration::from_millis(200);
-/// The open loop, in which the worker wakes for moments it has asked for, has so many clients and this rate.
+/// Clients and rate of the step with an open loop, in which the worker waits for timers.
 const OPEN_LOOP: (u32, f64) = (16, 2_000.0);
 
-/// What a step runs, unless something else is asked for.
+/// Default specification of a step.
 #[must_use]
 pub fn calibration_spec() -> RunSpec {
     let script = ScriptSource::Text { name: "calibrate".to_owned(), text: SCRIPT.to_owned() };
@@ -45,7 +45,7 @@ pub fn calibration_spec() -> RunSpec {
     }
 }
 
-/// Runs all steps; each is announced when it begins.
+/// Runs all steps and announces each of them.
 ///
 /// # Errors
 /// A step fails, nothing succeeds in it, or the user asked to stop.
@@ -75,7 +75,7 @@ fn step(target: &Target, spec: RunSpec, control: &Control) -> Result<Outcome, Ru
     let circumstances =
         Circumstances { asks_settings: false, calibrations: None, ..Circumstances::default() };
     let finished = Runner::on(target.clone(), spec)?.under(circumstances).run(control);
-    // Ctrl-C reaches the null server too, and then clients may be aborted as well.
+    // Ctrl-C reaches the null server too, which may abort clients.
     if control.stop().load(Ordering::Relaxed) {
         return Err(RunError::Interrupted("interrupted; the machine was not calibrated"));
     }
@@ -85,13 +85,13 @@ fn step(target: &Target, spec: RunSpec, control: &Control) -> Result<Outcome, Ru
         (End::CutOff(cut_off), _) => Err(failed(cut_off.to_string())),
         (_, Some(first)) => Err(failed(first.to_string())),
         _ if outcome.summary.total.counts.succeeded == 0 => Err(RunError::Usage(
-            "nothing came back in the time: give each step more seconds with -T".to_owned(),
+            "no transaction finished in time: increase the length of the steps with -T".to_owned(),
         )),
         _ => Ok(outcome),
     }
 }
 
-/// What the only worker did.
+/// Statistics of the only worker.
 fn level(clients: u32, outcome: &Outcome) -> Level {
     let total = &outcome.summary.total;
     let cpu_ns: u64 = outcome.health.iter().map(|health| health.cpu_ns).sum();

@@ -1,17 +1,17 @@
-//! The command that does the same again, for the record: what was typed, quoted for a shell, with the seed if none was
-//! given and with the variables that say where the server is. Passwords are masked by the record's own type.
+//! A command that repeats the run, for the record: the original command line quoted for a shell, with the seed if
+//! none was given and with the variables that select the server. The record's own type masks passwords.
 
 use std::ffi::OsString;
 
 use results::SafeText;
 
-/// What it is called, however it was called.
+/// The program's name, regardless of the path that started it.
 const PROGRAM: &str = "pgmeter";
 
-/// Commands that make runs.
+/// Commands that run a load.
 const COMMANDS: [&str; 2] = ["bench", "quickstart"];
 
-/// Variables without which the same command would do something else; none that holds a password.
+/// Environment variables that change the meaning of the command; none of them contains a password.
 const VARIABLES: [&str; 12] = [
     "PGHOST",
     "PGHOSTADDR",
@@ -27,7 +27,7 @@ const VARIABLES: [&str; 12] = [
     "PGMETER_EVENT_LOOP",
 ];
 
-/// This process's command, with a seed that was drawn.
+/// This process's command, with the seed.
 #[must_use]
 pub fn command_line(seed_drawn: Option<u64>) -> SafeText {
     let variable = |name: &&str| std::env::var_os(name).map(|value| ((*name).to_owned(), value));
@@ -51,7 +51,7 @@ fn compose(variables: Vec<(String, OsString)>, arguments: Vec<OsString>, seed: O
         let argument = argument.to_string_lossy();
         words.push(quoted(&safe_argument(option.as_deref(), &argument)));
         option = Some(argument.to_string());
-        // Not at the end, where `--` may have ended the options.
+        // Not at the end, because `--` may have ended the options.
         if COMMANDS.contains(&&*argument) {
             words.extend(seed.take());
         }
@@ -63,7 +63,7 @@ fn compose(variables: Vec<(String, OsString)>, arguments: Vec<OsString>, seed: O
 /// Options that define something by name.
 const DEFINITIONS: [&str; 5] = ["-D", "--define", "--key", "--set", "--factor"];
 
-/// An argument without its secrets; of a definition with a secret's name all of the value is one, blanks too.
+/// Masks secrets in an argument. In a definition with a secret name the whole value is masked, including spaces.
 fn safe_argument(option: Option<&str>, argument: &str) -> String {
     let is_value = option
         .is_some_and(|option| DEFINITIONS.contains(&option) || cluster_with_definition(option) == Some(""));
@@ -79,13 +79,13 @@ fn safe_argument(option: Option<&str>, argument: &str) -> String {
     }
 }
 
-/// What follows the `D` of `-SDname=value`: short options may stand in one word.
+/// The part after `D` in `-SDname=value`: one word can contain several short options.
 fn cluster_with_definition(argument: &str) -> Option<&str> {
     let (flags, definition) = argument.strip_prefix('-')?.split_once('D')?;
     flags.bytes().all(|flag| flag.is_ascii_alphanumeric()).then_some(definition)
 }
 
-/// A word as a POSIX shell reads it back.
+/// Quotes a word for a POSIX shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./_-".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,6 +1,5 @@
-//! Stopping from outside: a flag that the load looks at, and the cancelling of the statement that a control session waits
-//! for. Whoever owns the signals, or another reason to stop, calls [`Control::interrupt`]; nothing here waits for a server
-//! on the caller's thread.
+//! Stops a run from outside, by a flag that the load checks and by cancelling the statement of a control session.
+//! Signal handlers and timers call [`Control::interrupt`], which never waits for a server on the caller's thread.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -12,14 +11,14 @@ use engine::StopRequest;
 
 use crate::error::RunError;
 
-/// A statement that was cancelled has so long to end; then its connection is closed.
+/// Time for a cancelled statement to end before its connection is closed.
 const CANCEL_LIMIT: Duration = Duration::from_secs(3);
-/// Said of what was stopped because its time was over.
-pub const OUT_OF_TIME: &str = "it was stopped because the time budget was used up";
-/// How often waiting for a connection is interrupted to see whether a signal has come.
+/// Reason for work that exceeded its time.
+pub const OUT_OF_TIME: &str = "stopped because the time budget was exhausted";
+/// Interval at which waiting for a connection checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Stops what is going on: cheap to clone, shared by all threads.
+/// Stops the current work. Cheap to clone; shared by all threads.
 #[derive(Clone, Default)]
 pub struct Control {
     shared: Arc<Shared>,
@@ -28,24 +27,24 @@ pub struct Control {
 #[derive(Default)]
 struct Shared {
     stop: Arc<AtomicBool>,
-    /// The run's time is up before its limit, by an alarm from outside.
+    /// The run has to end early because its time is over.
     time_is_up: AtomicBool,
-    /// Somebody asked to stop, as opposed to a time that is over.
+    /// The user asked to stop, as opposed to the end of a time limit.
     interrupted: AtomicBool,
-    /// `stop` is set because a time is over, and not by an interruption.
+    /// `stop` was set by a time limit, not by an interruption.
     out_of_time: AtomicBool,
     /// The control session that may be waiting for a long statement.
     waiting: Mutex<Option<Waiting>>,
-    /// What is being done cannot be asked to stop, and may be left at any moment.
+    /// The current work cannot be stopped and may be abandoned at any moment.
     leave_at_once: AtomicBool,
-    /// Called before a statement is cancelled. With it an interruption only cancels, as in `pgbench -i`: later statements
-    /// go on.
+    /// Called before a statement is cancelled. If set, an interruption only cancels the statement, as in `pgbench
+    /// -i`, and later statements are still executed.
     only_cancels: Option<fn()>,
-    /// Numbers the sessions of `waiting`.
+    /// Number of the newest session in `waiting`.
     sessions: AtomicU64,
 }
 
-/// A session with a statement that may run, and how to end that.
+/// A session with a running statement, and the means to cancel it.
 #[derive(Clone)]
 struct Waiting {
     number: u64,
@@ -56,15 +55,15 @@ struct Waiting {
 }
 
 impl Control {
-    /// Of a program whose interruptions only cancel the statement that is running, as those of `pgbench -i`;
-    /// `announce` is called before each.
+    /// A control whose interruptions only cancel the running statement, as in `pgbench -i`; `announce` is called
+    /// before each cancellation.
     #[must_use]
     pub fn that_only_cancels(announce: fn()) -> Self {
         Self { shared: Arc::new(Shared { only_cancels: Some(announce), ..Shared::default() }) }
     }
 
-    /// Asks to stop, and cancels the statement that a control session waits for. True if the program should end now
-    /// instead: it was asked before, or what is being done cannot be asked.
+    /// Asks to stop, and cancels the statement of a control session. Returns true if the program should exit now,
+    /// because it was already asked to stop or because the current work cannot be stopped.
     pub fn interrupt(&self) -> bool {
         let shared = &self.shared;
         let again = shared.interrupted.swap(true, Ordering::SeqCst);
@@ -81,28 +80,26 @@ impl Control {
         self.shared.time_is_up.store(true, Ordering::Relaxed);
     }
 
-    /// Set once the user has asked to stop.
+    /// Set when the user asks to stop.
     #[must_use]
     pub fn stop(&self) -> &AtomicBool {
         &self.shared.stop
     }
 
-    /// The same flag, for what must own it.
+    /// The same flag, for callers that need to own it.
     #[must_use]
     pub fn shared_stop(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.shared.stop)
     }
 
-    /// What ends a run before its limit.
+    /// The flag that ends a run early.
     #[must_use]
     pub fn stop_request(&self) -> StopRequest<'_> {
         StopRequest { stop: &self.shared.stop, time_is_up: Some(&self.shared.time_is_up) }
     }
 
-    /// Whether to go on.
-    ///
-    /// # Errors
-    /// [`RunError::Interrupted`] once the user has asked to stop.
+    /// ¶ # Errors
+    /// [`RunError::Interrupted`] if the user has asked to stop.
     pub fn check(&self) -> Result<(), RunError> {
         if self.stop().load(Ordering::Relaxed) {
             return Err(RunError::Interrupted("interrupted; nothing was measured"));
@@ -110,16 +107,16 @@ impl Control {
         Ok(())
     }
 
-    /// Whether what is being done was stopped because its time is over.
+    /// Whether a time limit stopped the current work.
     #[must_use]
     pub fn is_out_of_time(&self) -> bool {
         self.shared.out_of_time.load(Ordering::SeqCst)
     }
 
-    /// Does something that may not take longer than this. After that time it is stopped as by a signal, and fails.
+    /// Runs `work` with a time limit, after which it is stopped as by a signal and fails.
     ///
     /// # Errors
-    /// Those of the work; [`RunError::Aborted`] if the time was over first.
+    /// Those of the work; [`RunError::Aborted`] if the time limit came first.
     pub fn within<T, E: From<RunError>>(
         &self,
         limit: Option<Duration>,
@@ -141,25 +138,25 @@ impl Control {
         }
         shared.stop.store(false, Ordering::SeqCst);
         if shared.interrupted.load(Ordering::SeqCst) {
-            // An interruption came too: it is told by the same flag.
+            // An interruption arrived too; it uses the same flag.
             shared.stop.store(true, Ordering::SeqCst);
             return result;
         }
         result.map_err(|_| RunError::Aborted(OUT_OF_TIME.to_owned()).into())
     }
 
-    /// Connects. A signal ends the waiting for it; a server that never answers does not keep the program then.
+    /// Connects. A signal ends the wait, even if the server never answers.
     ///
     /// # Errors
-    /// There is no connection, or the user asked to stop.
+    /// The connection failed, or the user asked to stop.
     pub fn connect(&self, target: &Target) -> Result<Session, RunError> {
         Ok(self.abandonable(target, Session::connect)?.map_err(|error| *error)?)
     }
 
-    /// Does something that connects and that a signal leaves behind.
+    /// Runs `work` on a thread that a signal abandons.
     ///
     /// # Errors
-    /// Outer: the user asked to stop, or there is no thread. Inner: those of the work.
+    /// Outer: the user asked to stop, or the thread cannot be started. Inner: those of the work.
     pub fn abandonable<T: Send + 'static>(
         &self,
         target: &Target,
@@ -169,7 +166,7 @@ impl Control {
         let (sender, receiver) = mpsc::channel();
         let target = target.clone();
         let begun = thread::Builder::new().name("connect".to_owned()).spawn(move || {
-            // Nobody waits for it any more if a signal came first.
+            // The receiver is gone if a signal came first.
             let _ = sender.send(work(&target).map_err(Box::new));
         });
         begun.map_err(|error| RunError::System { what: "start a thread".to_owned(), error })?;
@@ -188,7 +185,7 @@ impl Control {
         }
     }
 
-    /// Does something that cannot be asked to stop and leaves nothing behind: a signal ends the program at once.
+    /// Runs work that cannot be stopped and leaves nothing behind: a signal exits the program immediately.
     pub fn leave_at_once<T>(&self, work: impl FnOnce() -> T) -> T {
         self.shared.leave_at_once.store(true, Ordering::SeqCst);
         let result = work();
@@ -196,8 +193,8 @@ impl Control {
         result
     }
 
-    /// Does something that waits for the server; a signal cancels the statement that is running then. If that has no
-    /// effect the session is closed.
+    /// Runs work that waits for the server. A signal cancels the running statement; if the statement does not end,
+    /// the session is closed.
     pub fn guard<T>(&self, session: &mut Session, work: impl FnOnce(&mut Session) -> T) -> T {
         let waiting = || self.shared.waiting();
         let before = waiting().replace(Waiting {
@@ -207,7 +204,7 @@ impl Control {
             key: session.cancel_key(),
             closer: session.closer(),
         });
-        // A signal that came before found nothing to cancel.
+        // A signal before this point had no statement to cancel.
         if self.shared.only_cancels.is_none() && self.stop().load(Ordering::SeqCst) {
             self.shared.start_cancelling();
         }
@@ -222,37 +219,37 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// In a thread: a server that does not answer must not keep the second signal waiting. Without a thread nothing is
-    /// cancelled, and the second signal ends the program all the same.
+    /// Cancels on a separate thread, because a server that does not answer must not delay the second signal. If no
+    /// thread can be started, nothing is cancelled; the second signal still exits the program.
     fn start_cancelling(self: &Arc<Self>) {
         let shared = Arc::clone(self);
         let _ = thread::Builder::new().name("cancel".to_owned()).spawn(move || shared.cancel());
     }
 
-    /// Cancels the statement that a session waits for; closes the session if that does not end it.
+    /// Cancels the statement of a session, and closes the session if the statement does not end.
     fn cancel(&self) {
         let Some(waiting) = self.waiting().clone() else { return };
         if let Some(announce) = self.only_cancels {
-            // Before the program can end for it.
+            // Announced before the program can exit because of it.
             announce();
         }
         let is_sent = waiting.request_cancel();
-        // Whether it was taken is told by the statement's end.
+        // The end of the statement shows whether the server accepted the request.
         let _ = is_sent.recv_timeout(CANCEL_LIMIT);
         thread::sleep(CANCEL_LIMIT);
         self.close_if_waiting(&waiting);
     }
 
-    /// Closes a session if it still waits for the same.
+    /// Closes a session if it still waits for the same statement.
     fn close_if_waiting(&self, Waiting { number, closer, .. }: &Waiting) {
         let still_waits = self.waiting().as_ref().is_some_and(|waiting| waiting.number == *number);
         if let Some(closer) = closer.as_ref().filter(|_| still_waits) {
-            closer.close("it was interrupted, and the server did not cancel the statement");
+            closer.close("interrupted, but the server did not cancel the statement");
         }
     }
 
-    /// Asks to stop after a time, unless what is watched is done before; then cancels what sessions wait for, one
-    /// statement after the other, until it is done.
+    /// Asks to stop after a time limit, unless the work ends first. It then cancels one statement of the sessions
+    /// after the other until the work ends.
     fn stop_after(&self, limit: Duration, is_done: &mpsc::Receiver<()>) {
         let is_over = |time| is_done.recv_timeout(time) == Err(mpsc::RecvTimeoutError::Timeout);
         if !is_over(limit) {
@@ -261,7 +258,7 @@ impl Shared {
         self.out_of_time.store(true, Ordering::SeqCst);
         self.stop.store(true, Ordering::SeqCst);
         loop {
-            // Nobody waits for the request itself: it ends by its own limit.
+            // The request has its own time limit, so nothing waits for it.
             let cancelled = self.waiting().clone().inspect(|waiting| drop(waiting.request_cancel()));
             if !is_over(CANCEL_LIMIT) {
                 return;
@@ -274,12 +271,12 @@ impl Shared {
 }
 
 impl Waiting {
-    /// Asks the server to cancel the statement, on a thread of its own, and tells when the request is made.
+    /// Sends a cancel request on its own thread; returns a receiver that is notified when the request has ended.
     fn request_cancel(&self) -> mpsc::Receiver<bool> {
         let Waiting { address, transport, key, .. } = self.clone();
         let (done, is_done) = mpsc::channel();
         let _ = thread::Builder::new().name("cancel request".to_owned()).spawn(move || {
-            // A server that cannot be reached has nothing left to cancel.
+            // If the server is unreachable, there is nothing left to cancel.
             let _ = done.send(connect::cancel(&address, &transport, &key).is_ok());
         });
         is_done

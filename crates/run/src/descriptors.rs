@@ -1,30 +1,30 @@
-//! The limit of open files, which every client's connection counts against.
-//! Raised where the system allows it; called before a run with as many clients as were asked for.
+//! The limit of open files, which counts each client's connection.
+//! It is raised before a run if the system allows it.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// What every program has open: stdin, stdout, stderr.
+/// Standard input, output and error.
 const STANDARD_STREAMS: u64 = 3;
-/// What a run has open besides: polls, timers, log files, and what libraries open for a moment.
+/// Other open files of a run: polls, timers, log files, and temporary files of libraries.
 const BESIDE_CONNECTIONS: u64 = 64;
 
-/// There is no way to have so many connections.
+/// The limit is too low for this many connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFewDescriptors {
-    /// Open files that are needed.
+    /// Required open files.
     pub needed: u64,
-    /// Open files that are allowed.
+    /// The hard limit of open files.
     pub limit: u64,
 }
 
-/// Sees to it that there can be so many connections.
+/// Raises the limit for this many connections.
 ///
 /// # Errors
-/// The system does not allow so many.
+/// The hard limit is too low.
 pub fn provide_descriptors(connections: u64) -> Result<(), TooFewDescriptors> {
     let needed = connections + STANDARD_STREAMS;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-    // `None` is no limit.
+    // `None` means no limit.
     if let Some(limit) = maximum.filter(|maximum| *maximum < needed) {
         return Err(TooFewDescriptors { needed, limit });
     }
@@ -42,9 +42,9 @@ pub fn provide_descriptors(connections: u64) -> Result<(), TooFewDescriptors> {
     }
 }
 
-/// As many as the system allows, for a server that does not know how many clients will come.
+/// Raises the limit to the maximum, for a server with an unknown number of clients.
 pub fn raise_descriptors_to_maximum() {
     let limit = getrlimit(Resource::Nofile);
-    // Where it is refused, later clients wait at the door.
+    // If this fails, clients beyond the limit have to wait.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }

@@ -1,5 +1,5 @@
-//! Where a run takes place, found out before it begins and so that it is not disturbed: the host and its disk, the way to
-//! the server, the server's account of itself. What is found out is asked of `results` and `server`.
+//! The environment of a run: the host and its disk, the connection to the server, and the server's version and
+//! settings. It is examined before the run, so that the run is not disturbed. `results` and `server` do the work.
 
 use std::path::Path;
 
@@ -11,10 +11,10 @@ use server::Facts;
 
 use crate::generator::is_ours;
 
-/// The only version of PostgreSQL's protocol that we speak.
+/// The protocol version that pgmeter uses.
 const PROTOCOL_VERSION: &str = "3.0";
 
-/// All that is known before the run. `address` is the server's; records are to go into `records`.
+/// The environment before the run. `address` is the server's; `records` is the directory for records.
 pub fn survey(facts: Option<&Facts>, address: Option<&Address>, records: &Path) -> Environment {
     let connection = address.map(|address| connection(address, facts));
     let same_host = connection.as_ref().is_some_and(|connection| connection.same_host);
@@ -24,12 +24,12 @@ pub fn survey(facts: Option<&Facts>, address: Option<&Address>, records: &Path) 
         None => Err("this user may not know where the server's files are (pg_read_all_settings may)"),
         Some(directory) => Ok(Path::new(directory)),
     };
-    // Before the flushes, which are load too.
+    // Read before the disk is measured, because the flushes are load too.
     let conditions = Conditions::detect();
     Environment { disk: Some(Disk::measure(data_directory, records)), connection, conditions, ..bare(facts) }
 }
 
-/// What is known without looking around.
+/// The parts that need no examination.
 pub(crate) fn bare(facts: Option<&Facts>) -> Environment {
     Environment {
         host: Host::detect(),
@@ -40,7 +40,7 @@ pub(crate) fn bare(facts: Option<&Facts>) -> Environment {
     }
 }
 
-/// How the processors spent the run, which began when `before` was read.
+/// CPU time of the host during the run, which started when `before` was read.
 pub fn look_back(environment: &mut Environment, before: Option<ProcessorTimes>) {
     let both = before.zip(ProcessorTimes::now());
     environment.conditions.processors = both.and_then(|(before, after)| before.until(&after));
@@ -61,7 +61,7 @@ fn connection(address: &Address, facts: Option<&Facts>) -> ConnectionInUse {
     }
 }
 
-/// The server's account of itself.
+/// The server's version and settings.
 fn server_facts(facts: &Facts) -> results::ServerFacts {
     let build = facts.build.as_ref();
     results::ServerFacts {

@@ -1,5 +1,5 @@
-//! Why a run, or what leads to it, came to nothing. A run that was measured and is not whole is no error: its record
-//! says so.
+//! Errors before and during a run. A run that was measured but is incomplete is not an error: its record contains the
+//! reason.
 
 use std::path::PathBuf;
 
@@ -11,54 +11,54 @@ use server::ServerError;
 use thiserror::Error;
 use workload::WorkloadError;
 
-/// A run that was not made. The message is the sentence for the user.
+/// A run without a result. The message is complete and meant for the user.
 #[derive(Debug, Error)]
 pub enum RunError {
-    /// The specification contradicts itself, or names something that is not there.
+    /// The specification is contradictory, or names something that does not exist.
     #[error("{0}")]
     Usage(String),
     /// A script cannot be parsed.
     #[error("{0}")]
     Script(ParseError),
-    /// No connection, or a statement of pgmeter's own failed.
+    /// A connection or one of pgmeter's own statements failed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// A server of ours cannot be managed.
+    /// A server managed by pgmeter failed.
     #[error(transparent)]
     Server(#[from] ServerError),
     /// The tables are missing or cannot be loaded.
     #[error(transparent)]
     Workload(#[from] WorkloadError),
-    /// The engine did not run.
+    /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The operating system refused something.
+    /// A system call failed.
     #[error("cannot {what}: {error}")]
     System {
-        /// The verb and its object, as in `start a thread`.
+        /// Verb and object, such as `start a thread`.
         what: String,
-        /// Why.
+        /// The system's error.
         error: std::io::Error,
     },
     /// A record or the store cannot be read or written.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// The run was measured and its record is kept, but the store does not know of it.
+    /// The run was measured and its record is saved, but the store has no row for it.
     #[error(
-        "the record {} is kept, but {error}; then `pgmeter runs import {}` takes it into the store",
+        "the record {} was saved, but the run was not added to the store: {error}; import it later with `pgmeter runs import {}`",
         record.display(),
         record.display()
     )]
     NotStored {
-        /// Where the record is.
+        /// Path of the record.
         record: PathBuf,
-        /// Why the store cannot be written.
+        /// The store's error.
         error: ResultsError,
     },
-    /// Not all was done, and it can be continued.
+    /// The work is incomplete and can be continued.
     #[error("{0}")]
     Unfinished(String),
-    /// It was stopped, or did not come to its end.
+    /// The work was stopped before its end.
     #[error("{0}")]
     Aborted(String),
     /// The user asked to stop.

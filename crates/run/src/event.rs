@@ -1,48 +1,48 @@
-//! What a run tells while it is prepared and goes on, for terminals, logs and metrics. Listeners return nothing, so they
-//! cannot change the run.
+//! Events of a run, for terminals, logs and metrics.
+//! Listeners return nothing, so they cannot change the run.
 
 use connect::{Session, Target};
 use engine::Progress;
 use results::WaitMean;
 use workload::WorkloadError;
 
-/// Something happened.
+/// A step of the preparation or of the run.
 pub enum Event<'a> {
     /// The session that prepares the run is about to connect.
     Connecting(&'a Target),
-    /// It is connected.
+    /// The session that prepares the run is connected.
     Connected(&'a Session, &'a Target),
-    /// A scale was asked for and does not matter, since the tables have another.
+    /// The given scale is ignored because the workload's table has another one.
     ScaleIgnored {
-        /// As asked for.
+        /// The given scale.
         asked: u32,
-        /// As it is.
+        /// The table's scale.
         scale: u32,
-        /// The table that tells it.
+        /// The table that determines the scale.
         table: &'a str,
     },
-    /// The tables are vacuumed.
+    /// A step of vacuuming.
     Vacuum(VacuumEvent<'a>),
-    /// The run is over, and so many checks of the workload begin.
+    /// The run has ended, and the workload's checks start; their number.
     Checking(usize),
     /// A second has passed.
     Second {
-        /// What was measured in it.
+        /// The statistics of this second.
         progress: &'a Progress<'a>,
-        /// What the server's backends were doing.
+        /// The server's wait events in it.
         waits: &'a [WaitMean],
     },
 }
 
-/// A step of vacuuming.
+/// A step of the vacuum before a run.
 #[derive(Clone, Copy, Debug)]
 pub enum VacuumEvent<'a> {
-    /// What is vacuumed before each run is begun.
+    /// The workload's default vacuum starts.
     SmallTables,
-    /// The other tables are begun.
+    /// The vacuum of the other tables starts.
     LargeTables,
-    /// A statement failed; the run goes on all the same.
+    /// A statement failed; the run continues.
     Failed(&'a WorkloadError),
-    /// What was begun is done.
+    /// The current step has ended.
     Done,
 }

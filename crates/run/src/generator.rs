@@ -1,5 +1,5 @@
-//! What is known of the generator itself, in the words of `results`: the loop that ran, what the scripts' commands took,
-//! whether there was a network, and a calibration that was kept. Nothing is judged here; called by the runner after the run.
+//! Facts about the load generator for the record: its event loop, the times of script commands, whether a network was
+//! involved, and a stored calibration. Called by the runner after the run.
 
 use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use script::{Command, CommandKind};
 use server::Locations;
 use stats::{CommandStats, CommandTable};
 
-/// Where calibrations are kept, in the cache directory.
+/// Subdirectory of the cache for calibrations.
 const DIRECTORY: &str = "calibrations";
 
 const MICROSECONDS_PER_SECOND: f64 = 1e6;
 
-/// What a run says of the generator.
+/// The record's section on the load generator.
 pub fn of<'a>(
     outcome: &'a Outcome,
     plan: &Plan,
@@ -34,7 +34,7 @@ pub fn of<'a>(
     }
 }
 
-/// The loop that ran.
+/// The event loop that was used.
 pub fn event_loop(ran: &EventLoop) -> results::EventLoop {
     let (name, because) = match ran {
         EventLoop::IoUring => (EventLoopName::IoUring, None),
@@ -44,18 +44,18 @@ pub fn event_loop(ran: &EventLoop) -> results::EventLoop {
     results::EventLoop { name, because }
 }
 
-/// The directory for calibrations; none where there is no cache directory.
+/// Directory of calibrations; `None` without a cache directory.
 pub fn calibrations() -> Option<PathBuf> {
     let locations = Locations::from_environment(&server::Environment::of_process()).ok()?;
     Some(calibrations_in(&locations))
 }
 
-/// The directory for calibrations among these.
+/// Directory of calibrations in these locations.
 pub fn calibrations_in(locations: &Locations) -> PathBuf {
     locations.cache_dir.join(DIRECTORY)
 }
 
-/// What the commands of all scripts took, by what they waited for.
+/// Times of the commands of all scripts, by the kind of wait.
 pub fn work(plan: &Plan, table: &CommandTable) -> Work {
     let mut work = Work::default();
     for (index, ScriptPlan { program, .. }) in plan.scripts.iter().enumerate() {
@@ -98,13 +98,14 @@ fn over_network(plan: &Plan) -> bool {
     })
 }
 
-/// Whether the address is one of this machine: then a socket that is to send there has it too. Nothing is sent.
+/// Whether the address belongs to this machine: then a socket that is connected to it has it as its local address
+/// too. No packet is sent.
 pub fn is_ours(address: IpAddr) -> bool {
     let unspecified: IpAddr = match address {
         IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
     };
-    /// Any will do; "discard" (RFC 863).
+    /// Any port works; this is "discard" (RFC 863).
     const PORT: u16 = 9;
     let local = UdpSocket::bind((unspecified, 0)).and_then(|socket| {
         socket.connect((address, PORT))?;
@@ -119,7 +120,7 @@ mod tests {
 
     use super::*;
 
-    /// The work of a script whose every command took a microsecond, once.
+    /// Counts a script's commands, each with a duration of one microsecond.
     fn work_of(script: &str) -> Work {
         let mut symbols = Symbols::new();
         let program = script::parse("s", script.as_bytes(), &mut symbols, Dialect::Extended).unwrap();
@@ -148,7 +149,7 @@ mod tests {
     #[test]
     fn addresses_of_this_machine_are_no_network() {
         assert!(is_ours("127.0.0.1".parse().unwrap()) && is_ours("::1".parse().unwrap()));
-        // For documentation (RFC 5737): nobody has it.
+        // Reserved for documentation (RFC 5737); no host has it.
         assert!(!is_ours("192.0.2.1".parse().unwrap()));
     }
 }

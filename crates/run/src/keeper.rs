@@ -1,5 +1,5 @@
-//! Where runs are kept: the places of the store and of the records, and the way of one run into them. What is kept, and
-//! how, is `results`' affair.
+//! Saves runs: the location of the store and of the records, and the steps that add one run to them. `results`
+//! defines the formats.
 
 use std::path::{Path, PathBuf};
 
@@ -8,17 +8,17 @@ use results::{DEFAULT_STORE, Record, Store};
 use crate::error::RunError;
 use crate::runner::Prepared;
 
-/// The database of all runs and the directory of their records, as they were named.
+/// The database of all runs and the directory of their records, as given by the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StorePlaces {
-    /// The database, or the directory it is in.
+    /// The database, or its directory.
     pub store: Option<PathBuf>,
-    /// The directory of the records.
+    /// Directory of the records.
     pub records: Option<PathBuf>,
 }
 
 impl StorePlaces {
-    /// The database.
+    /// Path of the database.
     #[must_use]
     pub fn store(&self) -> PathBuf {
         let default = Path::new(DEFAULT_STORE);
@@ -29,14 +29,14 @@ impl StorePlaces {
         }
     }
 
-    /// The directory of the records: that of the database unless it is named.
+    /// Directory of the records: that of the database by default.
     #[must_use]
     pub fn records(&self) -> PathBuf {
         let beside = || self.store().parent().map_or_else(PathBuf::new, Path::to_owned);
         self.records.clone().unwrap_or_else(beside)
     }
 
-    /// Opens the database, or makes it.
+    /// Opens or creates the database.
     ///
     /// # Errors
     /// It cannot be opened.
@@ -45,37 +45,38 @@ impl StorePlaces {
     }
 }
 
-/// Keeps one run: its row in the store from its beginning on, its record at its end.
+/// Saves one run: its row in the store when it starts, its record when it ends.
 #[derive(Debug)]
 pub struct Keeper {
     places: StorePlaces,
-    /// Its number, once it has begun.
+    /// The run's number, after it has started.
     run: Option<i64>,
 }
 
-/// A run that was kept.
+/// A saved run.
 #[derive(Clone, Debug)]
 pub struct Kept {
-    /// Its number in the store.
+    /// Number in the store.
     pub run: i64,
-    /// Its record.
+    /// Path of the record.
     pub record: PathBuf,
 }
 
 impl Keeper {
-    /// Of a run that has not begun.
+    /// For a run that has not started.
     #[must_use]
     pub fn new(places: StorePlaces) -> Self {
         Self { places, run: None }
     }
 
-    /// The directory of its record.
+    /// Directory of the record.
     #[must_use]
     pub fn records(&self) -> PathBuf {
         self.places.records()
     }
 
-    /// The run begins; its number. That nothing can be kept is found out here, before anybody waits for a run.
+    /// Adds the run to the store and returns its number, before the measurement starts: a store that cannot be
+    /// written is reported immediately.
     ///
     /// # Errors
     /// The store cannot be written.
@@ -86,7 +87,7 @@ impl Keeper {
         Ok(run)
     }
 
-    /// The run came to nothing. If that cannot be stored, the failure itself matters more.
+    /// Marks the run as failed. An error of the store is ignored here, because the run's own failure matters more.
     pub fn break_off(&mut self, error: &RunError) {
         if let Some(run) = self.run.take() {
             let stored = Store::create(&self.places.store());
@@ -94,7 +95,7 @@ impl Keeper {
         }
     }
 
-    /// The run is over. The record comes first: a store can be made from records.
+    /// Saves the record. The record is written before the store, because a store can be rebuilt from records.
     ///
     /// # Errors
     /// The record or the store cannot be written.

@@ -1,9 +1,9 @@
 //! A measured run from its specification to its record.
 //!
-//! In reading order: a [`RunSpec`] is all that can be asked of a run; a [`Runner`] has its scripts parsed and its servers
-//! named; [`Runner::prepare`] asks the server, vacuums, and looks at the host; [`Prepared::run`] makes the load, observed,
-//! and returns the [`Finished`] run with its record. What happens meanwhile is told as [`Event`]s, which return nothing:
-//! what is shown cannot change what is recorded. [`Control`] stops all of it from outside.
+//! In reading order: a [`RunSpec`] specifies a run; a [`Runner`] parses its scripts and resolves its servers;
+//! [`Runner::prepare`] queries the server, vacuums, and examines the host; [`Prepared::run`] runs the load under
+//! observation and returns the [`Finished`] run with its record. Progress is reported as [`Event`]s whose listeners
+//! return nothing, so output cannot change the record. [`Control`] stops a run from outside.
 //!
 //! ```no_run
 #![doc = include_str!("../examples/p99.rs")]

@@ -1,5 +1,5 @@
-//! Loading the tables of the built-in workloads, for `init`, `quickstart` and experiments: stopped from outside, and told
-//! step by step. How tables are loaded is `workload`'s affair.
+//! Loading of a workload's tables for `init`, `quickstart` and experiments, with progress and interruption.
+//! `workload` loads the tables.
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -11,23 +11,22 @@ use workload::{InitOptions, InitProgress, InitReport, Workload};
 use crate::control::Control;
 use crate::error::RunError;
 
-/// Bounds of the sessions that load side by side unless they are named. More than a few only wait for each other
-/// where WAL is written.
+/// Limits of the default number of loading sessions. More sessions mostly wait for each other when they write WAL.
 const SESSIONS_MIN: u32 = 2;
 const SESSIONS_MAX: u32 = 8;
 
-/// Sessions that load side by side where none were asked for: as many as this machine has processors, since that is
-/// all that is known of the server; two where it has one, for the server is as a rule elsewhere then.
+/// Default number of loading sessions: the number of local processors, because the server's number is unknown. It is
+/// 2 on a machine with one processor, since the server is then usually elsewhere.
 #[must_use]
 pub fn loading_sessions() -> u32 {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     u32::try_from(processors).unwrap_or(SESSIONS_MAX).clamp(SESSIONS_MIN, SESSIONS_MAX)
 }
 
-/// Takes the steps of loading.
+/// Runs the loading steps.
 ///
 /// # Errors
-/// A step failed; a statement that was cancelled because of an interruption is an interruption.
+/// A step failed. A statement cancelled by an interruption counts as an interruption.
 pub fn load(
     workload: &dyn Workload,
     target: &Target,

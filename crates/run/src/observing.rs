@@ -1,5 +1,5 @@
-//! Has the server observed while a run goes on. The observing is done by `observe`; here it is decided what it is told,
-//! and a run that needs every connection gets the observer's too.
+//! Observation of the server during a run, done by `observe`. This module starts the observer, chooses its options,
+//! and gives its connection to the load if the server has too few.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use script::{CommandKind, Program};
 use crate::plan_record::fresh_seed;
 use crate::runner::{Runner, Tracers};
 
-/// How often a run is begun again after the observer has given its connection away, and what lies between.
+/// How often and at which interval a run is started again after the observer has closed its connection.
 const TRIES_MAX: usize = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// An observer, if one was asked for.
+/// The observer, if observation is enabled.
 pub(crate) struct Observing {
     observer: Option<Observer>,
     level: ObserveLevel,
-    /// Why there is none although one was asked for.
+    /// Why observation is enabled but impossible.
     given_way: bool,
 }
 
 impl Observing {
-    /// Starts it, and gives the run's sessions a name by which it knows them.
+    /// Starts the observer, and sets an application name by which it recognizes the run's sessions.
     pub(crate) fn start(runner: &mut Runner, places: &[&Address]) -> Observing {
         let level = runner.spec.observe;
         let place = places.first().filter(|_| level != ObserveLevel::Off);
@@ -48,12 +48,12 @@ impl Observing {
         Observing { observer, level, given_way: false }
     }
 
-    /// What the server was doing in the newest second, at any time of the run.
+    /// The server's activity in the latest second, while the run lasts.
     pub(crate) fn recent_waits(&self) -> RecentWaits {
         self.observer.as_ref().map(Observer::recent_waits).unwrap_or_default()
     }
 
-    /// Runs the plan, observed.
+    /// Runs the plan under observation.
     pub(crate) fn run(
         &mut self,
         plan: &Plan,
@@ -72,12 +72,12 @@ impl Observing {
         };
         let result = engine::run(plan, stop, second, &introduce);
         match (result, self.observer.take()) {
-            // Nothing has begun yet, and the connection that was missing may have been the observer's.
+            // No load has started yet, and the observer may have taken the missing connection.
             (Err(error), Some(observer)) if !begun.get() && error.is_too_many_connections() => {
                 observer.disconnect();
                 self.given_way = true;
                 let mut run = || engine::run(plan, stop, second, tracers);
-                // The server needs a moment until it has closed what was opened in vain.
+                // The server takes a moment to close the sessions of the failed attempt.
                 for _ in 1..TRIES_MAX {
                     std::thread::sleep(PAUSE);
                     match run() {
@@ -94,7 +94,7 @@ impl Observing {
         }
     }
 
-    /// What was seen, once the run is over.
+    /// The observations, after the run.
     pub(crate) fn finish(self, outcome: &Outcome) -> Option<Observation> {
         let counts = &outcome.summary.total.counts;
         let ran = Ran {
@@ -116,7 +116,7 @@ impl Observing {
     }
 }
 
-/// What would bound the throughput, which the whole record says.
+/// Adds the limits of throughput, calculated from the whole record.
 pub(crate) fn add_ceilings(record: &mut Record) {
     let ceilings = observe::ceilings(record);
     if let Some(observation) = &mut record.observation {
@@ -124,7 +124,7 @@ pub(crate) fn add_ceilings(record: &mut Record) {
     }
 }
 
-/// The mark of the run's sessions; a name of the user's own stays.
+/// Application name of the run's sessions, unless the user has set one.
 fn backend_filter(target: &mut Target) -> BackendFilter {
     match &target.application_name {
         Some(name) if name != connect::DEFAULT_APPLICATION_NAME => BackendFilter::Named {
@@ -140,7 +140,7 @@ fn backend_filter(target: &mut Target) -> BackendFilter {
     }
 }
 
-/// A script as the observer needs it: nothing of one that runs elsewhere.
+/// A script for the observer; `None` for a script on another target.
 fn script(runner: &Runner, program: &Program, weight: u32) -> Script {
     if runner.target_of(program) != Some(0) {
         return Script::default();
@@ -152,7 +152,7 @@ fn script(runner: &Runner, program: &Program, weight: u32) -> Script {
     Script { weight, commands: program.commands().iter().map(|command| text(&command.kind)).collect() }
 }
 
-/// What of the run is not where the observer looks.
+/// Names the parts of the run that the observer cannot see.
 fn elsewhere(runner: &Runner, places: &[&Address]) -> Vec<Missing> {
     let further = runner.targets.iter().map(|(name, _)| {
         Missing::new(

@@ -1,6 +1,6 @@
-//! The options of a run, as a table: what each is called on command lines, in experiments and by pgbench, what it takes,
-//! what it means, and what it sets. Flags, help, experiment keys, the manual's tables and the JSON Schema are made from
-//! it. Options that are about showing or keeping a run are not here.
+//! The options of a run as a table: names on command lines, in experiments and in pgbench, types, help, and effect.
+//! Flags, help, experiment keys, the manual's tables and the JSON Schema are generated from it. Options for output
+//! and storage are elsewhere.
 
 mod value;
 
@@ -22,50 +22,50 @@ use crate::spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec, Vacuum};
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOption {
-    /// Unique; the field of [`RunSpec`] where it has one of its own, and the key of experiments if `is_key`.
+    /// Unique name; the field of [`RunSpec`] if it has its own one, and the key in experiments if `is_key`.
     pub name: &'static str,
-    /// Whether experiments have it as a key.
+    /// Whether it is a key of experiments.
     pub is_key: bool,
-    /// Another name of the key.
+    /// Alias of the key.
     pub key_alias: Option<&'static str>,
-    /// As it is on command lines; `None`: it is a key alone.
+    /// The command-line flag; `None`: only a key.
     pub flag: Option<Flag>,
-    /// The options of pgbench that mean the same.
+    /// The equivalent options of pgbench.
     pub pgbench: Option<&'static str>,
-    /// What it takes.
+    /// Type of the value.
     pub kind: Kind,
-    /// The word with which a file says that nothing is asked for.
+    /// The word in a file that leaves the option unset.
     pub unset: Option<&'static str>,
     /// One sentence, without a full stop.
     pub help: &'static str,
-    /// The same for a file, where that is to be said in another way.
+    /// Help for the key in a file, if it differs.
     pub in_file: Option<&'static str>,
-    /// The default where it is no value, in words.
+    /// Description of a default that is not a value.
     pub default_in_words: Option<&'static str>,
-    /// Under which heading of the help it stands.
+    /// Heading in the help.
     pub heading: &'static str,
-    /// Options that do not go with it on a command line.
+    /// Options that cannot be combined with it on a command line.
     pub conflicts: &'static [&'static str],
-    /// An option without which it means nothing on a command line.
+    /// An option that it requires on a command line.
     pub requires: Option<&'static str>,
-    /// The value in a specification; [`Value::Unset`] also where it is one of many fields.
+    /// Reads the value from a specification; [`Value::Unset`] also if it is part of a larger field.
     pub get: fn(&RunSpec) -> Value,
-    /// Sets it.
+    /// Sets the value.
     pub set: fn(&mut RunSpec, Value) -> Result<(), String>,
 }
 
-/// How an option is typed.
+/// A command-line flag.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
-    /// After `--`.
+    /// Name after `--`.
     pub long: &'static str,
-    /// After `-`.
+    /// Letter after `-`.
     pub short: Option<char>,
     /// Other long names.
     pub aliases: &'static [&'static str],
-    /// What stands for its value in the help.
+    /// Placeholder for the value in the help.
     pub value_name: &'static str,
-    /// The variable of the environment that has its value where it is not given.
+    /// Environment variable with the default value.
     pub env: Option<&'static str>,
 }
 
@@ -73,14 +73,13 @@ const WORKLOAD: &str = "Workload";
 const LOAD: &str = "Load";
 const OBSERVATION: &str = "Observation";
 
-/// The variable of the environment that names the event loop where no option does.
+/// Environment variable with the default event loop.
 const EVENT_LOOP_VARIABLE: &str = "PGMETER_EVENT_LOOP";
 
-/// Protocols by the names that `-M` has for them.
+/// Protocols by their names in `-M`.
 pub const PROTOCOLS: [(&str, Protocol); 3] =
     [("simple", Protocol::Simple), ("extended", Protocol::Extended), ("prepared", Protocol::Prepared)];
 const PROTOCOL_WORDS: [&str; 3] = words(&PROTOCOLS);
-/// Event loops by name.
 const EVENT_LOOPS: [(&str, EventLoopChoice); 3] = [
     ("auto", EventLoopChoice::Auto),
     ("io_uring", EventLoopChoice::IoUring),
@@ -94,10 +93,10 @@ const LEVEL_WORDS: [&str; 3] = words(&LEVELS);
 const ANY: u64 = u64::MAX;
 const INT_MAX: u64 = i32::MAX.unsigned_abs() as u64;
 
-/// The event loop that `PGMETER_EVENT_LOOP` names, if it is set.
+/// The event loop in `PGMETER_EVENT_LOOP`, if set.
 ///
 /// # Errors
-/// It names none.
+/// The value is not the name of an event loop.
 pub fn event_loop_of_environment() -> Result<EventLoopChoice, RunError> {
     let Some(name) = std::env::var_os(EVENT_LOOP_VARIABLE).filter(|name| !name.is_empty()) else {
         return Ok(EventLoopChoice::Auto);
@@ -430,18 +429,18 @@ pub const OPTIONS: &[RunOption] = &[
     },
 ];
 
-/// The row of this name.
+/// Finds an option by name.
 #[must_use]
 pub fn option(name: &str) -> Option<&'static RunOption> {
     OPTIONS.iter().find(|option| option.name == name)
 }
 
-/// The rows that are keys of experiments.
+/// The options that are keys of experiments.
 pub fn keys() -> impl Iterator<Item = &'static RunOption> {
     OPTIONS.iter().filter(|option| option.is_key)
 }
 
-/// The row of an experiment's key, by any of its names.
+/// Finds an experiment key by its name or alias.
 #[must_use]
 pub fn key(name: &str) -> Option<&'static RunOption> {
     keys().find(|option| option.name == name || option.key_alias == Some(name))
@@ -505,7 +504,7 @@ impl RunOption {
         Self { get, set, ..self }
     }
 
-    /// The default that a help text or a table shows, given the specification that a front end begins with.
+    /// The default for help texts and tables, given the front end's base specification.
     #[must_use]
     pub fn default(&self, base: &RunSpec, shown: fn(&Value) -> String) -> Option<String> {
         if let Some(words) = self.default_in_words {
@@ -547,7 +546,7 @@ fn put<T>(field: &mut T, value: Result<T, String>) -> Result<(), String> {
     Ok(())
 }
 
-/// Adds scripts: built-in ones come before files, whatever was typed first.
+/// Adds scripts: built-in scripts come before files, regardless of their order on the command line.
 fn add_scripts(spec: &mut RunSpec, value: Value) -> Result<(), String> {
     spec.scripts.extend(scripts_of(value)?);
     spec.scripts.sort_by_key(|script| matches!(script.source, ScriptSource::File(_)));
@@ -581,15 +580,15 @@ fn scripts(words: &[String], source: fn(&str) -> ScriptSource) -> Result<Value, 
     Ok(Value::Scripts(words.iter().map(script).collect::<Result<_, String>>()?))
 }
 
-/// `NAME=VALUE` each.
+/// Parses `NAME=VALUE` words.
 fn definitions(words: &[String]) -> Result<Value, String> {
     Ok(Value::Pairs(words.iter().map(|word| definition(word)).collect::<Result<_, _>>()?))
 }
 
-/// Splits `NAME=VALUE`, as `-D` has it.
+/// Splits `NAME=VALUE`, as given to `-D`.
 ///
 /// # Errors
-/// It is none, or no script can call a variable so.
+/// The form or the variable name is invalid.
 pub fn definition(word: &str) -> Result<(String, String), String> {
     match word.split_once('=') {
         Some((name, value)) if !name.is_empty() && !value.is_empty() => {
@@ -599,7 +598,7 @@ pub fn definition(word: &str) -> Result<(String, String), String> {
                 Err(format!("option -D: invalid variable name: \"{name}\""))
             }
         }
-        // The word may hold a secret.
+        // The word may contain a secret.
         Some(_) => Err(
             "invalid variable definition: no name before \"=\", or no value after it; expected -D name=value"
                 .to_owned(),
@@ -610,11 +609,12 @@ pub fn definition(word: &str) -> Result<(String, String), String> {
     }
 }
 
-/// `NAME=CONNECTION` each. What the connection leaves open comes from `-h`, `-p` and `-U`, then from the PG* variables.
+/// Parses `NAME=CONNECTION` words. Parameters missing in a connection come from `-h`, `-p` and `-U`, then from the
+/// PG* variables.
 fn targets(words: &[String]) -> Result<Value, String> {
     let target = |word: &String| {
         match word.split_once('=') {
-        // A URI without a name may hold a password: nothing of it is shown.
+        // A URI without a name may contain a password, so messages show nothing of it.
         Some((name, connection)) if is_target_name(name) && !connection.is_empty() => {
             Ok((name.to_owned(), connection.to_owned()))
         }

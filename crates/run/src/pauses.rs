@@ -1,5 +1,5 @@
-//! Whether this process was stopped while it measured (SIGSTOP, Ctrl-Z, a terminal that stops background jobs): the load
-//! stood still then, which the record must say. The system tells by SIGCONT. Used by the runner.
+//! Detects whether this process was stopped while it measured (SIGSTOP, Ctrl-Z, a terminal that stops background
+//! jobs), because the record must say so. The system sends SIGCONT when it continues. Used by the runner.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,14 +8,14 @@ use results::Warning;
 use signal_hook::consts::SIGCONT;
 use signal_hook::{SigId, flag, low_level};
 
-/// Registers from the moment it is made until it is dropped.
+/// Registers the signal from creation until it is dropped.
 pub(crate) struct PauseDetector {
     continued: Arc<AtomicBool>,
     registration: Option<SigId>,
 }
 
 impl PauseDetector {
-    /// A system that does not let signals be caught has nothing to tell.
+    /// If the system does not allow a handler, no pause is reported.
     pub(crate) fn begin() -> Self {
         let continued = Arc::new(AtomicBool::new(false));
         let registration = flag::register(SIGCONT, Arc::clone(&continued)).ok();

@@ -1,5 +1,5 @@
-//! What the record says about a plan: the same facts in the words of `results`.
-//! Nothing is measured or decided here; called by the runner, before and after the run.
+//! Converts a plan into the types of `results`.
+//! Called by the runner, before and after the run.
 
 use std::hash::{BuildHasher, RandomState};
 use std::num::NonZeroU32;
@@ -20,7 +20,7 @@ use crate::spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec};
 
 const MICROS_PER_SECOND: f64 = 1e6;
 
-/// The plan as it is recorded; workers are corrected once it is known how many there were.
+/// The recorded plan; the number of workers is corrected later, when it is known.
 pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: u32) -> results::Plan {
     let spec = &runner.spec;
     let scripts = runner.scripts.iter().map(|(text, program)| {
@@ -66,8 +66,8 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
     }
 }
 
-/// The run that a record tells of. Options that a plan does not hold have their defaults, and masked texts stay masked. A
-/// workload of the user's own is named in a plan without its folder: its scripts are then texts.
+/// The specification of a recorded run. Options that a plan does not contain have their defaults, and masked texts
+/// stay masked. A plan does not contain the directory of a user's workload, so its scripts become texts.
 impl From<&results::Plan> for RunSpec {
     fn from(plan: &results::Plan) -> Self {
         let script = |script: &results::Script| {
@@ -111,7 +111,7 @@ impl From<&results::Plan> for RunSpec {
     }
 }
 
-/// The rows that a script's transactions compete for, as its text or its workload says.
+/// The rows that a script's transactions compete for, as declared in its text or by its workload.
 fn contention(text: &ScriptText, program: &Program) -> Option<results::Contention> {
     if let Some((command, rows)) = program.contention() {
         let variable = rows.variable.as_deref().map(str::to_owned);
@@ -127,7 +127,7 @@ fn contention(text: &ScriptText, program: &Program) -> Option<results::Contentio
     Some(results::Contention { command: u32::try_from(command).ok()?, factor: 1, variable })
 }
 
-/// The single commands of each script with what they took.
+/// The commands of each script with their times.
 pub(crate) fn commands(plan: &engine::Plan, table: &CommandTable) -> Vec<Vec<CommandSummary>> {
     let of_script = |(index, script): (usize, &engine::ScriptPlan)| {
         let commands = script.program.commands().iter().zip(table.of_script(index));
@@ -136,7 +136,7 @@ pub(crate) fn commands(plan: &engine::Plan, table: &CommandTable) -> Vec<Vec<Com
     plan.scripts.iter().enumerate().map(of_script).collect()
 }
 
-/// What was found out about the tables.
+/// Facts about the tables.
 pub(crate) fn tables(tables: &workload::Tables) -> results::Tables {
     results::Tables {
         scale: tables.scale,
@@ -145,12 +145,12 @@ pub(crate) fn tables(tables: &workload::Tables) -> results::Tables {
     }
 }
 
-/// What connecting for each transaction took.
+/// Times of connecting for each transaction.
 pub(crate) fn connecting(reconnects: &engine::Reconnects) -> results::Connecting {
     results::Connecting { connects: reconnects.count, total_s: reconnects.time.as_secs_f64() }
 }
 
-/// Where clients go; of several places all hosts, as in a connection string, and the first one's port.
+/// The address of the clients; for several addresses all hosts, as in a connection string, and the first port.
 fn connection(target: &Target, places: &Places) -> results::Connection {
     let hosts: Vec<_> = places.addresses().map(host).collect();
     let port = places.addresses().next().map_or(0, |address| target.host_of(address).port);
@@ -162,7 +162,7 @@ fn connection(target: &Target, places: &Places) -> results::Connection {
     }
 }
 
-/// Where one session went.
+/// The address of one session.
 #[must_use]
 pub fn connection_to(target: &Target, address: &Address) -> results::Connection {
     results::Connection {
@@ -182,7 +182,7 @@ pub fn host(address: &Address) -> String {
     }
 }
 
-/// A seed that nobody chose. The hasher's keys come from the system's random numbers.
+/// A random seed. The hasher's keys come from the system's random numbers.
 #[must_use]
 pub fn fresh_seed() -> u64 {
     RandomState::new().hash_one("pgmeter")

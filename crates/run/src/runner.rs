@@ -1,5 +1,5 @@
-//! A run, from the moment when it is known what is asked for to the record. The measuring is done by `engine`; here the
-//! server is asked, the seconds are collected, and the record is made.
+//! A run from its specification to its record. `engine` measures; this module queries the server, collects the
+//! intervals, and builds the record.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -33,33 +33,33 @@ use crate::scripts::Scripts;
 use crate::secrets::without_secret_values;
 use crate::spec::{RunSpec, Vacuum};
 
-/// Makes the tracer of each worker, which sees its single transactions.
+/// Creates the tracer of each worker, which receives single transactions.
 pub type Tracers<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>;
 
-/// What belongs to whoever makes the run, and not to what is asked of it.
+/// Properties of the caller that are not part of the specification.
 #[derive(Clone, Debug)]
 pub struct Circumstances {
-    /// Whether it runs as pgbench would.
+    /// Whether the run behaves as pgbench.
     pub compatibility: Compatibility,
-    /// Without a transaction that ends for so long, the run ends; `None`: it waits.
+    /// The run ends if no transaction ends for this long; `None`: no limit.
     pub silence_limit: Option<Duration>,
-    /// The run ends so long after its first transaction, whatever its limit; for time budgets.
+    /// Maximum time from the first transaction to the end of the run, for time budgets.
     pub deadline: Option<Duration>,
-    /// Where calibrations of this machine are kept; `None`: they are not looked for.
+    /// Directory of calibrations; `None`: do not look for one.
     pub calibrations: Option<PathBuf>,
-    /// Whether the server is asked for its settings, which are several statements of ours.
+    /// Whether to query the server's settings, which takes several statements.
     pub asks_settings: bool,
-    /// The directory that the record will go into, on a disk that is looked at before; `None`: it is not kept.
+    /// Directory of the record, whose disk is examined before the run; `None`: the record is not saved.
     pub records: Option<PathBuf>,
-    /// What a relay of ours between clients and server delays each way, if there is one.
+    /// One-way delay of a simulated network between clients and server.
     pub relay_delay: Option<Duration>,
-    /// What of the specification was given relative to the server's host, by key and in words.
+    /// Values given relative to the server's host: the keys with their descriptions.
     pub relative: BTreeMap<String, String>,
-    /// The command that makes the same run again.
+    /// A command that repeats the run.
     pub command_line: Option<SafeText>,
-    /// Asks the user for a password that the server wants.
+    /// Asks the user for a password if the server requires one.
     pub ask_password: Option<fn() -> io::Result<Password>>,
-    /// Called before the load begins, for what the caller's own output could do to it.
+    /// Called before the load starts, so that the caller can protect the load from its own output.
     pub output: Option<fn() -> OutputLoss>,
 }
 
@@ -84,23 +84,23 @@ impl Default for Circumstances {
     }
 }
 
-/// A run whose scripts are parsed and whose servers are known; nothing is connected yet.
+/// A run with parsed scripts and resolved servers, not yet connected.
 pub struct Runner {
     pub(crate) spec: RunSpec,
     pub(crate) workload: Arc<dyn Workload>,
     pub(crate) scripts: Scripts,
     pub(crate) target: Target,
-    /// Further servers, by the names that scripts call them.
+    /// Additional servers, by their names in scripts.
     pub(crate) targets: Vec<(String, Target)>,
     pub(crate) seed: u64,
     pub(crate) circumstances: Circumstances,
 }
 
-/// Where clients will go.
+/// Addresses of the clients.
 pub(crate) struct Places(Vec<(Address, Transport)>);
 
 impl Places {
-    /// Where the control session went, or, where the load is balanced, all places that will do.
+    /// The address of the control session; with load balancing, all suitable addresses.
     fn of(session: &Session, target: &Target, control: &Control) -> Result<Self, RunError> {
         Ok(Self(match target.host_order {
             HostOrder::Given => vec![(session.address().clone(), session.transport().clone())],
@@ -116,22 +116,22 @@ impl Places {
     }
 }
 
-/// What was found out about the server before the run.
+/// Facts about the server before the run.
 struct Found {
     places: Places,
-    /// Those of the further servers.
+    /// Facts about the additional servers.
     further: Vec<Places>,
     scale: u32,
     tables: results::Tables,
-    /// `None` if it was not asked.
+    /// `None` if it was not queried.
     facts: Option<Result<Facts, ServerError>>,
 }
 
-/// Connects; if the server wants a password and none is known, asks for it once. The target then has it, for all
-/// connections that follow.
+/// Connects. If the server requires a password and none is known, asks for it once and stores it in the target for
+/// later connections.
 ///
 /// # Errors
-/// There is no connection, or the user asked to stop.
+/// The connection failed, or the user asked to stop.
 pub fn connect(
     target: &mut Target,
     ask: Option<fn() -> io::Result<Password>>,
@@ -148,27 +148,27 @@ pub fn connect(
 }
 
 impl Runner {
-    /// On the server that the environment names (`PGHOST` and its relatives).
+    /// A run on the server given by the environment (`PGHOST` and related variables).
     ///
     /// # Errors
-    /// A script cannot be read or parsed, or a server cannot be named.
+    /// A script is invalid, or a server cannot be resolved.
     pub fn new(spec: RunSpec) -> Result<Self, RunError> {
         let target = connect::resolve(None, &Overrides::default(), &connect::Environment::of_process())?;
         Self::on(target, spec)
     }
 
-    /// On this server.
+    /// A run on this server.
     ///
     /// # Errors
-    /// A script cannot be read or parsed, or runs on a target that has no name.
+    /// A script is invalid, or uses an undefined target.
     pub fn on(target: Target, spec: RunSpec) -> Result<Self, RunError> {
         Self::on_with(target, spec, &Overrides::default())
     }
 
-    /// On this server; `overrides` are for what the connections of further targets leave open.
+    /// A run on this server; `overrides` fill in missing parameters of the additional targets' connections.
     ///
     /// # Errors
-    /// A script cannot be read or parsed, or runs on a target that has no name.
+    /// A script is invalid, or uses an undefined target.
     pub fn on_with(target: Target, spec: RunSpec, overrides: &Overrides) -> Result<Self, RunError> {
         let workload = spec.workload.clone().unwrap_or_default().open()?;
         let scripts = Scripts::read(&spec.scripts, &*workload)?;
@@ -180,7 +180,7 @@ impl Runner {
         let mut targets: Vec<(String, Target)> = Vec::new();
         for further in &spec.targets {
             if targets.iter().any(|(name, _)| *name == further.name) {
-                return Err(RunError::Usage(format!("--target {} is given twice", further.name)));
+                return Err(RunError::Usage(format!("--target {} is specified twice", further.name)));
             }
             let resolved = connect::resolve(Some(&further.connection), overrides, &environment)?;
             targets.push((further.name.clone(), resolved));
@@ -191,14 +191,15 @@ impl Runner {
             Some(program) => {
                 let (script, name) = (program.name(), program.target().unwrap_or_default());
                 Err(RunError::Usage(format!(
-                    "script {script} runs on the target \"{name}\", which no --target {name}=CONNECTION names"
+                    "script {script} uses the undefined target \"{name}\"; define it with --target \
+                     {name}=CONNECTION"
                 )))
             }
         }
     }
 
-    /// On this server, with scripts that are parsed already, in whatever dialect, on the tables of pgbench; the
-    /// specification's scripts and workload do not count.
+    /// A run on this server with scripts that are already parsed, in any dialect, on pgbench's tables; the
+    /// specification's scripts and workload are ignored.
     #[must_use]
     pub fn with_scripts(target: Target, spec: RunSpec, scripts: Scripts) -> Self {
         let seed = spec.seed.unwrap_or_else(plan_record::fresh_seed);
@@ -206,49 +207,49 @@ impl Runner {
         Self { spec, workload, scripts, target, targets: Vec::new(), seed, circumstances }
     }
 
-    /// The same under other circumstances than the default ones.
+    /// The same run with other circumstances.
     #[must_use]
     pub fn under(self, circumstances: Circumstances) -> Self {
         Self { circumstances, ..self }
     }
 
-    /// The seed that was drawn, if none was given.
+    /// The random seed, if none was given.
     #[must_use]
     pub fn drawn_seed(&self) -> Option<u64> {
         self.spec.seed.is_none().then_some(self.seed)
     }
 
-    /// Whether the tables of the workload are looked at: it was asked for, or one of its scripts runs.
+    /// Whether the workload's tables are needed: the specification names the workload, or one of its scripts runs.
     pub(crate) fn needs_tables(&self) -> bool {
         self.spec.workload.is_some() || self.scripts.need_tables()
     }
 
-    /// How many servers each client has a connection to; as the engine counts, a script without weight needs none.
+    /// Number of servers to which each client connects; the engine opens no connection for scripts without weight.
     #[must_use]
     pub fn targets_in_use(&self) -> usize {
         let in_use = self.scripts.iter().filter(|(text, _)| text.weight > 0);
         in_use.filter_map(|(_, program)| self.target_of(program)).collect::<BTreeSet<_>>().len()
     }
 
-    /// The server of a script: 0 is the default, the named ones follow.
+    /// Index of a script's server: 0 is the default, followed by the named ones.
     pub(crate) fn target_of(&self, program: &Program) -> Option<usize> {
         let Some(name) = program.target() else { return Some(0) };
         self.targets.iter().position(|(known, _)| known == name).map(|at| at + 1)
     }
 
-    /// Prepares and runs, and tells nothing meanwhile.
+    /// Prepares and runs without reporting events.
     ///
     /// # Errors
-    /// Nothing was measured.
+    /// There is no result.
     pub fn run(self, control: &Control) -> Result<Finished, RunError> {
         let prepared = self.prepare(control, &mut |_| ())?;
         prepared.run(control, &engine::no_tracer, &mut |_| ())
     }
 
-    /// Asks the server, vacuums its tables, starts observing it, and looks at the host.
+    /// Queries the server, vacuums its tables, starts the observer, and examines the host.
     ///
     /// # Errors
-    /// The server cannot be reached, or its tables are missing.
+    /// The server is unreachable, or its tables are missing.
     pub fn prepare(
         mut self,
         control: &Control,
@@ -286,10 +287,11 @@ impl Runner {
         })
     }
 
-    /// Only what the engine needs, for whoever runs it again and again: the server is asked, its tables are vacuumed.
+    /// Does only what the engine requires, for callers that run the plan many times: queries the server and vacuums
+    /// its tables.
     ///
     /// # Errors
-    /// The server cannot be reached, or its tables are missing.
+    /// The server is unreachable, or its tables are missing.
     pub fn engine_plan(
         mut self,
         control: &Control,
@@ -299,7 +301,7 @@ impl Runner {
         Ok(self.into_plan(places, further, scale))
     }
 
-    /// Asks the server, and vacuums its tables.
+    /// Queries the server and vacuums its tables.
     fn find(&mut self, control: &Control, events: &mut dyn FnMut(Event<'_>)) -> Result<Found, RunError> {
         let ask = self.circumstances.ask_password;
         let mut further = Vec::new();
@@ -324,7 +326,7 @@ impl Runner {
         })
     }
 
-    /// Looks at the tables of the workload, if they are used.
+    /// Examines the workload's tables, if they are used.
     fn find_tables(
         &self,
         session: &mut Session,
@@ -334,7 +336,7 @@ impl Runner {
             return Ok(None);
         }
         let tables = self.workload.find_tables(session)?;
-        // pgbench runs on empty tables too, and its scripts then fail.
+        // pgbench also runs on empty tables, where its scripts then fail.
         if self.circumstances.compatibility == Compatibility::Pgmeter {
             self.workload.check_scale(&tables)?;
         }
@@ -346,7 +348,7 @@ impl Runner {
         Ok(Some(tables))
     }
 
-    /// All that the engine needs; clients go to the addresses that the control sessions found.
+    /// The engine's plan; clients connect to the addresses that the control sessions found.
     fn into_plan(self, places: Places, further: Vec<Places>, scale: u32) -> Plan {
         let placed: Vec<_> = self
             .scripts
@@ -416,7 +418,7 @@ fn vacuum(
     }
 }
 
-/// A run that can begin: the server is known and observed.
+/// A run that is ready to start.
 pub struct Prepared {
     plan: Plan,
     plan_record: results::Plan,
@@ -430,7 +432,7 @@ pub struct Prepared {
     started_at: UtcTime,
 }
 
-/// What is checked after a run, and where.
+/// The checks after a run, and their server.
 struct Checks {
     workload: Arc<dyn Workload>,
     target: Target,
@@ -444,36 +446,36 @@ impl Checks {
     }
 }
 
-/// A run that is over.
+/// A run that has ended.
 pub struct Finished {
-    /// All that was found.
+    /// The record of the run.
     pub record: Record,
-    /// What of the engine's account is not in the record: aborted clients one by one, and how it ended.
+    /// Details of the engine's outcome that the record lacks: each aborted client, and the reason for the end.
     pub outcome: Outcome,
-    /// Why the data are not sound, or could not be checked, if that was asked.
+    /// Error of the checks, if they were requested and failed.
     pub checked: Result<(), RunError>,
 }
 
 impl Prepared {
-    /// What will be run, as it will be recorded.
+    /// The plan as it will be recorded.
     #[must_use]
     pub fn plan(&self) -> &results::Plan {
         &self.plan_record
     }
 
-    /// Where it will run.
+    /// The environment as it will be recorded.
     #[must_use]
     pub fn environment(&self) -> &Environment {
         &self.environment
     }
 
-    /// The start as it will be recorded.
+    /// The start time as it will be recorded.
     #[must_use]
     pub fn started_at(&self) -> UtcTime {
         self.started_at
     }
 
-    /// Makes the load, observed, and the record of it.
+    /// Runs the load under observation and builds its record.
     ///
     /// # Errors
     /// The clients cannot connect, or the user asked to stop before the first transaction.
@@ -495,7 +497,7 @@ impl Prepared {
             let is_enough = |until: &mut Until| !progress.warmup && until.take(progress.interval);
             progress.enough.set(until.as_mut().is_some_and(is_enough));
         };
-        // The drop-in leaves SIGCONT to the system, as pgbench does.
+        // The drop-in does not catch SIGCONT, as pgbench does not.
         let pauses = (self.circumstances.compatibility == Compatibility::Pgmeter).then(PauseDetector::begin);
         let output = self.circumstances.output.map(|begin| begin());
         let outcome = self
@@ -564,7 +566,6 @@ impl Prepared {
     }
 }
 
-/// The measured seconds of a run.
 #[derive(Default)]
 struct Intervals(Vec<Interval>, Option<Timestamp>);
 
@@ -606,17 +607,18 @@ fn status(outcome: &Outcome, plan: &Plan) -> Status {
             Status::Failed { reason: SafeText::from(without_secret_values(&reason, variables)) }
         }
         (End::CutOff(cut_off), None) => {
-            Status::Failed { reason: SafeText::from(format!("{cut_off}; --grace gives them another time")) }
+            Status::Failed { reason: SafeText::from(format!("{cut_off}; change this time with --grace")) }
         }
         (_, None) => Status::Complete,
     }
 }
 
-/// Adds what to do next to the engine's sentence.
+/// Adds the remedy to the engine's sentence.
 fn explain(error: EngineError, clients: usize, compatibility: Compatibility) -> RunError {
     if compatibility == Compatibility::Pgmeter && error.is_too_many_connections() {
         return RunError::Usage(format!(
-            "{error}. The server's max_connections is too low for {clients} clients: raise it, or ask for fewer with -c"
+            "{error}. The server's max_connections is too low for {clients} clients: raise it, or use fewer \
+             clients (-c)"
         ));
     }
     error.into()

@@ -1,5 +1,5 @@
-//! The scripts of a run: their texts, and the programs they are parsed into, before anything is connected. What a text
-//! means is the affair of the crate `script`.
+//! The scripts of a run: their texts and parsed programs.
+//! The crate `script` parses them.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,41 +12,38 @@ use workload::{Script, Workload};
 use crate::error::RunError;
 use crate::spec::{ScriptSource, ScriptSpec};
 
-/// Longer than any script that somebody wrote; a device or a pipe may go on for ever.
+/// Limit of a script's length; a device or a pipe may never end.
 const SCRIPT_LEN_MAX: u64 = 16 << 20;
 
-/// Reads a script whole.
+/// Reads a script.
 ///
 /// # Errors
-/// It cannot be read, or is longer than scripts may be.
+/// It cannot be read, or is too long.
 pub fn read_script(from: impl Read) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
     from.take(SCRIPT_LEN_MAX + 1).read_to_end(&mut text)?;
     if text.len() as u64 > SCRIPT_LEN_MAX {
-        return Err(io::Error::other(format!(
-            "it is longer than {} MiB, as no script is",
-            SCRIPT_LEN_MAX >> 20
-        )));
+        return Err(io::Error::other(format!("it is longer than the limit of {} MiB", SCRIPT_LEN_MAX >> 20)));
     }
     Ok(text)
 }
 
-/// The text of one script.
+/// The text of a script.
 #[derive(Clone, Debug)]
 pub struct ScriptText {
-    /// What reports and messages call it.
+    /// Name in reports and messages.
     pub name: String,
-    /// What pgbench's report calls it.
+    /// Name in pgbench's report.
     pub description: String,
-    /// As it was written.
+    /// Text as written.
     pub text: Vec<u8>,
-    /// Its share among the others.
+    /// Weight among the scripts.
     pub weight: u32,
-    /// Whether it comes with pgmeter.
+    /// Whether it is built into pgmeter.
     pub builtin: bool,
-    /// Whether it is one of the workload, and needs its tables.
+    /// Whether it belongs to the workload and needs its tables.
     pub is_of_workload: bool,
-    /// Of a built-in script: how the command begins that locks one of as many rows as the scale says.
+    /// Start of the command of a built-in script that locks one of `scale` rows.
     pub contended: Option<&'static str>,
 }
 
@@ -65,7 +62,7 @@ impl ScriptText {
         })
     }
 
-    /// One of a workload, with its weight there.
+    /// A script of a workload, with its weight there.
     #[must_use]
     pub fn of_workload(script: &Script, workload: &dyn Workload) -> Self {
         Self {
@@ -79,7 +76,7 @@ impl ScriptText {
         }
     }
 
-    /// One of the user's own.
+    /// A script of the user.
     #[must_use]
     pub fn of_file(name: String, text: Vec<u8>, weight: u32) -> Self {
         let description = name.clone();
@@ -95,30 +92,30 @@ fn read_file(path: &Path) -> Result<Vec<u8>, RunError> {
     File::open(path).and_then(read_script).map_err(unreadable)
 }
 
-/// Scripts that share their variables; by default in pgbench's dialect.
+/// Scripts that share their variables; in pgbench's dialect by default.
 #[derive(Debug, Default)]
 pub struct Scripts {
     dialect: Dialect,
-    /// As they were given.
+    /// As given.
     pub texts: Vec<ScriptText>,
     /// Parsed, in the same order.
     pub programs: Vec<Program>,
     pub(crate) symbols: Symbols,
 }
 
-/// Most scripts in a mix, as in pgbench.
+/// Maximum number of scripts in a mix, as in pgbench.
 pub const SCRIPTS_MAX: usize = 128;
 
 impl Scripts {
-    /// Reads and parses all of them, in pgmeter's own dialect; the workload's mix if none is named.
+    /// Reads and parses scripts in pgmeter's dialect; the workload's mix if none is given.
     ///
     /// # Errors
-    /// One cannot be read or parsed, or there are too many.
+    /// A script cannot be read or parsed, or there are too many.
     pub fn read(specs: &[ScriptSpec], workload: &dyn Workload) -> Result<Self, RunError> {
         if specs.len() > SCRIPTS_MAX {
             return Err(RunError::Usage(format!("at most {SCRIPTS_MAX} SQL scripts are allowed")));
         }
-        // All are read before the first is parsed: a missing file is told first.
+        // All files are read before the first is parsed, so that a missing file is reported first.
         let texts = if specs.is_empty() {
             workload.mix().into_iter().map(|script| ScriptText::of_workload(script, workload)).collect()
         } else {
@@ -129,7 +126,7 @@ impl Scripts {
         Ok(scripts)
     }
 
-    /// Parses one more script.
+    /// Parses another script.
     ///
     /// # Errors
     /// It cannot be parsed.
@@ -144,7 +141,7 @@ impl Scripts {
         self.texts.iter().zip(&self.programs)
     }
 
-    /// The first SQL command that this protocol cannot carry, as it is written: one with too many parameters.
+    /// The first SQL command that has too many parameters for this protocol, as written.
     #[must_use]
     pub fn too_many_parameters(&self, protocol: Protocol) -> Option<String> {
         if protocol == Protocol::Simple {
@@ -159,13 +156,13 @@ impl Scripts {
         })
     }
 
-    /// The sum of all weights.
+    /// Sum of all weights.
     #[must_use]
     pub fn total_weight(&self) -> u64 {
         self.texts.iter().map(|text| u64::from(text.weight)).sum()
     }
 
-    /// Whether one of them needs the workload's tables.
+    /// Whether a script needs the workload's tables.
     pub(crate) fn need_tables(&self) -> bool {
         self.texts.iter().any(|text| text.is_of_workload)
     }

@@ -1,11 +1,11 @@
-//! Variables whose values are secret by their names: how they are recorded, and how texts that may quote their values are
-//! masked. Which names are secret is decided by `results`.
+//! Variables with secret values: how they are recorded, and how they are masked in texts that quote them. `results`
+//! decides which names are secret.
 
 use std::collections::BTreeMap;
 
 use results::SafeText;
 
-/// Variables as they are recorded: values that are secret by their names, and passwords in values, are masked.
+/// Variables as recorded: values are masked if the name is secret or the value contains a password.
 pub fn recorded_variables<'a>(
     variables: impl IntoIterator<Item = (&'a String, &'a String)>,
 ) -> BTreeMap<String, String> {
@@ -14,10 +14,10 @@ pub fn recorded_variables<'a>(
     variables.into_iter().map(recorded).collect()
 }
 
-/// Shorter values occur everywhere, in figures too: masking them would hide nothing and spoil the text.
+/// Shorter values occur everywhere, also in numbers; masking them would hide nothing and damage the text.
 const SECRET_LENGTH_MIN: usize = 6;
 
-/// The values of variables that are secret by their names, the longest first: another may be a part of it.
+/// The values of variables with secret names, the longest first, because one may contain another.
 pub fn secret_values<'a>(variables: impl IntoIterator<Item = (&'a String, &'a String)>) -> Vec<&'a String> {
     let is_secret = |(name, value): &(&String, &String)| {
         value.len() >= SECRET_LENGTH_MIN && SafeText::named(name, value) == SafeText::masked()
@@ -27,7 +27,7 @@ pub fn secret_values<'a>(variables: impl IntoIterator<Item = (&'a String, &'a St
     values
 }
 
-/// A text that may quote values of variables, as an error of the server does, with the secret ones masked.
+/// Masks secret values in a text that may quote variables, such as a server error.
 pub fn without_secret_values<'a>(
     text: &str,
     variables: impl IntoIterator<Item = (&'a String, &'a String)>,
@@ -35,7 +35,7 @@ pub fn without_secret_values<'a>(
     secret_values(variables).into_iter().fold(text.to_owned(), |text, value| mask_value(&text, value))
 }
 
-/// A text with a secret value masked, in upper and lower case: a server folds names to lower case.
+/// Masks a value in upper and lower case, because a server folds names to lower case.
 pub fn mask_value(text: &str, value: &str) -> String {
     let (lower, value) = (text.to_ascii_lowercase(), value.to_ascii_lowercase());
     let (mut out, mut shown) = (String::with_capacity(text.len()), 0);

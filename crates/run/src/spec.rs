@@ -1,6 +1,6 @@
-//! All that can be asked of a run. Command lines, experiments and Rust programs fill it in, and [`crate::Runner`] reads
-//! it; nothing is checked here. As JSON it has all defaults, so that `{}` is a run. It may hold passwords, in
-//! connections and variables; a record has its own plan, which holds none.
+//! The complete specification of a run. Command lines, experiments and Rust programs fill it in, and
+//! [`crate::Runner`] reads and checks it. As JSON all fields have defaults, so `{}` is a valid run. Connections and
+//! variables may contain passwords; records store their own plan, without passwords.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -13,58 +13,59 @@ use serde::{Deserialize, Serialize};
 use stats::load::seconds;
 use workload::WorkloadName;
 
-/// A load, how it is run, and how closely it is looked at. Where the server is, is told beside it: an experiment runs one
-/// load on many servers.
+/// A load, how it is executed and observed. The server is given separately, because an experiment runs one load on
+/// many servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct RunSpec {
-    /// The workload whose tables are used; `None`: that of pgbench, as far as one of its scripts is run.
+    /// The workload whose tables are used; `None`: pgbench's, if one of its scripts is run.
     pub workload: Option<WorkloadName>,
-    /// The mix; each transaction runs one of them, by weight. Empty: the workload's own mix.
+    /// The mix; each transaction runs one script, chosen by weight. Empty: the workload's own mix.
     pub scripts: Vec<ScriptSpec>,
-    /// Variables of the scripts, by name.
+    /// Script variables by name.
     pub variables: BTreeMap<String, String>,
-    /// `:scale` where no table of a workload tells it.
+    /// `:scale`, unless a table of the workload determines it.
     pub scale: Option<u32>,
-    /// Simulated users, each with a connection of its own.
+    /// Number of clients, each with its own connection.
     pub clients: u32,
-    /// Threads that drive them.
+    /// Number of threads that run the clients.
     pub workers: u32,
-    /// How SQL commands travel.
+    /// Protocol for queries.
     pub protocol: Protocol,
-    /// When the run is over.
+    /// Duration of the measurement, or number of transactions.
     pub limit: Limit,
-    /// Run before that and not measured.
+    /// Load before the measurement.
     #[serde(with = "seconds", rename = "warmup_s")]
     pub warmup: Duration,
-    /// How long transactions that are under way at the end of a timed run may go on.
+    /// Time that running transactions get to finish after the end of a timed run.
     pub grace: Grace,
-    /// The half width of the intervals, as a share of their figures, at which the run may end early.
+    /// Half width of the confidence intervals, relative to their estimates, at which the run may end early.
     pub until: Option<f64>,
-    /// Open loop: transactions scheduled per second; `None`: each client begins the next when the last has ended.
+    /// Open loop: arrivals per second; `None`: each client starts a transaction when its previous one has ended.
     pub rate_tps: Option<f64>,
-    /// Successes that took longer are late; under a rate, what would begin later than this is skipped.
+    /// Successful transactions that take longer are late; with a rate, a transaction is skipped if its start is
+    /// delayed by more than this.
     #[serde(with = "seconds::optional", rename = "latency_limit_s")]
     pub latency_limit: Option<Duration>,
-    /// Tries of a transaction after serialization failures and deadlocks; `None`: as many as it takes.
+    /// Maximum tries of a transaction after serialization failures and deadlocks; `None`: no limit.
     pub max_tries: Option<NonZeroU32>,
     /// A new connection for each transaction.
     pub reconnect: bool,
-    /// A client goes on after an SQL error.
+    /// A client continues after an SQL error.
     pub continue_on_error: bool,
-    /// The first client that cannot go on ends the run.
+    /// The first aborted client ends the run.
     pub exit_on_abort: bool,
-    /// How sockets are waited for.
+    /// System interface used to wait for sockets.
     pub event_loop: EventLoopChoice,
-    /// What is vacuumed before.
+    /// Vacuum before the run.
     pub vacuum: Vacuum,
-    /// Whether the workload's checks are executed afterwards.
+    /// Whether the workload's checks run afterwards.
     pub check: bool,
-    /// How closely the server is looked at meanwhile.
+    /// Level of server observation during the run.
     pub observe: ObserveLevel,
-    /// Further servers, for scripts that begin with `\target NAME`.
+    /// Additional servers, for scripts that begin with `\target NAME`.
     pub targets: Vec<TargetSpec>,
-    /// The number from which every random draw comes; `None`: drawn from the system.
+    /// Seed of all random numbers; `None`: a random seed.
     pub seed: Option<u64>,
 }
 
@@ -98,42 +99,42 @@ impl Default for RunSpec {
     }
 }
 
-/// A script and how often it is chosen.
+/// A script and its weight.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScriptSpec {
-    /// Where its text is.
+    /// Source of the text.
     pub source: ScriptSource,
-    /// Its share among the others; 0: never.
+    /// Weight among the scripts; 0: never selected.
     pub weight: u32,
 }
 
 impl ScriptSpec {
-    /// With weight 1.
+    /// A script with weight 1.
     #[must_use]
     pub fn new(source: ScriptSource) -> Self {
         Self { source, weight: 1 }
     }
 }
 
-/// Where the text of a script is.
+/// Source of a script's text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScriptSource {
-    /// One of the workload: its name, or a prefix that is no other's.
+    /// A script of the workload: its name, or a unique prefix.
     OfWorkload(String),
-    /// In a file; `-` is standard input.
+    /// A file; `-` is standard input.
     File(PathBuf),
-    /// Here.
+    /// The text itself.
     Text {
-        /// What reports call it.
+        /// Name in reports.
         name: String,
-        /// In pgbench's language.
+        /// Text in pgbench's script language.
         text: String,
     },
 }
 
 impl ScriptSource {
-    /// As reports and plans call it: of a file its name without the folder.
+    /// Name in reports and plans: for a file its name without the directory.
     #[must_use]
     pub fn name(&self) -> String {
         match self {
@@ -145,24 +146,24 @@ impl ScriptSource {
     }
 }
 
-/// A further server.
+/// An additional server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TargetSpec {
-    /// What scripts call it.
+    /// Name in scripts.
     pub name: String,
     /// Connection string or URI.
     pub connection: String,
 }
 
-/// What is vacuumed before a run.
+/// Vacuum before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Vacuum {
-    /// Nothing.
+    /// No vacuum.
     Nothing,
-    /// The tables that the workload has vacuumed or emptied before each run.
+    /// The workload's default: tables to vacuum or to truncate.
     SmallTables,
-    /// These, and all others.
+    /// The default, and all other tables.
     AllTables,
 }
 

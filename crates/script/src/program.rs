@@ -37,7 +37,7 @@ pub fn parse(
     };
     if let Some(at) = text.iter().position(|&byte| byte == 0) {
         let line = reader.lines.line_of(at);
-        let kind = "the script contains a NUL byte, which cannot be sent; is it really a text file?";
+        let kind = "the script contains a NUL byte, which cannot be sent; check that it is a text file";
         return Err(script_error(file, line, kind));
     }
     let mut from = 0;
@@ -84,11 +84,12 @@ impl Reader<'_> {
         };
         let found = match found {
             Ok(Some(_)) if self.contention.is_some() && self.dialect == Dialect::Extended => {
-                Err("a script names its contended rows once, above the command that locks them first".into())
+                Err("a script must declare its contended rows only once, above the command that locks them \
+                     first".into())
             }
             Ok(found) => Ok(found),
             Err(comment) => Err(format!(
-                "\"{comment}\" is not a directive; the one there is reads \"-- pgmeter: contended rows = 10\", \
+                "\"{comment}\" is not a directive; the only directive is \"-- pgmeter: contended rows = 10\", \
                  \"= :scale\" or \"= 10 * :scale\""
             )
             .into()),
@@ -113,7 +114,7 @@ impl Reader<'_> {
                 self.capture(capture).map_err(|kind| script_error(self.file, line, kind))?
             }
             Some(Meta::Target(_)) if self.target.is_some() || !self.commands.is_empty() => {
-                let kind = "a script has at most one \\target, and that before its first command";
+                let kind = "a script can have only one \\target, before its first command";
                 return Err(ParseError { command: None, ..error(kind.into()) });
             }
             Some(Meta::Target(name)) => self.target = Some(name),

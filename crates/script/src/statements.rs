@@ -23,7 +23,10 @@ pub enum StatementsError {
     #[error(transparent)]
     Parse(#[from] ParseError),
     /// It has a meta command.
-    #[error("{file}:{line}: a step is SQL alone, without meta commands: {command}")]
+    #[error(
+        "{file}:{line}: load steps, checks and timed steps must be plain SQL, without meta commands: \
+             {command}"
+    )]
     MetaCommand {
         /// The name given to [`statements`].
         file: String,
@@ -119,8 +122,15 @@ mod tests {
     #[test]
     fn meta_commands_are_refused() {
         let refusal = cut("SELECT 1;\n\\set a 1\n").unwrap_err();
-        assert_eq!(refusal, "s.sql:2: a step is SQL alone, without meta commands: \\set a 1");
-        assert!(cut("SELECT 1 AS a \\gset\n").unwrap_err().starts_with("s.sql:1: a step is SQL alone"));
+        assert_eq!(
+            refusal,
+            "s.sql:2: load steps, checks and timed steps must be plain SQL, without meta \
+                             commands: \\set a 1"
+        );
+        assert!(cut("SELECT 1 AS a \\gset\n").unwrap_err().starts_with(
+            "s.sql:1: load steps, checks and timed \
+                                                                        steps must be plain SQL"
+        ));
         assert!(cut("-- nothing\n").is_err());
     }
 }

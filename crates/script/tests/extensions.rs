@@ -162,11 +162,11 @@ fn a_target_is_named_once_before_the_first_command() {
     assert_eq!((program.target(), program.commands().len()), (Some("replica"), 1));
     assert_eq!(read("select 1;").0.target(), None);
     assert_snapshot!(refused("\\target a\n\\target b\nselect 1;"), @r#"
-    f.sql:2: a script has at most one \target, and that before its first command
+    f.sql:2: a script can have only one \target, before its first command
     \target b
     "#);
     assert_snapshot!(refused("select 1;\n\\target a\n"), @r#"
-    f.sql:2: a script has at most one \target, and that before its first command
+    f.sql:2: a script can have only one \target, before its first command
     \target a
     "#);
     assert_snapshot!(refused("\\target\nselect 1;"), @r#"

@@ -134,7 +134,7 @@ impl Account {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let directory = open(path, flags, Mode::empty()).map_err(io::Error::from).map_err(failed())?;
         if !is_new_directory(&directory).map_err(io::Error::from).map_err(failed())? {
-            let replaced = io::Error::other("another process has put something else in its place");
+            let replaced = io::Error::other("another process has replaced it");
             return Err(failed()(replaced));
         }
         self.give(&directory, path)

@@ -109,7 +109,7 @@ impl Locked<'_> {
         unpack(archive, &tree).map_err(|error| self.damage(version, error))?;
         for program in ["bin/initdb", "bin/postgres"] {
             if !tree.join(program).is_file() {
-                return Err(self.damage(version, io::Error::other(format!("it holds no {program}"))));
+                return Err(self.damage(version, io::Error::other(format!("it contains no {program}"))));
             }
         }
         fs::write(tree.join(SUM_FILE), sum_of(archive)).map_err(|source| self.failure(source))?;
@@ -244,7 +244,7 @@ mod tests {
         let (_base, cache) = cache_with(&[]);
         let locked = cache.lock(&mut |_| {}).unwrap();
         let error = locked.unpack(&Version::parse("18.6").unwrap(), b"PK\x03\x04 cut off").unwrap_err();
-        assert!(error.to_string().contains("18.6 arrived damaged"), "{error}");
+        assert!(error.to_string().contains("18.6 is damaged"), "{error}");
         drop(locked);
         let left: Vec<_> = fs::read_dir(&cache.directory).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(left, [".lock"]);

@@ -118,7 +118,7 @@ impl Walk {
         mkdirat(parent, name, CLOSED)?;
         let to = openat(parent, name, DIRECTORY, Mode::empty())?;
         if fstat(&to)?.st_uid != rustix::process::geteuid().as_raw() {
-            return Err(io::Error::other("another process has put something else in the place of its copy"));
+            return Err(io::Error::other("another process has replaced its copy"));
         }
         for entry in Dir::read_from(from)? {
             let entry = entry?;
@@ -164,7 +164,7 @@ impl Walk {
         // What was opened may be another file than the one that was looked at.
         let about = self.checked(fstat(&source)?)?;
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
-            return Err(io::Error::other("another process has exchanged it"));
+            return Err(io::Error::other("another process has replaced it"));
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | SAFELY;
         let copy = openat(to, name, flags, Mode::RUSR | Mode::WUSR)?;

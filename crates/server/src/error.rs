@@ -11,112 +11,135 @@ use thiserror::Error;
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the sentence of each variant says what it is and what its fields are")]
 pub enum ServerError {
-    #[error("interrupted while the server was being started; nothing of it is left")]
+    #[error("interrupted during the start of the server; it was removed")]
     Interrupted,
 
     #[error(
-        "\"{text}\" is no version of PostgreSQL that can be started here; ask for 9.6, 10, 11 … 18, or for an exact one such as 16.4"
+        "\"{text}\" is not a supported version of PostgreSQL; use 9.6, 10, 11 … 18, or an exact version such as \
+         16.4"
     )]
     NoSuchVersion { text: String },
 
     #[error(
-        "no place for files: neither HOME nor the XDG variables name a directory; set HOME, or {variable} to an absolute path"
+        "no directory for files: neither HOME nor the XDG variables are set; set HOME, or set {variable} to an \
+         absolute path"
     )]
     NoHome { variable: &'static str },
 
-    #[error("{variable} is \"{}\", which is no absolute path; give it one that begins with /", path.display())]
+    #[error("{variable} is \"{}\"; set it to an absolute path", path.display())]
     RelativeDirectory { variable: &'static str, path: PathBuf },
 
-    #[error("{} cannot be used as a directory of PostgreSQL's programs: {reason}; give --bin-dir the directory that holds initdb and postgres", path.display())]
+    #[error("{} cannot be used as a directory of PostgreSQL's programs: {reason}; set --bin-dir to the \
+             directory that contains initdb and postgres", path.display())]
     NotAnInstallation { path: PathBuf, reason: String },
 
-    #[error("PostgreSQL {wanted} is neither in the cache ({}) nor installed on this machine, and it could not be fetched: {reason}; try again with a network, or name the programs of a local installation with --bin-dir DIRECTORY", cache.display())]
+    #[error("PostgreSQL {wanted} is neither in the cache ({}) nor installed on this machine, and the download \
+             failed: {reason}; try again with a network connection, or use a local installation with --bin-dir \
+             DIRECTORY", cache.display())]
     NotFetched { wanted: String, cache: PathBuf, reason: String },
 
     #[error(
-        "there is no PostgreSQL {wanted} for {platform} to be fetched; ask for another version, or name the programs of a local installation with --bin-dir DIRECTORY"
+        "PostgreSQL {wanted} for {platform} is not available for download; use another version, or a local \
+         installation with --bin-dir DIRECTORY"
     )]
     NoSuchArchive { wanted: String, platform: String },
 
     #[error(
-        "the archive of PostgreSQL {version} arrived damaged: {reason}; nothing of it was kept, so try again, or name the programs of a local installation with --bin-dir DIRECTORY"
+        "the downloaded archive of PostgreSQL {version} is damaged: {reason}; it was discarded; try again, or \
+         use a local installation with --bin-dir DIRECTORY"
     )]
     ArchiveDamaged { version: String, reason: String },
 
     #[error(
-        "the archive of PostgreSQL {version} has the SHA-256 sum {found}, and this pgmeter knows it by {expected}: somebody changed it; nothing of it was kept; ask for another version, or name the programs of a local installation with --bin-dir DIRECTORY"
+        "the archive of PostgreSQL {version} has the SHA-256 checksum {found} instead of {expected}: it has \
+         been changed; it was discarded; use another version, or a local installation with --bin-dir DIRECTORY"
     )]
     WrongChecksum { version: String, expected: String, found: String },
 
     #[error(
-        "the archive of PostgreSQL {version} has the SHA-256 sum {found}, and --checksum asks for {expected}; nothing of it was kept; ask with --pg-version for the version that the sum belongs to, such as 16.4, or correct the sum"
+        "the archive of PostgreSQL {version} has the SHA-256 checksum {found} instead of {expected}, given by \
+         --checksum; it was discarded; set --pg-version to the version of that checksum, such as 16.4, or \
+         correct the checksum"
     )]
     OtherChecksum { version: String, expected: String, found: String },
 
-    #[error("\"{text}\" is no SHA-256 sum; give --checksum 64 hexadecimal digits")]
+    #[error("\"{text}\" is not a SHA-256 checksum; --checksum requires 64 hexadecimal digits")]
     NoChecksum { text: String },
 
-    #[error("{} is not to be used by root: a user other than root could change {} (owner: user {uid}); set {variable} to a directory that only root can change, with all directories above it", path.display(), place.display())]
+    #[error("root must not use {}: a user other than root can change {} (owner: user {uid}); set {variable} to \
+             a directory that only root can change, including all its parent \
+             directories", path.display(), place.display())]
     OthersCanChange { path: PathBuf, place: PathBuf, uid: u32, variable: &'static str },
 
-    #[error("the cache directory {} cannot be written: {source}; set PGMETER_CACHE_DIR to a directory that can, or name the programs of a local installation with --bin-dir DIRECTORY", path.display())]
+    #[error("the cache directory {} cannot be written: {source}; set PGMETER_CACHE_DIR to a writable directory, \
+             or use a local installation with --bin-dir DIRECTORY", path.display())]
     CacheNotWritable { path: PathBuf, source: io::Error },
 
-    #[error("another process has been fetching into {} for {minutes} minutes; end it and try again, or set PGMETER_CACHE_DIR to another directory", path.display())]
+    #[error("another process has been downloading into {} for {minutes} minutes; stop it and try again, or set \
+             PGMETER_CACHE_DIR to another directory", path.display())]
     CacheBusy { path: PathBuf, minutes: u64 },
 
-    #[error("no space is left on the disk of {}: {purpose} need about {megabytes} MB; free some, or set {variable} to a directory on another disk", path.display())]
+    #[error("no space is left on the disk of {}: {purpose} need about {megabytes} MB; free some space, or set \
+             {variable} to a directory on another disk", path.display())]
     DiskFull { path: PathBuf, purpose: &'static str, megabytes: u64, variable: &'static str },
 
-    #[error("the state directory {} cannot be written: {source}; set PGMETER_STATE_DIR to a directory that can", path.display())]
+    #[error("the state directory {} cannot be written: {source}; set PGMETER_STATE_DIR to a writable \
+             directory", path.display())]
     StateNotWritable { path: PathBuf, source: io::Error },
 
     #[error(
-        "the server would run as user {named}, but only root can change over to another user and this is {own}; leave --server-user out"
+        "cannot run the server as user {named}: only root can switch users, and this is user {own}; omit \
+         --server-user"
     )]
     NotRoot { own: String, named: String },
 
-    #[error("there is no user {name} in /etc/passwd; give --server-user the name of one that is")]
+    #[error("there is no user {name} in /etc/passwd; set --server-user to an existing user")]
     NoSuchUser { name: String },
 
     #[error(
-        "PostgreSQL refuses to run as root, and user {name} is root by its number; give --server-user an unprivileged user"
+        "PostgreSQL refuses to run as root, and user {name} has the user ID of root; set --server-user to an \
+         unprivileged user"
     )]
     UserIsRoot { name: String },
 
     #[error(
-        "PostgreSQL refuses to run as root, and there is neither a user postgres nor nobody to run it; name one with --server-user"
+        "PostgreSQL refuses to run as root, and neither the user postgres nor the user nobody exists; give a \
+         user with --server-user"
     )]
     NoUnprivilegedUser,
 
-    #[error("user {user}, who runs the server, cannot pass through {} to reach {}; open it (chmod o+x), give --server-user somebody who can, or {way_out}", barrier.display(), path.display())]
+    #[error("user {user}, who runs the server, has no access through {} to {}; open the directory (chmod o+x), \
+             choose another user with --server-user, or {way_out}", barrier.display(), path.display())]
     OutOfReach { user: String, path: PathBuf, barrier: PathBuf, way_out: &'static str },
 
     #[error(
-        "\"{name}\" is no name for a server; take letters, digits, '-' and '_', at most 40, beginning with a letter or digit"
+        "\"{name}\" is not a valid server name; use at most 40 letters, digits, '-' and '_', beginning with a \
+         letter or digit"
     )]
     BadName { name: String },
 
     #[error(
-        "there is already a server named {name}; take another name, or remove it with: pgmeter server stop --remove {name}"
+        "a server named {name} already exists; choose another name, or remove it with: pgmeter server stop \
+         --remove {name}"
     )]
     NameTaken { name: String },
 
-    #[error("there is no server named {name}; `pgmeter server list` shows those there are")]
+    #[error("there is no server named {name}; list the servers with `pgmeter server list`")]
     NoSuchServer { name: String },
 
-    #[error("the server {name} is in use by another pgmeter; wait for that one or end it")]
+    #[error("the server {name} is in use by another pgmeter process; wait for that process or stop it")]
     InUse { name: String },
 
     #[error(
-        "the description of the server {name} cannot be understood ({reason}); remove it with: pgmeter server stop --remove {name}"
+        "the description of the server {name} is invalid ({reason}); remove the server with: pgmeter server \
+         stop --remove {name}"
     )]
     BadDescription { name: String, reason: String },
 
     #[error("\"{name}\" cannot be set for a server: {reason}")]
     BadSetting { name: String, reason: &'static str },
 
-    #[error("initdb of PostgreSQL {version} failed{hint}; its last words:\n{reason}")]
+    #[error("initdb of PostgreSQL {version} failed{hint}; the end of its output:\n{reason}")]
     InitdbFailed { version: String, reason: String, hint: String },
 
     #[error("PostgreSQL {version} did not start{hint}; the end of its log:\n{log}")]
@@ -125,17 +148,19 @@ pub enum ServerError {
     #[error("PostgreSQL {version} did not accept connections within {seconds} s; the end of its log:\n{log}")]
     StartTooSlow { version: String, seconds: u64, log: String },
 
-    #[error("the server {name} (process {pid}) does not end, not even when killed; look at that process, then remove {}", directory.display())]
+    #[error("the server {name} (process {pid}) did not end, not even when killed; check that process, then \
+             remove {}", directory.display())]
     WillNotEnd { name: String, pid: i32, directory: PathBuf },
 
-    #[error("cannot make the tablespace {name}: {reason}")]
+    #[error("cannot create the tablespace {name}: {reason}")]
     Tablespace { name: String, reason: String },
 
-    #[error("cannot draw a password for the server: {0}")]
+    #[error("cannot generate a password for the server: {0}")]
     Random(String),
 
     #[error(
-        "the server {name} has no password for TCP, because an earlier pgmeter made it; connect over its Unix socket, or make it anew with: pgmeter server install"
+        "the server {name} has no password for TCP, because an earlier version of pgmeter created it; connect \
+         over its Unix socket, or create it again with: pgmeter server install"
     )]
     NoPassword { name: String },
 
@@ -145,14 +170,15 @@ pub enum ServerError {
     RunsWithoutTcp { name: String },
 
     #[error(
-        "cannot create the extension pg_stat_statements in the new server: {0}; start it without: --no-instrumentation, or instrumentation = false in an experiment"
+        "cannot create the extension pg_stat_statements in the new server: {0}; start the server without it: \
+         --no-instrumentation, or instrumentation = false in an experiment"
     )]
     Extension(String),
 
-    #[error("cannot make a certificate for the server: {0}")]
+    #[error("cannot create a certificate for the server: {0}")]
     Certificate(String),
 
-    #[error("cannot ask the server for its facts: {0}")]
+    #[error("cannot read the server's version and settings: {0}")]
     Facts(String),
 
     #[error("cannot {action} {}: {source}", path.display())]

@@ -98,11 +98,11 @@ fn examine(directory: &Path, origin: Origin) -> Result<Installation, String> {
     // A link to a program is no place to start it from: it looks for its files beside itself.
     let bin_dir = directory.canonicalize().map_err(|error| error.to_string())?;
     if !bin_dir.join("initdb").is_file() {
-        return Err("there is no initdb in it".to_owned());
+        return Err("it contains no initdb".to_owned());
     }
     let answer = answer(&bin_dir.join("postgres"), "--version")?;
-    let version =
-        Version::parse_answer(&answer).ok_or_else(|| format!("its postgres says \"{}\"", answer.trim()))?;
+    let version = Version::parse_answer(&answer)
+        .ok_or_else(|| format!("its postgres reports \"{}\"", answer.trim()))?;
     if version.major() < crate::version::OLDEST_MAJOR {
         return Err(format!("its version is {version}, older than {}", crate::version::OLDEST_MAJOR));
     }
@@ -117,7 +117,7 @@ fn answer(program: &Path, argument: &str) -> Result<String, String> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{shown} failed: {}", said.lines().next().unwrap_or("it says nothing")))
+    Err(format!("{shown} failed: {}", said.lines().next().unwrap_or("it printed nothing")))
 }
 
 /// As root, a program that another user could change is run as that user, who gains nothing by it, with none of root's
@@ -126,7 +126,7 @@ fn question(program: &Path) -> Result<Command, String> {
     if !rustix::process::geteuid().is_root() {
         return Ok(Command::new(program));
     }
-    match changeable(program).map_err(|error| format!("cannot follow {}: {error}", program.display()))? {
+    match changeable(program).map_err(|error| format!("cannot resolve {}: {error}", program.display()))? {
         None => Ok(Command::new(program)),
         Some(Changeable { uid, .. }) => {
             let account = Account::of_owner(uid).map_err(|error| error.to_string())?;

@@ -40,16 +40,17 @@ const HINTS: [(&str, &str); 7] = [
     ("could not create semaphores", ": the system has too few semaphores; lower max_connections with --set"),
     (
         "could not map anonymous shared memory",
-        ": it asked for more memory than there is; lower shared_buffers or max_connections with --set",
+        ": it requested more memory than is available; lower shared_buffers or max_connections with --set",
     ),
     (
         "could not create shared memory segment",
-        ": it asked for more shared memory than the system allows; lower shared_buffers or max_connections with --set",
+        ": it requested more shared memory than the system allows; lower shared_buffers or max_connections with \
+         --set",
     ),
     ("could not resize shared memory segment", ": /dev/shm is too small; lower shared_buffers with --set"),
     ("unrecognized configuration parameter", ": this version has no such setting"),
     ("invalid value for parameter", ": a setting has a value that is not allowed"),
-    ("Address already in use", ": the port is taken; ask for another or for none"),
+    ("Address already in use", ": the port is already in use; choose another, or none"),
 ];
 
 /// Makes the data directory of a home, owned by the server's user.
@@ -94,8 +95,7 @@ pub(crate) fn initdb(home: &Home, about: &Description, account: &Account) -> Res
 
 /// The server's user must get at the programs and at the data; PostgreSQL's own words for it help nobody.
 fn check_reach(home: &Home, about: &Description, account: &Account) -> Result<(), ServerError> {
-    let programs =
-        "keep the programs in a directory open to everybody (PGMETER_CACHE_DIR says where the cache is)";
+    let programs = "put the programs into a directory that all users can read (PGMETER_CACHE_DIR sets the cache directory)";
     let state = "set PGMETER_STATE_DIR to a directory elsewhere";
     for (path, way_out) in [(&about.bin_dir, programs), (&home.directory, state)] {
         if let Some(barrier) = account.barrier(path) {

@@ -117,7 +117,7 @@ pub(crate) fn wants_tcp(settings: &[Setting]) -> bool {
 pub(crate) fn fixed_port(settings: &[Setting]) -> Result<Option<u16>, ServerError> {
     let Some(setting) = settings.iter().find(|setting| setting.name == "port") else { return Ok(None) };
     let port = setting.value.parse().ok().filter(|&port| port > 0);
-    let reason = "a port is a number from 1 to 65535";
+    let reason = "a port must be a number from 1 to 65535";
     port.map(Some).ok_or(ServerError::BadSetting { name: "port".to_owned(), reason })
 }
 
@@ -151,17 +151,17 @@ fn checked_name(name: &str) -> Result<String, ServerError> {
     let refused = |reason| Err(ServerError::BadSetting { name: name.to_owned(), reason });
     let first = lower.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     if !first || !lower.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.') {
-        return refused("the name of a setting is made of letters, digits, '_' and '.'");
+        return refused("the name of a setting must consist of letters, digits, '_' and '.'");
     }
     if OURS_ALONE.contains(&lower.as_str()) {
-        return refused("it says where the server's files are, which pgmeter decides");
+        return refused("it sets the location of the server's files, which pgmeter determines");
     }
     Ok(lower)
 }
 
 fn check_value(name: &str, value: &str) -> Result<(), ServerError> {
     if value.contains(['\n', '\r', '\0']) {
-        let reason = "a value is one line";
+        let reason = "a value must be a single line";
         return Err(ServerError::BadSetting { name: name.to_owned(), reason });
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! What recording costs: a sample, a completed command, the hand-over of an interval, and merging one.
-//! A measurement to look at, not a test: `cargo bench --package pgmeter-stats`.
+//! Benchmarks of recording: a sample, a completed command, handing over an interval, and merging one: `cargo bench
+//! --package pgmeter-stats`.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use pgmeter_stats::{CommandTable, Ending, Interval, Recorder, Sample, Timestamp}
 
 const SAMPLES: usize = 1 << 16;
 
-/// Pseudo-random, log-uniform latencies of two scripts, 50 µs to 5 ms: a wide spread, unkind to the caches.
+/// Pseudo-random, log-uniform latencies of two scripts, 50 µs to 5 ms: a wide range that touches many cache lines.
 fn samples(rated: bool) -> Vec<Sample> {
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut uniform = move || {
-        // Marsaglia's xorshift64: good enough to spread samples over the buckets.
+        // Marsaglia's xorshift64, sufficient to spread samples over the buckets.
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;

@@ -1,6 +1,6 @@
-//! Thousands of comparisons on simulated machines: how often one is wrong, how often it finds a difference, and how
-//! long it takes. The tables of docs/statistics.md come from it: `cargo run --release -p pgmeter-stats --example
-//! comparisons`. One seed, one output; takes a minute or two.
+//! Simulates thousands of comparisons: error rates, power, and duration. Source of the tables in docs/statistics.md:
+//! `cargo run --release -p pgmeter-stats --example comparisons`. The output depends on the seed only; takes a minute
+//! or two.
 
 #![allow(clippy::print_stdout, reason = "its purpose")]
 
@@ -11,7 +11,7 @@ use simulation::{SimulatedMachine, SimulatedRun};
 mod simulation;
 
 const ERROR_RATE: f64 = 0.05;
-/// Of the time, for the noise floor; and seconds to connect both sides of a pair.
+/// Share of time for the noise floor; and seconds to connect both sides of a pair.
 const NOISE_FLOOR_SHARE: f64 = 0.1;
 const PAIR_S: f64 = 0.1;
 
@@ -29,8 +29,8 @@ fn machines() -> [(&'static str, SimulatedMachine); 6] {
     ]
 }
 
-/// The machine as measured, with all its noise piled up: pairs scatter by this luck of draws *and* 9 % from block to
-/// block *and* one draw (not pair) in eight is 17 % off.
+/// The machine as measured, with all kinds of noise: random effects of draws, 9 % from block to block, and one draw
+/// (not pair) in eight is 17 % off.
 fn piled_up(pair_luck: f64) -> SimulatedMachine {
     let of_each = std::f64::consts::FRAC_1_SQRT_2;
     SimulatedMachine {
@@ -41,7 +41,7 @@ fn piled_up(pair_luck: f64) -> SimulatedMachine {
     }
 }
 
-/// One comparison: its end, and at which sequence it came.
+/// One comparison: its verdict, and the number of sequences.
 struct Ending {
     decision: ComparisonDecision,
     different: Option<bool>,
@@ -49,7 +49,7 @@ struct Ending {
     test: SequentialTest,
 }
 
-/// One number for each sequence of two pairs, A B B A or B A A B.
+/// One observation for each sequence of two pairs, A B B A or B A A B.
 fn ln_ratios(machine: SimulatedMachine, effect: f64, seed: u64) -> impl Iterator<Item = f64> {
     let mut run = SimulatedRun::new(machine, seed);
     (0..).map(move |sequence| {
@@ -88,7 +88,7 @@ fn median(mut numbers: Vec<usize>) -> usize {
     numbers.get(numbers.len() / 2).copied().unwrap_or(0)
 }
 
-/// B is A: how often a difference is claimed, at any of the looks.
+/// B is A: how often a difference is claimed at any look.
 fn false_alarms(experiments: u64) {
     println!("## False alarms: B is A, a look after every sequence, tolerance 2 %");
     println!("| machine | pairs planned | some difference | worse than tolerance | looking at t each time |");
@@ -116,7 +116,7 @@ fn false_alarms(experiments: u64) {
     }
 }
 
-/// What must not be done: a look at |t| > 2 after each sequence, from the tenth on.
+/// An invalid procedure for contrast: a look at |t| > 2 after each sequence, from the tenth on.
 #[derive(Default)]
 struct Student {
     count: f64,
@@ -136,7 +136,7 @@ impl Student {
     }
 }
 
-/// B is faster by this much: how often it is found, and when.
+/// B is faster by this much: how often and when it is found.
 fn power(experiments: u64) {
     println!("\n## Found within the time (median minutes until then)");
     println!("| machine | block | difference | 2 minutes | 5 minutes | 20 minutes |");
@@ -164,7 +164,7 @@ fn power(experiments: u64) {
     }
 }
 
-/// B is A, and the tolerance is met: when that is known.
+/// B is A, within the tolerance: when this is established.
 fn equivalence(experiments: u64) {
     println!("\n## No difference: B is A, within 5 minutes of 1-second blocks");
     println!("| machine | tolerance | no worse | no difference either way | median minutes until then |");
@@ -195,7 +195,7 @@ fn equivalence(experiments: u64) {
     }
 }
 
-/// How often the interval that is told holds the truth, when the test stops as soon as it can.
+/// Coverage of the displayed interval if the test stops as early as possible.
 fn coverage(experiments: u64) {
     println!("\n## Intervals that hold the truth, stopped as soon as settled, 150 pairs, tolerance 2 %");
     println!(
@@ -232,7 +232,7 @@ fn coverage(experiments: u64) {
     }
 }
 
-/// Why ranks: what several estimates of a centre make of 60 pairs.
+/// Several estimates of a centre from 60 pairs, to justify ranks.
 fn estimates(experiments: u64) {
     println!("\n## Standard deviation of an estimate from 60 pairs");
     println!("| machine | mean | 20 % trimmed | Huber | median | Hodges–Lehmann |");
@@ -276,7 +276,8 @@ fn huber(numbers: &[f64], median: f64) -> f64 {
     })
 }
 
-/// The order of the blocks: all of A and then all of B, against pairs, by how far apart equal sides come out.
+/// The order of the blocks: first all of A and then all of B, compared with pairs, by the apparent difference of
+/// equal sides.
 fn orders(experiments: u64) {
     println!("\n## 120 blocks of one second, B is A: standard deviation of the ratio of means");
     println!("| machine | all of A, then all of B | pairs |");
@@ -301,7 +302,7 @@ fn orders(experiments: u64) {
         let [apart, paired] = [apart, paired].map(|sum| 100.0 * (sum / experiments as f64).sqrt());
         println!("| {name} | {apart:.1} % | {paired:.1} % |");
     }
-    // The generator is the same everywhere; this keeps the outputs comparable between versions of it.
+    // Version independent, to keep outputs comparable.
     println!("\nFirst bits of seed 0: {:016x}", pgmeter_stats::SplitMix64::new(0).bits());
 }
 

@@ -1,26 +1,25 @@
-//! What the single commands of each script took, over a whole run.
-//! Not a part of the intervals. Commands that wait for the server have histograms, up to a limit, so that a script of a
-//! hundred thousand commands stays small; the others have counts and exact moments only. Filled by the engine's
-//! clients, merged over the workers at the end.
+//! Times of the single commands of each script over a whole run, apart from the intervals. Commands that wait for the
+//! server have histograms, up to a limit, so that a script of a hundred thousand commands stays small; the others
+//! have counts and exact moments only. Filled by the engine's clients, merged over the workers at the end.
 
 use crate::distribution::{bucket_of, used};
 use crate::histogram::Histogram;
 use crate::{Distribution, Moments};
 
-/// Commands of a plan that have a histogram; those after them have none. A histogram is 300 kB of zeros, of which the
-/// system gives memory only to the pages that are written: most commands take about as long each time.
+/// Maximum number of commands of a plan with a histogram. A histogram is 300 kB of zeros, of which the system
+/// allocates only the written pages: most commands take about the same time each time.
 pub const TIMED_COMMANDS_MAX: usize = 256;
 
-/// One command of a script.
+/// Statistics of one command of a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandStats {
-    /// How long the completed executions took.
+    /// Times of the completed executions.
     pub completed: Moments,
     /// Executions after which the transaction failed.
     pub failures: u64,
-    /// Executions after which the transaction was tried again.
+    /// Executions after which the transaction was retried.
     pub retries: u64,
-    /// Of those that have a histogram.
+    /// Index of its histogram, if it has one.
     histogram: Option<Histogram>,
 }
 
@@ -31,14 +30,14 @@ pub struct CommandTable {
 }
 
 impl CommandTable {
-    /// An empty table for scripts of these numbers of commands, without histograms. Nothing is allocated later.
+    /// An empty table for scripts with these numbers of commands, without histograms. Nothing is allocated later.
     pub fn new(commands: impl IntoIterator<Item = usize>) -> CommandTable {
         let row = |count| vec![CommandStats::default(); count].into_boxed_slice();
         CommandTable { scripts: commands.into_iter().map(row).collect() }
     }
 
-    /// An empty table for scripts of these commands; true for those that shall have a histogram, of which the first
-    /// [`TIMED_COMMANDS_MAX`] get one.
+    /// An empty table for scripts of these commands; true for those with a histogram, which the first
+    /// [`TIMED_COMMANDS_MAX`] get.
     pub fn timing<C: IntoIterator<Item = bool>>(scripts: impl IntoIterator<Item = C>) -> CommandTable {
         let mut left = TIMED_COMMANDS_MAX;
         let mut command = |timed: bool| {
@@ -50,7 +49,7 @@ impl CommandTable {
         CommandTable { scripts: scripts.into_iter().map(row).collect() }
     }
 
-    /// A command was executed to its end.
+    /// A command was completed.
     ///
     /// # Panics
     /// As the other methods here, if the plan has no such command.
@@ -63,26 +62,26 @@ impl CommandTable {
         }
     }
 
-    /// The commands of one script from one on, in order; none if there are no such.
+    /// The commands of one script from `first` on; empty if there are none.
     #[inline]
     pub fn rest_of_script(&mut self, script: usize, command: usize) -> &mut [CommandStats] {
         let commands = self.scripts.get_mut(script).map_or(&mut [][..], |commands| commands);
         commands.get_mut(command..).unwrap_or_default()
     }
 
-    /// All commands of a script were executed to their ends, so many times and each in no time.
+    /// All commands of a script were completed this many times, each in no time.
     pub fn complete_script_at_once(&mut self, script: usize, times: u64) {
         if times > 0 {
             self.rest_of_script(script, 0).iter_mut().for_each(|command| command.complete_at_once(times));
         }
     }
 
-    /// A command's error made the transaction fail.
+    /// A command's error failed the transaction.
     pub fn fail(&mut self, script: usize, command: usize) {
         self.scripts[script][command].failures += 1;
     }
 
-    /// A command's error made the transaction start again.
+    /// A command's error restarted the transaction.
     pub fn retry(&mut self, script: usize, command: usize) {
         self.scripts[script][command].retries += 1;
     }
@@ -92,7 +91,7 @@ impl CommandTable {
         self.scripts.get(script).map_or(&[], |commands| commands)
     }
 
-    /// Adds `other` to `self`.
+    /// Adds `other`.
     ///
     /// # Panics
     /// If the two are not of the same scripts.
@@ -107,14 +106,14 @@ impl CommandTable {
 }
 
 impl CommandStats {
-    /// How the latencies of the completed executions are distributed, if the command has a histogram.
+    /// The latency distribution of the completed executions, if the command has a histogram.
     pub fn latencies(&self) -> Option<Distribution> {
         let histogram = self.histogram.as_ref()?;
         Some(Distribution::from_parts(histogram, self.completed))
     }
 
-    /// The command was executed to its end so many times, at least once, and in no time: the moment at which it began
-    /// is that at which it ended. Only for commands without a histogram.
+    /// The command was completed this many times, at least once, in no time: its end is its start. Only for commands
+    /// without a histogram.
     #[inline]
     pub fn complete_at_once(&mut self, times: u64) {
         self.completed.count += times;

@@ -1,25 +1,25 @@
-//! When transactions came to an end within an interval, to the millisecond: enough to find the stretches in which none
-//! did, over all workers together. Not how long they took. Filled by the recorder, read by [`crate::Gaps`].
+//! Times of completed transactions within an interval, to the millisecond, to find periods without completions over
+//! all workers. Filled by the recorder, read by [`crate::Gaps`].
 
 use std::time::Duration;
 
 use crate::Timestamp;
 use crate::timestamp::saturating_nanos;
 
-/// The length of a tick, in nanoseconds: gaps are known that exactly.
+/// Length of a tick in nanoseconds: the resolution of gaps.
 pub(crate) const TICK_NS: u64 = 1_000_000;
 
-/// Ticks of an interval; what comes after the last one is counted in it. The engine's intervals are a second at most.
+/// Ticks of an interval; later completions count in the last one. The engine's intervals are at most a second long.
 const TICKS: usize = 1_000;
 
-/// In which ticks of an interval a transaction succeeded or failed; those that were skipped or that did not finish are no
+/// The ticks of an interval in which a transaction succeeded or failed; skipped and unfinished ones are not
 /// completions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completions {
-    /// For each tick: 0 if nothing was completed in it, otherwise 1 more than the ticks for which the first of each
-    /// worker had been due, the largest of them.
+    /// For each tick: 0 without completion, otherwise 1 plus the age in ticks (time since the scheduled start) of
+    /// each worker's first completion, the maximum of them.
     waited: Box<[u32]>,
-    /// The earliest moment for which a transaction was due that did not finish.
+    /// The earliest scheduled start of an unfinished transaction.
     unfinished_since: Option<Timestamp>,
 }
 
@@ -30,13 +30,13 @@ impl Default for Completions {
 }
 
 impl Completions {
-    /// No completion yet; takes 4 kB.
+    /// No completions; takes 4 kB.
     pub fn new() -> Completions {
         Completions { waited: vec![0; TICKS].into_boxed_slice(), unfinished_since: None }
     }
 
-    /// A transaction that was due at `scheduled` was completed so long after the begin of the interval. Returns how long
-    /// after that begin the next tick begins.
+    /// A transaction scheduled at `scheduled` was completed this long after the begin of the interval. Returns the
+    /// begin of the next tick, relative to the begin of the interval.
     pub(crate) fn complete(&mut self, scheduled: Timestamp, finished: Timestamp, after: Duration) -> u64 {
         let after_ns = saturating_nanos(after);
         let tick = after_ns / TICK_NS;
@@ -47,7 +47,7 @@ impl Completions {
         (tick + 1).saturating_mul(TICK_NS)
     }
 
-    /// A transaction that was due at `scheduled` did not finish.
+    /// A transaction scheduled at `scheduled` did not finish.
     pub(crate) fn leave_unfinished(&mut self, scheduled: Timestamp) {
         self.unfinished_since = Some(self.unfinished_since.map_or(scheduled, |since| since.min(scheduled)));
     }
@@ -59,21 +59,21 @@ impl Completions {
         unfinished_since.iter().for_each(|since| self.leave_unfinished(*since));
     }
 
-    /// Back to none, keeping the memory.
+    /// Empties it, keeping the memory.
     pub(crate) fn clear(&mut self) {
         let Completions { waited, unfinished_since } = self;
         waited.fill(0);
         *unfinished_since = None;
     }
 
-    /// The ticks with a completion: when each begins after the begin of the interval, and for how long the first
-    /// transaction completed in it had been due, both in nanoseconds.
+    /// The ticks with a completion: the tick's begin relative to the interval, and the age of its first completion,
+    /// both in nanoseconds.
     pub(crate) fn ticks(&self) -> impl Iterator<Item = (u64, u64)> {
         let ticks = self.waited.iter().zip(0u64..).filter(|(waited, _)| **waited > 0);
         ticks.map(|(waited, tick)| (tick * TICK_NS, u64::from(waited - 1).saturating_mul(TICK_NS)))
     }
 
-    /// The earliest moment for which a transaction was due that did not finish.
+    /// The earliest scheduled start of an unfinished transaction.
     pub(crate) fn unfinished_since(&self) -> Option<Timestamp> {
         self.unfinished_since
     }

@@ -1,35 +1,33 @@
-//! How many transactions there were and how they ended.
-//! Not how long they took: that is `distribution`. Filled by the recorder, merged upward, stored as is.
+//! Numbers of transactions by ending.
+//! Filled by the recorder, merged upward, and stored.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Ending, Failure};
 
-/// Transactions by ending, plus how many were late and how much was retried:
-/// `scheduled = succeeded + failed + skipped + unfinished`.
+/// Transactions by ending, late transactions and retries: `scheduled = succeeded + failed + skipped + unfinished`.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
-    /// All transactions whose turn came, however they ended.
+    /// All transactions that were due, however they ended.
     pub scheduled: u64,
-    /// Those that did all their script asked.
+    /// Transactions that completed their script.
     pub succeeded: u64,
-    /// Those that an error ended, of all kinds.
+    /// Transactions that ended with an error.
     pub failed: u64,
-    /// Those not run because they would have been too late.
+    /// Transactions not run because they were already too late.
     pub skipped: u64,
-    /// Those still under way when the run ended.
+    /// Transactions still running at the end of the run.
     pub unfinished: u64,
-    /// The succeeded ones whose response time was above the latency limit.
+    /// Succeeded transactions with a response time above the latency limit.
     pub late: u64,
-    /// Those tried more than once, whether they succeeded in the end or not.
+    /// Transactions with more than one try, whether they succeeded or not.
     pub retried: u64,
-    /// All tries after the first ones.
+    /// Tries after the first ones.
     pub retries: u64,
-    /// Business transactions that the succeeded ones stand for: as many as they are, unless a script says with `\batch`
-    /// that it does the work of more.
+    /// Business transactions of the succeeded ones: the same number, unless a script has a larger `\batch`.
     pub business: u64,
-    /// The failed ones by kind of error.
+    /// Failed transactions by kind of error.
     pub failures: Failures,
 }
 
@@ -40,7 +38,7 @@ pub struct Failures {
     pub serialization: u64,
     /// SQLSTATE 40P01.
     pub deadlock: u64,
-    /// Everything else.
+    /// All other errors.
     pub other: u64,
 }
 
@@ -54,7 +52,7 @@ impl Failures {
         }
     }
 
-    /// The sum of both; `None` if it is more than can be counted.
+    /// The sum of both; `None` on overflow.
     fn checked_add(&self, more: &Failures) -> Option<Failures> {
         let Failures { serialization, deadlock, other } = *more;
         Some(Failures {
@@ -66,7 +64,7 @@ impl Failures {
 }
 
 impl Counts {
-    /// Counts one transaction. `late` is asked of succeeded ones only.
+    /// Counts one transaction. `late` matters only for succeeded ones.
     #[inline]
     pub(crate) fn count(&mut self, ending: Ending, tries: u32, business: u64, late: bool) {
         self.scheduled += 1;
@@ -83,14 +81,14 @@ impl Counts {
             Ending::Skipped => self.skipped += 1,
             Ending::Unfinished => self.unfinished += 1,
         }
-        // As pgbench 15 and later count them: for failed transactions too.
+        // As pgbench 15 and later: failed transactions count too.
         if tries > 1 {
             self.retried += 1;
             self.retries += u64::from(tries - 1);
         }
     }
 
-    /// Counts one transaction that succeeded at its first try and stands for itself alone.
+    /// Counts one transaction that succeeded at its first try with a multiplicity of 1.
     #[inline]
     pub(crate) fn count_prompt(&mut self, late: bool) {
         self.scheduled += 1;
@@ -99,7 +97,7 @@ impl Counts {
         self.business = self.business.saturating_add(1);
     }
 
-    /// Adds `other` to `self`, and checks that nothing was lost on either side.
+    /// Adds `other`, and checks that no transaction was lost on either side.
     ///
     /// # Panics
     /// If a transaction is missing, see [`Counts::check`].
@@ -109,7 +107,7 @@ impl Counts {
         self.check();
     }
 
-    /// The sum of both; `None` if it is more than can be counted, which only a damaged file can hold.
+    /// The sum of both; `None` on overflow, which only a damaged file can cause.
     pub fn checked_add(&self, more: &Counts) -> Option<Counts> {
         let Counts {
             scheduled,
@@ -137,8 +135,8 @@ impl Counts {
         })
     }
 
-    /// Whether every scheduled transaction has exactly one ending. For counts that come from outside,
-    /// such as a stored record; large numbers that do not add up do not overflow either.
+    /// Whether every scheduled transaction has exactly one ending. For counts from outside, such as a stored record;
+    /// inconsistent large numbers do not overflow.
     pub fn is_balanced(&self) -> bool {
         let sum = |counts: &[u64]| counts.iter().map(|&count| u128::from(count)).sum::<u128>();
         let Failures { serialization, deadlock, other } = self.failures;
@@ -151,29 +149,28 @@ impl Counts {
             && (self.business == 0 || self.succeeded > 0)
     }
 
-    /// Of all transactions that were due, the share of those that were skipped or above the latency limit; 0 if none was
-    /// due.
+    /// Share of all due transactions that were skipped or exceeded the latency limit; 0 if none was due.
     pub fn late_or_skipped_share(&self) -> f64 {
         self.share(self.late.saturating_add(self.skipped))
     }
 
-    /// Of all transactions that were due, the share of those that were skipped or left over at the end of a run with so
-    /// many clients, each of which may then be in the middle of one; 0 if none was due.
+    /// Share of all due transactions that were skipped, or left over at the end of a run with this number of clients,
+    /// each of which may have one running; 0 if none was due.
     pub fn missed_share(&self, clients: u32) -> f64 {
         let left_over = self.unfinished.saturating_sub(u64::from(clients));
         self.share(self.skipped.saturating_add(left_over))
     }
 
-    /// So many of all transactions that were due.
+    /// A share of all due transactions.
     fn share(&self, transactions: u64) -> f64 {
         if self.scheduled == 0 { 0.0 } else { transactions as f64 / self.scheduled as f64 }
     }
 
-    /// Asserts that no transaction disappeared.
+    /// Asserts that no transaction was lost.
     ///
     /// # Panics
-    /// If the counts are not balanced: `scheduled = succeeded + failed + skipped + unfinished`,
-    /// `late ≤ succeeded`, `retried ≤ scheduled`, `retried ≤ retries` and `succeeded ≤ business`.
+    /// If the counts are inconsistent: `scheduled = succeeded + failed + skipped + unfinished`, `late ≤ succeeded`,
+    /// `retried ≤ scheduled`, `retried ≤ retries` and `succeeded ≤ business`.
     pub fn check(&self) {
         assert!(
             self.is_balanced(),

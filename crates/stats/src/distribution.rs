@@ -1,6 +1,5 @@
-//! How long things took: an HDR histogram for the quantiles, exact integers for everything else.
-//! Not a list of values, and not a sketch that cuts tails: a value beyond the histogram's range is
-//! clamped there, counted in `overflow`, and exact in `max`. Filled by the recorder.
+//! A distribution of latencies: an HDR histogram for the quantiles, and exact integers for everything else. Values
+//! beyond the histogram's range are clamped, counted in `overflow`, and exact in `max`. Filled by the recorder.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -9,10 +8,10 @@ use crate::histogram::{Bucket, Histogram};
 use crate::timestamp::saturating_nanos;
 use crate::v2::{self, DecodeError, Decoded};
 
-/// The longest latency that the histogram tells apart: 24 hours, in nanoseconds.
+/// The longest latency that the histogram resolves: 24 hours, in nanoseconds.
 pub const HIGHEST_TRACKED_NS: u64 = 24 * 60 * 60 * 1_000_000_000;
 
-/// Decimal digits that quantiles are true to.
+/// Significant decimal digits of quantiles.
 pub(crate) const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// A distribution of latencies in nanoseconds.
@@ -22,16 +21,16 @@ pub struct Distribution {
     moments: Moments,
 }
 
-/// What is known of a distribution exactly, without its histogram.
+/// The exact figures of a distribution, without its histogram.
 ///
 /// `min_ns` is `u64::MAX` and `max_ns` 0 while `count` is 0, so that merging needs no special case.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Moments {
     /// Number of values.
     pub count: u64,
-    /// Their sum.
+    /// Sum of the values.
     pub sum_ns: u128,
-    /// The sum of their squares; saturates, for values that no run produces (10¹⁰ of a whole day).
+    /// Sum of their squares; saturates only for values that no run produces (10¹⁰ of a whole day).
     pub sum_of_squares_ns2: u128,
     /// The smallest value.
     pub min_ns: u64,
@@ -81,10 +80,10 @@ impl Moments {
         self.variance_ns2().map(f64::sqrt)
     }
 
-    /// Σ(x−q)² with q the integer part of the mean, without leaving the integers, where subtracting
-    /// two large sums of squares would leave only rounding noise. With Σx = nq + r it is
-    /// Σx² − q(Σx + r), and the variance is that over n, less (r/n)² (the shift theorem).
-    // The results are estimates of a spread, not counts.
+    /// Σ(x−q)², where q is the integer part of the mean, in integer arithmetic; subtracting two large floating-point
+    /// sums would leave only rounding errors. With Σx = nq + r it is Σx² − q(Σx + r), and the variance is that over
+    /// n, less (r/n)² (the shift theorem).
+    // The results estimate a spread; they are not counts.
     fn variance_ns2(&self) -> Option<f64> {
         let count = u128::from(self.count);
         let quotient = self.sum_ns.checked_div(count)?;
@@ -104,24 +103,24 @@ impl Default for Distribution {
 }
 
 impl Distribution {
-    /// A distribution of nothing yet; takes some 300 kB.
+    /// An empty distribution; takes about 300 kB.
     pub fn new() -> Distribution {
         Distribution { histogram: Histogram::new(), moments: Moments::default() }
     }
 
-    /// A distribution that was counted elsewhere; the two must be of the same values.
+    /// A distribution from parts that were counted elsewhere; both must contain the same values.
     pub(crate) fn from_parts(histogram: &Histogram, moments: Moments) -> Distribution {
         let mut copy = Histogram::new();
         copy.add(histogram, used(&moments));
         Distribution { histogram: copy, moments }
     }
 
-    /// Records one value. Nothing is too long: see [`Distribution::overflow`].
+    /// Records one value of any length; see [`Distribution::overflow`].
     pub fn record(&mut self, value: Duration) {
         self.record_ns(saturating_nanos(value));
     }
 
-    /// Records the same value so many times.
+    /// Records the same value several times.
     pub fn record_times(&mut self, value: Duration, times: u64) {
         if times == 0 {
             return;
@@ -152,7 +151,7 @@ impl Distribution {
         self.histogram.record(bucket);
     }
 
-    /// Records the same value in two distributions, for little more than the price of one.
+    /// Records the same value in two distributions, for little more than the cost of one.
     #[inline]
     pub(crate) fn record_in_both(first: &mut Distribution, second: &mut Distribution, value_ns: u64) {
         let bucket = bucket_of(value_ns);
@@ -177,7 +176,7 @@ impl Distribution {
         self.moments.count == 0
     }
 
-    /// Everything exact in one piece; for storing.
+    /// All exact figures, for storing.
     pub fn moments(&self) -> Moments {
         self.moments
     }
@@ -202,8 +201,8 @@ impl Distribution {
         (!self.is_empty()).then_some(self.moments.max_ns)
     }
 
-    /// The smallest value that at least the share `q` of the values does not exceed, true to three
-    /// digits, never outside of `min_ns ..= max_ns`. `q` is clamped to 0 ..= 1.
+    /// The smallest value that at least the share `q` of the values does not exceed, to three digits, within `min_ns
+    /// ..= max_ns`. `q` is clamped to 0 ..= 1.
     pub fn quantile_ns(&self, q: f64) -> Option<u64> {
         if self.is_empty() {
             return None;
@@ -211,7 +210,7 @@ impl Distribution {
         if q >= 1.0 {
             return self.max_ns();
         }
-        // A rank below 2⁶⁴ that is not negative; as HdrHistogram rounds it.
+        // A non-negative rank below 2⁶⁴, rounded as in HdrHistogram.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let rank = (q.max(0.0) * self.moments.count as f64).ceil() as u64;
         let bucket = self.histogram.bucket_of_rank(rank.max(1), used(&self.moments))?;
@@ -219,18 +218,17 @@ impl Distribution {
         Some(value_ns.clamp(self.moments.min_ns, self.moments.max_ns))
     }
 
-    /// The buckets that hold values, in order: the lowest and the highest value that each stands for, and how many
-    /// are in it; for drawing.
+    /// The non-empty buckets in order, with lowest and highest value and count; for charts.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> {
         self.histogram.recorded().map(|(bucket, count)| (bucket.lowest(), bucket.highest(), count))
     }
 
-    /// Values that were longer than [`HIGHEST_TRACKED_NS`].
+    /// Number of values above [`HIGHEST_TRACKED_NS`].
     pub fn overflow(&self) -> u64 {
         self.moments.overflow
     }
 
-    /// Back to nothing, keeping the memory; free when there is nothing to forget.
+    /// Empties it, keeping the memory; costs nothing if it is already empty.
     pub fn clear(&mut self) {
         if !self.is_empty() {
             self.histogram.clear(used(&self.moments));
@@ -244,10 +242,10 @@ impl Distribution {
         v2::encode(&self.histogram)
     }
 
-    /// A distribution exactly as it was: from its encoded histogram and its moments.
+    /// Restores a distribution from its encoded histogram and its moments.
     ///
     /// # Errors
-    /// If the bytes are not a V2 histogram with this crate's bounds, or the two do not belong together.
+    /// The bytes are not a V2 histogram with this crate's bounds, or the two do not match.
     pub fn decode_v2_with(bytes: &[u8], moments: Moments) -> Result<Distribution, DecodeError> {
         let Decoded { histogram, count, extremes } = v2::decode(bytes)?;
         let (wide, min_ns, max_ns) = (u128::from(count), moments.min_ns, moments.max_ns);
@@ -265,7 +263,7 @@ impl Distribution {
     }
 }
 
-/// Which part of a histogram with these moments is in use.
+/// The used part of a histogram with these moments.
 pub(crate) fn used(moments: &Moments) -> Range<usize> {
     if moments.count == 0 {
         return 0..0;
@@ -273,7 +271,7 @@ pub(crate) fn used(moments: &Moments) -> Range<usize> {
     bucket_of(moments.min_ns).index()..bucket_of(moments.max_ns).index() + 1
 }
 
-/// The bucket of any value: what is beyond the range is in the last one.
+/// The bucket of any value; values beyond the range are in the last one.
 #[inline(always)]
 pub(crate) fn bucket_of(value_ns: u64) -> Bucket {
     Bucket::of(value_ns.min(HIGHEST_TRACKED_NS))

@@ -1,8 +1,8 @@
-//! Gaps: stretches of a run in which no transaction was completed, over all workers. What is a stall among them is for
-//! the caller to say, who knows how long a transaction usually takes. Filled second by second by the engine.
+//! Periods of a run in which no transaction was completed by any worker. The caller decides from the usual duration
+//! of transactions which of them are stalls. The engine adds the intervals second by second.
 //!
-//! In a closed loop a client always has a transaction under way, so every gap counts. Under a rate nothing may have been
-//! due: a gap counts from when the transaction was due that ends it.
+//! In a closed loop a client always has a running transaction, so every gap counts. With a rate nothing may have been
+//! due: a gap starts at the scheduled start of the transaction that ends it.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,23 +10,23 @@ use std::time::Duration;
 use crate::completions::TICK_NS;
 use crate::{Interval, Timestamp};
 
-/// Shorter gaps are not kept: they are known to a millisecond only.
+/// Shorter gaps are not kept, because times are only known to a millisecond.
 pub const GAP_MIN: Duration = Duration::from_millis(2);
 
-/// Gaps that are kept with their times, at most; the longest ones. Of all others length and number are kept.
+/// Maximum number of gaps kept with their times, the longest ones. Of all others only length and number are kept.
 const GAPS_KEPT_MAX: usize = 4_096;
 
-/// A stretch of a run in which no transaction was completed.
+/// A period without completed transactions.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// When it began, counted from where measuring began.
+    /// Begin, from the start of measuring.
     pub start: Duration,
-    /// When it ended.
+    /// End, from the start of measuring.
     pub end: Duration,
 }
 
 impl Gap {
-    /// How long it was; to a millisecond, and never more than it was in a closed loop.
+    /// Its length, to a millisecond; never overestimated in a closed loop.
     pub fn length(&self) -> Duration {
         self.end.saturating_sub(self.start)
     }
@@ -35,35 +35,35 @@ impl Gap {
 /// The gaps of the measured time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gaps {
-    /// Where measuring began.
+    /// Start of measuring.
     begin: Timestamp,
-    /// Transactions are due at moments that a rate sets.
+    /// Whether a rate fixes the scheduled starts.
     is_scheduled: bool,
-    /// The end of the last tick in which something was completed.
+    /// End of the last tick with a completion.
     quiet_since: Timestamp,
-    /// The earliest moment for which a transaction was due that did not finish, of those after the last completion.
+    /// The earliest scheduled start of an unfinished transaction after the last completion.
     unfinished_since: Option<Timestamp>,
-    /// When the last transaction could begin, counted from `begin`; `None` if a number of transactions was the limit.
+    /// Time of the last possible start, from `begin`; `None` if a number of transactions was the limit.
     last_start: Option<Duration>,
-    /// How many gaps were how long, in nanoseconds. Different lengths of a run of n milliseconds add up to n at most, so
-    /// that there are √(2n) of them: 13,000 in a day.
+    /// Number of gaps by length in nanoseconds. Different lengths in a run of n milliseconds add up to n at most, so
+    /// that there are at most √(2n): 13,000 in a day.
     lengths: BTreeMap<u64, u64>,
     longest: Vec<Gap>,
 }
 
-/// Gaps that are longer than some length.
+/// Gaps longer than a given length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LongGaps {
-    /// How many there were.
+    /// Their number.
     pub count: u64,
-    /// How long they were together.
+    /// Their total length.
     pub total: Duration,
-    /// The longest of them, at most some thousands, in the order of time.
+    /// The longest of them, at most a few thousand, in the order of time.
     pub longest: Vec<Gap>,
 }
 
 impl Gaps {
-    /// No gap yet of a run whose measured time begins at `begin`.
+    /// For a run whose measured time begins at `begin`.
     pub fn new(begin: Timestamp, is_scheduled: bool) -> Gaps {
         Gaps {
             begin,
@@ -76,7 +76,7 @@ impl Gaps {
         }
     }
 
-    /// Goes on with the next interval, merged over all workers.
+    /// Adds the next interval, merged over all workers.
     pub fn take(&mut self, interval: &Interval) {
         for (after_ns, waited_ns) in interval.completions.ticks() {
             let tick = interval.start + Duration::from_nanos(after_ns);
@@ -90,7 +90,7 @@ impl Gaps {
         }
     }
 
-    /// The run is over: the last client was done at `finished`, and none could begin anything from `last_start` on.
+    /// The run is over: the last client was done at `finished`, and nothing could start after `last_start`.
     pub fn close(&mut self, finished: Timestamp, last_start: Option<Timestamp>) {
         match self.unfinished_since.take() {
             Some(since) => self.end_gap(since, finished),
@@ -101,7 +101,7 @@ impl Gaps {
         self.last_start = last_start.map(|last| last.since(self.begin));
     }
 
-    /// Nothing was completed from `quiet_since` until `end`, and what was then completed had been due since `due`.
+    /// Nothing was completed from `quiet_since` until `end`; the transaction completed then was scheduled at `due`.
     fn end_gap(&mut self, due: Timestamp, end: Timestamp) {
         let start = if self.is_scheduled { self.quiet_since.max(due) } else { self.quiet_since };
         let length_ns = end.as_nanos().saturating_sub(start.as_nanos());
@@ -116,7 +116,7 @@ impl Gaps {
         self.longest.push(Gap { start: start.since(self.begin), end: end.since(self.begin) });
     }
 
-    /// The gaps that are longer than `length`.
+    /// The gaps longer than `length`.
     pub fn longer_than(&self, length: Duration) -> LongGaps {
         let mut longest: Vec<Gap> =
             self.longest.iter().filter(|gap| gap.length() > length).copied().collect();
@@ -131,8 +131,8 @@ impl Gaps {
         long
     }
 
-    /// When the last transaction could begin, counted from where measuring began; `None` if a number of transactions
-    /// was the limit.
+    /// Time of the last possible start, from the start of measuring; `None` if a number of transactions was the
+    /// limit.
     pub fn last_start(&self) -> Option<Duration> {
         self.last_start
     }
@@ -152,7 +152,7 @@ mod tests {
         Sample { script: 0, scheduled, started: scheduled, finished, tries: 1, business: 1, ending }
     }
 
-    /// The gaps of two workers that complete transactions (due and completed, in milliseconds) in seconds from 0 on.
+    /// The gaps of two workers with transactions (scheduled and completed, in milliseconds) in seconds from 0 on.
     fn gaps(is_scheduled: bool, workers: [&[(u64, u64)]; 2], unfinished: Option<u64>, end_ms: u64) -> Gaps {
         let mut gaps = Gaps::new(ms(0), is_scheduled);
         let mut recorders = [(); 2].map(|()| Recorder::new(1, None));

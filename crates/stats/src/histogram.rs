@@ -1,17 +1,17 @@
-//! Counts by buckets, laid out as HdrHistogram lays them out for 1 ns to 24 h at three significant digits: the first
-//! 2¹¹ values have a bucket each, each later power of two is cut into 2¹⁰. Values beyond the range are for
-//! `distribution` to clamp, bytes for `v2`. Our own because recording is on the hot path, where the layout should be
-//! a constant; the tests hold it against the `hdrhistogram` crate.
+//! Counts by buckets in HdrHistogram's layout for 1 ns to 24 h with three significant digits: each of the first 2¹¹
+//! values has its own bucket, each later power of two is divided into 2¹⁰. `distribution` clamps values beyond the
+//! range, `v2` encodes. Implemented here because the layout should be a constant on the hot path; the tests compare
+//! it with the `hdrhistogram` crate.
 
 use std::ops::Range;
 
 use crate::distribution::HIGHEST_TRACKED_NS;
 
-/// Three digits need 2·10³ sub-buckets, rounded up to 2¹¹; all buckets but the first use the upper half.
+/// Three digits need 2·10³ sub-buckets, rounded up to 2¹¹; all buckets except the first use only the upper half.
 const SUB_BUCKET_BITS: u32 = 11;
 const HALF_BITS: u32 = SUB_BUCKET_BITS - 1;
 const HALF: usize = 1 << HALF_BITS;
-/// How many buckets there are.
+/// Number of buckets.
 pub(crate) const BUCKETS: usize = Bucket::of(HIGHEST_TRACKED_NS).0 + 1;
 
 /// A range of values that are counted together.
@@ -34,7 +34,7 @@ impl Bucket {
         usize::try_from(index).ok().filter(|index| *index < BUCKETS).map(Bucket)
     }
 
-    /// Its place in the counts.
+    /// Its index in the counts.
     pub(crate) fn index(self) -> usize {
         self.0
     }
@@ -50,14 +50,13 @@ impl Bucket {
         (sub_bucket as u64) << self.shift()
     }
 
-    /// Its highest value, which of the last bucket is beyond [`HIGHEST_TRACKED_NS`].
+    /// Its highest value; for the last bucket beyond [`HIGHEST_TRACKED_NS`].
     pub(crate) fn highest(self) -> u64 {
         self.lowest() + (1 << self.shift()) - 1
     }
 }
 
-/// The counts. Whoever owns them knows the smallest and the largest value, and with them which part of the counts is
-/// in use.
+/// The counts. The owner knows the smallest and the largest value, and therefore the used part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Histogram {
     counts: Box<[u64]>,
@@ -73,7 +72,7 @@ impl Histogram {
         self.counts[bucket.0] += 1;
     }
 
-    /// Counts many values of one bucket.
+    /// Counts several values of one bucket.
     pub(crate) fn record_many(&mut self, bucket: Bucket, count: u64) {
         self.counts[bucket.0] = self.counts[bucket.0].saturating_add(count);
     }
@@ -85,12 +84,12 @@ impl Histogram {
         }
     }
 
-    /// Forgets all values, which are all in `used`.
+    /// Removes all values, which are all in `used`.
     pub(crate) fn clear(&mut self, used: Range<usize>) {
         self.counts[used].fill(0);
     }
 
-    /// The buckets that are not empty, in order.
+    /// The non-empty buckets, in order.
     pub(crate) fn recorded(&self) -> impl Iterator<Item = (Bucket, u64)> {
         let buckets = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
         buckets.map(|(index, count)| (Bucket(index), *count))

@@ -1,37 +1,36 @@
-//! A stretch of time with the statistics of every script in it; what a recorder hands over each second.
-//! Intervals of several workers, or of several seconds, merge into one. The engine collects them,
-//! `results` stores them.
+//! A time interval with the statistics of all scripts, which a recorder hands over each second. Intervals of several
+//! workers or seconds can be merged. The engine collects them, `results` stores them.
 
 use crate::{Completions, ScriptStats, Timestamp};
 
 /// The statistics of the transactions that ended between `start` and `end`, per script of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Interval {
-    /// Where it begins.
+    /// Begin.
     pub start: Timestamp,
-    /// Where it ends.
+    /// End.
     pub end: Timestamp,
     /// One entry per script of the plan, in the plan's order.
     pub scripts: Vec<ScriptStats>,
-    /// When transactions were completed; empty where intervals of different begins were put together.
+    /// Times of completions; empty after merging intervals with different begins.
     pub completions: Completions,
 }
 
 impl Interval {
-    /// An empty interval for that many scripts; takes some 1.8 MB per script, of which a third is used
-    /// where all succeed and there is no rate.
+    /// An empty interval for this number of scripts. Takes about 1.8 MB per script, a third of which is used if all
+    /// transactions succeed and there is no rate.
     pub fn new(scripts: usize) -> Interval {
         Interval {
             start: Timestamp::ZERO,
             end: Timestamp::ZERO,
-            // Not clones of one, which would touch the memory of histograms that stay empty.
+            // Not clones of one, which would touch the memory of empty histograms.
             scripts: std::iter::repeat_with(ScriptStats::new).take(scripts).collect(),
             completions: Completions::new(),
         }
     }
 
-    /// Adds `other`: its statistics to ours script by script, and its time to ours.
-    /// An interval that is as [`Interval::new`] made it takes the times of `other`.
+    /// Adds the statistics of `other` script by script, and extends the interval by its time. An interval made by
+    /// [`Interval::new`] takes over the times of `other`.
     ///
     /// # Panics
     /// If the numbers of scripts differ, or a transaction was lost on either side.
@@ -62,8 +61,7 @@ impl Interval {
         total
     }
 
-    /// Back to an empty interval at the epoch, keeping the memory for the next use.
-    /// Costs nothing when it is empty already.
+    /// Resets it to an empty interval at the epoch, keeping the memory. Costs nothing if it is already empty.
     pub fn clear(&mut self) {
         let Interval { start, end, scripts, completions } = self;
         (*start, *end) = (Timestamp::ZERO, Timestamp::ZERO);

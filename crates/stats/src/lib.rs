@@ -1,14 +1,14 @@
-//! What a run leaves behind, counted: samples, counters, histograms, intervals, summaries.
+//! Statistics of runs: samples, counters, histograms, intervals, summaries.
 //!
-//! Pure: no socket, file, thread, clock or terminal. The engine makes [`Sample`]s and owns the
-//! [`Recorder`]s; `results` stores what comes out of them; nothing here knows how it is shown.
+//! Pure: no socket, file, thread, clock or terminal. The engine makes [`Sample`]s and owns the [`Recorder`]s;
+//! `results` stores the results.
 //!
-//! In reading order: a [`Sample`] is recorded by a worker's [`Recorder`], handed over each second as
-//! an [`Interval`] of [`ScriptStats`] ([`Counts`] and two [`Distribution`]s), and the intervals of a
-//! run become its [`Summary`], and its [`Gaps`]: where nothing was completed. From series of them come a [`RatioEstimate`] (how sure a mean is) and its [`Steadiness`]
-//! (whether it had settled). Beside them a [`CommandTable`] counts the single commands of a whole run,
-//! and a [`WorkerHealth`] says how the generator itself fared.
-//! [`comparison`] stands by itself: it tells from many short runs whether one thing is faster than another.
+//! In reading order: a worker's [`Recorder`] counts a [`Sample`] and hands over an [`Interval`] of [`ScriptStats`]
+//! each second ([`Counts`] and [`Distribution`]s). The intervals of a run become its [`Summary`], and its [`Gaps`],
+//! in which nothing was completed. Series of them yield a [`RatioEstimate`] (a mean with its confidence interval) and
+//! its [`Steadiness`] (whether it was in a steady state). A [`CommandTable`] counts the single commands of a run, and
+//! a [`WorkerHealth`] describes the condition of the generator. [`comparison`] is independent: it decides from many
+//! short runs whether one side is faster than the other.
 
 mod timestamp;
 
@@ -56,7 +56,7 @@ mod until;
 
 mod splitmix;
 
-/// How a load and its tables are described.
+/// Types that describe a load and its tables.
 pub mod load;
 
 pub mod comparison;

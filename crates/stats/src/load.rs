@@ -1,5 +1,5 @@
-//! How a load and its tables are described: in the lowest crate that the engine, workloads and the record all see.
-//! Plain values with their JSON; nothing is decided here.
+//! Types that describe a load and its tables, in the lowest crate that engine, workloads and records share. Plain
+//! values with their JSON.
 
 use std::fmt;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How SQL commands travel (PostgreSQL manual, "Frontend/Backend Protocol", message flow).
+/// Protocol for queries (PostgreSQL manual, "Frontend/Backend Protocol", message flow).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Protocol {
@@ -20,7 +20,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// As `-M` takes it.
+    /// Name in `-M`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -31,19 +31,19 @@ impl Protocol {
     }
 }
 
-/// When a run ends by itself: `{"duration_s": 10.0}` or `{"transactions_per_client": 1000}`.
+/// Limit of a run: `{"duration_s": 10.0}` or `{"transactions_per_client": 1000}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// No transaction starts later than this after the warm-up; those under way are finished.
+    /// No transaction starts later than this after the warm-up; running ones are completed.
     #[serde(rename = "duration_s", with = "seconds")]
     #[schemars(with = "f64")]
     Duration(Duration),
-    /// After so many measured transactions of each client, whatever their outcome.
+    /// After so many measured transactions per client, whatever their outcome.
     TransactionsPerClient(u64),
 }
 
-/// How rows of a partitioned table find their partition.
+/// Partitioning method.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PartitionMethod {
@@ -55,7 +55,7 @@ pub enum PartitionMethod {
 }
 
 impl PartitionMethod {
-    /// The word in SQL and on the command line.
+    /// Name in SQL and on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -88,14 +88,14 @@ pub mod seconds {
     /// Reads it.
     ///
     /// # Errors
-    /// It is no number, negative, or too large.
+    /// It is not a number, negative, or too large.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
         let seconds = f64::deserialize(deserializer)?;
         Duration::try_from_secs_f64(seconds)
             .map_err(|_| de::Error::custom(format!("{seconds} is not a time in seconds")))
     }
 
-    /// The same where there may be none.
+    /// The same for an optional time.
     pub mod optional {
         use std::time::Duration;
 
@@ -115,7 +115,7 @@ pub mod seconds {
         /// Reads it.
         ///
         /// # Errors
-        /// It is no number, negative, or too large.
+        /// It is not a number, negative, or too large.
         pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
             Ok(Option::<Seconds>::deserialize(deserializer)?.map(|Seconds(time)| time))
         }

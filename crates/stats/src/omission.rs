@@ -1,19 +1,18 @@
-//! Two corrections of response times for transactions that a distribution of the succeeded ones does not have:
-//! those that a stall kept from being begun, and those that did not succeed. `docs/statistics.md` explains them for
-//! users. Used by `results` when a record is made.
+//! Two corrections of response times for transactions that are missing in the distribution of succeeded ones: those
+//! that did not start because of a stall, and those that did not succeed. `docs/statistics.md` explains them. Used by
+//! `results` for records.
 
 use std::time::Duration;
 
 use crate::{Distribution, Gap, ScriptStats};
 
-/// Missing transactions of a gap that are added one by one; of more, each stands for several.
+/// Number of missing transactions of a stall that are added one by one; beyond it, each represents several.
 const POINTS_MAX: u64 = 10_000;
 
-/// The response times of a closed loop together with those of the transactions that would have been begun during
-/// `stalls`, had the clients not been waiting: Tene's correction for coordinated omission (HdrHistogram's
-/// `recordCorrectedValue`), with the mean time between two transactions outside of the stalls, `per_s` a second, as the
-/// expected interval. A transaction that is due at a moment of a stall waits until it is over. None is due from
-/// `last_start` on.
+/// The response times of a closed loop, including the transactions that would have started during `stalls` if the
+/// clients had not been waiting: Tene's correction for coordinated omission (HdrHistogram's `recordCorrectedValue`),
+/// where the expected interval is the mean time between two transactions outside of the stalls at rate `per_s`. A
+/// transaction due within a stall waits until its end. None is due from `last_start` on.
 pub fn with_stalls(
     response: &Distribution,
     stalls: &[Gap],
@@ -29,7 +28,7 @@ pub fn with_stalls(
         let missing = (per_s * span_s).floor().max(0.0) as u64;
         let points = missing.min(POINTS_MAX);
         for point in 0..points {
-            // So many of the missing ones, as evenly as can be.
+            // The missing ones, spread evenly.
             let times = missing * (point + 1) / points - missing * point / points;
             let due_s = span_s * (point as f64 + 0.5) / points as f64;
             let waited = stall.length().saturating_sub(Duration::from_secs_f64(due_s));
@@ -39,11 +38,11 @@ pub fn with_stalls(
     corrected
 }
 
-/// Quantiles of the response times of all transactions, however they ended. A transaction that was skipped or did not
-/// finish would have taken longer than it had when that was decided: it is a censored observation, and the distribution is
-/// that of Kaplan and Meier (Nonparametric estimation from incomplete observations, Journal of the American Statistical
-/// Association 53, 1958). Where the quantile is beyond the last completed transaction it is the longest time seen.
-/// `None` if there is no transaction.
+/// Quantiles of the response times of all transactions, however they ended. A skipped or unfinished transaction would
+/// have taken longer than its time so far: it is a censored observation, and the distribution is the Kaplan-Meier
+/// estimate (Nonparametric estimation from incomplete observations, Journal of the American Statistical Association
+/// 53, 1958). A quantile beyond the last completed transaction is the longest observed time. `None` if there are no
+/// transactions.
 pub fn quantiles_of_all<const N: usize>(stats: &ScriptStats, shares: [f64; N]) -> Option<[u64; N]> {
     let mut observed: Vec<(u64, u64, u64)> = Vec::new();
     for completed in [&stats.response, &stats.failed] {
@@ -65,7 +64,7 @@ pub fn quantiles_of_all<const N: usize>(stats: &ScriptStats, shares: [f64; N]) -
         surviving *= 1.0 - completed as f64 / at_risk.max(1) as f64;
         at_risk = at_risk.saturating_sub(completed + censored);
         for (at, share) in shares.iter().enumerate() {
-            // Products of rounded factors: what is nearer than that is reached.
+            // Tolerance for products of rounded factors.
             if completed > 0 && !found[at] && 1.0 - surviving >= share - 1e-12 {
                 (quantiles[at], found[at]) = (together[0].0.min(longest_ns), true);
             }
@@ -94,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_stall_of_half_the_time_is_met_by_half_of_what_would_have_come() {
-        // A thousand a second for a second, then a second of nothing, which each of eight clients meets once.
+        // A thousand per second for a second, then a second of nothing, in which each of eight clients waits once.
         let mut response = of(1_000, ms(8));
         response.record_times(ms(1_008), 8);
         let stall = Gap { start: ms(1_000), end: ms(2_000) };

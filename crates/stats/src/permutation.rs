@@ -1,17 +1,17 @@
-//! Whether two sets of figures differ, by a permutation test: for runs that are too short for confidence intervals.
-//! Assumes that the figures are exchangeable: that a second's figure says nothing about the next one's.
+//! A permutation test for a difference between two sets of values, for runs that are too short for confidence
+//! intervals. It assumes that the values are exchangeable: a second's value does not depend on the previous one.
 
 use crate::SplitMix64;
 
-/// Random permutations, so that the smallest p is 0.0001 (Phipson and Smyth, Permutation p-values should never be zero,
-/// Statistical Applications in Genetics and Molecular Biology 9, 2010).
+/// Random permutations, so that the smallest p is 0.0001 (Phipson and Smyth, Permutation p-values should never be
+/// zero, Statistical Applications in Genetics and Molecular Biology 9, 2010).
 const PERMUTATIONS: u32 = 9_999;
-/// Fewer figures a side cannot differ with p below 0.05: of 3 and 3, one permutation in ten is as far apart.
+/// Minimum number of values per side: with 3 and 3, one permutation in ten is as extreme, so p cannot be below 0.05.
 const PERMUTED_MIN: usize = 4;
-/// The order of the permutations; always the same, so that a report is.
+/// Seed of the permutations; constant, so that reports are reproducible.
 const SEED: u64 = 1;
 
-/// The share of permutations whose means are at least as far apart; `None` for fewer than four figures a side.
+/// The share of permutations whose means differ at least as much; `None` with fewer than four values per side.
 #[must_use]
 pub fn permutation_p(first: &[f64], second: &[f64]) -> Option<f64> {
     if first.len().min(second.len()) < PERMUTED_MIN {
@@ -44,7 +44,7 @@ mod tests {
     #[test]
     fn sets_that_are_far_apart_have_the_smallest_p_that_their_sizes_allow() {
         let (low, high) = ([1.0, 1.1, 0.9, 1.0, 1.05], [100.0, 101.0, 99.0, 100.5, 98.0]);
-        // 2 of the 252 ways to divide ten figures.
+        // 2 of the 252 ways to divide ten values.
         let p = permutation_p(&low, &high).expect("enough figures");
         assert!((p - 2.0 / 252.0).abs() < 0.004, "{p}");
         assert_eq!(permutation_p(&low, &high), permutation_p(&low, &high));

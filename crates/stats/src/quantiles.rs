@@ -1,11 +1,11 @@
-//! Quantiles of Student's t and of Fisher's F, computed for any degrees of freedom instead of looked up.
-//! Not quantiles of latencies, which are `distribution`'s. Used by `confidence`, `steadiness` and `comparison`.
+//! Quantiles of Student's t and Fisher's F for any degrees of freedom, computed without tables. Quantiles of
+//! latencies are in `distribution`. Used by `confidence`, `steadiness` and `comparison`.
 //!
 //! Both distributions are a regularized incomplete beta function (Abramowitz and Stegun, Handbook of Mathematical
-//! Functions, 1964: 26.7.1 for t, 26.6.2 for F), which is inverted by bisection: slower than an approximation, and
-//! right to the last digits wherever it is asked.
+//! Functions, 1964: 26.7.1 for t, 26.6.2 for F), which is inverted by bisection: slower than an approximation, but
+//! exact to the last digits.
 
-/// The value that a t-distributed quantity exceeds, up or down, with the probability `1 − confidence`.
+/// The absolute value that a t-distributed quantity exceeds with the probability `1 − confidence`.
 pub fn two_sided_t(confidence: f64, degrees_of_freedom: f64) -> f64 {
     // P(|T| ≤ t) = I_x(1/2, ν/2) with x = t² ÷ (ν + t²).
     let x = inverse_beta(0.5, degrees_of_freedom / 2.0, confidence);
@@ -19,7 +19,7 @@ pub(crate) fn upper_f(confidence: f64, above: f64, below: f64) -> f64 {
     below * x / (above * (1.0 - x))
 }
 
-/// Halvings of an interval, after which it is as short as numbers near 1 are exact.
+/// Bisections to reach double precision.
 const BISECTIONS: u32 = 52;
 
 /// The `x` at which the regularized incomplete beta function is `share`.
@@ -36,8 +36,8 @@ fn inverse_beta(a: f64, b: f64, share: f64) -> f64 {
     f64::midpoint(low, high)
 }
 
-/// I_x(a, b), by its continued fraction on the side on which that converges fast (Abramowitz and Stegun 26.5.8 and,
-/// for the other side, 26.5.2).
+/// I_x(a, b), by its continued fraction on the side where that converges fast (Abramowitz and Stegun 26.5.8 and, for
+/// the other side, 26.5.2).
 fn regularized_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
@@ -50,8 +50,8 @@ fn regularized_beta(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// The denominator of the fraction, 1 + d₁/(1 + d₂/(1 + …)). From its far end backwards: as many terms as any
-/// argument of ours needs, and no doubt when to stop.
+/// The denominator of the fraction, 1 + d₁/(1 + d₂/(1 + …)), evaluated backwards with a fixed number of terms that
+/// suffices for all our arguments.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     (1..=FRACTION_TERMS).rev().fold(1.0, |rest, term| {
         let m = f64::from(term / 2);
@@ -64,7 +64,7 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     })
 }
 
-/// It converges in about √max(a, b) terms; ours are below 60.
+/// It converges in about √max(a, b) terms; our arguments need fewer than 60.
 const FRACTION_TERMS: u32 = 60;
 
 /// ln Γ(x) for x > 0 (Lanczos, A precision approximation of the gamma function, 1964; the coefficients for

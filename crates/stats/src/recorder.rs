@@ -1,28 +1,27 @@
-//! A worker's statistics in the making: the only thing of this crate on the hot path.
-//! It neither locks nor allocates after creation, and decides nothing about warm-up or reporting:
-//! samples that should not count are simply not given to it. Called by the engine's workers.
+//! The statistics of a worker during a run; the only part of this crate on the hot path. It neither locks nor
+//! allocates after creation. It does not know warm-up or reporting: the caller passes only samples that count.
 
 use std::time::Duration;
 
 use crate::timestamp::saturating_nanos;
 use crate::{Completions, Distribution, Ending, Interval, Sample, ScriptStats, Timestamp};
 
-/// Counts samples into per-script statistics until they are handed over.
+/// Counts samples in per-script statistics until they are handed over.
 #[derive(Debug)]
 pub struct Recorder {
-    /// Response times above this are late; `u64::MAX` when there is no limit.
+    /// Response times above this are late; `u64::MAX` without a limit.
     latency_limit_ns: u64,
     scripts: Vec<ScriptStats>,
     completions: Completions,
-    /// Where the interval begins that is being recorded.
+    /// Begin of the current interval.
     begin: Timestamp,
-    /// When the next tick begins, in nanoseconds: of a tick, the first completion is enough.
+    /// Begin of the next tick in nanoseconds: only the first completion of each tick is needed.
     next_tick_ns: u64,
 }
 
 impl Recorder {
-    /// A recorder for that many scripts. Succeeded transactions whose response time is above
-    /// `latency_limit` are counted as late.
+    /// A recorder for this number of scripts. Succeeded transactions with a response time above `latency_limit` count
+    /// as late.
     pub fn new(scripts: usize, latency_limit: Option<Duration>) -> Recorder {
         Recorder {
             latency_limit_ns: latency_limit.map_or(u64::MAX, saturating_nanos),
@@ -33,13 +32,13 @@ impl Recorder {
         }
     }
 
-    /// The first interval begins at `begin`, and not at zero.
+    /// Sets the begin of the first interval, which is zero otherwise.
     #[must_use]
     pub fn starting_at(self, begin: Timestamp) -> Recorder {
         Recorder { begin, ..self }
     }
 
-    /// Counts one transaction. No allocation, no lock, well under 50 ns.
+    /// Counts one transaction, without allocation or lock, in well under 50 ns.
     ///
     /// # Panics
     /// Unless `scheduled ≤ started ≤ finished` and the script is one of the plan's.
@@ -88,8 +87,7 @@ impl Recorder {
         }
     }
 
-    /// Takes notice of a transaction that was completed and is not measured, so that the time in which it was is not taken
-    /// for a gap.
+    /// Notes the completion of a transaction that is not measured, so that its time does not count as a stall.
     pub fn complete_unmeasured(&mut self, sample: &Sample) {
         if matches!(sample.ending, Ending::Succeeded | Ending::Failed(_)) {
             self.complete(sample.scheduled, sample.finished);
@@ -111,8 +109,8 @@ impl Recorder {
         self.next_tick_ns = self.begin.as_nanos().saturating_add(next_after_ns);
     }
 
-    /// Counts one transaction that began at the moment for which it was scheduled, succeeded at its first try, and stands
-    /// for itself alone: as [`Recorder::record`] would, with nothing left to look at.
+    /// Counts one transaction that started when scheduled, succeeded at its first try, and has a multiplicity of 1:
+    /// the same as [`Recorder::record`], without checks.
     #[inline]
     pub fn record_prompt(&mut self, script: usize, started: Timestamp, finished: Timestamp) {
         let took_ns = finished.as_nanos().saturating_sub(started.as_nanos());
@@ -122,14 +120,14 @@ impl Recorder {
         self.complete(started, finished);
     }
 
-    /// Hands over everything recorded since the last time as the interval from `start` to `end`, and
-    /// goes on with the memory of `spare`, an interval that is no longer needed.
+    /// Hands over everything since the last call as the interval from `start` to `end`, and continues with the memory
+    /// of `spare`, an interval that is no longer needed.
     ///
-    /// A spare that was not cleared is cleared here; clearing it before ([`Interval::clear`]) on
-    /// another thread keeps that work, some 50 µs per script, off the worker.
+    /// A spare that is not empty is cleared here; clearing it before ([`Interval::clear`]) on another thread saves
+    /// the worker about 50 µs per script.
     ///
     /// # Panics
-    /// If `spare` is for another number of scripts or `end` is before `start`.
+    /// If `spare` has another number of scripts or `end` is before `start`.
     pub fn hand_over(&mut self, start: Timestamp, end: Timestamp, mut spare: Interval) -> Interval {
         assert!(start <= end, "an interval must not end before it starts");
         assert_eq!(spare.scripts.len(), self.scripts.len(), "a spare interval must be for the same scripts");

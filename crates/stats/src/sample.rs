@@ -1,40 +1,40 @@
-//! What one transaction leaves behind when it is over, however it ended.
-//! It is not an aggregate and is not kept: the engine makes it, the recorder counts it, and it is gone.
+//! The result of one transaction, however it ended.
+//! The engine makes it, the recorder counts it, and it is not kept.
 
 use crate::Timestamp;
 
-/// One transaction: three points of time, how often it was tried, and how it ended.
+/// One transaction: three times, the number of tries, and its ending.
 ///
-/// `scheduled ≤ started ≤ finished` always; the recorder asserts it. Without a rate `scheduled`
-/// equals `started`. A skipped transaction never ran: it was started and finished at the moment of the decision.
+/// `scheduled ≤ started ≤ finished` always; the recorder asserts it. Without a rate `scheduled` equals `started`. A
+/// skipped transaction was started and finished at the moment of the decision.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// Which script of the plan ran, by its index.
+    /// Index of its script in the plan.
     pub script: usize,
-    /// When it should have started; response time counts from here.
+    /// Scheduled start; response time counts from here.
     pub scheduled: Timestamp,
-    /// When it did start; service time counts from here.
+    /// Actual start; service time counts from here.
     pub started: Timestamp,
-    /// When its last answer was there.
+    /// Time of its last reply.
     pub finished: Timestamp,
-    /// Attempts made, 1 for a transaction that needed no retry, 0 for one that was skipped.
+    /// Number of tries: 1 without retries, 0 for a skipped one.
     pub tries: u32,
-    /// Business transactions it stands for: 1, unless its script says that it does the work of more.
+    /// Business transactions it represents: 1, unless its script has a `\batch`.
     pub business: u64,
-    /// How it ended.
+    /// Its ending.
     pub ending: Ending,
 }
 
-/// How a transaction ended.
+/// The ending of a transaction.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// The server did all that the script asked.
+    /// The script was completed.
     Succeeded,
     /// An error ended it, after all its tries.
     Failed(Failure),
-    /// It was already later than the latency limit allows when its turn came, so it was not run.
+    /// It was already later than the latency limit when it was due, so it was not run.
     Skipped,
-    /// The run ended while it was still under way.
+    /// The run ended while it was running.
     Unfinished,
 }
 

@@ -1,9 +1,9 @@
-//! The mean of a sample and how sure it is, and the difference of two of them after Welch. For values that are
-//! independent of each other; `confidence` has those of a series that are not.
+//! The mean of independent values with its standard error, and Welch's difference of two means. `confidence` handles
+//! series with autocorrelation.
 
 use crate::quantiles::two_sided_t;
 
-/// The probability with which the intervals that are shown hold the truth.
+/// Default coverage of displayed intervals.
 pub const CONFIDENCE: f64 = 0.95;
 
 /// A mean with its standard error.
@@ -11,14 +11,14 @@ pub const CONFIDENCE: f64 = 0.95;
 pub struct SampleMean {
     /// The mean.
     pub mean: f64,
-    /// Variance of the mean, which is that of a single value ÷ their number.
+    /// Variance of the mean: that of a single value ÷ their number.
     pub variance: f64,
-    /// Of Student's t; below 1 the variance is unknown.
+    /// Degrees of freedom of Student's t; below 1 the variance is unknown.
     pub degrees_of_freedom: f64,
 }
 
 impl SampleMean {
-    /// `None` without a value, and if the mean is not finite.
+    /// `None` without values, or if the mean is not finite.
     pub fn of(values: &[f64]) -> Option<SampleMean> {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
@@ -28,8 +28,8 @@ impl SampleMean {
         mean.is_finite().then_some(SampleMean { mean, variance, degrees_of_freedom })
     }
 
-    /// This mean less the other one (Welch, The generalization of "Student's" problem when several different population
-    /// variances are involved, Biometrika 34, 1947).
+    /// The difference of two means (Welch, The generalization of "Student's" problem when several different
+    /// population variances are involved, Biometrika 34, 1947).
     #[must_use]
     pub fn minus(&self, other: &SampleMean) -> SampleMean {
         let (a, b) = (self, other);
@@ -45,13 +45,13 @@ impl SampleMean {
         SampleMean { mean: a.mean - b.mean, variance, degrees_of_freedom }
     }
 
-    /// Half of the interval that holds the true mean with this probability; `None` if the variance is unknown.
+    /// Half width of the interval with this coverage; `None` if the variance is unknown.
     pub fn half_width(&self, confidence: f64) -> Option<f64> {
         (self.degrees_of_freedom >= 1.0)
             .then(|| two_sided_t(confidence, self.degrees_of_freedom) * self.variance.sqrt())
     }
 
-    /// That interval.
+    /// The interval with this coverage.
     pub fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
         self.half_width(confidence).map(|half| (self.mean - half, self.mean + half))
     }

@@ -1,39 +1,38 @@
-//! The statistics of one script (or of all together): how many, and how long.
-//! It is the unit that recorders fill, intervals carry and summaries add up.
+//! The statistics of one script, or of all together: counts and latencies. Recorders fill them, intervals contain
+//! them, and summaries add them up.
 
 use crate::{Counts, Distribution};
 
-/// Counts of all transactions, and how long they took, by ending.
+/// Counts of all transactions, and their latencies by ending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ScriptStats {
-    /// How many transactions, by ending.
+    /// Number of transactions by ending.
     pub counts: Counts,
     /// Response times, from scheduled to finished, of the succeeded transactions.
     pub response: Distribution,
     /// Service times, from started to finished, of the succeeded transactions.
     pub service: Distribution,
-    /// Lags, from scheduled to started, of those succeeded transactions that had one: without a rate there is none,
-    /// so nothing is recorded either. See [`ScriptStats::lag_quantile_ns`].
+    /// Start delays (lag), from scheduled to started, of the delayed succeeded transactions; without a rate there are
+    /// none. See [`ScriptStats::lag_quantile_ns`].
     pub lag: Distribution,
-    /// The longest lag of the succeeded transactions; 0 without one. The sum of the lags is the sum of the response
-    /// times less that of the service times.
+    /// The longest start delay of the succeeded transactions; 0 without one. The sum of the delays is the sum of the
+    /// response times minus that of the service times.
     pub lag_max_ns: u64,
     /// Response times, from scheduled to finished, of the failed transactions.
     pub failed: Distribution,
-    /// How late the skipped transactions were when they were skipped.
+    /// Delay of the skipped transactions when they were skipped.
     pub skipped: Distribution,
-    /// For how long the unfinished transactions had been due when the run, or their client, ended: without a rate, the
-    /// time that they had run.
+    /// Time since the scheduled start of the unfinished transactions when the run, or their client, ended.
     pub unfinished: Distribution,
 }
 
 impl ScriptStats {
-    /// Statistics of nothing yet.
+    /// Empty statistics.
     pub fn new() -> ScriptStats {
         ScriptStats::default()
     }
 
-    /// Adds `other` to `self`.
+    /// Adds `other`.
     ///
     /// # Panics
     /// If a transaction was lost on either side, see [`ScriptStats::check`].
@@ -49,7 +48,7 @@ impl ScriptStats {
             (&mut self.skipped, skipped),
             (&mut self.unfinished, unfinished),
         ];
-        // What is empty, as it mostly is, is not touched: that keeps its memory from being used.
+        // Empty distributions, which are frequent, are not touched, so that their memory stays unallocated.
         rare.into_iter()
             .filter(|(_, theirs)| !theirs.is_empty())
             .for_each(|(ours, theirs)| ours.merge(theirs));
@@ -57,7 +56,7 @@ impl ScriptStats {
         self.check();
     }
 
-    /// Back to nothing, keeping the memory.
+    /// Empties it, keeping the memory.
     pub fn clear(&mut self) {
         let ScriptStats { counts, response, service, lag, lag_max_ns, failed, skipped, unfinished } = self;
         *counts = Counts::default();
@@ -65,9 +64,9 @@ impl ScriptStats {
         *lag_max_ns = 0;
     }
 
-    /// The lag that at least the share `q` of the succeeded transactions does not exceed, true to three digits: 0
-    /// for those that began at the very moment for which they were scheduled. `None` without a succeeded transaction,
-    /// and where only the longest lag is known.
+    /// The start delay that at least the share `q` of the succeeded transactions does not exceed, to three digits; 0
+    /// for those that started when scheduled. `None` without succeeded transactions, or if only the longest delay is
+    /// known.
     // Counts stay far below 2⁵³, where f64 begins to round integers.
     pub fn lag_quantile_ns(&self, q: f64) -> Option<u64> {
         let all = self.counts.succeeded;
@@ -79,14 +78,15 @@ impl ScriptStats {
         if rank_among_late < 1.0 {
             return Some(0);
         }
-        // From the middle of the step, so that no rounding takes it to a neighbour.
+        // From the middle of the step, so that rounding cannot reach a neighbour.
         self.lag.quantile_ns((rank_among_late - 0.5) / self.lag.count() as f64)
     }
 
-    /// Asserts that every transaction has one ending and every succeeded one both its latencies and at most one lag.
+    /// Asserts that every transaction has one ending and every succeeded one both latencies and at most one start
+    /// delay.
     ///
     /// # Panics
-    /// If not: that is a mistake in this program, never of a user or a server.
+    /// Otherwise, which is a bug in this program.
     pub fn check(&self) {
         self.counts.check();
         assert!(
@@ -103,11 +103,11 @@ impl ScriptStats {
         }
     }
 
-    /// Asserts what [`ScriptStats::check`] does, and that each transaction has a latency, however it ended: so when it was
-    /// recorded. Older records have those of the succeeded ones only.
+    /// Asserts what [`ScriptStats::check`] does, and that each transaction has a latency, however it ended; this
+    /// holds when recording. Older records have latencies of succeeded ones only.
     ///
     /// # Panics
-    /// If not.
+    /// Otherwise.
     pub fn check_recorded(&self) {
         self.check();
         for (ending, count, latencies) in self.others() {
@@ -115,7 +115,7 @@ impl ScriptStats {
         }
     }
 
-    /// The endings but success: their name, their count, and their latencies.
+    /// The endings except success: name, count, and latencies.
     fn others(&self) -> [(&'static str, u64, &Distribution); 3] {
         let counts = &self.counts;
         [

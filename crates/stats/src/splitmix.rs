@@ -1,10 +1,10 @@
-//! SplitMix64 numbers from a seed: orders of trials and blocks, delays of the relay, simulated machines. Not the random
-//! streams of scripts, which repeat pgbench's bit for bit and are in `script`; that crate has a splitmix64 of its own.
+//! SplitMix64 random numbers from a seed: orders of trials and blocks, delays of the relay, simulated machines. The
+//! random streams of scripts, which repeat pgbench's bit for bit, are in `script`.
 
 use std::f64::consts::TAU;
 
 /// SplitMix64 (Steele, Lea and Flood, Fast splittable pseudorandom number generators, 2014): one addition and a
-/// finalizer; any two seeds give unrelated streams, which is all that is asked of it here.
+/// finalizer; different seeds give unrelated streams.
 #[derive(Clone, Debug)]
 pub struct SplitMix64 {
     state: u64,
@@ -16,7 +16,7 @@ impl SplitMix64 {
         SplitMix64 { state: seed }
     }
 
-    /// 64 bits.
+    /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -30,12 +30,12 @@ impl SplitMix64 {
         ((self.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64
     }
 
-    /// True in this share of the cases.
+    /// True with this probability.
     pub fn chance(&mut self, share: f64) -> bool {
         self.share() <= share
     }
 
-    /// Puts items into a random order (Fisher and Yates; Durstenfeld's algorithm 235, 1964).
+    /// Shuffles items (Fisher and Yates; Durstenfeld's algorithm 235, 1964).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             // The modulus favours small numbers by less than 10⁻¹².

@@ -1,38 +1,37 @@
-//! Whether a series had settled: a test for drift against the noise of the series itself, and where a start that does
-//! not belong to the rest should be cut off. docs/statistics.md explains it and says what it finds how often.
+//! Tests whether a series is in a steady state: compares its drift with its noise, and determines how much of an
+//! initial transient to cut off. docs/statistics.md explains it, with its error rates.
 
 use crate::quantiles::upper_f;
 use crate::series::{Noise, amplitude, mean, wave};
 
-/// How often each of the two comparisons is wrong about a series that has settled. Together 2 %; for throughput and
-/// latency, 4 %.
+/// Error rate of each of the two comparisons for a steady series. Together 2 %; for throughput and latency, 4 %.
 const FALSE_ALARMS: f64 = 0.01;
-/// A drift over less than this share of the mean is none that matters, however sure it is.
+/// A smaller relative drift is irrelevant, however significant.
 const DRIFT_MIN: f64 = 0.01;
 
-/// What the test found.
+/// Result of the test.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Steadiness {
-    /// From which value on the series is steady: 0 if from the start, `None` if never.
+    /// Index of the first value of the steady part: 0 for the whole series, `None` if there is none.
     pub steady_from: Option<usize>,
-    /// The drift of the whole series: what lies between the highest and the lowest point of its two slowest waves, as
-    /// a share of the mean.
+    /// Drift of the whole series: the difference between the highest and the lowest point of its two slowest waves,
+    /// relative to the mean.
     pub drift: f64,
-    /// The F statistic of the drift, the greater one of the two comparisons.
+    /// The F statistic of the drift, the larger one of the two comparisons.
     pub statistic: f64,
-    /// What it would have stayed below if the series had settled.
+    /// Its critical value.
     pub limit: f64,
 }
 
 impl Steadiness {
-    /// A shorter series does not show enough of its noise to tell a drift from it.
+    /// Minimum length; a shorter series does not show enough noise to distinguish a drift.
     pub const LEN_MIN: usize = 30;
 
-    /// Tests a series; `None` if it is too short to tell.
+    /// Tests a series; `None` if it is too short.
     ///
-    /// The drift is tested first. If there is one, the start is cut where MSER says (White, An effective truncation
-    /// heuristic for bias reduction in simulation output, Simulation 69, 1997; not in batches of five as in MSER-5,
-    /// since each value is the mean of many transactions already), and what is left is tested again.
+    /// The drift is tested first. If it is significant, the start is cut according to MSER (White, An effective
+    /// truncation heuristic for bias reduction in simulation output, Simulation 69, 1997; not in batches of five as
+    /// in MSER-5, because each value is already the mean of many transactions), and the rest is tested again.
     pub fn of(values: &[f64]) -> Option<Steadiness> {
         let whole = Drift::of(values)?;
         let Drift { size, statistic, limit } = whole;
@@ -55,12 +54,12 @@ struct Drift {
 }
 
 impl Drift {
-    /// Compares the two slowest waves of the series, a half and a whole one, with the noise of its first and of its
-    /// second half. A ramp, a step, and a start or end unlike the rest are nearly all in these two waves
+    /// Compares the two slowest waves of the series, a half and a whole period, with the noise of its first and of
+    /// its second half. A ramp, a step, and a different start or end are nearly completely in these two waves
     /// (low-frequency inference: Müller and Watson, Testing models of low-frequency variability, Econometrica 76,
-    /// 2008). Noise is taken from halves, without their own first wave, because one of them does not see the step or
-    /// the decaying start, as Heidelberger and Welch take it from the second half (Simulation run length control in
-    /// the presence of an initial transient, Operations Research 31, 1983).
+    /// 2008). The noise is taken from halves without their own first wave, because one of them is not affected by the
+    /// step or the decaying start, as Heidelberger and Welch take it from the second half (Simulation run length
+    /// control in the presence of an initial transient, Operations Research 31, 1983).
     fn of(values: &[f64]) -> Option<Drift> {
         let len = values.len();
         let center = mean(values);
@@ -74,7 +73,7 @@ impl Drift {
             let noise = Noise::of(half, 1);
             let shares = noise.density_share(len, 1) + noise.density_share(len, 2);
             let limit = upper_f(1.0 - FALSE_ALARMS, 2.0, f64::from(noise.degrees_of_freedom));
-            // Of two series without any noise, that without waves has settled.
+            // If both series have no noise, the one without waves is steady.
             let statistic = if energy > 0.0 { energy / shares / noise.density } else { 0.0 };
             if statistic / limit > worst.statistic / worst.limit {
                 (worst.statistic, worst.limit) = (statistic, limit);
@@ -90,7 +89,7 @@ impl Drift {
     }
 }
 
-/// The height of the curve that the two waves make together.
+/// Height of the curve that the two waves form together.
 fn size(waves: [f64; 2], len: usize) -> f64 {
     let scale = (2.0 / len as f64).sqrt();
     let heights =
@@ -99,10 +98,10 @@ fn size(waves: [f64; 2], len: usize) -> f64 {
     high - low
 }
 
-/// How many values at the start to cut off: those without which the marginal standard error of the mean, Σ(x − x̄)² ÷
-/// (n − d)², is smallest, looked for in the first half.
+/// Number of values at the start to cut off: minimizes the marginal standard error of the mean, Σ(x − x̄)² ÷ (n −
+/// d)², within the first half.
 fn truncation(values: &[f64]) -> usize {
-    // Around the mean of all, so that the sums of squares are of differences.
+    // Centred on the overall mean, so that sums of squares are accurate.
     let center = mean(values);
     let (mut sum, mut squares, mut best) = (0.0, 0.0, (f64::INFINITY, 0));
     for (cut, value) in values.iter().enumerate().rev() {

@@ -1,11 +1,11 @@
-//! The statistics of a whole run, made once from its intervals.
-//! It is not what is stored (`results::Summary` is, in microseconds) nor what is shown.
+//! The statistics of a whole run, calculated once from its intervals. `results::Summary` is the stored form, in
+//! microseconds.
 
 use std::time::Duration;
 
 use crate::{Interval, ScriptStats};
 
-/// The statistics of a run, in all and per script.
+/// The statistics of a run, total and per script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
     /// The measured time: without warm-up, until the last transaction that counts.
@@ -17,10 +17,10 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Adds up the intervals of a run that was measured for `duration`.
+    /// Sums up the intervals of a run that was measured for `duration`.
     ///
     /// # Panics
-    /// If the intervals are of different numbers of scripts, or a transaction was lost.
+    /// If the intervals have different numbers of scripts, or a transaction was lost.
     pub fn of<'a>(intervals: impl IntoIterator<Item = &'a Interval>, duration: Duration) -> Summary {
         let mut all: Option<Interval> = None;
         for interval in intervals {

@@ -1,11 +1,10 @@
-//! A point of the run's own time line, in nanoseconds since the run's epoch.
-//! It is not a calendar time, and nothing here reads a clock: the engine hands `now` in, which is how
-//! the same code runs in virtual time. Used by every sample and interval.
+//! A time of a run, in nanoseconds since the run's epoch. It is not a calendar time, and no clock is read here: the
+//! engine passes `now`, so that the same code runs in virtual time.
 
 use std::ops::Add;
 use std::time::Duration;
 
-/// Nanoseconds since the run's epoch (whatever the engine's clock calls zero).
+/// Nanoseconds since the run's epoch (the zero of the engine's clock).
 ///
 /// 64 bits of nanoseconds last 584 years; arithmetic saturates instead of wrapping.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -15,7 +14,7 @@ impl Timestamp {
     /// The run's epoch.
     pub const ZERO: Timestamp = Timestamp(0);
 
-    /// The point `nanos` nanoseconds after the epoch.
+    /// The time `nanos` nanoseconds after the epoch.
     #[inline]
     pub const fn from_nanos(nanos: u64) -> Timestamp {
         Timestamp(nanos)
@@ -27,7 +26,7 @@ impl Timestamp {
         self.0
     }
 
-    /// The time from `earlier` to `self`; zero if `earlier` is in fact later.
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
@@ -37,7 +36,7 @@ impl Timestamp {
 impl Add<Duration> for Timestamp {
     type Output = Timestamp;
 
-    /// The point `duration` later; the last representable one if that is beyond it.
+    /// The time `duration` later; saturates.
     #[inline]
     fn add(self, duration: Duration) -> Timestamp {
         Timestamp(self.0.saturating_add(saturating_nanos(duration)))

@@ -1,24 +1,24 @@
-//! When a run has measured enough: a sequential rule that ends it once its figures are known to a share of themselves.
-//! It keeps three numbers of each interval, and is asked by whoever watches a run. docs/statistics.md explains it.
+//! A sequential rule that ends a run when its estimates have reached a given relative precision. It keeps three
+//! numbers per interval. docs/statistics.md explains it.
 
 use crate::{Interval, RatioEstimate};
 
-/// With fewer, the estimate of the noise is itself so noisy that a run would often end by a lucky one. Without
-/// autocorrelation it takes 55 intervals to have them, with 0.8 some 200.
+/// Minimum number of waves. With fewer, the estimate of the noise varies so much that a run would often end by
+/// chance. Without autocorrelation this takes 55 intervals, with 0.8 about 200.
 const DEGREES_OF_FREEDOM_MIN: u32 = 10;
-/// No sooner than this can they be had.
+/// Minimum number of intervals for this.
 const FIRST_LOOK: usize = 56;
-/// From look to look there are so many times more intervals: few looks, so few chances for luck.
+/// Growth of the number of intervals between two checks; few checks reduce the probability of ending by chance.
 const GROWTH: f64 = 1.25;
-/// So many looks in a row must be content.
+/// Number of consecutive checks that must succeed.
 const LOOKS: u32 = 2;
-/// What is shorter is the rest of an interval, and too little to say anything.
+/// A shorter interval is a remainder and is ignored.
 const SHORTEST_S: f64 = 0.5;
 
 /// The fixed-width sequential procedure for relative precision: Chow and Robbins (Annals of Mathematical Statistics
-/// 36, 1965), for correlated series Glynn and Whitt (Annals of Applied Probability 2, 1992), whose conditions are that
-/// the estimator of the variance is consistent, which it is, as its waves become more with the run, and that there
-/// is a least length.
+/// 36, 1965), for correlated series Glynn and Whitt (Annals of Applied Probability 2, 1992). Its conditions hold: the
+/// estimator of the variance is consistent, because the number of waves grows with the run, and there is a minimum
+/// length.
 #[derive(Clone, Debug)]
 pub struct Until {
     half_width_share: f64,
@@ -30,8 +30,8 @@ pub struct Until {
 }
 
 impl Until {
-    /// Until the half widths of the 95 % intervals of throughput and of mean response time are at most this share of
-    /// the figures.
+    /// Ends when the half widths of the 95 % intervals of throughput and mean response time are at most this share of
+    /// the estimates.
     pub fn new(half_width_share: f64) -> Until {
         Until {
             half_width_share,
@@ -43,7 +43,7 @@ impl Until {
         }
     }
 
-    /// Takes in the next measured interval; true once enough is known.
+    /// Adds the next measured interval; true if the precision is reached.
     pub fn take(&mut self, interval: &Interval) -> bool {
         let of_scripts = |figure: fn(&crate::ScriptStats) -> f64| interval.scripts.iter().map(figure).sum();
         let seconds = interval.end.since(interval.start).as_secs_f64();
@@ -52,7 +52,8 @@ impl Until {
         self.take_figures(seconds, succeeded, response_ns)
     }
 
-    /// The same of its figures: its length, how many transactions succeeded, and how long they took together.
+    /// The same from figures: length of the interval, number of succeeded transactions, and their total response
+    /// time.
     pub fn take_figures(&mut self, seconds: f64, succeeded: f64, response_ns: f64) -> bool {
         if seconds < SHORTEST_S || self.is_reached() {
             return self.is_reached();
@@ -67,7 +68,7 @@ impl Until {
         self.is_reached()
     }
 
-    /// Whether enough is known.
+    /// Whether the precision is reached.
     pub fn is_reached(&self) -> bool {
         self.content >= LOOKS
     }

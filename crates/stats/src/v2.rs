@@ -1,7 +1,7 @@
-//! HdrHistogram's V2 encoding: a 40-byte header, then zig-zag varints, each a count or (negative) a
-//! run of empty buckets. Format: HdrHistogram 2.1, `AbstractHistogram.encodeIntoByteBuffer`.
-//! Not the compressed variant. Written here because the histogram crate's own decoder trusts lengths
-//! and counts, and ours come from files; the tests hold it against that crate. Called by `Distribution`.
+//! HdrHistogram's V2 encoding: a 40-byte header, then zig-zag varints, each a count or (negative) a run of empty
+//! buckets. Format: HdrHistogram 2.1, `AbstractHistogram.encodeIntoByteBuffer`, uncompressed. Implemented here
+//! because the histogram crate's decoder trusts lengths and counts, and our input comes from files; the tests compare
+//! it with that crate. Used by `Distribution`.
 
 use thiserror::Error;
 
@@ -15,27 +15,27 @@ const HEADER_LEN: usize = 40;
 /// The longest varint of the format: eight groups of seven bits and one whole byte.
 const VARINT_LEN_MAX: u32 = 9;
 
-/// Why bytes are not an encoded distribution of ours.
+/// Why bytes cannot be decoded.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// They end before the histogram does, or after it.
+    /// They are too short or too long.
     #[error("the histogram has another length than it says")]
     Length,
     /// The first four bytes are not those of an uncompressed V2 histogram.
     #[error("not a histogram in HdrHistogram's uncompressed V2 encoding")]
     NotV2,
-    /// It is one, but for another range, precision or unit.
+    /// The range, precision or unit differs from this crate's.
     #[error("the histogram is not of 1 ns to 24 h with 3 digits")]
     OtherLayout,
-    /// A bucket outside of the range, or counts that do not fit.
+    /// A bucket is outside of the range, or counts overflow.
     #[error("the histogram's counts are damaged")]
     Corrupt,
-    /// The histogram and the exact figures stored beside it are not of the same values.
+    /// The histogram and the exact figures stored with it do not match.
     #[error("the histogram and the figures beside it are not of the same values")]
     Disagreement,
 }
 
-/// The whole encoding, header included.
+/// The complete encoding, including the header.
 pub(crate) fn encode(histogram: &Histogram) -> Vec<u8> {
     let mut out = header(0).to_vec();
     let mut next_index = 0;
@@ -46,7 +46,7 @@ pub(crate) fn encode(histogram: &Histogram) -> Vec<u8> {
             1 => write_varint(&mut out, zig_zag(0)),
             empty => write_varint(&mut out, zig_zag(-empty)),
         }
-        // Beyond i64::MAX the format has no counts; a run of 10⁶ tps gets there in 292,000 years.
+        // The format has no counts beyond i64::MAX; at 10⁶ tps this takes 292,000 years.
         write_varint(&mut out, zig_zag(i64::try_from(count).unwrap_or(i64::MAX)));
         next_index = index + 1;
     }
@@ -59,16 +59,16 @@ pub(crate) fn encode(histogram: &Histogram) -> Vec<u8> {
     out
 }
 
-/// What the bytes hold.
+/// Decoded contents.
 pub(crate) struct Decoded {
     pub(crate) histogram: Histogram,
     /// Number of values.
     pub(crate) count: u64,
-    /// The first and the last bucket with a value; `None` without any.
+    /// The first and the last non-empty bucket; `None` if there are no values.
     pub(crate) extremes: Option<(Bucket, Bucket)>,
 }
 
-/// The histogram of these bytes.
+/// Decodes these bytes.
 pub(crate) fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
     let (head, mut payload) = bytes.split_at_checked(HEADER_LEN).ok_or(DecodeError::Length)?;
     check_header(head, payload.len())?;
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(Distribution::decode_v2_with(b"short", Moments::default()), Err(DecodeError::Length));
     }
 
-    /// A payload of these numbers under a correct header.
+    /// A payload of these numbers with a correct header.
     fn payload(numbers: &[i64]) -> Vec<u8> {
         let mut out = header(0).to_vec();
         numbers.iter().for_each(|&number| write_varint(&mut out, zig_zag(number)));

@@ -1,35 +1,35 @@
-//! How the load generator itself fared: what one worker's loop and its thread say about themselves.
-//! Not about the server. Measured by the engine, judged by `results`, so that a run that the generator limited
-//! does not pass for one that the server limited.
+//! The condition of the load generator: statistics of a worker's loop and thread. Measured by the engine and judged
+//! by `results`, so that a run limited by the generator is not mistaken for one limited by the server.
 
 use crate::Distribution;
 
-/// One worker's own condition over the measured window.
+/// Condition of one worker in the measured window.
 ///
-/// `cpu_ns + run_queue_ns + idle = span_ns`: a thread runs, waits for a core, or sleeps. Where the system does not
-/// tell the wait for a core, it is in what looks like idleness.
+/// `cpu_ns + run_queue_ns + idle = span_ns`: a thread runs, waits for a core, or sleeps. If the system does not
+/// report the wait for a core, it counts as idle.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkerHealth {
-    /// The worker, from 0.
+    /// Number of the worker, from 0.
     pub worker: usize,
-    /// Clients it served.
+    /// Number of its clients.
     pub clients: usize,
-    /// Length of the window by the clock on the wall, in nanoseconds.
+    /// Length of the window in nanoseconds of elapsed time.
     pub span_ns: u64,
     /// CPU time of this thread, user and system, in nanoseconds.
     pub cpu_ns: u64,
-    /// Time this thread was ready to run and had no core, in nanoseconds; `None` if the system does not tell.
+    /// Time in which this thread was runnable without a core, in nanoseconds; `None` if the system does not report
+    /// it.
     pub run_queue_ns: Option<u64>,
-    /// How often the loop came back from waiting.
+    /// Number of wake-ups.
     pub wakeups: u64,
-    /// How late it woke for a moment it had asked for, in nanoseconds: only of waits that a timer ended.
+    /// Lateness of wake-ups by a timer, in nanoseconds.
     pub wakeup_lateness: Distribution,
-    /// Sends that the socket did not take whole at once.
+    /// Number of sends that the socket did not accept completely at once.
     pub sends_held_back: u64,
-    /// Time during which at least one connection had bytes that its socket did not take, in nanoseconds.
+    /// Time during which at least one connection had bytes that its socket had not accepted, in nanoseconds.
     pub held_back_ns: u64,
-    /// The shortest time that the transport of a client took to connect, in nanoseconds: one round trip of the
-    /// network over TCP, before TLS; `None` if unknown.
+    /// Shortest time to connect a client's transport, in nanoseconds: one network round trip over TCP, before TLS;
+    /// `None` if unknown.
     pub shortest_connect_ns: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ impl WorkerHealth {
         self.span_ns.saturating_sub(self.cpu_ns).saturating_sub(self.run_queue_ns.unwrap_or(0))
     }
 
-    /// The share of the window in which the loop was not idle, from 0 to 1; 0 for an empty window.
+    /// Share of the window in which the loop was not idle, from 0 to 1; 0 for an empty window.
     pub fn busy_share(&self) -> f64 {
         if self.span_ns == 0 {
             return 0.0;

@@ -1,5 +1,5 @@
-//! The recorder's promise to the hot path: nothing is allocated once it exists, and handing over reuses
-//! what was handed over before.
+//! The recorder does not allocate after its creation,
+//! and handing over reuses intervals.
 
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
-//! The promises of `comparison`, held against simulated machines: how rarely it is wrong, how surely it finds, how often
-//! its intervals hold the truth. Seeded, so that each run of the tests sees the same experiments;
-//! `examples/comparisons.rs` does many more of them.
+//! The guarantees of `comparison` on simulated machines: error rate, power, and coverage of intervals. Seeded, so
+//! that each run sees the same experiments; `examples/comparisons.rs` runs many more.
 
 use pgmeter_stats::comparison::{
     ComparedMetric, Comparison, ComparisonDecision, Components, Pair, Purpose, Question, SequentialTest,
@@ -13,7 +12,7 @@ mod simulation;
 const ERROR_RATE: f64 = 0.05;
 const TOLERANCE: f64 = 0.02;
 
-/// One number for each sequence of two pairs.
+/// One observation for each sequence of two pairs.
 fn ln_ratios(machine: SimulatedMachine, difference: f64, seed: u64) -> impl Iterator<Item = f64> {
     let mut run = SimulatedRun::new(machine, seed);
     (0..).map(move |sequence| {
@@ -25,7 +24,7 @@ fn ln_ratios(machine: SimulatedMachine, difference: f64, seed: u64) -> impl Iter
     })
 }
 
-/// Comparisons of one machine with itself, B faster by this share, each stopped as soon as it is settled.
+/// Comparisons of a machine with B faster by this share, each stopped as soon as it is settled.
 fn compare(
     machine: SimulatedMachine,
     difference: f64,
@@ -53,7 +52,7 @@ fn planned(tolerance: f64, pairs: usize) -> SequentialTest {
     SequentialTest::new(ERROR_RATE, tolerance, pairs)
 }
 
-/// As measured, a machine that forgets what hit it after two blocks, and one whose draws are nearly all its noise.
+/// The machine as measured, one whose disturbances last two blocks, and one whose noise is nearly all between draws.
 fn machines() -> [SimulatedMachine; 3] {
     let measured = SimulatedMachine::as_measured();
     let forgetful = SimulatedMachine { wander_deviation: 0.08, wander_memory: 0.5, ..measured };
@@ -63,7 +62,7 @@ fn machines() -> [SimulatedMachine; 3] {
 #[test]
 fn a_server_is_called_different_from_itself_in_at_most_one_comparison_of_twenty() {
     for machine in machines() {
-        // No tolerance: it only ends when a difference is found, and is asked after every pair.
+        // Without tolerance it ends only when a difference is found, and is checked after every pair.
         let tests = compare(machine, 0.0, &planned(0.0, 80), 1_000);
         let wrong = share(&tests, |test| test.different().is_some());
         assert!((0.02..=ERROR_RATE).contains(&wrong), "{wrong} of {machine:?}");
@@ -179,7 +178,7 @@ fn question(numbers: usize, decisive: ComparedMetric) -> Question {
     Question { error_rate: ERROR_RATE, tolerance: TOLERANCE, numbers, decisive }
 }
 
-/// A whole comparison, B 30 % faster, every fourth sequence for the noise floor, three pairs without processor times.
+/// A whole comparison, B 30 % faster, every fourth sequence for the noise floor, three pairs without CPU times.
 fn whole() -> Comparison {
     let mut comparison = Comparison::new(&question(30, ComparedMetric::Tps));
     let mut run = SimulatedRun::new(SimulatedMachine::as_measured(), 4);
@@ -194,8 +193,8 @@ fn whole() -> Comparison {
     comparison
 }
 
-/// A comparison whose pairs have these throughputs, ln(second ÷ first) and ln(B ÷ A), and no noise but a little that the
-/// blocks of all machines have.
+/// A comparison whose pairs have these throughputs, ln(second ÷ first) and ln(B ÷ A), and only the small noise of all
+/// simulated blocks.
 fn with_order_effect(pairs: usize, second: f64, difference: f64) -> Comparison {
     let mut comparison = Comparison::new(&question(pairs / 2, ComparedMetric::Tps));
     let quiet = SimulatedMachine {
@@ -220,13 +219,13 @@ fn with_order_effect(pairs: usize, second: f64, difference: f64) -> Comparison {
 
 #[test]
 fn the_block_that_goes_first_may_pay_for_the_second_and_neither_side_gains_by_it() {
-    // 24 pairs as issue 12 found them: 4 % either way, by the order alone.
+    // 24 pairs as once measured: 4 % either way, by the order alone.
     for (second, difference) in [(-0.04, 0.0), (0.3, 0.0), (1.9, 0.05)] {
         let finding = with_order_effect(24, second, difference).finding(ComparedMetric::Tps).unwrap();
         let [low, high] = [finding.low, finding.high].map(|end| end.unwrap().ln());
         assert!((finding.ratio.ln() - difference).abs() < 0.01, "{second}: {finding:?}");
         assert!(low <= difference && difference <= high, "{second}: {finding:?}");
-        // The order is no noise either.
+        // The order does not count as noise either.
         assert!(finding.pair_deviation < 0.03, "{second}: {finding:?}");
         let order = finding.order_effect.unwrap();
         assert!((order.ratio.ln() - second).abs() < 0.01 && !order.is_negligible, "{order:?}");
@@ -239,7 +238,7 @@ fn the_block_that_goes_first_may_pay_for_the_second_and_neither_side_gains_by_it
 fn no_metric_is_better_or_worse_by_an_interval_that_holds_no_change() {
     let (mut claimed, mut held_back) = (0, 0);
     for seed in 0..400 {
-        // Closed after a few: the boundary of a last look is the lowest there is.
+        // Closed after a few: the boundary of a final look is the lowest.
         for numbers in [7, 11, 20] {
             let mut comparison = Comparison::new(&question(40, ComparedMetric::Tps));
             let mut run = SimulatedRun::new(SimulatedMachine::as_measured(), seed);
@@ -312,7 +311,7 @@ fn the_noise_floor_is_told_beside_it() {
     assert!(floor.low < 1.0 && 1.0 < floor.high && floor.pair_deviation > 0.01, "{floor:?}");
 }
 
-/// A comparison that has only so many pairs for the noise floor, whose second side is faster by this.
+/// A comparison with this number of pairs for the noise floor, whose second side is faster by this.
 fn noise_floor(pairs: usize, difference: f64) -> Comparison {
     let mut comparison = Comparison::new(&question(60, ComparedMetric::Tps));
     let mut run = SimulatedRun::new(SimulatedMachine::as_measured(), 4);
@@ -386,7 +385,7 @@ fn a_close_is_for_time_that_is_over_and_not_for_answers_that_are_there() {
     assert_eq!(known.smallest_of_all_planned, known.smallest_so_far);
 }
 
-/// A machine whose noise is only this.
+/// A machine with this noise only.
 fn machine(draw_deviation: f64, block_deviation: f64) -> SimulatedMachine {
     let rest = SimulatedMachine {
         unlucky_share: 0.0,
@@ -406,7 +405,7 @@ fn pairs(machine: SimulatedMachine, count: usize, blocks: usize) -> Vec<Pair> {
 fn components_are_those_that_the_machine_was_made_of() {
     let seen = Components::of(&pairs(machine(0.04, 0.06), 400, 4), ComparedMetric::Tps).unwrap();
     assert!((seen.block_variance.sqrt() - 0.06).abs() < 0.005, "{seen:?}");
-    // The ratio of two draws scatters by √2 of one.
+    // The ratio of two draws has √2 times the standard deviation of one.
     assert!((seen.draw_variance.sqrt() - 0.04 * 2f64.sqrt()).abs() < 0.008, "{seen:?}");
 }
 

@@ -1,5 +1,5 @@
-//! What must hold for any samples at all: nothing is lost, merging is adding, quantiles are those of
-//! the sorted values, and encoding loses nothing. Unit tests of single habits are beside the code.
+//! Properties for arbitrary samples: nothing is lost, merging is adding, quantiles are those of the sorted values,
+//! and encoding is lossless. Unit tests are next to the code.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use stats::{
     Timestamp,
 };
 
-// The package is called otherwise in its own tests than in the rest of the workspace.
+// In its own tests the package has another name than in the rest of the workspace.
 use pgmeter_stats as stats;
 
 const SCRIPTS: usize = 3;
 const LATENCY_LIMIT: Duration = Duration::from_millis(10);
 
-/// A latency of any magnitude, from nothing to far beyond the histogram's range.
+/// A latency of any magnitude, from zero to far beyond the histogram's range.
 fn any_latency_ns() -> impl Strategy<Value = u64> {
     prop_oneof![
         8 => (0u32..64, any::<u64>()).prop_map(|(bits, noise)| noise >> bits),
@@ -27,7 +27,7 @@ fn any_latency_ns() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// A latency that a run could have: up to an hour.
+/// A realistic latency: up to an hour.
 fn plausible_latency_ns() -> impl Strategy<Value = u64> {
     (22u32..63, any::<u64>()).prop_map(|(bits, noise)| noise >> bits)
 }
@@ -66,7 +66,7 @@ fn record_all(samples: &[Sample]) -> Interval {
     let mut recorder = Recorder::new(SCRIPTS, Some(LATENCY_LIMIT));
     samples.iter().for_each(|sample| recorder.record(sample));
     let interval = recorder.hand_over(Timestamp::ZERO, Timestamp::from_nanos(1), Interval::new(SCRIPTS));
-    // Which completion of a millisecond is the first depends on the order, and these samples have none.
+    // The first completion of a millisecond depends on the order, which these samples lack.
     Interval { completions: Completions::new(), ..interval }
 }
 

@@ -1,6 +1,5 @@
-//! Whether the statistics keep their word, by simulation: how often an interval holds the true mean, how often a
-//! series that has settled is called so, and what is found in one that has not. Seeded, so that the counts are the
-//! same each time; docs/statistics.md has them.
+//! Simulations of the statistics' error rates: coverage of intervals, and the steady-state test on steady and
+//! drifting series. Seeded, so that the counts are reproducible; docs/statistics.md lists them.
 
 use pgmeter_stats::{INTERVALS_MIN, RatioEstimate, SplitMix64, Steadiness, Until};
 
@@ -21,7 +20,7 @@ impl Noise {
     }
 }
 
-/// The share of simulations in which something was so, in percent.
+/// Share of simulations in which a condition held, in percent.
 fn percent(happens: impl FnMut(&mut Noise) -> bool) -> f64 {
     percent_of(SIMULATIONS, happens)
 }
@@ -62,7 +61,7 @@ fn intervals_of_a_mean_latency_hold_it_though_each_second_has_another_number_of_
             let counts = noise.process(len, correlation);
             let latencies = noise.process(len, correlation);
             let counts: Vec<_> = counts.iter().map(|x| 1000.0 + 100.0 * x).collect();
-            // Slow seconds have fewer transactions: the mean over transactions is not that over seconds.
+            // Slow seconds have fewer transactions: the mean over transactions differs from that over seconds.
             let pairs = counts.iter().zip(&latencies);
             let sums: Vec<_> = pairs.map(|(n, x)| n * (8.0 + 0.3 * x - (n - 1000.0) / 400.0)).collect();
             holds(RatioEstimate::of(&sums, &counts), 8.0 - 100.0 * 100.0 / 400.0 / 1000.0)
@@ -88,7 +87,7 @@ fn of_transactions_that_hardly_ever_come_there_is_no_interval() {
     assert_eq!(RatioEstimate::of(&vec![0.0; 60], &vec![0.0; 60]), None);
 }
 
-/// Throughput that is `shape` of the run's course, in standard deviations of a second's noise of 3 %.
+/// Throughput with the course `shape`, in standard deviations of a second's noise of 3 %.
 fn throughput(noise: &mut Noise, len: usize, correlation: f64, shape: impl Fn(f64) -> f64) -> Vec<f64> {
     let values = noise.process(len, correlation).into_iter().enumerate();
     values.map(|(at, x)| 1000.0 + 30.0 * (x + shape((at as f64 + 0.5) / len as f64))).collect()
@@ -116,7 +115,7 @@ fn correlated_noise_is_rarely_taken_for_a_drift() {
     }
 }
 
-/// What becomes of throughput, by the share of the run that has passed.
+/// The course of throughput, by the elapsed share of the run.
 type Shape = fn(f64) -> f64;
 
 #[test]
@@ -175,8 +174,8 @@ fn a_series_that_is_too_short_or_of_nothing_is_not_judged() {
     assert_eq!(steadiness(&[1.0; 30]).steady_from, Some(0));
 }
 
-/// Runs until the throughput is known to `share`: the second at which it ended, and whether its interval then holds
-/// the true value.
+/// Runs until the throughput has the precision `share`: the second at which it ended, and whether its interval then
+/// contains the true value.
 fn run_until(noise: &mut Noise, share: f64, correlation: f64) -> (usize, bool) {
     let mut until = Until::new(share);
     let tps: Vec<_> = noise.process(1000, correlation).iter().map(|x| 1000.0 + 50.0 * x).collect();
@@ -189,7 +188,7 @@ fn run_until(noise: &mut Noise, share: f64, correlation: f64) -> (usize, bool) {
 fn a_run_that_ends_when_its_interval_is_narrow_still_has_an_interval_to_be_believed() {
     for (share, correlation) in [(0.01, 0.0), (0.02, 0.5), (0.03, 0.8)] {
         let mut seconds = Vec::new();
-        // Fewer, since each looks again and again.
+        // Fewer, because each checks repeatedly.
         let covered = percent_of(600, |noise| {
             let (took, held) = run_until(noise, share, correlation);
             seconds.push(took);

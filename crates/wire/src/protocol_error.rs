@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
     /// The length word of a message is below 4 or above what the kind of message may have.
-    #[error("a message of type {} claims an impossible length of {length} bytes", Tag(*tag))]
+    #[error("a message of type {} has the invalid length {length}", Tag(*tag))]
     Length {
         /// The message's type byte.
         tag: u8,
@@ -15,7 +15,7 @@ pub enum ProtocolError {
         length: u32,
     },
     /// No message of the server begins with this byte.
-    #[error("no PostgreSQL message begins with {}", Tag(*tag))]
+    #[error("unknown message type {}", Tag(*tag))]
     UnknownMessage {
         /// The byte found where a message's type was expected.
         tag: u8,
@@ -23,14 +23,15 @@ pub enum ProtocolError {
         length: u32,
     },
     /// The message's body does not have the parts that the protocol manual gives it.
-    #[error("the body of a {message} message is not as the protocol has it")]
+    #[error("the body of a {message} message is invalid")]
     Malformed {
         /// The message's name in the protocol manual.
         message: &'static str,
     },
     /// An error without a length, which a server sends when it cannot start a process for the connection.
     #[error(
-        "the server could not start a process for the connection (its log says why: memory, or a limit of processes)"
+        "the server could not start a process for the connection (see the server's log: memory, or a limit of \
+         processes)"
     )]
     UnframedError,
     /// The columns of a row were asked for, but rows are skipped unless `Decoder::keep_rows` says otherwise.

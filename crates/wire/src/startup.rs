@@ -71,16 +71,16 @@ pub enum StartupError {
     #[error("{0}")]
     Server(Box<ServerError>),
     /// The server asks for a password and none is known.
-    #[error("the server asks for a password and none is known")]
+    #[error("the server requires a password, but none is given")]
     PasswordNeeded,
     /// The server asks for a way of authentication that is not spoken here.
-    #[error("the server asks for {name} authentication, which is not supported")]
+    #[error("the server requires {name} authentication, which is not supported")]
     UnsupportedAuthentication {
         /// GSSAPI, SSPI, …
         name: String,
     },
     /// The server asks for a way of authentication that the user does not accept.
-    #[error("{what}, and require_auth={required} does not accept that")]
+    #[error("{what}, which require_auth={required} does not allow")]
     MethodNotAccepted {
         /// What the server does.
         what: &'static str,
@@ -88,7 +88,7 @@ pub enum StartupError {
         required: String,
     },
     /// The user demands channel binding, and there is none.
-    #[error("channel_binding=require was asked for, and {why}")]
+    #[error("channel_binding=require cannot be satisfied: {why}")]
     NotBound {
         /// What is missing.
         why: &'static str,
@@ -100,13 +100,13 @@ pub enum StartupError {
         reason: String,
     },
     /// The server does not know protocol options that were asked for.
-    #[error("the server does not know the protocol options {}", names.join(", "))]
+    #[error("the server does not support the protocol options {}", names.join(", "))]
     OptionsRejected {
         /// Their names.
         names: Vec<String>,
     },
     /// A message that has no place in a start-up.
-    #[error("the server sent {name} while the session was starting")]
+    #[error("the server sent {name} during startup")]
     UnexpectedMessage {
         /// The message's name in the protocol manual.
         name: &'static str,
@@ -269,7 +269,7 @@ impl Startup {
                 return Err(StartupError::UnsupportedAuthentication { name: method_name(code) });
             }
             (Authentication::Ok, Exchange::ScramBegun(_) | Exchange::ScramProved(_)) => {
-                let reason = "the server broke the exchange off before it proved that it knows the password";
+                let reason = "the server ended the exchange without proving that it knows the password";
                 return Err(StartupError::Scram { reason: reason.to_owned() });
             }
             _ => return Err(StartupError::UnexpectedMessage { name: "Authentication" }),
@@ -280,17 +280,21 @@ impl Startup {
     /// Holds the server to what the user accepts.
     fn check(&self, demand: Authentication<'_>, exchange: &Exchange) -> Result<(), StartupError> {
         let (method, what) = match (demand, exchange) {
-            (Authentication::Ok, Exchange::NotAsked) => (Method::None, "the server does not authenticate"),
+            (Authentication::Ok, Exchange::NotAsked) => {
+                (Method::None, "the server requires no authentication")
+            }
             (Authentication::CleartextPassword, _) => {
-                (Method::Password, "the server asks for the password in clear text")
+                (Method::Password, "the server requests the password in clear text")
             }
-            (Authentication::Md5Password { .. }, _) => (Method::Md5, "the server asks for an MD5 password"),
+            (Authentication::Md5Password { .. }, _) => {
+                (Method::Md5, "the server requests MD5 authentication")
+            }
             (Authentication::Sasl(names), _) if names.iter().any(|name| name.starts_with(b"SCRAM-")) => {
-                (Method::ScramSha256, "the server asks for SCRAM")
+                (Method::ScramSha256, "the server requests SCRAM")
             }
-            (Authentication::Sasl(_), _) => (Method::Oauth, "the server asks for SASL without SCRAM"),
-            (Authentication::Unsupported { code: 7 | 8 }, _) => (Method::Gss, "the server asks for GSSAPI"),
-            (Authentication::Unsupported { code: 9 }, _) => (Method::Sspi, "the server asks for SSPI"),
+            (Authentication::Sasl(_), _) => (Method::Oauth, "the server requests SASL without SCRAM"),
+            (Authentication::Unsupported { code: 7 | 8 }, _) => (Method::Gss, "the server requests GSSAPI"),
+            (Authentication::Unsupported { code: 9 }, _) => (Method::Sspi, "the server requests SSPI"),
             _ => return Ok(()),
         };
         if !self.required_methods.allow(method) {
@@ -298,7 +302,9 @@ impl Startup {
             return Err(StartupError::MethodNotAccepted { what, required });
         }
         if self.channel_binding == ChannelBinding::Require && method != Method::ScramSha256 {
-            return Err(StartupError::NotBound { why: "the server authenticates in a way that has none" });
+            return Err(StartupError::NotBound {
+                why: "the server uses an authentication method without it",
+            });
         }
         Ok(())
     }
@@ -314,7 +320,7 @@ impl Startup {
                 Ok((SCRAM_SHA_256_PLUS, Binding::EndPoint(end_point.to_vec())))
             }
             Some(_) if is_required => Err(StartupError::NotBound { why: "the server does not offer it" }),
-            None if is_required => Err(StartupError::NotBound { why: "there is no TLS to bind to" }),
+            None if is_required => Err(StartupError::NotBound { why: "the connection does not use TLS" }),
             _ if !is_offered(SCRAM_SHA_256) => Err(unsupported_sasl(offered)),
             Some(_) => Ok((SCRAM_SHA_256, Binding::NotOffered)),
             None => Ok((SCRAM_SHA_256, Binding::Unsupported)),

@@ -16,8 +16,8 @@ use crate::tpcb::{script_list, step_letters};
 pub enum WorkloadError {
     /// Neither a workload that comes with pgmeter nor a folder.
     #[error(
-        "there is no workload \"{name}\", and no folder of that name; {}",
-        nearest.as_ref().map_or(format!("pgmeter comes with: {known}"), |nearest| format!("did you mean {nearest}?"))
+        "there is no workload and no directory \"{name}\"; {}",
+        nearest.as_ref().map_or(format!("pgmeter includes: {known}"), |nearest| format!("did you mean {nearest}?"))
     )]
     UnknownWorkload { name: String, known: String, nearest: Option<String> },
     /// A workload.toml cannot be read.
@@ -30,21 +30,21 @@ pub enum WorkloadError {
     #[error(transparent)]
     Statements(#[from] StatementsError),
     /// A workload has no such script, or several whose names begin so.
-    #[error("the workload {workload} has no script that \"{name}\" names; it has {known}")]
+    #[error("the workload {workload} has no script \"{name}\"; it has {known}")]
     UnknownScript { workload: String, name: String, known: String },
     /// A workload has no such parameter.
     #[error("the workload {workload} has no parameter \"{name}\"; {known}")]
     UnknownParameter { workload: String, name: String, known: String },
     /// An option that other workloads than that of pgbench do not have.
     #[error(
-        "{option} can be asked for with the tables of pgbench (the workload tpcb) alone; \
-         SQL files of its own make the tables of {workload}"
+        "{option} is supported for pgbench's tables (the workload tpcb) only; the tables of {workload} are \
+         created by its SQL files"
     )]
     OnlyTpcb { option: &'static str, workload: String },
     /// A statement of a load step failed.
     #[error(
         "{file}:{line}: {source}{}",
-        if *is_misplaced { "; put transaction = false beside the file in workload.toml" } else { "" }
+        if *is_misplaced { "; set transaction = false for this file in workload.toml" } else { "" }
     )]
     LoadStep { file: String, line: u32, source: ConnectError, is_misplaced: bool },
     /// Checks returned rows.
@@ -73,8 +73,8 @@ pub enum WorkloadError {
     OutOfRange { option: &'static str, low: u32, high: u32 },
     /// The server is older than the kind of partitioning asked for.
     #[error(
-        "partitioning by {method} needs PostgreSQL {needed} or newer; this server is {server}. \
-         Leave out --partitions, or use a newer server"
+        "partitioning by {method} requires PostgreSQL {needed} or newer; this server is {server}. \
+         Omit --partitions, or use a newer server"
     )]
     PartitioningUnsupported { method: &'static str, needed: u32, server: String },
     /// A statement failed.
@@ -83,31 +83,31 @@ pub enum WorkloadError {
     /// A table that the scripts use is not there, or not in the search path.
     #[error(
         "database \"{database}\" has no table {table}. Create and fill the tables with `{init}` \
-         (on the same connection), or name your own script with -f"
+         (on the same connection), or give your own script with -f"
     )]
     TablesMissing { database: String, table: String, init: String, source: Option<Box<ConnectError>> },
     /// The accounts are partitioned in a way that is not one of those that loading makes.
     #[error(
         "unexpected partition method: \"{strategy}\" (pgbench_accounts can be partitioned by range or hash). \
-         Make the tables anew with `pgmeter init`"
+         Create the tables again with `pgmeter init`"
     )]
     UnknownPartitionMethod { strategy: String },
     /// The tables are there and hold no usable number of rows.
     #[error(
-        "{table} has {rows} rows, which gives no scale to run at. \
-         Fill the tables with `{init}` (on the same connection)"
+        "{table} has {rows} rows, so the scale cannot be determined. Fill the tables with `{init}` (on the same \
+         connection)"
     )]
     ScaleUnusable { table: String, rows: String, init: String },
     /// The caller's progress function asked to stop.
-    #[error("loading was interrupted; go on with `pgmeter init --resume` and the same options")]
+    #[error("loading was interrupted; continue with `pgmeter init --resume` and the same options")]
     Interrupted,
     /// The same, of a workload whose loading cannot be resumed.
-    #[error("loading was interrupted; begin it anew with `{init}`")]
+    #[error("loading was interrupted; start again with `{init}`")]
     InterruptedForGood { init: String },
     /// The tables that are there were not begun with these options.
     #[error(
-        "--resume goes on only with what the same options began, and {found}; \
-         leave out --resume to make the tables anew"
+        "--resume requires tables that were created with the same options, but {found}; omit --resume to create \
+         the tables again"
     )]
     NotResumable { found: String },
 }

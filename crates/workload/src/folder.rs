@@ -156,7 +156,7 @@ impl Workload for Folder {
             Some(name) => {
                 let known: Vec<&str> = known.keys().map(String::as_str).collect();
                 let known = match config::nearest(name, &known) {
-                    _ if known.is_empty() => "it has none beside scale".to_owned(),
+                    _ if known.is_empty() => "it has no parameters except scale".to_owned(),
                     Some(nearest) => format!("did you mean {nearest}?"),
                     None => format!("it has {}", known.join(", ")),
                 };

@@ -115,7 +115,7 @@ impl Reader<'_> {
     fn manifest(&mut self, mut top: Table) -> Result<Manifest, Complaint> {
         let place = top.place;
         top.check_keys("a workload", &KEYS)?;
-        let needed = |what: &str| Complaint::at(place, format!("a workload needs {what}"));
+        let needed = |what: &str| Complaint::at(place, format!("a workload requires {what}"));
         let name = top.read("name", |node| self.workload_name(node))?;
         let name = name.ok_or_else(|| needed("a name, such as name = \"shop\""))?;
         let title = top.text("title")?.unwrap_or_else(|| name.clone());
@@ -132,8 +132,8 @@ impl Reader<'_> {
             return Err(needed("load steps, such as load = [\"schema.sql\"]"));
         }
         if scripts.iter().all(|script| script.weight == 0) {
-            let what =
-                "a workload needs scripts, at least one with a weight above 0, such as scripts = [\"a.sql\"]";
+            let what = "a workload requires scripts, at least one of them with a weight above 0, such as scripts = \
+                 [\"a.sql\"]";
             return Err(Complaint::at(at_scripts, what));
         }
         let files = std::mem::take(&mut self.read);
@@ -155,9 +155,13 @@ impl Reader<'_> {
     fn workload_name(&self, node: &Node) -> Result<String, Complaint> {
         let name = short_name(node)?;
         match self.files {
-            Files::Folder(_) if !registry::is_free(&name) => {
-                Err(Complaint::at(node.place, format!("\"{name}\" is taken: give the workload another name")))
-            }
+            Files::Folder(_) if !registry::is_free(&name) => Err(Complaint::at(
+                node.place,
+                format!(
+                    "\"{name}\" is the name of a built-in workload: choose \
+                                                       another name"
+                ),
+            )),
             _ => Ok(name),
         }
     }
@@ -247,13 +251,13 @@ fn tables(nodes: Vec<Node>) -> Result<Vec<TableEntry>, Complaint> {
     let mut tables: Vec<TableEntry> = Vec::new();
     for node in nodes {
         let mut table = entry(node, "name", &["name", "rows_per_scale", "before_run"])?;
-        let name = table.take("name").ok_or_else(|| Complaint::at(table.place, "a table needs a name"))?;
+        let name = table.take("name").ok_or_else(|| Complaint::at(table.place, "a table requires a name"))?;
         let rows_per_scale = table.read("rows_per_scale", |node| {
             match tables.iter().find(|table| table.rows_per_scale.is_some()) {
                 None => node.whole(1, ROWS_PER_SCALE_MAX),
                 Some(TableEntry { name, .. }) => {
                     let what =
-                        format!("the scale is told by the table {name} already: one table can tell it");
+                        format!("the table {name} already determines the scale: only one table can do so");
                     Err(Complaint::at(node.place, what))
                 }
             }
@@ -262,7 +266,7 @@ fn tables(nodes: Vec<Node>) -> Result<Vec<TableEntry>, Complaint> {
         let before_run = before_run.unwrap_or(BeforeRun::Nothing);
         let (at, name) = (name.place, table_name(&name)?);
         if tables.iter().any(|table| table.name == name) {
-            return Err(Complaint::at(at, format!("the table {name} is there twice")));
+            return Err(Complaint::at(at, format!("the table {name} is defined twice")));
         }
         tables.push(TableEntry { name, rows_per_scale, before_run });
     }
@@ -287,12 +291,13 @@ fn parameters(table: Table) -> Result<BTreeMap<String, String>, Complaint> {
         if OWN_VARIABLES.contains(&key.as_str()) {
             return Err(Complaint::at(
                 place,
-                format!("every workload has the variable {key}: it is no parameter"),
+                format!("{key} is a variable of every workload and cannot be a parameter"),
             ));
         }
         if !Symbols::is_valid_name(&key) {
-            let what =
-                format!("no script can call a variable \"{key}\": letters, digits and _, and no digit first");
+            let what = format!(
+                "\"{key}\" is not a valid variable name: use letters, digits and _, and do not begin with a digit"
+            );
             return Err(Complaint::at(place, what));
         }
         parameters.insert(key, node.scalar()?);
@@ -316,7 +321,7 @@ impl Names {
         if self.0.insert(name.clone()) {
             return Ok(name);
         }
-        Err(Complaint::at(node.place, format!("\"{name}\" is there twice: give one of them another name")))
+        Err(Complaint::at(node.place, format!("\"{name}\" is defined twice: rename one of them")))
     }
 }
 
@@ -352,7 +357,7 @@ fn file_entry(node: Node, known: &[&str]) -> Result<(Table, Node), Complaint> {
     let mut table = entry(node, "file", known)?;
     let file = table.take("file");
     let place = table.place;
-    let file = file.ok_or_else(|| Complaint::at(place, "this needs a file, such as file = \"a.sql\""))?;
+    let file = file.ok_or_else(|| Complaint::at(place, "this requires a file, such as file = \"a.sql\""))?;
     Ok((table, file))
 }
 
@@ -433,13 +438,14 @@ mod tests {
             "checks = [7]\n",
             "w.toml:4:11: expected a file in quotation marks, or a table with the key file, found 7",
         );
-        check("checks = [{ name = \"x\" }]\n", "w.toml:4:11: this needs a file, such as file = \"a.sql\"");
+        check("checks = [{ name = \"x\" }]\n", "w.toml:4:11: this requires a file, such as file = \"a.sql\"");
         check("checks = [\"empty.sql\"]\n", "w.toml:4:11: empty command list for script \"empty.sql\"");
         check(
             "checks = [\"meta.sql\"]\n",
-            "w.toml:4:11: meta.sql:2: a step is SQL alone, without meta commands: \\set a 1",
+            "w.toml:4:11: meta.sql:2: load steps, checks and timed steps must be plain SQL, without meta \
+             commands: \\set a 1",
         );
-        check("tables = [\"t\", \"t\"]\n", "w.toml:4:16: the table t is there twice");
+        check("tables = [\"t\", \"t\"]\n", "w.toml:4:16: the table t is defined twice");
         check(
             "tables = [\"a.b.c\"]\n",
             "w.toml:4:11: expected the name of a table, or schema.table, found \"a.b.c\"",
@@ -450,39 +456,40 @@ mod tests {
         );
         check(
             "tables = [{ name = \"a\", rows_per_scale = 1 }, { name = \"b\", rows_per_scale = 2 }]\n",
-            "w.toml:4:78: the scale is told by the table a already: one table can tell it",
+            "w.toml:4:78: the table a already determines the scale: only one table can do so",
         );
         check(
             "[parameters]\nscale = 3\n",
-            "w.toml:5:1: every workload has the variable scale: it is no parameter",
+            "w.toml:5:1: scale is a variable of every workload and cannot be a parameter",
         );
         check(
             "[parameters]\n1x = 3\n",
-            "w.toml:5:1: no script can call a variable \"1x\": letters, digits and _, and no digit first",
+            "w.toml:5:1: \"1x\" is not a valid variable name: use letters, digits and _, and do not begin with a digit",
         );
         check(
             "checks = [\"schema.sql\", \"schema.sql\"]\n",
-            "w.toml:4:25: \"schema\" is there twice: give one of them another name",
+            "w.toml:4:25: \"schema\" is defined twice: rename one of them",
         );
     }
 
     #[test]
     fn a_name_load_steps_and_scripts_are_needed() {
         let refusal = |text: &str| parse(text).expect_err(text);
-        assert_eq!(refusal(""), "w.toml:1:1: a workload needs a name, such as name = \"shop\"");
+        assert_eq!(refusal(""), "w.toml:1:1: a workload requires a name, such as name = \"shop\"");
         assert_eq!(
             refusal("name = \"a b\""),
             "w.toml:1:8: expected a name of letters, digits, \"-\", \"_\" and \".\", found \"a b\""
         );
         assert_eq!(
             refusal("name = \"a\"\nscripts = [\"sub/run.sql\"]"),
-            "w.toml:1:1: a workload needs load steps, such as load = [\"schema.sql\"]"
+            "w.toml:1:1: a workload requires load steps, such as load = [\"schema.sql\"]"
         );
         assert_eq!(
             refusal(
                 "name = \"a\"\nload = [\"schema.sql\"]\nscripts = [{ file = \"sub/run.sql\", weight = 0 }]"
             ),
-            "w.toml:3:11: a workload needs scripts, at least one with a weight above 0, such as scripts = [\"a.sql\"]"
+            "w.toml:3:11: a workload requires scripts, at least one of them with a weight above 0, such as \
+             scripts = [\"a.sql\"]"
         );
     }
 
@@ -493,7 +500,13 @@ mod tests {
             let text = format!("name = \"{name}\"");
             let refusal =
                 Manifest::parse(&text, "w.toml", Files::Folder(folder)).expect_err(name).to_string();
-            assert_eq!(refusal, format!("w.toml:1:8: \"{name}\" is taken: give the workload another name"));
+            assert_eq!(
+                refusal,
+                format!(
+                    "w.toml:1:8: \"{name}\" is the name of a built-in workload: choose \
+                                         another name"
+                )
+            );
         }
     }
 }

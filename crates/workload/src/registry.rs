@@ -142,17 +142,12 @@ mod tests {
     #[test]
     fn what_is_neither_a_name_nor_a_folder_is_refused_with_the_nearest_name() {
         let refusal = |text| WorkloadName::find(text, Path::new("/nonexistent")).expect_err(text).to_string();
-        assert_eq!(
-            refusal("tpbc"),
-            "there is no workload \"tpbc\", and no folder of that name; did you mean tpcb?"
-        );
+        assert_eq!(refusal("tpbc"), "there is no workload and no directory \"tpbc\"; did you mean tpcb?");
         let shop = refusal("./shop");
         assert!(
-            shop.starts_with(
-                "there is no workload \"./shop\", and no folder of that name; pgmeter comes with: tpcb"
-            ),
+            shop.starts_with("there is no workload and no directory \"./shop\"; pgmeter includes: tpcb"),
             "{shop}"
         );
-        assert!(refusal("").starts_with("there is no workload \"\""));
+        assert!(refusal("").starts_with("there is no workload and no directory \"\""));
     }
 }

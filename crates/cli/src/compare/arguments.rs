@@ -1,5 +1,5 @@
-//! What can be typed behind `pgmeter compare`, and which experiment it is: that of a file, or the one that a file with
-//! these keys would have.
+//! Arguments of `pgmeter compare`, and the experiment that they describe: a file, or keys and a factor on the command
+//! line.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::options::{self, RunCommand, RunOptions};
 use crate::output::OutputArguments;
 
-/// The load that is compared, as it begins: an experiment's.
+/// The base specification: the default load of an experiment.
 #[derive(Clone, Copy, Debug)]
 struct Compare;
 
@@ -132,12 +132,12 @@ const CHECKPOINTS: [Word<bool>; 2] = [
     ("never", "No checkpoints", false),
 ];
 
-/// What an experiment is called that nobody has named.
+/// Name of an experiment without a file.
 const NAME: &str = "compare";
-/// Less time than this is none.
+/// Minimum time limit.
 const BUDGET_MIN: Duration = Duration::from_secs(1);
 
-/// A time with its unit.
+/// Parses a time with a unit.
 fn time(text: &str) -> Result<Duration, String> {
     let time = ::lab::duration(text).map_err(|expected| format!("expected {expected}"))?;
     if time < BUDGET_MIN {
@@ -147,13 +147,13 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 impl CompareArguments {
-    /// The experiment, in which nothing was looked for yet.
+    /// The comparison, before workloads are read.
     pub(super) fn comparable(&self) -> Result<Comparable, Failure> {
         let server_user = self.server_user.clone();
         let Some(file) = &self.experiment else {
             if self.factor.is_none() {
-                let what = "name what differs, such as --factor protocol=simple,prepared, or an experiment with one factor \
-                            of two levels";
+                let what = "specify the difference, such as --factor protocol=simple,prepared, or an experiment with one \
+                            factor of two levels";
                 return Err(Failure::Usage(what.to_owned()));
             }
             let typed = self.typed()?;
@@ -212,14 +212,14 @@ impl CompareArguments {
         Ok(typed)
     }
 
-    /// What is asked of the comparison.
+    /// Options of the comparison.
     pub(super) fn options(&self, cells: &[Cell; 2], design: &Design) -> Result<CompareOptions, Failure> {
         let has_rate = cells.iter().any(|cell| cell.configuration.load.rate_tps.is_some());
         let usual = if has_rate { ComparedMetric::P50 } else { ComparedMetric::Tps };
         let budget_s = self.budget.as_secs_f64();
         if self.block.is_some_and(|block| block > budget_s / 4.0) {
             return Err(Failure::Usage(format!(
-                "--block {} leaves no two pairs of blocks in a budget of {budget_s} s",
+                "--block {} is too long: a budget of {budget_s} s must contain two pairs of blocks",
                 self.block.unwrap_or_default()
             )));
         }
@@ -235,43 +235,43 @@ impl CompareArguments {
     }
 }
 
-/// A number that `--random-seed` takes and JSON keeps.
+/// A random seed that `--random-seed` accepts and JSON preserves.
 fn seed_of_the_system() -> u64 {
     run::fresh_seed() >> 11
 }
 
-/// Keys of which each says which server it is.
+/// Keys that select the server.
 const SERVER: [&str; 3] = ["version", "bin_dir", "dsn"];
 
-/// That nothing is typed beside the factor which the factor's levels would push aside without a word.
+/// Rejects keys that the factor's levels would silently override.
 fn check_beside_factor(typed: &Typed) -> Result<(), Failure> {
     let Some((factor, _)) = typed.factor.split_once('=') else { return Ok(()) };
     let factor = key(factor).map_or(factor, |option| option.name);
     let why = |key: &str| {
         if key == factor {
-            Some("each level says it for its side")
+            Some("each level sets it for its side")
         } else if SERVER.contains(&key) && SERVER.contains(&factor) {
-            Some("both say which server it is")
+            Some("both select the server")
         } else if factor == "dsn" && key.starts_with("settings.") {
-            Some("a server that runs already keeps its own settings")
+            Some("the settings of a running server stay unchanged")
         } else {
             None
         }
     };
-    // A connection string may hold what nobody should read.
+    // A connection string may contain a password.
     let shown = |key: &str, value: &str| if key == "dsn" { key.to_owned() } else { format!("{key}={value}") };
     let scripts = typed.scripts.iter().map(|(name, _)| ("script", name.as_str()));
     let keys = typed.keys.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     for (key, value) in keys.chain(scripts) {
         if let Some(why) = why(key) {
             let beside = shown(key, value);
-            return Err(Failure::Usage(format!("{beside} does not go with --factor {factor}: {why}")));
+            return Err(Failure::Usage(format!("{beside} cannot be combined with --factor {factor}: {why}")));
         }
     }
     Ok(())
 }
 
-/// The two that are compared.
+/// The two sides.
 pub(super) fn sides(what: &Comparable) -> Result<[Cell; 2], Failure> {
     let file = what.file.as_ref().map_or("--factor".to_owned(), |file| file.display().to_string());
     let factors = &what.experiment.factors;
@@ -283,7 +283,7 @@ pub(super) fn sides(what: &Comparable) -> Result<[Cell; 2], Failure> {
     };
     let wrong = || {
         Failure::Usage(format!(
-            "{file}: a comparison has one factor with two levels, A and B, and here {has}"
+            "{file}: a comparison requires one factor with two levels, A and B, but there {has}"
         ))
     };
     if factors.len() != 1 {
@@ -292,7 +292,7 @@ pub(super) fn sides(what: &Comparable) -> Result<[Cell; 2], Failure> {
     let cells = <[Cell; 2]>::try_from(what.cells()?).map_err(|_| wrong())?;
     if cells.iter().any(|cell| !cell.configuration.steps.is_empty()) {
         return Err(Failure::Usage(format!(
-            "{file}: its trials are timed steps, and a comparison needs a load: pgmeter lab run takes its steps' times"
+            "{file}: its trials are timed steps, but a comparison requires a load: use pgmeter lab run"
         )));
     }
     Ok(cells)

@@ -1,5 +1,5 @@
-//! `pgmeter compare`: is B faster than A? The comparing is done by the crate `lab`; here are the options, what is shown,
-//! and the exit status. docs/comparing.md explains the method.
+//! `pgmeter compare`: tests whether B is faster than A. The crate `lab` compares; this module has the options,
+//! output, and exit status. docs/comparing.md explains the method.
 
 mod arguments;
 
@@ -16,7 +16,7 @@ use crate::run_output::circumstances;
 use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
 
-/// Exit statuses, as docs/comparing.md has them.
+/// Exit statuses, documented in docs/comparing.md.
 const WORSE: u8 = 1;
 const UNDECIDED: u8 = 3;
 
@@ -46,13 +46,13 @@ fn compare(
         ::lab::compare(what, cells, options, &places, &circumstances(), listener, signals)
     })?;
     output.show(Subject::Comparison(&record), terminal)?;
-    terminal.say(format_args!("kept as comparison {kept} in {}", places.store().display()));
+    terminal.say(format_args!("stored as comparison {kept} in {}", places.store().display()));
     judge(&record)
 }
 
 fn judge(record: &ComparisonRecord) -> Result<ExitCode, Failure> {
     if record.status == ComparisonStatus::Interrupted {
-        return Err(Failure::Interrupted("interrupted; what is said above is of the pairs until then"));
+        return Err(Failure::Interrupted("interrupted; the result covers the pairs before that"));
     }
     Ok(match record.decision {
         ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse => {

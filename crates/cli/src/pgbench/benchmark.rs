@@ -1,5 +1,5 @@
-//! A run as pgbench makes it: from the options to a runner, and from its failure to an exit status. What is shown while it
-//! goes on, and at the end, is in `output`.
+//! Runs a benchmark as pgbench does: from options to a runner, and from its error to an exit status. `output` shows
+//! the progress and the result.
 
 use dropin::{Level, Options, Stop, without_number};
 use engine::{Compatibility, EngineError, Limit};
@@ -16,7 +16,7 @@ use crate::signals::Signals;
 pub(super) fn run(mut options: Options, diagnostics: &Diagnostics) -> Result<(), Stop> {
     let target = sessions::target(&options)?;
     let database = target.database.clone();
-    // Ctrl-C ends pgbench at once. An alarm ends a timed run, since pgbench sets one for that itself.
+    // Ctrl-C exits pgbench immediately. SIGALRM ends a timed run, because pgbench sets an alarm for this.
     let signals = match options.spec.limit {
         Limit::Duration(_) => Signals::catch_alarm().map_err(Stop::error)?,
         Limit::TransactionsPerClient(_) => Signals::uncaught(),
@@ -35,7 +35,7 @@ pub(super) fn run(mut options: Options, diagnostics: &Diagnostics) -> Result<(),
     Output::new(diagnostics, options).run(runner, &signals).map_err(|failure| stop(failure, &database))
 }
 
-/// Why the run failed or is incomplete, in pgbench's words.
+/// The error of a failed or incomplete run, in pgbench's words.
 fn stop(failure: Failure, database: &str) -> Stop {
     let tables_missing = |sentence: String| {
         Stop::error(sentence).and(

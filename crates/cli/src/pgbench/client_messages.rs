@@ -1,5 +1,5 @@
-//! Messages about clients during a run on stderr, in pgbench's words and order. The engine decides what happens; `tracer`
-//! calls this on each worker's thread.
+//! Messages about clients during a run on stderr, in pgbench's words and order. `tracer` calls this on each worker's
+//! thread.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use crate::tracer::ClientMessages;
 #[derive(Clone)]
 pub(super) struct PgbenchMessages {
     pub(super) diagnostics: Diagnostics,
-    /// `None`: no limit.
+    /// Maximum tries; `None`: no limit.
     pub(super) max_tries: Option<u32>,
     pub(super) latency_limit: Option<Duration>,
     pub(super) verbose_errors: bool,
-    /// Whether each step of each client is reported.
+    /// Whether each step of each client is printed.
     pub(super) debug: bool,
-    /// What libpq says on stderr each time when it connects.
+    /// Messages that libpq prints when it connects.
     pub(super) password_file_warning: Option<String>,
 }
 
@@ -90,7 +90,7 @@ impl ClientMessages for PgbenchMessages {
     }
 }
 
-/// A client's step, as `--debug` tells it.
+/// A client's step, as printed with `--debug`.
 fn step_text(what: &ClientStep<'_>) -> String {
     match what {
         ClientStep::Begins { script } => format!("executing script \"{script}\""),

@@ -1,6 +1,7 @@
-//! All that the drop-in writes: its answer on stdout, and on stderr messages in the form of all programs of PostgreSQL:
-//! `pgbench: error: …`, with colours if `PG_COLOR` asks for them. What it says is decided elsewhere. Bytes of scripts,
-//! file names and servers go out as they came, but not to a terminal, which they could steer. When a reader has gone away the program ends, as programs in C do.
+//! Output of the drop-in: results on stdout, messages on stderr in the form of PostgreSQL's programs (`pgbench:
+//! error: …`), with colours if `PG_COLOR` enables them. Bytes of scripts, file names and servers are written
+//! unchanged, except that control characters are escaped on a terminal. If the reader has closed the pipe, the
+//! program exits, as C programs do.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,24 +10,24 @@ use std::io::{self, IsTerminal, Write};
 
 use dropin::{Level, Message, PROGRAM};
 
-/// 128 and the number of SIGPIPE: the status by which a shell names a program that ended for a closed pipe.
+/// 128 plus the number of SIGPIPE: exit status of a program that wrote to a closed pipe, as in shells.
 const BROKEN_PIPE: i32 = 141;
 
-/// stderr with the program's name.
+/// Messages on stderr with the program's name.
 #[derive(Clone, Debug)]
 pub(super) struct Diagnostics {
     /// Colours as SGR parameters; `None`: none.
     colours: Option<Colours>,
 }
 
-/// Names of colours in `PG_COLORS`, with the colours that are used unless it changes them.
+/// Names of colours in `PG_COLORS` with their defaults.
 const COLOURS: [(&str, &str); 4] =
     [("error", "01;31"), ("warning", "01;35"), ("note", "01;36"), ("locus", "01")];
 
 /// Colours by name.
 type Colours = BTreeMap<&'static str, String>;
 
-/// The usual colours, changed by `PG_COLORS` (`error=01;31:note=…`).
+/// The default colours, with the changes in `PG_COLORS` (`error=01;31:note=…`).
 fn colours(changes: &str) -> Colours {
     let mut colours: Colours = COLOURS.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     for (name, value) in changes.split(':').filter_map(|change| change.split_once('=')) {
@@ -48,7 +49,7 @@ impl Diagnostics {
         Self { colours: is_coloured.then(|| colours(&changes())) }
     }
 
-    /// The message as it is shown, without line end.
+    /// The formatted message, without line end.
     fn render(&self, level: Level, text: &str) -> String {
         let (word, colour) = match level {
             Level::Error => ("error: ", "error"),
@@ -66,19 +67,19 @@ impl Diagnostics {
         format!("\x1b[{}m{PROGRAM}: \x1b[0m{word}{text}", colours["locus"])
     }
 
-    /// A line on stderr.
+    /// Prints a line on stderr.
     pub(super) fn say(&self, level: Level, text: impl Display) {
         let text = text.to_string();
         let text = shown(text.trim_end_matches('\n'), io::stderr().is_terminal());
         put(&mut io::stderr().lock(), &format!("{}\n", self.render(level, &text)));
     }
 
-    /// Text on stderr without anything in front or behind.
+    /// Prints text on stderr without prefix.
     pub(super) fn write(&self, text: &str) {
         put(&mut io::stderr().lock(), &shown(text, io::stderr().is_terminal()));
     }
 
-    /// Text on stdout.
+    /// Prints text on stdout.
     pub(super) fn print(&self, text: &str) {
         put(&mut io::stdout().lock(), &shown(text, io::stdout().is_terminal()));
     }
@@ -97,8 +98,7 @@ impl Diagnostics {
     }
 }
 
-/// The text for where it goes: on a terminal, what would steer that stands as its code. A carriage return stays, since
-/// progress on one line ends with it.
+/// Escapes control characters on a terminal. A carriage return stays, because overwritten progress lines end with it.
 fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
     if !is_terminal {
         return Cow::Borrowed(text);
@@ -106,8 +106,7 @@ fn shown(text: &str, is_terminal: bool) -> Cow<'_, str> {
     Cow::Owned(text.split('\r').map(results::escaped).collect::<Vec<_>>().join("\r"))
 }
 
-/// Writes the text at once. Nobody is left to be told when the reader has gone away; a device that is full is no reason
-/// to end, as in pgbench.
+/// Writes the text immediately. Exits if the reader is gone; a full device is ignored, as in pgbench.
 #[allow(clippy::exit)]
 fn put(stream: &mut impl Write, text: &str) {
     let written = stream.write_all(&encoding::encode(text)).and_then(|()| stream.flush());

@@ -1,5 +1,5 @@
-//! `pgbench -i`: the steps, and the lines that tell of them on stderr, in pgbench's words.
-//! The work is `workload`'s; called once it is decided that this is the task.
+//! `pgbench -i`: its steps, and its progress on stderr in pgbench's words.
+//! `workload` does the work.
 
 use std::fmt::Write;
 use std::io::{self, IsTerminal};
@@ -14,11 +14,11 @@ use super::diagnostics::Diagnostics;
 use super::sessions;
 use crate::signals::Signals;
 
-/// Rows between two lines of progress.
+/// Rows between two progress lines.
 const ROWS_PER_LINE: u64 = 100_000;
-/// Rows between two looks at the clock under `-q`.
+/// Rows between two readings of the clock with `-q`.
 const ROWS_PER_LOOK: u64 = 100;
-/// Time between two lines of progress under `-q`.
+/// Time between two progress lines with `-q`.
 const QUIET_TIME: Duration = Duration::from_secs(5);
 
 pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Stop> {
@@ -43,14 +43,14 @@ pub(super) fn run(options: Options, diagnostics: &Diagnostics) -> Result<(), Sto
 /// The error in pgbench's words.
 fn failed(error: WorkloadError) -> Stop {
     match error {
-        // libpq tells what the server said about a COPY by itself.
+        // libpq prints the server's message about a COPY itself.
         WorkloadError::Query { sql, source } if sql.starts_with("copy ") && source.sqlstate().is_some() => {
             let words = format!("{}\n", sessions::words(&source, None));
             let mut stop = Stop::error("PQendcopy failed");
             stop.messages.insert(0, Message { level: Level::Bare, text: words });
             stop
         }
-        // The rows were no longer sent when the server was asked to cancel their COPY.
+        // The COPY was already cancelled when the rows stopped.
         WorkloadError::Interrupted => Stop::error("PQendcopy failed"),
         WorkloadError::Query { sql, source } => {
             Stop::error(format_args!("query failed: {}", sessions::words(&source, Some(&sql))))
@@ -60,23 +60,23 @@ fn failed(error: WorkloadError) -> Stop {
     }
 }
 
-/// The last line: how long it took, in all and step by step.
+/// The last line: total time, and time of each step.
 fn done(report: &InitReport) -> String {
     let steps: Vec<String> =
         report.steps.iter().map(|time| format!("{} {:.2} s", time.name, time.took.as_secs_f64())).collect();
     format!("done in {:.2} s ({}).\n", report.total().as_secs_f64(), steps.join(", "))
 }
 
-/// The lines that tell how far it is.
+/// Progress lines.
 struct Lines<'a> {
     diagnostics: &'a Diagnostics,
     quiet: bool,
-    /// A terminal's line is written again and again.
+    /// On a terminal the line is overwritten.
     is_terminal: bool,
     table: &'static str,
-    /// Under `-q`: when the next line is due, counted from the table's begin.
+    /// With `-q`: time of the next line, counted from the table's first row.
     due: Duration,
-    /// Characters of the line that stands on the terminal.
+    /// Length of the current line on the terminal.
     width: usize,
 }
 
@@ -133,7 +133,7 @@ impl<'a> Lines<'a> {
         self.diagnostics.write(&format!("{line}{:padding$}{end}", ""));
     }
 
-    /// Takes away the line that stands on the terminal.
+    /// Erases the current line of the terminal.
     fn erase(&mut self) {
         if self.is_terminal && self.width > 0 {
             let mut blank = " ".repeat(self.width);

@@ -1,5 +1,5 @@
-//! `pgmeter pgbench …`, and the binary called as `pgbench` through a link: pgbench's command line, output and
-//! exit statuses in front of the same engine that `pgmeter bench` uses. Called by `main` before its own options.
+//! `pgmeter pgbench …`, and the binary started as `pgbench` through a link: pgbench's command line, output and exit
+//! statuses with the engine of `pgmeter bench`. Called by `main` before its own options are parsed.
 
 mod benchmark;
 mod client_messages;
@@ -16,16 +16,16 @@ use std::process::ExitCode;
 use diagnostics::Diagnostics;
 use dropin::{HELP, Options, PROGRAM, Stop, Task};
 
-/// A command line that is pgbench's.
+/// A command line for the drop-in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Call {
-    /// The program's name as getopt's messages show it.
+    /// The program's name in getopt's messages.
     typed: String,
     arguments: Vec<OsString>,
 }
 
 impl Call {
-    /// This process's command line, if the program was called as `pgbench` or as `pgmeter pgbench`.
+    /// This process's command line, if the program was started as `pgbench` or as `pgmeter pgbench`.
     pub(crate) fn of_process() -> Option<Self> {
         Self::of(std::env::args_os())
     }
@@ -44,7 +44,7 @@ impl Call {
         Some(Self { typed, arguments: words.collect() })
     }
 
-    /// Does what was asked for.
+    /// Executes the command line.
     pub(crate) fn run(self) -> ExitCode {
         let diagnostics = Diagnostics::of_process();
         if let Some(text) = answer(self.arguments.first().map(OsString::as_os_str)) {
@@ -71,7 +71,7 @@ impl Call {
     }
 }
 
-/// Help and version are given only to a first argument that asks for them.
+/// Help and version are recognized only as the first argument.
 fn answer(first: Option<&OsStr>) -> Option<String> {
     match first?.to_str()? {
         "--help" | "-?" => Some(HELP.to_owned()),

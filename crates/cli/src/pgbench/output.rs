@@ -1,5 +1,5 @@
-//! The output of a run of the drop-in: the banner, the lines on stderr, the final report. Texts are made by
-//! `report::pgbench` from the record; their order is pgbench's.
+//! Output of the drop-in's run: banner, lines on stderr, final report. `report::pgbench` makes the texts from the
+//! record; their order is pgbench's.
 
 use connect::{Session, Target};
 use dropin::{Level, Options, version};
@@ -16,16 +16,16 @@ use crate::failure::Failure;
 use crate::signals::Signals;
 use crate::tracer::{LogFault, tracers};
 
-/// The beginning of the log files' names if no other is asked for.
+/// Default prefix of log files.
 const LOG_PREFIX: &str = "pgbench_log";
 
-/// pgbench's way of showing a run.
+/// Output of a run as in pgbench.
 pub(super) struct Output<'a> {
     diagnostics: &'a Diagnostics,
     options: Options,
-    /// Made when the first second has passed.
+    /// Created after the first second.
     meter: Option<ProgressMeter>,
-    /// What libpq would say whenever a client connects.
+    /// Messages that libpq prints when a client connects.
     password_file_warning: Option<String>,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Output<'a> {
             password_file_warning: self.password_file_warning.clone(),
         };
         let tracers = tracers(logs, plan, LogFault::default(), messages)?;
-        // The clients connect now; with `-C` they do so later, and their tracer tells it.
+        // The clients connect now; with `-C` they connect later, and their tracer prints the messages.
         if let (Some(warning), false) = (&self.password_file_warning, plan.reconnect) {
             (0..plan.clients).for_each(|_| self.diagnostics.write(&format!("{warning}\n")));
         }

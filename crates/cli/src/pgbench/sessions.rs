@@ -1,5 +1,5 @@
-//! Where the drop-in connects to, and the sentences when that fails. Finding the server is `connect`'s work; here are
-//! pgbench's rules for the database's name.
+//! Connections of the drop-in and their error messages. `connect` resolves the server; this module has pgbench's
+//! rules for the database name.
 
 use connect::{ConnectError, Environment, Overrides, Session, Target};
 use dropin::{Level, Options, PROGRAM, Stop};
@@ -9,7 +9,7 @@ use super::diagnostics::Diagnostics;
 use crate::password::connect_asking;
 use crate::signals::Signals;
 
-/// Where to connect, from options and environment.
+/// The target, from options and environment.
 pub(super) fn target(options: &Options) -> Result<Target, Stop> {
     let environment = Environment::of_process();
     let overrides = Overrides {
@@ -20,11 +20,11 @@ pub(super) fn target(options: &Options) -> Result<Target, Stop> {
     let purpose = if options.initialize { INITIALIZATION } else { SETUP };
     let target = connect::resolve(None, &overrides, &environment)
         .map_err(|error| could_not_connect(&error, purpose))?;
-    // pgbench waits for its server for ever.
+    // pgbench waits for its server without limit.
     Ok(Target { control_timeout: None, ..target })
 }
 
-/// The database: as named, else `PGDATABASE`, else `PGUSER`, else the system's user. `-U` has no say.
+/// The database: as given, otherwise `PGDATABASE`, `PGUSER`, or the system's user. `-U` has no effect on it.
 fn database(options: &Options, environment: &Environment) -> String {
     let variable = |name: &str| {
         let value = environment.variables.get(name)?.to_string_lossy().into_owned();
@@ -35,11 +35,11 @@ fn database(options: &Options, environment: &Environment) -> String {
     named.or_else(|| environment.os_user.clone()).unwrap_or_default()
 }
 
-/// What a session is for, in the sentence about one that did not come about.
+/// Purpose of a session, in the message about a failed connection.
 pub(super) const INITIALIZATION: &str = "initialization";
 pub(super) const SETUP: &str = "setup";
 
-/// What libpq says on stderr when it begins to connect: it looks for a password first.
+/// Messages that libpq prints on stderr before it connects: it looks for a password first.
 pub(super) fn warn(target: &Target, diagnostics: &Diagnostics) {
     if let Some(words) = &target.password_file_warning {
         diagnostics.write(&format!("{words}\n"));
@@ -59,12 +59,12 @@ pub(super) fn open(
     })
 }
 
-/// A connection that did not come about.
+/// Error of a failed connection.
 pub(super) fn could_not_connect(error: &ConnectError, purpose: &str) -> Stop {
     Stop::error(error.as_libpq()).and(Level::Error, format_args!("could not create connection for {purpose}"))
 }
 
-/// What the server said, as libpq words it.
+/// The server's error in libpq's words.
 pub(super) fn words(error: &ConnectError, query: Option<&str>) -> String {
     match error {
         ConnectError::Server(error) => error.report(query.map(str::as_bytes)),

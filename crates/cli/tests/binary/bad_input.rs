@@ -71,11 +71,11 @@ fn options_out_of_range_are_refused_with_the_range() {
         assert!(!out.stderr.contains("invalid digit"), "{}", out.stderr);
     }
     assert!(bench.run(["bench", "--help"]).exits(0).stdout.contains("Usage: pgmeter bench"));
-    bench.run(["bench", "-f", "/dev/zero"]).exits(1).says(&["/dev/zero", "longer than 16 MiB"]);
+    bench.run(["bench", "-f", "/dev/zero"]).exits(1).says(&["/dev/zero", "longer than the limit of 16 MiB"]);
     bench
         .run(["bench", "--html", "-"])
         .exits(1)
-        .says(&["--html needs a file", "report last --format html -o -"]);
+        .says(&["--html requires a file", "--format html writes the page to standard output"]);
     bench.run(["runs", "--store", ":memory:"]).exits(1).says(&["a store is a file"]);
     bench.run(["bench", "-f", "a.sql@x"]).exits(1).says(&["invalid weight specification: @x"]);
     bench.run(["bench", "-D", "x"]).exits(1).says(&["invalid variable definition"]);

@@ -109,7 +109,10 @@ fn a_record_that_cannot_be_written_is_an_error_after_the_report() {
     let script = bench.file("spoil.sql", "\\shell cp spoil.sql my.db\nSELECT 1;");
     let flags = ["bench", "-n", "-t", "5", "-f", script, "--store", "my.db", "--results", "pgmeter-results"];
     let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(1);
-    let out = out.says(&["is kept, but cannot use the store", "pgmeter runs import pgmeter-results/"]);
+    let out = out.says(&[
+        "was saved, but the run was not added to the store: cannot use the store",
+        "pgmeter runs import pgmeter-results/",
+    ]);
     assert!(out.stdout.contains("5 succeeded"), "{}", out.stdout);
     assert_eq!(bench.record().summary.counts.succeeded, 5);
 }

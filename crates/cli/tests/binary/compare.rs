@@ -76,7 +76,7 @@ fn writing(bench: &Bench, dsn: &str, more: &[&str]) -> (String, ComparisonRecord
     let words = ["compare", "--factor", "settings.geqo=on,off", "--key", "workload=none", "-f", "count.sql"];
     let keys = ["--key", "setup=counters.sql", "--dsn", dsn, "--budget", "8s", "--store", "out/"];
     let out = bench.run(words.iter().chain(&keys).chain(more));
-    assert!(out.stderr.contains("kept as comparison "), "{}", out.stderr);
+    assert!(out.stderr.contains("stored as comparison "), "{}", out.stderr);
     let store = Store::open(&bench.path().join("out/")).expect("the store is there");
     let newest = store.newest_comparison().expect("it can be read").expect("one is kept");
     (out.stdout, store.comparison(newest).expect("it is kept"))
@@ -159,20 +159,20 @@ fn what_makes_no_sense_is_told_in_one_sentence() {
         bench.run(all).exits(2).says(&["pgmeter: error: "]).stderr
     };
     bench.file("many.toml", "name = \"many\"\n[factors]\nclients = [1, 2, 3]\n");
-    let sentence = "pgmeter: error: many.toml: a comparison has one factor with two levels, A and B, and here are 3 \
+    let sentence = "pgmeter: error: many.toml: a comparison requires one factor with two levels, A and B, but there are 3 \
                     levels of clients\n";
     assert_eq!(tell(&["many.toml"]), sentence);
     bench.file("none.toml", "name = \"none\"\n");
-    assert!(tell(&["none.toml"]).contains("and here is no factor"), "{}", tell(&["none.toml"]));
-    assert!(tell(&["--factor", "protocol=simple"]).contains("and here is 1 level of protocol"));
+    assert!(tell(&["none.toml"]).contains("but there is no factor"), "{}", tell(&["none.toml"]));
+    assert!(tell(&["--factor", "protocol=simple"]).contains("but there is 1 level of protocol"));
     assert!(tell(&["nowhere.toml"]).contains("cannot read the experiment nowhere.toml"));
     assert_eq!(
         tell(&["--factor", "client=1,2"]),
         "pgmeter: error: --factor client=1,2: unknown key \"client\" in an experiment; did you mean \"clients\"?\n"
     );
-    let own = "each level says it for its side";
-    let server = "both say which server it is";
-    let settings = "a server that runs already keeps its own settings";
+    let own = "each level sets it for its side";
+    let server = "both select the server";
+    let settings = "the settings of a running server stay unchanged";
     for (words, beside, why) in [
         ("version=17,18 --bin-dir X", "bin_dir=X", server),
         ("version=17,18 --dsn host=a", "dsn", server),
@@ -185,17 +185,21 @@ fn what_makes_no_sense_is_told_in_one_sentence() {
     ] {
         let told = tell(&std::iter::once("--factor").chain(words.split(' ')).collect::<Vec<_>>());
         let factor = words.split('=').next().unwrap_or_default();
-        assert_eq!(told, format!("pgmeter: error: {beside} does not go with --factor {factor}: {why}\n"));
+        assert_eq!(
+            told,
+            format!("pgmeter: error: {beside} cannot be combined with --factor {factor}: {why}\n")
+        );
     }
     assert!(tell(&["--factor", "clients=1,2", "-f", "nothing.sql"]).contains("there is no file"));
     assert!(
-        tell(&["--factor", "clients=1,2", "--budget", "2s", "--block", "1"]).contains("--block 1 leaves no")
+        tell(&["--factor", "clients=1,2", "--budget", "2s", "--block", "1"])
+            .contains("--block 1 is too long")
     );
     let dsn = Cluster::shared("18").conninfo();
     let shared =
         ["--factor", "settings.shared_buffers=16MB,32MB", "--key", "workload=none", "-f", "rows.sql"];
     let told = tell(&[&shared[..], &["--dsn", &dsn]].concat());
-    assert!(told.contains("shared_buffers cannot be set by a connection"), "{told}");
+    assert!(told.contains("shared_buffers cannot be set per session"), "{told}");
 }
 
 #[test]
@@ -207,7 +211,7 @@ fn servers_that_stand_side_by_side_are_gone_when_somebody_interrupts() {
     let mut run = Running::start(&mut bench.command(words.into_iter().chain(more)));
     run.hear("comparing: ");
     run.signal(Signal::INT);
-    let out = run.finish().exits(130).says(&["pgmeter: error: interrupted; what is said above"]);
+    let out = run.finish().exits(130).says(&["pgmeter: error: interrupted; the result covers"]);
     assert!(out.stdout.contains("two servers side by side"), "{}", out.stdout);
     assert_eq!(bench.servers_left(), Vec::<String>::new());
     let store = Store::open(&bench.path().join("out/")).expect("the store is there");

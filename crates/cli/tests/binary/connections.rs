@@ -71,5 +71,5 @@ fn a_target_takes_from_the_flags_what_it_leaves_out_and_counts_against_the_limit
     );
     let shell = ["-c", &text, env!("CARGO_BIN_EXE_pgmeter")];
     let out = crate::harness::finish(&mut bench.program(std::path::Path::new("/bin/sh"), shell));
-    out.exits(1).says(&["-c 40 with 2 targets needs 83 open files, and the system allows 70"]);
+    out.exits(1).says(&["-c 40 with 2 targets requires 83 open files, but the limit is 70"]);
 }

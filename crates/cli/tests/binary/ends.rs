@@ -158,7 +158,9 @@ fn statements_before_a_run_do_not_wait_for_ever() {
     ends(run).exits(1).says(&["the server did not answer within 1 s (statement: select count(*) from …)"]);
     let run =
         Running::start(bench.command(["init", "-q", conninfo.as_str()]).env("PGMETER_CONTROL_TIMEOUT", "1"));
-    ends(run).exits(1).says(&["holds a lock that was waited for within 1 s (statement: drop table if …)"]);
+    ends(run)
+        .exits(1)
+        .says(&["holds the lock that the statement waited for within 1 s (statement: drop table if …)"]);
     let wrong = &mut bench.command(["init", conninfo.as_str()]);
     let run = Running::start(wrong.env("PGMETER_CONTROL_TIMEOUT", "soon"));
     ends(run).exits(1).says(&["PGMETER_CONTROL_TIMEOUT=soon: expected a number of seconds"]);
@@ -261,7 +263,7 @@ fn steps_and_loading_that_do_not_end_keep_to_the_time_budget() {
     });
     for (run, bench) in running {
         // The other trial is left for another time.
-        ends(run).exits(3).says(&["stopped because the time budget was used up", "1 of 2 trials are left"]);
+        ends(run).exits(3).says(&["stopped because the time budget was exhausted", "1 of 2 trials remain"]);
         let mut store = Store::create(&bench.path().join("pgmeter-results/results.sqlite")).expect("a store");
         let row = store.newest_experiment("budget", "full").expect("it can be read").expect("it is there");
         let states: Vec<_> = row.trials.iter().map(|trial| trial.status).collect();

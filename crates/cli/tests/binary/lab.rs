@@ -103,7 +103,7 @@ fn a_report_of_two_stores(bench: &Bench) {
     let of = |host: &str| csv.lines().filter(|line| line.contains(&format!(",{host},1,complete,"))).count();
     assert_eq!((of("out"), of("elsewhere")), (4, 4), "{csv}");
     let twice = report(&["--store", "./out", "--experiment", "clients"]).exits(1).stderr;
-    assert!(twice.contains("the store ./out/results.sqlite is named twice"), "{twice}");
+    assert!(twice.contains("the store ./out/results.sqlite is given twice"), "{twice}");
     let runs = report(&["--store", "elsewhere", "1"]).exits(1).stderr;
     assert!(runs.contains("several stores are for an experiment, by --experiment NAME"), "{runs}");
 }
@@ -173,7 +173,7 @@ fn a_server_that_goes_away_costs_no_more_than_a_trial_and_keeps_nothing() {
     // The first has had its data by then.
     run.hear("trial 2/8");
     way.end();
-    run.hear("the server of this trial went away");
+    run.hear("the server of this trial is no longer reachable");
     let way = relay();
     let out = run.finish();
     assert!(matches!(out.status.code(), Some(0 | 2)), "{}", out.stderr);
@@ -255,11 +255,11 @@ fn a_budget_has_a_unit_and_what_it_leaves_is_told() {
     assert!(out.stderr.contains("expected a number with a unit (us, ms, s, min, h)"), "{}", out.stderr);
     assert!(!out.status.success() && !bench.path().join("out").exists());
     let out = run("2s").exits(3);
-    let sentence = "the time budget is used up, 8 of 8 trials are left; pgmeter lab resume goes on with them";
+    let sentence = "the time budget is exhausted, 8 of 8 trials remain; continue with pgmeter lab resume";
     assert!(out.stderr.contains(sentence), "{}", out.stderr);
     assert!(!out.stderr.contains("trial 1/8"), "it would end later: {}", out.stderr);
     let out = bench.run(["lab", "status", file, "--store", "out/"]).exits(0);
-    assert!(out.stdout.contains("0 of 8 trials complete, 8 to be made\n"), "{}", out.stdout);
+    assert!(out.stdout.contains("0 of 8 trials complete, 8 planned\n"), "{}", out.stdout);
     assert!(out.stdout.contains("  next: trial 1/8, repeat 1: protocol "), "{}", out.stdout);
     let again = run("2s").exits(3).stderr;
     assert!(again.contains("this begins anew; the one begun at "), "{again}");
@@ -320,8 +320,8 @@ fn relative_values_are_resolved_on_the_servers_host_and_the_record_has_both() {
     let null = Null::start(&bench, "./", &[]);
     let file = bench.file("null.toml", &text(&null.conninfo));
     bench.run(["lab", "plan", file]).exits(1).says(&[
-        "null.toml:5:24: clients = \"0.5/core\": the server is not on this host, or in a container of its own",
-        "write a number",
+        "null.toml:5:24: clients = \"0.5/core\": the server runs on another host or in a container",
+        "give a number",
     ]);
     let file = bench.file("away.toml", &text("host=/nowhere"));
     bench

@@ -74,7 +74,7 @@ fn what_no_network_can_be_is_told_before_anything_is_started() {
     let bench = Bench::new();
     for (network, says) in [
         ("{ delay = \"1ms\", jitter = \"2ms\" }", "networks.toml:8:"),
-        ("{ delay = \"2h\" }", "more than an hour"),
+        ("{ delay = \"2h\" }", "must not exceed one hour"),
         ("{ delay = \"10\" }", "a number with a unit"),
         ("{ bandwidth = \"0Mbit\" }", "above zero"),
         ("{ dealy = \"1ms\" }", "did you mean \"delay\""),
@@ -152,9 +152,9 @@ fn tablespaces_and_files_that_cannot_be_had_are_told_before_anything_is_started(
     let text = text.replace("[factors]\nbuild = [\"named\", \"fetched\"]\n", "");
     for (old, new, says) in [
         ("fast = \"/tmp\"", "fast = \"tmp\"", "storage.toml:4:24: "),
-        ("fast = \"/tmp\"", "pg_fast = \"/tmp\"", "does not begin with pg_"),
+        ("fast = \"/tmp\"", "pg_fast = \"/tmp\"", "must not begin with pg_"),
         ("fast = \"/tmp\"", "slow = \"/tmp\"", "there is no tablespace fast"),
-        ("tablespaces = {", "dsn = \"host=/tmp\"\ntablespaces = {", "made for embedded servers"),
+        ("tablespaces = {", "dsn = \"host=/tmp\"\ntablespaces = {", "created on embedded servers only"),
         ("\"files\"", "\"file\"", "files"),
     ] {
         let file = bench.file("storage.toml", &text.replace(old, new));

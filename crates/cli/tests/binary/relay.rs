@@ -62,7 +62,7 @@ fn a_run_through_a_relay_takes_a_round_trip_for_each_transaction() {
     assert!(response.min >= 8000.0, "{response:?}");
     drop(relay.process.stdin.take());
     let text = relay.ends();
-    for word in ["connections", "0 of them turned away", "bytes", "late by", "CPU"] {
+    for word in ["connections", "0 of them rejected", "bytes", "late by", "CPU"] {
         assert!(text.contains(word), "{word}: {text}");
     }
     assert!(!bench.path().join(".s.PGSQL.6000").exists());
@@ -87,15 +87,15 @@ fn what_makes_no_sense_is_refused_with_a_reason() {
     let bench = Bench::new();
     let places = ["relay", "--listen", "./", "--to", "./server/"];
     for (more, status, says) in [
-        (&["--delay", "10"][..], 2, "with its unit"),
-        (&["--delay", "1ms", "--jitter", "2ms"], 1, "no more than the delay"),
+        (&["--delay", "10"][..], 2, "with a unit"),
+        (&["--delay", "1ms", "--jitter", "2ms"], 1, "must not be larger than the delay"),
         (&["--bandwidth", "0Mbit"], 2, "100Mbit"),
     ] {
         bench.run(places.iter().chain(more)).exits(status).says(&[says]);
     }
-    bench.run(["relay", "--listen", "./", "--to", "./"]).exits(1).says(&["relay to itself"]);
+    bench.run(["relay", "--listen", "./", "--to", "./"]).exits(1).says(&["connect to itself"]);
     bench
         .run(["relay", "--listen", "./no/", "--to", "./"])
         .exits(1)
-        .says(&["cannot listen", "make the directory first"]);
+        .says(&["cannot listen", "create the directory first"]);
 }

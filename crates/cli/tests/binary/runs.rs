@@ -84,15 +84,15 @@ fn a_store_that_is_lost_is_imported_again_and_what_is_no_record_is_told() {
     }
     std::fs::remove_file(bench.path().join("kept/my.db")).expect("it is there");
     let import = ["runs", "import", "--store", "kept/my.db"];
-    bench.run(import).exits(0).says(&["kept/my.db: 2 runs imported, 0 were known, 0 refused"]);
+    bench.run(import).exits(0).says(&["kept/my.db: 2 runs imported, 0 already stored, 0 rejected"]);
     std::fs::remove_file(bench.path().join("kept/my.db")).expect("it is there");
     let one = bench.records_of("kept").swap_remove(0);
     let one = ["runs", "import", "--store", "kept/my.db", one.as_str()];
-    bench.run(one).exits(0).says(&["kept/my.db: 1 run imported, 0 were known, 0 refused"]);
-    bench.run(import).exits(0).says(&["1 run imported, 1 was known, 0 refused"]);
+    bench.run(one).exits(0).says(&["kept/my.db: 1 run imported, 0 already stored, 0 rejected"]);
+    bench.run(import).exits(0).says(&["1 run imported, 1 already stored, 0 rejected"]);
     bench.file("kept/none.json", "{}");
     let out = bench.run(import).exits(1);
-    out.says(&["kept/none.json is not a readable record", "0 runs imported, 2 were known, 1 refused"]);
+    out.says(&["kept/none.json is not a readable record", "0 runs imported, 2 already stored, 1 rejected"]);
     let no_file = bench.run(["runs", "import", "/dev/null", "--store", "kept/my.db"]).exits(1);
     no_file.says(&["/dev/null", "only files are imported"]);
     let list = bench.run(["runs", "--store", "kept/my.db"]).exits(0).stdout;

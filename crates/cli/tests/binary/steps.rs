@@ -74,7 +74,7 @@ fn steps_are_timed_cancelled_at_their_limit_interrupted_and_gone_on_with() {
         assert!(!run.has_ended(), "it ended before the gate");
     }
     run.signal(Signal::INT);
-    run.finish().exits(130).says(&["interrupted; pgmeter lab resume goes on"]);
+    run.finish().exits(130).says(&["interrupted; continue with pgmeter lab resume"]);
     assert!(!at_gate(), "the statement was cancelled");
     let mut store = Store::create(&bench.path().join("out/results.sqlite")).expect("it can be opened");
     let row = &trials(&mut store)[0];
@@ -89,7 +89,10 @@ fn steps_are_timed_cancelled_at_their_limit_interrupted_and_gone_on_with() {
     check(&record);
     let failed = measured(&store, 1).expect("it is there");
     let reason = rows[1].reason.as_deref().unwrap_or_default();
-    assert!(reason.starts_with("step fill, time 1: ") && reason.contains("division by zero"), "{reason}");
+    assert!(
+        reason.starts_with("step fill, execution 1: ") && reason.contains("division by zero"),
+        "{reason}"
+    );
     assert!(matches!(failed.status, Status::Failed { .. }), "{:?}", failed.status);
     assert_eq!(failed.steps.len(), 4, "what was measured until then is kept: {:?}", failed.steps);
     assert_eq!((rows[0].run, rows[1].run), (None, None));

@@ -52,7 +52,7 @@ fn init_and_bench_work_on_the_tables_of_the_user() {
     assert_eq!(first(&mut session, "select count(*) from shop_products"), "50");
     let words = ["bench", "--workload", "shop", "-D", "products=50", "-c", "4", "-t", "50", "--check"];
     let out = bench.run(words.iter().copied().chain([conninfo.as_str()])).exits(0);
-    assert!(out.stderr.contains("executing 2 checks of the workload"), "{}", out.stderr);
+    assert!(out.stderr.contains("running 2 checks of the workload"), "{}", out.stderr);
     assert_eq!(out.stderr.matches("warning").count(), 0, "{}", out.stderr);
     let Record { plan, tables, status, summary, warnings, .. } = bench.record();
     assert_eq!((status, tables.scale, summary.counts.succeeded), (Status::Complete, Some(2), 200));
@@ -109,7 +109,7 @@ fn scripts_of_a_workload_and_files_are_mixed() {
     assert_eq!(scripts, [("look", 2), ("own.sql", 1)]);
     assert_eq!(plan.variables["products"], "100", "a parameter that is not given has its default");
     let out = bench.run(["bench", "--workload", "shop", "-S", &conninfo]).exits(1);
-    out.says(&["the workload shop has no script that \"select-only\" names; it has order, look"]);
+    out.says(&["the workload shop has no script \"select-only\"; it has order, look"]);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn what_is_wrong_with_a_workload_is_one_sentence() {
     };
     check(
         &["bench", "--workload", "tpbc"],
-        "there is no workload \"tpbc\", and no folder of that name; did you mean tpcb?",
+        "there is no workload and no directory \"tpbc\"; did you mean tpcb?",
     );
     check(
         &["init", "--workload", "shop", "-D", "product=3"],
@@ -129,10 +129,12 @@ fn what_is_wrong_with_a_workload_is_one_sentence() {
     );
     check(
         &["init", "--workload", "shop", "--partitions", "3"],
-        "partitions can be asked for with the tables of pgbench (the workload tpcb) alone; SQL files of its own make \
-         the tables of shop",
+        "partitions is supported for pgbench's tables (the workload tpcb) only; the tables of shop are created by its SQL files",
     );
-    check(&["init", "-D", "x=3"], "the workload tpcb has no parameter \"x\"; it has none beside scale");
+    check(
+        &["init", "-D", "x=3"],
+        "the workload tpcb has no parameter \"x\"; it has no parameters except scale",
+    );
     fs::create_dir(bench.path().join("bad")).expect("a folder");
     bench.file("bad/workload.toml", "name = \"bad\"\nload = [\"../shop/schema.sql\"]\nscript = \"x.sql\"\n");
     check(
@@ -142,19 +144,18 @@ fn what_is_wrong_with_a_workload_is_one_sentence() {
     bench.file("bad/workload.toml", "name = \"bad\"\nload = [\"../shop/schema.sql\"]\n");
     check(
         &["bench", "--workload", "bad"],
-        "bad/workload.toml:2:9: expected a file in the workload's folder, found \"../shop/schema.sql\"",
+        "bad/workload.toml:2:9: expected a file in the workload's directory, found \"../shop/schema.sql\"",
     );
     bench.file("of_bad.toml", "name = \"x\"\n[data]\nworkload = \"bad\"\n");
     check(
         &["lab", "plan", "of_bad.toml"],
-        "of_bad.toml:1:1: bad/workload.toml:2:9: expected a file in the workload's folder, found \
+        "of_bad.toml:1:1: bad/workload.toml:2:9: expected a file in the workload's directory, found \
          \"../shop/schema.sql\"",
     );
     bench.file("of_shop.toml", "name = \"x\"\n[data]\nworkload = \"shop\"\nfillfactor = 50\n");
     check(
         &["lab", "plan", "of_shop.toml"],
-        "of_shop.toml:1:1: a fillfactor can be asked for with the tables of pgbench (the workload tpcb) alone; SQL files \
-         of its own make the tables of shop",
+        "of_shop.toml:1:1: a fillfactor is supported for pgbench's tables (the workload tpcb) only; the tables of shop are created by its SQL files",
     );
 }
 
@@ -230,7 +231,7 @@ fn a_failed_check_fails_its_trial_and_the_experiment_goes_on() {
          [factors]\ndata = [\"broken\", \"sound\"]\n[levels.data.broken]\ndata_setup = \"broken.sql\"\n",
     );
     let out = bench.run(["lab", "run", file, "--store", "out/"]).exits(2);
-    out.says(&["the experiment goes on: 1 check of the workload shop failed", "1 of 2 trials failed"]);
+    out.says(&["the experiment continues: 1 check of the workload shop failed", "1 of 2 trials failed"]);
     let mut store = Store::create(&bench.path().join("out/results.sqlite")).expect("the store can be opened");
     let row = store.newest_experiment("checked", "full").expect("it can be read").expect("it is there");
     let ends: Vec<_> = row.trials.iter().map(|trial| (trial.status, trial.reason.as_deref())).collect();
@@ -239,7 +240,7 @@ fn a_failed_check_fails_its_trial_and_the_experiment_goes_on() {
     assert_eq!(ends, [(TrialStatus::Failed, Some(sentence)), (TrialStatus::Complete, None)]);
     bench.file("none.toml", "name = \"x\"\n[data]\nworkload = \"none\"\n[load]\ncheck = true\n");
     let out = bench.run(["lab", "plan", "none.toml"]).exits(1);
-    out.says(&["check executes the checks of a workload, and workload is \"none\" here"]);
+    out.says(&["check requires a workload, and workload is \"none\""]);
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Settings {
         match mode {
             // Anyone can get a certificate that the system trusts: without the name it would say nothing.
             Some(mode) if trusts_system && mode != TlsMode::VerifyFull => {
-                Err(self.wrong("sslmode", "with sslrootcert=system only verify-full makes sense"))
+                Err(self.wrong("sslmode", "sslrootcert=system requires sslmode=verify-full"))
             }
             None if trusts_system => Ok(TlsMode::VerifyFull),
             mode => Ok(mode.unwrap_or_default()),
@@ -70,8 +70,7 @@ impl Settings {
             !address.is_empty() && names.get(index).is_none_or(|name| name.is_empty())
         };
         if mode == TlsMode::VerifyFull && addresses.iter().enumerate().any(is_nameless) {
-            let what =
-                "with sslmode=verify-full this takes host as well, the name that the certificate must be for";
+            let what = "sslmode=verify-full also requires host, the name in the certificate";
             return Err(self.wrong("hostaddr", what));
         }
         Ok(())
@@ -81,7 +80,9 @@ impl Settings {
         let names = [("postgres", TlsNegotiation::Postgres), ("direct", TlsNegotiation::Direct)];
         let negotiation = self.choice("sslnegotiation", &names)?.unwrap_or_default();
         if negotiation == TlsNegotiation::Direct && !mode.is_required() {
-            return Err(self.wrong("sslnegotiation", "this takes sslmode=require, verify-ca or verify-full"));
+            return Err(
+                self.wrong("sslnegotiation", "this requires sslmode=require, verify-ca or verify-full")
+            );
         }
         Ok(negotiation)
     }
@@ -89,7 +90,7 @@ impl Settings {
     fn tls_key(&self, key: TlsFile) -> Result<TlsFile, ConnectError> {
         let is_in_hardware = |name: &str| name.starts_with("engine:") || name.starts_with("pkcs11:");
         if self.given("sslkey").is_some_and(is_in_hardware) {
-            return Err(self.wrong("sslkey", "keys in hardware are not supported; name a file"));
+            return Err(self.wrong("sslkey", "hardware keys are not supported; give a file"));
         }
         Ok(key)
     }
@@ -104,12 +105,14 @@ impl Settings {
         let least = self.choice("ssl_min_protocol_version", &NAMES)?.flatten().unwrap_or(TlsVersion::V12);
         let most = match self.choice("ssl_max_protocol_version", &NAMES)? {
             Some(None) => {
-                return Err(self.wrong("ssl_max_protocol_version", "nothing below TLSv1.2 is spoken"));
+                return Err(
+                    self.wrong("ssl_max_protocol_version", "versions below TLSv1.2 are not supported")
+                );
             }
             most => most.flatten().unwrap_or(TlsVersion::V13),
         };
         if least > most {
-            return Err(self.wrong("ssl_max_protocol_version", "this is below ssl_min_protocol_version"));
+            return Err(self.wrong("ssl_max_protocol_version", "this is lower than ssl_min_protocol_version"));
         }
         Ok((least, most))
     }

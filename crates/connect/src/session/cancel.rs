@@ -41,7 +41,7 @@ pub fn cancel(address: &Address, transport: &Transport, key: &CancelKey) -> Resu
         let reason = match cause {
             Cause::Io(error) => in_words(&error),
             Cause::Tls(error) => error.to_string(),
-            _ => format!("the server did not take it within {} s", CANCEL_LIMIT.as_secs()),
+            _ => format!("the server did not accept it within {} s", CANCEL_LIMIT.as_secs()),
         };
         ConnectError::Lost(format!("the request to cancel could not be sent to {address}: {reason}"))
     })

@@ -225,8 +225,10 @@ impl Session {
     fn objection(&mut self, wanted: SessionAttributes) -> Result<Option<&'static str>, ConnectError> {
         let (will_do, objection) = match wanted {
             SessionAttributes::Any | SessionAttributes::PreferStandby => return Ok(None),
-            SessionAttributes::ReadWrite => (!self.is_read_only()?, "it takes no writing transactions"),
-            SessionAttributes::ReadOnly => (self.is_read_only()?, "it takes writing transactions"),
+            SessionAttributes::ReadWrite => {
+                (!self.is_read_only()?, "it does not accept writing transactions")
+            }
+            SessionAttributes::ReadOnly => (self.is_read_only()?, "it accepts writing transactions"),
             SessionAttributes::Primary => (!self.is_standby()?, "it is a standby"),
             SessionAttributes::Standby => (self.is_standby()?, "it is not a standby"),
         };

@@ -173,7 +173,7 @@ impl Session {
         if now.duration_since(since) < limit {
             return Ok(());
         }
-        Err(self.give_up(limit, &format!("process {by} holds a lock that was waited for")))
+        Err(self.give_up(limit, &format!("process {by} holds the lock that the statement waited for")))
     }
 
     /// Asks on a connection of its own what the backend waits for.
@@ -209,8 +209,8 @@ impl Session {
         let request = CancelRequest { address: &self.address, transport: &self.transport, key: &self.key };
         cancel_all(&[request], CANCEL_LIMIT);
         let sentence = format!(
-            "the connection to {} was given up: {why} within {} s (statement: {} …); PGMETER_CONTROL_TIMEOUT sets \
-             another limit",
+            "the connection to {} was closed: {why} within {} s (statement: {} …); to change the limit, set \
+             PGMETER_CONTROL_TIMEOUT",
             self.address,
             limit.as_secs_f64(),
             self.waiting.statement

@@ -35,7 +35,7 @@ const SQL_LENGTH_MAX: usize = 1024 * 1024 * 1024 - 64;
 /// type of another schema is found. Else the owner of a database could put code of his own in the place of the server's,
 /// which then ran with our rights (CVE-2018-1058). A pooler gets the connection back as it was.
 const CATALOGS_ALONE: &str = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true); ";
-const SQL_TOO_LONG: &str = "a statement of 1 GiB or more is longer than servers take";
+const SQL_TOO_LONG: &str = "the statement exceeds the server's limit of 1 GiB";
 /// A longer row is not kept: it would not fit into an answer.
 #[expect(clippy::cast_possible_truncation, reason = "64 MiB")]
 const ROW_LENGTH_MAX: u32 = ANSWER_LENGTH_MAX as u32;
@@ -157,7 +157,11 @@ impl Session {
         while !answer.is_complete {
             if answer.wants_copy_data {
                 answer.wants_copy_data = false;
-                frontend::copy_fail(&mut self.out, b"no data is given for this COPY");
+                frontend::copy_fail(
+                    &mut self.out,
+                    b"COPY FROM STDIN is not supported here: there are no data \
+                                                     for it",
+                );
                 self.send(&mut answer)?;
             } else {
                 self.listen(&mut answer)?;
@@ -175,7 +179,7 @@ impl Session {
             return Err(ConnectError::Lost(reason.clone()));
         }
         if sql.contains('\0') {
-            return Err(ConnectError::WrongStatement("a statement cannot hold a zero byte"));
+            return Err(ConnectError::WrongStatement("a statement must not contain a zero byte"));
         }
         if sql.len() > SQL_LENGTH_MAX {
             return Err(ConnectError::WrongStatement(SQL_TOO_LONG));
@@ -235,11 +239,12 @@ impl Session {
                 Err(answer.explain(self.end(Cause::Protocol(error))))
             }
             (Ok(()), Some(Broken::Unexpected(name))) => {
-                Err(self.end_with(format!("the server sent {name}, which is no answer to a query")))
+                Err(self
+                    .end_with(format!("the server sent {name}, which is not a valid response to a query")))
             }
             // The rest may have no end.
             (Ok(()), Some(Broken::TooLarge)) => Err(self.end_with(format!(
-                "its answer to a query is larger than the {ROW_COUNT_MAX} rows or the {} MiB that are kept of one",
+                "the result of a query exceeds the limit of {ROW_COUNT_MAX} rows or {} MiB",
                 ANSWER_LENGTH_MAX >> 20
             ))),
             (Ok(()), None) => Ok(()),
@@ -252,8 +257,8 @@ impl Session {
             return self.end_with(reason);
         }
         let reason = match cause {
-            Cause::Closed => "the server closed it; its log says why".to_owned(),
-            Cause::TimedOut(limit) => format!("the server has been silent for {} s", limit.as_secs_f64()),
+            Cause::Closed => "the server closed it; see the server's log".to_owned(),
+            Cause::TimedOut(limit) => format!("the server has not responded for {} s", limit.as_secs_f64()),
             Cause::Io(error) => in_words(&error),
             Cause::Tls(error) => error.to_string(),
             Cause::Startup(error) => error.to_string(),

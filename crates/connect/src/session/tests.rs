@@ -124,7 +124,7 @@ fn a_missing_password_is_asked_for_and_a_useless_password_file_named() {
         peer.say(&message(b'R', &[0, 0, 0, 3]));
     };
     let (sentence, failure) = refusal(Fake::unix(ask));
-    assert!(sentence.contains("asks for a password") && sentence.contains("PGPASSWORD"), "{sentence}");
+    assert!(sentence.contains("requires a password") && sentence.contains("PGPASSWORD"), "{sentence}");
     assert!(failure.is_password_needed());
     let mut fake = Fake::unix(ask);
     fake.target.password_file_unused = Some("the password file was not used".to_owned());
@@ -141,13 +141,21 @@ fn a_refusal_says_what_to_do_next() {
         assert!(sentence.contains(text) && sentence.contains(advice), "{sentence}");
         assert_eq!(failure.sqlstate().unwrap().as_str(), sqlstate);
     };
-    check("3D000", "database \"base\" does not exist", "\"createdb base\" creates it; -d names another");
-    check("28000", "role \"user\" does not exist", "\"createuser user\" creates it");
-    check("28000", "no pg_hba.conf entry for host, no encryption", "some only without (sslmode=disable)");
+    check(
+        "3D000",
+        "database \"base\" does not exist",
+        "Create it with \"createdb base\", or give another one with -d",
+    );
+    check("28000", "role \"user\" does not exist", "Create it with \"createuser user\"");
+    check(
+        "28000",
+        "no pg_hba.conf entry for host, no encryption",
+        "others require its absence (sslmode=disable)",
+    );
     check("28000", "Ident authentication failed", "pg_hba.conf");
     check("53300", "sorry, too many clients already", "fewer clients");
     check("57P03", "the database system is starting up", "Try again");
-    check("XX000", "something else", "log");
+    check("XX000", "another service", "log");
 }
 
 #[test]
@@ -158,7 +166,7 @@ fn a_server_that_closes_is_an_error_of_its_own() {
         peer.hear_first();
         peer.say(&welcome()[..30]);
     }));
-    assert!(sentence.contains("the server closed the connection before it was ready"), "{sentence}");
+    assert!(sentence.contains("the server closed the connection during startup"), "{sentence}");
 }
 
 #[test]
@@ -209,7 +217,7 @@ fn where_nobody_listens_the_sentence_names_quickstart() {
     let directory = tempfile::tempdir().unwrap();
     let nowhere = fake::target(&format!("host={}", directory.path().display()));
     let sentence = Session::connect(&nowhere).unwrap_err().to_string();
-    assert!(sentence.contains("there is no such socket. Is a server running there?"), "{sentence}");
+    assert!(sentence.contains("the socket does not exist. Is a server running there?"), "{sentence}");
     drop(std::os::unix::net::UnixListener::bind(directory.path().join(".s.PGSQL.5432")).unwrap());
     let sentence = Session::connect(&nowhere).unwrap_err().to_string();
     assert!(sentence.contains("connection refused") && sentence.contains("pgmeter quickstart"), "{sentence}");
@@ -233,7 +241,7 @@ fn hosts_are_tried_in_order_until_one_answers() {
     let mut both = nowhere.clone();
     both.hosts.push(nowhere.hosts[0].clone());
     let sentence = Session::connect(&both).unwrap_err().to_string();
-    assert_eq!(sentence.matches("there is no such socket").count(), 2, "{sentence}");
+    assert_eq!(sentence.matches("the socket does not exist").count(), 2, "{sentence}");
 }
 
 #[test]
@@ -367,7 +375,7 @@ fn a_silent_server_is_given_up_in_mid_query() {
     let mut session = Session::connect(&fake.target).unwrap();
     session.set_read_timeout(Some(Duration::from_millis(20))).unwrap();
     let sentence = session.execute("select 1").unwrap_err().to_string();
-    assert!(sentence.contains("silent for 0.02 s"), "{sentence}");
+    assert!(sentence.contains("not responded for 0.02 s"), "{sentence}");
     drop(session);
     fake.finish();
 }
@@ -547,6 +555,6 @@ fn a_cancel_request_shows_the_key_on_a_connection_of_its_own() {
         cancel(&gone, &Transport::default(), &key)
             .unwrap_err()
             .to_string()
-            .contains("there is no such socket")
+            .contains("the socket does not exist")
     );
 }

@@ -33,12 +33,12 @@ impl From<TlsError> for io::Error {
     }
 }
 
-const WRONG_SERVER: &str = "Check that this is the server that you mean";
-const NAME_THE_ROOT: &str = "sslrootcert names the file with the certificate of whoever issued it; sslrootcert=system trusts whom the system \
-     trusts";
+const WRONG_SERVER: &str = "Check that this is the intended server";
+const NAME_THE_ROOT: &str = "Give the issuer's certificate with sslrootcert, or use the system's certificates \
+                             with sslrootcert=system";
 const ISSUE_IT_AGAIN: &str =
-    "Issue it again; the manual, docs/connections.md, says what a chain of certificates must be like";
-const NAME_A_CERTIFICATE: &str = "sslcert and sslkey name the client's certificate and its key";
+    "Issue it again; docs/connections.md describes the requirements for certificate chains";
+const NAME_A_CERTIFICATE: &str = "Give the client's certificate and key with sslcert and sslkey";
 
 impl TlsError {
     pub(super) fn new(why: impl Into<String>, next: &'static str) -> TlsError {
@@ -57,52 +57,48 @@ impl TlsError {
 
     pub(super) fn not_offered() -> TlsError {
         let error = TlsError::new(
-            "the server has no TLS, which sslmode asks for",
-            "Switch ssl on in the server's configuration; where the network can be trusted, sslmode=prefer goes without",
+            "the server does not support TLS, which sslmode requires",
+            "Set ssl = on in the server's configuration, or use sslmode=prefer if the network can be trusted",
         );
         TlsError { is_not_offered: true, ..error }
     }
 
     /// What a server that cannot start another process answers, before it has seen what it was asked.
     pub(super) fn refused() -> TlsError {
-        TlsError::new("the server answered the request for TLS with an error", "The server's log says why")
+        TlsError::new("the server answered the request for TLS with an error", "See the server's log")
     }
 
     /// The connection ended before it was encrypted.
     pub fn closed() -> TlsError {
-        TlsError::new(
-            "the server closed the connection while TLS was being agreed on",
-            "The server's log says why",
-        )
+        TlsError::new("the server closed the connection during the TLS handshake", "See the server's log")
     }
 
     pub(super) fn not_negotiated() -> TlsError {
         TlsError::new(
-            "what answers TLS there is not PostgreSQL (it does not agree on the protocol by ALPN)",
+            "the TLS service there is not PostgreSQL (it does not negotiate the protocol by ALPN)",
             WRONG_SERVER,
         )
     }
 
     pub(super) fn no_postgres() -> TlsError {
         TlsError::new(
-            "what answers there does not speak PostgreSQL's protocol (its answer to the request for TLS is neither S \
-             nor N)",
-            "Check host and port: something else listens there",
+            "the service there does not use PostgreSQL's protocol (its response to SSLRequest is neither S nor N)",
+            "Check host and port: another service listens there",
         )
     }
 
     pub(super) fn no_certificate() -> TlsError {
-        TlsError::new("the server showed no certificate", "")
+        TlsError::new("the server sent no certificate", "")
     }
 
     pub(super) fn wrong_name(host: &str, names: &[String]) -> TlsError {
         let names = match names {
-            [] => "it names none".to_owned(),
+            [] => "it contains no name".to_owned(),
             names => format!("it is for {}", names.join(", ")),
         };
         TlsError::new(
             format!("the server's certificate is not for the host \"{host}\": {names}"),
-            "Connect by a name that it is for; sslmode=verify-ca does without the name",
+            "Connect with a name in the certificate, or use sslmode=verify-ca, which does not check the name",
         )
     }
 }
@@ -113,24 +109,24 @@ impl From<Error> for TlsError {
             Error::InvalidCertificate(reason) => of_certificate(reason),
             Error::AlertReceived(alert) => of_alert(*alert),
             Error::InvalidMessage(_) => {
-                TlsError::new(format!("what answers there does not speak TLS ({error})"), WRONG_SERVER)
+                TlsError::new(format!("the service there does not use TLS ({error})"), WRONG_SERVER)
             }
             Error::PeerIncompatible(_) => TlsError::new(
-                format!("server and client have no way of TLS in common ({error})"),
-                "TLS 1.2 or 1.3 is needed: see the server's ssl_min_protocol_version, ssl_max_protocol_version and \
+                format!("server and client have no TLS parameters in common ({error})"),
+                "TLS 1.2 or 1.3 is required: see the server's ssl_min_protocol_version, \
+                 ssl_max_protocol_version and \
                  ssl_ciphers",
             ),
-            _ => TlsError::new(format!("TLS failed: {error}"), "The server's log may say more"),
+            _ => TlsError::new(format!("TLS failed: {error}"), "See the server's log for more"),
         }
     }
 }
 
 fn of_certificate(reason: &CertificateError) -> TlsError {
     let (why, next) = match reason {
-        CertificateError::UnknownIssuer | CertificateError::BadSignature => (
-            "the server's certificate is not trusted: whoever issued it is not in sslrootcert",
-            NAME_THE_ROOT,
-        ),
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            ("the server's certificate is not trusted: its issuer is not in sslrootcert", NAME_THE_ROOT)
+        }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             ("the server's certificate has expired", "Renew it on the server")
         }
@@ -139,23 +135,23 @@ fn of_certificate(reason: &CertificateError) -> TlsError {
         }
         CertificateError::Revoked => ("the server's certificate is revoked", WRONG_SERVER),
         CertificateError::UnknownRevocationStatus => (
-            "it is not known whether the server's certificate is revoked: no list is of its issuer",
-            "sslcrl or sslcrldir must hold a list of each issuer",
+            "cannot check whether the server's certificate is revoked: there is no revocation list of its issuer",
+            "Provide a revocation list of each issuer with sslcrl or sslcrldir",
         ),
         CertificateError::ExpiredRevocationList | CertificateError::ExpiredRevocationListContext { .. } => (
-            "a list of revoked certificates has expired",
-            "Its issuer has a newer one; sslcrl or sslcrldir names its file",
+            "a certificate revocation list has expired",
+            "Get a newer one from its issuer, and give it with sslcrl or sslcrldir",
         ),
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => (
-            "the server's certificate is not one for servers (its extended key usage leaves that out)",
+            "the server's certificate is not valid for servers (according to its extended key usage)",
             WRONG_SERVER,
         ),
         CertificateError::Other(reason) => {
-            let why = format!("the server's certificate is not believed: {}", reason.0);
+            let why = format!("the server's certificate is rejected: {}", reason.0);
             return TlsError::new(why, ISSUE_IT_AGAIN);
         }
         _ => {
-            let why = format!("the server's certificate is not believed: {reason}");
+            let why = format!("the server's certificate is rejected: {reason}");
             return TlsError::new(why, ISSUE_IT_AGAIN);
         }
     };
@@ -165,22 +161,22 @@ fn of_certificate(reason: &CertificateError) -> TlsError {
 fn of_alert(alert: AlertDescription) -> TlsError {
     match alert {
         AlertDescription::CertificateRequired => {
-            TlsError::new("the server wants a certificate of the client", NAME_A_CERTIFICATE)
+            TlsError::new("the server requires a client certificate", NAME_A_CERTIFICATE)
         }
         AlertDescription::UnknownCA
         | AlertDescription::BadCertificate
         | AlertDescription::CertificateUnknown => TlsError::new(
             "the server does not trust the client's certificate",
-            "The server's ssl_ca_file must hold the certificate of whoever issued it",
+            "Add the issuer's certificate to the server's ssl_ca_file",
         ),
         AlertDescription::CertificateExpired | AlertDescription::CertificateRevoked => {
             TlsError::new("the client's certificate has expired or is revoked", NAME_A_CERTIFICATE)
         }
         AlertDescription::NoApplicationProtocol => TlsError::not_negotiated(),
         AlertDescription::ProtocolVersion => TlsError::new(
-            "server and client have no version of TLS in common",
+            "server and client have no TLS version in common",
             "See ssl_min_protocol_version and ssl_max_protocol_version, here and on the server",
         ),
-        _ => TlsError::new(format!("the server refused TLS ({alert:?})"), "The server's log may say more"),
+        _ => TlsError::new(format!("the server refused TLS ({alert:?})"), "See the server's log for more"),
     }
 }

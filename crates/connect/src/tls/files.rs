@@ -29,11 +29,11 @@ pub(super) fn roots(settings: &TlsSettings) -> Result<Option<Vec<CertificateDer<
         (Some((path, content)), _) => certificates(path, &content).map(Some),
         (None, Some((path, is_named))) if is_named || settings.mode.verifies() => Err(TlsError::new(
             format!("the file of trusted certificates {} does not exist", path.display()),
-            "sslrootcert names another; sslrootcert=system trusts whom the system trusts",
+            "Give another file with sslrootcert, or use the system's certificates with sslrootcert=system",
         )),
         (None, None) if settings.mode.verifies() => Err(TlsError::new(
-            "there is no file of trusted certificates to check the server's against",
-            "sslrootcert names one; sslrootcert=system trusts whom the system trusts",
+            "the server's certificate cannot be verified: no file of trusted certificates is given",
+            "Give a file with sslrootcert, or use the system's certificates with sslrootcert=system",
         )),
         (None, _) => Ok(None),
     }
@@ -44,7 +44,7 @@ fn system() -> Result<Vec<CertificateDer<'static>>, TlsError> {
     if found.is_empty() {
         return Err(TlsError::new(
             "the system has no trusted certificates",
-            "Install its package ca-certificates, or name a file by sslrootcert",
+            "Install the package ca-certificates, or give a file with sslrootcert",
         ));
     }
     Ok(found)
@@ -56,9 +56,9 @@ pub(super) fn revoked(
 ) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
     let mut lists = Vec::new();
     if let Some((path, is_named)) = settings.revoked.place() {
-        match read(path, "the list of revoked certificates")? {
+        match read(path, "the certificate revocation list")? {
             Some(content) => lists.extend(lists_in(path, &content)?),
-            None if is_named => return Err(missing("the list of revoked certificates", path, "sslcrl")),
+            None if is_named => return Err(missing("the certificate revocation list", path, "sslcrl")),
             None => {}
         }
     }
@@ -72,7 +72,7 @@ pub(super) fn revoked(
     let mut paths: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
     for path in paths.iter().filter(|path| path.is_file()) {
-        if let Some(content) = read(path, "the list of revoked certificates")? {
+        if let Some(content) = read(path, "the certificate revocation list")? {
             lists.extend(lists_in(path, &content)?);
         }
     }
@@ -83,7 +83,7 @@ fn lists_in(path: &Path, content: &[u8]) -> Result<Vec<CertificateRevocationList
     let lists: Result<Vec<_>, _> = CertificateRevocationListDer::pem_slice_iter(content).collect();
     let lists = lists.ok().filter(|lists| !lists.is_empty());
     lists.ok_or_else(|| {
-        TlsError::new(format!("{} holds no list of revoked certificates in PEM form", path.display()), "")
+        TlsError::new(format!("{} contains no certificate revocation list in PEM format", path.display()), "")
     })
 }
 
@@ -104,8 +104,8 @@ pub(super) fn identity(settings: &TlsSettings) -> Result<Option<Identity>, TlsEr
 fn key(file: &TlsFile) -> Result<PrivateKeyDer<'static>, TlsError> {
     let Some((path, _)) = file.place() else {
         return Err(TlsError::new(
-            "there is a client's certificate, but no private key",
-            "sslkey names its file",
+            "a client certificate is given, but no private key",
+            "Give its file with sslkey",
         ));
     };
     let shown = path.display();
@@ -116,26 +116,32 @@ fn key(file: &TlsFile) -> Result<PrivateKeyDer<'static>, TlsError> {
         Err(error) => return Err(TlsError::new(format!("{what} {shown} cannot be read ({error})"), "")),
     };
     if !metadata.is_file() {
-        return Err(TlsError::new(format!("{what} {shown} is not a plain file"), "sslkey names another"));
+        return Err(TlsError::new(
+            format!("{what} {shown} is not a plain file"),
+            "Give another file with sslkey",
+        ));
     }
     // A key of root's may be readable for a group.
     let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };
     let mode = metadata.permissions().mode() & 0o777;
     if mode & forbidden != 0 {
         return Err(TlsError::new(
-            format!("{what} {shown} was not used, since others may read it (mode {mode:04o})"),
-            "\"chmod 600\" puts that right",
+            format!("{what} {shown} was not used, because other users can read it (mode {mode:04o})"),
+            "Fix this with \"chmod 600\"",
         ));
     }
     let content = read(path, what)?.ok_or_else(|| missing(what, path, "sslkey"))?;
     if is_encrypted(&content) {
         return Err(TlsError::new(
             format!("{what} {shown} is encrypted, which is not supported (nor is sslpassword)"),
-            "\"openssl pkey -in … -out …\" writes it without a password",
+            "Remove its password with \"openssl pkey -in … -out …\"",
         ));
     }
     PrivateKeyDer::from_pem_slice(&content).map_err(|_| {
-        TlsError::new(format!("{shown} holds no private key in PEM form"), "sslkey names another")
+        TlsError::new(
+            format!("{shown} contains no private key in PEM format"),
+            "Give another file with sslkey",
+        )
     })
 }
 
@@ -147,7 +153,9 @@ fn is_encrypted(content: &[u8]) -> bool {
 fn certificates(path: &Path, content: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(content).collect();
     let found = found.ok().filter(|found| !found.is_empty());
-    found.ok_or_else(|| TlsError::new(format!("{} holds no certificates in PEM form", path.display()), ""))
+    found.ok_or_else(|| {
+        TlsError::new(format!("{} contains no certificates in PEM format", path.display()), "")
+    })
 }
 
 /// The contents of a file; `None` if it does not exist.
@@ -169,5 +177,5 @@ fn is_absence(kind: ErrorKind) -> bool {
 }
 
 fn missing(what: &str, path: &Path, keyword: &str) -> TlsError {
-    TlsError::new(format!("{what} {} does not exist ({keyword} names it)", path.display()), "")
+    TlsError::new(format!("{what} {}, given by {keyword}, does not exist", path.display()), "")
 }

@@ -60,7 +60,7 @@ impl Tls {
             Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|error| {
                 TlsError::new(
                     format!("the client's certificate and its key cannot be used ({error})"),
-                    "sslcert and sslkey must belong together",
+                    "Check that sslcert and sslkey match",
                 )
             })?,
             None => builder.with_no_client_auth(),

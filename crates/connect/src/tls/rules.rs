@@ -23,21 +23,19 @@ pub(super) enum Refusal {
     Malformed,
     #[error("a certificate of its chain has an extension that is not supported")]
     Extension,
-    #[error("the key usage or extended key usage of a certificate of its chain leaves out TLS servers")]
+    #[error("the key usage or extended key usage of a certificate of its chain does not include TLS servers")]
     Purpose,
-    #[error("the certificate that signed it is not one of an authority (basic constraints, key usage)")]
+    #[error("the signing certificate is not a certificate authority (basic constraints, key usage)")]
     NoAuthority,
-    #[error("an authority above it does not allow so long a chain (path length)")]
+    #[error("the chain is longer than one of its authorities allows (path length)")]
     PathLength,
-    #[error("the authority that it names by key identifier or serial number is not the one that signed it")]
+    #[error("the authority given by its key identifier or serial number did not sign it")]
     Identifier,
-    #[error(
-        "an authority above it constrains names in a way that is not supported for it (name constraints)"
-    )]
+    #[error("one of its authorities has unsupported name constraints")]
     Constraints,
-    #[error("a certificate of its chain has issued itself and is not trusted")]
+    #[error("its chain contains a self-signed certificate that is not trusted")]
     SelfIssued,
-    #[error("the trusted authority's key usage does not allow it to sign lists of revoked certificates")]
+    #[error("the trusted authority's key usage does not include signing revocation lists")]
     Lists,
 }
 

@@ -71,17 +71,17 @@ impl Trust {
             return Err(match links.is_empty() {
                 true => TlsError::new(
                     "none of the trusted certificates can be used",
-                    "sslrootcert names their file",
+                    "Check the file given by sslrootcert",
                 ),
                 false => TlsError::new(
-                    "none of the trusted certificates is one that has issued itself, where every chain must end",
-                    "Add the certificate of the root authority to the file that sslrootcert names",
+                    "none of the trusted certificates is self-signed, as the end of a chain must be",
+                    "Add the root authority's certificate to the file given by sslrootcert",
                 ),
             });
         }
         let lists: Option<Vec<_>> = lists.iter().map(|der| List::read(der)).collect();
         let mut lists = lists.ok_or_else(|| {
-            TlsError::new("a list of revoked certificates is malformed", "sslcrl names its file")
+            TlsError::new("a certificate revocation list is malformed", "Check the file given by sslcrl")
         })?;
         lists.sort_by_key(|list| std::cmp::Reverse(list.since));
         Ok(Trust { roots, anchors, links, lists, algorithms })

@@ -130,7 +130,7 @@ fn words([require, verify_ca, verify_full]: Verdicts) -> &'static str {
         (true, true, true) => "yes",
         (true, true, false) => "not verify-full",
         (false, false, false) => "no",
-        _ => "something else",
+        _ => "another service",
     }
 }
 

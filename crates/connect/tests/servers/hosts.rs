@@ -57,7 +57,7 @@ fn a_server_that_will_not_do_is_left_for_the_next() {
         assert_eq!(found("prefer-standby"), port(reluctant));
         let why = refusal(&format!("{hosts} target_session_attrs=standby"));
         assert_eq!(why.matches("it is not a standby").count(), 2, "{why}");
-        assert!(why.ends_with("target_session_attrs says which servers will do"), "{why}");
+        assert!(why.ends_with("target_session_attrs selects the acceptable servers"), "{why}");
     }
 }
 

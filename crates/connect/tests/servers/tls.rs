@@ -28,7 +28,7 @@ fn a_server_without_tls_is_entered_unless_tls_is_asked_for() {
             if matches!(mode, "disable" | "allow" | "prefer") {
                 assert!(!is_encrypted(&mut session(&text)), "{major} {mode}");
             } else if mode == "require" {
-                assert!(refusal(&text).contains("the server has no TLS, which sslmode asks for"));
+                assert!(refusal(&text).contains("the server does not support TLS, which sslmode requires"));
             } else {
                 assert!(refusal(&text).contains("no file of trusted certificates"), "{}", refusal(&text));
             }
@@ -162,10 +162,10 @@ fn a_client_shows_its_certificate_and_the_server_takes_its_name() {
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     std::fs::set_permissions(&key, permissions).unwrap();
     let open = refusal(&shown);
-    assert!(open.contains("others may read it (mode 0644)") && open.contains("chmod 600"), "{open}");
+    assert!(open.contains("other users can read it (mode 0644)") && open.contains("chmod 600"), "{open}");
     for (sslkey, expected) in [
-        ("/nowhere/key".to_owned(), "the private key /nowhere/key does not exist"),
-        (certificate.display().to_string(), "holds no private key"),
+        ("/nowhere/key".to_owned(), "the private key /nowhere/key, given by sslkey, does not exist"),
+        (certificate.display().to_string(), "contains no private key"),
         (
             server.write("locked.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\n").display().to_string(),
             "is encrypted, which is not supported (nor is sslpassword)",

@@ -1,5 +1,5 @@
-//! The two kinds of streams: what they promise about times, shares and rates.
-//! What the engine makes of them is tested in virtual time and over real sockets.
+//! Both kinds of arrival processes: times, shares and rates. The engine's use of them is tested in virtual time and
+//! over real sockets.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn dealt(rate_per_s: f64, deal: Deal, seed: u64) -> Arrivals {
 
 const ALL: Deal = Deal { worker: 0, workers: 1, clients: 1 };
 
-/// A stream of each kind.
+/// A process of each kind.
 fn streams(rate_per_s: f64, seed: u64) -> [Arrivals; 2] {
     [own(rate_per_s, seed), dealt(rate_per_s, ALL, seed)]
 }
@@ -97,7 +97,7 @@ fn gaps_are_exponential() {
 
 #[test]
 fn the_stream_of_a_seed_stays_what_it_is() {
-    // Should these change, a record's seed repeats its run no more.
+    // If these values change, a record's seed no longer repeats its run.
     let mut arrivals = dealt(1000.0, ALL, 42);
     let times = [(); 5].map(|()| arrivals.next(Timestamp::ZERO).scheduled.as_nanos());
     assert_eq!(times, [533_926, 799_777, 1_078_182, 1_144_516, 1_159_469]);
@@ -142,7 +142,7 @@ proptest! {
         let mut together = Vec::new();
         for worker in 0..workers {
             let mut part = dealt(rate_per_s, Deal { worker, workers, clients }, seed);
-            // As many as it has clients, in each round.
+            // As many as the worker has clients, in each round.
             let share = (clients - worker).div_ceil(workers) * rounds;
             together.extend((0..share).map(|_| part.next(Timestamp::ZERO)));
         }

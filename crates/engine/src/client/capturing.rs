@@ -1,5 +1,5 @@
-//! `\gset` and `\aset`: the rows of one command that go into variables (reference, section 9). Of each result
-//! only the latest row is kept. Fed by the link while a command that asks for it is answered.
+//! `\gset` and `\aset`: stores rows of a command in variables (reference, section 9). Only the latest row of each
+//! result is kept. The link passes messages while a command with capturing is answered.
 
 use script::{Capture, CaptureKind, Symbols, Variables};
 use wire::{Message, ProtocolError, ServerError};
@@ -7,16 +7,16 @@ use wire::{Message, ProtocolError, ServerError};
 use crate::abort::AbortCause;
 use crate::tracer::{ClientEvent, Tracer};
 
-/// Room that is kept between two commands; a client must not hold the largest row that it ever saw.
+/// Capacity kept between two commands, so that a client does not hold memory for its largest row.
 const RETAINED_MAX: usize = 64 * 1024;
 
-/// Where a link's replies go apart from the link: notices to the tracer, captured values to the variables.
+/// Receivers of a link's messages: the tracer gets notices, the variables get captured values.
 pub(super) struct ReplyContext<'a> {
     pub(super) client: usize,
     pub(super) tracer: &'a mut dyn Tracer,
     pub(super) variables: &'a mut Variables,
     pub(super) symbols: &'a Symbols,
-    /// What the command under way wants to have captured.
+    /// What the current command captures.
     pub(super) capture: Option<&'a Capture>,
 }
 
@@ -26,25 +26,25 @@ impl ReplyContext<'_> {
     }
 }
 
-/// See the module.
+/// State of capturing.
 #[derive(Debug, Default)]
 pub(super) struct Capturing {
     active: bool,
-    /// The result under way, or the last one, has rows to give.
+    /// The current or last result has rows.
     described: bool,
     names: Texts,
     /// The latest row.
     values: Texts,
-    /// Rows of the result.
+    /// Number of rows of the result.
     rows: u64,
-    /// It is over: what comes next belongs to another.
+    /// The result has ended: the next row belongs to another one.
     over: bool,
-    /// Results that are over; where something is wrong with one, up to that.
+    /// Number of ended results; after an error in one, up to that.
     results: u32,
     fault: Option<AbortCause>,
 }
 
-/// Many byte strings in one.
+/// Many byte strings in one allocation.
 #[derive(Debug, Default)]
 struct Texts {
     bytes: Vec<u8>,
@@ -52,7 +52,7 @@ struct Texts {
 }
 
 impl Capturing {
-    /// A command begins whose results are wanted.
+    /// Starts capturing for a command.
     pub(super) fn begin(&mut self) {
         self.active = true;
         self.fault = None;
@@ -60,12 +60,12 @@ impl Capturing {
         self.begin_result(false);
     }
 
-    /// The command is over. True if its results were wanted.
+    /// The command has ended. True if its results were captured.
     pub(super) fn end(&mut self) -> bool {
         std::mem::take(&mut self.active)
     }
 
-    /// Takes in what concerns results.
+    /// Processes a message that concerns results.
     pub(super) fn take(&mut self, message: &Message<'_>, context: &mut ReplyContext<'_>) {
         if !self.active || self.fault.is_some() {
             return;
@@ -101,12 +101,12 @@ impl Capturing {
         }
     }
 
-    /// Which result of the command was the last, from 0.
+    /// Index of the command's last result, from 0.
     pub(super) fn last_result(&self) -> u32 {
         self.results.saturating_sub(1)
     }
 
-    /// The command has ended well: gives the variables what `\gset` captured.
+    /// The command succeeded: stores the values of `\gset` in the variables.
     pub(super) fn finish(
         &mut self,
         capture: &Capture,
@@ -140,8 +140,8 @@ impl Capturing {
         }
     }
 
-    /// Each column's value goes to the variable of its name. SQL's NULL is an empty text, as with pgbench. A name
-    /// that no script mentions can be read by nobody, so its value is not kept.
+    /// Stores each column's value in the variable of its name. NULL becomes an empty text, as in pgbench. Columns
+    /// that no script mentions are ignored.
     fn assign(
         &self,
         capture: &Capture,

@@ -1,5 +1,5 @@
-//! What the commands of a script do, one after the other, until one has to wait (reference, section 9).
-//! Errors of the server are for `recovery`; here only what a client does to itself ends it.
+//! Executes the commands of a script until one has to wait (reference, section 9). `recovery` handles errors of the
+//! server; here only the client's own errors abort it.
 
 use std::cell::Cell;
 use std::io;
@@ -15,13 +15,13 @@ use crate::driver::ShellAnswer;
 use crate::load::Load;
 use crate::tracer::{ClientEvent, ClientStep, Tracer};
 
-/// Where a command leaves the client.
+/// What follows a command.
 enum Flow {
-    /// On to the next command.
+    /// The next command.
     Next,
-    /// On to another one.
+    /// Another command.
     GoTo(usize),
-    /// It has to wait.
+    /// The client has to wait.
     Wait(Step),
 }
 
@@ -33,7 +33,7 @@ impl Client {
         self.proceed(turn)
     }
 
-    /// Runs commands until one has to wait or the script is over.
+    /// Runs commands until one has to wait or the script ends.
     pub(super) fn proceed(&mut self, turn: &mut Turn<'_>) -> Step {
         let load = turn.load;
         let commands = load.plan.scripts[self.script].program.commands();
@@ -63,8 +63,8 @@ impl Client {
         }
     }
 
-    /// Runs the assignments from the current command to the next command of another kind. They take no time of the
-    /// run's, because `now` stays what it is.
+    /// Runs the assignments from the current command to the next command of another kind. `now` stays the same, so
+    /// they take no time of the run.
     fn assign(&mut self, commands: &[Command], turn: &mut Turn<'_>) -> Result<(), EvaluationError> {
         if turn.steps_wanted {
             return Ok(());
@@ -77,8 +77,8 @@ impl Client {
         result
     }
 
-    /// Runs assignments, and sleeps of no length, from `first` to the next command of another kind, or until one fails;
-    /// tells how many were done.
+    /// Runs assignments, and sleeps of zero length, from `first` to the next command of another kind or the first
+    /// error; returns the number of completed ones.
     #[inline(always)]
     fn run_assignments(
         &mut self,
@@ -110,9 +110,9 @@ impl Client {
         (done.get(), Ok(()))
     }
 
-    /// Runs a script that only computes, from its first command to its last: what [`Client::begin`] does with such a
-    /// script, less what only matters to a transaction that goes on. Whoever calls this counts its commands. If it
-    /// fails, [`Client::fail_computing`] is next; how many commands were done goes there with the error.
+    /// Runs a script without SQL from its first command to its last. It does the same as [`Client::begin`] for such a
+    /// script, without the parts that only matter to a transaction that continues. The caller counts its commands.
+    /// After an error [`Client::fail_computing`] must be called with the error and the number of completed commands.
     #[inline]
     pub(crate) fn compute(
         &mut self,
@@ -126,7 +126,7 @@ impl Client {
         result.map_err(|error| (done, error))
     }
 
-    /// The script that was computed has failed, which leaves the client where [`Client::begin`] would have.
+    /// A script without SQL has failed; brings the client into the state in which [`Client::begin`] would leave it.
     #[cold]
     pub(crate) fn fail_computing(
         &mut self,
@@ -147,7 +147,7 @@ impl Client {
         }
     }
 
-    /// The current command is done; on to the next.
+    /// The current command is done; continues with the next.
     pub(super) fn complete(&mut self, turn: &mut Turn<'_>) {
         let took_ns = turn.now.as_nanos().saturating_sub(self.command_begun.as_nanos());
         turn.commands.complete(self.script, self.command, took_ns);
@@ -165,7 +165,7 @@ impl Client {
             }
             CommandKind::Sleep(sleep) => self.sleep(sleep, turn),
             CommandKind::If(condition) => self.branch(condition, turn),
-            // Reached from a branch that was taken: the rest is left out.
+            // Reached from a branch that was taken: skips the rest.
             CommandKind::Elif(Condition { end, .. }) => Ok(Flow::GoTo(end + 1)),
             CommandKind::Else(otherwise) => Ok(Flow::GoTo(otherwise.end + 1)),
             CommandKind::EndIf => Ok(Flow::Next),
@@ -193,7 +193,7 @@ impl Client {
         Ok(Flow::Wait(self.await_reply(Phase::Waiting, turn)))
     }
 
-    /// `\startpipeline`; in the prepared protocol its statements are parsed first.
+    /// `\startpipeline`; in the prepared protocol it first parses the statements.
     fn start_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
         if self.enter_pipeline(turn)? {
             return Ok(Flow::Next);
@@ -202,7 +202,7 @@ impl Client {
         Ok(Flow::Wait(Step::Reply))
     }
 
-    /// `\if`, and from there on until a condition holds or the `\if` is over. What is left out is not counted.
+    /// `\if` and the following branches, until a condition holds or the `\if` ends. Skipped commands are not counted.
     fn branch(&mut self, condition: &Condition, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
         let commands = turn.load.plan.scripts[self.script].program.commands();
         let mut condition = condition;
@@ -222,7 +222,7 @@ impl Client {
 
     fn sleep(&mut self, sleep: &Sleep, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
         let duration = sleep.duration(&self.variables, &turn.load.symbols).map_err(AbortCause::Evaluation)?;
-        // Of a variable. A timer that is due at once would be set and fired for ever at the same `now`.
+        // The value of a variable. A timer that is due immediately would be set again and again at the same `now`.
         if duration == Duration::ZERO {
             return Ok(Flow::Next);
         }
@@ -237,14 +237,14 @@ impl Client {
         Ok(Flow::Wait(Step::Shell { command, capture }))
     }
 
-    /// A command of the shell has ended, or could not be run.
+    /// A shell command has ended, or could not be run.
     pub(crate) fn shell_done(&mut self, answer: io::Result<ShellAnswer>, turn: &mut Turn<'_>) -> Step {
         let commands = turn.load.plan.scripts[self.script].program.commands();
         let Command { kind, name, .. } = &commands[self.command];
         let result = match kind {
             CommandKind::SetShell(set) => self.take_output(set, answer),
             CommandKind::Shell(shell) => check(shell, answer),
-            _ => unreachable!("{name} runs nothing in the shell"),
+            _ => unreachable!("{name} runs no shell commands"),
         };
         match result {
             Ok(()) => {
@@ -255,7 +255,7 @@ impl Client {
         }
     }
 
-    /// As pgbench does it, only the output counts and not the status.
+    /// As in pgbench, only the output counts and not the exit status.
     fn take_output(&mut self, set: &SetShell, answer: io::Result<ShellAnswer>) -> Result<(), AbortCause> {
         let answer = answer.map_err(|error| shell_failure(&set.shell, &error.to_string()))?;
         let value = set.read_output(&answer.output).map_err(AbortCause::Evaluation)?;
@@ -263,7 +263,7 @@ impl Client {
         Ok(())
     }
 
-    /// Evaluates something with this client's variables and draws; `debug()` is shown to the tracer.
+    /// Evaluates an expression with this client's variables and random stream; `debug()` goes to the tracer.
     fn evaluate<T>(
         &mut self,
         turn: &mut Turn<'_>,

@@ -1,5 +1,5 @@
-//! A client's connection to one target: how far it has come, what the server owes and has said since the
-//! last command, which statements it knows. It decides nothing; `client` does.
+//! A client's connection to one target: its state, expected and received replies since the last command, and prepared
+//! statements. `client` makes the decisions.
 
 use std::collections::VecDeque;
 
@@ -13,19 +13,19 @@ use crate::abort::AbortCause;
 
 use super::capturing::{Capturing, ReplyContext};
 
-/// See the module.
+/// A connection to one target.
 #[derive(Debug)]
 pub(super) struct Link {
-    /// Which of its target's places it goes to.
+    /// Index of the target's host.
     pub(super) host: usize,
     state: State,
     decoder: Decoder,
     pub(super) reply: Reply,
-    /// Statements that this connection has parsed (prepared protocol).
+    /// Statements prepared on this connection.
     prepared: Box<[bool]>,
     /// A series of messages is open: its Sync has not been written.
     series_open: bool,
-    /// Results that a script wants to have in variables; made when one first does.
+    /// Results to store in variables; created on first use.
     capturing: Option<Box<Capturing>>,
     cancel_key: Option<CancelKey>,
 }
@@ -37,30 +37,30 @@ enum State {
     Open,
 }
 
-/// What the server owes, and what it has said since it last owed nothing.
+/// Expected and received replies since nothing was last outstanding.
 #[derive(Debug)]
 pub(super) struct Reply {
-    /// ReadyForQuery messages that are due: one for each series that was begun.
+    /// Expected ReadyForQuery messages: one for each series.
     pub(super) owed: u32,
-    /// Those that have come.
+    /// Received ReadyForQuery messages.
     pub(super) ready: u32,
     pub(super) status: TransactionStatus,
     pub(super) error: Option<Box<ServerError>>,
-    /// An error that came when nothing was due: why the server is about to close the connection.
+    /// An error without an outstanding command: why the server is about to close the connection.
     farewell: Option<Box<ServerError>>,
     pub(super) copy: bool,
-    /// Statements of the command or pipeline that have ended well.
+    /// Number of statements of the command or pipeline that succeeded.
     pub(super) completed: u32,
-    /// Those that had when the error came.
+    /// Number of statements that had succeeded at the time of the error.
     pub(super) completed_before_error: u32,
-    /// Statements whose Parse is on its way, each with the number of its series.
+    /// Statements with a sent Parse, each with the number of its series.
     parsing: VecDeque<(u32, usize)>,
     /// Statements that the server refused to parse.
     unparsed: Vec<(usize, Box<ServerError>)>,
 }
 
 impl Link {
-    /// A connection to be; `statements` are those of the run.
+    /// A new link; `statements` are those of the run.
     pub(super) fn new(statements: usize) -> Self {
         Self {
             host: 0,
@@ -74,8 +74,7 @@ impl Link {
         }
     }
 
-    /// The transport is connected: the start-up begins. Nothing is left of an earlier
-    /// connection.
+    /// The transport is connected: starts the protocol. Everything of an earlier connection is forgotten.
     pub(super) fn send_startup(
         &mut self,
         parameters: &StartupParameters,
@@ -91,10 +90,10 @@ impl Link {
         *self = Self { host: self.host, state: State::StartingUp(startup), prepared, ..Self::new(0) };
     }
 
-    /// Bytes have arrived during start-up. True when the client is in.
+    /// Processes bytes during start-up. True when the client is connected.
     pub(super) fn receive_startup(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, StartupError> {
         let State::StartingUp(startup) = &mut self.state else {
-            // It is in already, while others are still coming; what is said now may be half a message.
+            // It is connected already, while others still connect; the received bytes may end within a message.
             let Self { decoder, reply, prepared, .. } = self;
             decoder.decode(bytes, &mut |message| reply.take(&message, prepared))?;
             return Ok(false);
@@ -107,14 +106,14 @@ impl Link {
         Ok(true)
     }
 
-    /// Bytes have arrived.
+    /// Processes received bytes.
     pub(super) fn receive(
         &mut self,
         bytes: &[u8],
         context: &mut ReplyContext<'_>,
     ) -> Result<(), ProtocolError> {
         let Self { decoder, reply, prepared, capturing, .. } = self;
-        // Rows are kept while results are captured, and then everything is handed over.
+        // While results are captured, rows are kept and all messages are passed on.
         decoder.decode_outcomes(bytes, &mut |message| {
             if let Message::NoticeResponse(fields) = message {
                 context.notice(&ServerError::from(fields));
@@ -125,7 +124,7 @@ impl Link {
         })
     }
 
-    /// A series of messages begins, unless one is open: the server will say when it is done with it.
+    /// Starts a series of messages unless one is open; the server will answer it with ReadyForQuery.
     pub(super) fn begin_series(&mut self) {
         if !self.series_open {
             self.series_open = true;
@@ -133,7 +132,7 @@ impl Link {
         }
     }
 
-    /// Ends the series with a Sync; an empty one if none is open.
+    /// Ends the series with a Sync; starts an empty one if none is open.
     pub(super) fn sync(&mut self, out: &mut Vec<u8>) {
         self.begin_series();
         self.series_open = false;
@@ -145,41 +144,40 @@ impl Link {
         self.reply.owed += 1;
     }
 
-    /// Whether this connection has parsed a statement.
+    /// Whether a statement is prepared on this connection.
     pub(super) fn is_prepared(&self, statement: usize) -> bool {
         self.prepared[statement]
     }
 
-    /// The statements that the server has refused to parse since this was last asked, and why.
+    /// The statements that the server refused to parse since the last call, with the errors.
     pub(super) fn take_unparsed(&mut self) -> Vec<(usize, Box<ServerError>)> {
         std::mem::take(&mut self.reply.unparsed)
     }
 
-    /// From now on it counts as parsed.
+    /// Marks the statement as prepared.
     pub(super) fn assume_prepared(&mut self, statement: usize) {
         self.prepared[statement] = true;
     }
 
-    /// The Parse of a statement is on its way, in the series that is open.
+    /// A Parse of the statement was sent in the open series.
     pub(super) fn expect_parse(&mut self, statement: usize) {
         self.reply.parsing.push_back((self.reply.owed, statement));
     }
 
-    /// The results of the next command are wanted.
+    /// Requests capturing for the next command.
     pub(super) fn capture(&mut self) {
         self.decoder.keep_rows(true);
         self.capturing.get_or_insert_default().begin();
     }
 
-    /// What was captured of the command that is over, if it was wanted.
+    /// The captured results of the ended command, if requested.
     pub(super) fn captured(&mut self) -> Option<&mut Capturing> {
         let capturing = self.capturing.as_deref_mut()?;
         self.decoder.keep_rows(false);
         capturing.end().then_some(capturing)
     }
 
-    /// Which statement of the command is under way, from 0; of a command whose results were wanted and are not what
-    /// they should be, the one that gave them.
+    /// Index of the command's current statement, from 0; if captured results are invalid, the one that returned them.
     pub(super) fn query_index(&self, cause: &AbortCause) -> u32 {
         match (cause, &self.capturing) {
             (AbortCause::RowCount { .. } | AbortCause::VariableName { .. }, Some(capturing)) => {
@@ -190,24 +188,24 @@ impl Link {
         }
     }
 
-    /// Everything that was due has come: the next command begins anew. Gives the error, if there was one.
+    /// All replies have arrived: resets the state for the next command. Returns the error, if any.
     pub(super) fn settle(&mut self) -> Option<Box<ServerError>> {
         self.reply.owed = 0;
         self.reply.ready = 0;
         self.reply.error.take()
     }
 
-    /// The server's last error, which says why it closed the connection.
+    /// The server's last error, which explains why it closed the connection.
     pub(super) fn take_error(&mut self) -> Option<Box<ServerError>> {
         self.reply.error.take().or_else(|| self.reply.farewell.take())
     }
 
-    /// What is needed to cancel a running command from another connection.
+    /// The key to cancel a running command from another connection.
     pub(super) fn cancel_key(&self) -> Option<&CancelKey> {
         self.cancel_key.as_ref()
     }
 
-    /// Says good-bye, if there is somebody to say it to.
+    /// Sends Terminate, if connected.
     pub(super) fn terminate(&mut self, out: &mut Vec<u8>) {
         if matches!(self.state, State::Open) {
             frontend::terminate(out);
@@ -215,7 +213,7 @@ impl Link {
         self.state = State::Disconnected;
     }
 
-    /// The connection is not to be used any more.
+    /// The connection must not be used any more.
     pub(super) fn give_up(&mut self) {
         self.state = State::Disconnected;
     }
@@ -237,13 +235,13 @@ impl Reply {
         }
     }
 
-    /// Keeps of a message what decides how to go on; rows mean nothing here.
+    /// Keeps the parts of a message that decide how to continue; rows are ignored.
     fn take(&mut self, message: &Message<'_>, prepared: &mut [bool]) {
         match message {
             Message::ReadyForQuery(status) => {
                 self.ready += 1;
                 self.status = *status;
-                // What was not parsed in a series that is over never will be.
+                // A Parse without a reply in a completed series has failed.
                 while self.parsing.front().is_some_and(|(series, _)| *series <= self.ready) {
                     self.parsing.pop_front();
                 }
@@ -255,7 +253,7 @@ impl Reply {
             }
             Message::CommandComplete(_) | Message::EmptyQueryResponse => self.completed += 1,
             Message::ErrorResponse(fields) => {
-                // The first error is the cause; what follows in an aborted pipeline may repeat it.
+                // The first error is the cause; later ones in an aborted pipeline may repeat it.
                 let place = if self.ready < self.owed { &mut self.error } else { &mut self.farewell };
                 let error = Box::new(ServerError::from(*fields));
                 if let Some((_, statement)) =

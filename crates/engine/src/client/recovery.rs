@@ -1,5 +1,5 @@
-//! What follows an error of the server: the client ends, or its transaction is rolled back and tried again or
-//! given up (reference, section 15).
+//! Handling of server errors: the client is aborted, or its transaction is rolled back and retried or given up
+//! (reference, section 15).
 
 use stats::{Ending, Failure};
 use wire::{ServerError, SqlState, TransactionStatus, frontend};
@@ -12,7 +12,7 @@ use crate::plan::{Compatibility, Plan};
 use crate::tracer::ClientEvent;
 
 impl Client {
-    /// The current command has got an error, in a pipeline or not; everything that was due has come.
+    /// The current command failed, in a pipeline or not; all replies have arrived.
     pub(super) fn judge(&mut self, error: Box<ServerError>, pipeline: bool, turn: &mut Turn<'_>) -> Step {
         let unparsed = self.links[self.link].take_unparsed().pop();
         if !pipeline
@@ -43,15 +43,15 @@ impl Client {
         self.await_reply(Phase::RollingBack(failure), turn)
     }
 
-    /// The text of the command of the pipeline that has failed, unless it was prepared and only executed.
+    /// The text of the failed command of a pipeline, unless it was prepared and only executed.
     fn statement_piped(&self, turn: &Turn<'_>) -> Option<Vec<u8>> {
         let index = self.links[self.link].reply.completed_before_error as usize;
         let sql = sql_at(self.script, *self.piped.get(index)?, turn.load)?;
         Some(sql.numbered_text().to_vec())
     }
 
-    /// The text with which the current command was sent, for the error's position in it. An execution of a prepared
-    /// statement sends none.
+    /// The sent text of the current command, for the error's position. The execution of a prepared statement sends
+    /// none.
     fn statement_sent(&self, turn: &Turn<'_>) -> Option<Vec<u8>> {
         let sql = sql_at(self.script, self.command, turn.load)?;
         let is_prepared = match turn.load.plan.protocol {
@@ -69,7 +69,7 @@ impl Client {
         (!is_prepared).then(|| sql.numbered_text().to_vec())
     }
 
-    /// The server is out of the failed transaction: once more, or never.
+    /// The failed transaction was rolled back: retries it or gives it up.
     pub(super) fn decide(&mut self, failure: Failure, turn: &mut Turn<'_>) -> Step {
         let Self { number: client, script, command, tries, .. } = *self;
         let plan = turn.load.plan;
@@ -93,7 +93,7 @@ impl Client {
     }
 }
 
-/// Which errors fail the transaction and not the client.
+/// Errors that fail the transaction and do not abort the client.
 fn failure(error: &ServerError, plan: &Plan) -> Option<Failure> {
     match error.sqlstate {
         SqlState::SERIALIZATION_FAILURE => Some(Failure::Serialization),

@@ -1,5 +1,5 @@
-//! What a client puts on the wire: SQL commands in the three protocols, pipelines, and the statements that
-//! are parsed ahead of one (reference, section 12). Judges no answer.
+//! Encodes a client's messages: SQL commands in the three protocols, pipelines, and statements that are parsed before
+//! one (reference, section 12). Replies are handled elsewhere.
 
 use script::{CommandKind, Sql};
 use wire::{ServerError, frontend};
@@ -12,7 +12,7 @@ use crate::plan::Compatibility;
 use crate::tracer::{ClientEvent, ClientStep};
 
 impl Client {
-    /// Sends a command that is waited for.
+    /// Sends a command and waits for its reply.
     pub(super) fn send(&mut self, sql: &Sql, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
         let length_max = turn.load.plan.message_length_max;
         let link = &mut self.links[self.link];
@@ -35,7 +35,7 @@ impl Client {
         Ok(())
     }
 
-    /// Parse, unless that was done, Bind, Describe, Execute.
+    /// Parse unless already done, Bind, Describe, Execute.
     fn send_extended(&mut self, sql: &Sql, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
         let link = &mut self.links[self.link];
         link.begin_series();
@@ -67,7 +67,7 @@ impl Client {
         Ok(())
     }
 
-    /// Sends a command that is not waited for.
+    /// Sends a command without waiting for its reply.
     pub(super) fn send_in_pipeline(&mut self, sql: &Sql, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
         if let Some(capture) = sql.capture() {
             return Err(AbortCause::CaptureInPipeline(capture.kind));
@@ -78,7 +78,7 @@ impl Client {
         self.send_extended(sql, turn)
     }
 
-    /// `\startpipeline`. False if statements must be parsed first; their answers must be waited for.
+    /// `\startpipeline`. False if statements must be parsed first and their replies awaited.
     pub(super) fn enter_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<bool, AbortCause> {
         if turn.load.plan.protocol == Protocol::Simple {
             return Err(AbortCause::PipelineInSimpleProtocol);
@@ -99,7 +99,7 @@ impl Client {
         self.links[self.link].reply.completed = 0;
     }
 
-    /// `\syncpipeline`, and `\endpipeline`, after which everything up to this Sync must be waited for.
+    /// `\syncpipeline` or `\endpipeline`; after the latter all replies up to this Sync must be awaited.
     pub(super) fn sync_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
         if !self.pipeline {
             return Err(AbortCause::NoPipeline);
@@ -108,8 +108,8 @@ impl Client {
         Ok(())
     }
 
-    /// Has the server parse the statements of the pipeline that it does not know, each in a series of its own, so
-    /// that a wrong one does not keep it from the others. True if there are any.
+    /// Sends Parse for each statement of the pipeline that is not prepared yet, each with its own Sync, so that an
+    /// invalid one does not affect the others. True if there are any.
     fn parse_ahead(&mut self, turn: &mut Turn<'_>) -> Result<bool, AbortCause> {
         let mut any = false;
         for (statement, sql) in pipeline_statements(self.script, self.command, turn) {
@@ -128,7 +128,7 @@ impl Client {
         Ok(any)
     }
 
-    /// The statements of the pipeline have been parsed, or one has not.
+    /// The replies to these Parse messages have arrived.
     pub(super) fn prepared(&mut self, error: Option<Box<ServerError>>, turn: &mut Turn<'_>) -> Step {
         let unparsed = self.links[self.link].take_unparsed();
         if let Some(error) = error {
@@ -148,8 +148,8 @@ impl Client {
         self.proceed(turn)
     }
 
-    /// As pgbench does it (reference, section 23, quirk 10): a statement that could not be parsed counts as parsed,
-    /// and its execution, which must fail, is tried. `None` where that is not wanted.
+    /// As in pgbench (reference, section 23, quirk 10): a statement that could not be parsed counts as parsed, and
+    /// its execution is tried and fails. `None` in pgmeter's own behaviour.
     pub(super) fn execute_unprepared(
         &mut self,
         refused: usize,

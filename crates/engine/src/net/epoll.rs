@@ -20,19 +20,19 @@ use connection::{Buffers, Connection};
 
 mod connection;
 
-/// Bytes read per system call; replies of usual transactions fit many times.
+/// Bytes per read; larger than many replies of usual transactions.
 const READ_BUFFER_BYTES: usize = 64 * 1024;
 
 /// The sockets of one worker.
 pub(crate) struct EpollDriver {
     clock: Clock,
     poll: TimedPoll,
-    /// What the last wait brought, in reverse order.
+    /// Events of the last wait, in reverse order.
     ready: Vec<Event>,
     connections: Vec<Option<Connection>>,
     buffers: Buffers,
     gauges: Gauges,
-    /// Why it is not io_uring that is used.
+    /// Why io_uring is not used.
     because: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What the drivers for real sockets know about themselves: what sockets did not take at once, how long connecting
-//! takes, and what the thread has used. Read by the worker, judged elsewhere.
+//! Counters of the drivers for real sockets: partial sends, connecting times, and CPU use of the thread. Read by the
+//! worker, evaluated by `results`.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use crate::driver::DriverUsage;
 /// Counters of one driver.
 #[derive(Default)]
 pub(super) struct Gauges {
-    /// The time that it was told last.
+    /// The latest time passed to it.
     pub(super) now: Timestamp,
     sends_held_back: u64,
     held_back: Duration,
-    /// Connections with bytes that their sockets have not taken.
+    /// Number of connections with bytes that their sockets have not accepted.
     holding: usize,
     shortest_connect: Option<Duration>,
 }
 
 impl Gauges {
-    /// It is `now`.
+    /// Sets the current time.
     pub(super) fn pass(&mut self, now: Timestamp) {
         if self.holding > 0 {
             self.held_back += now.since(self.now);
@@ -29,18 +29,18 @@ impl Gauges {
         self.now = now;
     }
 
-    /// A connection has sent, having held bytes back before, or not, and doing so after.
+    /// A connection has sent; tells whether it held bytes back before and after.
     pub(super) fn sent(&mut self, before: bool, after: bool) {
         self.sends_held_back += u64::from(after);
         self.flushed(before, after);
     }
 
-    /// As [`Gauges::sent`], where nothing new was to be sent.
+    /// Like [`Gauges::sent`], if there was nothing new to send.
     pub(super) fn flushed(&mut self, before: bool, after: bool) {
         self.holding = self.holding + usize::from(after) - usize::from(before);
     }
 
-    /// A connection that began to connect then, if that is news, is connected now.
+    /// A connection is connected; `since` is when it began, unless it was counted already.
     pub(super) fn connected(&mut self, since: Option<Timestamp>, now: Timestamp) {
         if let Some(since) = since {
             let took = now.since(since);
@@ -48,7 +48,7 @@ impl Gauges {
         }
     }
 
-    /// What was used so far. The thread has used its CPU time less what it `polled`, having nothing to do.
+    /// The use so far. Of the thread's CPU time, the time that it `polled` without work is subtracted.
     pub(super) fn usage(&self, polled: Duration) -> DriverUsage {
         DriverUsage {
             process_cpu: process_cpu_time(),

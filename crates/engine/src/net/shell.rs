@@ -1,5 +1,5 @@
-//! Runs one command through `/bin/sh`, as a script's `\shell` and `\setshell` ask. It waits for the command's end, or
-//! until the run is over; what the command means and what its answer must look like is known to `script` and `client`.
+//! Runs a command with `/bin/sh` for `\shell` and `\setshell`, and waits until it ends or the run is over. `script`
+//! and `client` parse the command and its output.
 
 use std::ffi::OsStr;
 use std::io::{self, BufRead, BufReader, Read};
@@ -15,19 +15,19 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use crate::driver::ShellAnswer;
 use crate::worker::STOP_CHECK;
 
-/// The longest line that is read from a command; an integer is shorter.
+/// Maximum length of a line read from a command; an integer is shorter.
 const LINE_BYTES_MAX: u64 = 4096;
 
-/// Runs `command`; its output goes to our own standard output, unless its first line is to be captured, with the
-/// newline at its end: messages repeat it. With `is_over` it runs in a process group of its own, which is killed once
-/// that is true: then there is no answer.
+/// Runs `command`. Its output goes to our standard output, unless its first line is captured; the line includes the
+/// newline, because messages repeat it. With `is_over` the command runs in its own process group, which is killed
+/// when the function returns true; there is no result then.
 pub(super) fn run(
     command: &[u8],
     capture: bool,
     is_over: Option<impl Fn() -> bool>,
 ) -> io::Result<Option<ShellAnswer>> {
     let mut shell = Command::new("/bin/sh");
-    // The name that C's `system` gives, which the shell puts in front of its own messages.
+    // The name that C's `system` uses, which the shell prefixes to its messages.
     shell.arg0("sh").arg("-c").arg(OsStr::from_bytes(command));
     if capture {
         shell.stdout(Stdio::piped());
@@ -52,7 +52,7 @@ pub(super) fn run(
 fn wait(mut child: Child) -> io::Result<ShellAnswer> {
     let mut output = Vec::new();
     let read = child.stdout.take().map_or(Ok(0), |stdout| {
-        // Whoever writes more than was asked for finds nobody listening.
+        // If a command writes more than one line, it gets SIGPIPE.
         BufReader::new(stdout.take(LINE_BYTES_MAX)).read_until(b'\n', &mut output)
     });
     let status = child.wait()?.code();
@@ -66,7 +66,7 @@ fn wait_until(child: &mut Child, is_over: &impl Fn() -> bool) -> io::Result<Opti
         Some(stdout) => first_line(stdout, is_over)?,
     };
     let Some(output) = output else { return Ok(None) };
-    // A kernel that has no such descriptors is asked now and then.
+    // Kernels without pidfd are polled.
     let ended = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     let ended = ended.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     loop {
@@ -82,7 +82,7 @@ fn wait_until(child: &mut Child, is_over: &impl Fn() -> bool) -> io::Result<Opti
     }
 }
 
-/// The first line, with its newline; `None` if the run is over before.
+/// The first line with its newline; `None` if the run ended first.
 fn first_line(mut stdout: ChildStdout, is_over: &impl Fn() -> bool) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let mut piece = [0; 256];
@@ -104,7 +104,7 @@ fn first_line(mut stdout: ChildStdout, is_over: &impl Fn() -> bool) -> io::Resul
     Ok(Some(line))
 }
 
-/// Waits until a descriptor is readable; false if the run is over before.
+/// Waits until a descriptor is readable; false if the run ended first.
 fn is_ready(descriptor: BorrowedFd<'_>, is_over: &impl Fn() -> bool) -> io::Result<bool> {
     let look = Timespec { tv_sec: 0, tv_nsec: i64::from(STOP_CHECK.subsec_nanos()) };
     loop {
@@ -121,7 +121,6 @@ fn is_ready(descriptor: BorrowedFd<'_>, is_over: &impl Fn() -> bool) -> io::Resu
 mod tests {
     use super::*;
 
-    /// Both ways of waiting.
     fn check(command: &[u8], capture: bool) -> ShellAnswer {
         let waited = run(command, capture, None::<fn() -> bool>).expect("there is a shell");
         let limited = run(command, capture, Some(|| false)).expect("there is a shell");

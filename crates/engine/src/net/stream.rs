@@ -1,12 +1,12 @@
-//! How a connection to a server begins, over a non-blocking socket of either family and with TLS if that was asked for;
-//! and what its socket did not take at once.
+//! Connecting to a server over a non-blocking socket of either family, optionally with TLS; and bytes that a socket
+//! did not accept immediately.
 
 use std::io;
 
 use connect::{Address, KeepAlive, TlsChannel, Transport};
 use sockets::Socket;
 
-/// Begins to connect to a server.
+/// Starts connecting to a server.
 pub(super) fn connect(address: &Address) -> io::Result<Socket> {
     match address {
         Address::Tcp { address, .. } => Socket::connect_tcp(*address),
@@ -14,13 +14,13 @@ pub(super) fn connect(address: &Address) -> io::Result<Socket> {
     }
 }
 
-/// Looks at the outcome of the connect, and prepares the connected socket: `false` when it is still under way.
+/// Checks the result of the connect, and configures the connected socket; `false` while it is still in progress.
 pub(super) fn finish_connecting(
     socket: &Socket,
     address: &Address,
     keep_alive: &KeepAlive,
 ) -> io::Result<bool> {
-    // A Unix socket is connected from the start.
+    // A Unix socket is connected immediately.
     let is_tcp = matches!(address, Address::Tcp { .. });
     if is_tcp {
         if !socket.is_connected()? {
@@ -31,7 +31,7 @@ pub(super) fn finish_connecting(
     Ok(true)
 }
 
-/// The TLS of a connection that is to be made, if it was asked for, and its first words, which wait for the socket.
+/// TLS of a new connection, if requested, with its first message, which waits for the socket.
 pub(super) fn begin_tls(
     address: &Address,
     transport: &Transport,
@@ -44,7 +44,7 @@ pub(super) fn begin_tls(
     Ok((Some(Box::new(channel)), unsent))
 }
 
-/// Bytes that a socket has not taken yet.
+/// Bytes that a socket has not accepted yet.
 #[derive(Default)]
 pub(super) struct Unsent {
     bytes: Vec<u8>,
@@ -60,7 +60,7 @@ impl Unsent {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes once; the memory is given back when all is gone.
+    /// Writes once; frees the memory when everything is written.
     pub(super) fn flush_to(&mut self, socket: &Socket) -> io::Result<()> {
         if self.is_empty() {
             return Ok(());

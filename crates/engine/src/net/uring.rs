@@ -1,9 +1,9 @@
-//! The driver over Linux's io_uring: all sends of a turn of the loop, and the wait for what comes, are one system
-//! call. Each socket is heard by one request that goes on by itself, into buffers that all sockets share; a send that
-//! the socket takes whole says nothing, what it does not take waits in its connection.
+//! The driver for Linux's io_uring. One system call per turn of the loop submits all sends and waits for events. Each
+//! socket is received by one multishot request into buffers that all sockets share. A send that the socket accepts
+//! completely produces no event; the rest of a partial send is kept in its connection.
 //!
-//! The ring runs what has arrived in bunches of about twenty for each call, so that the first clients of a crowd are
-//! answered before the last one is heard. [`ring`] holds the memory that the kernel uses.
+//! The ring processes arrivals in batches of about twenty per call, so that the first clients of many are answered
+//! before the last one is received. [`ring`] holds the memory that the kernel uses.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -22,9 +22,9 @@ use connection::Connection;
 
 mod connection;
 
-/// Buffers for what arrives. The kernel fills some twenty before we look; large results need a few times that.
+/// Receive buffers. The kernel fills about twenty before we look; large results need a few times that.
 const BUFFERS: u16 = 256;
-/// Bytes of each: replies of usual transactions fit many times.
+/// Bytes of each buffer; larger than many replies of usual transactions.
 const BUFFER_BYTES: u32 = 8 * 1024;
 
 /// The sockets of one worker.
@@ -32,9 +32,9 @@ pub(crate) struct UringDriver {
     clock: Clock,
     ring: Ring,
     connections: Vec<Option<Connection>>,
-    /// The connection whose bytes the ring has lent out and nobody has taken.
+    /// The connection whose received bytes in the ring have not been taken yet.
     heard: Option<usize>,
-    /// Events that may be handed out before the next wait.
+    /// Events to return before the next wait.
     left: usize,
     plain: Vec<u8>,
     cipher: Vec<u8>,
@@ -59,14 +59,14 @@ impl UringDriver {
         })
     }
 
-    /// Sends bytes as they go over the network; what the socket does not take is kept.
+    /// Sends bytes as they go over the network, and keeps what the socket does not accept.
     fn write(&mut self, number: usize, bytes: &[u8]) -> io::Result<()> {
         let slot = slot(number);
         if self.keep_in_order(number, bytes) || self.ring.send(slot, bytes).is_ok() {
             return Ok(());
         }
-        // The batch is full, or has a send of this connection that may turn out not to have been taken. Once it is
-        // handed over, and what was not taken is kept, there is room.
+        // The batch is full, or contains a send of this connection that may turn out to be partial. After it is
+        // submitted and the rest is kept, there is space.
         self.flush()?;
         if self.keep_in_order(number, bytes) || self.ring.send(slot, bytes).is_ok() {
             return Ok(());
@@ -79,7 +79,7 @@ impl UringDriver {
         if holds_back { self.ring.watch_writable(slot) } else { Ok(()) }
     }
 
-    /// Keeps the bytes if there are others before them.
+    /// Keeps the bytes if earlier bytes are still waiting.
     fn keep_in_order(&mut self, number: usize, bytes: &[u8]) -> bool {
         let Some(connection) = self.connections[number].as_mut().filter(|connection| connection.holds_back())
         else {
@@ -90,13 +90,13 @@ impl UringDriver {
         true
     }
 
-    /// Hands over what is queued now.
+    /// Submits the queued sends.
     fn flush(&mut self) -> io::Result<()> {
         self.ring.submit()?;
         self.collect_unsent()
     }
 
-    /// What the sockets did not take goes on when they do.
+    /// Continues partial sends when their sockets accept more.
     fn collect_unsent(&mut self) -> io::Result<()> {
         while let Some(Unsent { slot, rest, error }) = self.ring.next_unsent() {
             let Some(connection) = self.connections[slot as usize].as_mut() else { continue };
@@ -113,7 +113,7 @@ impl UringDriver {
         Ok(())
     }
 
-    /// Turns what happened to a socket into an event for the worker, if it means anything to it.
+    /// Converts a completion into an event for the worker, if it matters to it.
     fn notice(&mut self, number: usize, event: ring::Event) -> Option<Event> {
         let connection = self.connections[number].as_mut()?;
         let done = match event {
@@ -138,14 +138,14 @@ impl UringDriver {
         }
     }
 
-    /// The connection is of no more use.
+    /// The connection is lost.
     fn give_up(&mut self, number: usize, error: io::Error) {
         if let Some(connection) = &mut self.connections[number] {
             connection.end(Some(error));
         }
     }
 
-    /// The socket is writable, or has done connecting. True when that makes the connection ready for the protocol.
+    /// The socket is writable, or has connected. True if the connection is now ready for the protocol.
     fn go_on(&mut self, number: usize) -> io::Result<bool> {
         let Some(connection) = &mut self.connections[number] else { return Ok(false) };
         let held_back = connection.holds_back();
@@ -162,13 +162,13 @@ impl UringDriver {
         Ok(!was_connected && connected && connection.is_open())
     }
 
-    /// Goes on with the TLS handshake by what has come; true when it is done.
+    /// Continues the TLS handshake with the received bytes; true when it is complete.
     fn shake_hands(&mut self, number: usize) -> io::Result<bool> {
         self.decrypt(number)?;
         Ok(self.connections[number].as_ref().is_some_and(Connection::is_open))
     }
 
-    /// Decrypts what has come into `plain`, and answers what TLS wants to be answered.
+    /// Decrypts received bytes into `plain`, and sends what TLS has to reply.
     fn decrypt(&mut self, number: usize) -> io::Result<()> {
         self.plain.clear();
         self.cipher.clear();
@@ -183,7 +183,7 @@ impl UringDriver {
         sent
     }
 
-    /// Sends what was encrypted.
+    /// Sends encrypted bytes.
     fn write_cipher(&mut self, number: usize) -> io::Result<()> {
         let cipher = std::mem::take(&mut self.cipher);
         let sent = self.write(number, &cipher);
@@ -192,7 +192,7 @@ impl UringDriver {
     }
 }
 
-/// The ring's number for a connection.
+/// The ring's number of a connection.
 fn slot(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
@@ -259,7 +259,7 @@ impl Driver for UringDriver {
         let Some(connection) = self.connections[number].take() else { return };
         self.heard.take_if(|heard| *heard == number);
         self.gauges.flushed(connection.holds_back(), false);
-        // A kernel that takes no requests says so again when waiting.
+        // A kernel that accepts no requests reports this again when waiting.
         let _ = self.ring.detach(slot(number));
         let _ = self.collect_unsent();
     }

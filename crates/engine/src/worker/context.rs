@@ -1,5 +1,5 @@
-//! What the clients of a worker share, and each is handed when it acts: the plan, the send buffer, the tracer, and the
-//! statistics of commands. It has no sockets.
+//! State shared by the clients of a worker and passed to each that acts: the plan, the send buffer, the tracer, and
+//! the statistics of commands. It contains no sockets.
 
 use stats::{CommandTable, Sample, Timestamp};
 
@@ -8,19 +8,19 @@ use crate::load::Load;
 use crate::timeline::Timeline;
 use crate::tracer::{ClientEvent, EndedTransaction, Tracer};
 
-/// See the module.
+/// Shared state.
 pub(super) struct ClientContext<'p> {
     pub(super) load: &'p Load<'p>,
     pub(super) out: Vec<u8>,
     pub(super) tracer: Box<dyn Tracer + 'p>,
-    /// The tracer wants to see transactions.
+    /// Whether the tracer wants transactions.
     watched: bool,
-    /// It wants to see each step of the clients.
+    /// Whether it wants each step of the clients.
     steps_wanted: bool,
-    /// For each script, how often it was computed in one go, in the measured window.
+    /// For each script without SQL, the number of executions in the measured window.
     computed: Box<[u64]>,
     measured: CommandTable,
-    /// Of transactions that were scheduled in the warm-up; nobody reads it.
+    /// Statistics of warm-up transactions, which are discarded.
     warmup: CommandTable,
     end: Option<Timestamp>,
 }
@@ -40,7 +40,7 @@ impl<'p> ClientContext<'p> {
         }
     }
 
-    /// The run begins.
+    /// Starts the run.
     pub(super) fn begin(&mut self, timeline: Timeline, tracer: Box<dyn Tracer + 'p>) {
         self.watched = tracer.wants_transactions();
         self.steps_wanted = tracer.wants_steps();
@@ -48,12 +48,12 @@ impl<'p> ClientContext<'p> {
         self.end = timeline.end;
     }
 
-    /// The run ends at another moment than planned.
+    /// Changes the end of the run.
     pub(super) fn end_at(&mut self, end: Timestamp) {
         self.end = Some(end);
     }
 
-    /// What a client is handed; `warmup`: its transaction is not measured.
+    /// The view of a client; `warmup`: its transaction is not measured.
     #[inline]
     pub(super) fn turn(&mut self, now: Timestamp, warmup: bool) -> Turn<'_> {
         let commands = if warmup { &mut self.warmup } else { &mut self.measured };
@@ -68,18 +68,18 @@ impl<'p> ClientContext<'p> {
         }
     }
 
-    /// The tracer wants to see neither transactions nor steps.
+    /// The tracer wants neither transactions nor steps.
     pub(super) fn is_unobserved(&self) -> bool {
         !self.watched && !self.steps_wanted
     }
 
-    /// A script was computed in one go; its commands are counted at the end.
+    /// Counts an execution of a script without SQL; its commands are counted at the end.
     #[inline]
     pub(super) fn count_computed(&mut self, script: usize) {
         self.computed[script] += 1;
     }
 
-    /// Shows a transaction that is over.
+    /// Passes an ended transaction to the tracer.
     #[inline]
     pub(super) fn show(&mut self, client: usize, number: u64, sample: &Sample) {
         if self.watched {
@@ -91,7 +91,7 @@ impl<'p> ClientContext<'p> {
         self.tracer.on_event(event);
     }
 
-    /// The run is over: ends the tracer and returns the statistics.
+    /// Ends the tracer and returns the statistics.
     pub(super) fn end(&mut self, now: Timestamp) -> CommandTable {
         std::mem::replace(&mut self.tracer, Box::new(())).end(now);
         self.watched = false;

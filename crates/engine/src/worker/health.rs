@@ -1,22 +1,22 @@
-//! How a worker's loop itself fares, over the measured window: how often it woke and how late, and what its thread
-//! and its sockets say at both ends of the window. It costs the loop an addition for each wake-up, and one record in
-//! a histogram for each that a timer was due at. Judged by `results`.
+//! Measures a worker's loop over the measured window: number and lateness of wake-ups, and the resource use of its
+//! thread and sockets at both ends. The cost is one addition per wake-up, and one histogram entry per wake-up with a
+//! due timer. Evaluated by `results`.
 
 use stats::{Distribution, Timestamp, WorkerHealth};
 
 use crate::driver::{Driver, DriverUsage};
 
-/// See the module.
+/// State of the measurement.
 pub(super) struct Health {
     wakeups: u64,
     lateness: Distribution,
-    /// Where the window began.
+    /// Start of the window.
     begun: Option<Mark>,
-    /// Where nothing could start any more, if transactions went on then.
+    /// Time after which nothing could start, if transactions continued then.
     over: Option<Mark>,
 }
 
-/// What the driver said at one end of the window.
+/// Readings of the driver at one end of the window.
 #[derive(Clone, Copy)]
 struct Mark {
     at: Timestamp,
@@ -34,14 +34,14 @@ impl Health {
         Self { wakeups: 0, lateness: Distribution::new(), begun: None, over: None }
     }
 
-    /// The measured window begins: what was before does not count.
+    /// Starts the measured window; earlier values do not count.
     pub(super) fn begin<D: Driver>(&mut self, now: Timestamp, driver: &mut D) {
         self.wakeups = 0;
         self.lateness.clear();
         self.begun = Some(Mark::new(now, driver));
     }
 
-    /// Nothing can start any more. Waiting for the last transactions is no part of the window if they never end.
+    /// Nothing can start any more. Waiting for the last transactions is not part of the window if they never end.
     #[inline]
     pub(super) fn end_window<D: Driver>(&mut self, now: Timestamp, driver: &mut D) {
         if self.over.is_none() {
@@ -49,9 +49,9 @@ impl Health {
         }
     }
 
-    /// The loop has waited and woke at `woke`. `timer` is the moment to come that it had asked to be woken for, if
-    /// there was one: an event that came before it has nothing to do with it, but whatever woke a loop that slept on
-    /// beyond that moment, it was late by so much.
+    /// The loop has waited and woke at `woke`. `timer` is the requested time of waking, if any. An event before that
+    /// time says nothing about the timer; if the loop woke later than that time, for whatever reason, it was late by
+    /// the difference.
     #[inline]
     pub(super) fn woke(&mut self, woke: Timestamp, timer: Option<Timestamp>) {
         self.wakeups += 1;
@@ -62,7 +62,7 @@ impl Health {
         }
     }
 
-    /// The worker is done: what it says of itself. All zero if the window never began.
+    /// The statistics at the worker's end; all zero if the window never began.
     pub(super) fn finish<D: Driver>(
         self,
         worker: usize,

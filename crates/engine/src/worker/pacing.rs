@@ -1,5 +1,5 @@
-//! What a free client does next: which script, when, or nothing any more. Closed loop and open loop are the same
-//! here; `arrivals` knows the difference. It runs and records nothing; the loop does.
+//! Selects the next transaction of a free client: script and start time, or the end. Closed and open loop look the
+//! same here; `arrivals` distinguishes them. `run` executes and records the transaction.
 
 use script::Random;
 use stats::{Limit, Timestamp};
@@ -10,31 +10,31 @@ use crate::load::Load;
 use crate::plan::Compatibility;
 use crate::timeline::Timeline;
 
-/// A transaction to come.
+/// A transaction to run.
 #[derive(Clone, Debug)]
 pub(super) struct ScheduledTransaction {
     pub(super) script: usize,
     pub(super) arrival: Arrival,
-    /// What its script draws from, if that is not the client's own stream.
+    /// Its own random stream, if it does not use the client's.
     pub(super) draws: Option<Random>,
 }
 
-/// What is next for a client that is free.
+/// The next action of a free client.
 pub(super) enum Next {
     Transaction(ScheduledTransaction),
-    /// This one is later already than the limit allows; ask again.
+    /// The transaction is already later than the limit allows; ask again.
     Skip(ScheduledTransaction),
-    /// It has run as many transactions as it should, or nothing may start any more.
+    /// The client has run all its transactions, or the time for starts is over.
     Nothing,
-    /// No arrival is left, as long as none is returned.
+    /// No arrival is left, unless one is returned.
     NoArrival,
 }
 
-/// See the module.
+/// State of the selection.
 pub(super) struct Pacing<'p> {
     load: &'p Load<'p>,
     arrivals: Arrivals,
-    /// Draws scripts.
+    /// Random stream for selecting scripts.
     chooser: Random,
 }
 
@@ -43,13 +43,13 @@ impl<'p> Pacing<'p> {
         Self { load, arrivals: load.arrivals(worker, start), chooser }
     }
 
-    /// Whether starts are fixed by a rate.
+    /// Whether a rate fixes the starts.
     #[inline]
     pub(super) fn is_scheduled(&self) -> bool {
         self.arrivals.are_scheduled()
     }
 
-    /// Whether the client has run as many transactions as it should.
+    /// Whether the client has run all its transactions.
     #[inline]
     pub(super) fn has_reached_limit(&self, slot: &ClientSlot) -> bool {
         match self.load.plan.limit {
@@ -58,8 +58,8 @@ impl<'p> Pacing<'p> {
         }
     }
 
-    /// The client's next transaction. Where an arrival does not decide about it, the script is chosen before its time
-    /// is known and kept when transactions are skipped, as pgbench does (reference, section 13).
+    /// The client's next transaction. Unless the arrival determines the script, it is selected before the start time
+    /// is known and kept when transactions are skipped, as in pgbench (reference, section 13).
     #[inline]
     pub(super) fn next(&mut self, slot: &mut ClientSlot, now: Timestamp, timeline: &Timeline) -> Next {
         if self.has_reached_limit(slot) {
@@ -87,7 +87,7 @@ impl<'p> Pacing<'p> {
         Next::Skip(transaction)
     }
 
-    /// In a closed loop nothing is waited for, kept or skipped.
+    /// A closed loop never waits, keeps or skips a transaction.
     #[inline(always)]
     fn next_at_once(&mut self, now: Timestamp, timeline: &Timeline) -> Next {
         if timeline.is_over(now) {
@@ -97,8 +97,8 @@ impl<'p> Pacing<'p> {
         Next::Transaction(ScheduledTransaction { script: self.choose_script(), arrival, draws: None })
     }
 
-    /// The transaction of an arrival, which brings its script and its draws along; otherwise the script is the one that
-    /// was `chosen`, or is now.
+    /// The transaction of an arrival. Either the arrival determines script and random numbers, or the script is the
+    /// one already `chosen`, or a new selection.
     fn transaction(&mut self, arrival: Arrival, chosen: Option<usize>) -> ScheduledTransaction {
         let Some(number) = arrival.number else {
             let script = chosen.unwrap_or_else(|| self.choose_script());
@@ -109,26 +109,26 @@ impl<'p> Pacing<'p> {
         ScheduledTransaction { script, arrival, draws: Some(draws) }
     }
 
-    /// Draws the next script from the worker's own stream.
+    /// Selects the next script from the worker's random stream.
     #[inline]
     pub(super) fn choose_script(&mut self) -> usize {
         self.load.choose_script(&mut self.chooser)
     }
 
-    /// The next transaction scheduled before `until` that no client has taken; it is used up.
+    /// Removes the next transaction scheduled before `until` that no client has taken.
     pub(super) fn next_missed(&mut self, until: Timestamp) -> Option<ScheduledTransaction> {
         let arrival = self.arrivals.next_missed(until)?;
         Some(self.transaction(arrival, None))
     }
 
-    /// A client will not start the transaction that it was going to: the arrival is for others.
+    /// A client returns its arrival without running it.
     pub(super) fn put_back(&mut self, transaction: ScheduledTransaction) {
         self.arrivals.put_back(transaction.arrival);
     }
 
-    /// Gives a transaction that its client will not start to another one, and says to which: one that found no arrival
-    /// left, or else one that waits for a later arrival, which it returns. Where there is neither, the next free client
-    /// will take it.
+    /// Passes an arrival that its client will not run to another client and returns that client: one that found no
+    /// arrival left, otherwise one that waits for a later arrival, which is returned in turn. If there is neither,
+    /// the next free client gets it.
     pub(super) fn reassign(
         &mut self,
         transaction: ScheduledTransaction,

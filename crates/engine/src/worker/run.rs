@@ -1,5 +1,5 @@
-//! The run of one worker's clients: the loop over events, timers and free clients, from the first transaction to the
-//! outcome. It owns the parts and calls them; what they decide is done and recorded here.
+//! The main loop of one worker over events, timers and free clients, from the first transaction to the outcome. It
+//! owns the other parts, carries out their decisions, and records the results.
 
 use std::collections::VecDeque;
 use std::io;
@@ -24,16 +24,16 @@ use crate::stopping::{Stop, StopConditions};
 use crate::timeline::Timeline;
 use crate::tracer::{ClientEvent, Tracer};
 
-/// Transactions of clients that never have to wait are run in rounds of at most this length and this many, so that
-/// they do not starve the others. A look at the sockets takes a fiftieth of the one; the other is there for a clock
-/// that goes in large steps.
+/// Limits for one round of transactions of clients that never wait, in time and number, so that other clients are not
+/// delayed. Polling the sockets takes a fiftieth of the time limit; the number is for clocks with a coarse
+/// resolution.
 const ROUND: Duration = Duration::from_micros(20);
 const ROUND_TRANSACTIONS: usize = 512;
 
-/// Arrivals that a client skips before it lets the others have their turn, and the loop look at the stop flag.
+/// Number of arrivals that a client skips before other clients and the stop flag are checked.
 const SKIPS: usize = 256;
 
-/// See the module.
+/// A worker's run.
 pub(super) struct Run<'r, 'p, D> {
     plan: &'p Plan,
     number: usize,
@@ -45,14 +45,14 @@ pub(super) struct Run<'r, 'p, D> {
     timers: Timers<usize>,
     /// Free clients whose last transaction never had to wait.
     ready: VecDeque<usize>,
-    /// How many clients are not done.
+    /// Number of clients that are not done.
     active: usize,
-    /// When the last client was done.
+    /// Time when the last client was done.
     finished: Timestamp,
     cpu_at_measure: Option<Duration>,
     aborted: Vec<AbortedClient>,
     reconnects: Reconnects,
-    /// The latest time that was read; nothing that is done now is before it.
+    /// The latest reading of the clock; no later action may be recorded before it.
     latest: Timestamp,
 }
 
@@ -92,10 +92,10 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             self.begin_window(self.stopping.timeline.start);
         }
         let exceeded = self.attend()?;
-        // A request to stop that comes when all are done changes nothing.
+        // A stop request after the last transaction has no effect.
         let interrupted = self.active > 0;
         let cut_off = exceeded.map_or(0, |_| self.active);
-        // Nothing is measured while transactions that are then cut off are waited for.
+        // The time of waiting for transactions that are then cancelled is not measured.
         let end = self.stopping.timeline.end.filter(|_| cut_off > 0);
         let over = end.filter(|end| self.sessions.driver.now() >= *end);
         let measured_until = over.map(|end| end.max(self.finished));
@@ -119,7 +119,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         })
     }
 
-    /// Attends to the clients until all are done, somebody asks to stop, or they have exceeded their time.
+    /// Serves the clients until all are done, the run is stopped, or they have exceeded their time.
     fn attend(&mut self) -> Result<Option<Exceeded>, EngineError> {
         let mut now = self.sessions.driver.now().max(self.stopping.timeline.start);
         for slot in 0..self.sessions.slots.len() {
@@ -155,7 +155,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         Ok(None)
     }
 
-    /// Waits for events or for the next thing to do.
+    /// Waits for events or for the next timer.
     fn wait(&mut self, now: Timestamp) -> io::Result<Timestamp> {
         let mut deadline = (now + STOP_CHECK).min(self.measurement.end);
         let mut timer = self.timers.earliest().filter(|timer| *timer > now && *timer <= deadline);
@@ -170,13 +170,13 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         Ok(woke)
     }
 
-    /// The measured window begins.
+    /// Starts the measured window.
     fn begin_window(&mut self, now: Timestamp) {
         self.cpu_at_measure = Some(self.sessions.driver.usage().process_cpu);
         self.health.begin(now, &mut self.sessions.driver);
     }
 
-    /// It is `now`: must be called before anything that finished now is recorded.
+    /// Advances to `now`; must be called before anything that finished at `now` is recorded.
     #[inline]
     fn pass(&mut self, now: Timestamp) {
         if self.measurement.pass(now) {
@@ -184,8 +184,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// Reads the clock: of what is scheduled, the moment at which it begins is told apart from that at which the loop
-    /// woke.
+    /// Reads the clock again, so that the start of a scheduled transaction is distinguished from the time of waking.
     #[inline]
     fn read_clock(&mut self) -> Timestamp {
         self.latest = self.sessions.driver.now();
@@ -193,7 +192,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         self.latest
     }
 
-    /// True if anything has happened.
+    /// Returns true if anything has happened.
     fn handle_events(&mut self, now: Timestamp) -> bool {
         let mut happened = false;
         while let Some(event) = self.sessions.driver.next_event() {
@@ -219,7 +218,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         happened
     }
 
-    /// Takes in all that has arrived for a client.
+    /// Processes all received bytes of a client.
     #[inline(always)]
     fn receive(&mut self, slot: usize, link: usize, mut now: Timestamp) {
         let connection = self.sessions.load.connection(slot, link);
@@ -240,8 +239,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// Wakes the clients whose time has come. What is scheduled starts at a time of its own: once anything has been
-    /// done since the loop woke, `now` is not the moment at which a client begins, and the clock is read again.
+    /// Wakes the clients whose timers are due. A scheduled transaction gets its own start time: once anything was
+    /// done after waking, `now` is not the client's start, and the clock is read again.
     fn fire_timers(&mut self, mut now: Timestamp, mut happened: bool) {
         now = now.max(self.latest);
         while let Some((at, slot)) = self.timers.pop_due(now) {
@@ -264,14 +263,14 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// Wakes a client at `at`, and not at any time set before.
+    /// Sets the client's timer to `at`, replacing any earlier one.
     fn set_timer(&mut self, slot: usize, at: Timestamp) {
         self.sessions.slots[slot].timer = Some(at);
         self.timers.set(at, slot);
     }
 
-    /// Runs one round of the clients that never wait. The moment at which one transaction ended is that at which the
-    /// next begins. A function of its own, so that its loop has the registers to itself.
+    /// Runs one round of the clients that never wait. The end of one transaction is the start of the next. A separate
+    /// function, so that the compiler keeps its loop in registers.
     #[inline(never)]
     fn run_ready(&mut self) {
         if self.ready.is_empty() {
@@ -284,7 +283,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         for _ in 0..ROUND_TRANSACTIONS {
             let Some(slot) = again.take().or_else(|| self.ready.pop_front()) else { return };
             if short && self.compute(slot) {
-                // A client that is alone need not queue.
+                // A single client does not need the queue.
                 if self.ready.is_empty() {
                     again = Some(slot);
                 } else {
@@ -300,8 +299,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         self.ready.extend(again);
     }
 
-    /// Whether scripts that only compute may go the short way from now on: in a closed loop, when the warm-up is over,
-    /// and where nobody looks at single transactions or connects for each.
+    /// Whether scripts without SQL may use the fast path from now on: in a closed loop, after the warm-up, and
+    /// without a tracer of single transactions or a connection for each.
     fn may_compute(&self, now: Timestamp) -> bool {
         !self.pacing.is_scheduled()
             && now >= self.stopping.timeline.measure
@@ -309,8 +308,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             && self.sessions.context.is_unobserved()
     }
 
-    /// A client is free: runs its next transaction, if its script only computes, from its begin to its record without a
-    /// look at what could only happen to others. True if it is free again; everything else goes the usual way.
+    /// The client is free: runs its next transaction on the fast path if its script has no SQL, without checks for
+    /// events that cannot occur. Returns true if the client is free again; everything else uses the normal path.
     #[inline(always)]
     fn compute(&mut self, slot: usize) -> bool {
         let begun = self.latest;
@@ -339,7 +338,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         true
     }
 
-    /// A client is free: gives it the next transaction, now or later, or ends it.
+    /// The client is free: assigns the next transaction, now or later, or ends the client.
     fn release(&mut self, slot: usize, now: Timestamp) {
         for _ in 0..SKIPS {
             match self.pacing.next(&mut self.sessions.slots[slot], now, &self.stopping.timeline) {
@@ -363,17 +362,17 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             }
             return;
         }
-        // It may have more to skip. The clock is read so that the round comes to its end.
+        // More arrivals may have to be skipped. Reading the clock ends the round.
         self.read_clock();
         self.ready.push_back(slot);
     }
 
-    /// Counts a transaction that is not run, because it is later already than the limit allows.
+    /// Counts a transaction that is skipped because it exceeds the latency limit.
     fn skip(&mut self, slot: usize, transaction: &ScheduledTransaction, now: Timestamp) {
         self.record(slot, &not_run(transaction, Ending::Skipped, now));
     }
 
-    /// It is time for a transaction: begins it, once there is a connection for it.
+    /// A transaction is due: starts it when it has a connection.
     #[inline]
     fn start(&mut self, slot: usize, transaction: ScheduledTransaction, now: Timestamp) {
         if self.plan.reconnect {
@@ -383,7 +382,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// Begins a transaction.
+    /// Starts a transaction.
     #[inline]
     fn begin(&mut self, slot: usize, transaction: ScheduledTransaction, now: Timestamp) {
         let ScheduledTransaction { script, arrival: Arrival { scheduled, .. }, draws } = transaction;
@@ -395,7 +394,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let step = client.begin(script, scheduled, &mut self.sessions.context.turn(now, *warmup));
         let ended_at = if let Step::Ended(_) = step { self.read_clock() } else { now };
         match step {
-            // The short way: nothing to send, no connection to close.
+            // Fast path: nothing to send, no connection to close.
             Step::Ended(ending) if self.sessions.context.out.is_empty() && !self.plan.reconnect => {
                 self.end_transaction(slot, ending, ended_at);
                 self.ready.push_back(slot);
@@ -408,7 +407,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// Does what a client's step asks for, and sends what it has to say. True when the client is free again.
+    /// Carries out a client's step and sends its output. Returns true if the client is free again.
     fn act(&mut self, slot: usize, mut step: Step, mut now: Timestamp) -> bool {
         loop {
             if let Step::Ended(ending) = step {
@@ -434,12 +433,12 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                 }
                 Step::Shell { command, capture } => {
                     let is_over = |now| self.stopping.is_over(now);
-                    // pgbench waits for as long as it takes.
+                    // pgbench waits without limit.
                     let is_limited = self.plan.compatibility == Compatibility::Pgmeter;
                     let limit: Option<IsOver<'_>> = if is_limited { Some(&is_over) } else { None };
                     let answer = self.sessions.driver.run_shell(&command, capture, limit);
                     now = self.read_clock();
-                    // The transaction is cut off as soon as the worker looks.
+                    // The transaction is cancelled at the worker's next check.
                     let Some(answer) = answer.transpose() else { return false };
                     let ClientSlot { client, warmup, .. } = &mut self.sessions.slots[slot];
                     step = client.shell_done(answer, &mut self.sessions.context.turn(now, *warmup));
@@ -458,8 +457,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// The connection broke while sending: what the server said before it closed is still unread, and
-    /// tells more than the error.
+    /// The connection was lost while sending. The server's last message is still unread, and is more specific than
+    /// the error.
     fn last_words(&mut self, slot: usize, link: usize, error: &io::Error, now: Timestamp) -> Step {
         let Sessions { load, driver, slots, context, .. } = &mut self.sessions;
         let connection = load.connection(slot, link);
@@ -474,7 +473,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         client.lose_connection(link, Some(error), load)
     }
 
-    /// Records a client's transaction that is over.
+    /// Records an ended transaction.
     #[inline]
     fn end_transaction(&mut self, slot: usize, ending: Ending, now: Timestamp) {
         let client = &mut self.sessions.slots[slot].client;
@@ -497,7 +496,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
 
     fn abort(&mut self, slot: usize, aborted: AbortedClient, now: Timestamp) {
         if self.sessions.slots[slot].client.in_transaction {
-            // For pgbench the transaction is over when its script is.
+            // In pgbench a transaction ends with its script.
             let over = aborted.cause == AbortCause::UnfinishedTransaction;
             let succeeded = over && self.plan.compatibility == Compatibility::Pgbench;
             let ending = if succeeded { Ending::Succeeded } else { Ending::Unfinished };
@@ -514,7 +513,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// The worker cannot go on, and with it none of its clients.
+    /// The worker cannot continue: aborts all its clients.
     fn abort_all(&mut self, error: &io::Error, now: Timestamp) {
         for slot in 0..self.sessions.slots.len() {
             if self.sessions.slots[slot].active {
@@ -525,14 +524,14 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// The client is done, as long as no arrival is returned that it can take.
+    /// The client is done, unless an arrival is returned that it can take.
     fn end_client(&mut self, slot: usize, now: Timestamp) {
         self.sessions.slots[slot].active = false;
         self.active -= 1;
         self.finished = self.finished.max(now);
     }
 
-    /// A client will not start the transaction that it was going to; another one may.
+    /// A client returns its transaction; another one may run it.
     fn reassign(&mut self, slot: usize, now: Timestamp) {
         let Some(transaction) = self.sessions.slots[slot].next.take() else { return };
         let scheduled = transaction.arrival.scheduled;
@@ -546,9 +545,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// Connects a client for a transaction: made when it starts, closed when it ends, while the other clients go on.
-    /// Without a rate the transaction is scheduled for the moment at which the client is connected, so that connecting
-    /// is not part of its latency; under a rate it is (reference, section 13).
+    /// Connects a client for one transaction, while the other clients continue. Without a rate the transaction is
+    /// scheduled when the client is connected, so that connecting is not part of its latency; with a rate it is
+    /// (reference, section 13).
     fn reconnect(&mut self, slot: usize, transaction: ScheduledTransaction, now: Timestamp) {
         let link = self.sessions.load.script_links[transaction.script];
         self.sessions.connecting.add(self.sessions.load.connection(slot, link));
@@ -558,7 +557,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         self.start_connects(now);
     }
 
-    /// Starts as many connects as there is room for; none when the time for new transactions is over.
+    /// Starts as many connections as the limit allows; none after the end of starts.
     fn start_connects(&mut self, now: Timestamp) {
         if self.stopping.timeline.is_over(now) {
             while let Some(connection) = self.sessions.connecting.waiting.pop_front() {
@@ -573,7 +572,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// Takes in what the server says during start-up; once the client is connected, its transaction begins.
+    /// Processes the server's messages during start-up; a connected client starts its transaction.
     fn receive_startup(&mut self, slot: usize, link: usize, connection: usize, now: Timestamp) {
         match self.sessions.receive_startup(connection) {
             Ok(false) => return,
@@ -583,8 +582,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         self.receive(slot, link, now);
     }
 
-    /// The client is connected: begins its transaction, unless the time for that is over. A connection is measured if
-    /// its transaction is: those of the warm-up are not in the connection figures.
+    /// The client is connected: starts its transaction, unless the time for starts is over. A connection is measured
+    /// if its transaction is; the warm-up's are not in the connection statistics.
     fn begin_connected(&mut self, slot: usize, now: Timestamp) {
         let timeline = self.stopping.timeline;
         let own = &mut self.sessions.slots[slot];
@@ -609,7 +608,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// Closes the connection of the transaction that is over.
+    /// Closes the connection of an ended transaction.
     fn disconnect(&mut self, slot: usize) {
         let begun = self.sessions.driver.now();
         self.sessions.terminate(slot, self.sessions.slots[slot].client.link);
@@ -618,14 +617,14 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// A client that cannot connect is aborted, alone.
+    /// Aborts only the client that cannot connect.
     fn connect_failed(&mut self, failure: ConnectFailure, now: Timestamp) {
         let ConnectFailure { slot, client, address, reason } = failure;
         let cause = AbortCause::Connecting { address, reason: reason.to_string().into() };
         self.abort(slot, AbortedClient { client, place: None, cause }, now);
     }
 
-    /// The run ends earlier than planned: clients that wait for a moment after that are done.
+    /// The run ends earlier than planned: clients with timers after the end are done.
     #[cold]
     fn end_early(&mut self, timeline: Timeline, now: Timestamp) {
         self.stopping.timeline = timeline;
@@ -642,8 +641,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// Accounts for what was begun or scheduled and will not be finished, and hands over the last interval. Returns
-    /// when the last client was done.
+    /// Accounts for transactions that were started or scheduled and will not finish, and sends the last interval.
+    /// Returns the time when the last client was done.
     fn account(&mut self, interrupted: bool) -> Timestamp {
         let now = self.sessions.driver.now();
         if interrupted {
@@ -669,7 +668,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     fn count_missed(&mut self, interrupted: bool, finished: Timestamp) {
         let (until, most) = match (self.plan.limit, self.stopping.timeline.end) {
             (_, Some(end)) => (end.min(finished), u64::MAX),
-            // Not more than the clients would still have run.
+            // At most as many as the clients would still have run.
             (Limit::TransactionsPerClient(limit), None) if interrupted => {
                 let active = self.sessions.slots.iter().filter(|slot| slot.active);
                 let left = active.map(|slot| limit.saturating_sub(slot.transactions));
@@ -687,7 +686,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     }
 }
 
-/// The sample of a transaction that was never begun.
+/// The sample of a transaction that never started.
 fn not_run(transaction: &ScheduledTransaction, ending: Ending, now: Timestamp) -> Sample {
     let ScheduledTransaction { script, arrival: Arrival { scheduled, .. }, .. } = *transaction;
     Sample { script, scheduled, started: now, finished: now, tries: 0, business: 1, ending }

@@ -1,6 +1,6 @@
-//! The clients of one worker and their connections: how these are made, many at a time and none waiting for another,
-//! and how they are closed. The same dialogue connects all clients before a run and, where each transaction has a
-//! connection of its own, a client during it; what a connection that failed means is decided by the caller.
+//! The clients of one worker and their connections. Connects many clients concurrently, and closes them. The same
+//! code connects all clients before a run and, with a connection per transaction, a client during it. The caller
+//! handles failed connections.
 
 use std::collections::VecDeque;
 use std::io::ErrorKind;
@@ -19,13 +19,13 @@ use crate::error::{ConnectReason, EngineError};
 use crate::load::{Load, Share};
 use crate::stopping::{RunningSession, Stop};
 
-/// Clients of one worker that are connecting at the same time. The server starts a process for each, so more would
-/// only wait there.
+/// Maximum number of clients of a worker that connect at the same time. The server starts a process for each, so more
+/// would only wait there.
 const CONNECTING_MAX: usize = 32;
-/// How long to leave a server alone whose queue of new connections is full.
+/// Pause before the next attempt if the server's queue of new connections is full.
 const QUEUE_FULL_WAIT: Duration = Duration::from_millis(2);
 
-/// See the module.
+/// The clients of a worker.
 pub(super) struct Sessions<'p, D> {
     pub(super) load: &'p Load<'p>,
     pub(super) driver: D,
@@ -34,42 +34,42 @@ pub(super) struct Sessions<'p, D> {
     pub(super) connecting: ConnectQueue,
 }
 
-/// A client and what the worker knows about it.
+/// A client and the worker's state for it.
 pub(super) struct ClientSlot {
     pub(super) client: Client,
-    /// The transaction that it will start when its timer fires, or when it is connected.
+    /// The transaction to start when its timer fires or when it is connected.
     pub(super) next: Option<ScheduledTransaction>,
-    /// The script that it will run, chosen before arrivals were skipped.
+    /// The selected script, kept while arrivals are skipped.
     pub(super) kept_script: Option<usize>,
-    /// It is done because no arrival was left; it takes one that is returned.
+    /// It is done because no arrival was left; it takes a returned one.
     pub(super) lacks_arrival: bool,
-    /// The timer that counts; others of this client are out of date.
+    /// The current timer; other timers of this client are obsolete.
     pub(super) timer: Option<Timestamp>,
-    /// Since when it has been waiting for the connection of its next transaction.
+    /// Start of waiting for the connection of its next transaction.
     pub(super) connecting_since: Option<Timestamp>,
-    /// Counted towards a limit per client.
+    /// Number of transactions that count towards a limit per client.
     pub(super) transactions: u64,
-    /// Shown to the tracer.
+    /// Number of transactions passed to the tracer.
     pub(super) shown: u64,
     /// Its transaction was scheduled in the warm-up.
     pub(super) warmup: bool,
     pub(super) active: bool,
 }
 
-/// Connections that are to be made, and those that are being made. Connections have the driver's numbers.
+/// Connections to make, and those in progress, by the driver's numbers.
 #[derive(Default)]
 pub(super) struct ConnectQueue {
-    /// They wait until fewer than [`CONNECTING_MAX`] are being made.
+    /// Waiting until fewer than [`CONNECTING_MAX`] are in progress.
     pub(super) waiting: VecDeque<usize>,
-    /// Those that are being made, in the order in which that was begun, and since when.
+    /// In progress, in the order of their start, with the start time.
     begun: VecDeque<(Timestamp, usize)>,
-    /// Those of them for which the server's queue of new connections was full.
+    /// Those whose server had a full queue of new connections.
     refused: VecDeque<usize>,
-    /// When these are tried again.
+    /// Time of the next attempt for these.
     pub(super) retry_at: Option<Timestamp>,
 }
 
-/// A connection that could not be made.
+/// A failed connection.
 pub(super) struct ConnectFailure {
     pub(super) slot: usize,
     pub(super) client: usize,
@@ -106,7 +106,7 @@ impl ConnectQueue {
         self.waiting.push_back(connection);
     }
 
-    /// Another connection may be begun.
+    /// Whether another connection may be started.
     pub(super) fn has_room(&self) -> bool {
         self.begun.len() < CONNECTING_MAX && !self.waiting.is_empty()
     }
@@ -115,7 +115,7 @@ impl ConnectQueue {
         self.waiting.is_empty() && self.begun.is_empty()
     }
 
-    /// The next connection that may be tried now.
+    /// The next connection to start now.
     fn next(&mut self, now: Timestamp) -> Option<usize> {
         self.retry_at = self.retry_at.filter(|at| now < *at);
         if self.retry_at.is_none()
@@ -140,7 +140,7 @@ impl ConnectQueue {
         self.retry_at = Some(now + QUEUE_FULL_WAIT);
     }
 
-    /// The connection is made, or is not wanted any more.
+    /// The connection is made or no longer needed.
     fn remove(&mut self, connection: usize) {
         if let Some(at) = self.begun.iter().position(|(_, begun)| *begun == connection) {
             self.begun.remove(at);
@@ -150,7 +150,7 @@ impl ConnectQueue {
         }
     }
 
-    /// A connection that has been under way for as long as `limit`.
+    /// A connection that has been in progress for `limit`.
     fn timed_out(&self, now: Timestamp, limit: Duration) -> Option<usize> {
         self.begun.front().filter(|(since, _)| now >= *since + limit).map(|(_, connection)| *connection)
     }
@@ -163,8 +163,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
         Self { load, driver, slots, context: ClientContext::new(load), connecting: ConnectQueue::default() }
     }
 
-    /// Connects all clients, or says which one could not and why. Nothing is to be done where clients connect for
-    /// each transaction.
+    /// Connects all clients, or returns the first failure. Does nothing if clients connect for each transaction.
     pub(super) fn connect_all(&mut self, stop: &Stop<'_>) -> Result<(), EngineError> {
         if self.load.plan.reconnect {
             return Ok(());
@@ -184,7 +183,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
             while let Some(event) = self.driver.next_event() {
                 match event {
                     Event::Connected(connection) => self.send_startup(connection, now)?,
-                    // Once it is connected, the server may say more.
+                    // Once connected, the server may send more.
                     Event::Readable(connection) => while self.receive_startup(connection)? {},
                 }
             }
@@ -195,7 +194,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
         Ok(())
     }
 
-    /// Starts as many connects as there is room for.
+    /// Starts as many connections as the limit allows.
     pub(super) fn start_connects(&mut self, now: Timestamp) -> Result<(), ConnectFailure> {
         while let Some(connection) = self.connecting.next(now) {
             let (slot, link) = self.load.slot_and_link(connection);
@@ -209,7 +208,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
         Ok(())
     }
 
-    /// The transport is connected: the protocol's start-up begins.
+    /// The transport is connected: starts the protocol's start-up.
     pub(super) fn send_startup(&mut self, connection: usize, now: Timestamp) -> Result<(), ConnectFailure> {
         let (slot, link) = self.load.slot_and_link(connection);
         let Self { driver, slots, context, .. } = self;
@@ -218,8 +217,8 @@ impl<'p, D: Driver> Sessions<'p, D> {
         self.send_answer(connection)
     }
 
-    /// Takes in what the server says during start-up. True when the client is connected by that, and there may be more
-    /// to receive; false when nothing more has come.
+    /// Processes the server's messages during start-up. Returns true if the client is now connected and more bytes
+    /// may be available, false if nothing more is available.
     pub(super) fn receive_startup(&mut self, connection: usize) -> Result<bool, ConnectFailure> {
         let (slot, link) = self.load.slot_and_link(connection);
         loop {
@@ -253,7 +252,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
         if self.context.out.is_empty() {
             return Ok(());
         }
-        // A failed send shows again as a closed connection, with the server's reason before it.
+        // A failed send appears again as a closed connection, after the server's reason.
         match self.driver.send(connection, &mut self.context.out) {
             Err(error) if !matches!(error.kind(), ErrorKind::BrokenPipe | ErrorKind::ConnectionReset) => {
                 Err(self.failure(connection, ConnectReason::Transport(error)))
@@ -262,7 +261,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
         }
     }
 
-    /// A connection that takes longer than the plan allows. Called again until it returns `None`.
+    /// A connection that exceeds the plan's time limit. Called until it returns `None`.
     pub(super) fn timed_out(&mut self, now: Timestamp) -> Option<ConnectFailure> {
         let limit = self.load.plan.connect_timeout;
         let connection = self.connecting.timed_out(now, limit)?;
@@ -276,7 +275,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
         ConnectFailure { slot, client: client.number, address, reason }
     }
 
-    /// Closes all connections of a client that cannot go on.
+    /// Closes all connections of an aborted client.
     pub(super) fn abandon(&mut self, slot: usize) {
         self.context.out.clear();
         for connection in self.load.connections_of(slot) {
@@ -292,13 +291,13 @@ impl<'p, D: Driver> Sessions<'p, D> {
         out.clear();
         self.slots[slot].client.terminate(link, out);
         if !out.is_empty() {
-            // A server that is gone already needs no Terminate message.
+            // A closed connection needs no Terminate message.
             let _ = self.driver.send(connection, out);
         }
         self.driver.close(connection);
     }
 
-    /// Ends all sessions. When interrupted, returns those whose command still runs.
+    /// Ends all sessions. If interrupted, returns those with a running statement.
     pub(super) fn terminate_all(&mut self, interrupted: bool) -> Vec<RunningSession> {
         let mut running = Vec::new();
         for slot in 0..self.slots.len() {

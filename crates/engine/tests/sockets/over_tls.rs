@@ -1,5 +1,5 @@
-//! The engine through TLS, against PostgreSQL itself: many clients on one worker and on two, passwords bound to the
-//! connection, answers and statements larger than a record, connections made anew for each transaction.
+//! The engine with TLS, against PostgreSQL: many clients on one and two workers, channel binding, replies and
+//! statements larger than a record, and a new connection for each transaction.
 
 use std::sync::atomic::AtomicBool;
 
@@ -10,7 +10,7 @@ use testkit::certificates::{Authority, SecuredCluster, Wanted};
 
 const CLIENTS: usize = 8;
 
-/// Each client runs the script ten times, in the way that a control session has found to work.
+/// Each client runs the script ten times, with the parameters that a control session determined.
 fn plan(conninfo: &str, script: &str) -> Plan {
     let target = resolve(Some(conninfo), &Overrides::default(), &Environment::default()).expect("a target");
     let session = Session::connect(&target).unwrap_or_else(|error| panic!("{error}"));
@@ -96,11 +96,12 @@ fn a_server_that_no_longer_can_be_believed_is_told_by_name() {
     plan.targets[0].hosts[0].transport.tls = Some(connect::Tls::new(&target.tls).expect("files"));
     let error = run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_tracer).expect_err("nobody is believed");
     assert!(error.to_string().contains("the server's certificate is not trusted"), "{error}");
-    // Without TLS at the other end.
+    // No TLS at the other end.
     server.cluster.execute("alter system set ssl = off");
     server.cluster.execute("select pg_reload_conf()");
     let target = resolve(Some(&conninfo), &Overrides::default(), &Environment::default()).expect("a target");
     while Session::connect(&target).is_ok() {}
-    let error = run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_tracer).expect_err("there is no TLS");
-    assert!(error.to_string().contains("the server has no TLS"), "{error}");
+    let error =
+        run(&plan, &AtomicBool::new(false), &mut |_| {}, &no_tracer).expect_err("does not support TLS");
+    assert!(error.to_string().contains("the server does not support TLS"), "{error}");
 }

@@ -1,5 +1,5 @@
-//! Crowds: more clients, connections and bytes at once than an event loop has room for in one go. What is counted must
-//! come out exactly all the same.
+//! More clients, connections and bytes at once than an event loop handles in one batch.
+//! All counts must be exact.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use testkit::session::Rows;
 
 use crate::real_sockets::{complete, plan, servers};
 
-/// More than the requests that are handed over in one go.
+/// More than the requests of one batch.
 const CROWD: usize = 1000;
 
-/// Room for both ends of all connections, which are in this process.
+/// File descriptors for both ends of all connections, which are in this process.
 fn raise_descriptor_limit() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
@@ -60,8 +60,7 @@ fn large_statements_of_a_crowd_arrive_at_a_server_that_reads_slowly() {
     }
 }
 
-/// A pipeline of statements of so many bytes. The pauses make it go out in as many sends, none of which waits for an
-/// answer.
+/// A pipeline of statements with this many bytes. The pauses split it into as many sends without waiting for replies.
 fn pipeline(sizes: &[usize]) -> String {
     let statement = |bytes: &usize| format!("SELECT '{}';\n\\sleep 1 us\n", "x".repeat(*bytes));
     format!("\\startpipeline\n{}\\endpipeline\n", sizes.iter().map(statement).collect::<String>())

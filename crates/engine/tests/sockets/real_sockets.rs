@@ -1,5 +1,5 @@
-//! The engine over real sockets, against the null server: what a driver can get wrong that virtual time does
-//! not show. Threads, partial reads and writes, connections that end in the middle. No timing is judged.
+//! The engine over real sockets, against the null server: threads, partial reads and writes, and connections that end
+//! unexpectedly, which virtual time does not cover. Nothing depends on timing.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -26,7 +26,7 @@ pub(crate) fn servers(options: &NullOptions) -> impl Iterator<Item = NullServer>
     LISTEN.into_iter().map(|listen| listen(options.clone()).expect("a null server"))
 }
 
-/// The same with what each of them is asked.
+/// The same, recording the requests of each.
 fn logged_servers(options: &NullOptions) -> impl Iterator<Item = (NullServer, RequestLog)> {
     LISTEN.into_iter().map(|listen| {
         let log = RequestLog::default();
@@ -57,7 +57,7 @@ fn target(name: &str, server: &NullServer) -> TargetPlan {
     }
 }
 
-/// Runs to the end, which must come without an aborted client.
+/// Runs to the end and expects no aborted client.
 pub(crate) fn complete(plan: &Plan) -> Outcome {
     let outcome = finish(plan);
     assert_eq!(outcome.aborted, []);
@@ -65,7 +65,7 @@ pub(crate) fn complete(plan: &Plan) -> Outcome {
     outcome
 }
 
-/// Runs to the end, whatever that is; the seconds must sum to the summary.
+/// Runs to the end, with any result; the seconds must sum to the summary.
 fn finish(plan: &Plan) -> Outcome {
     let mut counted = 0;
     let mut observer =
@@ -192,7 +192,7 @@ fn two_workers_choose_scripts_as_pgbench_does() {
         script.weight = weight;
     }
     complete(&Plan { clients: 4, workers: 2, limit: Limit::TransactionsPerClient(6), ..plan });
-    // Which client gets which pick depends on whose answer comes first; how often each is picked does not.
+    // Which client gets which script depends on the order of replies; the counts do not.
     let heard = log.requests();
     let picks = |clients: [usize; 2], script: usize| {
         let wanted = clients.map(|client| format!("SELECT {client} / 2, {script};"));
@@ -221,7 +221,7 @@ fn answers_larger_than_any_buffer_are_read_to_their_end() {
 
 #[test]
 fn answers_that_fill_the_read_buffer_exactly_leave_nothing_behind() {
-    // A row of n bytes makes an answer of n + 72: sizes around the 64 KiB that are read at once.
+    // A row of n bytes makes a reply of n + 72: sizes around the 64 KiB of a read.
     for bytes in (65_536 - 80)..(65_536 - 60) {
         let rows = Rows { count: 1, bytes };
         let server = NullServer::on_unix_socket(NullOptions { rows, ..NullOptions::default() });
@@ -255,7 +255,7 @@ fn statements_of_several_megabytes_arrive_whole_at_a_server_that_reads_slowly() 
     }
 }
 
-/// Whatever the kernel makes of the moment, the server's last word must be heard, every time.
+/// The server's last message must always be received, whatever the order of events in the kernel.
 const ROUNDS: u64 = 50;
 
 fn shutdown() -> FaultEffect {
@@ -418,7 +418,7 @@ fn a_connection_for_each_transaction_is_made_and_closed() {
         let outcome = complete(&plan);
         assert_eq!((outcome.summary.total.counts.succeeded, outcome.reconnects.count), (200, 200));
         assert!(outcome.reconnects.time > Duration::ZERO);
-        // The last goodbyes are sent, and may not have been heard yet.
+        // The last Terminate messages were sent, but may not have been received yet.
         while log.requests().len() < 3 * 200 {
             std::thread::yield_now();
         }
@@ -480,7 +480,7 @@ fn two_targets_are_used_side_by_side() {
 
 #[test]
 fn a_worker_that_cannot_connect_keeps_no_other_trying() {
-    // All but the first are never answered, and would wait for an hour.
+    // All replies but the first are delayed by an hour.
     let refused = FaultEffect::fatal("53300", "sorry, too many clients already");
     let silent = (1..8).map(|connection| (connection, FaultEffect::Silence));
     let faults = [(0, refused)].into_iter().chain(silent);
@@ -510,10 +510,10 @@ fn the_first_aborted_client_ends_all_workers() {
     }
 }
 
-/// What each worker's tracer saw of a run: (client, sample), in the order of their ends, after the start.
+/// Samples that each worker's tracer received: (client, sample), in the order of their ends, after the start.
 type Seen = Arc<Mutex<Vec<(Timestamp, Vec<(usize, Sample)>)>>>;
 
-/// Keeps what it sees, under the number of its worker.
+/// Records the events under the number of its worker.
 struct Onlooker(usize, Seen);
 
 impl Tracer for Onlooker {
@@ -522,7 +522,7 @@ impl Tracer for Onlooker {
     }
 }
 
-/// Runs to the end under the eyes of a tracer for each worker.
+/// Runs to the end with a tracer for each worker.
 fn watch(plan: &Plan) -> Vec<(Timestamp, Vec<(usize, Sample)>)> {
     let seen = Seen::default();
     let tracers = |intro: WorkerIntro| -> Box<dyn Tracer> {
@@ -557,7 +557,7 @@ fn each_worker_chooses_scripts_and_compatible_with_pgbench_draws_arrivals_from_i
         assert_eq!(chosen[..picks.len()], picks);
     }
     plan.rate_per_s = Some(1000.0);
-    // In our own compatibility all workers share one stream.
+    // In pgmeter's compatibility all workers share one stream.
     plan.compatibility = Compatibility::Pgbench;
     for ((start, seen), gaps_us) in watch(&plan).iter().zip(gaps_us) {
         let mut scheduled: Vec<_> = seen.iter().map(|(_, sample)| sample.scheduled).collect();

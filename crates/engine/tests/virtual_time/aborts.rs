@@ -1,5 +1,5 @@
-//! What is said of a client that could not go on: place and cause as data, whatever it was doing. That the others
-//! do not notice is tested in `failures`.
+//! Aborted clients: place and cause as data.
+//! Effects on other clients are tested in `failures`.
 
 use std::io;
 
@@ -57,7 +57,7 @@ fn the_statement_of_a_command_that_failed_is_counted_by_those_before_it() {
     let faults = vec![fault(0, FaultTrigger::Statement(0), FaultEffect::Say(messages))];
     let aborted = aborted(&plan("SELECT 1\\; SELECT 1 / 0;\n"), faulty(faults));
     assert!(matches!(aborted.cause, AbortCause::Sql { .. }));
-    // The fake server goes on to answer, which a server does not do.
+    // The fake server continues to answer, unlike a real one.
     assert!(aborted.place.is_some_and(|place| place.query >= 1));
 }
 
@@ -108,7 +108,7 @@ fn notices_are_told_as_they_come_and_change_nothing() {
     assert!(told.starts_with("Notice { client: 0") && told.contains("mind the gap"), "{told}");
 }
 
-/// A server beside which the shell answers so.
+/// A server, with this result of shell commands.
 fn shell(answer: fn(&[u8]) -> io::Result<ShellAnswer>) -> FakeServer {
     FakeServer { shell: answer, ..FakeServer::default() }
 }
@@ -162,7 +162,7 @@ fn a_shell_command_that_fails_ends_its_client() {
 
 #[test]
 fn a_statement_that_is_too_long_for_a_message_ends_its_client_and_not_the_run() {
-    // The limit is lowered to what a test can write; both sides of it are one byte apart.
+    // The limit is reduced for the test; both cases are one byte apart.
     let text = "SELECT :filler;\n";
     let filler = "x".repeat(1000);
     for (protocol, length) in
@@ -178,7 +178,7 @@ fn a_statement_that_is_too_long_for_a_message_ends_its_client_and_not_the_run() 
         assert_eq!(aborted.place.as_ref().map(|place| (place.command, &*place.name)), Some((0, "SQL")));
         assert!(aborted.to_string().contains("longer than the 2 GiB"), "{aborted}");
     }
-    // A value that only one client has: the others go on.
+    // A value of one client only: the others continue.
     let script = "\\if :client_id = 1\nSELECT :filler;\n\\else\nSELECT 1;\n\\endif\n";
     let variables = vec![("filler".to_owned(), filler)];
     let limit = Limit::TransactionsPerClient(5);

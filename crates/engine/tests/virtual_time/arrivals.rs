@@ -1,14 +1,13 @@
-//! The open loop's arrivals, computed apart from the engine. In pgbench's compatibility the order of the draws is from the
-//! reference (section 20), and the gaps are held against its vectors (section 21); in ours both are as
-//! docs/scripts.md says. The tests hold the engine's counts against these.
+//! The open loop's arrivals, calculated independently of the engine. In pgbench's compatibility the order of random
+//! numbers follows the reference (section 20), and the gaps are compared with its vectors (section 21); in pgmeter's
+//! both follow docs/scripts.md. The tests compare the engine's counts with these.
 
 use std::time::Duration;
 
 use pgmeter_engine::{Compatibility, Plan};
 use script::Random;
 
-/// Moments, from the start of the run, at which the plan's only worker has transactions scheduled before
-/// `until`.
+/// Times from the start of the run at which the plan's only worker has transactions scheduled before `until`.
 pub fn scheduled(plan: &Plan, until: Duration) -> Vec<Duration> {
     let rate_per_s = plan.rate_per_s.expect("an open loop has a rate");
     let mut next: Box<dyn FnMut() -> Duration> = match plan.compatibility {

@@ -1,5 +1,5 @@
-//! `\gset` and `\aset`: which rows go into which variables, in every protocol (reference, section 9).
-//! What their values then mean in expressions is tested with `script`.
+//! `\gset` and `\aset`: rows stored in variables, in every protocol (reference, section 9). The values in expressions
+//! are tested in `script`.
 
 use pgmeter_engine::{AbortCause, Limit, Plan, Protocol};
 use script::CaptureKind;
@@ -14,7 +14,7 @@ fn once(script: &str, protocol: Protocol) -> Ran {
     run(&Plan { protocol, limit, ..plan(script) }, FakeServer::default())
 }
 
-/// The last statement that a simple protocol's run of the script sent.
+/// The last statement that a run of the script sent in the simple protocol.
 fn last(script: &str) -> String {
     let ran = once(script, Protocol::Simple);
     assert_eq!(ran.aborted(), []);

@@ -1,5 +1,5 @@
-//! The closed loop: each client starts its next transaction when the last is over. On a server whose times
-//! are known, everything can be computed by hand.
+//! The closed loop: each client starts its next transaction when the previous one has ended. With a server of known
+//! times all results can be calculated by hand.
 
 use pgmeter_engine::{End, Limit, Plan};
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Service, Stall};

@@ -1,5 +1,5 @@
-//! What the single commands took, how often they made a transaction fail or start again; only of the measured
-//! time.
+//! Statistics of single commands: times,
+//! failures and retries in the measured window.
 
 use std::num::NonZeroU32;
 
@@ -71,7 +71,7 @@ fn commands_of_the_warm_up_are_not_counted() {
 #[test]
 fn the_command_with_the_error_is_the_one_that_failed_or_was_retried() {
     let error = || FaultEffect::error("40001", "no");
-    // The second statement of the transaction: tried again, then given up.
+    // The second statement of the transaction: retried, then given up.
     let faults = [1, 3].map(|n| fault(0, FaultTrigger::Statement(n), error()));
     let limit = Limit::TransactionsPerClient(2);
     let plan = Plan { limit, max_tries: NonZeroU32::new(2), ..plan("SELECT 1;\nSELECT 2;\n") };

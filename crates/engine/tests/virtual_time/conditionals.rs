@@ -1,5 +1,5 @@
-//! `\if`, `\elif`, `\else`, `\endif`: which branch is taken, what is evaluated on the way, and what counts as
-//! executed (reference, section 9).
+//! `\if`, `\elif`, `\else`, `\endif`: selected branches, evaluated conditions, and executed commands (reference,
+//! section 9).
 
 use pgmeter_engine::{Limit, Plan};
 use testkit::fake::FakeServer;
@@ -12,7 +12,7 @@ fn once(script: &str) -> Ran {
     ran
 }
 
-/// A chain of three conditions and an `\else`; `:x` says which of them hold.
+/// A chain of three conditions and an `\else`; `:x` determines which of them hold.
 const CHAIN: &str = "\
 \\set x random(:low, :low)
 \\if :x = 1
@@ -42,7 +42,7 @@ fn the_first_branch_whose_condition_holds_is_taken_or_the_last() {
 
 #[test]
 fn commands_are_counted_as_pgbench_counts_them() {
-    // Conditions that were evaluated count, and those that are met at the end of a branch that was taken.
+    // Evaluated conditions count, and also those at the end of a taken branch.
     for (x, expected) in [
         (1, [1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 1]),
         (2, [1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 1]),

@@ -1,5 +1,5 @@
-//! One seed repeats a run: every count, every histogram, every statement and its time.
-//! The server's seed and the plan's are apart, and each makes a difference.
+//! One seed repeats a run exactly: counts, histograms, statements and their times. The seeds of the server and of the
+//! plan are independent, and each makes a difference.
 
 use pgmeter_engine::{Limit, Plan};
 use testkit::fake::{FakeServer, Fault, FaultEffect, FaultTrigger, Pieces, Service, Stall};
@@ -9,7 +9,7 @@ use super::support::{Ran, at_ms, fault, mix, ms, run, seconds, us};
 const TRANSFER: &str = "\\set aid random(1, 1000)\nBEGIN;\nUPDATE a SET b = b + 1 WHERE aid = :aid;\nEND;\n";
 const LOOKUP: &str = "\\set aid random(1, 1000)\nSELECT b FROM a WHERE aid = :aid;\n";
 
-/// A bit of everything.
+/// A mix of all features.
 fn eventful(plan_seed: u64, server_seed: u64, rate_per_s: Option<f64>) -> Ran {
     let plan = Plan {
         clients: 8,

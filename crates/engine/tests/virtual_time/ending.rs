@@ -1,5 +1,5 @@
-//! Every run ends: what is under way at the end of a timed run has a grace period, then it is cut off and counts as
-//! unfinished; a run of a number of transactions ends when the server is silent for too long.
+//! Every run ends: running transactions at the end of a timed run have a grace period, then they are cancelled and
+//! count as unfinished; a run of a number of transactions ends if the server is silent for too long.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Service, Stall};
 
 use super::support::{at_ms, fault, faulty, ms, plan, run, seconds};
 
-/// A server that answers nothing from then until then.
+/// A server that answers nothing during this period.
 fn silent(from_ms: u64, until_ms: u64) -> FakeServer {
     let stalls = vec![Stall { from: at_ms(from_ms), until: at_ms(until_ms) }];
     FakeServer { stalls, ..FakeServer::default() }

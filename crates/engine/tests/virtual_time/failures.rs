@@ -1,5 +1,5 @@
-//! What becomes of a run when the server closes connections, sends errors or says what was not asked for:
-//! the client concerned ends with a sentence or goes on, the others do not notice.
+//! Servers that close connections, send errors or unrequested messages: the affected client is aborted with a message
+//! or continues, and the others are unaffected.
 
 use pgmeter_engine::{End, Limit, Plan, Protocol};
 use testkit::fake::{FakeServer, Fault, FaultEffect, FaultTrigger, Pieces, reply};
@@ -9,13 +9,13 @@ use super::support::{Ran, at_ms, fault, faulty, mix, ms, plan, run, run_until, s
 
 const TRANSFER: &str = "BEGIN;\nUPDATE t SET a = a + 1;\nSELECT a FROM t;\nEND;\n";
 
-/// Three clients for a second, one of which meets trouble at its tenth statement.
+/// Three clients for a second, one of which has a fault at its tenth statement.
 fn with(script: &str, protocol: Protocol, effect: FaultEffect) -> Ran {
     let plan = Plan { clients: 3, protocol, limit: Limit::Duration(seconds(1)), ..plan(script) };
     run_until(&plan, faulty(vec![fault(1, FaultTrigger::Statement(10), effect)]), seconds(5))
 }
 
-/// Client 1 ended with this reason, with its transaction unfinished, and the others went on.
+/// Client 1 was aborted for this reason with its transaction unfinished, and the others continued.
 fn assert_aborted(ran: &Ran, reason: &str) {
     assert_eq!(ran.aborted(), [(1, reason)]);
     assert_eq!(ran.outcome.end, End::Complete);
@@ -32,7 +32,7 @@ fn a_closed_connection_ends_its_client_and_no_other() {
         assert_aborted(
             &with("SELECT 1;", protocol, FaultEffect::Close),
             "client 1 aborted in command 0 (SQL) of script script-0.sql: \
-             the server closed the connection unexpectedly; its log says why",
+             the server closed the connection unexpectedly; see the server's log",
         );
     }
 }
@@ -76,8 +76,8 @@ fn the_servers_last_word_is_the_reason_also_when_the_client_was_waiting_or_sleep
 
 #[test]
 fn the_servers_last_word_is_the_reason_also_when_it_is_found_while_sending() {
-    // Bytes travel for 200 ms, so the run begins at 600 ms. The server gives its last word 100 ms before an
-    // arrival for which the client has long been waiting: the statement cannot be sent, the word is under way.
+    // Bytes travel for 200 ms, so the run begins at 600 ms. The server sends its last message 100 ms before an
+    // arrival for which the client is waiting: the statement cannot be sent, while the message is on its way.
     let plan = Plan { rate_per_s: Some(1.0), ..plan("SELECT 1;") };
     let arrivals = arrivals::scheduled(&plan, seconds(10));
     let long_awaited =
@@ -140,7 +140,7 @@ fn an_answer_that_breaks_off_ends_its_client() {
         assert_aborted(
             &with("SELECT 1;", Protocol::Simple, FaultEffect::Truncate(keep)),
             "client 1 aborted in command 0 (SQL) of script script-0.sql: \
-             the server closed the connection unexpectedly; its log says why",
+             the server closed the connection unexpectedly; see the server's log",
         );
     }
 }
@@ -235,12 +235,12 @@ fn an_answer_that_nobody_asked_for_ends_its_client() {
     let asleep = plan("\\sleep 100 ms\nSELECT 1;");
     let ran =
         run(&asleep, faulty(vec![fault(0, FaultTrigger::Time(at_ms(50)), FaultEffect::Say(ready.clone()))]));
-    assert_eq!(ran.aborted(), [(0, "client 0 aborted: the server answered a question that nobody asked")]);
-    // Two answers to one question: what follows would be taken for the answer to the next one.
+    assert_eq!(ran.aborted(), [(0, "client 0 aborted: the server sent a response without a request")]);
+    // Two replies to one query: the second would be mistaken for the reply to the next query.
     let ran = with("SELECT 1;", Protocol::Simple, FaultEffect::Say(ready));
     let (client, reason) = ran.aborted()[0];
     assert_eq!(client, 1);
-    assert!(reason.ends_with("the server answered a question that nobody asked"), "{reason}");
+    assert!(reason.ends_with("the server sent a response without a request"), "{reason}");
 }
 
 #[test]

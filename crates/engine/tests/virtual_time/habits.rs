@@ -1,5 +1,5 @@
-//! Where pgbench's habits are not ours: what its compatibility of running counts, and when it ends.
-//! What both compatibilities have in common is tested elsewhere.
+//! Differences of pgbench's compatibility: counting, and the end of a run.
+//! Common behaviour is tested elsewhere.
 
 use pgmeter_engine::{Compatibility, End, EngineError, Limit, Plan};
 use stats::Ending;
@@ -17,7 +17,7 @@ fn of_pgbench(clients: usize) -> Plan {
     }
 }
 
-/// Answers come so slowly, piece by piece, that getting in takes seconds.
+/// Replies arrive in small pieces, so that connecting takes seconds.
 fn slow_to_enter() -> FakeServer {
     FakeServer { pieces: Pieces::Random { longest: 9, gap: ms(10) }, ..FakeServer::default() }
 }
@@ -56,7 +56,7 @@ fn a_run_whose_time_is_over_before_all_are_in_does_nothing() {
 
 #[test]
 fn an_error_after_the_end_is_not_counted_as_a_failure() {
-    // The thousandth statement or so gets its error when the time is over.
+    // About every thousandth statement fails after the time is over.
     let faults = vec![
         fault(0, FaultTrigger::Statement(1), FaultEffect::error("40001", "no")),
         fault(0, FaultTrigger::Statement(2), FaultEffect::error("40001", "no")),
@@ -98,7 +98,7 @@ fn what_found_no_free_client_is_not_counted_and_the_time_ends_with_the_last_tran
 
 #[test]
 fn a_worker_that_cannot_wait_for_its_sockets_aborts_its_clients() {
-    // The fake server's patience is at an end; waiting is an error from then on.
+    // The fake server's limit is reached; waiting is an error from now on.
     let server = || FakeServer {
         patience: seconds(2),
         stalls: vec![Stall { from: at_ms(1000), until: at_ms(100_000) }],

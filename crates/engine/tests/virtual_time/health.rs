@@ -1,5 +1,5 @@
-//! What a worker says about its own loop: late wake-ups of a driver that wakes late by a known amount, and what the
-//! thread and the sockets say of the measured window alone.
+//! A worker's statistics about its own loop: late wake-ups of a driver with known lateness, and resource use in the
+//! measured window only.
 
 use pgmeter_engine::{Limit, Plan};
 use stats::WorkerHealth;
@@ -22,12 +22,12 @@ fn a_driver_that_wakes_late_shows_exactly_that_lateness() {
     let ran = run(&paced(100.0), server());
     let lateness = &health(&ran).wakeup_lateness;
     assert_eq!((lateness.min_ns(), lateness.max_ns()), (Some(70_000), Some(70_000)));
-    // Nearly every arrival is waited for; some come while the loop sleeps on for another.
+    // The loop waits for nearly every arrival; some are due while it sleeps past another.
     assert_close("wake-ups that were late", lateness.count() as f64, ran.counts().scheduled as f64, 0.05);
     let total = &ran.summary().total;
     assert!(total.lag_quantile_ns(0.5).is_some_and(|ns| (69_900..=70_100).contains(&ns)));
     assert!(total.service.max_ns() <= Some(570_000), "what is late is the wake-up, not the server");
-    // The same for what a script waits for.
+    // The same for a script's timer.
     let ran = run(&plan("\\sleep 1 ms\n"), server());
     let lateness = &health(&ran).wakeup_lateness;
     assert_eq!((lateness.min_ns(), lateness.max_ns()), (Some(70_000), Some(70_000)));

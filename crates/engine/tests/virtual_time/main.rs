@@ -1,5 +1,5 @@
-//! The whole engine in virtual time, against the fake server, from a seed: what it counts, when it does what,
-//! and what becomes of a run when the server misbehaves. No socket, no thread, no real second passes.
+//! The whole engine in virtual time against the fake server, from a seed: counts, order of events, and misbehaving
+//! servers. No socket, no thread, no real time.
 
 mod aborts;
 mod arrivals;

@@ -1,12 +1,12 @@
-//! A tracer that keeps all that it sees, for every run of these tests.
-//! It judges nothing; `support` and the tests do.
+//! A tracer that records all events,
+//! for every run of these tests.
 
 use std::sync::{Arc, Mutex};
 
 use pgmeter_engine::{ClientEvent, EndedTransaction, Tracer, WorkerIntro};
 use stats::{Sample, Timestamp};
 
-/// A transaction as the tracer saw it.
+/// A transaction as the tracer received it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     pub client: usize,
@@ -14,17 +14,17 @@ pub struct Seen {
     pub sample: Sample,
 }
 
-/// What one tracer was shown.
+/// Events that one tracer received.
 #[derive(Debug, Default)]
 pub struct Testimony {
     pub intro: Option<WorkerIntro>,
     pub seen: Vec<Seen>,
-    /// What else it was told, as text.
+    /// Other events, as text.
     pub events: Vec<String>,
     pub ended: Option<Timestamp>,
 }
 
-/// Writes down what it is shown.
+/// Records its events.
 #[derive(Clone, Default)]
 pub struct Onlooker(Arc<Mutex<Testimony>>);
 
@@ -35,7 +35,7 @@ impl Onlooker {
         Box::new(self.clone())
     }
 
-    /// What was written down.
+    /// The recorded events.
     pub fn testify(&self) -> Testimony {
         self.with(std::mem::take)
     }

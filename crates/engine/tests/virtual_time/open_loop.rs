@@ -1,5 +1,5 @@
-//! The open loop: arrivals are fixed before the server is looked at, none is lost, and a server that stalls
-//! makes all of them wait that were scheduled meanwhile. Response time shows that; service time does not.
+//! The open loop: arrivals are independent of the server, none is lost, and a stalled server delays all that are
+//! scheduled during the stall. Response time shows this; service time does not.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn stalling(from_ms: u64, until_ms: u64) -> FakeServer {
     }
 }
 
-/// The arrivals that came before the run ended.
+/// Arrivals before the end of the run.
 fn due(plan: &Plan, ran: &Ran) -> u64 {
     arrivals::count(plan, plan.warmup, plan.warmup + ran.summary().duration)
 }
@@ -79,7 +79,7 @@ fn a_stall_does_not_show_in_the_service_time_of_those_that_waited_for_a_client()
     let plan = paced(20, 500.0);
     let ran = run(&plan, stalling(3000, 5000));
     let service = &ran.summary().total.service;
-    // Only the twenty that were under way when the stall began, or started in it.
+    // Only the twenty that were running when the stall began, or started during it.
     let all_but_twenty = (ran.counts().succeeded - 20) as f64 / ran.counts().succeeded as f64;
     assert!(service.quantile_ns(all_but_twenty - 1e-9).unwrap() < 510_000);
     assert_close("longest service", service.max_ns().unwrap() as f64, 2e9, 0.03);
@@ -117,7 +117,7 @@ fn a_rate_beyond_the_server_is_not_thinned_out() {
     assert_eq!(counts.scheduled, arrivals::count(&plan, Duration::ZERO, seconds(5)));
     assert_close("succeeded", counts.succeeded as f64, 10_000.0, 0.01);
     assert_eq!(counts.unfinished, counts.scheduled - counts.succeeded);
-    // The last one that was served had been waiting for half of the time.
+    // The last served one had waited for half of the time.
     assert_close("longest response", ran.summary().total.response.max_ns().unwrap() as f64, 2.5e9, 0.03);
     assert_close("longest service", ran.summary().total.service.max_ns().unwrap() as f64, 5e5, 0.01);
 }
@@ -189,7 +189,7 @@ fn when_the_last_client_is_gone_the_arrivals_up_to_then_are_accounted_for() {
 
 #[test]
 fn when_the_user_stops_a_run_the_arrivals_up_to_then_are_accounted_for() {
-    // A slow clock: nearly every look at it finds an arrival due that was not when the worker woke.
+    // A slow clock: nearly every reading finds an arrival due that was not due when the worker woke.
     for (clients, rate_per_s) in [(4, 900.0), (400, 900.0), (2, 9000.0)] {
         let plan = paced(clients, rate_per_s);
         let server = FakeServer { tick: ms(5), ..FakeServer::default() };
@@ -228,7 +228,7 @@ fn stopped_in_a_stall_a_run_counts_what_waits_as_unfinished() {
 
 #[test]
 fn a_slow_transaction_delays_only_its_own_client() {
-    // One client in five seconds of work, the other serves all arrivals meanwhile.
+    // One client works for five seconds, the other serves all arrivals meanwhile.
     let server = FakeServer {
         service: Service::Exponential(ms(1)),
         ..faulty(vec![fault(0, FaultTrigger::Statement(10), FaultEffect::Silence)])

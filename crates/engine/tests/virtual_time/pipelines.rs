@@ -1,5 +1,5 @@
-//! Pipelines: what is sent without waiting, what is waited for, and where errors belong (reference, section 12).
-//! Everything else on the wire is in `protocols`.
+//! Pipelines: messages without waiting, synchronization, and assignment of errors (reference, section 12). Other
+//! messages are tested in `protocols`.
 
 use pgmeter_engine::{AbortCause, AbortedClient, Compatibility, Limit, Plan, Protocol};
 use script::CaptureKind;
@@ -91,7 +91,7 @@ fn a_pipeline_takes_one_round_trip_and_its_end_is_what_waits() {
             server.clone(),
         );
         let commands = ran.outcome.commands.of_script(0);
-        // One answer costs the fake server 0.4 ms.
+        // A reply takes the fake server 0.4 ms.
         assert_close("waiting", commands[4].completed.mean_ns().unwrap_or_default(), 20.4e6, 0.001);
         assert_eq!(commands[2].completed.max_ns, 0);
     }

@@ -1,5 +1,5 @@
-//! What goes on the wire in each protocol, message by message, as the server received it. What the messages
-//! look like as bytes is tested with `wire`.
+//! The messages of each protocol, as the server received them.
+//! Their encoding is tested in `wire`.
 
 use pgmeter_engine::{Limit, Plan, Protocol};
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Received};
@@ -107,7 +107,7 @@ fn an_undefined_variable_is_null_in_the_extended_protocol_and_left_alone_in_the_
 
 #[test]
 fn a_statement_whose_parse_failed_is_parsed_again() {
-    // A deadlock can befall the analysis of a statement, too; the transaction fails and the client goes on.
+    // A deadlock can also occur during parse analysis; the transaction fails and the client continues.
     let script = "BEGIN;\nUPDATE t SET c = 1;\nEND;\n";
     let server =
         faulty(vec![fault(0, FaultTrigger::Parse(1), FaultEffect::error("40P01", "deadlock detected"))]);

@@ -1,5 +1,5 @@
-//! A connection for each transaction: when it is made and closed, what of it is in the latency, and what becomes
-//! of a client that does not get in.
+//! A connection for each transaction: when it is made and closed, which part is in the latency, and a client that
+//! cannot connect.
 
 use std::io::ErrorKind;
 
@@ -58,7 +58,7 @@ fn connection_figures_do_not_contain_the_warm_up() {
         let ran = run(&plan, FakeServer::default());
         assert!(ran.outcome.warmup_transactions > 4 * ran.counts().scheduled, "{rate_per_s:?}");
         let reconnects = ran.outcome.reconnects;
-        // Without a rate, a client that gets in when the time is over has connected for nothing.
+        // Without a rate, a client that connects after the end has connected in vain.
         let unused = if rate_per_s.is_none() { 5 } else { 0 };
         let succeeded = ran.counts().succeeded;
         assert!(
@@ -84,7 +84,7 @@ fn under_a_rate_connecting_is_inside_the_latency() {
 
 #[test]
 fn a_client_on_its_way_in_keeps_no_other_waiting() {
-    // The third connection is never answered; its client gives up after a second, the others go on.
+    // The third connection gets no reply; its client gives up after a second, the others continue.
     let plan = Plan { connect_timeout: seconds(1), limit: Limit::Duration(seconds(3)), ..reconnecting(3) };
     let ran = run(&plan, faulty(vec![fault(2, FaultTrigger::StartUp, FaultEffect::Silence)]));
     let [(2, sentence)] = &ran.aborted()[..] else { panic!("{:?}", ran.aborted()) };

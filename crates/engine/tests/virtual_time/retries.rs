@@ -1,5 +1,5 @@
-//! Transactions that fail: which are tried again, how often, with which draws, and what is counted and told
-//! (reference, section 15).
+//! Failed transactions: retries, their number and random numbers,
+//! counts and messages (reference, section 15).
 
 use std::num::NonZeroU32;
 
@@ -42,7 +42,7 @@ fn updates(ran: &Ran) -> Vec<String> {
 #[test]
 fn a_transaction_that_failed_is_tried_again_with_the_same_draws() {
     for sqlstate in ["40001", "40P01"] {
-        // Each try makes four statements: BEGIN, UPDATE, ROLLBACK; then the whole.
+        // Each try makes four statements: BEGIN, UPDATE, ROLLBACK; then the whole transaction.
         let ran = two(None, failing(sqlstate, &[1, 4, 7]));
         assert_eq!((ran.counts().succeeded, ran.counts().retried, ran.counts().retries), (2, 1, 3));
         let updates = updates(&ran);

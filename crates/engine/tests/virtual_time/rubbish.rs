@@ -1,5 +1,5 @@
-//! A server that sends anything at any place: the run ends, nothing panics, no transaction is lost, and the
-//! clients on other connections do not notice.
+//! A server that sends random bytes: the run ends without panic, no transaction is lost, and clients on other
+//! connections are unaffected.
 
 use pgmeter_engine::{End, Limit, Plan, Protocol};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Pieces};
 
 use super::support::{at_ms, fault, faulty, ms, plan, run_until, seconds, try_run, us};
 
-/// A block, a captured row, a pipeline, which only works where there is a Sync.
+/// A block, a captured row, and a pipeline, which only works where there is a Sync.
 const SCRIPTS: [&str; 3] = [
     "BEGIN;\nSELECT :client_id;\nEND;\n",
     "BEGIN;\nSELECT 1 AS a \\gset\n\\set b :a + 1\nEND;\n",
@@ -33,8 +33,7 @@ fn moments() -> impl Strategy<Value = FaultTrigger> {
     ]
 }
 
-/// Bytes that are random, or begin as a message does: a type that the server has and a length that is or is
-/// not its own.
+/// Bytes that are random, or begin like a message with a valid or invalid length.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
     let types = prop::sample::select(b"RSKZCEINTDt123nsGHWAVvcd".to_vec());
     let message =
@@ -99,8 +98,7 @@ fn rubbish_ends_its_client_with_a_sentence() {
         ran.aborted(),
         [(
             1,
-            "client 1 aborted in command 0 (SQL) of script script-0.sql: the server sent something that is not \
-             PostgreSQL's protocol: no PostgreSQL message begins with byte 0x00"
+            "client 1 aborted in command 0 (SQL) of script script-0.sql: the server violated PostgreSQL's protocol: unknown message type byte 0x00"
         )]
     );
     assert_eq!((ran.outcome.end.clone(), ran.counts().unfinished), (End::Complete, 1));

@@ -1,5 +1,5 @@
-//! Scripts in the run: which one is chosen, what variables hold, and meta commands, which take time of the
-//! client and of nobody else. The vectors are those of the reference, section 21.
+//! Scripts in a run: selection, variables, and meta commands, which take time of their client only. The vectors are
+//! from the reference, section 21.
 
 use pgmeter_engine::{Limit, Plan};
 use testkit::fake::FakeServer;
@@ -37,7 +37,7 @@ fn each_script_has_its_own_statistics() {
     }
 }
 
-/// The TPC-B-like script, as far as its variables are concerned.
+/// The TPC-B-like script, reduced to its variables.
 const VARIABLES: &str = "\
 \\set aid random(1, 100000 * :scale)
 \\set bid random(1, 1 * :scale)
@@ -93,18 +93,18 @@ fn a_script_of_meta_commands_alone_runs_and_ends() {
     let plan = Plan { limit: Limit::TransactionsPerClient(1000), clients: 3, ..plan("\\set a 1\n") };
     let ran = run(&plan, server);
     assert_eq!(ran.counts().succeeded, 3000);
-    // A look at the clock before and one after.
+    // One reading of the clock before and one after.
     assert_eq!(ran.summary().total.service.min_ns(), Some(1_000_000));
 }
 
 #[test]
 fn a_transaction_without_a_wait_is_counted_in_the_second_in_which_it_finished() {
-    // Two looks at the clock for each transaction: they finish at 1.2, 2.4, 3.6 seconds and so on.
+    // Two readings of the clock for each transaction: they finish at 1.2, 2.4, 3.6 seconds and so on.
     let server = FakeServer { tick: ms(600), ..FakeServer::default() };
     let ran = run(&plan("\\set a 1\n"), server);
     let found: Vec<_> = ran.seconds.iter().map(|second| second.interval.total().counts.succeeded).collect();
     assert_eq!(found[..10], [0, 1, 1, 1, 1, 0, 1, 1, 1, 1]);
-    // Many of them, while the clock goes so slowly that seconds end in the middle of a round of all clients.
+    // Many of them, with a clock so slow that seconds end within a round of all clients.
     let server = FakeServer { tick: ms(20), ..FakeServer::default() };
     let ran = run(&Plan { clients: 60, ..plan("\\set a 1\n") }, server);
     for second in &ran.seconds[2..10] {

@@ -1,5 +1,5 @@
-//! Commands of the shell: they are run where the clients are, take their time, and give values or end a
-//! client. What a real shell makes of them is tested beside the driver's code.
+//! Shell commands: they run on the client's machine, take time, and return values or abort a client. The real shell
+//! is tested next to the driver's code.
 
 use pgmeter_engine::{Limit, Plan, ShellAnswer};
 use testkit::fake::{FakeServer, Received};
@@ -37,7 +37,7 @@ fn a_script_of_shell_commands_alone_runs_and_ends() {
         &Plan { limit, clients: 2, ..plan("\\shell true\n") },
         answering(|_| Ok(ShellAnswer { status: Some(0), output: Vec::new() })),
     );
-    // One after the other: they keep each other waiting, as in pgbench.
+    // They run one after the other and delay each other, as in pgbench.
     assert!((330..=335).contains(&ran.counts().succeeded), "{}", ran.counts().succeeded);
     assert_eq!(ran.summary().total.service.min_ns().map(|ns| ns / 1_000_000), Some(3));
 }

@@ -1,5 +1,5 @@
-//! Sockets that do not take at once what is sent: what a client says arrives whole and in order all the same, and no
-//! client is lost. The sizes of the pieces come from a seed.
+//! Partial sends: a client's messages arrive complete and in order, and no client is lost. The sizes of the pieces
+//! come from a seed.
 
 use pgmeter_engine::{Limit, Plan, Protocol};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use super::support::{Ran, ms, plan, run, us};
 
 const STATEMENTS: usize = 6;
 
-/// A pipeline that goes out in several sends, none of which waits for an answer.
+/// A pipeline that is sent in several pieces without waiting for replies.
 fn pipeline(bytes: usize) -> String {
     let statement = |number| format!("SELECT {number}, '{}';\n\\sleep 1 us\n", "x".repeat(bytes));
     let statements: String = (0..STATEMENTS).map(statement).collect();
@@ -27,7 +27,7 @@ fn run_short(seed: u64, longest: u64, bytes: usize, clients: usize) -> Ran {
     run(&Plan { clients, limit, protocol: Protocol::Extended, ..plan(&pipeline(bytes)) }, server)
 }
 
-/// The numbers of the statements that a connection parsed, and how long their texts were.
+/// The numbers of the statements that a connection parsed, and the lengths of their texts.
 fn heard(ran: &Ran, connection: usize) -> Vec<(String, usize)> {
     let parsed = |message: &Received| match message {
         Received::Parse { sql, .. } => Some((sql.chars().take(8).collect(), sql.len())),

@@ -1,5 +1,5 @@
-//! A latency limit: under a rate, what is later than the limit already when its turn comes is not run but skipped;
-//! without a rate nothing is skipped, and late ones are only counted.
+//! A latency limit: with a rate, transactions that are already later than the limit are skipped; without a rate
+//! nothing is skipped, and late ones are only counted.
 
 use pgmeter_engine::{Compatibility, End, Limit, Plan};
 use stats::Ending;
@@ -23,10 +23,10 @@ fn what_would_be_too_late_is_skipped_and_the_next_is_taken_at_once() {
     let counts = ran.counts();
     assert_eq!(counts.scheduled, arrivals::count(&plan, ms(0), seconds(10)), "none is lost");
     assert_eq!(counts.unfinished, 0);
-    // From shortly after the begin of the stall, when the last client began to wait, to 100 ms before its end.
+    // From shortly after the start of the stall, when the last client began to wait, to 100 ms before its end.
     let too_late = arrivals::count(&plan, ms(3000), ms(4900));
     assert!(counts.skipped.abs_diff(too_late - 20) <= 5, "{} skipped of {too_late}", counts.skipped);
-    // The twenty that were under way.
+    // The twenty running transactions.
     assert_eq!(counts.late, 20);
     for seen in ran.seen.iter().filter(|seen| seen.sample.ending != Ending::Skipped) {
         let lag = seen.sample.started.since(seen.sample.scheduled);
@@ -47,7 +47,7 @@ fn a_skipped_transaction_is_shown_with_its_time_and_without_a_try() {
 
 #[test]
 fn skipped_transactions_count_towards_the_number_asked_for() {
-    // One client at three times what it can do: it falls behind until it skips all the time.
+    // One client at three times its maximum rate: it is always behind and skips.
     let limit = Limit::TransactionsPerClient(300);
     let server = FakeServer { service: Service::Fixed(ms(30)), ..FakeServer::default() };
     let ran = run(&Plan { limit, ..paced(1, 100.0) }, server);
@@ -86,8 +86,8 @@ fn without_a_rate_late_ones_are_counted_and_none_is_skipped() {
     assert_eq!((ran.counts().skipped, ran.counts().late), (0, 20));
 }
 
-/// The scripts in the order in which they were chosen: each client's first, then another for each client as it
-/// becomes free; those that are skipped are not chosen anew.
+/// The scripts in the order of selection: each client's first, then another for each client as it becomes free; a
+/// skipped transaction selects no new script.
 fn chosen(ran: &Ran, clients: usize) -> Vec<usize> {
     let of_client = |client| ran.seen.iter().filter(move |seen| seen.client == client);
     let started = |client| of_client(client).filter(|seen| seen.sample.ending != Ending::Skipped);

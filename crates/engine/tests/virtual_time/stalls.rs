@@ -1,5 +1,5 @@
-//! A server that stands still is never passed over in silence: the stretches in which nothing was completed are found,
-//! whatever the load, and each transaction leaves a latency, however it ended.
+//! A server that stalls is always visible: periods without completions are found with any load, and each transaction
+//! has a latency, however it ended.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn gaps(ran: &Ran) -> LongGaps {
     ran.outcome.gaps.longer_than(ms(10))
 }
 
-/// That there was one gap, about so, counted from where measuring began.
+/// Expects one stall of about this length, counted from the start of measuring.
 fn one_gap(ran: &Ran, start_ms: u64, end_ms: u64) {
     let LongGaps { count, total, longest } = gaps(ran);
     assert_eq!((count, longest.len()), (1, 1), "{longest:?}");
@@ -42,7 +42,7 @@ fn a_stall_in_the_middle_of_a_closed_loop_is_a_gap() {
 fn a_stall_that_outlasts_the_run_is_a_gap_as_long_as_the_stall() {
     let limit = Limit::Duration(seconds(6));
     let ran = run(&Plan { clients: 8, limit, ..plan("SELECT 1;") }, stalled(4_000, 16_000));
-    // Eight of thousands: no percentile that is usually shown tells of them.
+    // Eight of thousands: none of the usual percentiles shows them.
     let p999_ns = ran.summary().total.response.quantile_ns(0.999).expect("some succeeded");
     assert!(Duration::from_nanos(p999_ns) < ms(1), "{p999_ns}");
     one_gap(&ran, 4_000, 16_000);

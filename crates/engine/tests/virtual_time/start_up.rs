@@ -1,5 +1,5 @@
-//! How clients get in, and what is said when one does not: which client, where to, why. Authentication itself
-//! is tested with `wire`.
+//! Connecting of clients, and the errors: client, address, reason.
+//! Authentication itself is tested in `wire`.
 
 use std::io::ErrorKind;
 
@@ -14,7 +14,7 @@ fn eight() -> Plan {
     Plan { clients: 8, limit: Limit::Duration(ms(100)), ..plan("SELECT 1;") }
 }
 
-/// The sentence with which the run fails.
+/// The error message of the run.
 fn refusal(plan: &Plan, server: FakeServer) -> String {
     match try_run(plan, server, seconds(0)) {
         Err(error) => error.to_string(),
@@ -22,7 +22,7 @@ fn refusal(plan: &Plan, server: FakeServer) -> String {
     }
 }
 
-/// The sentence for client 5, whose start-up meets this trouble.
+/// The error message for client 5, whose start-up has this fault.
 fn refusal_of_client_5(effect: FaultEffect) -> String {
     let sentence = refusal(&eight(), faulty(vec![fault(5, FaultTrigger::StartUp, effect)]));
     let place = "could not create connection for client 5 to socket \"/nowhere/.s.PGSQL.5432\": ";
@@ -44,7 +44,7 @@ fn a_server_that_refuses_a_client_is_quoted() {
 fn an_authentication_that_is_not_spoken_is_named() {
     assert_eq!(
         refusal_of_client_5(FaultEffect::AskFor(reply::GSSAPI)),
-        "the server asks for GSSAPI authentication, which is not supported"
+        "the server requests GSSAPI authentication, which is not supported"
     );
 }
 
@@ -52,7 +52,7 @@ fn an_authentication_that_is_not_spoken_is_named() {
 fn a_server_that_closes_during_start_up_is_reported() {
     assert_eq!(
         refusal_of_client_5(FaultEffect::Close),
-        "the server closed the connection during start-up; its log says why"
+        "the server closed the connection during start-up; see the server's log"
     );
     assert_eq!(refusal_of_client_5(FaultEffect::Reset), "connection reset");
 }
@@ -61,7 +61,7 @@ fn a_server_that_closes_during_start_up_is_reported() {
 fn a_server_that_is_no_postgresql_is_reported() {
     assert_eq!(
         refusal_of_client_5(FaultEffect::Rubbish(b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec())),
-        "a message of type 'H' claims an impossible length of 1414811695 bytes"
+        "a message of type 'H' has the invalid length 1414811695"
     );
 }
 
@@ -151,13 +151,13 @@ fn a_password_is_given_when_asked_for_and_only_then() {
     assert!(wrong.ends_with("FATAL:  password authentication failed"), "{wrong}");
     assert!(!wrong.contains("guess"), "{wrong}");
     let none = refusal(&eight(), server);
-    assert!(none.ends_with("the server asks for a password and none is known"), "{none}");
+    assert!(none.ends_with("the server requires a password, but none is given"), "{none}");
 }
 
 #[test]
 fn what_the_server_says_to_those_who_are_in_while_others_are_coming_is_not_lost() {
-    // Answers come so slowly, piece by piece, that the clients take seconds to get in; the first of them is
-    // told something all the time, so that the run begins in the middle of a message.
+    // Replies arrive in small pieces, so that connecting takes seconds; the first client receives bytes all the time,
+    // so that the run begins within a message.
     let mut notice = Vec::new();
     reply::notice(&mut notice, "WARNING", "01000", "the server is about to be restarted");
     let faults = (700..6000)
@@ -195,7 +195,7 @@ fn a_word_of_farewell_to_those_who_are_in_while_others_are_coming_is_the_reason_
 #[test]
 fn a_run_without_clients_scripts_or_sense_is_refused_before_anything_is_connected() {
     let none = |plan: &Plan| refusal(plan, FakeServer::default());
-    assert_eq!(none(&Plan { clients: 0, ..eight() }), "a run needs at least one client and one worker");
+    assert_eq!(none(&Plan { clients: 0, ..eight() }), "a run requires at least one client and one worker");
     assert_eq!(none(&Plan { scripts: Vec::new(), ..eight() }), "total script weight must not be zero");
     assert_eq!(
         none(&Plan { rate_per_s: Some(f64::NAN), ..eight() }),

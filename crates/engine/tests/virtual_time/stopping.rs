@@ -1,5 +1,5 @@
-//! The user asks to stop: the run ends soon, with what was measured so far, and what was under way is counted
-//! as unfinished.
+//! The user asks to stop: the run ends soon with the results so far,
+//! and running transactions count as unfinished.
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;

@@ -1,5 +1,5 @@
-//! What the tests share: a plan to start from, and a run that checks what must hold after every run.
-//! The particular expectations stand in the tests.
+//! Shared by the tests: base plans,
+//! and a run with checks that hold after every run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub fn mix(scripts: &[(&str, u32)]) -> Plan {
     }
 }
 
-/// A server with a name. Nothing listens there, should an interrupted run try to cancel.
+/// An unresolvable server: an interrupted run must not send cancel requests to a real one.
 pub fn target(name: &str) -> TargetPlan {
     TargetPlan {
         name: name.to_owned(),
@@ -48,20 +48,20 @@ pub fn target(name: &str) -> TargetPlan {
     }
 }
 
-/// A run that came to an end.
+/// A completed run.
 #[derive(Debug)]
 pub struct Ran {
     pub outcome: Outcome,
     pub seconds: Vec<Second>,
     pub log: Log,
-    /// What the tracer saw, in the order in which it ended.
+    /// Events of the tracer, in the order of the ends.
     pub seen: Vec<Seen>,
     pub testimony: Testimony,
-    /// What is said of the aborted clients.
+    /// Messages about the aborted clients.
     sentences: Vec<String>,
 }
 
-/// What the observer was told.
+/// Events of the observer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Second {
     pub interval: Interval,
@@ -90,7 +90,7 @@ pub fn run(plan: &Plan, server: FakeServer) -> Ran {
     run_until(plan, server, Duration::MAX)
 }
 
-/// As [`run`], but the user asks to stop after some whole seconds.
+/// Like [`run`], but the user asks to stop after some whole seconds.
 pub fn run_until(plan: &Plan, server: FakeServer, stop_after: Duration) -> Ran {
     match try_run(plan, server, stop_after) {
         Ok(ran) => ran,
@@ -98,7 +98,7 @@ pub fn run_until(plan: &Plan, server: FakeServer, stop_after: Duration) -> Ran {
     }
 }
 
-/// As [`run_until`], where there may be no outcome.
+/// Like [`run_until`], where there may be no outcome.
 pub fn try_run(plan: &Plan, server: FakeServer, stop_after: Duration) -> Result<Ran, EngineError> {
     let stop = AtomicBool::new(false);
     let mut seconds = Vec::new();
@@ -121,7 +121,7 @@ pub fn try_run(plan: &Plan, server: FakeServer, stop_after: Duration) -> Result<
     Ok(ran)
 }
 
-/// No transaction is lost, and the seconds are the run.
+/// No transaction is lost, and the seconds sum to the run.
 fn check(plan: &Plan, ran: &Ran) {
     ran.counts().check();
     for pair in ran.seconds.windows(2) {
@@ -139,7 +139,7 @@ fn check(plan: &Plan, ran: &Ran) {
     check_tracer(plan, ran);
 }
 
-/// The tracer has seen each transaction once.
+/// The tracer has received each transaction once.
 fn check_tracer(plan: &Plan, ran: &Ran) {
     let intro = ran.testimony.intro.as_ref().expect("a tracer");
     assert_eq!((intro.number, &intro.clients), (0, &(0..plan.clients)));
@@ -154,12 +154,12 @@ fn check_tracer(plan: &Plan, ran: &Ran) {
     }
 }
 
-/// A trouble of one connection.
+/// A fault on one connection.
 pub fn fault(connection: usize, trigger: FaultTrigger, effect: FaultEffect) -> Fault {
     Fault { connection: Some(connection), trigger, effect }
 }
 
-/// A server with these troubles and no others.
+/// A server with these faults only.
 pub fn faulty(faults: Vec<Fault>) -> FakeServer {
     FakeServer { faults, ..FakeServer::default() }
 }

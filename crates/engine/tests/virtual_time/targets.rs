@@ -1,12 +1,12 @@
-//! Several targets in one run: each script runs on its own, each client has a connection to each that is used.
-//! The fake server does not tell them apart, but hears which database each connection asks for.
+//! Several targets in one run: each script has its own, and each client connects to all used ones. The fake server
+//! identifies them by the requested database.
 
 use pgmeter_engine::{Limit, Plan, ScriptPlan, TargetPlan};
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Received};
 
 use super::support::{at_ms, fault, faulty, mix, ms, run, seconds, target};
 
-/// Writes on the default, reads on a replica; the third target is used by a script that is never chosen.
+/// Writes on the default, reads on a replica; the third target is used by a script that is never selected.
 fn two_of_three(clients: usize) -> Plan {
     let plan = mix(&[("INSERT 1;", 1), ("SELECT 1;", 1), ("SELECT 2;", 0)]);
     let named = |name: &str| {

@@ -1,5 +1,5 @@
-//! What single commands take, and what transactions stand for: statistics beside the samples.
-//! Their course over a run, its warm-up included, is in `command_statistics`.
+//! Times of single commands, and samples that represent several executions. Their course over a run, including the
+//! warm-up, is in `command_statistics`.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn the_time_that_an_array_takes_is_its_own_and_not_of_the_command_behind_it() {
         limit: Limit::TransactionsPerClient(10),
         ..plan("\\set a array(3, random(1, 9))\nSELECT :a;\n")
     };
-    // Reading the clock takes a millisecond, and it is read once after the array.
+    // Reading the clock takes a millisecond, and it is read once after the array is computed.
     let ran = run(&plan, FakeServer { tick: Duration::from_millis(1), ..FakeServer::default() });
     let commands = ran.outcome.commands.of_script(0);
     assert_eq!(commands[0].completed.min_ns, 1_000_000);

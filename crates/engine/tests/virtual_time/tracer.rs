@@ -1,5 +1,5 @@
-//! Who watches a run sees each transaction when it ends, and what befell the clients; the measuring is the same
-//! whether somebody looks or not.
+//! A tracer receives each transaction when it ends, and the events of clients;
+//! measuring does not depend on it.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;
@@ -60,7 +60,7 @@ fn the_sampler_is_the_workers_third_stream() {
     }
 }
 
-/// Wants to see no transactions.
+/// Does not want transactions.
 struct Aloof;
 
 impl Tracer for Aloof {

@@ -1,5 +1,5 @@
-//! A block: one side under load for a short while, on connections of its own, and what it cost. Blocks know nothing of
-//! each other; `run` runs them in turns.
+//! A block: one side under load for a short time, on its own connections, with its costs. Blocks are independent;
+//! `comparison_run` orders them.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -20,25 +20,25 @@ use crate::stopwatch::Stopwatch;
 
 const NANOS_PER_SECOND: f64 = 1e9;
 
-/// One of the two under comparison, ready for load.
+/// A side of the comparison, ready for load.
 pub(super) struct Side {
     plan: Plan,
     session: RefCell<Session>,
-    /// What its sessions call themselves, and nobody else; each block adds its number.
+    /// Application name of its sessions, unique to the comparison; each block appends its number.
     mark: String,
     blocks: u64,
-    /// Whether its backends' processor time can be read here.
+    /// Whether the CPU time of its backends can be read here.
     is_local: bool,
-    /// How its position in the WAL is asked for.
+    /// Query for the WAL position.
     wal_position: Counter,
-    /// How its full-page images are asked for, since PostgreSQL 14.
+    /// Query for the number of full-page images, available since PostgreSQL 14.
     full_page_images: Counter,
-    /// Whether backends of a block are seen to be gone after it; not so behind a pooler, which keeps them.
+    /// Whether the backends of a block disappear after it; not behind a pooler, which keeps them.
     backends_leave: Cell<bool>,
 }
 
-/// A query for a number that the server counts; `None` once it would not say: a standby writes no WAL, and others may not
-/// be asked. Not this time, not later.
+/// A query for a counter; `None` after its first error: a standby writes no WAL, and other roles may lack the
+/// privilege.
 struct Counter(Cell<Option<&'static str>>);
 
 impl Counter {
@@ -53,24 +53,24 @@ impl Counter {
     }
 }
 
-/// How often backends are looked for that are about to leave, with a pause of 2 ms each time.
+/// Number of checks for backends that are about to exit, at intervals of 2 ms.
 const LEAVING_LOOKS: usize = 200;
 
-/// How long a block takes.
+/// Times of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct BlockLengths {
     pub(super) block_s: f64,
     pub(super) warmup_s: f64,
 }
 
-/// What a block was like.
+/// Result of a block.
 pub(super) struct BlockResult {
     pub(super) block: Block,
-    /// Measured, and successful.
+    /// Measured, successful transactions.
     pub(super) transactions: u64,
     /// Mean response time.
     pub(super) mean_s: f64,
-    /// How long it took beside the load: a checkpoint, connections, and waiting for the backends to leave.
+    /// Additional time of the block: checkpoint, connecting, and waiting for the backends to exit.
     pub(super) setup_s: f64,
 }
 
@@ -82,7 +82,7 @@ pub(super) enum BlockStart {
 }
 
 impl Side {
-    /// Has the server asked and its tables vacuumed. `mark` goes onto the sessions that make the load.
+    /// Queries the server and vacuums its tables. `mark` is the application name of the load's sessions.
     pub(super) fn prepare(
         runner: Runner,
         session: Session,
@@ -115,13 +115,13 @@ impl Side {
         })
     }
 
-    /// What the server calls its version.
+    /// Version string of the server.
     pub(super) fn server_version(&self) -> String {
         self.session.borrow().parameter("server_version").unwrap_or("unknown").to_owned()
     }
 
-    /// Whether its role may have the server make a checkpoint (superusers and, since PostgreSQL 15, members of
-    /// pg_checkpoint); makes one if so.
+    /// Whether the role may request a checkpoint (superusers and, since PostgreSQL 15, members of pg_checkpoint);
+    /// runs one if so.
     pub(super) fn may_checkpoint(&self, control: &Control) -> Result<bool, RunError> {
         match self.checkpoint(control) {
             Ok(()) => Ok(true),
@@ -182,12 +182,12 @@ impl Side {
         }
         let outcome = ran?;
         if let Some(first) = outcome.aborted.first() {
-            return Err(RunError::Aborted(format!("a client could not go on: {first}")));
+            return Err(RunError::Aborted(format!("a client was aborted: {first}")));
         }
         if let End::CutOff(cut_off) = outcome.end {
             return Err(RunError::Aborted(format!("a block did not end: {cut_off}")));
         }
-        // Backends add what they have counted when they end (manual, The Cumulative Statistics System).
+        // Backends add their counters when they exit (manual, The Cumulative Statistics System).
         self.wait_until_backends_left();
         let counter = |counter: &Counter, before: Option<f64>| Some(counter.read(&self.session)? - before?);
         let wal_bytes = counter(&self.wal_position, before[0]);
@@ -200,7 +200,7 @@ impl Side {
         ))
     }
 
-    /// The next block is not to share the server with what is left of this one.
+    /// Waits for the backends of this block to exit, so that the next block has the server to itself.
     fn wait_until_backends_left(&self) {
         if !self.backends_leave.get() {
             return;
@@ -218,12 +218,12 @@ impl Side {
         self.backends_leave.set(false);
     }
 
-    /// What the sessions of this block call themselves: those of the one before may still be going.
+    /// Application name of this block's sessions; sessions of the previous block may still exist.
     fn name(&self) -> String {
         format!("{} {}", self.mark, self.blocks)
     }
 
-    /// Process numbers of the backends under load.
+    /// Process IDs of the backends under load.
     fn backends(&self) -> Vec<u32> {
         let sql =
             format!("SELECT pid FROM pg_stat_activity WHERE application_name = {}", literal(&self.name()));
@@ -232,7 +232,7 @@ impl Side {
     }
 }
 
-/// Why a block has no figures.
+/// Why a block has no result.
 pub(super) const INTERRUPTED: RunError = RunError::Interrupted("interrupted");
 
 /// The first column of a row, as text.
@@ -240,7 +240,7 @@ fn first(row: &connect::Row) -> Option<&str> {
     row.get(0)
 }
 
-/// Whether the server's processes are those of this host: the one that answers is called as PostgreSQL calls them.
+/// Whether the server's processes run on this host: the answering process must be named like a PostgreSQL backend.
 fn is_local(session: &mut Session) -> bool {
     let Ok(rows) = session.query_catalogs("SELECT pg_backend_pid()") else { return false };
     let Some(pid) = rows.first().and_then(|row| first(row)?.parse::<u32>().ok()) else { return false };
@@ -248,7 +248,8 @@ fn is_local(session: &mut Session) -> bool {
     called.starts_with("postgres: ") && observe::cpu_s(pid).is_some()
 }
 
-/// What the server used in a block: processor time of the backends while it was measured, the rest with the warm-up.
+/// Resources used by the server in a block: CPU time of the backends during the measurement; the other counters
+/// include the warm-up.
 struct Server {
     cpu_s: Option<f64>,
     wal_bytes: Option<f64>,
@@ -282,7 +283,7 @@ struct BackendTimes(Vec<Backend>);
 struct Backend {
     pid: u32,
     begun_s: Option<f64>,
-    /// When it was last there at the end of a worker.
+    /// The latest reading at the end of a worker.
     ended_s: Option<f64>,
 }
 
@@ -297,14 +298,14 @@ impl BackendTimes {
         }
     }
 
-    /// Backends of other workers may be at work still, or have gone: those were read when their own worker was done.
+    /// Backends of other workers may still be active, or have exited; those were read when their own worker ended.
     fn end(&mut self, cpu_s: impl Fn(u32) -> Option<f64>) {
         for backend in &mut self.0 {
             backend.ended_s = cpu_s(backend.pid).or(backend.ended_s);
         }
     }
 
-    /// `None` unless each of them was read at both ends.
+    /// `None` unless each process was read at both ends.
     fn cpu_s(&self) -> Option<f64> {
         let used = self.0.iter().map(|backend| Some(backend.ended_s? - backend.begun_s?));
         used.sum::<Option<f64>>().filter(|cpu_s| *cpu_s > 0.0)
@@ -315,7 +316,7 @@ fn locked(reading: &Mutex<BackendTimes>) -> MutexGuard<'_, BackendTimes> {
     reading.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reads the CPU time when a worker's clients are done and still connected.
+/// Reads the CPU time when a worker's clients have finished and are still connected.
 struct CpuAtEnd<'a>(&'a Mutex<BackendTimes>);
 
 impl Tracer for CpuAtEnd<'_> {

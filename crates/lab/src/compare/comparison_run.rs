@@ -1,5 +1,5 @@
-//! The run of a comparison: pairs of blocks in turns until the answer is sure or the time is over. What is drawn anew
-//! for each pair, and when one may stop looking, is explained in docs/comparing.md.
+//! The run of a comparison: pairs of blocks until the result is clear or the time is over. docs/comparing.md explains
+//! the draws and the stopping rule.
 
 use results::{
     Checkpoints, ComparedBlock, ComparedMetric, ComparedPair, ComparisonStatus, DrawnAnew, MetricFinding,
@@ -14,36 +14,36 @@ use super::time_plan::{SequencePlan, ServerStarts};
 use crate::event::{ComparisonEvent, Event};
 use crate::stopwatch::Stopwatch;
 
-/// How often each metric may be wrong.
+/// Error probability per metric.
 pub(super) const ERROR_RATE: f64 = 0.05;
-/// Sequences for the noise floor of a server, twice as many as it takes.
+/// Sequences for the noise floor of a server, twice the required minimum.
 const NOISE_FLOOR_OF_A_SERVER: usize = 12;
 
-/// What is asked of a comparison.
+/// Options of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub struct CompareOptions {
-    /// Time for comparing, beyond starting and loading the first servers.
+    /// Time limit; starting and loading the first servers does not count.
     pub budget_s: f64,
-    /// A worsening by less than this share does not matter.
+    /// Smallest relevant deterioration, as a share.
     pub tolerance: f64,
-    /// The figure that decides.
+    /// The metric that determines the verdict.
     pub decisive: ComparedMetric,
-    /// The number from which the order and all random draws come.
+    /// Seed of the order and of all random numbers.
     pub seed: u64,
-    /// Whether a checkpoint before each block is wanted, if blocks write.
+    /// Whether to request a checkpoint before each block if blocks write.
     pub checkpoints: bool,
-    /// Seconds measured in a block; `None`: chosen from a probe.
+    /// Length of a block in seconds; `None`: determined by a probe.
     pub block_s: Option<f64>,
     /// Blocks of each side in a pair.
     pub blocks: usize,
 }
 
-/// A comparison while it runs, and how it went.
+/// A comparison and its results so far.
 pub struct ComparisonRun {
     pub(super) options: CompareOptions,
     pub(super) lengths: BlockLengths,
     pub(super) checkpoints: Checkpoints,
-    /// What it takes to set up a block, or to make both servers anew.
+    /// Time to prepare a block, or to recreate both servers.
     pub(super) setup_s: f64,
     pub(super) comparison: Comparison,
     pub(super) pairs_planned: usize,
@@ -51,13 +51,13 @@ pub struct ComparisonRun {
     pub(super) status: ComparisonStatus,
     pub(super) elapsed_s: f64,
     pub(super) found_after_s: Option<f64>,
-    /// Blocks begun, each with random numbers of its own.
+    /// Number of started blocks; each has its own random numbers.
     blocks: u64,
     stopwatch: Stopwatch,
 }
 
 impl ComparisonRun {
-    /// From the first block to the answer.
+    /// Time from the first block to the result.
     pub(super) fn run<'a>(
         layout: &Layout<'a>,
         mut ready: ReadySides<'a>,
@@ -104,31 +104,31 @@ impl ComparisonRun {
         }
     }
 
-    /// Whether the answer is known, or all that was planned is done.
+    /// Whether the result is clear, or all planned pairs have run.
     fn is_over(&self) -> bool {
         let made = self.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
         self.comparison.is_settled() || made >= self.pairs_planned
     }
 
-    /// What was asked.
+    /// The options.
     #[must_use]
     pub fn options(&self) -> &CompareOptions {
         &self.options
     }
 
-    /// Seconds measured in a block.
+    /// Length of a block in seconds.
     #[must_use]
     pub fn block_s(&self) -> f64 {
         self.lengths.block_s
     }
 
-    /// Pairs so far, those for the noise floor included.
+    /// Pairs so far, including those of the noise floor.
     #[must_use]
     pub fn pairs(&self) -> usize {
         self.pairs.len()
     }
 
-    /// What is known so far of the figure that decides.
+    /// The current estimate of the decisive metric.
     #[must_use]
     pub fn finding(&self) -> Option<MetricFinding> {
         self.comparison.finding(self.options.decisive)
@@ -141,19 +141,19 @@ impl ComparisonRun {
     }
 }
 
-/// Runs pairs of blocks on the sides that are ready.
+/// Runs pairs of blocks on the prepared sides.
 struct PairRunner<'l, 'a> {
     run: ComparisonRun,
     layout: &'l Layout<'a>,
-    /// `None` between two draws of servers alone.
+    /// `None` only between two draws of servers.
     ready: Option<ReadySides<'a>>,
 }
 
 impl PairRunner<'_, '_> {
-    /// Sequences of pairs on one and the same layout, each block on connections of its own.
+    /// Runs sequences of pairs on one layout, each block on new connections.
     fn run_on_new_connections(&mut self) -> Result<(), RunError> {
         let budget_s = self.run.options.budget_s;
-        // The time that a sequence takes is seen in the first, which is for the noise floor.
+        // The first sequence, which is for the noise floor, shows how long a sequence takes.
         let first = self.sequence(Purpose::NoiseFloor, 0)?;
         let run = &mut self.run;
         let spending = SequencePlan::of(budget_s, run.stopwatch.seconds(), run.options.blocks);
@@ -171,7 +171,7 @@ impl PairRunner<'_, '_> {
                 return Ok(());
             }
             let purpose = spending.purpose(at);
-            // Sequences of the two purposes have numbers of their own.
+            // Sequences of each purpose are numbered separately.
             let which = if purpose == Purpose::Comparison { made } else { at };
             for pair in self.sequence(purpose, which)? {
                 self.run.take(pair);
@@ -183,8 +183,8 @@ impl PairRunner<'_, '_> {
         Ok(())
     }
 
-    /// Two servers side by side, made anew for each pair, which has many blocks and lasts at least as long as starting
-    /// them.
+    /// Runs two servers at the same time, recreated for each pair, which has many blocks and lasts at least as long
+    /// as starting them.
     fn run_on_new_servers(&mut self) -> Result<(), RunError> {
         let starting_s = self.ready.as_ref().map_or(0.0, |ready| ready.starting_s);
         let servers = ServerStarts::of(self.run.options.budget_s, starting_s);
@@ -200,7 +200,7 @@ impl PairRunner<'_, '_> {
                 if !servers.has_time_for_another(self.run.stopwatch.seconds(), self.run.setup_s) {
                     break;
                 }
-                // The old ones are gone before the new ones come.
+                // The old servers are removed before the new ones start.
                 self.ready = None;
                 let made = self.layout.apart(at)?;
                 self.run.setup_s = self.run.setup_s.max(made.starting_s);
@@ -218,7 +218,7 @@ impl PairRunner<'_, '_> {
         Ok(())
     }
 
-    /// A beside A on one server and B beside B on the other, for at most a quarter of the first draw's time.
+    /// Runs A against A on one server and B against B on the other, for at most a quarter of the first draw's time.
     fn noise_floor_of_a_server(&mut self, until_s: f64) -> Result<(), RunError> {
         for at in 0..NOISE_FLOOR_OF_A_SERVER {
             if self.run.stopwatch.seconds() > until_s {
@@ -241,16 +241,17 @@ impl PairRunner<'_, '_> {
         Ok([one, self.pair(purpose, PAIRS_OF_SEQUENCE * at + 1)?])
     }
 
-    /// Some blocks of both sides in turns.
+    /// Blocks of both sides in turns.
     fn pair(&mut self, purpose: Purpose, at: usize) -> Result<Pair, RunError> {
         let sides = order(self.order_seed(purpose), at, self.run.options.blocks);
-        // Of the two pairs of a sequence one runs on each side: what blocks leave behind is the same on both.
+        // Each side runs second in one pair of a sequence, so that the after-effects of blocks affect both sides
+        // alike.
         let mut pair = self.begin(purpose, at % PAIRS_OF_SEQUENCE);
         sides.into_iter().try_for_each(|side| self.block(&mut pair, side))?;
         Ok(self.end(pair))
     }
 
-    /// As many sequences of blocks as there is time for, each side in as many blocks as the other.
+    /// As many sequences of blocks as time permits, with the same number of blocks on each side.
     fn long_pair(&mut self, at: usize, end_s: f64) -> Result<Pair, RunError> {
         const SEQUENCES_MAX: usize = 50_000;
         let order_seed = self.order_seed(Purpose::Comparison);
@@ -268,7 +269,7 @@ impl PairRunner<'_, '_> {
         Ok(self.end(pair))
     }
 
-    /// The seed of the order of blocks.
+    /// Seed of the order of blocks.
     fn order_seed(&self, purpose: Purpose) -> u64 {
         match purpose {
             Purpose::Comparison => self.run.options.seed,
@@ -310,11 +311,11 @@ impl PairRunner<'_, '_> {
     }
 }
 
-/// A pair while it runs, as it is compared and as it is kept.
+/// A pair in progress, for the statistics and for the record.
 struct RunningPair {
     pair: Pair,
     kept: ComparedPair,
-    /// For the noise floor, the side that all blocks run on.
+    /// For the noise floor, the side of all blocks.
     side_of_noise: usize,
 }
 
@@ -327,8 +328,8 @@ fn whole(number: f64) -> usize {
     number as usize
 }
 
-/// The seed of the next block. No two blocks draw the same random numbers: the second would find the pages of the first
-/// in memory, and already written to since the last checkpoint.
+/// The seed of the next block. Two blocks never have the same random numbers, because the second would find the first
+/// one's pages in memory, and already written since the last checkpoint.
 fn block_seed(seed: u64, blocks: &mut u64) -> u64 {
     *blocks += 1;
     stats::SplitMix64::new(seed ^ blocks.wrapping_mul(0x9fb2_1c65_1e98_df25)).bits()

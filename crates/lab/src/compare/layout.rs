@@ -1,6 +1,6 @@
-//! Where both sides stand: on one server, where they differ in nothing that belongs to it or in settings that each
-//! connection can set for itself; otherwise on two servers side by side, which are started and loaded anew again and
-//! again, because a start and a load have luck of their own.
+//! Places both sides on servers. They share one server if they differ only in the load or in settings that each
+//! connection can set. Otherwise two servers run at the same time and are recreated several times, because each start
+//! and load has random effects on performance.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -17,19 +17,19 @@ use crate::matrix::Cell;
 use crate::stopwatch::Stopwatch;
 use crate::trial;
 
-/// On which servers both sides run.
+/// The servers of both sides.
 #[derive(Clone, Debug)]
 pub(super) enum ServerLayout {
-    /// On one server, with these settings set by each connection of A, and of B.
+    /// One server, with the session settings of A and of B.
     Shared([Settings; 2]),
-    /// On two.
+    /// Two servers.
     Apart,
 }
 
 type Settings = BTreeMap<String, String>;
 
 impl ServerLayout {
-    /// Names of the settings that each connection sets for itself.
+    /// Names of the settings that differ per connection.
     pub(super) fn session_settings(&self) -> Vec<String> {
         let ServerLayout::Shared(sides) = self else { return Vec::new() };
         let names: BTreeSet<&String> = sides.iter().flat_map(BTreeMap::keys).collect();
@@ -37,7 +37,7 @@ impl ServerLayout {
     }
 }
 
-/// All that it takes to make both sides ready, any number of times.
+/// Everything that is needed to prepare both sides, any number of times.
 pub(super) struct Layout<'a> {
     pub(super) what: Comparable,
     /// A, then B.
@@ -48,16 +48,16 @@ pub(super) struct Layout<'a> {
     pub(super) control: &'a Control,
 }
 
-/// Both sides, ready for load. Servers go when this is dropped.
+/// Both sides, ready for load. Dropping this removes their servers.
 pub(super) struct ReadySides<'a> {
     pub(super) sides: [Side; 2],
-    /// How long it took to start and to load their servers.
+    /// Time to start and load their servers.
     pub(super) starting_s: f64,
     _servers: Vec<ServerSet<'a>>,
 }
 
 impl<'a> Layout<'a> {
-    /// Finds out on which servers they can run, and makes them ready.
+    /// Determines the layout and prepares it.
     pub(super) fn first(&self) -> Result<(ServerLayout, ReadySides<'a>), RunError> {
         let [a, b] = [&self.cells[0].configuration, &self.cells[1].configuration];
         let runs_already = a.server.origin.dsn().is_some();
@@ -68,8 +68,8 @@ impl<'a> Layout<'a> {
         if !is_one_place || !is_one_data_set {
             if is_one_place && runs_already {
                 return Err(RunError::Usage(
-                    "the sides differ in their data, and on a server that runs already there is one data set at a \
-                     time: give --pg-version in place of a server"
+                    "the sides have different data, but a running server holds one data set at a time: use \
+                     --pg-version instead of --dsn"
                         .to_owned(),
                 ));
             }
@@ -90,8 +90,8 @@ impl<'a> Layout<'a> {
         }
         if runs_already {
             return Err(RunError::Usage(format!(
-                "{} cannot be set by a connection, and a server that runs already keeps its own settings: give \
-                 --pg-version in place of a server",
+                "{} cannot be set per session, and the settings of a running server stay unchanged: use \
+                 --pg-version instead of --dsn",
                 refused.join(", ")
             )));
         }
@@ -99,7 +99,7 @@ impl<'a> Layout<'a> {
         Ok((ServerLayout::Apart, self.apart(0)?))
     }
 
-    /// One server for both, with what they have in common.
+    /// One server for both, with their common settings.
     fn shared_servers(&self, session: &[Settings; 2]) -> Result<ServerSet<'a>, RunError> {
         let mut cells = self.cells.to_vec();
         for (cell, own) in cells.iter_mut().zip(session) {
@@ -111,14 +111,14 @@ impl<'a> Layout<'a> {
     fn on(&self, mut servers: ServerSet<'a>, layout: &ServerLayout) -> Result<ReadySides<'a>, RunError> {
         let none = [Settings::new(), Settings::new()];
         let session = if let ServerLayout::Shared(session) = layout { session } else { &none };
-        // Both first: making one ready may make the trial's database anew.
+        // Both are prepared first, because preparing one may recreate the trial's database.
         let (a, b) = (servers.ready(0)?, servers.ready(1)?);
         let sides = [self.side(0, a, &session[0])?, self.side(1, b, &session[1])?];
-        // A shared server is never started anew.
+        // A shared server is never restarted.
         Ok(ReadySides { sides, starting_s: 0.0, _servers: vec![servers] })
     }
 
-    /// Two servers side by side, made anew; which of them comes first is drawn.
+    /// Recreates both servers; a random one is first.
     pub(super) fn apart(&self, draw: usize) -> Result<ReadySides<'a>, RunError> {
         let passed = Stopwatch::start();
         let first = stats::comparison::order(!self.seed, draw, 1);
@@ -145,14 +145,14 @@ impl<'a> Layout<'a> {
         let mark = format!("pgmeter {:016x}", fresh_seed());
         let mut target = with_settings(target, session);
         let control = run::connect(&mut target, self.ask_password, self.control)?;
-        // A block ends as a trial does if its server falls silent.
+        // Like a trial, a block ends if its server stops responding.
         let circumstances =
             Circumstances { silence_limit: Some(trial::SILENCE_LIMIT), ..Circumstances::default() };
         let runner = trial::runner(&self.cells[at], self.seed, target)?.under(circumstances);
         Side::prepare(runner, control, &mark, self.listener, self.control)
     }
 
-    /// What is drawn anew on these servers.
+    /// The level at which randomness is drawn again on these servers.
     pub(super) fn draws(&self, layout: &ServerLayout) -> DrawnAnew {
         let runs = |cell: &Cell| cell.configuration.server.origin.dsn().is_some();
         match layout {
@@ -162,7 +162,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Where a side is in arrays of two.
+/// Index of a side in arrays.
 pub(super) fn place(side: stats::comparison::Side) -> usize {
     match side {
         stats::comparison::Side::A => 0,
@@ -170,7 +170,7 @@ pub(super) fn place(side: stats::comparison::Side) -> usize {
     }
 }
 
-/// Settings of the one that the other does not have, or has otherwise.
+/// Settings of the first that the second lacks or has with another value.
 fn only_in(one: &Configuration, other: &Configuration) -> Settings {
     let differs =
         |(name, value): &(&String, &String)| other.server.settings.get(*name).is_none_or(|it| it != *value);
@@ -178,7 +178,7 @@ fn only_in(one: &Configuration, other: &Configuration) -> Settings {
     settings.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// Those of the settings that a connection cannot set for itself (manual, pg_settings.context).
+/// The settings that a session cannot change (manual, pg_settings.context).
 fn settings_of_the_server(
     target: &Target,
     session: &[Settings; 2],
@@ -198,7 +198,7 @@ fn settings_of_the_server(
     Ok(names.into_iter().filter(is_refused).collect())
 }
 
-/// One word of the start-up packet's `options`: white space of C and backslashes ready behind a backslash (manual,
+/// A word for `options` in the startup packet: whitespace and backslashes are escaped with a backslash (manual,
 /// message formats, StartupMessage).
 fn escaped(text: &str) -> String {
     let mut word = String::with_capacity(text.len());
@@ -211,7 +211,7 @@ fn escaped(text: &str) -> String {
     word
 }
 
-/// The target, whose connections begin with these settings.
+/// A target whose connections begin with these settings.
 fn with_settings(target: Target, settings: &Settings) -> Target {
     if settings.is_empty() {
         return target;

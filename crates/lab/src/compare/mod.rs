@@ -1,5 +1,5 @@
-//! Is B faster than A? Two combinations that differ in one factor take turns, block by block, until the answer is sure or
-//! the time is over. docs/comparing.md explains the method, docs/statistics.md what is computed.
+//! Compares two combinations that differ in one factor, with alternating blocks until the result is clear or the time
+//! is over. docs/comparing.md explains the method, docs/statistics.md the calculations.
 
 mod block;
 mod comparison_run;
@@ -23,10 +23,10 @@ use record::Setup;
 pub use comparison_run::{CompareOptions, ComparisonRun};
 pub use server_set::Comparable;
 
-/// Compares, and keeps the comparison; its record and its number in the store.
+/// Runs a comparison and saves it; returns the record and its number in the store.
 ///
 /// # Errors
-/// Nothing was compared, or it cannot be kept. An interrupted comparison is kept, and says so.
+/// There is no result, or it cannot be saved. An interrupted comparison is saved and marked as such.
 pub fn compare(
     what: Comparable,
     cells: [Cell; 2],
@@ -37,16 +37,18 @@ pub fn compare(
     control: &Control,
 ) -> Result<(ComparisonRecord, i64), LabError> {
     let mut cells = cells;
-    // On a server of somebody else the role may not be allowed to: the comparison asks, and goes on without.
+    // On a shared server the role may lack the privilege for a checkpoint: the comparison checks this, and continues
+    // without.
     for cell in cells.iter_mut().filter(|_| options.checkpoints) {
         let Configuration { server, data, .. } = &mut cell.configuration;
         data.checkpoint &= server.origin.dsn().is_none();
     }
     if cells.iter().any(|cell| cell.configuration.load.check) {
-        listener.warn("a comparison executes no checks of the workload: check is for trials of pgmeter lab");
+        listener
+            .warn("a comparison cannot run the checks of the workload: check is for trials of pgmeter lab");
     }
     let files = what.files(&cells)?;
-    // That nothing can be kept is found out before anybody waits.
+    // A store that cannot be written is reported before the comparison starts.
     drop(places.open()?);
     let started_at = UtcTime::now();
     let name = what.experiment.name.clone();
@@ -64,7 +66,7 @@ pub fn compare(
     if let Some(messages) = output.map(|end| end()).filter(|&messages| messages > 0) {
         listener.tell(Event::MeasurementWarning(Warning::MessagesLost { messages }));
     }
-    let busy = listener.busy("working out the answer …");
+    let busy = listener.busy("calculating the result …");
     let shares = processors.zip(ProcessorTimes::now()).and_then(|(before, after)| before.until(&after));
     let conditions = Conditions { processors: shares, ..conditions };
     let cells = &layout.cells;

@@ -1,5 +1,5 @@
-//! What is found out before the first pair, with blocks that do not count: whether blocks write and may begin with a
-//! checkpoint, what it takes to set one up, and how long it must be for both sides to get enough done.
+//! Probes the load before the first pair, with blocks that do not count: whether blocks write, whether they may begin
+//! with a checkpoint, the time to prepare a block, and the length that both sides need.
 
 use results::Checkpoints;
 use run::RunError;
@@ -8,38 +8,39 @@ use super::block::{BlockLengths, BlockResult, BlockStart, Side};
 use super::comparison_run::CompareOptions;
 use super::layout::{Layout, ReadySides};
 
-/// Measured time of a block, and load before it, if nothing else is asked for and transactions are short.
+/// Default length of a block and of its warm-up, if transactions are short.
 const BLOCK_S: f64 = 0.25;
 const WARMUP_S: f64 = 0.05;
-/// Transactions that a block is to have: of each client, and in all.
+/// Minimum number of transactions in a block: per client, and in total.
 const TRANSACTIONS_EACH: f64 = 10.0;
-/// Where the time is short, at least so many of each client.
+/// Minimum per client if time is short.
 const TRANSACTIONS_FEW: f64 = 3.0;
 const TRANSACTIONS_MIN: f64 = 200.0;
-/// For the sake of its transactions a block is never longer than this part of the time.
+/// Maximum share of the budget for a block, when lengthened for its number of transactions.
 const BLOCKS_MIN: f64 = 80.0;
-/// For the sake of its set-up, and of a few transactions, never longer than this part of it.
+/// Maximum share of the budget for a block, when lengthened for its preparation and a few transactions.
 const BLOCKS_MIN_OF_SETUP: f64 = 12.0;
-/// By how much a block of the probe becomes longer if it had no transaction, and the part of the time that it may take.
+/// Factor by which a probe's block is lengthened if it had no transaction, and the probe's maximum share of the
+/// budget.
 const LONGER: f64 = 2.0;
 const PROBES_MIN: f64 = 8.0;
-/// So many times longer than a block of the length asked for no transaction may take.
+/// Maximum duration of a transaction, as a multiple of the given block length.
 const BLOCKS_OF_TRANSACTION_MAX: f64 = 4.0;
-/// WAL for each transaction from which a load writes: a commit record alone has more, the background work of a server
-/// whose clients only read has less.
+/// WAL per transaction above which a load counts as writing: a commit record alone is larger, and background work
+/// under read-only clients is smaller.
 const WAL_BYTES_OF_WRITING: f64 = 10.0;
 
-/// What was found out.
+/// Results of the probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Probe {
     pub(super) lengths: BlockLengths,
     pub(super) checkpoints: Checkpoints,
-    /// What it takes to set up a block.
+    /// Time to prepare a block.
     pub(super) setup_s: f64,
 }
 
 impl Probe {
-    /// Runs one block of each side and, where they write, another one after a checkpoint.
+    /// Runs one block of each side and, if they write, another one after a checkpoint.
     pub(super) fn of(
         ready: &mut ReadySides<'_>,
         options: CompareOptions,
@@ -49,7 +50,7 @@ impl Probe {
         let usual = options.block_s.unwrap_or(BLOCK_S);
         let lengths = BlockLengths { block_s: usual, warmup_s: WARMUP_S.max(usual / 10.0) };
         let mut probe = Self { lengths, checkpoints: Checkpoints::NotNeeded, setup_s: 0.0 };
-        // What loading the data has left behind is written before anything is measured.
+        // Writes what loading has left in the buffers before anything is measured.
         let may_checkpoint = options.checkpoints && may_checkpoint(ready, layout)?;
         let mut writes = false;
         let mut needs = BlockNeeds::default();
@@ -79,7 +80,7 @@ impl Probe {
         Ok(probe)
     }
 
-    /// One block with a transaction in it: if there is none, a longer one.
+    /// One block with at least one transaction; lengthened if necessary.
     fn block(
         &mut self,
         side: &mut Side,
@@ -94,14 +95,14 @@ impl Probe {
             match options.block_s {
                 Some(block_s) if ran.transactions > 0 && ran.mean_s > BLOCKS_OF_TRANSACTION_MAX * block_s => {
                     return Err(RunError::Usage(format!(
-                        "a transaction takes {:.1} s, and a block {block_s} s: give --block more seconds",
+                        "a transaction takes {:.1} s, but a block lasts {block_s} s: increase --block",
                         ran.mean_s
                     )));
                 }
                 _ if ran.transactions > 0 => return Ok(ran),
                 _ if lengths.block_s * LONGER > options.budget_s / PROBES_MIN => {
                     return Err(RunError::Usage(format!(
-                        "no transaction succeeded in a block of {} s: give --block more seconds, or --budget more time",
+                        "no transaction succeeded in a block of {} s: increase --block or --budget",
                         lengths.block_s
                     )));
                 }
@@ -111,12 +112,12 @@ impl Probe {
     }
 }
 
-/// What the blocks of the probe have shown, of the side that needs more.
+/// Needs of the slower side in the probe's blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct BlockNeeds {
     /// For enough transactions.
     transactions_s: f64,
-    /// For three of each client.
+    /// For three transactions per client.
     few_s: f64,
     setup_s: f64,
 }
@@ -130,7 +131,7 @@ impl BlockNeeds {
         self.setup_s = self.setup_s.max(ran.setup_s);
     }
 
-    /// How long blocks are: enough for so many transactions, and at least as long as it takes to set one up.
+    /// Length of blocks: enough transactions, and at least the time to prepare a block.
     fn lengths(self, budget_s: f64) -> BlockLengths {
         let for_transactions = self.transactions_s.min(budget_s / BLOCKS_MIN);
         let at_least = self.setup_s.max(self.few_s).min(budget_s / BLOCKS_MIN_OF_SETUP);
@@ -139,7 +140,7 @@ impl BlockNeeds {
     }
 }
 
-/// Whether the roles of both sides may have their server make a checkpoint; has them make one.
+/// Whether the roles of both sides may request a checkpoint; requests one.
 fn may_checkpoint(ready: &ReadySides<'_>, layout: &Layout<'_>) -> Result<bool, RunError> {
     for side in &ready.sides {
         if !side.may_checkpoint(layout.control)? {

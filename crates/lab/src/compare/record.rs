@@ -1,5 +1,5 @@
-//! What a comparison comes to: the record that is kept, shown, and judged. Made by `compare` when the run is over;
-//! its words are `report`'s.
+//! The record of a comparison,
+//! built by `compare` after the run and displayed by `report`.
 
 use results::{
     COMPARISON_SCHEMA, Checkpoints, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision,
@@ -14,27 +14,28 @@ use super::time_plan::{STARTS_MIN, ServerStarts};
 use crate::load_words::{counted, protocol};
 use crate::matrix::Cell;
 
-/// The fewest draws of servers that may pass without a word.
+/// Fewer draws of servers than this cause a warning.
 const STARTS_FEW: usize = 5;
 
-/// Load before it began, per processor, that is worth a word, and so is stolen time; as of runs.
+/// Load average per processor before the comparison that causes a warning; the same for stolen time. Runs have the
+/// same limits.
 const LOAD_PER_PROCESSOR_MAX: f64 = 0.75;
 const STOLEN_SHARE_MAX: f64 = 0.02;
 
-/// What was known before the first pair.
+/// Facts from before the first pair.
 pub(super) struct Setup<'a> {
     pub(super) started_at: UtcTime,
     pub(super) name: String,
     pub(super) cells: &'a [Cell; 2],
     pub(super) layout: ServerLayout,
     pub(super) draws: DrawnAnew,
-    /// What the servers call their versions.
+    /// Version strings of the servers.
     pub(super) versions: [String; 2],
-    /// Of this host, its processors' time during the run included.
+    /// Facts about this host, including its CPU time during the comparison.
     pub(super) conditions: Conditions,
 }
 
-/// Puts all of it together.
+/// Builds the record.
 pub(super) fn record(setup: Setup<'_>, run: ComparisonRun) -> ComparisonRecord {
     let findings: Vec<_> = ComparedMetric::ALL.iter().filter_map(|metric| finding(*metric, &run)).collect();
     let noise_floor: Vec<_> =
@@ -94,7 +95,7 @@ fn finding(metric: ComparedMetric, run: &ComparisonRun) -> Option<MetricFinding>
     Some(MetricFinding { smallest_difference: found.smallest_difference.filter(|_| is_whole), ..found })
 }
 
-/// The means of the logarithms of a figure: over the blocks of A, and of B.
+/// Means of the logarithms of a metric over the blocks of A and of B.
 fn mean_lns(metric: ComparedMetric, pairs: &[ComparedPair]) -> [f64; 2] {
     [false, true].map(|is_candidate| {
         let blocks = pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks);
@@ -107,7 +108,7 @@ fn mean_lns(metric: ComparedMetric, pairs: &[ComparedPair]) -> [f64; 2] {
     })
 }
 
-/// Where blocks that are far from the others make the plain means say something else than the change.
+/// Warns if outlying blocks make the plain means disagree with the estimated change.
 fn means_differ(finding: &MetricFinding, pairs: &[ComparedPair]) -> Option<String> {
     let [a, b] = mean_lns(finding.metric, pairs);
     let plain = (b - a).exp();
@@ -123,7 +124,7 @@ fn means_differ(finding: &MetricFinding, pairs: &[ComparedPair]) -> Option<Strin
     })
 }
 
-/// What a reader should know before believing the answer.
+/// Warnings about the validity of the result.
 fn notes(
     setup: &Setup<'_>,
     run: &ComparisonRun,
@@ -201,7 +202,7 @@ fn layout_note(setup: &Setup<'_>, run: &ComparisonRun) -> Option<String> {
     }
 }
 
-/// What makes every pair scatter more, or the generator count for more than it should.
+/// Warnings about effects that increase the variation of all pairs, or the generator's share.
 fn host_notes(conditions: &Conditions) -> Vec<String> {
     let mut notes = Vec::new();
     if cfg!(debug_assertions) {
@@ -230,13 +231,13 @@ fn host_notes(conditions: &Conditions) -> Vec<String> {
     notes
 }
 
-/// Blocks of either side without a transaction. They have no figures, and no logarithm: whoever stalls would look better
-/// than it is.
+/// Blocks of either side without a transaction. They have no metrics and no logarithm, so omitting them would flatter
+/// the side that stalls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct EmptyBlocks {
     a: usize,
     b: usize,
-    /// Blocks of each side, these included.
+    /// Blocks of each side, including these.
     of_each: usize,
 }
 
@@ -251,13 +252,13 @@ impl EmptyBlocks {
         empty
     }
 
-    /// Leaving them out, B seems to do more beside A than it does, by more than the tolerance.
+    /// Whether omitting them overestimates B relative to A by more than the tolerance.
     fn favor_b(self, tolerance: f64) -> bool {
         self.b > self.a && (self.b - self.a) as f64 > tolerance * self.of_each as f64
     }
 
-    /// What remains of a decision: nothing good is said of a B that they flatter. `tps_low` is the lower end of B ÷ A if
-    /// throughput decides: B stays better if it is still above 1 with those blocks counted as nothing.
+    /// Revises a verdict that omitted blocks flatter, so that it does not favour B. `tps_low` is the lower end of B ÷
+    /// A if throughput decides: B stays better if it is still above 1 when these blocks count as zero.
     fn leaves(
         self,
         decision: ComparisonDecision,

@@ -1,5 +1,5 @@
-//! Settings that cannot matter in what was measured, such as `wal_compression` where no full-page image was written. A
-//! comparison that finds nothing says that then, since it could not have found anything.
+//! Detects settings that cannot affect the measured load, such as `wal_compression` without full-page images. A
+//! comparison without a difference then says so, because it could not have found one.
 
 use results::{Checkpoints, ComparedMetric, ComparedPair};
 use run::ScriptSource;
@@ -7,21 +7,21 @@ use workload::WorkloadName;
 
 use crate::matrix::Cell;
 
-/// What was measured.
+/// Measured quantities.
 pub(super) struct Measured<'a> {
     pub(super) cells: &'a [Cell; 2],
     pub(super) pairs: &'a [ComparedPair],
     pub(super) checkpoints: Checkpoints,
 }
 
-/// Settings, when they cannot matter, and why.
+/// Settings, the condition under which they cannot matter, and the reason.
 struct Rule {
     settings: &'static [&'static str],
     is_idle: fn(&Measured<'_>) -> bool,
     why: &'static str,
 }
 
-/// The first rule that holds for a setting tells of it.
+/// The first matching rule of a setting applies.
 const RULES: [Rule; 4] = [
     Rule {
         settings: &[
@@ -81,12 +81,12 @@ const RULES: [Rule; 4] = [
     },
 ];
 
-/// Background work of the server makes some WAL for each transaction of those who only read.
+/// WAL per transaction that background work can produce while clients only read.
 const WAL_BYTES_OF_READING: f64 = 10.0;
-/// One image in two thousand transactions is as good as none.
+/// One full-page image per two thousand transactions is negligible.
 const FULL_PAGE_IMAGES_MIN: f64 = 0.000_5;
 
-/// A sentence for each setting by which the sides differ and which cannot matter, if they differ in settings alone.
+/// A sentence for each differing setting that cannot matter, if the sides differ only in settings.
 pub(super) fn notes(measured: &Measured<'_>) -> Vec<String> {
     let names = differing_settings(measured.cells);
     let note = |name: &String| {
@@ -101,7 +101,7 @@ pub(super) fn notes(measured: &Measured<'_>) -> Vec<String> {
     names.iter().filter_map(note).collect()
 }
 
-/// None if the sides differ in anything else as well.
+/// The differing settings; empty if the sides also differ in anything else.
 fn differing_settings([a, b]: &[Cell; 2]) -> Vec<String> {
     let [mut rest_a, mut rest_b] = [a.configuration.clone(), b.configuration.clone()];
     rest_a.server.settings.clear();
@@ -118,11 +118,11 @@ fn differing_settings([a, b]: &[Cell; 2]) -> Vec<String> {
 }
 
 impl Measured<'_> {
-    /// Whether all blocks have a figure and none is as high as this.
+    /// Whether all blocks have a value and none exceeds the limit.
     fn is_below(&self, metric: ComparedMetric, limit: f64) -> bool {
         let mut blocks =
             self.pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks).peekable();
-        // A block without a transaction has no figures, and wrote nothing for any.
+        // A block without a transaction has no values, and wrote no WAL for transactions.
         blocks.peek().is_some()
             && blocks
                 .filter(|block| block.figure(ComparedMetric::Tps).is_some())
@@ -148,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// The notes of a comparison of a setting in which blocks wrote so much WAL and so many full-page images.
+    /// The notes of a comparison of a setting, with this much WAL and this many full-page images.
     fn noted(setting: &str, wal_bytes: f64, images: Option<f64>, checkpoints: Checkpoints) -> Vec<String> {
         let block = Block {
             tps: Some(1_000.0),

@@ -1,5 +1,5 @@
-//! The provisioner as `compare` uses it: servers and data for a few combinations, ready for load. No trials are made or kept
-//! here.
+//! The provisioner for `compare`: prepares the servers and data of a few combinations.
+//! It makes and stores no trials.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -23,18 +23,18 @@ use crate::provision::{Provisioner, Ready};
 use crate::relative::find_host;
 use crate::secret_levels;
 
-/// What is compared, before anything is started.
+/// A comparison before anything is started.
 #[derive(Clone)]
 pub struct Comparable {
-    /// As its file, or what was typed, says.
+    /// The experiment, from a file or from the command line.
     pub experiment: Experiment,
-    /// Where its files are; `None`: they were typed.
+    /// Directory of its files; `None` without a file.
     pub folder: Option<PathBuf>,
-    /// The experiment's file; what was typed has none.
+    /// The experiment's file, if there is one.
     pub file: Option<PathBuf>,
-    /// Its size.
+    /// The profile.
     pub profile: Profile,
-    /// When run as root: the user who runs embedded servers.
+    /// Operating system user of embedded servers if pgmeter runs as root.
     pub server_user: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Comparable {
     /// The combinations of the experiment.
     ///
     /// # Errors
-    /// They do not go together.
+    /// They are incompatible.
     pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
         let file = self.file.as_deref().unwrap_or(Path::new("--factor")).display().to_string();
         let folder = self.folder.as_deref().map_or(Folder::Typed, Folder::Disk);
@@ -62,28 +62,28 @@ impl Comparable {
         Ok(cells)
     }
 
-    /// Removes what comparisons that were killed left on the servers of these combinations, where these run already.
+    /// Removes databases of killed comparisons from the running servers of these combinations.
     pub(super) fn remove_leftovers(&self, cells: &[Cell], listener: Listener<'_>) -> Result<(), RunError> {
         let origins = cells.iter().map(|cell| &cell.configuration.server.origin);
         let servers: BTreeSet<&str> = origins.filter_map(Origin::dsn).collect();
         servers.into_iter().try_for_each(|dsn| leftovers::remove_abandoned(dsn, listener))
     }
 
-    /// Texts of all that the comparison is made from.
+    /// The files on which the comparison depends.
     pub(super) fn files(&self, cells: &[Cell]) -> Result<BTreeMap<String, String>, RunError> {
         campaign::files(&self.subject(cells.to_vec()))
     }
 }
 
-/// Servers and data that stay as long as this lives.
+/// Servers and data that exist as long as this value.
 pub(super) struct ServerSet<'a> {
     provisioner: Provisioner<'a>,
-    /// They stay between clients and servers although another combination is made ready.
+    /// Relays stay when another combination is prepared.
     relays: Vec<Rc<RunningRelay>>,
 }
 
 impl<'a> ServerSet<'a> {
-    /// Nothing is started yet.
+    /// An empty set.
     pub(super) fn new(
         what: &Comparable,
         cells: Vec<Cell>,
@@ -96,7 +96,7 @@ impl<'a> ServerSet<'a> {
         Ok(Self { provisioner, relays: Vec::new() })
     }
 
-    /// Has a combination's server started and its data loaded; where clients connect.
+    /// Starts a combination's server and loads its data; returns the target of clients.
     pub(super) fn ready(&mut self, cell: usize) -> Result<Target, RunError> {
         let Ready { target, relay } = self.provisioner.ready(cell)?;
         self.relays.extend(relay);

@@ -1,33 +1,34 @@
-//! How the time is spent: how many sequences of pairs there are, or how often servers are made anew. Reckons only, and
-//! runs nothing; `run` asks.
+//! Plans the time of a comparison: the number of sequences, or of server starts. Pure calculations; `comparison_run`
+//! uses them.
 
 use stats::comparison::{PAIRS_OF_SEQUENCE, Purpose};
 
-/// The most pairs: what is reckoned of them takes time and memory with the square of their sequences.
+/// Maximum number of pairs: the statistics need time and memory in proportion to the square of their sequences.
 const PAIRS_MAX: f64 = 10_000.0;
-/// Of the sequences, for the noise floor, and the fewest: twelve pairs. With less than four times that there is none.
+/// Share of the sequences for the noise floor, and its minimum of twelve pairs. With less than four times that many
+/// sequences there is no noise floor.
 const NOISE_FLOOR_SHARE: f64 = 0.1;
 const NOISE_FLOOR_MIN: f64 = 6.0;
-/// How often servers are started: of fewer than three starts nothing can be said, more than ten take time from measuring.
+/// Number of server starts: fewer than three allow no conclusion, more than ten leave too little time for measuring.
 pub(super) const STARTS_MIN: f64 = 3.0;
 const STARTS_MAX: f64 = 10.0;
 
-/// How the time is spent where a draw costs little beside its blocks.
+/// Time plan if a draw is cheap compared with its blocks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct SequencePlan {
     /// Blocks of each side in a pair.
     pub(super) blocks: usize,
-    /// Time that a sequence takes.
+    /// Time of a sequence.
     pub(super) sequence_s: f64,
-    /// Sequences that there is time for, the first included.
+    /// Number of sequences, including the first.
     pub(super) sequences: f64,
-    /// Of these, for the noise floor; the first is one of them.
+    /// Sequences for the noise floor, including the first.
     pub(super) noise_floor: f64,
 }
 
 impl SequencePlan {
-    /// From the time that the first sequence took, with so many blocks. Where the time would hold too many pairs, each
-    /// has some times as many blocks, and takes as many times longer: a block has its connections to itself.
+    /// Plans from the time of the first sequence with this number of blocks. If there would be too many pairs, each
+    /// gets more blocks and takes longer: a block has its connections to itself.
     pub(super) fn of(budget_s: f64, first_s: f64, blocks: usize) -> Self {
         let most = PAIRS_MAX / PAIRS_OF_SEQUENCE as f64;
         let left_s = (budget_s - first_s).max(0.0);
@@ -42,49 +43,49 @@ impl SequencePlan {
         Self { blocks: blocks.saturating_mul(times), sequence_s, sequences, noise_floor }
     }
 
-    /// The purpose of a sequence, from 1 on: those for the noise floor are spread evenly.
+    /// Purpose of a sequence, numbered from 1; those for the noise floor are spread evenly.
     pub(super) fn purpose(&self, at: usize) -> Purpose {
         let share = self.noise_floor / self.sequences;
-        // The first is one.
+        // The first is for the noise floor.
         let is_due =
             self.noise_floor > 1.0 && (at as f64 * share).floor() > ((at as f64 - 1.0) * share).floor();
         if is_due { Purpose::NoiseFloor } else { Purpose::Comparison }
     }
 }
 
-/// How the time is spent where two servers are made anew for each pair.
+/// Time plan if two servers are recreated for each pair.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ServerStarts {
     budget_s: f64,
-    /// How often they are made, the first start included, whose time is not part of the budget.
+    /// Number of starts, including the first, whose time does not count.
     pub(super) starts: f64,
 }
 
 impl ServerStarts {
-    /// From the time that the first start took: as many as leave each of them as much time under load as it takes to
-    /// make. A budget for fewer than three is spent on fewer, and nothing can be claimed then.
+    /// Plans from the time of the first start: as many starts as leave each at least as much time under load as it
+    /// takes. A budget for fewer than three allows no verdict.
     pub(super) fn of(budget_s: f64, starting_s: f64) -> Self {
         let starts = ((budget_s + starting_s) / (2.0 * starting_s)).floor().clamp(1.0, STARTS_MAX);
         Self { budget_s, starts }
     }
 
-    /// Seconds of load for a start, numbered from 0, that begins now: an equal share of the time that the starts to
-    /// come leave, and at least as much as it takes to make them.
+    /// Seconds of load after start number `start` (from 0), which begins now: an equal share of the time that the
+    /// remaining starts leave, and at least the time of a start.
     pub(super) fn share_s(&self, at: usize, now_s: f64, starting_s: f64) -> f64 {
         let left = self.starts - at as f64;
         let left_s = self.budget_s - now_s - (left - 1.0) * starting_s;
         (left_s / left).max(starting_s.min(self.budget_s - now_s))
     }
 
-    /// Whether there is time to make them once more and have them under load for nearly as long.
+    /// Whether there is time for another start with nearly as much time under load.
     pub(super) fn has_time_for_another(&self, now_s: f64, starting_s: f64) -> bool {
         const NEARLY: f64 = 0.9;
         now_s + (1.0 + NEARLY) * starting_s <= self.budget_s
     }
 
-    /// The budget that three starts like these need.
+    /// Minimum budget for three starts like these.
     pub(super) fn budget_for_an_answer_s(starting_s: f64) -> f64 {
-        // The first is not part of it.
+        // The first start does not count.
         (2.0 * STARTS_MIN - 1.0) * starting_s
     }
 }
@@ -151,7 +152,7 @@ mod tests {
                 assert!(load_s >= 0.5 * budget_s && made >= 1, "{servers:?}, {starting_s} s: {load_s}");
             }
         }
-        // Version 16 beside 18, as it was measured: 1.5 s of load in 48 s.
+        // Measured for versions 16 and 18: 1.5 s of load in 48 s.
         let servers = ServerStarts::of(30.0, 15.0);
         assert_eq!((servers.starts, servers.share_s(0, 0.0, 15.0)), (1.0, 30.0));
         assert_eq!(ServerStarts::of(ServerStarts::budget_for_an_answer_s(15.0), 15.0).starts, 3.0);

@@ -1,5 +1,5 @@
-//! The loader's steps, each timed by itself, into the empty database of a trial: what `pgmeter init -I` does, one letter
-//! after the other, on one connection at a time. How tables are loaded, `workload` knows.
+//! Times each initialization step of a workload, starting with the empty database of a trial. Same as `pgmeter init
+//! -I`, one letter after the other, on one connection at a time. `workload` loads the tables.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
@@ -12,13 +12,13 @@ use workload::{InitOptions, Tpcb, Workload};
 use super::{Trial, result_of};
 use crate::steps::Step;
 
-/// Takes them in the order of `init_steps`; one that comes twice has a result for each.
+/// Runs the steps in the order of `init_steps`; a repeated step has one result per execution.
 pub(super) fn run(trial: &mut Trial<'_>, step: &Step, results: &mut Vec<StepResult>) -> Result<(), RunError> {
     let options = trial.configuration.data.init_options()?;
     for letter in &options.steps {
         let name = free_name(letter.facts().name, results);
         let busy = trial.listener.busy(format!("{} …", letter.facts().doing));
-        // Others would work beside it, and their time would not be seen.
+        // Work of further sessions would not be included in the step's figures.
         let one = InitOptions { steps: vec![*letter], jobs: 1, ..options.clone() };
         let (target, stop) = (trial.target, trial.control.stop());
         let mut heed = |_: workload::InitProgress<'_>| match stop.load(Ordering::Relaxed) {
@@ -42,7 +42,7 @@ pub(super) fn run(trial: &mut Trial<'_>, step: &Step, results: &mut Vec<StepResu
     Ok(())
 }
 
-/// `vacuum`, and `vacuum 2` where there is one already.
+/// `vacuum`, and `vacuum 2` for the second one.
 fn free_name(name: &str, results: &[StepResult]) -> String {
     let before = results.iter().filter(|result| {
         result.name == name

@@ -1,5 +1,5 @@
-//! A piece of work on a session that is timed, and cancelled when it takes too long. What the time counts as is said by
-//! the step; `meter` counts what the server did meanwhile.
+//! Timed work on a session with a time limit. The step defines what an execution over the limit counts as; `meter`
+//! measures the server's work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -14,16 +14,16 @@ use super::meter::{Meter, Reading, micros};
 use crate::steps::Step;
 use crate::stopwatch::Stopwatch;
 
-/// How much longer than the server's own limit is waited before it is asked to cancel.
+/// Extra time beyond the server's own limit before pgmeter asks the server to cancel.
 const GRACE: Duration = Duration::from_secs(1);
-/// Between two looks whether the user wants to stop; rare enough to cost nothing.
+/// Interval of checks for an interruption; long enough to cost nothing.
 const LOOKS_APART: Duration = Duration::from_millis(250);
 
-/// How a time went.
+/// Result of an execution.
 pub(super) struct Outcome {
     took: Duration,
     used: Reading,
-    /// `None`: it is done.
+    /// `None`: completed.
     failure: Option<Failure>,
 }
 
@@ -32,7 +32,7 @@ enum Failure {
     Failed(SafeText),
 }
 
-/// An error of work, and whether it says that the work was cancelled.
+/// An error of the work, and whether it means that the work was cancelled.
 pub(super) trait WorkError: std::fmt::Display {
     fn is_cancelled(&self) -> bool;
 }
@@ -52,9 +52,9 @@ impl WorkError for WorkloadError {
     }
 }
 
-/// Does the work and says how it went; work that has looked at the clock itself says what it took. The server cancels it
-/// at the limit; where the work is several statements, or the server does not, it is asked to. What comes to its end all
-/// the same, but after the limit, was limited too.
+/// Does the work and returns its result; work that measures its own time returns it. The server cancels the work at
+/// the limit. If the work consists of several statements, or the server does not cancel it, pgmeter requests the
+/// cancellation. Work that completes after the limit counts as limited.
 pub(super) fn timed<E: WorkError>(
     session: &mut Session,
     limit: Option<Duration>,
@@ -64,9 +64,9 @@ pub(super) fn timed<E: WorkError>(
     work: impl FnOnce(&mut Session) -> Result<Option<Duration>, E>,
 ) -> Outcome {
     let limit_ms = limit.map_or(0, |limit| limit.as_micros().div_ceil(1000).min(i32::MAX as u128));
-    // Not under the limit itself, which looking may take longer than.
+    // Reading the counters may take longer than the limit.
     let mut before = meter.read(session);
-    // A server that does not know it is asked to cancel all the same.
+    // A server without this setting gets a cancel request instead.
     let _ = session.execute(&format!("SET statement_timeout = {limit_ms}"));
     before.cpu = meter.cpu();
     let patience = limit.map(|limit| if is_one_statement { limit + GRACE } else { limit });
@@ -86,7 +86,7 @@ pub(super) fn timed<E: WorkError>(
         None => limit.is_some_and(|limit| took > limit).then_some(Failure::Limited),
     };
     if failure.is_some() {
-        // Whatever transaction it was in: the figures are asked outside of it.
+        // The counters are read outside of the transaction that the work may have left open.
         let _ = session.execute("ROLLBACK");
     }
     let _ = session.execute("SET statement_timeout = 0");
@@ -94,8 +94,8 @@ pub(super) fn timed<E: WorkError>(
     Outcome { took, used, failure }
 }
 
-/// Does the work; somebody else asks the server to cancel it once it takes too long, or the user asks to stop. The signal
-/// itself may come just before a statement begins, when there is nothing to cancel yet.
+/// Does the work; another thread asks the server to cancel it when the limit is over or the user asks to stop. A
+/// signal alone may arrive just before a statement begins, when there is nothing to cancel.
 pub(super) fn with_cancel<T>(
     session: &mut Session,
     patience: Option<Duration>,
@@ -115,7 +115,7 @@ pub(super) fn with_cancel<T>(
                 }
                 left = left.map(|left| left.saturating_sub(wait));
                 if left.is_some_and(|left| left.is_zero()) || stop.load(Ordering::Relaxed) {
-                    // A server that cannot be reached has nothing left to cancel.
+                    // If the server is unreachable, there is nothing left to cancel.
                     let _ = connect::cancel(&address, &transport, &key);
                     left = None;
                 }
@@ -128,7 +128,7 @@ pub(super) fn with_cancel<T>(
 }
 
 impl Outcome {
-    /// As it is kept, with the sizes of what is there now.
+    /// The record of an execution, with the current sizes.
     pub(super) fn into_time(self, step: &Step, session: &mut Session, meter: &mut Meter) -> StepTime {
         let Outcome { took, used, failure } = self;
         let limited = matches!(failure, Some(Failure::Limited));

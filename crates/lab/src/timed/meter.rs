@@ -1,5 +1,5 @@
-//! What a server and one of its backends did while a step was timed: its log, CPU time, blocks, and what tables hold
-//! afterwards. What this server, or this version of it, does not tell is absent, and named in a note.
+//! Measures the work of a server and one of its backends during a step: WAL, CPU time, blocks, and sizes of tables
+//! afterwards. Figures that this server version lacks are absent and listed in a note.
 //!
 //! Manual: "The Cumulative Statistics System", "System Administration Functions".
 
@@ -9,30 +9,30 @@ use connect::{Row, Session};
 use observe::{Backend, BackendCpu};
 use results::{SafeText, StepBuffers};
 
-/// Where `server_version_num` begins to count for a feature.
+/// `server_version_num` from which a feature exists.
 const V10: u32 = 100_000;
 const V15: u32 = 150_000;
 const V16: u32 = 160_000;
 const V18: u32 = 180_000;
 
-/// Before version 15 a backend tells its figures half a second after the last time at the earliest, and whoever asks may
-/// be told what was known half a second ago: twice a little longer, and both are over.
+/// Before version 15 a backend reports its counters at most every half second, and a reader may see values that are
+/// half a second old. This is slightly more than both together.
 const UNTIL_TOLD: &str = "SELECT pg_sleep(0.6)";
 
 const SIZES: &str = "SELECT coalesce(sum(pg_table_size(c.oid)), 0)::bigint, coalesce(sum(pg_indexes_size(c.oid)), 0)::bigint \
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'm') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'";
 
-/// Looks at the backend of one session.
+/// Measures the backend of one session.
 pub(super) struct Meter {
     backend: Option<Backend>,
     version: u32,
-    /// The view pg_stat_statements where it can be asked, which alone counts blocks that became dirty.
+    /// The view pg_stat_statements if it is available; only it counts dirtied blocks.
     statements: Option<String>,
     notes: Vec<SafeText>,
 }
 
-/// What was counted, up to a moment or meanwhile.
+/// Counters at a moment, or their change.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reading {
     pub(super) cpu: Option<BackendCpu>,
@@ -41,7 +41,7 @@ pub(super) struct Reading {
 }
 
 impl Meter {
-    /// For a session that was just made. Everything is asked once: the second time finds the catalogues read.
+    /// For a new session. All queries run once first, so that the measured ones find the catalogs in the cache.
     pub(super) fn of(session: &mut Session) -> Self {
         let backend = Backend::of(session.cancel_key().process_id);
         let version = session.server_version_num();
@@ -67,13 +67,13 @@ impl Meter {
         meter
     }
 
-    /// Looks before a time begins, or after its end, at all but the CPU time.
+    /// Reads the counters before an execution or after its end, except the CPU time.
     pub(super) fn read(&mut self, session: &mut Session) -> Reading {
         let buffers = self.buffers(session);
         Reading { cpu: None, wal: self.wal(session), buffers }
     }
 
-    /// The CPU time up to now, without asking the server.
+    /// The CPU time so far, without a query.
     pub(super) fn cpu(&self) -> Option<BackendCpu> {
         self.backend.as_ref()?.cpu()
     }
@@ -89,7 +89,7 @@ impl Meter {
         }
     }
 
-    /// What could not be seen, and why.
+    /// Notes on figures that are not available, with the reason.
     pub(super) fn into_notes(self) -> Vec<SafeText> {
         self.notes
     }
@@ -101,7 +101,7 @@ impl Meter {
         }
     }
 
-    /// The server's position in the WAL.
+    /// The current WAL position.
     fn wal(&mut self, session: &mut Session) -> Option<u64> {
         let sql = match self.version {
             ..V10 => "SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
@@ -111,7 +111,7 @@ impl Meter {
         number(&rows, 0)
     }
 
-    /// What was done to blocks up to now, once the backend has told.
+    /// Block counters, after the backend has reported them.
     fn buffers(&mut self, session: &mut Session) -> StepBuffers {
         let telling: &[&str] = if self.version < V15 {
             &[UNTIL_TOLD, UNTIL_TOLD]
@@ -119,7 +119,7 @@ impl Meter {
             &["SELECT pg_stat_force_next_flush()"]
         };
         for sql in telling {
-            // What is not told now is told later, and then counts for what comes next.
+            // Counters that are not reported now would count for the next execution.
             let _ = session.query_catalogs(sql);
         }
         self.read_buffers(session)
@@ -141,9 +141,10 @@ impl Meter {
     }
 }
 
-/// Blocks found, read, and written or added, by sessions and their parallel workers. From 16 on the server's I/O by kind
-/// of process; 18 counts operations, of several blocks each, and their bytes. Before, the database's figures; blocks that
-/// backends wrote are told by the checkpointer alone then, at its own time, which is too late to be theirs.
+/// Blocks hit, read, and written or extended, by sessions and their parallel workers. From version 16 on from
+/// pg_stat_io; version 18 counts operations of several blocks each, and their bytes. Before, from the database's
+/// counters; blocks written by backends are then reported only by the checkpointer, too late to be assigned to an
+/// execution.
 fn buffers_sql(version: u32) -> &'static str {
     match version {
         ..V16 => "SELECT blks_hit, blks_read, NULL FROM pg_stat_database WHERE datname = current_database()",
@@ -161,7 +162,7 @@ fn buffers_sql(version: u32) -> &'static str {
 }
 
 impl Reading {
-    /// What was counted from `then` on.
+    /// The difference since `then`.
     pub(super) fn since(&self, then: &Reading) -> Reading {
         let more = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
         let (now, before) = (&self.buffers, &then.buffers);
@@ -186,7 +187,7 @@ fn number(rows: &[Row], column: usize) -> Option<u64> {
     value(rows, column)?.parse().ok()
 }
 
-/// As records have times.
+/// Time in the format of records.
 pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

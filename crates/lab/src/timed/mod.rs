@@ -1,5 +1,5 @@
-//! Trials of timed steps: each step is taken as often as the experiment asks, on a connection of its own, and what it
-//! took is kept with the trial. What a step is, `lab` knows; where it runs, `provisioner`.
+//! Trials of timed steps: each step is executed as often as the experiment defines, on its own connection, and its
+//! figures are stored with the trial. `lab` defines the steps; `provisioner` supplies the server.
 
 mod init;
 mod limit;
@@ -21,23 +21,23 @@ use crate::trial::Finished;
 use limit::WorkError;
 use meter::Meter;
 
-/// Why a trial was left.
-const INTERRUPTED: RunError = RunError::Interrupted("interrupted; the trial was broken off");
+/// Why a trial was abandoned.
+const INTERRUPTED: RunError = RunError::Interrupted("interrupted; the trial was not completed");
 
-/// What all steps of a trial share.
+/// State shared by all steps of a trial.
 struct Trial<'a> {
     configuration: &'a Configuration,
     target: &'a Target,
     listener: Listener<'a>,
     control: &'a Control,
-    /// What could not be seen.
+    /// Figures that are not available.
     notes: Vec<SafeText>,
 }
 
-/// Whether the SQL of all steps can be understood, with the variables of these cells.
+/// Whether the SQL of all steps can be parsed, with the variables of these cells.
 pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
     let Some(cell) = cells.first() else { return Ok(()) };
-    // The steps of all cells are the same, and what variables hold changes nothing of what is a statement.
+    // All cells have the same steps, and values of variables do not change where statements end.
     for step in &cell.configuration.steps {
         if let StepWork::Sql(sql) = &step.work {
             statements_of(&step.name, sql, &BTreeMap::new())?;
@@ -49,7 +49,7 @@ pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// Runs one trial of a cell. What was measured of one that fails is kept too.
+/// Runs one trial of a cell. The measurements of a failed trial are stored too.
 pub(crate) fn run(
     cell: &Cell,
     target: &Target,
@@ -77,7 +77,7 @@ pub(crate) fn run(
     let variables = &configuration.load.variables;
     let reason = taken.err().map(|failure| match failure {
         _ if is_out_of_time => OUT_OF_TIME.to_owned(),
-        // The server may quote statements, in which values of variables stand.
+        // The server may quote statements, which may contain values of variables.
         failure => without_secret_values(&failure.to_string(), variables),
     });
     let variables = recorded_variables(variables);
@@ -114,7 +114,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// A step of SQL, all its times.
+    /// All executions of an SQL step.
     fn run_sql(&mut self, step: &Step, sql: &StepSql, results: &mut Vec<StepResult>) -> Result<(), RunError> {
         let variables = &self.configuration.load.variables;
         let statements = statements_of(&step.name, sql, variables)?;
@@ -127,10 +127,10 @@ impl Trial<'_> {
             let work = |session: &mut Session| execute_all(session, &statements).map(|()| None);
             let time = self.time(step, before.as_deref().unwrap_or_default(), statements.len() == 1, work);
             let mut time = time.map_err(|failure| explain(&step.name, number, &failure))?;
-            // The server may quote the statement, in which values of variables stand.
+            // The server may quote the statement, which may contain values of variables.
             time.error = time.error.map(|error| without_secret_values(error.as_str(), variables).into());
             let error =
-                time.error.as_ref().map(|error| format!("step {}, time {number}: {error}", step.name));
+                time.error.as_ref().map(|error| format!("step {}, execution {number}: {error}", step.name));
             results[result].times.push(time);
             if let Some(error) = error {
                 return Err(RunError::Aborted(error));
@@ -139,7 +139,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// Times work on a connection of its own, once. What is done before it is not measured.
+    /// Times one execution on its own connection. The `before` statements are not timed.
     fn time<E: WorkError>(
         &mut self,
         step: &Step,
@@ -149,7 +149,7 @@ impl Trial<'_> {
     ) -> Result<StepTime, RunError> {
         let control = self.control;
         let mut session = control.connect(self.target)?;
-        // Steps may take hours; a server that does not answer, or a lock that is held elsewhere, ends them.
+        // Steps may take hours; the control ends them if the server does not answer or another session holds a lock.
         let limit = session.patient_limit();
         session.set_statement_limit(limit);
         let time = control.guard(&mut session, |session| {
@@ -179,9 +179,9 @@ fn execute_all(session: &mut Session, statements: &[String]) -> Result<(), Conne
     statements.iter().try_for_each(|statement| session.execute(statement).map(drop))
 }
 
-/// A failure that is none of the step's own SQL.
+/// A failure outside of the step's own SQL.
 fn explain(name: &str, number: u32, failure: &RunError) -> RunError {
-    RunError::Aborted(format!("step {name}, time {number}, before it was timed: {failure}"))
+    RunError::Aborted(format!("step {name}, execution {number}, its before statement: {failure}"))
 }
 
 fn result_of(name: &str, sql: Option<SafeText>, step: &Step) -> StepResult {

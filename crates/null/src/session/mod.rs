@@ -202,8 +202,8 @@ impl Session {
             }
             Request::StartUp(_) => self.start_up(config),
             Request::Password(password) if self.phase == Phase::Password => self.check(password, config),
-            _ if self.phase != Phase::Ready => Break(self.violation("a message before the log-in")),
-            Request::Password(_) => Break(self.violation("a password that nobody asked for")),
+            _ if self.phase != Phase::Ready => Break(self.violation("a message before authentication")),
+            Request::Password(_) => Break(self.violation("a password without a request")),
             Request::Query(sql) => self.query(sql, config),
             Request::Sync => self.sync(),
             _ if self.skipping => Continue(()),
@@ -378,7 +378,7 @@ impl Session {
         }
         match prepared.kind {
             Kind::Catalogs => {
-                let message = "there are no catalogs here: this server answers without having anything";
+                let message = "the null server has no catalogs";
                 let _ = self.error("42P01", message);
                 return false;
             }

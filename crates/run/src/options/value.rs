@@ -1,86 +1,85 @@
-//! Values of options: what a word of a command line or a value of an experiment may be, and what it then is. Pure. Which
-//! options there are is `options`' affair.
+//! Values of options: parsing of command-line words and of values in experiment files. Pure. The options themselves
+//! are in `options`.
 
 use std::time::Duration;
 
 use crate::spec::ScriptSpec;
 
-/// What an option takes.
+/// Type of an option's value.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A whole number. In a file, one above `most_in_file` is taken for a mistake.
+    /// A whole number. A value above `most_in_file` in a file is rejected as a mistake.
     Count {
-        /// The smallest.
+        /// Minimum.
         least: u64,
-        /// The largest.
+        /// Maximum.
         most: u64,
-        /// The largest in an experiment.
+        /// Maximum in an experiment file.
         most_in_file: u64,
     },
     /// A time: on a command line a number of seconds, or a number with a unit, as in files.
     Time {
-        /// Whether no time at all is one.
+        /// Whether zero is allowed.
         may_be_zero: bool,
     },
-    /// A time above zero; a command line has it in milliseconds.
+    /// A time above zero, in milliseconds on a command line.
     Milliseconds,
     /// A share above 0 and below 1, as a percentage.
     Percent,
     /// A number above zero.
     Rate,
-    /// Given or not; `true` or `false` in files.
+    /// A switch; `true` or `false` in files.
     Flag,
     /// One of these words.
     Choice(&'static [&'static str]),
-    /// Text.
+    /// Any text.
     Text,
-    /// Given any number of times; all the words together make the value.
+    /// An option that may be repeated; the function converts all its words together.
     Words(fn(&[String]) -> Result<Value, String>),
 }
 
-/// A value.
+/// Value of an option.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Nothing is asked for.
+    /// The option is not set.
     Unset,
     /// A whole number.
     Count(u64),
-    /// Any other number.
+    /// A decimal number.
     Number(f64),
     /// A time.
     Time(Duration),
-    /// Given or not.
+    /// Value of a switch.
     Truth(bool),
-    /// One of the words of a choice.
+    /// A word of a choice.
     Choice(&'static str),
-    /// Text.
+    /// Any text.
     Text(String),
-    /// Names with their values.
+    /// Names and their values.
     Pairs(Vec<(String, String)>),
     /// Scripts with their weights.
     Scripts(Vec<ScriptSpec>),
 }
 
-/// Longer than anybody waits, short enough for every sum of times.
+/// Longer than any real wait, short enough that sums of times do not overflow.
 const SECONDS_MAX: f64 = 31_536_000.0;
-/// Nobody waits longer for a trial, and sums of such times stay times.
+/// Longest time in a file, one month; sums of such times do not overflow.
 const LONGEST: Duration = Duration::from_secs(31 * 24 * 3600);
 const MILLIS_PER_SECOND: f64 = 1000.0;
-/// Units of time in files and options.
 const TIME_UNITS: [(&str, f64); 5] = [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
-/// A time as examples show it.
+/// Example in messages.
 const TIME_EXAMPLE: &str = "60s";
 
 impl Kind {
-    /// Whole numbers of 32 bits from 1, of which a file has at most so many.
+    /// Whole numbers from 1 to `u32::MAX`, in a file at most `most_in_file`.
     pub(super) const fn count(most_in_file: u64) -> Self {
         Self::Count { least: 1, most: u32::MAX as u64, most_in_file }
     }
 
-    /// The value of one word of a command line.
+    /// Parses one word of a command line.
     ///
     /// # Errors
-    /// What was expected instead.
+    /// A description of the expected value.
     pub fn word(self, word: &str) -> Result<Value, String> {
         match self {
             Kind::Count { least, most, .. } => {
@@ -95,7 +94,7 @@ impl Kind {
                     Ok(Value::Time(time))
                 }
             }
-            // A time longer than any run is as good as one that never passes.
+            // A time longer than any run has no effect, so it is cut to the maximum.
             Kind::Milliseconds => positive_number(word).map(|number| {
                 Value::Time(Duration::try_from_secs_f64(number / MILLIS_PER_SECOND).unwrap_or(Duration::MAX))
             }),
@@ -115,10 +114,10 @@ impl Kind {
         }
     }
 
-    /// The value of a text in a file, where times have units.
+    /// Parses a text from a file, where times have units.
     ///
     /// # Errors
-    /// What was expected instead, as the rest of a sentence.
+    /// A description of the expected value, to follow "expected".
     pub fn text_in_file(self, text: &str) -> Result<Value, String> {
         match self {
             Kind::Time { may_be_zero: true } => duration(text).map(Value::Time),
@@ -133,7 +132,7 @@ impl Kind {
         }
     }
 
-    /// What a file must have here.
+    /// Description of the value in a file, to follow "expected".
     #[must_use]
     pub fn expected_in_file(self) -> String {
         match self {
@@ -164,7 +163,7 @@ fn expected_choice(words: &[&str]) -> String {
 }
 
 impl Value {
-    /// As a command line has it; empty if it has none.
+    /// The value as written on a command line; empty if it has no such form.
     #[must_use]
     pub fn on_command_line(&self) -> String {
         match self {
@@ -178,7 +177,7 @@ impl Value {
         }
     }
 
-    /// As text in a file has it, without quotation marks.
+    /// The value as written in a file, without quotation marks.
     #[must_use]
     pub fn in_file(&self) -> String {
         match self {
@@ -191,9 +190,9 @@ impl Value {
     }
 }
 
-/// The value has another type than the option: a mistake in the table.
+/// Error for a value whose type differs from the option's: a bug in the table.
 fn mistyped<T>(value: &Value) -> Result<T, String> {
-    Err(format!("{value:?} is no value of this option"))
+    Err(format!("{value:?} is not a valid value of this option"))
 }
 
 macro_rules! from_value {
@@ -222,7 +221,7 @@ from_value! {
 }
 
 impl Value {
-    /// `None` if nothing is asked for.
+    /// `None` if unset.
     ///
     /// # Errors
     /// The value has another type.
@@ -230,7 +229,7 @@ impl Value {
         if self == Value::Unset { Ok(None) } else { T::try_from(self).map(Some) }
     }
 
-    /// The meaning of the word of a choice.
+    /// The table's value for this word.
     ///
     /// # Errors
     /// The value has another type.
@@ -274,7 +273,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// The words of a choice.
+/// The words of a table of choices.
 pub const fn words<const N: usize, T: Copy>(choices: &[(&'static str, T); N]) -> [&'static str; N] {
     let mut words = [""; N];
     let mut at = 0;
@@ -285,17 +284,17 @@ pub const fn words<const N: usize, T: Copy>(choices: &[(&'static str, T); N]) ->
     words
 }
 
-/// The word that stands for a meaning.
+/// The word for a value of the table.
 pub fn word_of<T: PartialEq>(choices: &[(&'static str, T)], meaning: &T) -> Value {
     let found = choices.iter().find(|(_, known)| known == meaning);
     found.map_or(Value::Unset, |(word, _)| Value::Choice(word))
 }
 
-/// A time such as `60s`, `20min` or `2h`; zero is one. A number without a unit is refused: `90` could be seconds or
-/// minutes.
+/// Parses a time such as `60s`, `20min` or `2h`; zero is allowed. A number without a unit is rejected, because `90`
+/// could mean seconds or minutes.
 ///
 /// # Errors
-/// What was expected, as the rest of a sentence.
+/// A description of the expected value, to follow "expected".
 pub fn duration(text: &str) -> Result<Duration, String> {
     let seconds = with_unit(text, &TIME_UNITS, TIME_EXAMPLE)?;
     let time = Duration::try_from_secs_f64(seconds).ok().filter(|time| *time <= LONGEST);
@@ -306,17 +305,17 @@ fn expected_time() -> String {
     expected_unit(&TIME_UNITS, TIME_EXAMPLE)
 }
 
-/// What a number with one of these units looks like.
+/// Description of a number with a unit, for messages.
 #[must_use]
 pub fn expected_unit(units: &[(&str, f64)], example: &str) -> String {
     let names: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
     format!("a number with a unit ({}), such as \"{example}\"", names.join(", "))
 }
 
-/// A number, 0 or more, times its unit, which is one of those in the table.
+/// Parses a non-negative number and multiplies it by its unit from the table.
 ///
 /// # Errors
-/// What was expected, as the rest of a sentence.
+/// A description of the expected value, to follow "expected".
 pub fn with_unit(text: &str, units: &[(&str, f64)], example: &str) -> Result<f64, String> {
     let wrong = || expected_unit(units, example);
     let text = text.trim();
@@ -327,10 +326,10 @@ pub fn with_unit(text: &str, units: &[(&str, f64)], example: &str) -> Result<f64
     if number.is_finite() && number >= 0.0 { Ok(number * factor) } else { Err(wrong()) }
 }
 
-/// A number of seconds, 0 or more, such as `10`, `0.5` or `10s`.
+/// Parses a number of seconds of at least 0, such as `10`, `0.5` or `10s`.
 ///
 /// # Errors
-/// What was expected.
+/// A message.
 pub fn seconds(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('s').parse::<f64>() {
         Ok(seconds) if (0.0..=SECONDS_MAX).contains(&seconds) => Ok(seconds),
@@ -338,7 +337,7 @@ pub fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// A time in seconds, or with a unit (`90s`, `2min`).
+/// Parses a time in seconds, or with a unit (`90s`, `2min`).
 fn seconds_or_time(text: &str) -> Result<Duration, String> {
     match text.parse::<f64>() {
         Ok(_) => seconds(text).map(Duration::from_secs_f64),
@@ -346,10 +345,10 @@ fn seconds_or_time(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A share, as a percentage such as `1%`.
+/// Parses a percentage such as `1%`, as a share.
 ///
 /// # Errors
-/// What was expected.
+/// A message.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number = text.strip_suffix('%').and_then(|number| number.trim_end().parse::<f64>().ok());
     match number {
@@ -365,10 +364,10 @@ fn positive_number(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Splits `NAME@WEIGHT` at the last `@`. `number` reads the weight, or returns a hint for the message.
+/// Splits `NAME@WEIGHT` at the last `@`. `number` parses the weight, or returns a hint for the message.
 ///
 /// # Errors
-/// The weight is no number, or too large.
+/// The weight is invalid or too large.
 pub fn weighted(text: &str, number: fn(&str) -> Result<i64, &'static str>) -> Result<(&str, u32), String> {
     let Some((name, weight)) = text.rsplit_once('@') else { return Ok((text, 1)) };
     let number = number(weight).map_err(|hint| format!("invalid weight specification: @{weight}{hint}"))?;
@@ -378,12 +377,12 @@ pub fn weighted(text: &str, number: fn(&str) -> Result<i64, &'static str>) -> Re
     }
 }
 
-/// A weight behind `@` on pgmeter's own command lines.
+/// Parses the weight after `@` on pgmeter's own command lines.
 ///
 /// # Errors
-/// It is no number; a hint.
+/// A hint for the message.
 pub(super) fn weight(text: &str) -> Result<i64, &'static str> {
-    text.parse().map_err(|_| " (a file name that contains @ needs a weight after it)")
+    text.parse().map_err(|_| " (after a file name that contains @, give a weight as well)")
 }
 
 #[cfg(test)]

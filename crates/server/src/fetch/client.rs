@@ -64,8 +64,8 @@ impl Network {
         let roots = rustls_native_certs::load_native_certs().certs;
         if roots.is_empty() {
             // As in small containers.
-            let reason = "there are no certificates of authorities to trust; install the package ca-certificates, or \
-                          let SSL_CERT_FILE name a file of them";
+            let reason = "there are no trusted CA certificates; install the package ca-certificates, or set \
+                          SSL_CERT_FILE to a file of certificates";
             return Err(Failure::NotAsked(reason.to_owned()));
         }
         let roots = roots.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
@@ -164,7 +164,7 @@ fn failure(error: Error, limit: Duration) -> Failure {
         Error::Timeout(Timeout::Resolve | Timeout::Connect) => Failure::Silent(CONNECT_LIMIT),
         Error::Timeout(_) => Failure::Silent(limit),
         Error::Io(error) if error.kind() == io::ErrorKind::InvalidData => Failure::Unreachable(format!(
-            "{error}; if this network has a certificate authority of its own, let SSL_CERT_FILE name a file with its \
+            "{error}; if this network has its own certificate authority, set SSL_CERT_FILE to a file with its \
              certificate"
         )),
         Error::Io(error) => Failure::Unreachable(error.to_string()),
@@ -185,7 +185,7 @@ pub(super) fn proxy(host: &str, variable: impl Fn(&str) -> Option<String>) -> Re
     let usable = |proxy: &Proxy| {
         matches!(proxy.protocol(), ProxyProtocol::Http | ProxyProtocol::Https) && !proxy.host().is_empty()
     };
-    let reason = format!("{name} names no proxy that pgmeter can use; write it as http://HOST:PORT");
+    let reason = format!("the proxy in {name} is not supported; write it as http://HOST:PORT");
     proxy.filter(usable).map(Some).ok_or(Failure::NotAsked(reason))
 }
 

@@ -28,10 +28,10 @@ pub(crate) fn unpack(jar: &[u8], tree: &Path) -> io::Result<()> {
             CompressionMethod::DEFLATE => {
                 unpack_txz(entry.verifying_reader(DeflateDecoder::new(entry.data())), tree)
             }
-            _ => Err(io::Error::other("it is compressed in a way that is not known")),
+            _ => Err(io::Error::other("its compression format is not supported")),
         };
     }
-    Err(io::Error::other("it holds no file .txz"))
+    Err(io::Error::other("it contains no .txz file"))
 }
 
 fn unpack_txz(txz: impl Read, tree: &Path) -> io::Result<()> {

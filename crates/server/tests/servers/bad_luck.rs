@@ -38,7 +38,7 @@ fn a_port_that_was_asked_for_and_is_taken_is_not_exchanged() {
     let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let error = refused(&Place::new(), &ServerOptions { tcp: true, ..small(&[("port", &port)]) });
-    assert!(error.contains("port is taken") && error.contains(&port), "{error}");
+    assert!(error.contains("port is already in use") && error.contains(&port), "{error}");
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn a_directory_closed_to_the_servers_user_is_named() {
     fs::set_permissions(&closed, fs::Permissions::from_mode(0o700)).unwrap();
     place.locations.state_dir = closed.join("state");
     let error = refused(&place, &small(&[]));
-    assert!(error.contains(&format!("pass through {}", closed.display())), "{error}");
+    assert!(error.contains(&format!("access through {}", closed.display())), "{error}");
     assert!(error.contains("PGMETER_STATE_DIR") && error.contains("--server-user"), "{error}");
 }
 

@@ -52,7 +52,7 @@ fn names_that_are_taken_unknown_or_wrong_are_errors_that_name_them() {
     let programs = place.programs("18");
     named::install("mine", &programs, &small(&[]), &place.locations).unwrap();
     let error = named::install("mine", &programs, &small(&[]), &place.locations).unwrap_err().to_string();
-    assert!(error.contains("already a server named mine"), "{error}");
+    assert!(error.contains("a server named mine already exists"), "{error}");
     for name in ["other", "../etc"] {
         let errors = [
             named::start(name, false, &place.locations).unwrap_err(),

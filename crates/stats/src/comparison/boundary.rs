@@ -1,42 +1,42 @@
-//! How far out the ranks must be at each look to be believed, so that all looks together err as rarely as promised;
-//! what a crossing says about the size of the difference; and which difference would be found. For `sequential`.
+//! Critical values of the ranks at each look, such that all looks together have the required error rate; intervals
+//! after a crossing; and the detectable difference. Used by `sequential`.
 
 use crate::comparison::normal::{cumulative, decreasing_root, ln_upper_tail, upper_quantile, upper_tail};
 use crate::comparison::signed_rank::{ExactDistribution, critical_by_approximation};
 
-/// Of the error rate, for differences that show at once.
+/// Share of the error rate for differences that are evident immediately.
 const EARLY_SHARE: f64 = 0.1;
-/// The first look at which the early part may speak: with one pair fewer not even full agreement is so improbable.
+/// The first look of the early part; with one pair fewer not even full agreement is improbable enough.
 const EARLY_FIRST: usize = 13;
-/// Up to so many pairs the exact distribution of the ranks is used.
+/// Up to this number of pairs the exact distribution of the ranks is used.
 const EXACT_MAX: usize = 64;
-/// By how much of its steps' standard deviation a random walk oversteps a boundary, on average: −ζ(1/2) ÷ √(2π).
+/// Mean overshoot of a random walk over a boundary, in standard deviations of its steps: −ζ(1/2) ÷ √(2π).
 const OVERSTEP: f64 = 0.583;
-/// What is taken back of that where looks are few, over their number.
+/// Reduction of this for few looks, to be divided by their number.
 const FEW_LOOKS: f64 = 0.3;
-/// Drifts that are looked for, in standard errors at the end of the plan.
+/// Maximum drift in searches, in standard errors at the end of the plan.
 const DRIFT_MAX: f64 = 60.0;
 
-/// Critical values of a sequential signed-rank test, the same towards both sides. Two parts of one error rate, added up
-/// (Bonferroni):
+/// Critical values of a sequential signed-rank test, symmetric to both sides. One error rate is divided into two
+/// parts (Bonferroni):
 ///
 /// - Nine tenths are spent as O'Brien and Fleming do, in the continuous form of Lan and DeMets (Discrete sequential
 ///   boundaries for clinical trials, Biometrika 70, 1983): next to nothing early, nearly all at the end, so that
-///   looking costs hardly any draws. Spent so, with looks without end, the boundary of the *sum* of what was seen is
-///   one constant b with P(max W > b) = 2·P(W₁ > b), the reflection principle of Brownian motion; with n looks it is lower by
-///   0.583/√n (Siegmund, Sequential Analysis, 1985, chapter X.2), since a walk steps over it.
-/// - One tenth is for differences that need no statistics: it lets 13 pairs that agree be enough however many are
-///   planned. Look n gets a share ∝ 1/(n(n − 1)), which adds up to 1 over all looks.
+///   looks cost hardly any pairs. With infinitely many looks, the boundary of the *sum* of the observations is one
+///   constant b with P(max W > b) = 2·P(W₁ > b), by the reflection principle of Brownian motion; with n looks it is
+///   lower by 0.583/√n (Siegmund, Sequential Analysis, 1985, chapter X.2), because a walk oversteps it.
+/// - One tenth is for very large differences: with it 13 pairs that agree are enough, however many are planned. Look
+///   n gets a share ∝ 1/(n(n − 1)), which adds up to 1 over all looks.
 #[derive(Clone, Debug)]
 pub(crate) struct Boundary {
-    /// After n pairs, at place n − 1: the Walsh averages on one side of a value that reject it.
+    /// After n pairs, at index n − 1: the number of Walsh averages on one side of a value that reject it.
     critical: Vec<f64>,
-    /// b, as if there were looks without end, in standard errors at the end of the plan.
+    /// b for infinitely many looks, in standard errors at the end of the plan.
     level: f64,
 }
 
 impl Boundary {
-    /// For so many pairs, one look after each, and an error rate shared equally by the two sides.
+    /// For this number of pairs with one look after each, and an error rate shared equally by the two sides.
     pub(crate) fn new(error_rate: f64, pairs: usize) -> Boundary {
         let one_sided = error_rate / 2.0;
         let level = upper_quantile((1.0 - EARLY_SHARE) * one_sided / 2.0);
@@ -53,15 +53,16 @@ impl Boundary {
         Boundary { critical: critical.collect(), level }
     }
 
-    /// The Walsh averages on one side of a value that reject it after so many pairs; `None` beyond the plan.
+    /// The number of Walsh averages on one side of a value that reject it after this number of pairs; `None` beyond
+    /// the plan.
     pub(crate) fn critical(&self, count: usize) -> Option<f64> {
         self.critical.get(count.checked_sub(1)?).copied()
     }
 
-    /// The same for a look that turns out to be the last, since the time is over before all pairs planned were made: it
-    /// may spend all that is left (Lan and DeMets, Group sequential procedures: calendar versus information time,
-    /// Statistics in Medicine 8, 1989). Of the paths that end above a value, those that reached the level before are
-    /// paid for already: P(max < b, W > w) = P(W > w) − P(W > 2b − w), by reflection.
+    /// The same for a final look before all planned pairs, because the time is over: it may spend the rest of the
+    /// error rate (Lan and DeMets, Group sequential procedures: calendar versus information time, Statistics in
+    /// Medicine 8, 1989). Paths that crossed the level before are already paid for: P(max < b, W > w) = P(W > w) −
+    /// P(W > 2b − w), by reflection.
     pub(crate) fn critical_at_last(&self, count: usize) -> Option<f64> {
         let ordinary = self.critical(count)?;
         Some(critical_by_approximation(count, self.z_left(count)).min(ordinary))
@@ -73,33 +74,33 @@ impl Boundary {
         decreasing_root(0.0, level, |z| upper_tail(z) - upper_tail(2.0 * level - z) - left)
     }
 
-    /// The late part alone, for a figure that scatters normally and for few looks: standard errors that reject after so
-    /// many pairs. The allowance for countable looks is the asymptotic one less 0.3 ÷ looks, which repeats the printed
-    /// constants of O'Brien and Fleming's boundary (Jennison and Turnbull, Group sequential methods with applications
-    /// to clinical trials, 2000, table 2.3) to three digits.
+    /// The late part alone, for normally distributed data and few looks: standard errors that reject after this
+    /// number of pairs. The correction for finitely many looks is the asymptotic one less 0.3 ÷ looks, which
+    /// reproduces the published constants of O'Brien and Fleming's boundary (Jennison and Turnbull, Group sequential
+    /// methods with applications to clinical trials, 2000, table 2.3) to three digits.
     pub(crate) fn z(&self, count: usize) -> Option<f64> {
         let looks = self.pairs() as f64;
         let level = self.level - OVERSTEP / looks.sqrt() + FEW_LOOKS / looks;
         (1..=self.pairs()).contains(&count).then(|| level * (looks / count as f64).sqrt())
     }
 
-    /// The same for a look that turns out to be the last.
+    /// The same for an early final look.
     pub(crate) fn z_at_last(&self, count: usize) -> Option<f64> {
         Some(self.z(count)?.min(self.z_left(count)))
     }
 
-    /// Pairs planned.
+    /// Number of planned pairs.
     pub(crate) fn pairs(&self) -> usize {
         self.critical.len()
     }
 
-    /// The difference that is found with this probability, in standard errors at the end of the plan.
+    /// The difference detected with this probability, in standard errors at the end of the plan.
     pub(crate) fn detectable(&self, power: f64) -> f64 {
         decreasing_root(0.0, DRIFT_MAX, |drift| power - reaches(self.level, drift))
     }
 }
 
-/// Of the error rate of one side, what the early part may spend at this look.
+/// Share of one side's error rate that the early part spends at this look.
 fn early_share(count: usize) -> f64 {
     if count < EARLY_FIRST {
         return 0.0;
@@ -114,13 +115,13 @@ fn reaches(level: f64, drift: f64) -> f64 {
     cumulative(drift - level) + (2.0 * drift * level + ln_upper_tail(level + drift)).exp()
 }
 
-/// The interval for a difference that was just found to differ from 0, all in standard errors of the moment: `z` is
-/// how far the estimate is from the value rejected, above 0.
+/// The interval of a difference when it is first found to differ from 0, in standard errors at that time; `z` is the
+/// distance of the estimate from the rejected value, above 0.
 ///
-/// A test that may stop early stops rather on good days: its estimate is too large, and an interval around it holds the
-/// truth too rarely. Siegmund (Estimation following sequential tests, Biometrika 65, 1978) takes those drifts under
-/// which to be that far, that early, is neither too improbable nor too probable. As the level the value reached stands
-/// in for the boundary, so that what lies beyond the boundary counts too.
+/// A test with early stopping is biased: it stops when the estimate happens to be large, and a plain interval would
+/// contain the true value too rarely. Siegmund (Estimation following sequential tests, Biometrika 65, 1978) takes
+/// those drifts for which an estimate this large, this early, is neither too improbable nor too probable. The reached
+/// value is used as the boundary, so that the overshoot counts too.
 pub(crate) fn interval_after_crossing(z: f64, error_rate: f64) -> (f64, f64) {
     let drift = |share: f64| decreasing_root(-DRIFT_MAX, z + DRIFT_MAX, |drift| share - reaches(z, drift));
     (drift(error_rate / 2.0), drift(1.0 - error_rate / 2.0))
@@ -134,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_constant_boundary_is_that_of_o_brien_and_fleming_with_many_looks() {
-        // 2.24 for 0.05 on two sides, were nothing kept back for the early part.
+        // 2.24 for 0.05 on two sides, without the early part.
         let boundary = Boundary::new(0.05 / (1.0 - EARLY_SHARE), 10);
         assert!((boundary.level - 2.2414).abs() < 1e-3, "{}", boundary.level);
     }
@@ -167,7 +168,7 @@ mod tests {
         let both = |count| (boundary.critical_at_last(count).unwrap(), boundary.critical(count).unwrap());
         for count in [20, 50, 80] {
             let (at_last, ordinary) = both(count);
-            // With one look alone it would be the plain quantile of what is not kept for the early part.
+            // With a single look it is the plain quantile of the late part.
             let single = critical_by_approximation(count, upper_quantile((1.0 - EARLY_SHARE) * 0.025));
             assert!(single <= at_last && at_last < ordinary, "{count}: {single} {at_last} {ordinary}");
         }
@@ -200,7 +201,7 @@ mod tests {
             })
         });
         let share = reached.count() as f64 / f64::from(walks);
-        // Between its steps a walk misses a little of what a motion reaches.
+        // A walk is slightly lower than the Brownian motion between its steps.
         assert!((share - reaches(2.0, 2.5)).abs() < 0.05, "{share} {}", reaches(2.0, 2.5));
     }
 

@@ -1,47 +1,47 @@
-//! Order and carry-over of one metric. A sequence A B B A or B A A B is a crossover trial with four periods and two
-//! treatments (Jones and Kenward, Design and analysis of cross-over trials, 3rd ed. 2014, chapters 2 and 3.5). In each
-//! sequence the effect of the order cancels from B ÷ A, and B ÷ A cancels from the effect of the order. Carry-over,
-//! what a side does to the block after it, is read from the two blocks in the middle: both are of the same side, the
-//! first of them follows the other side, the second its own.
+//! Order and carry-over effects of one metric. A sequence A B B A or B A A B is a crossover trial with four periods
+//! and two treatments (Jones and Kenward, Design and analysis of cross-over trials, 3rd ed. 2014, chapters 2 and
+//! 3.5). In each sequence the effect of the order cancels from B ÷ A, and B ÷ A cancels from the effect of the order.
+//! Carry-over, the effect of a side on the block after it, is estimated from the two blocks in the middle: both are
+//! of the same side, the first follows the other side, the second its own.
 
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::pair::{ComparedMetric, Pair, Side};
 use crate::{CONFIDENCE, SampleMean};
 
-/// An effect is not negligible if 1 is outside this interval: of the metric that decides, and of the others, which are
-/// many.
+/// Confidence level of the interval outside of which an effect is not negligible: of the decisive metric, and of the
+/// many others.
 const CONFIDENCE_DECISIVE: f64 = 0.99;
 const CONFIDENCE_OTHERS: f64 = 0.999;
-/// A B B A or B A A B. Two pairs of one block a side are one sequence, pairs of several blocks have several.
+/// A B B A or B A A B. Two pairs of one block per side are one sequence; pairs of several blocks contain several.
 const BLOCKS_OF_SEQUENCE: usize = 4;
-/// Sequences of a kind from which their scatter is known.
+/// Minimum number of sequences of a kind to estimate their variation.
 const SEQUENCES_MIN: usize = 3;
 
-/// What the order of the blocks does to a metric, whichever side they are of.
+/// The effect of the order of the blocks on a metric, independent of the side.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CrossoverEffect {
-    /// The best single guess.
+    /// The estimate.
     pub ratio: f64,
     /// Lower end of its 95 % interval.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// 1 is inside the 99 % interval of the metric that decides, or the 99.9 % interval of another one.
+    /// 1 is inside the 99 % interval of the decisive metric, or the 99.9 % interval of another one.
     pub is_negligible: bool,
 }
 
 /// Collects sequences.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Crossover {
-    /// ln(second ÷ first) of the pairs of a sequence, on average.
+    /// ln(second ÷ first) of the pairs of a sequence, averaged.
     order: Vec<f64>,
-    /// ln(third ÷ second) of the blocks of a sequence that A opened, and that B opened.
+    /// ln(third ÷ second) of the blocks of a sequence that begins with A, and with B.
     middle: [Vec<f64>; 2],
 }
 
 impl Crossover {
-    /// The sequences of blocks in pairs that ran one after the other; those of which a figure is missing are left out.
+    /// The sequences of blocks in consecutive pairs; those with a missing value are ignored.
     pub(crate) fn add<'a>(&mut self, metric: ComparedMetric, pairs: impl IntoIterator<Item = &'a Pair>) {
         let blocks: Vec<_> = pairs.into_iter().flat_map(|pair| pair.in_order(metric)).collect();
         for sequence in blocks.chunks_exact(BLOCKS_OF_SEQUENCE) {
@@ -65,8 +65,8 @@ impl Crossover {
         Some(effect(&mean_of(&self.order)?, is_decisive))
     }
 
-    /// A block after B ÷ a block after A. A sequence that A opens has A B B A: its third block follows B and its second
-    /// A; a sequence that B opens has it the other way round (Welch's interval for a half of the difference).
+    /// A block after B ÷ a block after A. A sequence that begins with A is A B B A: its third block follows B and its
+    /// second A; in a sequence that begins with B it is the reverse (Welch's interval for half of the difference).
     pub(crate) fn carry_over(&self, is_decisive: bool) -> Option<CrossoverEffect> {
         let [a, b] = [mean_of(&self.middle[0])?, mean_of(&self.middle[1])?];
         let SampleMean { mean, variance, degrees_of_freedom } = a.minus(&b);
@@ -75,7 +75,7 @@ impl Crossover {
     }
 }
 
-/// `None` of too few.
+/// `None` with too few.
 fn mean_of(numbers: &[f64]) -> Option<SampleMean> {
     SampleMean::of(numbers).filter(|_| numbers.len() >= SEQUENCES_MIN)
 }
@@ -100,13 +100,13 @@ mod tests {
     use crate::comparison::pair::{Purpose, tests::draw};
     use crate::comparison::schedule::order;
 
-    /// Sequences of a machine where B is faster by `treatment`, the second block of a pair by `second`, and every block
-    /// by `after_b` if B ran before it; logarithms, beside 2 % of noise.
+    /// Sequences of a machine where B is faster by `treatment`, the second block of a pair by `second`, and every
+    /// block by `after_b` if B ran before it; logarithms, with 2 % noise.
     fn crossover(sequences: usize, treatment: f64, second: f64, after_b: f64) -> Crossover {
         of_blocks(1, sequences, treatment, second, after_b)
     }
 
-    /// The same with pairs of several blocks a side; the second block of any two is faster by `second`.
+    /// The same with pairs of several blocks per side; the second block of any two is faster by `second`.
     fn of_blocks(blocks: usize, sequences: usize, treatment: f64, second: f64, after_b: f64) -> Crossover {
         let (mut random, mut crossover, mut before) = (SplitMix64::new(3), Crossover::default(), Side::A);
         for sequence in 0..sequences {
@@ -139,7 +139,7 @@ mod tests {
             let crossover = crossover(60, treatment, second, after_b);
             let order = crossover.order_effect(true).unwrap();
             let carried = crossover.carry_over(true).unwrap();
-            // The block before is a coin's: what it leaves behind cancels, on average, from the effect of the order.
+            // The block before is random, so its after-effect cancels on average from the effect of the order.
             assert!(close(order, second) || after_b != 0.0, "{order:?}");
             assert!(close(carried, after_b), "{carried:?}, and not {after_b}");
             assert_eq!(carried.is_negligible, after_b == 0.0);

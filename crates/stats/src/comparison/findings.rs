@@ -1,5 +1,5 @@
-//! The whole of a comparison: all metrics of all pairs, the noise floor beside them, and the figures of the sentence
-//! that is told in the end. The words of the sentence are `report`'s.
+//! A complete comparison: all metrics of all pairs, the noise floor, and the figures of the verdict. `report` makes
+//! the sentence.
 
 use std::sync::Arc;
 
@@ -14,60 +14,60 @@ use crate::comparison::sequential::{ComparisonDecision, SequentialTest, deviatio
 use crate::comparison::signed_rank::{WalshAverages, averages, critical_by_approximation};
 use crate::series::mean;
 
-/// What a comparison is asked.
+/// Parameters of a comparison.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Question {
-    /// How often each metric may be wrong: 0.05.
+    /// Error rate per metric: 0.05.
     pub error_rate: f64,
-    /// A worsening by less than this share does not matter: 0.02 is a factor of 1.02, either way.
+    /// Smallest relevant deterioration: 0.02 is a factor of 1.02 in either direction.
     pub tolerance: f64,
-    /// Numbers planned, those for the noise floor not counted: sequences of two pairs each, or draws where these are
-    /// few. Fixed before the first look: the error rate is spread over them.
+    /// Planned number of observations without those for the noise floor: sequences of two pairs each, or draws if
+    /// these are few. Fixed before the first look, because the error rate is spread over them.
     pub numbers: usize,
-    /// The metric by which it is decided when to stop.
+    /// The metric that determines when to stop.
     pub decisive: ComparedMetric,
 }
 
-/// Sequences, or draws of servers, from which it is known well enough how they scatter to say what could be found.
+/// Minimum number of sequences, or draws of servers, for a reliable estimate of the variation.
 const SEQUENCES_FOR_DETECTABLE: usize = 10;
 const DRAWS_FOR_DETECTABLE: usize = 5;
 
-/// A comparison while it goes on.
+/// A comparison in progress.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     decisive: ComparedMetric,
-    /// Pairs that make one number: those of a sequence, or one draw of servers.
+    /// Pairs per observation: two of a sequence, or one draw of servers.
     pairs_of_number: usize,
     metrics: Vec<MetricState>,
-    /// Pairs of a sequence that is not whole yet: of the comparison, and of the noise floor.
+    /// Pairs of an incomplete sequence: of the comparison, and of the noise floor.
     begun: [Option<Pair>; 2],
 }
 
-/// What is known of a metric.
+/// State of a metric.
 #[derive(Clone, Debug)]
 struct MetricState {
     metric: ComparedMetric,
     test: SequentialTest,
     crossover: Crossover,
-    /// The logarithms of all blocks of A, and of B.
+    /// The logarithms of all blocks of A and of B.
     blocks: [Vec<f64>; 2],
     floor: Vec<f64>,
 }
 
 impl Comparison {
-    /// Before the first pair.
+    /// An empty comparison.
     ///
     /// # Panics
-    /// If the error rate or the tolerance is not one.
+    /// If the error rate or the tolerance is invalid.
     pub fn new(question: &Question) -> Comparison {
         Comparison::with(question, PAIRS_OF_SEQUENCE, SequentialTest::by_ranks)
     }
 
-    /// The same where draws are so expensive that there will be few: each is a number by itself, and their logarithms
-    /// are taken for normal.
+    /// The same for few, expensive draws: each is an observation by itself, and their logarithms are assumed to be
+    /// normally distributed.
     ///
     /// # Panics
-    /// If the error rate or the tolerance is not one.
+    /// If the error rate or the tolerance is invalid.
     pub fn of_few_draws(question: &Question) -> Comparison {
         Comparison::with(question, 1, SequentialTest::by_student)
     }
@@ -91,8 +91,8 @@ impl Comparison {
         Comparison { decisive, pairs_of_number, metrics, begun: [None, None] }
     }
 
-    /// One pair more, of either purpose; two in a row of the same purpose are a sequence, and count when it is whole. A
-    /// metric that a pair has no figure for does without the sequence.
+    /// Adds a pair of either purpose; two consecutive pairs of the same purpose are a sequence, which counts when it
+    /// is complete. A metric without a value in a pair ignores that sequence.
     pub fn add(&mut self, pair: Pair) {
         let purpose = pair.purpose;
         if purpose == Purpose::Comparison {
@@ -124,8 +124,8 @@ impl Comparison {
         }
     }
 
-    /// The time is over, whatever was seen: a last look, with all of the error rate that is left. Nothing happens if
-    /// the decisive metric is settled: then it was what was seen that ended it.
+    /// The time is over, regardless of the results: a final look with the rest of the error rate. No effect if the
+    /// decisive metric is settled, because then the results ended the comparison.
     pub fn close(&mut self) {
         if self.is_settled() {
             return;
@@ -133,28 +133,28 @@ impl Comparison {
         self.metrics.iter_mut().for_each(|state| state.test.close());
     }
 
-    /// What can be said by now of the decisive metric. Cheap: to be asked after each pair.
+    /// The current verdict on the decisive metric. Cheap enough to call after each pair.
     pub fn decision(&self) -> ComparisonDecision {
         self.state(self.decisive).test.decision()
     }
 
-    /// Whether a difference was found in the decisive metric, however small: true if B is better. As cheap.
+    /// Whether a difference of any size was found in the decisive metric: true if B is better. Equally cheap.
     pub fn different(&self) -> Option<bool> {
         self.state(self.decisive).test.different()
     }
 
-    /// Whether more pairs could not change that.
+    /// Whether more pairs could not change the verdict.
     pub fn is_settled(&self) -> bool {
         self.state(self.decisive).test.is_settled()
     }
 
-    /// What is known of a metric; `None` before two numbers had a figure for it.
+    /// The finding on a metric; `None` before two observations.
     pub fn finding(&self, metric: ComparedMetric) -> Option<MetricFinding> {
         let state = self.state(metric);
         state.finding(self.pairs_of_number, metric == self.decisive)
     }
 
-    /// What the pairs for the noise floor say of a metric; `None` of fewer than twelve.
+    /// The noise floor of a metric; `None` with fewer than twelve pairs.
     pub fn noise_floor(&self, metric: ComparedMetric) -> Option<MetricNoise> {
         MetricNoise::of_sequences(metric, &self.state(metric).floor)
     }
@@ -166,7 +166,7 @@ impl Comparison {
 }
 
 impl MetricState {
-    /// A whole sequence.
+    /// A complete sequence.
     fn add(&mut self, purpose: Purpose, one: &Pair, other: &Pair) {
         let ln_ratios = one.ln_ratio(self.metric).zip(other.ln_ratio(self.metric));
         let Some((one_ratio, other_ratio)) = ln_ratios else { return };
@@ -218,51 +218,51 @@ impl MetricState {
     }
 }
 
-/// What was found of one metric: the figures of *B is 4.2 % faster (95 %: 2.9 … 5.6), smallest difference this could have
-/// seen 1.1 %*. Ratios are B ÷ A.
+/// The finding on one metric: the figures of *B is 4.2 % faster (95 %: 2.9 … 5.6), smallest detectable difference 1.1
+/// %*. Ratios are B ÷ A.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricFinding {
-    /// Which one.
+    /// The metric.
     pub metric: ComparedMetric,
-    /// A: transactions per second, nanoseconds, bytes, or a number. The geometric mean of all blocks of both sides,
-    /// divided such that B ÷ A is `ratio`, which is read from the pairs, by ranks.
+    /// A in transactions per second, nanoseconds, bytes, or a number. The geometric mean of all blocks of both sides,
+    /// divided such that B ÷ A is `ratio`, which is estimated from the pairs by ranks.
     pub a: f64,
     /// The same of B.
     pub b: f64,
-    /// Pairs that had the figure and whose sequence is whole.
+    /// Complete pairs with a value.
     pub pairs: usize,
-    /// What can be said. It agrees with the interval: one that holds 1 is never *better* or *worse*.
+    /// The verdict. It agrees with the interval: an interval that contains 1 is never *better* or *worse*.
     pub decision: ComparisonDecision,
     /// Whether the interval excludes 1: true if B is better.
     pub different: Option<bool>,
-    /// The best single guess.
+    /// The estimate.
     pub ratio: f64,
-    /// Lower end of its 95 % interval; `null` if there were too few pairs for one.
+    /// Lower end of its 95 % interval; `null` with too few pairs.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
-    /// The largest difference, as a share, that is still possible by the wider interval that held at all looks together.
+    /// The largest difference, as a share, within the wider interval that is valid at all looks together.
     pub no_difference_above: Option<f64>,
-    /// The smallest difference that the pairs planned find in nine comparisons of ten, as a share; `null` if the
-    /// comparison was interrupted or had too few pairs to know how they scatter.
+    /// The smallest difference that the planned pairs detect with 90 % probability, as a share; `null` if the
+    /// comparison was interrupted or had too few pairs to estimate their variation.
     pub smallest_difference: Option<f64>,
-    /// The same for the pairs there are; not stored.
+    /// The same for the pairs so far; not stored.
     #[serde(skip)]
     pub smallest_difference_so_far: Option<f64>,
-    /// Standard deviation of ln(B ÷ A) from pair to pair, without what the order adds to it.
+    /// Standard deviation of ln(B ÷ A) between pairs, without the effect of the order.
     pub pair_deviation: f64,
-    /// Sequences of pairs (or draws of servers) in which B ÷ A is far above the others, and far below, by more than three
-    /// of their standard deviations: they hardly count. Many on one side only: B has good or bad luck more often than A,
-    /// and that is part of what it is.
+    /// Sequences of pairs (or draws of servers) in which B ÷ A is above, and below, the others by more than three
+    /// standard deviations; they have hardly any weight. Many on one side only mean that B deviates more often than
+    /// A, which is part of its behaviour.
     pub outlying: (usize, usize),
-    /// The second block of a pair ÷ the first; `null` if there were fewer than three sequences.
+    /// Second block of a pair ÷ first; `null` with fewer than three sequences.
     pub order_effect: Option<CrossoverEffect>,
-    /// A block that follows B ÷ a block that follows A; `null` if there were fewer than three sequences of each kind.
+    /// A block after B ÷ a block after A; `null` with fewer than three sequences of each kind.
     pub carry_over: Option<CrossoverEffect>,
 }
 
-/// Numbers more than three standard deviations above and below the centre, the deviation taken from the median of the
-/// distances (Hampel, The influence curve and its role in robust estimation, 1974).
+/// Observations more than three standard deviations above and below the centre, where the deviation is estimated from
+/// the median of the distances (Hampel, The influence curve and its role in robust estimation, 1974).
 fn outlying(numbers: &[f64], centre: f64) -> (usize, usize) {
     const NORMAL: f64 = 1.4826;
     let mut distances: Vec<f64> = numbers.iter().map(|number| (number - centre).abs()).collect();
@@ -274,23 +274,23 @@ fn outlying(numbers: &[f64], centre: f64) -> (usize, usize) {
     (above.count(), below.count())
 }
 
-/// How much pairs of a side with itself scatter.
+/// The variation between pairs of the same side.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MetricNoise {
-    /// In which metric.
+    /// The metric.
     pub metric: ComparedMetric,
-    /// Pairs.
+    /// Number of pairs.
     pub pairs: usize,
     /// A ÷ A.
     pub ratio: f64,
-    /// Lower end of its 95 % interval; rather wide, as those pairs are few.
+    /// Lower end of its 95 % interval; rather wide, because these pairs are few.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Standard deviation of its logarithm from pair to pair.
+    /// Standard deviation of its logarithm between pairs.
     pub pair_deviation: f64,
-    /// 1 is outside of even the 99.9 % interval: then something favours one of two sides that are the same, and the
-    /// comparison cannot be trusted either.
+    /// 1 is outside of the 99.9 % interval: the measurement favours one of two identical sides, so the comparison is
+    /// invalid too.
     pub is_biased: bool,
 }
 
@@ -307,8 +307,8 @@ impl MetricNoise {
         let walsh = WalshAverages::of(ln_ratios);
         let interval = |share: f64| {
             let approximate = critical_by_approximation(sequences, upper_quantile(share));
-            // Of six numbers the approximation asks for one average more than there are; exactly, all of them on one
-            // side are as improbable as 1 in 64.
+            // For six observations the approximation requires one average more than exists; exactly, all on one side
+            // have a probability of 1 in 64.
             let most = averages(sequences) as f64;
             let all_on_one_side = 0.5f64.powi(i32::try_from(sequences).unwrap_or(i32::MAX));
             walsh.not_rejected(if all_on_one_side <= share { approximate.min(most) } else { approximate })

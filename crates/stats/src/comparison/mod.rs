@@ -1,9 +1,9 @@
-//! Is B faster than A? Pairs of draws in, at every moment an answer out, with its uncertainty; docs/statistics.md
-//! explains the method. Pure: whoever runs the load hands the figures in, and randomness comes from seeds.
+//! Tests whether B is faster than A, from pairs of draws, with a verdict at any moment; docs/statistics.md explains
+//! the method. Pure: the caller supplies the figures, and random numbers come from seeds.
 //!
-//! In reading order: a [`Pair`] of two [`Draw`]s is what is measured; a [`Schedule`] says how many, [`order`] in which
-//! order: two pairs are a sequence, A B B A or B A A B, which is one number; a [`Comparison`] takes them in, one
-//! [`SequentialTest`] for each [`ComparedMetric`], and tells a [`MetricFinding`].
+//! A [`Pair`] of two [`Draw`]s is measured. A [`Schedule`] sets the number of pairs, [`order`] their order: two pairs are
+//! a sequence, A B B A or B A A B, which is one observation. A [`Comparison`] collects them, with a [`SequentialTest`]
+//! for each [`ComparedMetric`], and returns a [`MetricFinding`].
 
 mod normal;
 

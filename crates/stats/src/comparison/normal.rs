@@ -1,5 +1,5 @@
-//! The normal distribution: its tails, far out as well, and its quantiles. Used by the boundaries of `boundary` and
-//! the intervals of `sequential`; no table, no approximation that must be believed.
+//! The normal distribution: tail probabilities, also far out, and quantiles, computed without tables or
+//! approximations. Used by `boundary` and `sequential`.
 //!
 //! Abramowitz and Stegun, Handbook of Mathematical Functions, 1964, chapter 26.2.
 
@@ -7,9 +7,9 @@ use std::f64::consts::TAU;
 
 /// Above it the continued fraction converges fast, below it the series.
 const FAR: f64 = 3.0;
-/// Terms of either; the slowest place, near [`FAR`], needs about 50.
+/// Terms of either; the slowest case, near [`FAR`], needs about 50.
 const TERMS: u32 = 80;
-/// Halvings of [−40, 40], after which the interval is as short as doubles allow.
+/// Bisections of [−40, 40] to reach double precision.
 const BISECTIONS: u32 = 60;
 
 /// P(Z > z).
@@ -25,7 +25,7 @@ pub(crate) fn cumulative(z: f64) -> f64 {
     upper_tail(-z)
 }
 
-/// ln P(Z > z), also where the probability itself is too small for a double.
+/// ln P(Z > z), also if the probability underflows.
 pub(crate) fn ln_upper_tail(z: f64) -> f64 {
     if z < FAR { upper_tail(z).ln() } else { -z * z / 2.0 - TAU.ln() / 2.0 - fraction(z).ln() }
 }
@@ -35,7 +35,7 @@ pub(crate) fn upper_quantile(share: f64) -> f64 {
     decreasing_root(-40.0, 40.0, |z| ln_upper_tail(z) - share.ln())
 }
 
-/// Where a decreasing function passes 0 between `low` and `high`.
+/// The zero of a decreasing function between `low` and `high`.
 pub(crate) fn decreasing_root(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..BISECTIONS {
         let middle = f64::midpoint(low, high);
@@ -63,7 +63,7 @@ fn series(z: f64) -> f64 {
     sum
 }
 
-/// Density ÷ P(Z > z): z + 1/(z + 2/(z + 3/(z + …))) (26.2.14), from its far end backwards.
+/// Density ÷ P(Z > z): z + 1/(z + 2/(z + 3/(z + …))) (26.2.14), evaluated backwards.
 fn fraction(z: f64) -> f64 {
     (1..=TERMS).rev().fold(z, |rest, at| z + f64::from(at) / rest)
 }

@@ -1,19 +1,19 @@
-//! What is compared: blocks of load, the draws they belong to, and pairs of draws. Whoever runs the load fills these
-//! in; the statistics see nothing else.
+//! The data of a comparison: blocks of load, their draws, and pairs of draws. Filled in by the caller that runs the
+//! load.
 
 use serde::{Deserialize, Serialize};
 
-/// One of the two that are compared. A is what B is held against.
+/// A side of a comparison; A is the baseline.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The base.
+    /// The baseline.
     A,
     /// The candidate.
     B,
 }
 
 impl Side {
-    /// The one that is not this one.
+    /// The other side.
     pub fn other(self) -> Side {
         match self {
             Side::A => Side::B,
@@ -22,7 +22,7 @@ impl Side {
     }
 }
 
-/// A figure that two sides are compared by.
+/// A metric of a comparison.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparedMetric {
@@ -30,20 +30,20 @@ pub enum ComparedMetric {
     Tps,
     /// The median latency.
     P50,
-    /// The latency that one transaction in a hundred exceeds.
+    /// 99th percentile of latency.
     P99,
-    /// Processor time of the server's backends for each transaction.
+    /// CPU time of the server's backends per transaction.
     ServerCpu,
-    /// Processor time of the load generator for each transaction.
+    /// CPU time of the load generator per transaction.
     ClientCpu,
-    /// Bytes of write-ahead log for each transaction.
+    /// WAL bytes per transaction.
     Wal,
-    /// Full-page images in it, for each transaction.
+    /// Full-page images in the WAL per transaction.
     FullPageImages,
 }
 
 impl ComparedMetric {
-    /// What tables call it.
+    /// Name in tables.
     pub fn words(self) -> &'static str {
         match self {
             ComparedMetric::Tps => "tps",
@@ -56,7 +56,7 @@ impl ComparedMetric {
         }
     }
 
-    /// All of them, in the order in which they are shown.
+    /// All metrics in the order of output.
     pub const ALL: [ComparedMetric; 7] = [
         ComparedMetric::Tps,
         ComparedMetric::P50,
@@ -67,7 +67,7 @@ impl ComparedMetric {
         ComparedMetric::FullPageImages,
     ];
 
-    /// 1 where more is better, −1 where less is.
+    /// 1 if more is better, −1 if less is better.
     pub(crate) fn sign(self) -> f64 {
         match self {
             ComparedMetric::Tps => 1.0,
@@ -81,7 +81,7 @@ impl ComparedMetric {
     }
 }
 
-/// The figures of one block: one side under load for a second or two, or much less. `None`: not known.
+/// The figures of one block: one side under load, usually for a fraction of a second. `None`: unknown.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     /// Transactions per second.
@@ -90,18 +90,18 @@ pub struct Block {
     pub p50_ns: Option<f64>,
     /// 99th percentile of latency, in nanoseconds.
     pub p99_ns: Option<f64>,
-    /// Processor time of the server's backends, in nanoseconds for each transaction.
+    /// CPU time of the server's backends in nanoseconds per transaction.
     pub cpu_ns_per_transaction: Option<f64>,
-    /// Processor time of the load generator, in nanoseconds for each transaction.
+    /// CPU time of the load generator in nanoseconds per transaction.
     pub client_cpu_ns_per_transaction: Option<f64>,
-    /// Write-ahead log, in bytes for each transaction.
+    /// WAL bytes per transaction.
     pub wal_bytes_per_transaction: Option<f64>,
-    /// Full-page images in the write-ahead log, for each transaction.
+    /// Full-page images in the WAL per transaction.
     pub full_page_images_per_transaction: Option<f64>,
 }
 
 impl Block {
-    /// A figure of it.
+    /// The value of a metric.
     pub fn figure(&self, metric: ComparedMetric) -> Option<f64> {
         match metric {
             ComparedMetric::Tps => self.tps,
@@ -114,48 +114,48 @@ impl Block {
         }
     }
 
-    /// The natural logarithm of a figure; `None` if it is not known, not positive or not finite.
+    /// The natural logarithm of a value; `None` if it is unknown, not positive or not finite.
     pub(crate) fn ln(&self, metric: ComparedMetric) -> Option<f64> {
         self.figure(metric).map(f64::ln).filter(|ln| ln.is_finite())
     }
 }
 
-/// Everything that was drawn anew for these blocks: a set of connections and, where the sides differ in it, the start
-/// of the server and the loading of its data. Its luck is one and the same in all of its blocks.
+/// A draw: everything that was created anew for these blocks, namely a set of connections and, if the sides differ in
+/// it, a started server with loaded data. Random effects of a draw are the same in all of its blocks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Draw {
-    /// In the order in which they ran.
+    /// In the order of execution.
     pub blocks: Vec<Block>,
 }
 
 impl Draw {
-    /// The known figures, as logarithms.
+    /// The known values, as logarithms.
     pub(crate) fn lns(&self, metric: ComparedMetric) -> Vec<f64> {
         self.blocks.iter().filter_map(|block| block.ln(metric)).collect()
     }
 
-    /// The mean of the logarithms of a figure: the logarithm of its geometric mean.
+    /// The mean of the logarithms of a metric: the logarithm of its geometric mean.
     pub(crate) fn mean_ln(&self, metric: ComparedMetric) -> Option<f64> {
         let lns = self.lns(metric);
         (!lns.is_empty()).then(|| lns.iter().sum::<f64>() / lns.len() as f64)
     }
 }
 
-/// What a pair is for.
+/// Purpose of a pair.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// B beside A: the comparison.
+    /// B and A: the comparison.
     Comparison,
-    /// A side beside itself: the differences that this machine shows today where there is none.
+    /// A side with itself: the differences that this machine shows without a real one.
     NoiseFloor,
 }
 
-/// Two draws, made for each other and run in turns, so that whatever the machine does meanwhile it does to both.
+/// Two draws that run in turns, so that disturbances of the machine affect both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pair {
-    /// Whether `candidate` is B, or A once more.
+    /// Whether `candidate` is B, or the same side again.
     pub purpose: Purpose,
-    /// The sides of all blocks, in the order in which they ran; B stands for the candidate.
+    /// The sides of all blocks in the order of execution; B stands for the candidate.
     pub order: Vec<Side>,
     /// A draw of A.
     pub base: Draw,
@@ -164,12 +164,12 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// ln(candidate ÷ base), the one number that a pair contributes to the comparison of a metric.
+    /// ln(candidate ÷ base), the pair's contribution to a metric.
     pub fn ln_ratio(&self, metric: ComparedMetric) -> Option<f64> {
         Some(self.candidate.mean_ln(metric)? - self.base.mean_ln(metric)?)
     }
 
-    /// The blocks in the order in which they ran, each with the logarithm of its figure, if that is known.
+    /// The blocks in the order of execution, with the logarithm of the metric, if known.
     pub(crate) fn in_order(&self, metric: ComparedMetric) -> impl Iterator<Item = (Side, Option<f64>)> {
         let (mut base, mut candidate) = (self.base.blocks.iter(), self.candidate.blocks.iter());
         self.order.iter().map(move |&side| {

@@ -1,5 +1,5 @@
-//! How to spend the time: how many draws, how many blocks in each, in which order. Reckons only; whoever runs the
-//! comparison asks before it begins.
+//! Plans the time of a comparison: number of draws, blocks per draw, and their order.
+//! Pure calculations.
 
 use crate::SplitMix64;
 use crate::comparison::boundary::Boundary;
@@ -7,27 +7,27 @@ use crate::comparison::pair::{ComparedMetric, Draw, Pair, Side};
 use crate::comparison::sequential::{POWER, deviation};
 use crate::comparison::signed_rank::WalshAverages;
 
-/// Fewer pairs than this are too few to learn from how they scatter.
+/// Minimum number of pairs to estimate their variation.
 pub const PAIRS_MIN: usize = 6;
-/// However bad single blocks are: with fewer pairs than this their scatter is not known well enough to decide on.
+/// Minimum number of pairs to decide on, however large the variation of single blocks.
 const PAIRS_ENOUGH: f64 = 40.0;
-/// A machine where draws do not differ at all would get all blocks in one draw.
+/// Maximum number of blocks per draw, for a machine whose draws do not differ at all.
 const BLOCKS_MAX: f64 = 64.0;
 
-/// Where the scatter of a metric comes from; variances of natural logarithms.
+/// Components of the variation of a metric; variances of natural logarithms.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Components {
     /// Of a block around the mean of its draw.
     pub block_variance: f64,
-    /// Of the ratio of two draws, had they endlessly many blocks.
+    /// Of the ratio of two draws with infinitely many blocks.
     pub draw_variance: f64,
 }
 
 impl Components {
-    /// From the pairs seen so far, of either purpose; `None` if they are too few, or never had two blocks in a draw.
+    /// Estimated from pairs of either purpose; `None` if they are too few, or never had two blocks in a draw.
     ///
-    /// As in an analysis of variance: a pair of draws with k blocks each scatters by draw + 2·block/k. Medians and
-    /// ranks stand in for means of squares, so that a single bad draw or block is not taken for noise of all.
+    /// As in an analysis of variance, a pair of draws with k blocks each has the variance draw + 2·block/k. Medians
+    /// and ranks replace means of squares, so that a single outlier does not dominate.
     pub fn of(pairs: &[Pair], metric: ComparedMetric) -> Option<Components> {
         let ratios: Vec<f64> = pairs.iter().filter_map(|pair| pair.ln_ratio(metric)).collect();
         if ratios.len() < PAIRS_MIN {
@@ -40,14 +40,15 @@ impl Components {
             (count > 0).then(|| 1.0 / count as f64)
         });
         let from_blocks = 2.0 * block_variance * median(blocks_inverse.collect())?;
-        // Around their own centre: pairs of both purposes may be mixed where the difference is small beside the noise.
+        // Around their own centre: pairs of both purposes may be mixed if the difference is small compared with the
+        // noise.
         let of_pair = deviation(&WalshAverages::of(&ratios), ratios.len())?.powi(2);
         Some(Components { block_variance, draw_variance: (of_pair - from_blocks).max(0.0) })
     }
 }
 
-/// Variance of the blocks of a draw, such that the median over draws is right for normal noise: the median of
-/// chi-square ÷ ν is close to (1 − 2/(9ν))³ (Wilson and Hilferty 1931).
+/// Variance of the blocks of a draw, scaled such that the median over draws is unbiased for normal noise: the median
+/// of chi-square ÷ ν is close to (1 − 2/(9ν))³ (Wilson and Hilferty 1931).
 fn variance_within(draw: &Draw, metric: ComparedMetric) -> Option<f64> {
     let lns = draw.lns(metric);
     let degrees = (lns.len() as f64) - 1.0;
@@ -65,45 +66,45 @@ fn median(mut numbers: Vec<f64>) -> Option<f64> {
     (count > 0).then(|| f64::midpoint(numbers[(count - 1) / 2], numbers[count / 2]))
 }
 
-/// What things cost, in seconds.
+/// Costs in seconds.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Costs {
-    /// To draw both sides of a pair anew: connect, start servers, load data, warm up, whatever they differ in.
+    /// Drawing both sides of a pair: connecting, starting servers, loading data, warm-up, whatever they differ in.
     pub pair_s: f64,
-    /// A block, with the change of sides.
+    /// A block, including the change of sides.
     pub block_s: f64,
-    /// All the time there is.
+    /// Total time.
     pub budget_s: f64,
 }
 
-/// How to spend the time.
+/// The plan.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Schedule {
     /// Blocks of each draw.
     pub blocks: usize,
-    /// Pairs that compare: the number to plan the sequential test with.
+    /// Number of comparing pairs, for which the sequential test is planned.
     pub pairs: usize,
-    /// Pairs for the noise floor beside them.
+    /// Number of pairs for the noise floor in addition.
     pub noise_floor_pairs: usize,
-    /// The difference that it finds in 90 % of cases, as a share.
+    /// The difference detected with 90 % probability, as a share.
     pub smallest_difference: f64,
 }
 
 impl Schedule {
-    /// The division that makes the interval shortest. `noise_floor_share` of the pairs are for the noise floor.
+    /// The plan with the shortest interval. `noise_floor_share` of the pairs are for the noise floor.
     ///
     /// Blocks of a draw: √(cost of the draw ÷ cost of a block × variance between blocks ÷ variance between draws)
     /// (Kalibera and Jones, Rigorous benchmarking in reasonable time, 2013, section 6), for two draws at once.
     ///
     /// # Panics
-    /// If a block costs nothing, or the share is not one.
+    /// If a block costs nothing, or the share is invalid.
     pub fn new(costs: &Costs, components: &Components, noise_floor_share: f64, error_rate: f64) -> Schedule {
         assert!(costs.block_s > 0.0, "a block takes time");
         assert!((0.0..1.0).contains(&noise_floor_share), "a share of the pairs is below 1");
         let both_blocks_s = 2.0 * costs.block_s;
         let ratio = costs.pair_s / both_blocks_s * 2.0 * components.block_variance / components.draw_variance;
         let affordable = (costs.budget_s / PAIRS_ENOUGH - costs.pair_s) / both_blocks_s;
-        // NaN if neither costs nor varies anything: one block.
+        // NaN if draws have neither cost nor variance: one block.
         let blocks = ratio.sqrt().min(affordable).clamp(1.0, BLOCKS_MAX).round().max(1.0);
         let all_pairs = (costs.budget_s / (costs.pair_s + blocks * both_blocks_s)).floor();
         let noise_floor = (all_pairs * noise_floor_share).round();
@@ -119,7 +120,7 @@ impl Schedule {
     }
 }
 
-/// A whole number that was computed with fractions.
+/// Rounds a calculated number.
 fn count(number: f64) -> usize {
     #[expect(
         clippy::cast_possible_truncation,
@@ -132,20 +133,20 @@ fn count(number: f64) -> usize {
 /// Pairs in a sequence: A B, then B A, or the other way round.
 pub const PAIRS_OF_SEQUENCE: usize = 2;
 
-/// The order in which the blocks of a pair run. Pairs 2n and 2n + 1 are one sequence, and their orders mirror each
-/// other: A B B A or B A A B, by a coin that is tossed from the seed for every sequence (randomised permuted blocks of
-/// four). Pairs of several blocks take turns: A B B A A B B A …
+/// The order of the blocks of a pair. Pairs 2n and 2n + 1 are one sequence with mirrored orders: A B B A or B A A B,
+/// selected at random from the seed for every sequence (randomized permuted blocks of four). Pairs of several blocks
+/// alternate: A B B A A B B A …
 ///
-/// Each side goes first equally often, so that an effect of the order and a steady drift hit both sides alike, within
-/// each sequence. The coin is what the error rate stands on: whatever the machine does, and however long it remembers
-/// it, a side that is no different is as likely to be hit as the other (Fisher, The design of experiments, 1935), which
-/// is all that signed ranks ask for.
+/// Each side is first equally often, so that an effect of the order and a steady drift affect both sides alike within
+/// each sequence. The error rate rests on the randomization: whatever the machine does and however long it lasts,
+/// identical sides are equally likely to be affected (Fisher, The design of experiments, 1935), which is all that
+/// signed ranks require.
 pub fn order(seed: u64, pair: usize, blocks: usize) -> Vec<Side> {
     let sequence = (pair / PAIRS_OF_SEQUENCE) as u64;
     let coin = SplitMix64::new(seed ^ sequence.wrapping_mul(0xd134_2543_de82_ef95)).bits() >> 63;
     let opens = if coin == 0 { Side::A } else { Side::B };
     let first = if pair.is_multiple_of(PAIRS_OF_SEQUENCE) { opens } else { opens.other() };
-    // Places 0, 3, 4, 7, 8 … are the first side's.
+    // Indexes 0, 3, 4, 7, 8 … are the first side's.
     let side = |place: usize| if matches!(place % 4, 0 | 3) { first } else { first.other() };
     (0..2 * blocks).map(side).collect()
 }
@@ -197,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_schedule_says_what_it_will_find() {
-        // Pairs that scatter by 9 %, 135 of them: 0.09 ÷ √135 × 3.3.
+        // 135 pairs with a standard deviation of 9 %: 0.09 ÷ √135 × 3.3.
         let schedule = schedule(0.0, 0.09f64.powi(2) / 4.0, 0.09f64.powi(2) / 2.0);
         assert!((schedule.smallest_difference - 0.026).abs() < 0.001, "{schedule:?}");
     }

@@ -1,8 +1,8 @@
-//! One metric of a comparison: pairs come in one by one, and after each it can be said what is known by now, as often
-//! as anybody cares to look. docs/statistics.md explains the method; `boundary` has its error rate, `signed_rank` its
-//! estimate.
+//! The sequential test of one metric: pairs are added one by one, and the verdict may be read after each without
+//! increasing the error rate. docs/statistics.md explains the method; `boundary` has its error rate, `signed_rank`
+//! its estimate.
 //!
-//! Numbers here are log ratios turned so that above 0 is better for B.
+//! Values are log ratios with the sign such that above 0 is better for B.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::comparison::normal::{upper_quantile, upper_tail};
 use crate::comparison::signed_rank::{Tally, WalshAverages, critical_by_approximation};
 use crate::quantiles::two_sided_t;
 
-/// What a comparison may say at any moment.
+/// The verdict at any moment.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonDecision {
@@ -22,49 +22,48 @@ pub enum ComparisonDecision {
     Better,
     /// Neither is better than the other by more than the tolerance.
     Equivalent,
-    /// B is not worse than A by more than the tolerance. Whether it is better is not known yet, or it is worse within
-    /// the tolerance: [`Estimate::different`] tells.
+    /// B is not worse than A by more than the tolerance. B may be better, or worse within the tolerance:
+    /// [`Estimate::different`] tells.
     NoWorse,
     /// B is worse than A by more than the tolerance.
     WorseThanTolerance,
-    /// None of these is known yet.
+    /// None of these is established yet.
     Undecided,
 }
 
-/// What is known after some pairs.
+/// The estimate after some pairs.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// Numbers seen: pairs, or sequences of pairs.
+    /// Number of observations: pairs, or sequences of pairs.
     pub numbers: usize,
-    /// ln(B ÷ A), positive where B is better: the Hodges–Lehmann estimate.
+    /// ln(B ÷ A), positive if B is better: the Hodges–Lehmann estimate.
     pub centre: f64,
-    /// The interval that holds the truth at all looks of 95 % of comparisons: what decisions are read from. `None`
-    /// while no number of pairs like these would decide anything.
+    /// The interval that contains the true value at all looks in 95 % of comparisons, which decisions are based on.
+    /// `None` while no result of this many pairs would be decisive.
     pub at_all_looks: Option<(f64, f64)>,
-    /// The 95 % interval at this look. Once a decision is made it allows for the time at which it was; before, it is
-    /// the one above.
+    /// The 95 % interval at this look. After a decision it allows for the time of stopping; before, it is the one
+    /// above.
     pub interval: Option<(f64, f64)>,
-    /// Standard deviation of a single pair, as far as the estimate is touched by it.
+    /// Standard deviation of a single pair, as it affects the estimate.
     pub deviation: f64,
     /// Whether the interval excludes 0: true if B is better.
     pub different: Option<bool>,
-    /// What was said of it, as far as the interval agrees.
+    /// The verdict, as far as the interval agrees.
     pub decision: ComparisonDecision,
-    /// The difference that would be found with 90 % probability in all pairs planned, or all there were at the
-    /// close.
+    /// The difference detected with 90 % probability by all planned pairs, or by those at the close.
     pub smallest_of_all_planned: f64,
-    /// The same, had these pairs been the plan.
+    /// The same for a plan of the pairs so far.
     pub smallest_so_far: f64,
 }
 
-/// The probability with which the smallest difference would be found.
+/// Probability of detecting the smallest difference.
 pub const POWER: f64 = 0.9;
-/// Where the spread of the Walsh averages is taken: the quantile of a 90 % interval.
+/// Quantile of a 90 % interval, from which the spread of the Walsh averages is taken.
 const SPREAD_Z: f64 = 1.645;
-/// Beyond so many standard errors it makes no difference when the test stopped.
+/// Beyond this number of standard errors the time of stopping makes no difference.
 const PLAIN_Z: f64 = 30.0;
 
-/// With fewer draws than this nothing is known of how they scatter.
+/// Minimum number of draws to estimate their variation.
 const DRAWS_MIN: usize = 3;
 
 /// The sequential test of one metric.
@@ -77,28 +76,29 @@ pub struct SequentialTest {
     method: Method,
     ln_ratios: Vec<f64>,
     is_closed: bool,
-    /// What was seen of the values 0, −tolerance and +tolerance.
+    /// Observations relative to the values 0, −tolerance and +tolerance.
     rejected: [Rejected; 3],
 }
 
-/// What a value is tested by.
+/// The test of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Method {
-    /// By signed ranks: the tallies of the three values.
+    /// Signed ranks: the tallies of the three values.
     Ranks([Tally; 3]),
-    /// By Student's t, where draws are too expensive to have many of: servers that are started and loaded anew. Ranks
-    /// could never tell of so few numbers; t can, if they scatter normally. Each number is the mean over all blocks of a
-    /// draw of both sides: blocks within a draw share its luck and never count as independent (analysis by clusters:
-    /// Donner and Klar, Design and analysis of cluster randomization trials in health research, 2000, chapter 6).
+    /// Student's t, for few expensive draws: servers that are started and loaded again. Rank tests cannot decide with
+    /// so few observations; t can, if they are normally distributed. Each observation is the mean over all blocks of
+    /// a draw of both sides: blocks within a draw are correlated and never count as independent (analysis by
+    /// clusters: Donner and Klar, Design and analysis of cluster randomization trials in health research, 2000,
+    /// chapter 6).
     Student,
 }
 
 impl SequentialTest {
-    /// A test with a look after each of at most so many pairs, which is wrong about a difference in at most the share
-    /// `error_rate` of comparisons. A worsening by less than a factor of 1 + `tolerance` is not to matter.
+    /// A test with a look after each of at most this number of pairs, which claims a false difference in at most the
+    /// share `error_rate` of comparisons. A deterioration by less than a factor of 1 + `tolerance` is irrelevant.
     ///
     /// # Panics
-    /// If the error rate is not between 0 and 1, or the tolerance negative or 1 and more.
+    /// If the error rate is not between 0 and 1, or the tolerance is negative or at least 1.
     pub fn new(error_rate: f64, tolerance: f64, pairs: usize) -> SequentialTest {
         assert!(error_rate > 0.0 && error_rate < 1.0, "an error rate is between 0 and 1");
         SequentialTest::by_ranks(Arc::new(Boundary::new(error_rate, pairs)), error_rate, tolerance)
@@ -123,13 +123,13 @@ impl SequentialTest {
         }
     }
 
-    /// The values that are tested.
+    /// The tested values.
     fn origins(&self) -> [f64; 3] {
         [0.0, -self.tolerance, self.tolerance]
     }
 
-    /// One pair more: ln(B ÷ A), positive where B is better. Pairs beyond those planned, or after the close, are not
-    /// looked at: the error rate is spent.
+    /// Adds a pair: ln(B ÷ A), positive if B is better. Pairs beyond the plan or after the close are ignored, because
+    /// the error rate is spent.
     ///
     /// # Panics
     /// If it is not finite.
@@ -145,8 +145,8 @@ impl SequentialTest {
         self.look();
     }
 
-    /// The time is over, however many pairs were planned: a last look, with all of the error rate that is left. Only
-    /// for this reason, never because of what was seen so far: nothing happens if it is settled.
+    /// The time is over before the planned number of pairs: a final look with the rest of the error rate. Only valid
+    /// for this reason, never because of the results so far. No effect if the test is settled.
     pub fn close(&mut self) {
         if !self.is_settled() {
             self.is_closed = true;
@@ -169,28 +169,28 @@ impl SequentialTest {
         }
     }
 
-    /// Of the look at the pairs there are: the Walsh averages that reject a value.
+    /// For the look at the current pairs: the number of Walsh averages that rejects a value.
     fn critical(&self) -> Option<f64> {
         let pairs = self.ln_ratios.len();
         if self.is_closed { self.boundary.critical_at_last(pairs) } else { self.boundary.critical(pairs) }
     }
 
-    /// Pairs seen.
+    /// Number of pairs so far.
     pub fn pairs(&self) -> usize {
         self.ln_ratios.len()
     }
 
-    /// Pairs planned.
+    /// Number of planned pairs.
     pub fn pairs_planned(&self) -> usize {
         self.boundary.pairs()
     }
 
-    /// ln(B ÷ A) of the pairs seen.
+    /// ln(B ÷ A) of the pairs so far.
     pub(crate) fn ln_ratios(&self) -> &[f64] {
         &self.ln_ratios
     }
 
-    /// What can be said by now. What was once said stays said, whatever comes later.
+    /// The current verdict. A verdict once reached stays, whatever follows.
     pub fn decision(&self) -> ComparisonDecision {
         let [zero, minus_tolerance, plus_tolerance] = self.rejected;
         if minus_tolerance.seen_below {
@@ -206,8 +206,7 @@ impl SequentialTest {
         }
     }
 
-    /// Whether more pairs could not change the answer: all but the undecided, and B that is no worse but may still
-    /// turn out to be better.
+    /// Whether more pairs could not change the verdict: all except undecided, and not worse but possibly better.
     pub fn is_settled(&self) -> bool {
         match self.decision() {
             ComparisonDecision::Better
@@ -218,14 +217,14 @@ impl SequentialTest {
         }
     }
 
-    /// Whether a difference was found, however small: true if B is better.
+    /// Whether a difference of any size was found: true if B is better.
     pub fn different(&self) -> Option<bool> {
         let Rejected { seen_above, seen_below } = self.rejected[0];
         (seen_above || seen_below).then_some(seen_above)
     }
 
-    /// What is known by now; `None` before the second pair, or the third draw. By ranks it takes time and memory with
-    /// the square of the pairs.
+    /// The current estimate; `None` before the second pair, or the third draw. With ranks it takes time and memory
+    /// with the square of the pairs.
     pub fn estimate(&self) -> Option<Estimate> {
         match self.method {
             Method::Ranks(_) => self.estimate_by_ranks(),
@@ -267,8 +266,8 @@ impl SequentialTest {
         let at_all_looks = walsh.not_rejected(self.critical()?);
         let deviation = deviation(&walsh, pairs)?;
         let standard_error = deviation / (pairs as f64).sqrt();
-        // Early and by a hair, the interval that allows for the stop may hold what the test has rejected: it is not
-        // shown then.
+        // After an early and narrow decision, the interval that allows for stopping may contain the rejected value:
+        // then it is not shown.
         let decision = self.decision();
         let interval = self
             .origin_rejected()
@@ -280,7 +279,7 @@ impl SequentialTest {
         Some(self.estimate_with(centre, deviation, at_all_looks, interval, smallest))
     }
 
-    /// The value whose rejection made the decision.
+    /// The value whose rejection led to the decision.
     fn origin_rejected(&self) -> Option<f64> {
         match self.decision() {
             ComparisonDecision::Better => Some(0.0),
@@ -300,7 +299,7 @@ impl SequentialTest {
         } else {
             return (centre - plain * standard_error, centre + plain * standard_error);
         };
-        // The standard error is an estimate too: Student's t instead of z.
+        // The standard error is estimated too: Student's t instead of z.
         let degrees_of_freedom = (self.ln_ratios.len() - 1) as f64;
         let student = two_sided_t(1.0 - self.error_rate, degrees_of_freedom) / plain;
         let (short, long) = ((z - near) * student * standard_error, (far - z) * student * standard_error);
@@ -314,9 +313,9 @@ impl SequentialTest {
         Some((sample.mean, (sample.variance * count as f64).sqrt()))
     }
 
-    /// How many standard errors a value must be away to be rejected after so many draws: the nominal significance level
-    /// of a boundary for a known variance, read from Student's t (Jennison and Turnbull, Group sequential methods with
-    /// applications to clinical trials, 2000, chapter 11.3).
+    /// Number of standard errors from a value that rejects it after this number of draws: the nominal significance
+    /// level of a boundary for a known variance, applied to Student's t (Jennison and Turnbull, Group sequential
+    /// methods with applications to clinical trials, 2000, chapter 11.3).
     fn critical_t(&self, count: usize, is_last: bool) -> Option<f64> {
         let z = if is_last { self.boundary.z_at_last(count)? } else { self.boundary.z(count)? };
         let degrees_of_freedom = count.checked_sub(1)? as f64;
@@ -342,8 +341,8 @@ impl SequentialTest {
     }
 }
 
-/// Standard deviation that a normal distribution would have whose Walsh averages scatter as much: from the width of
-/// their interval (Lehmann, Nonparametric confidence intervals for a shift parameter, 1963).
+/// Standard deviation of a normal distribution with the same spread of Walsh averages: from the width of their
+/// interval (Lehmann, Nonparametric confidence intervals for a shift parameter, 1963).
 pub(crate) fn deviation(walsh: &WalshAverages, count: usize) -> Option<f64> {
     let (low, high) = walsh
         .not_rejected(critical_by_approximation(count, SPREAD_Z))
@@ -360,17 +359,17 @@ fn different(interval: Option<(f64, f64)>) -> Option<bool> {
     }
 }
 
-/// On which side of a value the truth was seen to be.
+/// On which side of a value the true value was found to be.
 #[derive(Copy, Clone, Debug, Default)]
 struct Rejected {
-    /// The truth is above the value.
+    /// The true value is above it.
     seen_above: bool,
-    /// The truth is below the value.
+    /// The true value is below it.
     seen_below: bool,
 }
 
 impl ComparisonDecision {
-    /// As it is stored.
+    /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
             ComparisonDecision::Better => "better",
@@ -381,8 +380,9 @@ impl ComparisonDecision {
         }
     }
 
-    /// What remains of it beside the interval that is shown. Whatever ends a comparison agrees with its interval, since
-    /// both are of the same look; another metric may have crossed its boundary earlier, and come back.
+    /// The verdict restricted to the displayed interval. The metric that ends a comparison always agrees with its
+    /// interval, because both are from the same look; another metric may have crossed its boundary earlier, and come
+    /// back.
     fn as_far_as(self, interval: Option<(f64, f64)>, tolerance: f64) -> ComparisonDecision {
         let Some((low, high)) = interval else { return ComparisonDecision::Undecided };
         let no_better = match (low > -tolerance, high < tolerance) {
@@ -415,7 +415,7 @@ mod tests {
         SequentialTest::by_student(Arc::new(Boundary::new(0.05, planned)), 0.05, 0.02)
     }
 
-    /// The share of comparisons in which any difference is claimed, with a look after each of so many draws.
+    /// Share of comparisons that claim any difference, with a look after each of this number of draws.
     fn claimed(planned: usize, effect: f64) -> f64 {
         let mut random = SplitMix64::new(11);
         let comparisons = 4_000;

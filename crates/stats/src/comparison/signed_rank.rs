@@ -1,10 +1,11 @@
-//! Wilcoxon's signed ranks and the estimate that belongs to them, for numbers that scatter symmetrically around a
-//! centre. All is said by the Walsh averages (xᵢ + xⱼ)/2, i ≤ j (Hollander, Wolfe and Chicken, Nonparametric
-//! Statistical Methods, 3rd ed. 2014, chapter 3): how many of them exceed a value is the test statistic for that value
-//! (Tukey 1949), their median is the estimate (Hodges and Lehmann, Estimates of location based on rank tests, 1963), and
-//! order statistics of them bound the interval that holds every value not rejected. Knows no looks: `boundary` does.
+//! Wilcoxon's signed-rank test and the corresponding estimate, for observations distributed symmetrically around a
+//! centre. Everything follows from the Walsh averages (xᵢ + xⱼ)/2, i ≤ j (Hollander, Wolfe and Chicken, Nonparametric
+//! Statistical Methods, 3rd ed. 2014, chapter 3): the number that exceeds a value is the test statistic for that
+//! value (Tukey 1949), their median is the estimate (Hodges and Lehmann, Estimates of location based on rank tests,
+//! 1963), and their order statistics bound the interval of all values that are not rejected. `boundary` handles
+//! repeated looks.
 
-/// How many Walsh averages lie above and below a value, kept up to date while numbers arrive.
+/// The number of Walsh averages above and below a value, updated with each observation.
 #[derive(Clone, Debug)]
 pub(crate) struct Tally {
     origin: f64,
@@ -17,7 +18,7 @@ impl Tally {
         Tally { origin, above: 0, below: 0 }
     }
 
-    /// Counts the averages of the last of the numbers with all of them, itself included.
+    /// Counts the averages of the last observation with all of them, including itself.
     pub(crate) fn count_last(&mut self, numbers: &[f64]) {
         let Some(last) = numbers.last() else { return };
         let limit = 2.0 * self.origin - last;
@@ -36,7 +37,7 @@ impl Tally {
     }
 }
 
-/// All Walsh averages of some numbers, ascending.
+/// All Walsh averages of some observations, ascending.
 pub(crate) struct WalshAverages {
     sorted: Vec<f64>,
 }
@@ -51,14 +52,14 @@ impl WalshAverages {
         WalshAverages { sorted }
     }
 
-    /// The Hodges–Lehmann estimate; `None` of no numbers.
+    /// The Hodges–Lehmann estimate; `None` without observations.
     pub(crate) fn median(&self) -> Option<f64> {
         let count = self.sorted.len();
         (count > 0).then(|| f64::midpoint(self.sorted[(count - 1) / 2], self.sorted[count / 2]))
     }
 
-    /// The values that are not rejected, if one is rejected as too low (too high) when at least `critical` averages
-    /// lie above (below) it; `None` if there are fewer than that.
+    /// The values that are not rejected, where a value is rejected as too low (too high) if at least `critical`
+    /// averages lie above (below) it; `None` if there are fewer than that.
     pub(crate) fn not_rejected(&self, critical: f64) -> Option<(f64, f64)> {
         let rank = whole(critical.max(1.0))?;
         let last = self.sorted.len().checked_sub(rank)?;
@@ -66,20 +67,20 @@ impl WalshAverages {
     }
 }
 
-/// Number of Walsh averages of so many numbers.
+/// Number of Walsh averages of this number of observations.
 pub(crate) fn averages(count: usize) -> usize {
     count * (count + 1) / 2
 }
 
-/// A count that was computed; `None` if it is no count that a vector can have.
+/// A computed count; `None` if it cannot be the length of a vector.
 fn whole(count: f64) -> Option<usize> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked beside it")]
     (count >= 0.0 && count < 2f64.powi(52)).then_some(count as usize)
 }
 
-/// The fewest Walsh averages above the true centre that are as improbable as `share`, for so many numbers: by the
-/// normal approximation with continuity correction. In its tails the statistic is lighter than normal (it is bounded),
-/// so that the approximation is on the safe side.
+/// The smallest number of Walsh averages above the true centre whose probability is at most `share`, for this number
+/// of observations: by the normal approximation with continuity correction. The tails of the statistic are lighter
+/// than normal because it is bounded, so the approximation is conservative.
 pub(crate) fn critical_by_approximation(count: usize, z: f64) -> f64 {
     let n = count as f64;
     let mean = n * (n + 1.0) / 4.0;
@@ -87,20 +88,20 @@ pub(crate) fn critical_by_approximation(count: usize, z: f64) -> f64 {
     (mean + z * deviation + 0.5).ceil()
 }
 
-/// The exact distribution of the statistic, for one more number with every step.
+/// The exact distribution of the statistic, extended by one observation per step.
 pub(crate) struct ExactDistribution {
-    /// At place w: the probability that exactly w averages lie above the centre.
+    /// At index w: the probability that exactly w averages lie above the centre.
     probabilities: Vec<f64>,
     count: usize,
 }
 
 impl ExactDistribution {
-    /// For no numbers.
+    /// Without observations.
     pub(crate) fn new() -> ExactDistribution {
         ExactDistribution { probabilities: vec![1.0], count: 0 }
     }
 
-    /// With one number more: its rank is added to the statistic, or not, with equal probability.
+    /// Adds an observation: its rank is added to the statistic, or not, with equal probability.
     pub(crate) fn step(&mut self) {
         self.count += 1;
         let mut next = vec![0.0; averages(self.count) + 1];
@@ -111,7 +112,8 @@ impl ExactDistribution {
         self.probabilities = next;
     }
 
-    /// The smallest critical value whose tail is at most `share`; one more than there are averages if there is none.
+    /// The smallest critical value whose tail is at most `share`; one more than the number of averages if there is
+    /// none.
     pub(crate) fn critical(&self, share: f64) -> f64 {
         let mut tail = 0.0;
         let mut critical = self.probabilities.len();

@@ -1,32 +1,32 @@
-//! Simulated machines: pairs as a machine with this luck and this noise would give them, from a seed. The tests of
-//! comparisons and `examples/comparisons.rs` hold the method against them.
+//! Simulated machines: pairs with given random effects and noise, from a seed. Used by the tests of comparisons and
+//! by `examples/comparisons.rs`.
 
 use pgmeter_stats::SplitMix64;
 use pgmeter_stats::comparison::{Block, Draw, Pair, Purpose, Side};
 
-/// Where the noise comes from; standard deviations are of natural logarithms, so that 0.09 is about 9 %.
+/// Sources of noise; standard deviations of natural logarithms, so that 0.09 is about 9 %.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct SimulatedMachine {
-    /// Of the luck of a draw, which all its blocks share.
+    /// Of draws, common to all blocks of a draw.
     pub draw_deviation: f64,
-    /// How many draws have bad luck.
+    /// Share of slow draws.
     pub unlucky_share: f64,
-    /// How much slower those are, as a share.
+    /// Slowdown of those, as a share.
     pub unlucky_loss: f64,
     /// Of a single block.
     pub block_deviation: f64,
-    /// Of what comes and goes by itself and hits neighbouring blocks alike.
+    /// Of disturbances that affect neighbouring blocks.
     pub wander_deviation: f64,
-    /// Correlation of that between one block and the next.
+    /// Their correlation between one block and the next.
     pub wander_memory: f64,
-    /// Of every block against the one before: a drift, as a logarithm.
+    /// Of every block relative to the previous one: a drift, as a logarithm.
     pub drift_per_block: f64,
 }
 
 impl SimulatedMachine {
-    /// The shared two-core machine that issue 6 describes: pairs of 1-second blocks on fresh connections scatter by
-    /// 9 %; of that, one pair in eight is 17 % off by the luck of its connections, and within the others that luck
-    /// makes 1 %; and in a minute speed drifts by 3 %.
+    /// A shared two-core machine as measured: pairs of 1-second blocks on new connections have a standard deviation
+    /// of 9 %; one pair in eight is 17 % off because of its connections, within the others connections cause 1 %; and
+    /// speed drifts by 3 % per minute.
     pub fn as_measured() -> SimulatedMachine {
         SimulatedMachine {
             draw_deviation: 0.01,
@@ -40,7 +40,7 @@ impl SimulatedMachine {
     }
 }
 
-/// A machine at work.
+/// A simulated machine.
 #[derive(Clone, Debug)]
 pub struct SimulatedRun {
     machine: SimulatedMachine,
@@ -57,7 +57,7 @@ impl SimulatedRun {
         SimulatedRun { machine, random, wander, blocks: 0.0 }
     }
 
-    /// One pair, its blocks in this order; B is faster by `effect`, a logarithm (no matter to the noise floor).
+    /// One pair with its blocks in this order; B is faster by `effect`, a logarithm (ignored for the noise floor).
     pub fn pair(&mut self, purpose: Purpose, effect: f64, order: &[Side]) -> Pair {
         let effect = match purpose {
             Purpose::Comparison => effect,
@@ -81,8 +81,8 @@ impl SimulatedRun {
         loss + self.random.normal() * self.machine.draw_deviation
     }
 
-    /// A block of 10,000 transactions per second, give or take: eight clients that are always busy, one core, and the
-    /// same write-ahead log for each transaction.
+    /// A block of about 10,000 transactions per second: eight clients that are always busy, one core, and the same
+    /// WAL for each transaction.
     fn block(&mut self, luck: f64) -> Block {
         let memory = self.machine.wander_memory;
         let news = self.random.normal() * self.machine.wander_deviation;

@@ -65,15 +65,15 @@ impl RequiredMethods {
             let name = word.strip_prefix('!').unwrap_or(word);
             let is_negative = name.len() < word.len();
             if index > 0 && is_negative != required.is_negative {
-                return Err("methods with and without \"!\" cannot stand in one list".to_owned());
+                return Err("methods with and without \"!\" cannot be combined".to_owned());
             }
             required.is_negative = is_negative;
             let Some((_, method)) = METHODS.iter().find(|(known, _)| *known == name) else {
                 let names: Vec<_> = METHODS.iter().map(|(name, _)| *name).collect();
-                return Err(format!("there is no method \"{name}\"; there are {}", names.join(", ")));
+                return Err(format!("unknown method \"{name}\"; the methods are {}", names.join(", ")));
             };
             if required.listed.contains(method) {
-                return Err(format!("the method \"{name}\" stands twice in it"));
+                return Err(format!("the method \"{name}\" is listed twice"));
             }
             required.listed.push(*method);
         }
@@ -113,11 +113,11 @@ mod tests {
     #[test]
     fn a_list_that_makes_no_sense_says_why() {
         for (text, expected) in [
-            ("md5,!none", "one list"),
+            ("md5,!none", "cannot be combined"),
             ("md5,md5", "twice"),
-            ("ident", "no method \"ident\"; there are none, password"),
-            ("md5,", "no method \"\""),
-            ("!!md5", "no method \"!md5\""),
+            ("ident", "unknown method \"ident\"; the methods are none, password"),
+            ("md5,", "unknown method \"\""),
+            ("!!md5", "unknown method \"!md5\""),
         ] {
             let refusal = RequiredMethods::parse(text).unwrap_err();
             assert!(refusal.contains(expected), "{refusal}");

@@ -70,7 +70,8 @@ impl Begun {
     /// Draws a nonce.
     pub(super) fn new(binding: Binding) -> Result<Begun, String> {
         let mut nonce = [0; NONCE_BYTES];
-        getrandom::fill(&mut nonce).map_err(|error| format!("the system gives no random bytes: {error}"))?;
+        getrandom::fill(&mut nonce)
+            .map_err(|error| format!("the system provides no random bytes: {error}"))?;
         Ok(Begun::with_nonce(binding, "", &STANDARD.encode(nonce)))
     }
 
@@ -88,7 +89,7 @@ impl Begun {
         let server_first = text(server_first)?;
         let Challenge { nonce, salt, rounds } = Challenge::read(server_first)?;
         if !nonce.starts_with(&self.nonce) || nonce.len() == self.nonce.len() {
-            return Err("the server's nonce does not go on from ours".to_owned());
+            return Err("the server's nonce does not begin with the client's".to_owned());
         }
         let salted = password.salted(&salt, rounds, derive);
         let binding = [self.binding.header().as_bytes(), self.binding.data()].concat();
@@ -108,14 +109,14 @@ impl Proved {
     pub(super) fn check(&self, server_final: &[u8]) -> Result<(), String> {
         let server_final = text(server_final)?;
         if let Some(error) = server_final.strip_prefix("e=") {
-            return Err(format!("the server says \"{error}\""));
+            return Err(format!("the server reported \"{error}\""));
         }
         let proof = server_final.strip_prefix("v=").and_then(|rest| rest.split(',').next());
         let proof = proof.and_then(|proof| STANDARD.decode(proof).ok());
-        let proof = proof.ok_or("the server's last words are not SCRAM")?;
+        let proof = proof.ok_or("the server's final message is not valid SCRAM")?;
         keyed(&self.server_key, self.said.as_bytes())
             .verify_slice(&proof)
-            .map_err(|_| "the server does not know the password".to_owned())
+            .map_err(|_| "the server could not prove that it knows the password".to_owned())
     }
 }
 
@@ -128,7 +129,7 @@ struct Challenge<'a> {
 
 impl<'a> Challenge<'a> {
     fn read(words: &'a str) -> Result<Self, String> {
-        let not_scram = || "the server's first words are not SCRAM".to_owned();
+        let not_scram = || "the server's first message is not valid SCRAM".to_owned();
         let mut attributes = words.split(',');
         let mut next =
             |name| attributes.next().and_then(|word| word.strip_prefix(name)).ok_or_else(not_scram);
@@ -138,9 +139,7 @@ impl<'a> Challenge<'a> {
         match u32::try_from(rounds) {
             Ok(rounds @ 1..=ROUNDS_MAX) => Ok(Challenge { nonce, salt, rounds }),
             Ok(0) => Err(not_scram()),
-            _ => Err(format!(
-                "the server asks for {rounds} rounds of hashing, and no more than {ROUNDS_MAX} are done"
-            )),
+            _ => Err(format!("the server requests {rounds} iterations, more than the limit of {ROUNDS_MAX}")),
         }
     }
 }
@@ -176,7 +175,7 @@ fn signature(key: &[u8], words: &[u8]) -> [u8; 32] {
 }
 
 fn text(bytes: &[u8]) -> Result<&str, String> {
-    std::str::from_utf8(bytes).map_err(|_| "the server's words are not text".to_owned())
+    std::str::from_utf8(bytes).map_err(|_| "the server's message is not text".to_owned())
 }
 
 #[cfg(test)]
@@ -213,13 +212,13 @@ mod tests {
     fn a_server_cannot_keep_us_busy_for_hours() {
         let begun = Begun::with_nonce(Binding::Unsupported, "", "x");
         let refusal = begun.prove(b"r=xy,s=AAAA,i=4000000000", &Password::new("pencil")).err().unwrap();
-        assert!(refusal.contains("4000000000 rounds"), "{refusal}");
+        assert!(refusal.contains("4000000000 iterations"), "{refusal}");
     }
 
     #[test]
     fn the_servers_own_reason_is_passed_on() {
         let begun = Begun::with_nonce(Binding::Unsupported, "", "x");
         let (proved, _) = begun.prove(b"r=xy,s=AAAA,i=1", &Password::new("pencil")).unwrap();
-        assert_eq!(proved.check(b"e=invalid-proof").unwrap_err(), "the server says \"invalid-proof\"");
+        assert_eq!(proved.check(b"e=invalid-proof").unwrap_err(), "the server reported \"invalid-proof\"");
     }
 }

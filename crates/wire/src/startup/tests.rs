@@ -299,9 +299,9 @@ fn channel_binding_that_is_required_is_insisted_on() {
     };
     let end_point = Some(&b"hash"[..]);
     assert!(why(end_point, SASL).contains("does not offer it"));
-    assert!(why(None, &authentication(10, BOTH)).contains("no TLS"));
-    assert!(why(end_point, ENTERED).contains("has none"));
-    assert!(why(end_point, b"R\0\0\0\x08\0\0\0\x03").contains("has none"));
+    assert!(why(None, &authentication(10, BOTH)).contains("does not use TLS"));
+    assert!(why(end_point, ENTERED).contains("method without it"));
+    assert!(why(end_point, b"R\0\0\0\x08\0\0\0\x03").contains("method without it"));
 }
 
 #[test]

@@ -228,7 +228,7 @@ fn cancel_all(cancels: &[Cancel]) {
 /// Closes the connections, where cancelling has had no effect.
 fn close_all(cancels: &[Cancel]) {
     for closer in running(cancels).into_iter().filter_map(|running| running.closer) {
-        closer.close("loading was to end, and the server did not cancel the statement");
+        closer.close("loading was stopped, but the server did not cancel the statement");
     }
 }
 

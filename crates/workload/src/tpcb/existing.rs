@@ -77,7 +77,7 @@ impl ExistingTables {
                 .iter()
                 .try_fold(false, |any, name| has_rows(session, name).map(|has| any || has))?
             {
-                true => refuse("of the tables that are there some hold rows and others are missing"),
+                true => refuse("some tables contain rows and others are missing"),
                 // Creating them was broken off.
                 false => Ok(ExistingTables::default()),
             };
@@ -94,10 +94,17 @@ impl ExistingTables {
         let branches = first(session, "select pg_catalog.count(*) from pgbench_branches")?;
         let is_any_account_there = has_rows(session, ACCOUNTS.name)?;
         match branches.as_str() {
-            "0" if is_any_account_there => return refuse("there are accounts without branches"),
+            "0" if is_any_account_there => {
+                return refuse("pgbench_accounts has rows and pgbench_branches has none");
+            }
             "0" => return Ok(()),
             scale if scale == options.scale.to_string() => {}
-            other => return refuse(&format!("the tables there are of scale {other}, not {}", options.scale)),
+            other => {
+                return refuse(&format!(
+                    "the existing tables have scale {other} instead of {}",
+                    options.scale
+                ));
+            }
         }
         self.has_branches = true;
         let Some(Partitioning { method: PartitionMethod::Range, partitions }) = options.partitioning else {
@@ -181,7 +188,7 @@ fn has_partitions(
         PartitionMethod::Hash => "h",
     });
     if found.as_deref() != strategy {
-        return refuse("pgbench_accounts is not partitioned in that way");
+        return refuse("pgbench_accounts is partitioned differently");
     }
     let Some(Partitioning { method, partitions }) = wanted else { return Ok(true) };
     let bounds = format!(
@@ -198,7 +205,7 @@ fn has_partitions(
     });
     let expected: BTreeSet<String> = expected.take(there.len() + 1).collect();
     if !there.is_subset(&expected) {
-        return refuse("pgbench_accounts has other partitions, or is of another scale");
+        return refuse("pgbench_accounts has other partitions or another scale");
     }
     Ok(there.len() == expected.len())
 }
@@ -220,7 +227,7 @@ fn check_storage(session: &mut Session, options: &InitOptions, ours: &TableIds) 
     if found.first().and_then(|row| row.get(0)) == Some(expected.as_str()) {
         return Ok(());
     }
-    refuse("the tables there have another fill factor, or are logged in another way")
+    refuse("the existing tables have another fillfactor or another persistence (logged or unlogged)")
 }
 
 fn has_rows(session: &mut Session, relation: &str) -> Result<bool, WorkloadError> {

@@ -74,7 +74,7 @@ pub(super) fn check(options: &InitOptions) -> Result<(), WorkloadError> {
         Some(name) => Err(WorkloadError::UnknownParameter {
             workload: Tpcb::NAME.to_owned(),
             name: name.clone(),
-            known: "it has none beside scale".to_owned(),
+            known: "it has no parameters except scale".to_owned(),
         }),
     }
 }

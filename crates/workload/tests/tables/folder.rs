@@ -85,7 +85,7 @@ fn a_table_without_rows_gives_no_scale() {
     load(&*shop, &mut session, &InitOptions::default()).expect("it is loaded");
     session.execute("truncate shop_customers cascade").expect("a table");
     let error = shop.find_tables(&mut session).expect_err("there are no customers").to_string();
-    assert!(error.starts_with("shop_customers has 0 rows, which gives no scale to run at."), "{error}");
+    assert!(error.starts_with("shop_customers has 0 rows, so the scale cannot be determined."), "{error}");
 }
 
 #[test]
@@ -106,8 +106,7 @@ fn a_statement_that_needs_no_transaction_is_refused_with_the_way_out() {
     let refusal = refusal(&mut session, "load = [\"load.sql\"]", "VACUUM;");
     assert_eq!(
         refusal,
-        "load.sql:1: ERROR:  VACUUM cannot run inside a transaction block; put transaction = false beside the file \
-         in workload.toml"
+        "load.sql:1: ERROR:  VACUUM cannot run inside a transaction block; set transaction = false for this file in workload.toml"
     );
 }
 
@@ -130,7 +129,7 @@ fn what_was_asked_to_stop_says_how_to_begin_anew() {
     let error = shop.load(&target, &mut session, &InitOptions::default(), stop).expect_err("it was stopped");
     let error = error.to_string();
     assert!(
-        error.starts_with("loading was interrupted; begin it anew with `pgmeter init --workload "),
+        error.starts_with("loading was interrupted; start again with `pgmeter init --workload "),
         "{error}"
     );
     assert_eq!(lines(&mut session, "select count(*) from shop_customers"), ["0"], "the first step stays");
@@ -145,13 +144,10 @@ fn options_of_the_tables_of_pgbench_are_refused() {
     };
     let partitioning = Some(Partitioning { method: Default::default(), partitions: 2 });
     let plain = InitOptions::default;
-    check(
-        InitOptions { fillfactor: 50, ..plain() },
-        "a fillfactor can be asked for with the tables of pgbench",
-    );
-    check(InitOptions { partitioning, ..plain() }, "partitions can be asked for");
-    check(InitOptions { steps: vec![Step::Vacuum], ..plain() }, "a choice of steps can be asked for");
-    check(InitOptions { resumes: true, ..plain() }, "resuming can be asked for");
+    check(InitOptions { fillfactor: 50, ..plain() }, "a fillfactor is supported for pgbench's tables");
+    check(InitOptions { partitioning, ..plain() }, "partitions is supported");
+    check(InitOptions { steps: vec![Step::Vacuum], ..plain() }, "a choice of steps is supported");
+    check(InitOptions { resumes: true, ..plain() }, "resuming is supported");
     let parameters = |name: &str| BTreeMap::from([(name.to_owned(), "1".to_owned())]);
     check(
         InitOptions { parameters: parameters("product"), ..plain() },
@@ -167,7 +163,7 @@ fn scripts_are_found_by_name_or_prefix() {
     assert_eq!(shop.script("l").expect("a script").name, "look");
     assert_eq!(
         shop.script("x").expect_err("no script").to_string(),
-        "the workload shop has no script that \"x\" names; it has order, look"
+        "the workload shop has no script \"x\"; it has order, look"
     );
     assert_eq!(shop.mix().iter().map(|script| script.weight).collect::<Vec<_>>(), [3, 7]);
 }
@@ -180,14 +176,17 @@ fn files_outside_of_the_folder_are_not_read() {
         let folder = folder(&format!("load = [\"{name}\"]"), &[]);
         let error = Folder::read(folder.path()).expect_err(name).to_string();
         assert!(
-            error.contains("workload.toml:3:9: expected a file in the workload's folder, found "),
+            error.contains("workload.toml:3:9: expected a file in the workload's directory, found "),
             "{error}"
         );
     }
     let folder = folder("load = [\"link.sql\"]", &[]);
     symlink(outside.path().join("load.sql"), folder.path().join("link.sql")).expect("a link");
-    let error = Folder::read(folder.path()).expect_err("a link out of it").to_string();
-    assert!(error.contains("expected a file in the workload's folder, not a link out of it"), "{error}");
+    let error = Folder::read(folder.path()).expect_err("a link to a file outside").to_string();
+    assert!(
+        error.contains("expected a file in the workload's directory, not a link to a file outside of it"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -191,7 +191,10 @@ fn partitions_on_a_server_without_them_are_refused_before_anything_is_dropped() 
     let partitioning = Some(Partitioning { method: PartitionMethod::Range, partitions: 2 });
     let error = make(&mut session, &InitOptions { partitioning, ..InitOptions::default() })
         .expect_err("9.6 has no partitions");
-    assert!(error.to_string().starts_with("partitioning by range needs PostgreSQL 10 or newer"), "{error}");
+    assert!(
+        error.to_string().starts_with("partitioning by range requires PostgreSQL 10 or newer"),
+        "{error}"
+    );
     assert_eq!(lines(&mut session, "select count(mine) from pgbench_history"), ["0"]);
 }
 

@@ -49,7 +49,7 @@ fn an_answer_without_end_is_given_up_before_it_fills_memory() {
         let (result, memory) = flooded(true, flood);
         let sentence = result.expect_err(name).to_string();
         assert!(
-            sentence.contains("its answer to a query is larger than the 1000000 rows or the 64 MiB"),
+            sentence.contains("the result of a query exceeds the limit of 1000000 rows or 64 MiB"),
             "{name}: {sentence}"
         );
         assert!(memory <= MEMORY_MAX, "{name}: {memory} bytes");

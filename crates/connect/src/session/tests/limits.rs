@@ -34,7 +34,7 @@ fn a_statement_that_is_not_answered_within_its_limit_ends_the_session_and_is_can
     fake.target.control_timeout = Some(LIMIT);
     let mut session = Session::connect(&fake.target).unwrap();
     let error = session.execute("select 'a secret', 1").unwrap_err();
-    given_up(&error, &["was given up: the server did not answer within 0.4 s", "PGMETER_CONTROL_TIMEOUT"]);
+    given_up(&error, &["was closed: the server did not answer within 0.4 s", "PGMETER_CONTROL_TIMEOUT"]);
     assert!(session.is_lost() && session.is_given_up());
     drop(session);
     fake.finish();

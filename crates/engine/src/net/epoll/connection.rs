@@ -1,6 +1,5 @@
-//! One connection of the driver for real sockets: connecting, TLS if it was asked for, sending what does not fit at
-//! once, and what the kernel's notices mean. A plain connection pays for TLS with a branch. Called by `epoll`, which
-//! owns the poll and the buffers.
+//! One connection of the epoll driver: connecting, TLS, partial sends, and readiness events. A plain connection pays
+//! one branch for TLS. Called by `epoll`, which owns the poll and the buffers.
 
 use std::io;
 
@@ -12,17 +11,17 @@ use stats::Timestamp;
 use crate::driver::{Event, Receive};
 use crate::net::stream::{Unsent, begin_tls, connect, finish_connecting};
 
-/// Memory that all connections of a driver use in turn.
+/// Memory that all connections of a driver use in turns.
 pub(super) struct Buffers {
-    /// As read from the network.
+    /// Bytes from the network.
     pub(super) input: Box<[u8]>,
-    /// Decrypted.
+    /// Decrypted bytes.
     pub(super) plain: Vec<u8>,
-    /// Encrypted, to be sent.
+    /// Encrypted bytes to send.
     pub(super) cipher: Vec<u8>,
 }
 
-/// See the module.
+/// State of one connection.
 pub(super) struct Connection {
     number: usize,
     socket: Socket,
@@ -30,19 +29,19 @@ pub(super) struct Connection {
     keep_alive: KeepAlive,
     tls: Option<Box<TlsChannel>>,
     connected: bool,
-    /// When it began to connect, until that was asked for.
+    /// When it began to connect, until this is read.
     connecting_since: Option<Timestamp>,
     /// There may be bytes in the socket.
     readable: bool,
     /// The peer has closed its side: no edge follows, so the socket must be read to its end.
     ended: bool,
-    /// Why connecting or writing failed; handed over once all that had arrived is read.
+    /// Why connecting or writing failed; reported after all received bytes are read.
     broken: Option<io::Error>,
     unsent: Unsent,
 }
 
 impl Connection {
-    /// Begins to connect.
+    /// Starts connecting.
     pub(super) fn open(
         number: usize,
         address: &Address,
@@ -52,7 +51,7 @@ impl Connection {
     ) -> io::Result<Self> {
         let (tls, unsent) = begin_tls(address, transport)?;
         let socket = connect(address)?;
-        // Until it is connected that shows as writable.
+        // A socket is not writable until it is connected.
         socket.register(registry, Token(number), Interest::WRITABLE)?;
         Ok(Self {
             number,
@@ -69,22 +68,22 @@ impl Connection {
         })
     }
 
-    /// What SCRAM is bound to.
+    /// The channel binding for SCRAM.
     pub(super) fn channel_binding(&self) -> Option<&[u8]> {
         self.tls.as_ref().and_then(|channel| channel.end_point())
     }
 
-    /// It has bytes that the socket did not take yet.
+    /// It has bytes that the socket has not accepted yet.
     pub(super) fn holds_back(&self) -> bool {
         self.connected && !self.unsent.is_empty()
     }
 
-    /// When it began to connect: told once, when it is connected.
+    /// When it began to connect; returned once, when it is connected.
     pub(super) fn take_connecting_since(&mut self) -> Option<Timestamp> {
         self.connecting_since.take_if(|_| self.connected)
     }
 
-    /// Takes what has arrived.
+    /// Receives the available bytes.
     pub(super) fn receive<'b>(&mut self, buffers: &'b mut Buffers, registry: &Registry) -> Receive<'b> {
         if self.tls.is_some() {
             return self.receive_encrypted(buffers, registry);
@@ -100,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// As [`Connection::receive`], through TLS: goes on until something is decrypted or nothing is left.
+    /// Like [`Connection::receive`], with TLS: continues until something is decrypted or nothing is left.
     fn receive_encrypted<'b>(&mut self, buffers: &'b mut Buffers, registry: &Registry) -> Receive<'b> {
         loop {
             let (is_open, is_closed) =
@@ -109,7 +108,7 @@ impl Connection {
                 return Receive::Closed(self.broken.take());
             }
             if !is_open {
-                // What comes now is the handshake's, which goes on with the kernel's notices.
+                // These bytes belong to the handshake, which continues with the next event.
                 return self.broken.take().map_or(Receive::Empty, |error| Receive::Closed(Some(error)));
             }
             match self.read(&mut buffers.input) {
@@ -133,21 +132,21 @@ impl Connection {
         }
     }
 
-    /// Reads once; `None` when there is nothing now.
+    /// Reads once; `None` if nothing is available.
     fn read(&mut self, input: &mut [u8]) -> io::Result<Option<usize>> {
         if !self.readable {
             return Ok(None);
         }
         let read = self.socket.read(input)?;
         self.readable = match read {
-            // A read that does not fill the buffer has emptied the socket, but not told of its end.
+            // A read that does not fill the buffer has emptied the socket, but the end may still follow.
             Some(count) => self.ended || count == input.len(),
             None => false,
         };
         Ok(read)
     }
 
-    /// Decrypts what was read into `buffers.plain`; answers what TLS wants to be answered.
+    /// Decrypts `buffers.network` into `buffers.plain`, and sends what TLS has to reply.
     fn decrypt(&mut self, count: usize, buffers: &mut Buffers, registry: &Registry) -> io::Result<()> {
         let Buffers { input, plain, cipher } = buffers;
         plain.clear();
@@ -181,13 +180,13 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes now what the socket takes, keeps the rest for when it is writable again.
+    /// Writes as much as the socket accepts, and keeps the rest until it is writable again.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.unsent.is_empty() {
             self.unsent.keep(bytes);
             return Ok(());
         }
-        // What the peer said before it went is worth reading although no edge has told of it yet.
+        // Bytes received before the end must be read, although no edge has announced them yet.
         let written = self.socket.write(bytes).inspect_err(|_| self.readable = true)?.unwrap_or(0);
         if written < bytes.len() {
             self.unsent.keep(&bytes[written..]);
@@ -195,7 +194,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Turns a notice of the kernel into an event for the worker, if it means anything to it.
+    /// Converts a readiness event into an event for the worker, if it matters to it.
     pub(super) fn notice(
         &mut self,
         notice: &mio::event::Event,
@@ -240,14 +239,14 @@ impl Connection {
         Ok(self.connected)
     }
 
-    /// Looks for what matters now. A socket that is ready already gives an edge at once.
+    /// Registers for the events that matter now. A socket that is already ready produces an edge immediately.
     fn watch(&mut self, registry: &Registry) -> io::Result<()> {
         let reading = Interest::READABLE;
         let interest = if self.unsent.is_empty() { reading } else { reading | Interest::WRITABLE };
         self.socket.reregister(registry, Token(self.number), interest)
     }
 
-    /// Goes on with the TLS handshake as far as bytes have come; true when it is done.
+    /// Continues the TLS handshake with the received bytes; true when it is complete.
     fn shake_hands(&mut self, buffers: &mut Buffers, registry: &Registry) -> io::Result<bool> {
         while let Some(count) = self.read(&mut buffers.input)? {
             if count == 0 {
@@ -255,8 +254,8 @@ impl Connection {
             }
             self.decrypt(count, buffers, registry)?;
             if self.tls.as_ref().is_some_and(|channel| channel.is_open()) {
-                // The server speaks only when spoken to, so nothing was decrypted yet. What comes now, such as its
-                // end, gives an edge of its own.
+                // The server sends nothing unasked, so nothing was decrypted yet. Later bytes or the end produce
+                // their own edge.
                 self.watch(registry)?;
                 return Ok(true);
             }
@@ -264,7 +263,7 @@ impl Connection {
         Ok(false)
     }
 
-    /// Goes on sending what was left, if the socket takes more now.
+    /// Continues a partial send if the socket accepts more.
     fn flush(&mut self, notice: &mio::event::Event, registry: &Registry) -> io::Result<()> {
         if self.unsent.is_empty() || !notice.is_writable() {
             return Ok(());

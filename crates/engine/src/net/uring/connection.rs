@@ -1,5 +1,5 @@
-//! One connection of the driver over io_uring: how far it has come, TLS if it was asked for, and what its socket did
-//! not take. Called by `uring`, which owns the ring.
+//! One connection of the io_uring driver: its state, TLS, and bytes that its socket did not accept. Called by
+//! `uring`, which owns the ring.
 
 use std::io;
 
@@ -10,25 +10,25 @@ use stats::Timestamp;
 use crate::driver::Receive;
 use crate::net::stream::{Unsent, begin_tls, connect, finish_connecting};
 
-/// See the module.
+/// State of one connection.
 pub(super) struct Connection {
     pub(super) socket: Socket,
     address: Address,
     keep_alive: KeepAlive,
     pub(super) tls: Option<Box<TlsChannel>>,
-    /// The transport is connected; TLS may still be under way.
+    /// The transport is connected; the TLS handshake may be in progress.
     pub(super) connected: bool,
     pub(super) connecting_since: Timestamp,
-    /// Nothing more will come.
+    /// The peer will send nothing more.
     ended: bool,
-    /// Why it is of no more use; handed over once all that had arrived is read.
+    /// Why the connection is lost; reported after all received bytes are read.
     broken: Option<io::Error>,
-    /// What the socket has not taken.
+    /// Bytes that the socket has not accepted.
     pub(super) unsent: Unsent,
 }
 
 impl Connection {
-    /// Begins to connect.
+    /// Starts connecting.
     pub(super) fn open(address: &Address, transport: &Transport, now: Timestamp) -> io::Result<Self> {
         let (tls, unsent) = begin_tls(address, transport)?;
         Ok(Self {
@@ -44,22 +44,22 @@ impl Connection {
         })
     }
 
-    /// What SCRAM is bound to.
+    /// The channel binding for SCRAM.
     pub(super) fn channel_binding(&self) -> Option<&[u8]> {
         self.tls.as_ref().and_then(|channel| channel.end_point())
     }
 
-    /// The protocol may begin, or has.
+    /// The protocol may begin, or has begun.
     pub(super) fn is_open(&self) -> bool {
         self.connected && self.tls.as_ref().is_none_or(|channel| channel.is_open())
     }
 
-    /// It has bytes that the socket did not take yet.
+    /// It has bytes that the socket has not accepted yet.
     pub(super) fn holds_back(&self) -> bool {
         self.connected && !self.unsent.is_empty()
     }
 
-    /// Writes now what the socket takes, keeps the rest.
+    /// Writes as much as the socket accepts, and keeps the rest.
     pub(super) fn write(&mut self, bytes: &[u8]) {
         match self.socket.write(bytes) {
             Ok(written) => self.unsent.keep(&bytes[written.unwrap_or(0)..]),
@@ -67,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// Done connecting, or ready to send more; false when it still connects.
+    /// Connected, or ready to send more; false while still connecting.
     pub(super) fn go_on(&mut self) -> io::Result<bool> {
         if !self.connected {
             self.connected = finish_connecting(&self.socket, &self.address, &self.keep_alive)?;
@@ -81,14 +81,14 @@ impl Connection {
         Ok(true)
     }
 
-    /// Sending has failed. What the peer said before it went is still to be read, then comes the end.
+    /// Sending failed. Received bytes are still to be read before the end is reported.
     pub(super) fn fail(&mut self, error: io::Error) {
         self.broken.get_or_insert(error);
         self.unsent = Unsent::default();
         self.socket.shut_down();
     }
 
-    /// Nothing more will come.
+    /// The peer has closed its side.
     pub(super) fn end(&mut self, error: Option<io::Error>) {
         self.ended = true;
         let shakes_hands = self.tls.as_ref().is_some_and(|channel| !channel.is_open());
@@ -96,13 +96,13 @@ impl Connection {
         self.broken = self.broken.take().or(error).or_else(early);
     }
 
-    /// Why nothing can be sent, if that is so.
+    /// The error of sending, if any.
     pub(super) fn take_failure(&mut self) -> Option<io::Error> {
         let closed = || io::ErrorKind::BrokenPipe.into();
         self.ended.then(|| self.broken.take().unwrap_or_else(closed))
     }
 
-    /// There are no bytes: is it the end?
+    /// No bytes were received: checks whether this is the end.
     pub(super) fn receive_end(&mut self) -> Receive<'static> {
         let is_closed = self.ended || self.tls.as_ref().is_some_and(|channel| channel.is_closed());
         if is_closed { Receive::Closed(self.broken.take()) } else { Receive::Empty }
