@@ -155,7 +155,13 @@ impl Output {
 fn form(subject: Subject<'_>, format: Format, style: &TextStyle) -> Result<Vec<u8>, Failure> {
     let text = match (subject, format) {
         (Subject::Runs(runs), Format::Json) => report::json(&borrowed(runs)),
-        (Subject::Runs(runs), Format::Csv) => report::csv(&borrowed(runs)),
+        (Subject::Runs(runs), Format::Csv) => {
+            // A column of the table has the number alone, which programs can read.
+            let number = |run: &Run<'_>| run.name.strip_prefix("run ").unwrap_or(run.name);
+            let runs = borrowed(runs);
+            let runs: Vec<_> = runs.iter().map(|run| Run { name: number(run), ..*run }).collect();
+            report::csv(&runs)
+        }
         (Subject::Experiment(overview), Format::Json) => experiment::json(overview),
         (Subject::Experiment(overview), Format::Csv) => experiment::csv(overview),
         (Subject::Comparison(record), Format::Json) => results::escaped_json(record.to_json()),

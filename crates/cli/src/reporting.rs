@@ -11,7 +11,7 @@ use run::StorePlaces;
 use crate::arguments::{Word, words};
 use crate::experiment_report;
 use crate::failure::Failure;
-use crate::output::{Format, OutputArguments, Subject};
+use crate::output::{OutputArguments, Subject};
 use crate::terminal::Terminal;
 
 /// The versions of an experiment that can be run.
@@ -86,16 +86,14 @@ pub(crate) fn run(arguments: &ReportArguments, terminal: &Terminal) -> Result<()
         let overview = experiment_report::overview(&stores, &name, *profile, output.format)?;
         return output.write(Subject::Experiment(&overview), terminal);
     }
-    output.write(Subject::Runs(&find(runs, output.format, store)?), terminal)
+    output.write(Subject::Runs(&find(runs, store)?), terminal)
 }
 
 /// The runs that are named, each with the name that the report has for it.
-fn find(runs: &[String], format: Format, store: &Path) -> Result<Vec<(String, Record)>, Failure> {
+fn find(runs: &[String], store: &Path) -> Result<Vec<(String, Record)>, Failure> {
     let named = runs.iter().map(|which| {
         let (number, record) = results::find_numbered(store, which)?;
         let name = match number {
-            // A column of the table has the number alone, which programs can read.
-            Some(number) if format == Format::Csv => number.to_string(),
             Some(number) => format!("run {number}"),
             None => Path::new(which).file_stem().unwrap_or_default().to_string_lossy().into_owned(),
         };

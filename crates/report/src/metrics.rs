@@ -1,7 +1,7 @@
 //! The table of metrics: what each measures, its name, unit and definition, where a record has it, and what shows it. All
 //! formats, experiments and comparisons take their figures from here. To add a metric is to add a row.
 
-use results::{ComparedMetric, Counts, Latency, PerTransaction, Record, StoredRun, Summary};
+use results::{ComparedMetric, Counts, Lag, Latency, PerTransaction, Record, StoredRun, Summary};
 
 use crate::figures::{
     TIE, as_asked, asked_latency, asked_seconds, bytes, latency, measured_seconds, number, percent, rate,
@@ -94,6 +94,8 @@ pub(crate) struct Row {
 pub(crate) struct Measured<'a> {
     pub(crate) summary: Option<&'a Summary>,
     pub(crate) clients: Option<u32>,
+    /// Whether transactions were due at certain times.
+    pub(crate) has_rate: bool,
     pub(crate) costs: Option<&'a PerTransaction>,
 }
 
@@ -102,6 +104,7 @@ impl<'a> From<&'a Record> for Measured<'a> {
         Measured {
             summary: Some(&record.summary),
             clients: Some(record.plan.clients),
+            has_rate: record.plan.rate_tps.is_some(),
             costs: record.observation.as_ref().map(|observation| &observation.per_transaction),
         }
     }
@@ -112,6 +115,7 @@ impl<'a> From<&'a StoredRun> for Measured<'a> {
         Measured {
             summary: run.summary.as_ref(),
             clients: run.plan.as_ref().map(|plan| plan.clients),
+            has_rate: run.plan.as_ref().is_some_and(|plan| plan.rate_tps.is_some()),
             costs: Some(&run.costs),
         }
     }
@@ -120,6 +124,10 @@ impl<'a> From<&'a StoredRun> for Measured<'a> {
 impl Measured<'_> {
     fn counts(&self) -> Option<&Counts> {
         Some(&self.summary?.counts)
+    }
+
+    fn start_delay(&self) -> Option<Lag> {
+        self.summary?.lag_us.filter(|_| self.has_rate)
     }
 
     /// A count, and nothing of a run that has none.
@@ -229,8 +237,8 @@ pub(crate) const METRICS: [Row; 44] = {
         })
         .short("cycle")
         .key("cycle"),
-        row(Metric::StartDelayMean, "start_delay_mean_us", "mean start delay", Microseconds, "mean time from when a transaction was due to its start, under a rate", Run(|run| Some(run.summary?.lag_us?.mean))),
-        row(Metric::StartDelayMax, "start_delay_max_us", "longest start delay", Microseconds, "longest time from when a transaction was due to its start, under a rate", Run(|run| Some(run.summary?.lag_us?.max))),
+        row(Metric::StartDelayMean, "start_delay_mean_us", "mean start delay", Microseconds, "mean time from when a transaction was due to its start, under a rate", Run(|run| Some(run.start_delay()?.mean))),
+        row(Metric::StartDelayMax, "start_delay_max_us", "longest start delay", Microseconds, "longest time from when a transaction was due to its start, under a rate", Run(|run| Some(run.start_delay()?.max))),
         row(Metric::Scheduled, "scheduled", "scheduled", Count, "transactions that were due in the measured time: succeeded + failed + skipped + unfinished", Run(|run| run.count(|counts| counts.scheduled))),
         row(Metric::Succeeded, "succeeded", "succeeded", Count, "transactions that succeeded", {
             Run(|run| run.count(|counts| counts.succeeded))

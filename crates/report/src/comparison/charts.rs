@@ -71,7 +71,9 @@ pub(super) fn interval(record: &ComparisonRecord) -> Vec<Chart> {
         if at % every != 0 && at != record.pairs.len() {
             continue;
         }
-        let Some(finding) = comparison.finding(method.decisive) else { continue };
+        let mut ended = comparison.clone();
+        ended.close();
+        let Some(finding) = ended.finding(method.decisive) else { continue };
         let (Some(from), Some(to)) = (finding.low, finding.high) else { continue };
         for (points, ratio) in [(&mut middle, finding.ratio), (&mut low, from), (&mut high, to)] {
             points.push(Point::new(pair.start_s, ratio - 1.0));
@@ -88,7 +90,7 @@ pub(super) fn interval(record: &ComparisonRecord) -> Vec<Chart> {
     ];
     let y = Axis::new("change", Quantity::Share);
     let title = format!("Change of the {} with its interval", Metric::from(method.decisive).title());
-    vec![lines(title, "B ÷ A − 1, from the pairs until then", y, series)]
+    vec![lines(title, "B ÷ A − 1, if the comparison had ended then", y, series)]
 }
 
 fn lines(title: String, caption: &str, y: Axis, series: Vec<Series>) -> Chart {
