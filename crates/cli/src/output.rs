@@ -157,9 +157,8 @@ fn form(subject: Subject<'_>, format: Format, style: &TextStyle) -> Result<Vec<u
         (Subject::Runs(runs), Format::Json) => report::json(&borrowed(runs)),
         (Subject::Runs(runs), Format::Csv) => {
             // A column of the table has the number alone, which programs can read.
-            let number = |run: &Run<'_>| run.name.strip_prefix("run ").unwrap_or(run.name);
-            let runs = borrowed(runs);
-            let runs: Vec<_> = runs.iter().map(|run| Run { name: number(run), ..*run }).collect();
+            let mut runs = borrowed(runs);
+            runs.iter_mut().for_each(|run| run.name = run.name.strip_prefix("run ").unwrap_or(run.name));
             report::csv(&runs)
         }
         (Subject::Experiment(overview), Format::Json) => experiment::json(overview),

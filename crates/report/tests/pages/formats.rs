@@ -328,3 +328,81 @@ fn percentiles_that_stalls_hardly_change_stand_alone() {
     record.summary.response_with_stalls_us = Some(with);
     assert!(!forms::text(&record, &STYLE).contains("with stalls"));
 }
+
+/// All numbers of a text; thousands are apart by commas.
+fn numbers(text: &str) -> Vec<f64> {
+    let pieces = text.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','));
+    let number = |piece: &str| piece.trim_matches(['.', ',']).replace(',', "").parse().ok();
+    pieces.filter_map(number).collect()
+}
+
+/// Whether a text has this value, in one of the units in which it may be written, within half of the last of three
+/// digits, or of two for shares.
+fn has(numbers: &[f64], value: f64, units: &[f64]) -> bool {
+    let is_near = |unit: &f64, shown: &f64| {
+        let value = value / unit;
+        let tolerance = if *unit < 1.0 { 0.05 } else { 0.005 };
+        (shown - value).abs() <= tolerance * value.abs() || (value.abs() < 0.001 && *shown <= 0.001)
+    };
+    units.iter().any(|unit| numbers.iter().any(|shown| is_near(unit, shown)))
+}
+
+#[test]
+fn every_metric_of_a_run_has_one_value_in_all_formats() {
+    let mut record = example::full(&Example { seconds: 5, ..Example::default() });
+    record.plan.rate_tps = Some(5_000.0);
+    record.plan.latency_limit_us = Some(10_000.0);
+    record.summary.lag_us = Some(results::Lag { mean: 1_237.0, max: 12_345.0 });
+    let counts = &mut record.summary.counts;
+    (counts.late, counts.skipped, counts.scheduled) = (341, 17, counts.scheduled + 17);
+    record.summary.late_or_skipped_share = Some(counts.late_or_skipped_share());
+    let run = [Run { name: "a run", record: &record }];
+    let csv = pgmeter_report::csv(&run);
+    let values: Vec<(String, String, f64)> = csv
+        .lines()
+        .skip(1)
+        .filter_map(|line| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let [_, part @ ("summary" | "per_transaction"), .., metric, value] = cells.as_slice() else {
+                return None;
+            };
+            Some(((*part).to_owned(), (*metric).to_owned(), value.parse().ok()?))
+        })
+        .collect();
+    assert!(values.len() > 50, "{values:?}");
+    let json = numbers(&pgmeter_report::json(&run));
+    let page = numbers(&forms::html(&run).replace("&lt;", ""));
+    let markdown = numbers(&forms::markdown(&run));
+    let wide = TextStyle { colour: false, width: 300 };
+    let text = numbers(&pgmeter_report::text(&pgmeter_report::summary(&record, true), &wide));
+    // Computed from others, or shown on a terminal and in CSV as a part of something else.
+    let derived = ["cycle_us", "failed_share", "tps_low", "tps_high", "server_cpu_us"];
+    for (part, metric, value) in &values {
+        let units: &[f64] = match metric {
+            share if share.ends_with("_share") => &[1.0, 0.01],
+            time if time.ends_with("_us") || time.contains("_us_") => &[1.0, 1e3, 1e6],
+            bytes if bytes.ends_with("_bytes") => &[1.0, 1e3, 1e6, 1e9],
+            _ => &[1.0],
+        };
+        let is_hidden = value == &0.0 || metric.starts_with("response_with_stalls");
+        assert!(
+            derived.contains(&metric.as_str()) || has(&json, *value, units),
+            "{metric} {value} is not in JSON"
+        );
+        // The page and Markdown leave out what other endings took, and what did not happen.
+        let is_of_others = ["failed_response", "skipped_response", "unfinished_response"]
+            .iter()
+            .any(|kind| metric.starts_with(kind));
+        let is_derived = metric == "cycle_us" || metric == "scheduled" || metric == "failed_share";
+        if !is_hidden && !is_of_others && !is_derived {
+            assert!(has(&page, *value, units), "{part} {metric} {value} is not on the page");
+            assert!(has(&markdown, *value, units), "{part} {metric} {value} is not in Markdown");
+        }
+    }
+    for metric in
+        ["tps", "succeeded", "late", "late_or_skipped_share", "start_delay_mean_us", "response_p99_us"]
+    {
+        let (.., value) = values.iter().find(|(_, name, _)| name == metric).expect("it is known");
+        assert!(has(&text, *value, &[1.0, 0.01, 1e3, 1e6]), "{metric} {value} is not in the text");
+    }
+}
