@@ -47,6 +47,30 @@ fn what_the_record_counts_is_what_the_server_did() {
 }
 
 #[test]
+fn a_report_has_the_format_and_the_place_that_were_asked_for() {
+    let bench = Bench::new();
+    let conninfo = loaded(&bench, "18", "formats");
+    let run = |options: &[&str]| {
+        let load = ["bench", "-S", "-c", "2", "-t", "20"];
+        bench.run(load.iter().chain(options).copied().chain([conninfo.as_str()])).exits(0).stdout
+    };
+    let json = run(&["--format", "json"]);
+    let record = results::Record::from_json(json.as_bytes(), "it".as_ref()).expect("nothing else is printed");
+    assert_eq!(record.summary.counts.succeeded, 40);
+    assert!(run(&["--format", "csv"]).starts_with("run,part,script,item,start_s,end_s,metric,value\n2,summary,"));
+    for (file, words) in [("page.html", "<!doctype html>"), ("notes.md", "# select-only on"), ("text", "select-only on")] {
+        let stdout = run(&["-o", file]);
+        assert!(stdout.contains("throughput"), "{stdout}");
+        let written = std::fs::read_to_string(bench.path().join(file)).expect("it was written");
+        assert!(written.starts_with(words), "{file}: {written}");
+    }
+    let markdown = run(&["--format", "markdown", "-o", "-"]);
+    assert!(markdown.starts_with("# select-only on PostgreSQL 18"), "{markdown}");
+    let refused = bench.run(["bench", "-t", "1", "-o", "no/such/page.html", &conninfo]).exits(1);
+    refused.says(&["cannot write the report to \"no/such/page.html\""]);
+}
+
+#[test]
 fn the_same_seed_draws_the_same_accounts() {
     let bench = Bench::new();
     let conninfo = loaded(&bench, "18", "seed");
