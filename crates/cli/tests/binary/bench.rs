@@ -57,8 +57,12 @@ fn a_report_has_the_format_and_the_place_that_were_asked_for() {
     let json = run(&["--format", "json"]);
     let record = results::Record::from_json(json.as_bytes(), "it".as_ref()).expect("nothing else is printed");
     assert_eq!(record.summary.counts.succeeded, 40);
-    assert!(run(&["--format", "csv"]).starts_with("run,part,script,item,start_s,end_s,metric,value\n2,summary,"));
-    for (file, words) in [("page.html", "<!doctype html>"), ("notes.md", "# select-only on"), ("text", "select-only on")] {
+    assert!(
+        run(&["--format", "csv"]).starts_with("run,part,script,item,start_s,end_s,metric,value\n2,summary,")
+    );
+    for (file, words) in
+        [("page.html", "<!doctype html>"), ("notes.md", "# select-only on"), ("text", "select-only on")]
+    {
         let stdout = run(&["-o", file]);
         assert!(stdout.contains("throughput"), "{stdout}");
         let written = std::fs::read_to_string(bench.path().join(file)).expect("it was written");

@@ -233,7 +233,7 @@ fn a_machine_is_calibrated_once_and_its_runs_are_held_against_it() {
     let out = finish(&mut calibrate(&bench, &["-T", "1"])).exits(0).says(&["stored in "]);
     assert!(out.stdout.starts_with("one worker, event loop "), "{}", out.stdout);
     assert!(out.stdout.lines().any(|line| line.trim_start().starts_with("900 ")), "{}", out.stdout);
-    assert!(out.stdout.contains("woken late by "), "{}", out.stdout);
+    assert!(out.stdout.contains("late wake-ups: "), "{}", out.stdout);
     assert_nothing_is_left(&bench);
     let shown = finish(&mut calibrate(&bench, &["--show"])).exits(0);
     assert_eq!(shown.stdout, out.stdout);

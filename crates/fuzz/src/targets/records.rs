@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::{fs, io};
 
-use report::{Run, TextStyle};
+use report::{Run, TextStyle, document};
 use results::{Record, steers};
 use script::Random;
 
@@ -48,7 +48,7 @@ struct Genuine {
 fn prepare() -> io::Result<Attempt> {
     let seed = TARGET.seeds().join("tpcb-like");
     let record = Record::from_json(&fs::read(&seed)?, &seed).map_err(io::Error::other)?;
-    let page = no_numbers(&report::html(&[Run { name: "1", record: &record }]));
+    let page = no_numbers(&report::html(&document(&[Run { name: "1", record: &record }])));
     let genuine = Genuine { record, page };
     Ok(Box::new(move |input| attempt(&genuine, input)))
 }
@@ -100,21 +100,21 @@ fn show(genuine: &Genuine, record: &Record, input: &[u8], outcome: &mut Digest) 
     // The input decides, so that it fails again by itself.
     let runs = if digest.value() & 1 == 0 { &[one][..] } else { &[other, one] };
     match digest.value() / 2 % FORMATS {
-        0 => check("side by side", &report::side_by_side(&[one, other], &STYLE), 0),
-        1 | 2 => check("markdown", &report::markdown(runs), 0),
+        0 => check("side by side", &report::text(&document(&[one, other]), &STYLE), 0),
+        1 | 2 => check("markdown", &report::markdown(&document(runs)), 0),
         3 | 4 => check("CSV", &report::csv(runs), 0),
         5 => check("JSON", &report::json(runs), 0),
-        6 => check("SVG", &report::svg(runs), 0),
-        7 => report::png(&[one]).map(drop).map_err(|error| format!("no picture: {error}")),
+        6 => check("SVG", &report::svg(&document(runs)), 0),
+        7 => report::png(&document(&[one])).map(drop).map_err(|error| format!("no picture: {error}")),
         8 => {
-            let page = report::html(runs);
+            let page = report::html(&document(runs));
             check("the page", &page, genuine.page)?;
             if page.contains(words::MARKUP) {
                 return Err("the page has markup of others".to_owned());
             }
             Ok(())
         }
-        _ => check("text", &report::text(record, &STYLE), 0),
+        _ => check("text", &report::text(&report::summary(record, true), &STYLE), 0),
     }
 }
 
