@@ -1,5 +1,5 @@
-//! Who may connect to a server of ours: its `pg_hba.conf` and `pg_ident.conf`, and its superuser's password for TCP.
-//! All of it stands in the server's home, where only this process's user can change it. Used by `launch`.
+//! Access rules of an embedded server: its `pg_hba.conf` and `pg_ident.conf`, and its superuser's password for TCP.
+//! All are in the server's home, where only this process's user can change them. Used by `launch`.
 
 use std::fmt::Write as _;
 
@@ -14,10 +14,10 @@ use crate::{ServerError, Version};
 
 /// Random bytes of a password; twice as many hexadecimal digits.
 const PASSWORD_BYTES: usize = 24;
-/// The first version that has SCRAM; an older one has nothing better than MD5.
+/// The first version with SCRAM; older ones have only MD5.
 const SCRAM_SINCE: u32 = 10;
 
-/// The method by which passwords are asked for over TCP.
+/// Authentication method for passwords over TCP.
 pub(crate) fn password_method(about: &Description) -> &'static str {
     let has_scram =
         Version::parse(&about.version).is_none_or(|version| !version.major().is_before(SCRAM_SINCE));

@@ -1,5 +1,5 @@
-//! The operating system's user that runs a server. PostgreSQL refuses to run as root, so root runs it as somebody
-//! else: this file finds that user, runs programs as it, and says what is in its way to a directory.
+//! The operating system user that runs a server. PostgreSQL refuses to run as root, so root runs it as another user:
+//! this module finds that user, runs programs as it, and finds directories that it cannot enter.
 
 use std::fs;
 use std::io;
@@ -18,13 +18,13 @@ const PASSWD: &str = "/etc/passwd";
 
 const ROOT: &str = "root";
 
-/// Whom root takes, in this order, when nobody was named.
+/// Users that root selects by default, in this order.
 const UNPRIVILEGED: [&str; 2] = ["postgres", "nobody"];
 
-/// The group of a user who is not in the file: that of nobody on most systems.
+/// Group of a user without an entry in the file: that of nobody on most systems.
 const NO_GROUP: u32 = 65534;
 
-/// Variables that PostgreSQL's programs would obey, or that would tell them a password.
+/// Environment variables that PostgreSQL's programs would obey, or that may contain a password.
 const REMOVED_VARIABLES: [&str; 15] = [
     "PGDATA",
     "PGPORT",
@@ -46,23 +46,23 @@ const REMOVED_VARIABLES: [&str; 15] = [
 /// The user that runs a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Account {
-    /// Its name, or its number where that has no name here.
+    /// Its name, or its user ID if it has no name here.
     pub(crate) name: String,
     uid: u32,
     gid: u32,
-    /// Whether this process is somebody else (root) and has to change over.
+    /// Whether this process (root) has to switch to it.
     change: bool,
 }
 
 impl Account {
-    /// The user to take: this process's own, or as root the one named, else an unprivileged one.
+    /// The user of this process; as root the given user, otherwise an unprivileged one.
     pub(crate) fn choose(named: Option<&str>) -> Result<Account, ServerError> {
         let passwd = fs::read_to_string(PASSWD).unwrap_or_default();
         let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
         Account::choose_from(&passwd, own, named)
     }
 
-    /// Of root: the user with this number; where that is root itself, an unprivileged one.
+    /// As root: the user with this ID; an unprivileged one if that is root.
     pub(crate) fn of_owner(uid: u32) -> Result<Account, ServerError> {
         if uid == 0 {
             return Account::choose(None);
@@ -100,7 +100,7 @@ impl Account {
         Ok(Account { name: entry.name.to_owned(), uid: entry.uid, gid: entry.gid, change: true })
     }
 
-    /// A program to be run as this user, in a directory the user may enter, with messages in English.
+    /// A command to run as this user, in a directory that the user can enter, with messages in English.
     pub(crate) fn command(&self, program: &Path, directory: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir(directory).env("LC_ALL", "C");
@@ -113,8 +113,8 @@ impl Account {
         command
     }
 
-    /// Gives the user an open file that this process has made. The file is changed, not its path: another file may
-    /// stand there by now.
+    /// Gives the user an open file that this process has created. Changes the file, not its path, which may refer to
+    /// another file by now.
     pub(crate) fn give(&self, file: impl AsFd, path: &Path) -> Result<(), ServerError> {
         if !self.change {
             return Ok(());
@@ -124,8 +124,8 @@ impl Account {
         given.map_err(ServerError::io("give the server's user", path))
     }
 
-    /// Gives the user a directory that this process has just made, mode 0700. Anything else that has taken its place
-    /// meanwhile (a link, a directory of somebody else, one with files) is refused.
+    /// Gives the user a directory that this process has just created with mode 0700. If anything else has replaced it
+    /// (a link, a directory of another user, one with files), this is refused.
     pub(crate) fn give_directory(&self, path: &Path) -> Result<(), ServerError> {
         if !self.change {
             return Ok(());
@@ -140,13 +140,13 @@ impl Account {
         self.give(&directory, path)
     }
 
-    /// The number of the user whose files this process handles although it is somebody else (root); `None` where they
-    /// are its own.
+    /// ID of the user whose files root handles; `None` if this process handles its own files.
     pub(crate) fn other_uid(&self) -> Option<u32> {
         self.change.then_some(self.uid)
     }
 
-    /// The operating system's users that may be the server's superuser: the one that runs it, root, and this process's.
+    /// Operating system users that may connect as the server's superuser: the one that runs it, root, and this
+    /// process's.
     pub(crate) fn administrators(&self) -> Vec<String> {
         let passwd = fs::read_to_string(PASSWD).unwrap_or_default();
         let mut names = vec![ROOT.to_owned(), self.name.clone()];
@@ -162,7 +162,7 @@ impl Account {
         names
     }
 
-    /// The first directory on the way to `path` (which exists) that the user cannot pass through, if any.
+    /// The first directory on the way to `path` (which exists) that the user cannot enter, if any.
     pub(crate) fn barrier(&self, path: &Path) -> Option<PathBuf> {
         let path = path.canonicalize().ok()?;
         let mut way: Vec<&Path> = path.ancestors().collect();
@@ -172,7 +172,7 @@ impl Account {
             .map(Into::into)
     }
 
-    /// By the mode bits alone; the first class that the user belongs to decides, as in the kernel.
+    /// By the mode bits alone; as in the kernel, the first matching class of the user decides.
     fn may_pass(&self, about: &fs::Metadata) -> bool {
         let shift = if about.uid() == self.uid {
             6
@@ -185,7 +185,7 @@ impl Account {
     }
 }
 
-/// Whether it is this process's, closed to others, and empty.
+/// Whether it belongs to this process, is closed to others, and is empty.
 fn is_new_directory(directory: impl AsFd) -> rustix::io::Result<bool> {
     let about = fstat(&directory)?;
     let own = about.st_uid == rustix::process::geteuid().as_raw() && about.st_mode & 0o777 == 0o700;
@@ -202,7 +202,7 @@ struct Entry<'a> {
     gid: u32,
 }
 
-/// The entries of a passwd(5) file: `name:password:uid:gid:…`; what is not one is passed over.
+/// The entries of a passwd(5) file: `name:password:uid:gid:…`; invalid lines are skipped.
 fn entries(passwd: &str) -> impl Iterator<Item = Entry<'_>> {
     passwd.lines().filter_map(|line| {
         let mut fields = line.split(':');

@@ -1,5 +1,5 @@
-//! Tests alone: what root does below directories of the server's user, while a process of that user exchanges files for
-//! links. They need root; without it they say that they tested nothing.
+//! Tests only: actions of root below directories of the server's user, while a process of that user replaces files by
+//! links. They require root; otherwise they report that nothing was tested.
 
 #[cfg(test)]
 mod tests {
@@ -13,14 +13,15 @@ mod tests {
     use crate::home::{self, Description, Home, LockedHome};
     use crate::{Locations, ServerError, copies, tls};
 
-    /// How often each attack is tried. Where paths were used, the certificate's succeeded within 100, the copy's at once.
+    /// Number of tries. With path-based access, the attack on the certificate succeeded within 100, the one on the
+    /// copy immediately.
     const CERTIFICATES: u32 = 500;
     const COPIES: u32 = 25;
     const SECRET: &str = "only root may read this";
-    /// Enough files for the attacker to act while a directory is being copied.
+    /// Enough files for the attacker to act while a directory is copied.
     const FILES: u32 = 100;
 
-    /// A home made by root, with a data directory of an unprivileged user, beside root's own files.
+    /// A home created by root, with a data directory of an unprivileged user, next to root's own files.
     struct Fixture {
         base: tempfile::TempDir,
         claim: LockedHome,
@@ -62,7 +63,7 @@ mod tests {
             path
         }
 
-        /// Runs a shell script as the server's user in its data directory, again and again.
+        /// Runs a shell script as the server's user in its data directory, repeatedly.
         fn attack(&self, script: &str, target: &Path) -> Attacker {
             let forever = format!("while :; do {script}; done");
             let mut command = Command::new("/bin/sh");
@@ -127,12 +128,12 @@ mod tests {
         let _attacker = fixture.attack(script, &secrets);
         let mut copied = 0;
         for _ in 0..COPIES {
-            // It may well fail, as files come and go.
+            // It may fail, because files come and go.
             let kept = copies::keep(fixture.home(), &fixture.description(), &fixture.account, 0);
             copied += u32::from(kept.is_ok());
             let copy = fixture.home().directory.join("copy-0/data");
             for directory in ["bait", "real"].map(|name| copy.join(name)) {
-                // A link may well be copied, as a link.
+                // A link may be copied as a link.
                 if !fs::symlink_metadata(&directory).is_ok_and(|about| about.is_dir()) {
                     continue;
                 }

@@ -1,6 +1,5 @@
-//! The cache of fetched programs: one directory per version, complete as soon as it is there under its name.
-//! Processes share it: a lock lets one fetch at a time, and a rename puts the finished directory in place.
-//! Knows nothing of the network; `fetch` brings the bytes.
+//! The cache of downloaded programs: one directory per version, which is complete when it exists. Processes share it:
+//! a lock allows one download at a time, and a rename publishes the finished directory. `fetch` downloads.
 
 use std::fs::{self, File};
 use std::io;
@@ -13,23 +12,23 @@ use crate::fetch::unpack;
 use crate::files::lock_within;
 use crate::{Checksum, FetchProgress, ServerError, Version, Wanted, trust};
 
-/// What unpacked programs need, with the archive in memory; measured 56 to 60 MB.
+/// Required space for unpacked programs, with the archive in memory; measured 56 to 60 MB.
 const UNPACKED_MEGABYTES: u64 = 70;
-/// How long another process may fetch before this one gives up: 15 MB over the slowest of lines.
+/// How long to wait for another process's download: 15 MB over a very slow line.
 const BUSY_LIMIT: Duration = Duration::from_secs(15 * 60);
-/// Begins the names of directories that are being unpacked.
+/// Prefix of directories being unpacked.
 const UNFINISHED: &str = ".unpacking-";
 
-/// Beside the programs: the SHA-256 sum of the archive that they came from.
+/// File next to the programs with the SHA-256 checksum of their archive.
 const SUM_FILE: &str = "archive.sha256";
 
-/// The cache, which need not exist yet.
+/// The cache; its directory may not exist yet.
 #[derive(Clone, Debug)]
 pub(crate) struct Cache {
     directory: PathBuf,
 }
 
-/// The right to change the cache; let go of when dropped.
+/// Exclusive access to the cache, until dropped.
 pub(crate) struct Locked<'a> {
     cache: &'a Cache,
     _lock: File,
@@ -44,7 +43,7 @@ impl Cache {
         &self.directory
     }
 
-    /// The same of programs that came from an archive with this sum.
+    /// The same for programs from an archive with this checksum.
     pub(crate) fn verified(&self, wanted: &Wanted, checksum: Option<&Checksum>) -> Vec<PathBuf> {
         let has_sum = |bin: &PathBuf| {
             let sum = bin.parent().map(|tree| fs::read_to_string(tree.join(SUM_FILE)).unwrap_or_default());
@@ -53,7 +52,7 @@ impl Cache {
         self.fitting(wanted).into_iter().filter(has_sum).collect()
     }
 
-    /// The directories of programs that fit, newest first.
+    /// The directories of matching programs, newest first.
     pub(crate) fn fitting(&self, wanted: &Wanted) -> Vec<PathBuf> {
         let entries = fs::read_dir(&self.directory).into_iter().flatten().flatten();
         let mut found: Vec<(Version, PathBuf)> = entries
@@ -64,11 +63,11 @@ impl Cache {
         found.into_iter().map(|(_, path)| path.join("bin")).collect()
     }
 
-    /// Makes the cache where it is missing and waits until no other process is changing it.
+    /// Creates the cache if it is missing, and waits until no other process is changing it.
     pub(crate) fn lock(&self, progress: &mut dyn FnMut(FetchProgress)) -> Result<Locked<'_>, ServerError> {
         let unwritable = |source| ServerError::CacheNotWritable { path: self.directory.clone(), source };
         make_open_directories(&self.directory).map_err(unwritable)?;
-        // Another user may have been faster where the directory was not there yet.
+        // Another user may have created the directory meanwhile.
         trust::check_directory(&self.directory, "PGMETER_CACHE_DIR")?;
         let path = self.directory.join(".lock");
         let lock = File::options().create(true).append(true).open(&path).map_err(unwritable)?;
@@ -89,17 +88,17 @@ impl Cache {
 }
 
 impl Locked<'_> {
-    /// What a process left that was killed while it unpacked; the lock says that none is at it now.
+    /// Removes what a process left that was killed while unpacking; the lock ensures that none is unpacking now.
     fn remove_unfinished(&self) {
         for entry in fs::read_dir(&self.cache.directory).into_iter().flatten().flatten() {
             if entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
-                // What stays is only in the way of nobody, and the next fetch tries again.
+                // A remainder does no harm, and the next download tries again.
                 let _ = fs::remove_dir_all(entry.path());
             }
         }
     }
 
-    /// Unpacks a checked archive beside its place and renames it there. Returns the directory of programs.
+    /// Unpacks a verified archive next to its final place and renames it. Returns the directory of programs.
     pub(crate) fn unpack(&self, version: &Version, archive: &[u8]) -> Result<PathBuf, ServerError> {
         let unfinished = tempfile::Builder::new()
             .prefix(UNFINISHED)
@@ -116,7 +115,7 @@ impl Locked<'_> {
         open_to_everybody(&tree).map_err(|source| self.failure(source))?;
         let place = self.cache.directory.join(name_of(version));
         if place.exists() {
-            // An earlier one that is not complete: somebody removed files from it.
+            // An existing incomplete one: somebody removed files from it.
             fs::remove_dir_all(&place).map_err(|source| self.failure(source))?;
         }
         fs::rename(&tree, &place).map_err(|source| self.failure(source))?;
@@ -132,7 +131,7 @@ impl Locked<'_> {
         ServerError::DiskFull { path, purpose, megabytes: UNPACKED_MEGABYTES, variable }
     }
 
-    /// A file that cannot be unpacked is damaged, unless the disk is full.
+    /// An archive that cannot be unpacked is damaged, unless the disk is full.
     fn damage(&self, version: &Version, error: io::Error) -> ServerError {
         if error.kind() == io::ErrorKind::StorageFull {
             return self.failure(error);
@@ -141,7 +140,7 @@ impl Locked<'_> {
     }
 }
 
-/// `18.6-linux-x86_64`: homes are shared between machines of different kinds.
+/// `18.6-linux-x86_64`: home directories may be shared between machines of different types.
 fn name_of(version: &Version) -> String {
     format!("{version}-{}", platform())
 }
@@ -155,8 +154,8 @@ pub(crate) fn platform() -> String {
     format!("{}-{}", std::env::consts::OS, std::env::consts::ARCH)
 }
 
-/// Directories that the server's user can pass through, whatever this process's umask is; those that exist already
-/// stay as they are.
+/// Creates directories that the server's user can enter, regardless of this process's umask; existing ones are
+/// unchanged.
 pub(crate) fn make_open_directories(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -171,7 +170,7 @@ pub(crate) fn make_open_directories(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Lets everybody read what is below, and run what the owner may run.
+/// Makes everything below readable for all users, and executable where the owner may execute.
 fn open_to_everybody(path: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(path)?;
     if about.is_symlink() {

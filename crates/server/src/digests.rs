@@ -1,5 +1,5 @@
-//! What an archive of programs must be: SHA-256 sums of those that were known when this pgmeter was released. The archive's own repository publishes sums too; whoever changes an archive there changes
-//! them with it.
+//! SHA-256 checksums of the archives that were known at pgmeter's release. The repository publishes checksums too,
+//! but whoever changes an archive there can change those as well.
 
 use std::fmt::Write as _;
 use std::str::FromStr;
@@ -30,7 +30,7 @@ const PINNED: [(&str, &str, &str); 14] = [
     ("18.6.0", "linux-aarch64", "5f54e016723afa6213925a8acb939bac52944b1d348f65c7a20f0cd2928c31be"),
 ];
 
-/// That an archive is the one that this release knows by its version, if it knows one.
+/// Checks an archive against this release's checksum, if it has one for the version.
 pub(crate) fn check(version: &str, platform: &str, archive: &[u8]) -> Result<(), ServerError> {
     let found = sum_of(archive);
     match PINNED.iter().find(|(known, place, _)| (*known, *place) == (version, platform)) {
@@ -42,7 +42,7 @@ pub(crate) fn check(version: &str, platform: &str, archive: &[u8]) -> Result<(),
     }
 }
 
-/// The SHA-256 sum that the user asks for.
+/// The SHA-256 checksum given by the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checksum(String);
 
@@ -58,7 +58,7 @@ impl FromStr for Checksum {
 }
 
 impl Checksum {
-    /// That an archive is the one asked for.
+    /// Checks an archive against the given checksum.
     pub(crate) fn check(&self, version: &str, archive: &[u8]) -> Result<(), ServerError> {
         let (version, expected, found) = (version.to_owned(), self.0.clone(), sum_of(archive));
         if found == expected {
@@ -67,13 +67,13 @@ impl Checksum {
         Err(ServerError::OtherChecksum { version, expected, found })
     }
 
-    /// Whether this is the sum, as [`sum_of`] writes it.
+    /// Whether this is the checksum in the form of [`sum_of`].
     pub(crate) fn is(&self, sum: &str) -> bool {
         self.0 == sum.trim()
     }
 }
 
-/// The SHA-256 sum of an archive, in hexadecimal digits.
+/// The SHA-256 checksum of an archive, in hexadecimal digits.
 pub(crate) fn sum_of(archive: &[u8]) -> String {
     hexadecimal(&Sha256::digest(archive))
 }

@@ -1,12 +1,12 @@
-//! What can go wrong with a server, as sentences: what, where, and what to do next.
-//! One enum for the crate; `cli` prints it as it is.
+//! Errors of servers as complete sentences with the remedy;
+//! `cli` prints them unchanged.
 
 use std::io;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// A failure to find, fetch, start or stop a server.
+/// A failure to find, download, start or stop a server.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the sentence of each variant says what it is and what its fields are")]

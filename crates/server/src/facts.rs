@@ -1,11 +1,11 @@
-//! What a server says of itself, for the record: version, settings that are not the default, how it was built.
-//! Works with any server and any user; what a user may not see is left out. No secret gets from here into a record.
+//! Facts about a server for the record: version, non-default settings, build options. Works with any server and any
+//! user; values that the user may not read are omitted. Secrets never get into a record.
 
 use connect::{ConnectError, Row, Session};
 
 use crate::{ServerError, Setting};
 
-/// What a server says of itself.
+/// Facts about a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The setting `server_version`: "18.6".
@@ -14,25 +14,25 @@ pub struct Facts {
     pub version_num: u32,
     /// The answer of `version()`, with compiler and architecture.
     pub version_text: String,
-    /// Settings that differ from PostgreSQL's defaults, by name, with their units; none that could hold a secret.
+    /// Settings that differ from PostgreSQL's defaults, by name, with units; without those that may contain a secret.
     pub settings: Vec<Setting>,
-    /// Those that decide on durability, checkpoints and memory, at their default or not; none that this user may not see.
+    /// Settings for durability, checkpoints and memory, whether default or not, if this user may read them.
     pub main_settings: Vec<Setting>,
     /// Extensions of the database: name and version.
     pub extensions: Vec<(String, String)>,
-    /// Where its files are, if this user may know.
+    /// Its data directory, if this user may read it.
     pub data_directory: Option<String>,
-    /// The TLS of this session: version and cipher.
+    /// TLS version and cipher of this session.
     pub tls: Option<(String, String)>,
-    /// Whether it survives a power cut: `fsync`.
+    /// Whether it survives a power failure: `fsync`.
     pub fsync: bool,
     /// Whether it was built with assertions, which makes it slow.
     pub debug_assertions: bool,
-    /// How it was built, where the view `pg_config` may be read (superuser, 9.6 and later).
+    /// Build options, if the view `pg_config` may be read (superuser, 9.6 and later).
     pub build: Option<Build>,
 }
 
-/// How a server was built, from the view `pg_config`. Servers are comparable if these are equal.
+/// Build options of a server, from the view `pg_config`. Servers are comparable if these are equal.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Build {
     /// The compiler.
@@ -48,9 +48,9 @@ pub struct Build {
 const IDENTITY: &str = "select version(), current_setting('server_version'), current_setting('server_version_num'), \
                         current_setting('fsync'), current_setting('debug_assertions')";
 
-/// Not those of this session (client, session), nor what follows from other settings or from where the server's
-/// files are (override), except what initdb chose for good. Asked under the session's own `search_path`, which is one of
-/// them; so each function, operator and type is named with its schema.
+/// Without the settings of this session (client, session), and without those that follow from others or from the
+/// location of files (override), except those that initdb fixed. The query runs with the session's own `search_path`,
+/// because that is one of the settings; so each function, operator and type is schema-qualified.
 const SETTINGS: &str = "select name, pg_catalog.current_setting(name) from pg_catalog.pg_settings \
                         where (source operator(pg_catalog.<>) all \
                                  ('{default,override,client,session}'::pg_catalog.text[]) \
@@ -60,14 +60,14 @@ const SETTINGS: &str = "select name, pg_catalog.current_setting(name) from pg_ca
                                            setting is null and boot_val is null) \
                         order by name";
 
-/// What decides on durability, checkpoints and memory, and where the files are; versions differ in which they have.
+/// Settings for durability, checkpoints and memory, and the data directory; not all versions have all of them.
 const MAIN_SETTINGS: &str = "select name, current_setting(name) from pg_settings where name in \
                              ('fsync', 'full_page_writes', 'synchronous_commit', 'wal_sync_method', 'wal_level', \
                               'checkpoint_timeout', 'checkpoint_completion_target', 'max_wal_size', 'shared_buffers', \
                               'autovacuum', 'commit_delay', 'synchronous_standby_names', 'data_directory') \
                              order by name";
 
-/// Not a setting to compare servers by.
+/// Not relevant for comparing servers.
 const DATA_DIRECTORY: &str = "data_directory";
 
 const EXTENSIONS: &str = "select extname, extversion from pg_extension order by extname";
@@ -76,13 +76,13 @@ const TLS: &str = "select version, cipher from pg_stat_ssl where pid = pg_backen
 
 const BUILD: &str = "select name, setting from pg_config";
 
-/// Parts of the names of settings whose values may be, or hold, a secret.
+/// Parts of the names of settings whose values may be or contain a secret.
 const SECRETS: [&str; 8] =
     ["conninfo", "command", "passphrase", "password", "secret", "token", "credential", "private"];
-/// What has such a part in its name and is none.
+/// Exceptions: such names without secrets.
 const NO_SECRETS: [&str; 1] = ["password_encryption"];
 
-/// Asks the server.
+/// Queries the server.
 ///
 /// # Errors
 /// The session ends or a query fails.
@@ -125,7 +125,7 @@ fn may_be_secret(name: &str) -> bool {
     !NO_SECRETS.contains(&name.as_str()) && (key || SECRETS.iter().any(|part| name.contains(part)))
 }
 
-/// Only superusers may ask; others are answered with an error, which ends nothing.
+/// Only superusers may query this; for others the error is ignored.
 fn build(session: &mut Session) -> Result<Option<Build>, ConnectError> {
     let rows = match session.query_catalogs(BUILD) {
         Ok(rows) => rows,

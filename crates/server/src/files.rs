@@ -1,5 +1,5 @@
-//! Files that this process makes or reads where others may write too: never through a link, and never for a moment
-//! more open than they should be. Used by everything here that writes beside a server.
+//! Files that this process creates or reads where other users may write too: never through a link, and never with
+//! wider permissions than necessary, not even briefly. Used by everything that writes next to a server.
 
 use std::fs::{File, Permissions, TryLockError};
 use std::io::{self, Read, Write};
@@ -12,13 +12,13 @@ use rustix::fs::{Mode, OFlags, open};
 use crate::ServerError;
 use crate::patience::wait_for;
 
-/// Read from a small file of the server's, at most; `postmaster.pid` has about 100 bytes.
+/// Maximum length read from a small file of the server; `postmaster.pid` has about 100 bytes.
 const SMALL_BYTES: u64 = 4096;
 
-/// Makes a file that is not there yet, with exactly this mode whatever the umask is.
+/// Creates a new file with exactly this mode, regardless of the umask.
 pub(crate) fn create(path: &Path, mode: u32, text: &str) -> Result<File, ServerError> {
     let failed = || ServerError::io("write", path);
-    // With `create_new`, a link in this place is an error, not a way to another file.
+    // With `create_new`, a link in this place is an error.
     let mut file =
         File::options().write(true).create_new(true).mode(mode & 0o600).open(path).map_err(failed())?;
     file.write_all(text.as_bytes()).map_err(failed())?;
@@ -26,12 +26,12 @@ pub(crate) fn create(path: &Path, mode: u32, text: &str) -> Result<File, ServerE
     Ok(file)
 }
 
-/// Opens a file that only this process's user may read, to add to it; makes it where it is not there.
+/// Opens a file for appending that only this process's user may read; creates it if it is missing.
 pub(crate) fn open_to_append(path: &Path) -> io::Result<File> {
     File::options().create(true).append(true).mode(0o600).open(path)
 }
 
-/// Locks a file, if no other process has it for longer than this; `waiting` is called as long as one has.
+/// Locks a file, with a time limit if another process has it; `waiting` is called meanwhile.
 pub(crate) fn lock_within(lock: &File, limit: Duration, mut waiting: impl FnMut()) -> io::Result<bool> {
     let locked = wait_for(limit, || match lock.try_lock() {
         Ok(()) => Some(Ok(true)),
@@ -44,7 +44,7 @@ pub(crate) fn lock_within(lock: &File, limit: Duration, mut waiting: impl FnMut(
     locked.unwrap_or(Ok(false))
 }
 
-/// The beginning of a small file that somebody else may have replaced: a link is not followed, a pipe not waited for.
+/// The beginning of a small file that another user may have replaced: links are not followed, pipes not waited for.
 pub(crate) fn read_small(path: &Path) -> io::Result<String> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(open(path, flags, Mode::empty())?);

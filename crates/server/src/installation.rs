@@ -1,5 +1,5 @@
-//! The programs of one PostgreSQL: a directory with `initdb` and `postgres`, its version, and where it came from.
-//! [`obtain`] is the only way to one: named by the user, else cached, else installed, else fetched.
+//! The programs of a PostgreSQL installation: a directory with `initdb` and `postgres`, its version, and its source.
+//! [`obtain`] finds one: given by the user, cached, installed, or downloaded, in this order.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -10,36 +10,36 @@ use crate::fetch::fetch;
 use crate::trust::{Changeable, changeable};
 use crate::{Checksum, FetchProgress, Locations, Major, ServerError, Version, Wanted};
 
-/// Programs that can be started.
+/// An installation.
 #[derive(Clone, Debug)]
 pub struct Installation {
     /// The directory with `initdb` and `postgres`.
     pub bin_dir: PathBuf,
-    /// What `postgres --version` says.
+    /// The version reported by `postgres --version`.
     pub version: Version,
     /// How it was found.
     pub origin: Origin,
 }
 
-/// Where a program finds others that is not run as root.
+/// The PATH for programs that are not run as root.
 const SAFE_PATH: &str = "/usr/bin:/bin";
 
 /// How an installation was found.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// The user named its directory.
+    /// The user gave its directory.
     Named,
-    /// It is one of our cache's, fetched now or earlier.
+    /// It is in our cache, downloaded now or earlier.
     Embedded,
-    /// It was already on this machine.
+    /// It is installed on this machine.
     Installed,
 }
 
-/// Finds the programs of `wanted` ("18", "9.6", "16.4"): in `bin_dir` where one is given (whatever version it has),
-/// else in the cache, else installed on this machine, else by fetching the newest that fits.
+/// Finds the programs of `wanted` ("18", "9.6", "16.4"): in `bin_dir` if given (of any version), otherwise in the
+/// cache, otherwise installed on this machine, otherwise by downloading the newest matching version.
 ///
 /// # Errors
-/// A `bin_dir` without the programs; nothing found and nothing to be fetched; a cache that cannot be written.
+/// `bin_dir` lacks the programs; nothing was found or can be downloaded; the cache cannot be written.
 pub fn obtain(
     wanted: &str,
     bin_dir: Option<&Path>,
@@ -64,10 +64,10 @@ pub fn obtain(
     }
 }
 
-/// Finds the programs of `wanted` that came from the archive with this sum: in the cache, else by fetching it.
+/// Finds the programs of `wanted` from the archive with this checksum: in the cache, otherwise by downloading it.
 ///
 /// # Errors
-/// As [`obtain`]; the archive has another sum, and nothing of it is kept.
+/// As [`obtain`]; the archive has another checksum and is discarded.
 pub fn obtain_verified(
     wanted: &str,
     checksum: &Checksum,
@@ -93,9 +93,9 @@ fn fetched(
     examine(&bin, Origin::Embedded).map_err(|reason| ServerError::NotAnInstallation { path: bin, reason })
 }
 
-/// Asks the programs of a directory for their version.
+/// Reads the version of the programs in a directory.
 fn examine(directory: &Path, origin: Origin) -> Result<Installation, String> {
-    // A link to a program is no place to start it from: it looks for its files beside itself.
+    // A linked program must be started from its real location, because it looks for its files next to itself.
     let bin_dir = directory.canonicalize().map_err(|error| error.to_string())?;
     if !bin_dir.join("initdb").is_file() {
         return Err("it contains no initdb".to_owned());
@@ -120,8 +120,7 @@ fn answer(program: &Path, argument: &str) -> Result<String, String> {
     Err(format!("{shown} failed: {}", said.lines().next().unwrap_or("it printed nothing")))
 }
 
-/// As root, a program that another user could change is run as that user, who gains nothing by it, with none of root's
-/// variables.
+/// As root, a program that another user could change is run as that user, without root's environment variables.
 fn question(program: &Path) -> Result<Command, String> {
     if !rustix::process::geteuid().is_root() {
         return Ok(Command::new(program));
@@ -137,7 +136,7 @@ fn question(program: &Path) -> Result<Command, String> {
     }
 }
 
-/// Directories on this machine that may hold the programs, likeliest first; most do not exist.
+/// Directories on this machine that may contain the programs, most likely first; most do not exist.
 fn installed(wanted: &Wanted, locations: &Locations) -> Vec<PathBuf> {
     let search = locations.search_path.iter();
     let in_path = search.clone().filter_map(|directory| behind_links(&directory.join("postgres")));
@@ -153,12 +152,12 @@ fn installed(wanted: &Wanted, locations: &Locations) -> Vec<PathBuf> {
     seen
 }
 
-/// The directory of the program itself: `/usr/bin/postgres` may be a link to it.
+/// The directory of the real program: `/usr/bin/postgres` may be a link.
 fn behind_links(program: &Path) -> Option<PathBuf> {
     Some(program.canonicalize().ok()?.parent()?.to_owned())
 }
 
-/// Where packages of the systems we know put a major version.
+/// Locations of a major version in known packages.
 fn usual_places(major: Major) -> [PathBuf; 7] {
     [
         format!("/usr/lib/postgresql/{major}/bin"), // Debian, Ubuntu
@@ -179,7 +178,7 @@ mod tests {
 
     use super::*;
 
-    /// Programs that answer `--version` with this, and nothing else.
+    /// Programs that print this with `--version`.
     fn pretend(directory: &Path, version: &str) {
         fs::create_dir_all(directory).unwrap();
         for program in ["initdb", "postgres"] {
@@ -187,7 +186,7 @@ mod tests {
         }
     }
 
-    /// Another process writes the file: a program that any thread of this one holds open for writing while a test
+    /// Another process writes the file: a program that any thread of this process holds open for writing while a test
     /// starts a process is "busy" and cannot be run.
     fn script(path: &Path, line: &str) {
         let text = "printf '#!/bin/sh\\n%s\\n' \"$2\" > \"$1\" && chmod 755 \"$1\"";
@@ -237,7 +236,7 @@ mod tests {
         assert!(refused().contains("--bin-dir"), "{}", refused());
     }
 
-    /// A program of another user's, and one of root's in a directory that everybody may write to.
+    /// A program of another user, and one of root in a directory that everybody may write to.
     #[test]
     #[allow(clippy::print_stderr)]
     fn programs_that_another_user_could_change_never_run_as_root() {

@@ -1,10 +1,10 @@
-//! PostgreSQL as a thing we manage: find or fetch, initdb, configure, start, stop.
+//! Embedded PostgreSQL servers: find or download, initdb, configure, start, stop.
 //!
-//! [`obtain`] finds the programs or fetches them, [`Server::start`] makes a data directory and runs them, and
-//! whatever ends the process that asked, the server and its data go with it: by [`Drop`], by a guard process
-//! once a killed owner is gone, and by [`sweep`] at the next start. Servers that are to stay have a name
-//! ([`named`]). Nothing here prints or exits. Only [`Environment::of_process`] reads the environment, and the download
-//! its proxies and certificates.
+//! [`obtain`] finds or downloads the programs; [`Server::start`] creates a data directory and runs them. When the
+//! owning process ends for any reason, the server and its data are removed: by [`Drop`], by a guard process if the
+//! owner is killed, and by [`sweep`] at the next start. Permanent servers have a name ([`named`]). Nothing here
+//! prints or exits. Only [`Environment::of_process`] reads the environment, and the download its proxies and
+//! certificates.
 
 mod access;
 mod account;

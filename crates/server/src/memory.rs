@@ -1,9 +1,9 @@
-//! The memory of this machine, or of the container that it is: how much there is, and how much of it is left.
-//! Asked for a server's shared buffers, and by whoever wants several servers side by side.
+//! The memory of this machine or container: total and available. Used for a server's shared buffers, and to decide
+//! whether several servers can run at the same time.
 
 use std::fs;
 
-/// Where a container's limit and use are, in the second and in the first version of control groups.
+/// Files with a container's limit and usage, in version 2 and version 1 of control groups.
 const GROUPS: [[&str; 3]; 2] = [
     ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"],
     [
@@ -13,20 +13,20 @@ const GROUPS: [[&str; 3]; 2] = [
     ],
 ];
 
-/// The memory that this machine, or the container it is, lets us use, in bytes; `None` where nothing says.
+/// Memory that this machine or container may use, in bytes; `None` if unknown.
 pub(crate) fn memory() -> Option<u64> {
     let limits = GROUPS.iter().filter_map(|[limit, ..]| number(&read(limit)));
     limits.chain(kilobytes(&read("/proc/meminfo"), "MemTotal:")).min()
 }
 
-/// What is left of it, in bytes: the system's cache of files can be given up and counts as free.
+/// Available memory in bytes; the page cache can be reclaimed and counts as free.
 pub fn available_memory() -> Option<u64> {
     let of_group = |[limit, used, stat]: &[&str; 3]| left_of_group(&read(limit), &read(used), &read(stat));
     let limits = GROUPS.iter().filter_map(of_group);
     limits.chain(kilobytes(&read("/proc/meminfo"), "MemAvailable:")).min()
 }
 
-/// The limit without what is used, apart from cached files; shared memory is counted among them and cannot go.
+/// The limit minus the usage without the page cache; shared memory is part of the cache but cannot be reclaimed.
 fn left_of_group(limit: &str, used: &str, stat: &str) -> Option<u64> {
     let of_stat = |names: [&str; 2]| {
         let lines = stat.lines().filter_map(|line| line.split_once(' '));
@@ -44,7 +44,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(path).unwrap_or_default()
 }
 
-/// `max` is no number: there is no limit.
+/// `max` means no limit.
 fn number(text: &str) -> Option<u64> {
     text.trim().parse().ok()
 }

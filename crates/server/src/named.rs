@@ -1,5 +1,5 @@
-//! Servers that stay, by name: created, started, stopped and listed by separate commands. A temporary server is
-//! listed too, but belongs to the process that started it.
+//! Servers with names: created, started, stopped and listed by separate commands. A temporary server is listed too,
+//! but belongs to the process that started it.
 
 use std::path::PathBuf;
 
@@ -7,28 +7,28 @@ use crate::home::{self, Description, Home, LockedHome};
 use crate::process::{FAST_SHUTDOWN, IMMEDIATE_SHUTDOWN, Postmaster, ShutdownStep};
 use crate::{Installation, Locations, Server, ServerError, ServerOptions, guard, launch, removal};
 
-/// What is known of one server.
+/// State of a server.
 #[derive(Clone, Debug)]
 pub struct Status {
     /// Its name.
     pub name: String,
     /// Its version.
     pub version: String,
-    /// The process id of its postmaster while it runs.
+    /// Process ID of its postmaster while it runs.
     pub pid: Option<u32>,
-    /// Whether it goes away with the process that started it.
+    /// Whether it is removed with the process that started it.
     pub temporary: bool,
-    /// The TCP port of its last start; 0 before the first.
+    /// TCP port of its last start; 0 before the first.
     pub port: u16,
-    /// How to connect over the Unix socket.
+    /// Connection string for the Unix socket.
     pub conninfo: String,
-    /// How to connect over TCP from this machine, if it listens there; the string names a file with the password.
+    /// Connection string for TCP from this machine, if it listens there; it refers to a file with the password.
     pub conninfo_tcp: Option<String>,
-    /// Where its data are.
+    /// Its data directory.
     pub data_dir: PathBuf,
-    /// Where its log is.
+    /// Its log file.
     pub log_file: PathBuf,
-    /// The programs it runs with.
+    /// Directory of its programs.
     pub bin_dir: PathBuf,
 }
 
@@ -49,10 +49,10 @@ impl Status {
     }
 }
 
-/// Makes a server of that name, with its data directory, without starting it. The name in the options is not used.
+/// Creates a server with this name and a data directory, without starting it. The name in the options is ignored.
 ///
 /// # Errors
-/// A name that is taken or no name; what initdb says.
+/// The name is taken or invalid; initdb fails.
 pub fn install(
     name: &str,
     installation: &Installation,
@@ -63,12 +63,11 @@ pub fn install(
     Server::prepare(installation, &options, locations)?.keep()
 }
 
-/// Starts it and waits until it accepts connections: over its socket, and with `tcp`, or if its own settings say so, over
-/// TCP too. Already running is no error.
+/// Starts a server and waits until it accepts connections: on its socket, and on TCP with `tcp` or if its settings
+/// require it. A running server is not an error.
 ///
 /// # Errors
-/// No server of that name; it runs already, without the TCP that is wanted now; whatever keeps it from starting, with the
-/// last lines of its log.
+/// There is no such server; it is running without the requested TCP; the start fails, with the end of its log.
 pub fn start(name: &str, tcp: bool, locations: &Locations) -> Result<Status, ServerError> {
     let running = status(name, locations)?;
     if running.pid.is_some() {
@@ -84,10 +83,10 @@ pub fn start(name: &str, tcp: bool, locations: &Locations) -> Result<Status, Ser
     server.keep()
 }
 
-/// Stops it and keeps its data. Already stopped is no error.
+/// Stops a server and keeps its data. A stopped server is not an error.
 ///
 /// # Errors
-/// No server of that name; it belongs to a process that lives; it does not end.
+/// There is no such server; it belongs to a living process; it does not stop.
 pub fn stop(name: &str, locations: &Locations) -> Result<Status, ServerError> {
     let claim = claim(name, locations)?;
     let about = claim.home.read()?.ok_or_else(|| ServerError::NoSuchServer { name: name.to_owned() })?;
@@ -95,31 +94,31 @@ pub fn stop(name: &str, locations: &Locations) -> Result<Status, ServerError> {
     Ok(Status::of(&claim.home, &about, None))
 }
 
-/// Stops it and removes everything it had.
+/// Stops a server and removes everything of it.
 ///
 /// # Errors
-/// No server of that name; it belongs to a process that lives; it does not end; something cannot be removed.
+/// There is no such server; it belongs to a living process; it does not stop; something cannot be removed.
 pub fn remove(name: &str, locations: &Locations) -> Result<(), ServerError> {
     let claim = claim(name, locations)?;
     if let Ok(Some(about)) = claim.home.read() {
-        // Should this process be killed from here on, the next sweep goes on with it.
+        // If this process is killed from here on, the next sweep continues.
         claim.write(&Description { kept: false, ..about })?;
     }
     end(&claim, &IMMEDIATE_SHUTDOWN)?;
     removal::remove(&claim)
 }
 
-/// What is known of one server.
+/// The state of one server.
 ///
 /// # Errors
-/// No server of that name.
+/// There is no such server.
 pub fn status(name: &str, locations: &Locations) -> Result<Status, ServerError> {
     let home = Home::named(name, locations)?;
     let about = home.read()?.ok_or_else(|| ServerError::NoSuchServer { name: name.to_owned() })?;
     Ok(status_of(&home, &about))
 }
 
-/// All servers, by name; those whose description cannot be read are left out.
+/// All servers by name, except those with an unreadable description.
 ///
 /// # Errors
 /// The state directory cannot be read.

@@ -1,5 +1,5 @@
-//! Waiting for other processes, with a limit: the one place of this crate that reads the clock, and only to know
-//! when to give up. Nothing here is measured.
+//! Waiting for other processes with a time limit. The only place of this crate that reads the clock, and only for
+//! time limits. Nothing here is measured.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use crate::ServerError;
 
-/// How often something another process does is looked at.
+/// Interval of checks.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A moment after which nobody waits any more.
+/// The end of a time limit.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Deadline(Instant);
 
@@ -23,13 +23,13 @@ impl Deadline {
         Instant::now() >= self.0
     }
 
-    /// How long it is until then.
+    /// Remaining time.
     pub(crate) fn remaining(self) -> Duration {
         self.0.saturating_duration_since(Instant::now())
     }
 }
 
-/// Looks again and again until there is something to see, or the limit is over.
+/// Checks repeatedly until the condition holds or the time is over.
 pub(crate) fn wait_for<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let deadline = Deadline::after(limit);
     loop {
@@ -43,7 +43,7 @@ pub(crate) fn wait_for<T>(limit: Duration, mut look: impl FnMut() -> Option<T>) 
     }
 }
 
-/// Set when somebody asks to stop what is being waited for.
+/// Set to abandon the current wait.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StopFlag(Option<Arc<AtomicBool>>);
 
@@ -56,7 +56,7 @@ impl StopFlag {
         self.0.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
     }
 
-    /// An error once it is set.
+    /// An error if it is set.
     pub(crate) fn check(&self) -> Result<(), ServerError> {
         if self.is_set() { Err(ServerError::Interrupted) } else { Ok(()) }
     }

@@ -1,6 +1,6 @@
-//! A server's processes as the operating system shows them: which postmaster belongs to a data directory, and how
-//! it is made to end. A process id alone is never trusted, because it may long belong to somebody else: a process
-//! is ours if it is a `postgres` whose working directory is the data directory.
+//! Processes of a server: finds the postmaster of a data directory and stops it. A process ID alone is never trusted,
+//! because it may have been reused: a process belongs to the server only if it is a `postgres` whose working
+//! directory is the data directory.
 
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -13,35 +13,35 @@ use crate::files::read_small;
 use crate::home::Home;
 use crate::patience::wait_for;
 
-/// A signal and how long it may take to work before the next is sent.
+/// A signal and the time before the next one is sent.
 pub(crate) struct ShutdownStep {
     signal: Signal,
     limit: Duration,
 }
 
-/// For a server whose data stay: "fast" with its checkpoint, then "immediate", which the next start recovers from,
-/// then the end of the postmaster, whose children notice.
+/// For a server whose data are kept: "fast" with its checkpoint, then "immediate", after which the next start
+/// recovers, then SIGKILL for the postmaster, whose children notice.
 pub(crate) const FAST_SHUTDOWN: [ShutdownStep; 3] = [
     ShutdownStep { signal: Signal::INT, limit: Duration::from_secs(60) },
     ShutdownStep { signal: Signal::QUIT, limit: Duration::from_secs(10) },
     ShutdownStep { signal: Signal::KILL, limit: Duration::from_secs(10) },
 ];
 
-/// For a server whose data are removed: nobody should wait for a checkpoint of what is thrown away.
+/// For a server whose data are removed: a checkpoint of discarded data would be a waste of time.
 pub(crate) const IMMEDIATE_SHUTDOWN: [ShutdownStep; 2] = [
-    // The server itself kills what has not ended after five seconds.
+    // After five seconds the server itself kills remaining processes.
     ShutdownStep { signal: Signal::QUIT, limit: Duration::from_secs(6) },
     ShutdownStep { signal: Signal::KILL, limit: Duration::from_secs(10) },
 ];
 
-/// Lets processes of a data directory go on that were stopped (SIGSTOP), so that they can obey when they are to end.
+/// Continues stopped processes (SIGSTOP) of a data directory, so that they can receive signals.
 pub(crate) fn continue_stopped(data: &Path) {
     let Ok(data) = data.canonicalize() else { return };
     let handles = all_processes().into_iter().filter_map(|pid| Some((pid, Handle::open(pid)?)));
     handles.filter(|(pid, _)| belongs_to(*pid, &data)).for_each(|(_, handle)| handle.send(Signal::CONT));
 }
 
-/// Sends one signal after the other until the process has ended; false if it has not after all of them.
+/// Sends one signal after the other until the process has ended; false if it never did.
 fn end(steps: &[ShutdownStep], send: &mut dyn FnMut(Signal), ended: &mut dyn FnMut() -> bool) -> bool {
     for step in steps {
         if ended() {
@@ -55,17 +55,17 @@ fn end(steps: &[ShutdownStep], send: &mut dyn FnMut(Signal), ended: &mut dyn FnM
     false
 }
 
-/// Makes a child of this process end. Until it has been waited for, its number is nobody else's.
+/// Stops a child of this process. Its process ID is not reused until it has been waited for.
 pub(crate) fn end_child(child: &mut Child, steps: &[ShutdownStep]) -> bool {
     let pid = Pid::from_child(child);
     let mut send = |signal| {
-        // Fails when it has ended, which is what was wanted.
+        // Fails if it has already ended.
         let _ = kill_process(pid, signal);
     };
     end(steps, &mut send, &mut || !matches!(child.try_wait(), Ok(None)))
 }
 
-/// The postmaster of a data directory, of whatever process it is a child.
+/// The postmaster of a data directory, whether or not it is a child of this process.
 #[derive(Debug)]
 pub(crate) struct Postmaster {
     pub(crate) pid: Pid,
@@ -74,13 +74,13 @@ pub(crate) struct Postmaster {
 }
 
 impl Postmaster {
-    /// The postmaster that `postmaster.pid` names, if it is one and runs.
+    /// The postmaster given by `postmaster.pid`, if it is one and is running.
     pub(crate) fn of(data: &Path) -> Option<Postmaster> {
         let data = data.canonicalize().ok()?;
         let first = read_small(&data.join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok();
-        // A single-user server, as initdb runs it, writes its number with a minus sign.
+        // A single-user server, as run by initdb, writes its process ID with a minus sign.
         let pid = Pid::from_raw(first.filter(|&pid: &i32| pid > 0)?)?;
-        // Opened before the process is examined: if it ends in between, signals reach nobody.
+        // Opened before the process is examined: if it ends in between, signals reach no other process.
         let handle = Handle::open(pid)?;
         let postmaster = Postmaster { pid, data, handle };
         postmaster.runs().then_some(postmaster)
@@ -90,21 +90,21 @@ impl Postmaster {
         belongs_to(self.pid, &self.data)
     }
 
-    /// For when it has not.
+    /// The error if it has not ended.
     pub(crate) fn will_not_end(&self, home: &Home) -> ServerError {
         let (name, directory) = (home.name.clone(), home.directory.clone());
         ServerError::WillNotEnd { name, pid: self.pid.as_raw_nonzero().get(), directory }
     }
 
-    /// Makes it end, step by step; false if it does not.
+    /// Stops it step by step; false if it does not end.
     pub(crate) fn end(&self, steps: &[ShutdownStep]) -> bool {
         continue_stopped(&self.data);
         end(steps, &mut |signal| self.handle.send(signal), &mut || !self.runs())
     }
 }
 
-/// Ends whatever still runs in a data directory that is about to be removed: a server that was just starting, or
-/// the children of a postmaster that was killed. Who is killed leaves shared memory, so they are asked first.
+/// Stops everything that runs in a data directory that is about to be removed: a starting server, or children of a
+/// killed postmaster. They are asked first, because killed processes leave shared memory.
 pub(crate) fn end_remaining_processes(data: &Path) {
     let Ok(data) = data.canonicalize() else { return };
     for ShutdownStep { signal, limit } in IMMEDIATE_SHUTDOWN {
@@ -113,7 +113,7 @@ pub(crate) fn end_remaining_processes(data: &Path) {
             let ours: Vec<_> = handles.filter(|(pid, _)| belongs_to(*pid, &data)).collect();
             for (_, handle) in &ours {
                 handle.send(signal);
-                // One that was stopped can obey nothing else.
+                // A stopped process does not react to other signals.
                 handle.send(Signal::CONT);
             }
             ours.is_empty().then_some(())
@@ -132,7 +132,7 @@ mod system {
 
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-    /// A process that cannot be mistaken for a later one with the same number.
+    /// A process handle that stays valid if the process ID is reused.
     #[derive(Debug)]
     pub(super) struct Handle(OwnedFd);
 
@@ -142,17 +142,17 @@ mod system {
         }
 
         pub(super) fn send(&self, signal: Signal) {
-            // Fails when the process has ended, which is what was wanted.
+            // Fails if the process has already ended.
             let _ = pidfd_send_signal(&self.0, signal);
         }
     }
 
-    /// A process that has ended but that its parent has not asked about has no directory any more.
+    /// A process that has ended but was not waited for has no directory any more.
     pub(super) fn belongs_to(pid: Pid, data: &Path) -> bool {
         let process = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
         let program = fs::read_link(process.join("exe")).unwrap_or_default();
         let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        // An upgrade may have replaced the file while it runs.
+        // An upgrade may have replaced the file while it was running.
         let postgres = name.strip_suffix(" (deleted)").unwrap_or(name) == "postgres";
         postgres && fs::read_link(process.join("cwd")).is_ok_and(|directory| directory == data)
     }
@@ -170,7 +170,7 @@ mod system {
 
     use rustix::process::{Pid, Signal, kill_process};
 
-    /// Elsewhere a process has only its number.
+    /// On other systems a process has only its ID.
     #[derive(Debug)]
     pub(super) struct Handle(Pid);
 
@@ -184,7 +184,7 @@ mod system {
         }
     }
 
-    /// By the command line that we gave it.
+    /// By the command line that pgmeter gave it.
     pub(super) fn belongs_to(pid: Pid, data: &Path) -> bool {
         let number = pid.as_raw_nonzero().to_string();
         let output = Command::new("ps").args(["-o", "command=", "-p", &number]).output();
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_process_id_that_belongs_to_somebody_else_now_is_no_postmaster() {
-        // This process runs, but it is no postgres and its working directory is another.
+        // This process is running, but it is not a postgres and has another working directory.
         let own = format!("{}\n/data\n", std::process::id());
         for text in [own.as_str(), "", "x\n", "-5\n", "0\n", "2147483647\n", "99999999999999\n"] {
             let data = data_with(text);

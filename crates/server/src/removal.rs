@@ -1,5 +1,5 @@
-//! Takes a server away whose postmaster has been told to end: what still runs in its home, the shared memory that a
-//! process leaves when it is killed, and the home itself. Used by everything that removes a server.
+//! Removes a server whose postmaster was told to stop: remaining processes in its home, shared memory of killed
+//! processes, and the home itself. Used by everything that removes a server.
 
 use std::fs;
 use std::process::Stdio;
@@ -11,14 +11,14 @@ use crate::launch::run;
 use crate::process::end_remaining_processes;
 use crate::{ServerError, Version};
 
-/// How long freeing memory may take; it takes a twentieth of a second.
+/// Time limit for freeing memory; it usually takes 50 ms.
 const FREEING_LIMIT: Duration = Duration::from_secs(10);
 
-/// Removes everything of a server. Its lock goes last, with the claim.
+/// Removes everything of a server. Its lock is removed last, together with the claim.
 pub(crate) fn remove(claim: &LockedHome) -> Result<(), ServerError> {
     let home = &claim.home;
     end_remaining_processes(&home.data());
-    // A server that ends in its own way removes this file, and its shared memory before it.
+    // A server that stops normally removes its shared memory, then this file.
     if fs::symlink_metadata(home.data().join("postmaster.pid")).is_ok()
         && let Ok(Some(about)) = home.read()
     {
@@ -27,9 +27,9 @@ pub(crate) fn remove(claim: &LockedHome) -> Result<(), ServerError> {
     claim.remove()
 }
 
-/// Shared memory of a killed server stays until the machine is started anew, or until the next start in the same
-/// data directory, which frees it. So there is one more: in the mode in which initdb tries settings out, a postgres
-/// sets up its memory, and ends. Should that fail, a megabyte is lost; no reason to keep the home.
+/// Shared memory of a killed server stays until the machine is restarted, or until the next start in the same data
+/// directory, which frees it. So a postgres is started once more in the mode in which initdb tests settings: it sets
+/// up its memory and exits. If that fails, a megabyte is lost, which is no reason to keep the home.
 fn free_shared_memory(home: &Home, about: &Description) {
     let root = rustix::process::geteuid().is_root();
     let Ok(account) = Account::choose(root.then_some(about.server_user.as_str())) else { return };

@@ -1,5 +1,5 @@
-//! A server that runs and that this process answers for: from its first directory to the last. The public face for
-//! whoever needs a server for a while; servers that stay are the business of `named`.
+//! A running server owned by this process, from the creation of its directory to its removal. The public interface
+//! for temporary servers; `named` handles permanent ones.
 
 use std::path::{Path, PathBuf};
 use std::process::Child;
@@ -21,31 +21,32 @@ use crate::{
     settings, tablespaces, tls,
 };
 
-/// How a server is to be started.
+/// Options for starting a server.
 #[derive(Clone, Debug, Default)]
 pub struct ServerOptions {
-    /// Its name; made up where none is given.
+    /// Its name; generated if not given.
     pub name: Option<String>,
-    /// Settings of `postgresql.conf` over ours, in order; the last of a name counts.
+    /// Settings of `postgresql.conf` that override ours, in order; the last one of a name wins.
     pub settings: Vec<(String, String)>,
-    /// As root: the user that runs the server; else `postgres` if there is one, else `nobody`.
+    /// If this process runs as root: the user that runs the server; by default `postgres` if it exists, otherwise
+    /// `nobody`.
     pub server_user: Option<String>,
-    /// Whether it goes on after this process, until somebody stops it by name.
+    /// Whether it continues after this process, until it is stopped by name.
     pub keep: bool,
-    /// What it measures of itself.
+    /// Its own instrumentation.
     pub instrumentation: Instrumentation,
-    /// Whether it listens on TCP, on 127.0.0.1, beside its Unix socket: see [`Server::conninfo_tcp`].
+    /// Whether it listens on TCP, on 127.0.0.1, in addition to its Unix socket: see [`Server::conninfo_tcp`].
     pub tcp: bool,
-    /// Whether it listens on TCP and offers TLS there, with a certificate of its own: see [`Server::conninfo_tls`].
+    /// Whether it listens on TCP with TLS and its own certificate: see [`Server::conninfo_tls`].
     pub tls: bool,
-    /// Tablespaces that it has from its start on: names, and the directories in which a private one is made for each;
-    /// none: beside its data.
+    /// Tablespaces that exist from the start: names, and directories in which a private one is created for each;
+    /// without a directory next to the data.
     pub tablespaces: Vec<(String, Option<PathBuf>)>,
-    /// Set when starting it is to be given up: then nothing of it is left.
+    /// Set to abandon the start; then everything is removed.
     pub stop: Option<Arc<AtomicBool>>,
 }
 
-/// A running server. Dropping it stops it and removes everything it had, unless it is kept.
+/// A running server. Dropping it stops it and removes everything, unless it is kept.
 #[derive(Debug)]
 pub struct Server {
     about: Description,
@@ -62,11 +63,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// Makes a data directory, starts the server and waits until it accepts connections. A kill of this process in
-    /// the middle leaves nothing behind either.
+    /// Creates a data directory, starts the server and waits until it accepts connections. If this process is killed
+    /// meanwhile, everything is removed too.
     ///
     /// # Errors
-    /// Whatever keeps it from starting, with the last lines of its log; then nothing of it is left.
+    /// The start fails, with the end of its log; everything is removed.
     pub fn start(
         installation: &Installation,
         options: &ServerOptions,
@@ -81,7 +82,7 @@ impl Server {
         Ok(server)
     }
 
-    /// A server with a data directory that has not been started yet. From here on, dropping it removes it.
+    /// A server with a data directory that was not started yet. Dropping it removes everything.
     pub(crate) fn prepare(
         installation: &Installation,
         options: &ServerOptions,
@@ -117,7 +118,7 @@ impl Server {
         Ok(server)
     }
 
-    /// A server that is there already and does not run.
+    /// An existing, stopped server.
     pub(crate) fn existing(home: &Home) -> Result<Server, ServerError> {
         let claim = home.claim()?;
         let about = home.read()?.ok_or_else(|| ServerError::NoSuchServer { name: home.name.clone() })?;
@@ -127,9 +128,9 @@ impl Server {
         Ok(Server { about, claim, account, child: None, guard: None, removed: false, stop })
     }
 
-    /// Whether it is to listen on TCP from its next start on; its own settings may want that too.
+    /// Sets whether it listens on TCP from its next start on; its settings may require that too.
     pub(crate) fn offer_tcp(&mut self, tcp: bool) {
-        // One that an earlier pgmeter made listened by default, and has no password: only its socket is left.
+        // A server of an earlier version listened by default without password: only its socket is kept.
         let has_password = self.claim.home.file(home::PASSWORD_FILE).exists();
         self.about.tcp = tcp || (has_password && settings::wants_tcp(&self.about.settings));
     }
@@ -142,7 +143,7 @@ impl Server {
         self.claim.write(&self.about)
     }
 
-    /// In the databases that there are from the start on; others are copies of `template1`.
+    /// In all databases that exist from the start; others are copies of `template1`.
     fn create_extension(&self) -> Result<(), ServerError> {
         for database in ["template1", launch::SUPERUSER] {
             let failed = |error: ConnectError| ServerError::Extension(error.to_string());
@@ -159,7 +160,7 @@ impl Server {
         Session::connect(&target)
     }
 
-    /// Whether it has loaded pg_stat_statements; programs that come without it are started all the same.
+    /// Whether it has loaded pg_stat_statements; installations without it are started anyway.
     pub fn counts_statements(&self) -> bool {
         settings::loads_statements(&self.about.settings)
     }
@@ -174,17 +175,17 @@ impl Server {
         tablespaces::create(&self.about.tablespaces, &mut session)
     }
 
-    /// Stops it, copies all its files, tablespaces too, and starts it again. Its port may be another then.
+    /// Stops it, copies all its files including tablespaces, and starts it again. Its port may change.
     ///
     /// # Errors
-    /// It does not end or start; something cannot be copied. Then it is of no use any more.
+    /// It does not stop or start; something cannot be copied. It is then unusable.
     pub fn keep_copy(&mut self, number: usize) -> Result<(), ServerError> {
         self.end(&FAST_SHUTDOWN)?;
         copies::keep(&self.claim.home, &self.about, &self.account, number)?;
         self.launch()
     }
 
-    /// Throws away what it has, and starts it with the files of a copy. Its port may be another then.
+    /// Replaces its files by a copy and starts it. Its port may change.
     ///
     /// # Errors
     /// There is no such copy; otherwise as [`Server::keep_copy`].
@@ -194,32 +195,31 @@ impl Server {
         self.launch()
     }
 
-    /// How to connect over its Unix socket, as the superuser `postgres`, to the database `postgres`.
+    /// Connection string for its Unix socket, as the superuser `postgres`, database `postgres`.
     pub fn conninfo(&self) -> String {
         launch::conninfo(&self.about)
     }
 
-    /// How to connect over TCP from this machine, as the superuser; the string names a file with the password. `None` for
-    /// a server that has only its socket.
+    /// Connection string for TCP from this machine, as the superuser; it refers to a file with the password. `None`
+    /// for a server with a socket only.
     pub fn conninfo_tcp(&self) -> Option<String> {
         self.about.tcp.then(|| launch::conninfo_tcp(&self.claim.home, &self.about))
     }
 
-    /// As [`Server::conninfo_tcp`], for pgmeter's own connections: another program that took the port meanwhile is not
-    /// given the password in clear text. Programs with a libpq older than 16 do not know `require_auth`.
+    /// Like [`Server::conninfo_tcp`], for pgmeter's own connections: another program that took over the port does not
+    /// get the password in clear text. Programs with a libpq older than 16 do not know `require_auth`.
     pub fn conninfo_tcp_guarded(&self) -> Option<String> {
         let method = access::password_method(&self.about);
         Some(format!("{} require_auth={method}", self.conninfo_tcp()?))
     }
 
-    /// How to connect over TCP with TLS; the certificate must be the one made for it. `None` for a server that was
-    /// started without [`ServerOptions::tls`].
+    /// Connection string for TCP with TLS, which verifies its certificate. `None` without [`ServerOptions::tls`].
     pub fn conninfo_tls(&self) -> Option<String> {
         let home = &self.claim.home;
         home.file(home::CERTIFICATE).exists().then(|| launch::conninfo_tls(home, &self.about))
     }
 
-    /// Where the rules are who may connect (`pg_hba.conf`).
+    /// Path of its access rules (`pg_hba.conf`).
     pub fn hba_file(&self) -> PathBuf {
         self.claim.home.file(home::HBA_FILE)
     }
@@ -234,35 +234,35 @@ impl Server {
         self.about.port
     }
 
-    /// The directory of its Unix socket.
+    /// Directory of its Unix socket.
     pub fn socket_directory(&self) -> &Path {
         &self.about.socket_directory
     }
 
-    /// Its home, with its data and its log.
+    /// Its home, with data and log.
     pub fn directory(&self) -> &Path {
         &self.claim.home.directory
     }
 
-    /// The process id of its postmaster; none once it has been stopped.
+    /// Process ID of its postmaster; `None` after it was stopped.
     pub fn pid(&self) -> Option<u32> {
         self.child.as_ref().map(Child::id)
     }
 
-    /// Every setting that it was given, ours and the user's.
+    /// All its settings, ours and the user's.
     pub fn settings(&self) -> &[Setting] {
         &self.about.settings
     }
 
-    /// Whether its postmaster still runs.
+    /// Whether its postmaster is running.
     pub fn is_running(&mut self) -> bool {
         self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
     }
 
-    /// Lets go of it: it goes on under its name after this process, until `named::stop`.
+    /// Keeps it running under its name after this process, until `named::stop`.
     ///
     /// # Errors
-    /// Its description cannot be written; then it is stopped and removed.
+    /// Its description cannot be written; it is then stopped and removed.
     pub fn keep(mut self) -> Result<Status, ServerError> {
         self.keep_running()?;
         let pid = self.pid();
@@ -283,18 +283,18 @@ impl Server {
         }
     }
 
-    /// Stops it in good order and leaves its data where they are, until it is dropped. Again is no error.
+    /// Stops it normally and keeps its data until it is dropped. Stopping again is not an error.
     ///
     /// # Errors
-    /// It does not end, even when killed.
+    /// It does not stop, even when killed.
     pub fn stop(&mut self) -> Result<(), ServerError> {
         self.end(&FAST_SHUTDOWN)
     }
 
-    /// Stops it and removes everything it had, kept or not. Again is no error.
+    /// Stops it and removes everything, whether kept or not. Calling it again is not an error.
     ///
     /// # Errors
-    /// It does not end, even when killed; something cannot be removed.
+    /// It does not stop, even when killed; something cannot be removed.
     pub fn stop_and_remove(&mut self) -> Result<(), ServerError> {
         if self.removed {
             return Ok(());
@@ -322,7 +322,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if !self.about.kept {
-            // There is nobody to tell; what is left the guard or the next sweep removes.
+            // An error cannot be reported here; the guard or the next sweep removes the rest.
             let _ = self.stop_and_remove();
         }
     }

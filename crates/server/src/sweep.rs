@@ -1,28 +1,28 @@
-//! Stops and removes what killed processes left behind, where their guards could not; called before a server is
-//! started. A temporary home whose lock nobody holds has lost its owner.
+//! Stops and removes servers that killed processes left behind and whose guards could not remove them; called before
+//! a server is started. A temporary home without a held lock has no owner any more.
 
 use crate::home::{AllHomes, Home, LockedHome};
 use crate::process::{IMMEDIATE_SHUTDOWN, Postmaster};
 use crate::{Locations, ServerError, guard, removal};
 
-/// One server that had lost its owner.
+/// A server without an owner.
 #[derive(Clone, Debug)]
 pub struct Swept {
     /// Its name.
     pub name: String,
     /// Whether it was still running.
     pub was_running: bool,
-    /// Why it could not be stopped or removed, where that is so.
+    /// Why it could not be stopped or removed.
     pub failure: Option<String>,
 }
 
-/// Stops and removes the servers whose owner is gone. Those whose owner lives, and kept ones, are left alone, and so
-/// are descriptions that this version cannot read: those may be a newer one's.
+/// Stops and removes servers without an owner. Servers with a living owner, kept ones, and descriptions that this
+/// version cannot read, possibly from a newer version, are left unchanged.
 pub fn sweep(locations: &Locations) -> Vec<Swept> {
     orphans(locations).unwrap_or_default().iter().filter_map(swept).collect()
 }
 
-/// While it holds all homes, a home is either claimed or has lost its owner; the claims taken here hold on.
+/// While all homes are locked, a home is either claimed or has no owner; the claims taken here stay.
 fn orphans(locations: &Locations) -> Result<Vec<LockedHome>, ServerError> {
     if Home::all(locations)?.is_empty() {
         return Ok(Vec::new());
@@ -35,13 +35,13 @@ fn orphans(locations: &Locations) -> Result<Vec<LockedHome>, ServerError> {
 fn lost_unless_claimed(home: &Home) -> bool {
     match home.read() {
         Ok(Some(about)) => !about.kept,
-        // Its maker was killed in its first moments.
+        // Its creator was killed immediately.
         Ok(None) => true,
         Err(_) => false,
     }
 }
 
-/// `None` if its guard has done it meanwhile.
+/// `None` if its guard has removed it meanwhile.
 fn swept(claim: &LockedHome) -> Option<Swept> {
     let home = &claim.home;
     guard::await_end(&home.directory);

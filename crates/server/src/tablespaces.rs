@@ -1,5 +1,5 @@
-//! Tablespaces of a server of ours: a private directory for each, beside its data or where the user has another disk,
-//! removed with the server. Used by `running`, and by everything that removes a server.
+//! Tablespaces of an embedded server: a private directory for each, next to its data or on another disk, removed with
+//! the server. Used by `running`, and by everything that removes a server.
 
 use std::fs::{self, DirBuilder, Permissions};
 use std::os::unix::ffi::OsStrExt;
@@ -15,17 +15,17 @@ use crate::ServerError;
 use crate::account::Account;
 use crate::home::Home;
 
-/// How directories of ours begin that are elsewhere.
+/// Prefix of the private directories in other places.
 const PREFIX: &str = "pgmeter-tablespace-";
 
-/// A tablespace and where its files are.
+/// A tablespace and the location of its files.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tablespace {
     pub(crate) name: String,
     pub(crate) directory: PathBuf,
 }
 
-/// Makes their directories: beside the data, or in the directories that were named.
+/// Creates the directories: next to the data, or in the given directories.
 pub(crate) fn make_directories(
     wanted: &[(String, Option<PathBuf>)],
     home: &Home,
@@ -75,7 +75,7 @@ fn make_directory(
     given.and_then(|()| directory.canonicalize().map_err(ServerError::io("find", &directory)))
 }
 
-/// Tells the server of them, which runs.
+/// Creates the tablespaces in the running server.
 pub(crate) fn create(tablespaces: &[Tablespace], session: &mut Session) -> Result<(), ServerError> {
     for Tablespace { name, directory } in tablespaces {
         let (name_quoted, place) = (identifier(name), literal(&directory.display().to_string()));
@@ -87,8 +87,8 @@ pub(crate) fn create(tablespaces: &[Tablespace], session: &mut Session) -> Resul
     Ok(())
 }
 
-/// Removes the directory, if it is one of ours: what was written down may have been changed by somebody. Those beside
-/// the data go with them.
+/// Removes the directory if pgmeter created it; the stored path may have been changed. Directories next to the data
+/// are removed with the data.
 pub(crate) fn remove_directory(tablespace: &Tablespace) -> Result<(), ServerError> {
     let directory = &tablespace.directory;
     let name = directory.file_name().unwrap_or_default();

@@ -1,11 +1,11 @@
-//! PostgreSQL's version numbers: what a user asks for, what a program says it is, and which of the two fit.
-//! Majors have two parts up to 9.6 and one from 10 on; everything else in the crate asks here.
+//! PostgreSQL's version numbers: requested versions, versions of programs, and whether they match. Major versions
+//! have two parts up to 9.6 and one from 10 on.
 
 use std::fmt;
 
 use crate::ServerError;
 
-/// The oldest major this tool starts.
+/// The oldest supported major version.
 pub const OLDEST_MAJOR: Major = Major { first: 9, second: Some(6) };
 
 /// A major version: `9.6`, `10`, … `18`.
@@ -48,7 +48,7 @@ pub struct Version {
 }
 
 impl Version {
-    /// Reads a version number as the programs print it; `None` for what is none.
+    /// Parses a version number as programs print it; `None` if it is invalid.
     pub fn parse(text: &str) -> Option<Version> {
         let text = text.trim();
         let numeric = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -59,12 +59,12 @@ impl Version {
         Some(Version { text: text.to_owned(), major, minor })
     }
 
-    /// Reads the answer of `postgres --version`: `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
+    /// Parses the output of `postgres --version`: `postgres (PostgreSQL) 15.18 (Debian 15.18-0+deb12u1)`.
     pub fn parse_answer(answer: &str) -> Option<Version> {
         Version::parse(answer.lines().next()?.split("(PostgreSQL)").nth(1)?.split_whitespace().next()?)
     }
 
-    /// As the program says it, without what a packager added.
+    /// As the program prints it, without additions of a packager.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -74,7 +74,7 @@ impl Version {
         self.major
     }
 
-    /// Its minor version; none for a development or beta version.
+    /// Its minor version; `None` for a development or beta version.
     pub fn minor(&self) -> Option<u32> {
         self.minor
     }
@@ -86,7 +86,7 @@ impl fmt::Display for Version {
     }
 }
 
-/// What was asked for: the newest of a major version, or one exact version.
+/// A request: the newest of a major version, or one exact version.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     major: Major,
@@ -94,10 +94,10 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Reads `18`, `9.6`, `16.4` or `9.6.24`.
+    /// Parses `18`, `9.6`, `16.4` or `9.6.24`.
     ///
     /// # Errors
-    /// What is no version number, and majors older than 9.6.
+    /// The text is not a version number, or older than 9.6.
     pub fn parse(text: &str) -> Result<Wanted, ServerError> {
         let wrong = || ServerError::NoSuchVersion { text: text.to_owned() };
         let numbers = numbers(text.trim()).ok_or_else(wrong)?;
@@ -113,12 +113,12 @@ impl Wanted {
         Wanted { major: version.major, minor: version.minor }
     }
 
-    /// The major version asked for.
+    /// The requested major version.
     pub fn major(&self) -> Major {
         self.major
     }
 
-    /// Whether this version is one that was asked for.
+    /// Whether this version matches the request.
     pub fn fits(&self, version: &Version) -> bool {
         self.major == version.major && (self.minor.is_none() || self.minor == version.minor)
     }

@@ -1,6 +1,6 @@
-//! Files from the network as bytes in memory: proxies, trusted certificates, retries, limits of time and size.
-//! Knows nothing of PostgreSQL; `repository` says which files to ask for. The HTTP client is `ureq`;
-//! docs/decisions/0002-embedded-servers.md compares it with others.
+//! Downloads files into memory, with proxies, trusted certificates, retries, and limits of time and size.
+//! `repository` selects the files. The HTTP client is `ureq`; docs/decisions/0002-embedded-servers.md compares it
+//! with others.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -11,53 +11,53 @@ use ureq::{Agent, Error, Proxy, ProxyProtocol, Timeout};
 
 use crate::patience::Deadline;
 
-/// How long name lookup may take, and after it connecting, with the negotiation of TLS and of a proxy.
+/// Time limit of the name lookup, and then of connecting, including TLS and proxy.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
-/// How long a download may go without a byte.
+/// Time limit of a download without a received byte.
 const STALL_LIMIT: Duration = Duration::from_secs(30);
-/// Before each further attempt, when the network or the other side failed for the moment.
+/// Pauses before further attempts after temporary errors.
 const RETRY_PAUSES: [Duration; 3] =
     [Duration::from_millis(500), Duration::from_secs(1), Duration::from_secs(2)];
-/// How often the caller hears of progress.
+/// Interval of progress reports.
 const PROGRESS_PAUSE: Duration = Duration::from_millis(100);
-/// What is read at once.
+/// Bytes per read.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Why a file did not arrive.
+/// Why a download failed.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The other side answered with this HTTP status.
+    /// The server returned this HTTP status.
     Status(u16),
-    /// Nothing came for this long.
+    /// Nothing was received for this long.
     Silent(Duration),
     /// The network, a proxy, TLS or the protocol failed.
     Unreachable(String),
-    /// Nothing was asked, because something on this machine is missing or wrong.
+    /// No request was sent, because something on this machine is missing or wrong.
     NotAsked(String),
 }
 
 /// One file.
 pub(super) struct Request<'a> {
     pub(super) url: &'a str,
-    /// An answer that is longer is refused.
+    /// A longer response is rejected.
     pub(super) limit_bytes: u64,
-    /// For the whole answer, with all attempts; without it, only silence ends a download.
+    /// Time limit for the whole response, with all attempts; without it, only silence ends a download.
     pub(super) limit: Option<Duration>,
 }
 
-/// How the network is reached.
+/// Access to the network.
 pub(super) struct Network {
     pub(super) proxy: Option<Proxy>,
-    /// Certificates of the authorities that are trusted.
+    /// Trusted CA certificates.
     pub(super) roots: Vec<Certificate<'static>>,
-    /// Refuses to be redirected to a server that cannot prove who it is.
+    /// Rejects redirects to a server that cannot be authenticated.
     pub(super) only_https: bool,
-    /// How long a download may go without a byte.
+    /// Time limit of a download without a received byte.
     pub(super) stall_limit: Duration,
 }
 
 impl Network {
-    /// The way to `host` that the environment names: a proxy, and the authorities of the system, or those of
+    /// Access to `host` according to the environment: a proxy, and the system's CA certificates, or those of
     /// SSL_CERT_FILE and SSL_CERT_DIR.
     pub(super) fn from_environment(host: &str) -> Result<Network, Failure> {
         let proxy = proxy(host, |name| std::env::var(name).ok())?;
@@ -97,7 +97,7 @@ impl Client {
         Client { agent: config.build().new_agent(), stall_limit }
     }
 
-    /// The bytes of a file; `progress` hears how many have come, and how many come in all, where the other side says.
+    /// The bytes of a file; `progress` receives the bytes so far, and the total if the server reports it.
     pub(super) fn get(
         &self,
         request: &Request<'_>,
@@ -157,7 +157,7 @@ fn may_pass(error: &Error) -> bool {
     }
 }
 
-/// `limit` is what a silence exceeded that came after connecting.
+/// `limit` is the time that a silence after connecting exceeded.
 fn failure(error: Error, limit: Duration) -> Failure {
     match error {
         Error::StatusCode(status) => Failure::Status(status),
@@ -172,7 +172,7 @@ fn failure(error: Error, limit: Duration) -> Failure {
     }
 }
 
-/// The proxy for HTTPS that the environment names: HTTPS_PROXY, else ALL_PROXY, unless NO_PROXY lists the host.
+/// The proxy for HTTPS from the environment: HTTPS_PROXY, otherwise ALL_PROXY, unless NO_PROXY lists the host.
 pub(super) fn proxy(host: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Option<Proxy>, Failure> {
     let first = |names: [&'static str; 2]| {
         names.into_iter().find_map(|name| Some((name, variable(name).filter(|value| !value.is_empty())?)))
@@ -180,7 +180,7 @@ pub(super) fn proxy(host: &str, variable: impl Fn(&str) -> Option<String>) -> Re
     let exempt = first(["NO_PROXY", "no_proxy"]).is_some_and(|(_, list)| lists(&list, host));
     let named = first(["HTTPS_PROXY", "https_proxy"]).or_else(|| first(["ALL_PROXY", "all_proxy"]));
     let Some((name, value)) = named.filter(|_| !exempt) else { return Ok(None) };
-    // The value may hold a password, so no message shows it.
+    // The value may contain a password, so no message shows it.
     let proxy = Proxy::new(&value).ok();
     let usable = |proxy: &Proxy| {
         matches!(proxy.protocol(), ProxyProtocol::Http | ProxyProtocol::Https) && !proxy.host().is_empty()
@@ -189,7 +189,7 @@ pub(super) fn proxy(host: &str, variable: impl Fn(&str) -> Option<String>) -> Re
     proxy.filter(usable).map(Some).ok_or(Failure::NotAsked(reason))
 }
 
-/// Whether a list such as `localhost, .example.org` has the host, or a domain that the host is in. `*` has all.
+/// Whether a list such as `localhost, .example.org` contains the host or a domain of it. `*` matches all.
 fn lists(list: &str, host: &str) -> bool {
     let host = host.to_ascii_lowercase();
     list.split(',').map(|entry| entry.trim().to_ascii_lowercase()).any(|entry| {

@@ -1,6 +1,6 @@
-//! Fetches the server programs of one version into the cache: finds the newest release that fits, downloads its
-//! archive, checks it, unpacks it. Called by `installation` alone, when the programs are nowhere at hand.
-//! docs/decisions/0002-embedded-servers.md says why with these crates.
+//! Downloads the server programs of one version into the cache: finds the newest matching release, downloads its
+//! archive, verifies it, unpacks it. Called by `installation` if the programs are not available locally.
+//! docs/decisions/0002-embedded-servers.md gives the reasons for these crates.
 
 mod client;
 mod repository;
@@ -17,15 +17,15 @@ pub(crate) use unpack::unpack;
 use crate::cache::{Cache, Locked, platform};
 use crate::{Checksum, ServerError, Wanted, digests};
 
-/// How far a fetch is.
+/// Progress of a download.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FetchProgress {
-    /// Another process is fetching into the same cache; this one waits for it.
+    /// Another process is downloading into the same cache; this one waits for it.
     Waiting,
-    /// Asking which versions there are.
+    /// Looking up the available versions.
     Locating {
-        /// What was asked for.
+        /// The requested version.
         wanted: String,
     },
     /// Downloading the archive.
@@ -34,22 +34,22 @@ pub enum FetchProgress {
         version: String,
         /// Bytes so far.
         bytes: u64,
-        /// Bytes in all, where the other side says.
+        /// Total bytes, if the server reports them.
         total: Option<u64>,
     },
-    /// Checked; unpacking into the cache.
+    /// Verified; unpacking into the cache.
     Unpacking {
         /// The version being unpacked.
         version: String,
     },
     /// The programs are in the cache.
     Done {
-        /// The version that was fetched.
+        /// The downloaded version.
         version: String,
     },
 }
 
-/// Brings the newest version that fits into the cache and returns its directory of programs.
+/// Downloads the newest matching version into the cache and returns its directory of programs.
 pub(crate) fn fetch(
     wanted: &Wanted,
     cache: &Cache,
@@ -58,7 +58,7 @@ pub(crate) fn fetch(
 ) -> Result<PathBuf, ServerError> {
     let locked = cache.lock(progress)?;
     if let Some(bin) = cache.verified(wanted, checksum).into_iter().next() {
-        // Another process brought it while this one waited.
+        // Another process downloaded it while this one waited.
         return Ok(bin);
     }
     let failure = |missing: Missing| explain(wanted, cache, missing);
@@ -89,7 +89,7 @@ fn download(
     repository.archive(release, &mut report)
 }
 
-/// Unpacks an archive into the cache, if it is the one that it ought to be.
+/// Unpacks an archive into the cache after verifying it.
 fn keep(
     locked: &Locked<'_>,
     release: &Release,

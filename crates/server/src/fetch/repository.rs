@@ -1,6 +1,6 @@
-//! The archives of server programs on the network: a Maven repository with an artifact for each platform. Finds the
-//! newest release that fits, and brings its archive, checked against the sum that the repository publishes.
-//! Layout: <https://maven.apache.org/repository/layout.html>.
+//! The archives of server programs: a Maven repository with an artifact for each platform. Finds the newest matching
+//! release and downloads its archive, verified against the published checksum. Layout:
+//! <https://maven.apache.org/repository/layout.html>.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::{Version, Wanted};
 
 const HOST: &str = "repo1.maven.org";
 const GROUP: &str = "maven2/io/zonky/test/postgres";
-/// How long the small files, the list of releases and a sum, may take: connecting, asking, and further attempts.
+/// Time limit for the small files, the list of releases and a checksum, with all attempts.
 const LOOKUP_LIMIT: Duration = Duration::from_secs(20);
 /// The list of releases has 4 kB today.
 const LIST_LIMIT_BYTES: u64 = 1 << 20;
@@ -22,15 +22,15 @@ const ARCHIVE_LIMIT_BYTES: u64 = 256 << 20;
 /// Why there is no archive.
 #[derive(Debug)]
 pub(super) enum Missing {
-    /// None of the releases fits, or there are none for this platform.
+    /// No release matches, or there is none for this platform.
     NoRelease,
-    /// Its sum is not the one published for it.
+    /// Its checksum is not the published one.
     Damaged,
     NotFetched(Failure),
 }
 
 impl From<Failure> for Missing {
-    /// A repository that can be asked and has no such file has no such release.
+    /// A reachable repository without the file has no such release.
     fn from(failure: Failure) -> Missing {
         if matches!(failure, Failure::Status(404)) {
             Missing::NoRelease
@@ -51,7 +51,7 @@ pub(super) struct Release {
 }
 
 impl Release {
-    /// `None` for what is not three numbers, such as a trial build (10.5.0-1).
+    /// `None` unless it has three numbers, as opposed to a trial build (10.5.0-1).
     pub(super) fn parse(number: &str) -> Option<Release> {
         let parts: Vec<u32> = number.split('.').map(|part| part.parse().ok()).collect::<Option<_>>()?;
         let parts = <[u32; 3]>::try_from(parts).ok()?;
@@ -64,13 +64,13 @@ impl Release {
 
 pub(super) struct Repository {
     client: Client,
-    /// The address of the artifact's directory.
+    /// Address of the artifact's directory.
     base: String,
     artifact: String,
 }
 
 impl Repository {
-    /// The one that everybody uses, as the environment lets it be reached.
+    /// The public repository, with the network access of the environment.
     pub(super) fn maven_central() -> Result<Repository, Failure> {
         Ok(Repository::at(&format!("https://{HOST}/{GROUP}"), Network::from_environment(HOST)?))
     }
@@ -80,7 +80,7 @@ impl Repository {
         Repository { client: Client::new(network), base: format!("{group}/{artifact}"), artifact }
     }
 
-    /// The newest release that fits.
+    /// The newest matching release.
     pub(super) fn newest(&self, wanted: &Wanted) -> Result<Release, Missing> {
         let list = self.small_file(&format!("{}/maven-metadata.xml", self.base))?;
         let fitting = releases(&list).filter(|release| wanted.fits(&release.version));
@@ -98,7 +98,7 @@ impl Repository {
         let published = self.small_file(&format!("{url}.sha512"))?;
         let request = Request { url: &url, limit_bytes: ARCHIVE_LIMIT_BYTES, limit: None };
         let archive = self.client.get(&request, progress)?;
-        // Some repositories write the name of the file behind its sum.
+        // Some repositories append the name of the file to its checksum.
         let published = published.split_whitespace().next().unwrap_or_default();
         if published.eq_ignore_ascii_case(&hexadecimal(&Sha512::digest(&archive))) {
             Ok(archive)
@@ -128,7 +128,7 @@ fn artifact(system: &str, processor: &str) -> String {
     format!("embedded-postgres-binaries-{system}-{processor}")
 }
 
-/// The releases that a `maven-metadata.xml` lists.
+/// The releases in a `maven-metadata.xml`.
 fn releases(list: &str) -> impl Iterator<Item = Release> + '_ {
     let elements = list.split("<version>").skip(1);
     elements.filter_map(|text| Release::parse(text.split_once("</version>")?.0.trim()))

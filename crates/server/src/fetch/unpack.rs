@@ -1,5 +1,5 @@
-//! Unpacks an archive of server programs: a `.jar`, which is a zip file, holds a `.txz`, which is a tar file
-//! compressed by xz. Called by `cache`, which knows where to; everything streams, only the jar is in memory.
+//! Unpacks an archive of server programs: a `.jar`, which is a zip file, contains a `.txz`, which is a tar file
+//! compressed by xz. Called by `cache`. Everything is streamed; only the jar is in memory.
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -10,10 +10,10 @@ use rawzip::{CompressionMethod, ZipArchive};
 
 /// More than xz needs at its highest level (`xz -9`), and less than a small machine has.
 const XZ_MEMORY_LIMIT_KIB: u32 = 128 << 10;
-/// Unpacked programs have 60 MB; what grows beyond this is no archive of them.
+/// Limit of the unpacked size; unpacked programs have 60 MB.
 const UNPACKED_LIMIT_BYTES: u64 = 2 << 30;
 
-/// Writes the files of an archive below `tree`, which is made.
+/// Writes the files of an archive below `tree`, which is created.
 pub(crate) fn unpack(jar: &[u8], tree: &Path) -> io::Result<()> {
     let jar = ZipArchive::from_slice(jar).map_err(io::Error::other)?;
     let mut entries = jar.entries();
@@ -39,6 +39,6 @@ fn unpack_txz(txz: impl Read, tree: &Path) -> io::Result<()> {
     let mut tar = tar::Archive::new(plain.take(UNPACKED_LIMIT_BYTES));
     tar.set_preserve_mtime(false);
     tar.unpack(tree)?;
-    // Behind the last file stand the checks of xz and zip.
+    // The checksums of xz and zip follow the last file.
     io::copy(&mut tar.into_inner(), &mut io::sink()).map(drop)
 }
