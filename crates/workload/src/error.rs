@@ -1,4 +1,4 @@
-//! Everything that can go wrong with a workload, each with the sentence that a user needs.
+//! Errors of workloads as complete messages.
 //! Messages that exist in `pgbench` keep its words.
 
 use std::fmt;
@@ -10,11 +10,11 @@ use script::StatementsError;
 
 use crate::tpcb::{script_list, step_letters};
 
-/// Why a workload could not be found, made or used.
+/// Why a workload cannot be found, loaded or used.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the sentence of each variant says what its fields are")]
 pub enum WorkloadError {
-    /// Neither a workload that comes with pgmeter nor a folder.
+    /// Neither a built-in workload nor a directory.
     #[error(
         "there is no workload and no directory \"{name}\"; {}",
         nearest.as_ref().map_or(format!("pgmeter includes: {known}"), |nearest| format!("did you mean {nearest}?"))
@@ -23,19 +23,19 @@ pub enum WorkloadError {
     /// A workload.toml cannot be read.
     #[error("cannot read the workload {file}: {source}")]
     Read { file: String, source: io::Error },
-    /// Something in a workload's folder is wrong.
+    /// A file of a workload's directory is invalid.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A file of SQL cannot be understood.
+    /// An SQL file cannot be parsed.
     #[error(transparent)]
     Statements(#[from] StatementsError),
-    /// A workload has no such script, or several whose names begin so.
+    /// There is no such script, or several match.
     #[error("the workload {workload} has no script \"{name}\"; it has {known}")]
     UnknownScript { workload: String, name: String, known: String },
-    /// A workload has no such parameter.
+    /// There is no such parameter.
     #[error("the workload {workload} has no parameter \"{name}\"; {known}")]
     UnknownParameter { workload: String, name: String, known: String },
-    /// An option that other workloads than that of pgbench do not have.
+    /// An option that only pgbench's workload supports.
     #[error(
         "{option} is supported for pgbench's tables (the workload tpcb) only; the tables of {workload} are \
          created by its SQL files"
@@ -59,19 +59,19 @@ pub enum WorkloadError {
         script_list()
     )]
     AmbiguousBuiltin { prefix: String, found: usize },
-    /// A letter that names no step.
+    /// An unknown step letter.
     #[error(
         "unrecognized initialization step \"{letter}\"\nAllowed step characters are: \"{}\".",
         step_letters()
     )]
     UnknownStep { letter: char },
-    /// A list of steps without a step.
+    /// An empty list of steps.
     #[error("no initialization steps specified")]
     NoSteps,
-    /// An option outside its limits.
+    /// An option out of range.
     #[error("{option} must be in range {low}..{high}")]
     OutOfRange { option: &'static str, low: u32, high: u32 },
-    /// The server is older than the kind of partitioning asked for.
+    /// The server is too old for the partitioning method.
     #[error(
         "partitioning by {method} requires PostgreSQL {needed} or newer; this server is {server}. \
          Omit --partitions, or use a newer server"
@@ -80,19 +80,19 @@ pub enum WorkloadError {
     /// A statement failed.
     #[error("query failed: {source}\nQuery was: {sql}")]
     Query { sql: String, source: ConnectError },
-    /// A table that the scripts use is not there, or not in the search path.
+    /// A table of the scripts is missing, or not in the search path.
     #[error(
         "database \"{database}\" has no table {table}. Create and fill the tables with `{init}` \
          (on the same connection), or give your own script with -f"
     )]
     TablesMissing { database: String, table: String, init: String, source: Option<Box<ConnectError>> },
-    /// The accounts are partitioned in a way that is not one of those that loading makes.
+    /// The accounts have a partitioning method that loading never creates.
     #[error(
         "unexpected partition method: \"{strategy}\" (pgbench_accounts can be partitioned by range or hash). \
          Create the tables again with `pgmeter init`"
     )]
     UnknownPartitionMethod { strategy: String },
-    /// The tables are there and hold no usable number of rows.
+    /// The tables exist, but their number of rows is unusable.
     #[error(
         "{table} has {rows} rows, so the scale cannot be determined. Fill the tables with `{init}` (on the same \
          connection)"
@@ -101,10 +101,10 @@ pub enum WorkloadError {
     /// The caller's progress function asked to stop.
     #[error("loading was interrupted; continue with `pgmeter init --resume` and the same options")]
     Interrupted,
-    /// The same, of a workload whose loading cannot be resumed.
+    /// The same, for a workload whose loading cannot be resumed.
     #[error("loading was interrupted; start again with `{init}`")]
     InterruptedForGood { init: String },
-    /// The tables that are there were not begun with these options.
+    /// The existing tables were not created with these options.
     #[error(
         "--resume requires tables that were created with the same options, but {found}; omit --resume to create \
          the tables again"
@@ -117,14 +117,14 @@ pub enum WorkloadError {
 pub struct FailedCheck {
     /// The check's name.
     pub name: String,
-    /// How many rows it returned.
+    /// Number of rows.
     pub rows: usize,
-    /// The first of them, shortened.
+    /// The first row, shortened.
     pub first: String,
 }
 
 impl FailedCheck {
-    /// Most characters of a row that a message shows.
+    /// Maximum length of a row in a message.
     const SHOWN_MAX: usize = 100;
 
     pub(crate) fn new(name: &str, rows: usize, first: &Row) -> FailedCheck {

@@ -1,5 +1,5 @@
-//! A workload that is a folder: its SQL files load and check it, its scripts run. It comes with pgmeter or is the
-//! user's own. What the folder says is read in `manifest`.
+//! A workload defined by a directory: its SQL files load and check the data, its scripts run. Built in or
+//! user-defined. `manifest` parses the directory.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -16,22 +16,22 @@ use crate::stopwatch::Stopwatch;
 use crate::tpcb::Step;
 use crate::workload::{Check, Script, Tables, Workload};
 
-/// What a statement that must not be in a transaction fails with: `active_sql_transaction`.
+/// SQLSTATE of a statement that cannot run in a transaction: `active_sql_transaction`.
 const IN_TRANSACTION: &[u8; 5] = b"25001";
 
-/// A workload that is a folder.
+/// A workload defined by a directory.
 #[derive(Clone, Debug)]
 pub struct Folder {
     manifest: Manifest,
-    /// What `--workload` calls it.
+    /// Its name in `--workload`.
     place: String,
 }
 
 impl Folder {
-    /// Reads a folder with all its files.
+    /// Reads a directory with all its files.
     ///
     /// # Errors
-    /// If a file cannot be read, or something in it is wrong; with the place.
+    /// A file cannot be read or is invalid; the error contains the position.
     pub fn read(folder: &Path) -> Result<Folder, WorkloadError> {
         let file = folder.join(MANIFEST);
         let unreadable = |source| WorkloadError::Read { file: file.display().to_string(), source };
@@ -41,7 +41,7 @@ impl Folder {
         Ok(Folder { manifest, place: folder.display().to_string() })
     }
 
-    /// A folder that is part of the program: names and texts of its files.
+    /// A built-in directory: names and texts of its files.
     ///
     /// # Errors
     /// As [`Folder::read`].
@@ -68,7 +68,7 @@ impl Folder {
             if let Err(source) = session.execute(&statement.sql) {
                 let is_misplaced = source.sqlstate() == SqlState::from_bytes(IN_TRANSACTION);
                 if step.is_transaction && !session.is_lost() {
-                    // The first error is the one that matters. A lost session is rolled back by the server.
+                    // The first error is reported. The server rolls back a lost session.
                     let _ = session.execute("rollback");
                 }
                 return Err(WorkloadError::LoadStep {
@@ -84,7 +84,7 @@ impl Folder {
 }
 
 impl TableEntry {
-    /// The name as SQL takes it.
+    /// The name quoted for SQL.
     fn quoted(&self) -> String {
         self.name.split('.').map(identifier).collect::<Vec<_>>().join(".")
     }
@@ -123,7 +123,7 @@ impl Workload for Folder {
         format!("pgmeter init --workload {}", self.place)
     }
 
-    /// Its SQL files say how the tables are made: what concerns those of pgbench is refused.
+    /// Its SQL files define the tables, so options for pgbench's tables are rejected.
     fn check_options(&self, options: &InitOptions) -> Result<(), WorkloadError> {
         let InitOptions {
             scale: _,
@@ -165,8 +165,7 @@ impl Workload for Folder {
         }
     }
 
-    /// Each step on the one session. A connection that is lost ends the loading: only the author of the SQL knows
-    /// whether it may be executed again.
+    /// Runs all steps on one session. A lost connection ends the loading, because the SQL may not be safe to repeat.
     fn load(
         &self,
         _target: &Target,
@@ -181,7 +180,7 @@ impl Workload for Folder {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(self.interrupted()),
         };
-        // Earlier notices are not about loading.
+        // Earlier notices do not belong to the loading.
         session.take_notices();
         for step in &self.manifest.load {
             tell(InitProgress::Started { doing: &format!("running {}", step.file) })?;

@@ -1,5 +1,5 @@
-//! Loading a workload: what can be asked for, what is told meanwhile, what is returned. Filled in by the caller, carried
-//! out by each workload's `load`.
+//! Loading a workload: options, progress, and report. The caller fills in the options, each workload's `load` carries
+//! them out.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -10,39 +10,39 @@ use connect::{ConnectError, Row, ServerError, Session};
 use crate::tpcb::{Partitioning, Step};
 use crate::{Workload, WorkloadError};
 
-/// Which tables' changes go into the write-ahead log.
+/// Which tables are logged.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Logging {
     /// Those of all.
     All,
     /// Those of none.
     None,
-    /// Those of none; but with partitions those of branches, tellers and history, as `pgbench` does since 18.
+    /// Not logged; but with partitions branches, tellers and history are, as in `pgbench` since 18.
     NoneAsPgbench,
 }
 
-/// How a workload's tables are made. Most of it concerns the tables of pgbench alone; other workloads refuse it.
+/// Options for creating a workload's tables. Most apply to pgbench's tables only; other workloads reject them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitOptions {
     /// Size of the tables, in the workload's unit: 100,000 accounts for those of pgbench. 1 to 2,147,483,647.
     pub scale: u32,
-    /// What to do, in this order; a step may come again, and no step is nothing to do.
+    /// Steps in order; a step may be repeated, and the list may be empty.
     pub steps: Vec<Step>,
-    /// How full, in percent, the pages of tables with a primary key are packed. 10 to 100.
+    /// Fillfactor of tables with a primary key, 10 to 100.
     pub fillfactor: u8,
     /// Partitions of the largest table, if any.
     pub partitioning: Option<Partitioning>,
     /// Whether changes of the tables are logged.
     pub logging: Logging,
-    /// Where the tables lie; the database's default if none is named. Any text, quoted here.
+    /// Tablespace of the tables; `None`: the database's default. Any text; quoted here.
     pub tablespace: Option<String>,
-    /// Where the primary keys' indexes lie; the database's default if none is named. Any text, quoted here.
+    /// Tablespace of the primary keys' indexes; `None`: the database's default. Any text; quoted here.
     pub index_tablespace: Option<String>,
-    /// Sessions that may work on partitions side by side.
+    /// Number of sessions that work on partitions in parallel.
     pub jobs: u32,
-    /// Do only what is missing of tables that were begun with the same options.
+    /// Do only the missing parts of tables that were created with the same options.
     pub resumes: bool,
-    /// Values of the workload's parameters, by name; those that are not here have their defaults.
+    /// Values of the workload's parameters by name; others have their defaults.
     pub parameters: BTreeMap<String, String>,
 }
 
@@ -65,7 +65,7 @@ impl Default for InitOptions {
 }
 
 impl InitOptions {
-    /// Foreign keys as a last step, if they are none of the steps yet (`--foreign-keys`).
+    /// Adds foreign keys as the last step, unless they are already a step (`--foreign-keys`).
     pub fn add_foreign_keys(&mut self) {
         if !self.steps.contains(&Step::ForeignKeys) {
             self.steps.push(Step::ForeignKeys);
@@ -89,7 +89,7 @@ pub enum InitProgress<'a> {
     },
     /// The tables are there, and now come so many partitions of the largest.
     Partitions(u32),
-    /// The server had something to say about a statement: that there was no table to drop, for one.
+    /// A notice of the server about a statement, for example that there was no table to drop.
     Notice(&'a ServerError),
     /// Rows of a table were made by the client; told every [`ROWS_PER_PROGRESS`] rows and at the table's end, also
     /// where several connections make them. Fewer than before if rows were lost with their connection.
@@ -100,27 +100,27 @@ pub enum InitProgress<'a> {
         done: u64,
         /// Rows there will be.
         total: u64,
-        /// Since this table's first row.
+        /// Time since this table's first row.
         elapsed: Duration,
     },
-    /// A step has ended. Steps that overlap are told one after the other: what was done of a later one meanwhile
-    /// counts as time of the earlier.
+    /// A step has ended. Overlapping steps are reported one after the other: time spent on a later one meanwhile
+    /// counts for the earlier.
     Finished(&'a StepTime),
-    /// The connection was lost; it is made again, and what it was doing begins anew.
+    /// The connection was lost; it is made again, and its current task is repeated.
     Lost {
         /// A statement, or the loading of a table or partition.
         doing: &'a str,
-        /// What the server or the connection said.
+        /// The error of the server or the connection.
         reason: &'a str,
     },
-    /// Nothing new; told a few times a second, so that the caller may ask to end.
+    /// No change; reported a few times per second, so that the caller can stop.
     Waiting,
 }
 
-/// Called with the progress; may ask to stop.
+/// Receives the progress; may ask to stop.
 pub type Progress<'a> = dyn FnMut(InitProgress<'_>) -> ControlFlow<()> + 'a;
 
-/// How often [`InitProgress::Rows`] is told: several times a second, and too rare to cost.
+/// Number of rows between two [`InitProgress::Rows`]: several times per second at negligible cost.
 pub const ROWS_PER_PROGRESS: u64 = 10_000;
 
 /// How long a step took.
@@ -128,7 +128,7 @@ pub const ROWS_PER_PROGRESS: u64 = 10_000;
 pub struct StepTime {
     /// The step, such as `primary keys`.
     pub name: String,
-    /// By the clock on the wall.
+    /// Elapsed time.
     pub took: Duration,
 }
 

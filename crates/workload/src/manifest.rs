@@ -1,5 +1,5 @@
-//! `workload.toml`, and the files that it names: read whole, checked, with the place of every mistake. What a workload
-//! does with them is in `folder`.
+//! Parses `workload.toml` and the files that it names, and reports errors with their position. `folder` executes
+//! them.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,10 +11,10 @@ use script::{Dialect, Symbols};
 use crate::registry;
 use crate::workload::{Check, Script};
 
-/// The file that makes a folder a workload.
+/// The file that defines a workload's directory.
 pub(crate) const MANIFEST: &str = "workload.toml";
 
-/// The longest file that is read: SQL that makes rows is short, rows themselves do not belong into it.
+/// Maximum length of a file: SQL that generates rows is short, and the rows themselves do not belong in it.
 pub(crate) const FILE_LENGTH_MAX: u64 = 16 << 20;
 /// Most characters of a name.
 const NAME_LENGTH_MAX: usize = 63;
@@ -24,7 +24,7 @@ const ROWS_PER_SCALE_MAX: u64 = 1_000_000_000;
 const BYTES_PER_SCALE_MAX: u64 = 1 << 40;
 /// The greatest weight of a script, as in experiments.
 const WEIGHT_MAX: u64 = 1_000_000;
-/// Variables that every script has: no parameter may have their names.
+/// Variables of every script, which cannot be parameters.
 const OWN_VARIABLES: [&str; 4] = ["scale", "client_id", "random_seed", "default_seed"];
 
 const KEYS: [&str; 10] = [
@@ -40,16 +40,16 @@ const KEYS: [&str; 10] = [
     "checks",
 ];
 
-/// Where the files of a workload are.
+/// Location of a workload's files.
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Files<'a> {
-    /// In a folder on disk.
+    /// A directory on disk.
     Folder(&'a Path),
-    /// In the program, by name.
+    /// Built in, by name.
     Embedded(&'a [(&'a str, &'a str)]),
 }
 
-/// What a workload.toml says.
+/// The content of a workload.toml.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) name: String,
@@ -69,14 +69,14 @@ pub(crate) struct Manifest {
 /// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TableEntry {
-    /// As the catalog has it, behind its schema if that is named.
+    /// Name as in the catalog, with its schema if given.
     pub(crate) name: String,
-    /// Its rows for each unit of scale, if it tells the scale.
+    /// Rows per unit of scale, if it determines the scale.
     pub(crate) rows_per_scale: Option<u64>,
     pub(crate) before_run: BeforeRun,
 }
 
-/// What happens to a table before each run.
+/// Preparation of a table before each run.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BeforeRun {
     Nothing,

@@ -1,5 +1,5 @@
-//! The workloads that come with pgmeter, a row each, and how a workload is named: by one of these names, or by a folder
-//! of the user's own.
+//! The table of built-in workloads,
+//! and the selection of a workload by its name or by a user's directory.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -9,27 +9,27 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::{Folder, Tpcb, Workload, WorkloadError};
 
-/// A workload that comes with pgmeter.
+/// A built-in workload.
 struct Row {
     name: &'static str,
-    /// A short line for help.
+    /// One line for help.
     about: &'static str,
     open: fn() -> Result<Arc<dyn Workload>, WorkloadError>,
 }
 
-/// All of them; the first is the one that runs when none is named.
+/// All of them; the first is the default.
 const WORKLOADS: &[Row] = &[Row { name: Tpcb::NAME, about: Tpcb::TITLE, open: || Ok(Arc::new(Tpcb)) }];
 
-/// The name under which an experiment asks for no workload.
+/// The name for no workload in an experiment.
 const NO_WORKLOAD: &str = "none";
 
-/// Which workload is meant.
+/// The name of a workload.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(into = "String")]
 pub enum WorkloadName {
-    /// One that comes with pgmeter, by its name there.
+    /// A built-in workload.
     Shipped(&'static str),
-    /// A folder with a workload.toml.
+    /// A directory with a workload.toml.
     Folder(PathBuf),
 }
 
@@ -40,20 +40,20 @@ impl Default for WorkloadName {
 }
 
 impl WorkloadName {
-    /// Names of the workloads that come with pgmeter.
+    /// Names of the built-in workloads.
     pub fn shipped() -> impl Iterator<Item = &'static str> {
         WORKLOADS.iter().map(|row| row.name)
     }
 
-    /// What each of them is.
+    /// Their descriptions.
     pub fn about() -> impl Iterator<Item = (&'static str, &'static str)> {
         WORKLOADS.iter().map(|row| (row.name, row.about))
     }
 
-    /// The workload that `text` names: a shipped one, else a folder, relative to `base`. The folder is not read yet.
+    /// Finds a workload by name or by directory, relative to `base`. The directory is not read yet.
     ///
     /// # Errors
-    /// If it is neither a name nor a folder.
+    /// It is neither a name nor a directory.
     pub fn find(text: &str, base: &Path) -> Result<WorkloadName, WorkloadError> {
         if let Some(row) = WORKLOADS.iter().find(|row| row.name == text) {
             return Ok(WorkloadName::Shipped(row.name));
@@ -67,7 +67,7 @@ impl WorkloadName {
         Err(WorkloadError::UnknownWorkload { name: text.to_owned(), known: known.join(", "), nearest })
     }
 
-    /// The workload of this name in an experiment that is kept: it is shipped, or a folder that may be gone.
+    /// The workload of a stored experiment: built-in, or a directory that may no longer exist.
     pub fn stored(name: &str) -> WorkloadName {
         let shipped = WORKLOADS.iter().find(|row| row.name == name);
         shipped.map_or_else(|| WorkloadName::Folder(name.into()), |row| WorkloadName::Shipped(row.name))
@@ -76,7 +76,7 @@ impl WorkloadName {
     /// Reads the workload.
     ///
     /// # Errors
-    /// If a file of the folder cannot be read, or something in it is wrong; with the place.
+    /// A file of the directory cannot be read or is invalid; the error contains the position.
     pub fn open(&self) -> Result<Arc<dyn Workload>, WorkloadError> {
         match self {
             WorkloadName::Folder(folder) => Ok(Arc::new(Folder::read(folder)?)),
@@ -113,7 +113,7 @@ impl fmt::Display for WorkloadName {
     }
 }
 
-/// Whether a folder's workload may have this name.
+/// Whether a directory's workload may have this name.
 pub(crate) fn is_free(name: &str) -> bool {
     name != NO_WORKLOAD && WORKLOADS.iter().all(|row| row.name != name)
 }

@@ -1,9 +1,9 @@
-//! How long a step takes and how far its rows have come: the one file of this crate that reads a clock, and that
-//! waits between two attempts to connect. Used by the watcher of a loading and by its connections.
+//! Times loading steps and limits waiting between connection attempts: the only file of this crate that reads a
+//! clock. Used by the executor and by its connections.
 
 use std::time::{Duration, Instant};
 
-/// Runs from when it was made.
+/// Starts when it is created.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Stopwatch(Instant);
 
@@ -17,7 +17,7 @@ impl Stopwatch {
         self.0.elapsed()
     }
 
-    /// The time since it was started; it starts anew.
+    /// The time since the start; restarts it.
     pub(crate) fn lap(&mut self) -> Duration {
         let now = Instant::now();
         let lap = now.saturating_duration_since(self.0);

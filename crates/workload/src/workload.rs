@@ -1,5 +1,5 @@
-//! What a workload is to everyone else: scripts, tables with a scale, loading, the preparation of a run, checks. Names of
-//! tables, and the SQL about them, stay behind it.
+//! The interface of workloads: scripts, tables with a scale, loading, preparation of a run, checks. Names of tables
+//! and their SQL stay inside the implementations.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,34 +14,34 @@ use crate::error::FailedCheck;
 use crate::load::{self, InitOptions, InitReport, Progress};
 use stats::PartitionMethod;
 
-/// What a run works on.
+/// A workload.
 pub trait Workload: Debug + Send + Sync {
     /// Its name in records and messages.
     fn name(&self) -> &str;
 
-    /// What it is, in a few words.
+    /// A short title.
     fn title(&self) -> &str;
 
-    /// Who published it.
+    /// Its source.
     fn source(&self) -> Option<&str> {
         None
     }
 
-    /// The terms under which it may be passed on.
+    /// Its licence.
     fn licence(&self) -> Option<&str> {
         None
     }
 
-    /// Variables of its SQL and its scripts beside `scale`, with their defaults.
+    /// Variables of its SQL and its scripts in addition to `scale`, with their defaults.
     fn parameters(&self) -> &BTreeMap<String, String>;
 
-    /// All its scripts. Those with a weight are the mix that runs when none is named.
+    /// All its scripts. Those with a weight are the default mix.
     fn scripts(&self) -> &[Script];
 
-    /// The one script whose name is `name` or begins with it.
+    /// The script whose name is `name` or begins with it.
     ///
     /// # Errors
-    /// If there is no such script, or more than one.
+    /// There is no such script, or more than one.
     fn script(&self, name: &str) -> Result<&Script, WorkloadError> {
         let scripts = self.scripts();
         if let Some(script) = scripts.iter().find(|script| script.name == name) {
@@ -61,12 +61,12 @@ pub trait Workload: Debug + Send + Sync {
         }
     }
 
-    /// The mixes that a first look at the workload runs, one after the other.
+    /// The mixes that `quickstart` runs, one after the other.
     fn quickstart(&self) -> Vec<Vec<&Script>> {
         vec![self.mix()]
     }
 
-    /// The scripts that run when none is named.
+    /// The scripts of the default mix.
     fn mix(&self) -> Vec<&Script> {
         self.scripts().iter().filter(|script| script.weight > 0).collect()
     }
@@ -74,16 +74,16 @@ pub trait Workload: Debug + Send + Sync {
     /// The command that loads it, for messages.
     fn init_command(&self) -> String;
 
-    /// Refuses what this workload cannot do, without a server.
+    /// Rejects options that this workload does not support, without a server.
     ///
     /// # Errors
-    /// The first option that it does not have.
+    /// The first unsupported option.
     fn check_options(&self, options: &InitOptions) -> Result<(), WorkloadError>;
 
-    /// Makes and fills the tables. `session` is one to `target`.
+    /// Creates and fills the tables. `session` is connected to `target`.
     ///
     /// # Errors
-    /// What the server refuses, or that `progress` asked to stop.
+    /// Errors of the server, or `progress` asked to stop.
     fn load(
         &self,
         target: &Target,
@@ -92,21 +92,21 @@ pub trait Workload: Debug + Send + Sync {
         progress: &mut Progress<'_>,
     ) -> Result<InitReport, WorkloadError>;
 
-    /// What loading ends with when it was asked to stop.
+    /// The error if loading was stopped.
     fn interrupted(&self) -> WorkloadError {
         WorkloadError::Interrupted
     }
 
-    /// Looks for the tables before a run.
+    /// Examines the tables before a run.
     ///
     /// # Errors
-    /// If one is missing, or the scale cannot be told.
+    /// A table is missing, or the scale cannot be determined.
     fn find_tables(&self, session: &mut Session) -> Result<Tables, WorkloadError>;
 
-    /// The table whose rows tell the scale, if there is one.
+    /// The table whose rows determine the scale, if there is one.
     fn scale_table(&self) -> Option<&str>;
 
-    /// Refuses tables that are empty: scripts have nothing to draw from.
+    /// Rejects empty tables, because scripts could select no rows.
     ///
     /// # Errors
     /// [`WorkloadError::ScaleUnusable`].
@@ -121,23 +121,23 @@ pub trait Workload: Debug + Send + Sync {
         }
     }
 
-    /// About how many bytes of tables and indexes a unit of scale brings, if that is known.
+    /// Approximate bytes of tables and indexes per unit of scale, if known.
     fn bytes_per_scale(&self) -> Option<u64> {
         None
     }
 
-    /// Vacuums or empties tables before a run. A failure does not stop the run: all failures are returned, to be shown.
+    /// Vacuums or truncates tables before a run. Errors do not stop the run: they are returned for display.
     #[must_use = "the caller shows what failed"]
     fn prepare_run(&self, session: &mut Session) -> Vec<WorkloadError>;
 
-    /// Vacuums and analyzes what [`Workload::prepare_run`] leaves alone (`--vacuum-all`).
+    /// Vacuums and analyzes the tables that [`Workload::prepare_run`] omits (`--vacuum-all`).
     #[must_use = "the caller shows what failed"]
     fn vacuum_all(&self, session: &mut Session) -> Vec<WorkloadError>;
 
-    /// Queries that return no row when the data are sound.
+    /// Queries that return no rows if the data are consistent.
     fn checks(&self) -> &[Check];
 
-    /// Files that it was read from, with their texts; none of a workload that comes with pgmeter.
+    /// Its files with their texts; empty for a built-in workload.
     fn files(&self) -> &[(PathBuf, String)] {
         &[]
     }
@@ -146,18 +146,18 @@ pub trait Workload: Debug + Send + Sync {
 /// A script of a workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Script {
-    /// Its name on command lines.
+    /// Name on command lines.
     pub name: Cow<'static, str>,
-    /// Its name in reports.
+    /// Name in reports.
     pub description: Cow<'static, str>,
     /// The script itself.
     pub text: Cow<'static, str>,
-    /// Its share of the mix; 0: it runs only when it is named.
+    /// Weight in the mix; 0: runs only if it is given by name.
     pub weight: u32,
-    /// Whether it leaves the data as they were.
+    /// Whether it leaves the data unchanged.
     pub only_reads: bool,
-    /// The beginning of the command that locks one of as many rows as the scale says until the transaction ends.
-    /// Others say so in a comment of their text ([`script::ContendedRows`]).
+    /// Start of the command that locks one of `scale` rows until the transaction ends. Other scripts declare this in
+    /// a comment ([`script::ContendedRows`]).
     pub contended: Option<&'static str>,
 }
 
@@ -166,21 +166,21 @@ pub struct Script {
 pub struct Check {
     /// Its name in messages.
     pub name: String,
-    /// Each of its statements must return no row. `:scale` and parameters are variables.
+    /// Each of its statements must return no rows. `:scale` and parameters are variables.
     pub sql: String,
 }
 
-/// The tables that scripts will work on.
+/// The tables of a run.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
-    /// As counted; 0 if the table that tells it is empty. `None` if no table tells it.
+    /// The scale according to the row count; 0 if that table is empty. `None` if no table determines it.
     pub scale: Option<u32>,
-    /// How the largest table is partitioned, and into how many partitions.
+    /// Partitioning of the largest table, and its number of partitions.
     pub partitioning: Option<(PartitionMethod, u32)>,
 }
 
 impl dyn Workload + '_ {
-    /// The variables of its SQL: the defaults of the parameters, then `given`, then the scale.
+    /// Variables of its SQL: defaults of the parameters, `given` values, and the scale.
     pub fn variables(&self, given: &BTreeMap<String, String>, scale: u32) -> BTreeMap<String, String> {
         let mut variables = self.parameters().clone();
         variables.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
@@ -191,7 +191,7 @@ impl dyn Workload + '_ {
     /// Runs all checks.
     ///
     /// # Errors
-    /// [`WorkloadError::ChecksFailed`] with those that returned rows; the first that cannot be executed.
+    /// [`WorkloadError::ChecksFailed`] with those that returned rows; or the first that cannot be executed.
     pub fn run_checks(
         &self,
         session: &mut Session,

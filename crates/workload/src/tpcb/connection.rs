@@ -1,5 +1,5 @@
-//! A session that loads: does one task after the other, and is made again when it is lost; the task that it was at
-//! then begins anew. Worked by one thread of `executor`, told apart from it so that all that is sent stands here.
+//! A loading session: runs tasks one after the other, and reconnects if the connection is lost; the current task is
+//! then repeated. Runs on one thread of `executor`.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,43 +16,43 @@ use crate::WorkloadError;
 use crate::load::{InitOptions, ROWS_PER_PROGRESS, failed, query};
 use crate::stopwatch::Stopwatch;
 
-/// Pauses before the attempts to connect again, in milliseconds: a server that restarts is back within them, as a
-/// rule, also when it has to recover first.
+/// Pauses between reconnection attempts in milliseconds: a restarting server is usually available within them, even
+/// if it has to recover.
 const PAUSES_MS: [u64; 9] = [100, 300, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000];
-/// Connecting again is given up after this time, also where each attempt takes long.
+/// Total time limit of reconnecting.
 const RECONNECTING_MAX: Duration = Duration::from_secs(90);
-/// How often a pause looks whether it is to end.
+/// Interval of checks for a stop during a pause.
 const LOOK_MS: u64 = 50;
-/// Losses within one task after which it is given up: a server that ends at the same place again and again.
+/// Maximum losses within one task: a server that fails at the same place again and again is given up.
 const LOSSES_MAX: usize = 3;
-/// Rows written before they are sent: few enough to stay in the processor's cache.
+/// Rows written before they are sent: few enough for the CPU cache.
 const ROWS_PER_BUFFER: u64 = 1000;
-/// Room for them, so that their buffer never grows.
+/// Capacity for these rows, so that the buffer never grows.
 const BUFFER_LENGTH: usize = 64 * 1000;
-/// From this version on, a table filled by COPY in the transaction that emptied it is loaded frozen,
-/// with its visibility map set.
+/// From this version on, COPY into a table truncated in the same transaction can load frozen rows and set the
+/// visibility map.
 const FREEZES_FROM: u32 = 140_000;
 
-/// What a connection tells whoever watches.
+/// A message from a connection to the executor.
 pub(crate) enum Event {
-    /// So many partitions are about to be created.
+    /// This number of partitions will be created.
     Partitions(u32),
-    /// The server had something to say.
+    /// A notice of the server.
     Notice(ServerError),
-    /// Rows of a relation were made; 0 when it begins, be it again.
+    /// Number of created rows of a relation; 0 at the start and after a reconnection.
     Rows { table: &'static str, relation: String, done: u64, total: u64 },
     /// The connection was lost and is made again.
     Lost { doing: String, reason: String },
-    /// A job of the step in this place is done.
+    /// A task of the step with this index is done.
     Done { step: usize },
-    /// A task failed for good.
+    /// A task has failed permanently.
     Failed(WorkloadError),
 }
 
-/// What must be shown to cancel what a connection is doing; nothing while there is no connection.
+/// The key to cancel the current statement; `None` without a connection.
 pub(crate) type Cancel = Mutex<Option<Running>>;
 
-/// A connection that may be at work, and how to end that.
+/// An active connection, and the means to cancel it.
 #[derive(Clone)]
 pub(crate) struct Running {
     pub(crate) address: Address,
@@ -61,7 +61,7 @@ pub(crate) struct Running {
     pub(crate) closer: Option<Closer>,
 }
 
-/// One of the connections of a loading.
+/// One of the loading connections.
 pub(crate) struct Connection<'a> {
     pub(crate) session: &'a mut Session,
     pub(crate) shared: Shared<'a>,
@@ -69,19 +69,19 @@ pub(crate) struct Connection<'a> {
     pub(crate) events: Sender<Event>,
 }
 
-/// What all connections of a loading have in common.
+/// State shared by all loading connections.
 #[derive(Copy, Clone)]
 pub(crate) struct Shared<'a> {
     pub(crate) target: &'a Target,
     pub(crate) options: &'a InitOptions,
-    /// What transactions that build indexes begin with.
+    /// Settings at the start of transactions that build indexes.
     pub(crate) settings: &'a str,
-    /// Set when the work is to end.
+    /// Set when the work has to stop.
     pub(crate) halt: &'a AtomicBool,
 }
 
 impl Connection<'_> {
-    /// Does the task; where the connection is lost, again from its beginning.
+    /// Runs a task, and repeats it from its beginning if the connection is lost.
     pub(crate) fn take(&mut self, task: &Task) -> Result<(), WorkloadError> {
         match task {
             Task::Each(statements) => statements.iter().try_for_each(|sql| self.statement("", sql)),
@@ -113,8 +113,8 @@ impl Connection<'_> {
         }
     }
 
-    /// One statement in a transaction of its own that begins with `settings`. If it is sent again because the
-    /// connection was lost, it may have been done before: what it makes is then there.
+    /// One statement in its own transaction with `settings`. If it is repeated after a lost connection, it may have
+    /// succeeded before: its object then exists.
     fn statement(&mut self, settings: &str, sql: &str) -> Result<(), WorkloadError> {
         self.with_reconnect(sql, |connection, attempt| match connection.execute_with(settings, sql) {
             Err(WorkloadError::Query { source, .. }) if attempt > 0 && is_there_already(&source) => Ok(()),
@@ -122,7 +122,7 @@ impl Connection<'_> {
         })
     }
 
-    /// Does something that can be done again, again if the connection is lost.
+    /// Does repeatable work, and repeats it if the connection is lost.
     fn with_reconnect(
         &mut self,
         doing: &str,
@@ -137,7 +137,7 @@ impl Connection<'_> {
             };
             attempt += 1;
             let WorkloadError::Query { source, .. } = &error else { return Err(error) };
-            // A server that does not answer, or a lock that is held, would be the same again.
+            // An unresponsive server or a held lock would lead to the same error again.
             let is_hopeless = !self.session.is_lost() || self.session.is_given_up();
             if is_hopeless || attempt > LOSSES_MAX || self.check().is_err() {
                 return Err(error);
@@ -148,7 +148,7 @@ impl Connection<'_> {
         }
     }
 
-    /// Makes the connection again, with growing pauses; `lost` is the error if that does not succeed.
+    /// Reconnects with growing pauses; returns `lost` if this fails.
     fn connect_again(&mut self, lost: WorkloadError) -> Result<(), WorkloadError> {
         let before = self.session.cancel_key().process_id;
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -175,7 +175,7 @@ impl Connection<'_> {
         Err(lost)
     }
 
-    /// Lets others cancel what the session does.
+    /// Allows others to cancel the session's statements.
     pub(crate) fn begin(&mut self) {
         let running = Running {
             address: self.session.address().clone(),
@@ -188,8 +188,8 @@ impl Connection<'_> {
         self.session.set_statement_limit(limit);
     }
 
-    /// A network that is gone leaves the server's process waiting with its locks. Where the new session may not end
-    /// it, it waits for those locks.
+    /// After a network failure the old server process may still hold locks. If the new session may not terminate it,
+    /// it waits for those locks.
     fn end_predecessor(&mut self, process_id: u32) {
         let end = format!(
             "select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where pid = {process_id} \
@@ -199,22 +199,21 @@ impl Connection<'_> {
         let _ = self.session.query_catalogs(&end);
     }
 
-    /// Commits what `work` did; if it fails, nothing of it is kept and the session can go on.
+    /// Commits the result of `work`; after an error everything is rolled back and the session stays usable.
     fn in_transaction(
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<(), WorkloadError>,
     ) -> Result<(), WorkloadError> {
         self.execute("begin")?;
         if let Err(error) = work(self) {
-            // The first error is the one that tells. If the session is lost, the server rolls back by itself.
+            // The first error is reported. If the session is lost, the server rolls back.
             let _ = self.session.execute("rollback");
             return Err(error);
         }
         self.execute("commit")
     }
 
-    /// Sends rows. Making them takes a fraction of what the server needs for them, and is done while it works at
-    /// those before.
+    /// Sends rows. Generating them takes a fraction of the server's time, and overlaps with it.
     fn copy(&mut self, part: &Part) -> Result<(), WorkloadError> {
         let sql = copy_statement(self.session, &part.relation)?;
         let failed = |source| WorkloadError::Query { sql: sql.clone(), source };
@@ -250,13 +249,13 @@ impl Connection<'_> {
         self.pass_on_notices()
     }
 
-    /// Runs one statement, and tells what the server said about it beside its answer.
+    /// Runs one statement, and passes the server's notices on.
     fn execute(&mut self, sql: &str) -> Result<(), WorkloadError> {
         self.execute_with("", sql)
     }
 
-    /// Runs one statement after `settings`, in one message: the server makes that one transaction, whose settings end
-    /// with it. A pooler hands the connection on as it was.
+    /// Runs one statement with `settings` in one message, which the server executes as one transaction, so that the
+    /// settings end with it. A pooler gets its connection back unchanged.
     fn execute_with(&mut self, settings: &str, sql: &str) -> Result<(), WorkloadError> {
         let done = self.session.execute(&format!("{settings}{sql}"));
         self.pass_on_notices()?;
@@ -268,25 +267,25 @@ impl Connection<'_> {
         notices.into_iter().try_for_each(|notice| self.tell(Event::Notice(notice)))
     }
 
-    /// An error once the work is to end.
+    /// An error if the work has to stop.
     fn check(&self) -> Result<(), WorkloadError> {
         if self.shared.halt.load(Ordering::Relaxed) { Err(WorkloadError::Interrupted) } else { Ok(()) }
     }
 
-    /// Whoever watches has gone when the work is to end.
+    /// The receiver is gone when the work has to stop.
     pub(crate) fn tell(&self, event: Event) -> Result<(), WorkloadError> {
         self.events.send(event).map_err(|_| WorkloadError::Interrupted)
     }
 }
 
-/// Whether a statement failed because what it makes is there.
+/// Whether a statement failed because its object already exists.
 fn is_there_already(error: &ConnectError) -> bool {
     // A table; a foreign key; a second primary key.
     let there = [&b"42P07"[..], b"42710", b"42P16"];
     error.sqlstate().is_some_and(|state| there.iter().any(|&code| SqlState::from_bytes(code) == Some(state)))
 }
 
-/// Whether connecting may succeed a little later: nobody answers, the server is starting, stopping or full.
+/// Whether a later connection attempt may succeed: the server is unreachable, starting, stopping or full.
 fn may_pass(error: &ConnectError) -> bool {
     match error.sqlstate() {
         None => true,

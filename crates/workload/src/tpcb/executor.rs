@@ -1,5 +1,5 @@
-//! Carries out a phase: connections on threads of their own take chains of jobs, while the caller's thread watches,
-//! tells how far it is, and ends the work when it is asked to or when something failed.
+//! Carries out a phase: connections on their own threads process chains of tasks, while the caller's thread reports
+//! progress and stops the work on request or after an error.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,19 +17,19 @@ use crate::WorkloadError;
 use crate::load::{InitProgress, Progress, ROWS_PER_PROGRESS, StepTime, tell};
 use crate::stopwatch::Stopwatch;
 
-/// How often the caller is asked whether to go on when there is nothing to tell.
+/// Interval at which the caller may stop if there is no progress to report.
 const TICK: Duration = Duration::from_millis(100);
 
-/// All cancel requests of one tick together may take this long.
+/// Time limit of all cancel requests of one tick together.
 const CANCELLING_LIMIT: Duration = Duration::from_secs(2);
 
-/// Connections that have not ended so long after they were to end are closed.
+/// Connections that have not ended this long after a stop are closed.
 const HALT_LIMIT: Duration = Duration::from_secs(3);
 
-/// Chains that wait for a connection.
+/// Chains waiting for a connection.
 type Queue = Mutex<VecDeque<Vec<Job>>>;
 
-/// Does all of a phase; `sessions` is the first and as many others as may be of use.
+/// Carries out a phase; `sessions` is the first session and as many others as are useful.
 pub(crate) fn work(
     phase: LoadPhase,
     sessions: &mut [&mut Session],
@@ -61,14 +61,14 @@ pub(crate) fn work(
     Ok(monitor.times)
 }
 
-/// Who watches the connections of a phase.
+/// Supervises the connections of a phase.
 struct Monitor<'a, 'b> {
     progress: &'a mut Progress<'b>,
     halt: &'a AtomicBool,
     steps: Vec<Step>,
-    /// Jobs left of each step.
+    /// Remaining tasks of each step.
     left: Vec<usize>,
-    /// The first step that is not finished.
+    /// Index of the first unfinished step.
     current: usize,
     lap: Stopwatch,
     times: Vec<StepTime>,
@@ -77,7 +77,7 @@ struct Monitor<'a, 'b> {
 }
 
 impl Monitor<'_, '_> {
-    /// Has the chains done by the sessions, side by side.
+    /// Runs the chains on the sessions in parallel.
     fn round(
         &mut self,
         chains: Vec<Vec<Job>>,
@@ -94,7 +94,7 @@ impl Monitor<'_, '_> {
                 scope.spawn(move || {
                     let mut connection = Connection { session, shared, cancel, events };
                     if let Err(error) = take_chains(&mut connection, queue) {
-                        // Nobody listens any more only if nobody wants to know.
+                        // The receiver is gone only if the messages are no longer needed.
                         let _ = connection.tell(Event::Failed(error));
                     }
                     *cancel.lock().unwrap_or_else(PoisonError::into_inner) = None;
@@ -105,7 +105,7 @@ impl Monitor<'_, '_> {
         })
     }
 
-    /// Hears all connections to their end.
+    /// Receives the messages of all connections until they end.
     fn watch(&mut self, told: &Receiver<Event>, cancels: &[Cancel]) -> Result<(), WorkloadError> {
         let mut failure = None;
         let mut halting = None;
@@ -126,7 +126,7 @@ impl Monitor<'_, '_> {
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             if let Err(error) = heard {
-                // The first failure is the one that tells; those of the others that are stopped for it do not.
+                // The first error is reported; later errors of stopped connections are not.
                 failure.get_or_insert(error);
                 self.halt.store(true, Ordering::Relaxed);
             }
@@ -172,8 +172,7 @@ impl Monitor<'_, '_> {
         self.finish_steps()
     }
 
-    /// Ends the steps of which nothing is left, in their order: what was done of later ones meanwhile counts as
-    /// time of the earlier.
+    /// Ends completed steps in order: time spent on later steps meanwhile counts for the earlier one.
     fn finish_steps(&mut self) -> Result<(), WorkloadError> {
         if self.current < self.steps.len() && self.left[self.current] == 0 {
             let name = self.steps[self.current].facts().name.to_owned();
@@ -186,7 +185,7 @@ impl Monitor<'_, '_> {
         Ok(())
     }
 
-    /// Tells the caller, who is no longer asked once the answer was to end.
+    /// Reports progress to the caller, unless it has already asked to stop.
     fn say(&mut self, what: InitProgress<'_>) -> Result<(), WorkloadError> {
         if self.is_asked_to_end {
             return Ok(());
@@ -196,7 +195,7 @@ impl Monitor<'_, '_> {
             self.is_asked_to_end = true;
             self.halt.store(true, Ordering::Relaxed);
         }
-        // The work ends by itself, and says what became of it.
+        // The work ends by itself, and reports its result.
         Ok(())
     }
 }
@@ -214,25 +213,25 @@ fn take_chains(connection: &mut Connection<'_>, queue: &Queue) -> Result<(), Wor
     }
 }
 
-/// Cancels what the connections are doing. One that is between two statements sees by itself that it is to end.
+/// Cancels the statements of the connections. A connection between two statements notices the stop by itself.
 fn cancel_all(cancels: &[Cancel]) {
     let running = running(cancels);
     let requests: Vec<_> = running
         .iter()
         .map(|Running { address, transport, key, .. }| CancelRequest { address, transport, key })
         .collect();
-    // Asked again at the next tick as long as a connection works on.
+    // Repeated at each tick while a connection is active.
     let _ = connect::cancel_all(&requests, CANCELLING_LIMIT);
 }
 
-/// Closes the connections, where cancelling has had no effect.
+/// Closes the connections that cancelling did not stop.
 fn close_all(cancels: &[Cancel]) {
     for closer in running(cancels).into_iter().filter_map(|running| running.closer) {
         closer.close("loading was stopped, but the server did not cancel the statement");
     }
 }
 
-/// Those that are at work.
+/// The active ones.
 fn running(cancels: &[Cancel]) -> Vec<Running> {
     let running = |cancel: &Cancel| cancel.lock().unwrap_or_else(PoisonError::into_inner).clone();
     cancels.iter().filter_map(running).collect()

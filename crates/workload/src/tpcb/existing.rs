@@ -1,5 +1,5 @@
-//! What there is already of the tables: found out before a loading that was broken off is gone on with. Tables that the
-//! same options did not begin are refused. Reads only.
+//! Examines the existing tables before an interrupted loading is resumed. Tables that were not created with the same
+//! options are rejected. Reads only.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::WorkloadError;
 use crate::load::{InitOptions, Logging, query, query_catalogs};
 use stats::PartitionMethod;
 
-/// What is there. Nothing, where the loading begins at its beginning.
+/// What exists; empty if the loading starts from the beginning.
 #[derive(Debug, Default)]
 pub(crate) struct ExistingTables {
     /// All four tables, and all partitions.
@@ -21,7 +21,7 @@ pub(crate) struct ExistingTables {
     pub has_accounts: bool,
     /// The partitions that have their rows, counted from 1.
     pub partitions: BTreeSet<u32>,
-    /// Tables and partitions that were vacuumed, and analyzed with what they are analyzed with, since they were filled.
+    /// Tables and partitions that were vacuumed and analyzed since they were filled.
     pub vacuumed: BTreeSet<String>,
     /// Tables and partitions with a primary key.
     pub keyed: BTreeSet<String>,
@@ -29,14 +29,14 @@ pub(crate) struct ExistingTables {
     pub foreign_keys: BTreeSet<String>,
 }
 
-/// Asks for the relations by the names under which a script would find them.
+/// Looks up the relations by the names under which a script finds them.
 const NUMBERS: &str = "\
     select pg_catalog.to_regclass('pgbench_accounts')::pg_catalog.oid, \
     pg_catalog.to_regclass('pgbench_branches')::pg_catalog.oid, \
     pg_catalog.to_regclass('pgbench_history')::pg_catalog.oid, \
     pg_catalog.to_regclass('pgbench_tellers')::pg_catalog.oid";
 
-/// The tables that are there, as object identifiers for SQL.
+/// The existing tables, as object identifiers for SQL.
 struct TableIds {
     all: String,
     accounts: String,
@@ -58,10 +58,10 @@ const PARTITIONS_FROM: u32 = 100_000;
 const ANALYZES_ONLY_FROM: u32 = 180_000;
 
 impl ExistingTables {
-    /// Looks at the tables.
+    /// Examines the tables.
     ///
     /// # Errors
-    /// [`WorkloadError::NotResumable`] if they are others than the options would have begun.
+    /// [`WorkloadError::NotResumable`] if they differ from those that the options create.
     pub(crate) fn find(
         session: &mut Session,
         options: &InitOptions,
@@ -78,7 +78,7 @@ impl ExistingTables {
                 .try_fold(false, |any, name| has_rows(session, name).map(|has| any || has))?
             {
                 true => refuse("some tables contain rows and others are missing"),
-                // Creating them was broken off.
+                // The creation was interrupted.
                 false => Ok(ExistingTables::default()),
             };
         }
@@ -125,7 +125,7 @@ impl ExistingTables {
         Ok(())
     }
 
-    /// Those that somebody vacuumed since rows came. What only the server did by itself is done again.
+    /// Tables vacuumed by a user since they were filled. Those that only autovacuum processed are vacuumed again.
     fn find_vacuumed(&mut self, session: &mut Session, ours: &TableIds) -> Result<(), WorkloadError> {
         let analyzed = "last_analyze is not null and n_mod_since_analyze = 0";
         let vacuumed = format!("last_vacuum is not null and {analyzed}");
@@ -167,7 +167,7 @@ impl ExistingTables {
     }
 }
 
-/// Whether pgbench_accounts has the partitions asked for; an error if it has others.
+/// Whether pgbench_accounts has the requested partitions; an error if it has others.
 fn has_partitions(
     session: &mut Session,
     options: &InitOptions,
@@ -210,7 +210,7 @@ fn has_partitions(
     Ok(there.len() == expected.len())
 }
 
-/// Fill factor and logging are as asked for.
+/// Checks that fillfactor and persistence are as requested.
 fn check_storage(session: &mut Session, options: &InitOptions, ours: &TableIds) -> Result<(), WorkloadError> {
     let storage = format!(
         "select pg_catalog.array_to_string(reloptions, ',') || ' ' || relpersistence::pg_catalog.text \
@@ -244,7 +244,7 @@ fn first(session: &mut Session, sql: &str) -> Result<String, WorkloadError> {
     Ok(rows.first().and_then(|row| row.get(0)).unwrap_or_default().to_owned())
 }
 
-/// The first column of a question about catalogs.
+/// The first column of a catalog query.
 fn names(session: &mut Session, sql: &str) -> Result<BTreeSet<String>, WorkloadError> {
     let rows = query_catalogs(session, sql)?;
     Ok(rows.iter().filter_map(|row| row.get(0)).map(str::to_owned).collect())

@@ -1,5 +1,5 @@
-//! Makes and fills the tables of pgbench, and measures each step. The counterpart of `pgbench -i`. What is to be done is
-//! in `phase`, who does it in `executor`.
+//! Creates and fills pgbench's tables, and times each step. The counterpart of `pgbench -i`. `phase` plans the work,
+//! `executor` carries it out.
 
 use std::sync::atomic::AtomicBool;
 
@@ -17,11 +17,11 @@ use crate::load::{InitOptions, InitReport, Progress};
 /// The greatest scale and number of partitions, as in `pgbench`: what its `int` holds.
 const COUNT_MAX: u32 = i32::MAX.unsigned_abs();
 
-/// Takes the steps of `options`. `progress` is told of each, and may break off at any moment: what was being loaded
-/// is rolled back, what earlier steps did stays.
+/// Runs the steps of `options`. `progress` is called for each, and may stop at any moment: the current transaction is
+/// rolled back, and earlier steps stay.
 ///
-/// `session` is one to `target`; where it is lost, it is replaced by another to the same server, and what it was
-/// doing begins again. Others are opened beside it, no more than [`InitOptions::jobs`] in all, for work on partitions.
+/// `session` is connected to `target`; if it is lost, it is replaced by another to the same server, and its current
+/// task is repeated. Further sessions are opened for work on partitions, at most [`InitOptions::jobs`] in total.
 pub(super) fn init(
     target: &Target,
     session: &mut Session,
@@ -33,7 +33,7 @@ pub(super) fn init(
     let existing =
         if options.resumes { ExistingTables::find(session, options)? } else { ExistingTables::default() };
     let context = LoadContext { options, version: session.server_version_num(), existing: &existing };
-    // All connections go where the first one went.
+    // All connections go to the host of the first one.
     let target = &target.single(session.address());
     let mut report = InitReport::default();
     let mut before = Vec::new();
@@ -41,12 +41,12 @@ pub(super) fn init(
         let phase = context.phase(&before, steps.clone());
         let mut others = Vec::new();
         while others.len() + 1 < phase.chains.len().min(options.jobs as usize) {
-            // As many as the server has room for.
+            // As many as the server accepts.
             let Ok(other) = Session::connect(target) else { break };
             others.push(other);
         }
         let settings = memory::settings(session, options, &phase, others.len() + 1);
-        // What was said before is not about loading.
+        // Earlier notices do not belong to the loading.
         session.take_notices();
         let shared = Shared { target, options, settings: &settings, halt: &AtomicBool::new(false) };
         let mut sessions: Vec<&mut Session> = [&mut *session].into_iter().chain(&mut others).collect();
@@ -56,7 +56,7 @@ pub(super) fn init(
     Ok(report)
 }
 
-/// Refuses what cannot work, before anything is dropped.
+/// Rejects invalid options before anything is dropped.
 pub(super) fn check(options: &InitOptions) -> Result<(), WorkloadError> {
     let out_of_range = |option, low, high| Err(WorkloadError::OutOfRange { option, low, high });
     if !(1..=COUNT_MAX).contains(&options.scale) {
@@ -79,7 +79,7 @@ pub(super) fn check(options: &InitOptions) -> Result<(), WorkloadError> {
     }
 }
 
-/// Refuses partitions that the server does not know.
+/// Rejects partitions that the server does not support.
 fn check_version(options: &InitOptions, session: &Session) -> Result<(), WorkloadError> {
     let Some(Partitioning { method, .. }) = options.partitioning else { return Ok(()) };
     // Only the step that creates the tables knows partitions; the others work on what is there.

@@ -1,6 +1,5 @@
-//! Memory for building keys: an index whose keys are sorted in memory is built with far less work than one whose sort
-//! goes through files. Raised for the transactions that build keys alone, within bounds, and never against a wish of the
-//! user.
+//! Memory for building keys: sorting in memory is much faster than sorting with files. It is raised only for
+//! transactions that build keys, within limits, and never against the user's settings.
 
 use connect::Session;
 
@@ -8,14 +7,14 @@ use super::phase::LoadPhase;
 use super::step::Step;
 use crate::load::{InitOptions, query_catalogs};
 
-/// What all sessions of a loading may take together. A server that serves several hundred megabytes of tables has as
-/// much to spare for the moment in which their keys are made.
+/// Maximum memory of all loading sessions together. A server with several hundred megabytes of tables can spare this
+/// while keys are built.
 const BUDGET_KB: u64 = 256 * 1024;
-/// What the sort of one account's key takes in memory, its share of arrays that grow by doubling included.
+/// Memory for sorting one account's key, including the spare capacity of arrays that grow by doubling.
 const BYTES_PER_KEY: u64 = 64;
 
-/// Statements that each transaction of a phase that builds keys begins with; empty where the server's own settings
-/// will do. They end with the transaction: a session that stayed changed would be handed to others by a pooler.
+/// Settings at the start of each transaction that builds keys; empty if the server's settings are sufficient. They
+/// end with the transaction, because a pooler would hand a changed session to others.
 pub(crate) fn settings(
     session: &mut Session,
     options: &InitOptions,
@@ -34,14 +33,14 @@ pub(crate) fn settings(
     if configured_kb(session).is_some_and(|configured_kb| configured_kb < wanted_kb) {
         settings.push_str(&format!("set local maintenance_work_mem = '{wanted_kb}kB'; "));
     }
-    // The sessions are as many as there are processors: helpers of each would only stand in the others' way.
+    // There are as many sessions as processors, so parallel workers would only compete with them.
     if sessions > 1 && session.server_version_num() >= 110_000 {
         settings.push_str("set local max_parallel_maintenance_workers = 0; ");
     }
     settings
 }
 
-/// What the server's configuration gives; nothing where it was set for this user, database or session on purpose.
+/// The setting of the server's configuration; `None` if it was set for this user, database or session on purpose.
 fn configured_kb(session: &mut Session) -> Option<u64> {
     let sql = "select setting from pg_catalog.pg_settings where name = 'maintenance_work_mem' \
                and source in ('default', 'configuration file', 'command line', 'environment variable')";

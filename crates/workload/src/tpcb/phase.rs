@@ -1,5 +1,5 @@
-//! What is to be done, as data: the steps grouped into phases, each with what comes first, what sessions may do side
-//! by side, and what comes last. Knows what is there already; talks to no server. Carried out by `executor`.
+//! The tasks of loading as data: steps grouped into phases, each with first tasks, parallel tasks and last tasks.
+//! Takes existing tables into account; does not use a server. `executor` carries it out.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use super::step::Step;
 use crate::load::InitOptions;
 use stats::PartitionMethod;
 
-/// Partitions beyond which nobody gains from sessions side by side, and a list of all that is to do gets long.
+/// Maximum number of partitions loaded in parallel; beyond it there is no gain, and the list of tasks gets long.
 const SIDE_BY_SIDE_PARTITIONS_MAX: u32 = 10_000;
 /// From this version on, a partitioned table can have a primary key.
 const KEYS_ON_PARTITIONED_FROM: u32 = 110_000;
@@ -22,23 +22,23 @@ const ANALYZES_ONLY_FROM: u32 = 180_000;
 pub(crate) struct LoadPhase {
     /// One step, or several whose work overlaps, in the order asked for.
     pub steps: Vec<Step>,
-    /// What one session does before all else.
+    /// Tasks of one session before everything else.
     pub opening: Vec<Job>,
-    /// Chains of jobs: each chain is one session's, several chains may be worked at side by side.
+    /// Chains of tasks: each is done by one session, several in parallel.
     pub chains: Vec<Vec<Job>>,
-    /// What one session does when all chains are done.
+    /// Tasks of one session after all chains.
     pub closing: Vec<Job>,
 }
 
 /// A task as part of a step.
 #[derive(Debug)]
 pub(crate) struct Job {
-    /// The place of its step among those of the phase.
+    /// Index of its step in the phase.
     pub step: usize,
     pub task: Task,
 }
 
-/// What one session does in one go, and does again from the beginning if it was lost meanwhile.
+/// A unit of work for one session, repeated from its beginning if the connection is lost.
 #[derive(Debug)]
 pub(crate) enum Task {
     /// Statements, each a transaction of its own.
@@ -63,11 +63,11 @@ pub(crate) struct Part {
     pub relation: String,
     /// The numbers of its rows, counted from 0 through the whole table.
     pub numbers: Range<u64>,
-    /// Rows of the whole table that are loaded in this phase, by whichever session.
+    /// Rows of the whole table that are loaded in this phase, by all sessions.
     pub total: u64,
 }
 
-/// What the phases are made from.
+/// The input of the phases.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct LoadContext<'a> {
     pub options: &'a InitOptions,
@@ -76,7 +76,7 @@ pub(crate) struct LoadContext<'a> {
     pub existing: &'a ExistingTables,
 }
 
-/// Groups the steps: those whose work may overlap come together.
+/// Groups the steps whose work may overlap.
 pub(crate) fn grouped(context: LoadContext<'_>) -> Vec<Vec<Step>> {
     let steps = &context.options.steps;
     let mut groups: Vec<Vec<Step>> = Vec::new();
@@ -96,15 +96,15 @@ pub(crate) fn grouped(context: LoadContext<'_>) -> Vec<Vec<Step>> {
 }
 
 impl LoadContext<'_> {
-    /// Whether several sessions may share a step's work: that on partitions which these very steps made. Only
-    /// then is it known what there is; and a table that others refer to cannot be emptied partition by partition.
+    /// Whether several sessions may share a step's work: work on partitions that these same steps created. Only then
+    /// their state is known; and a table that others refer to cannot be truncated by partition.
     fn works_side_by_side(self, before: &[Step], step: Step) -> bool {
         let options = self.options;
         let Some(Partitioning { method, partitions }) = options.partitioning else { return false };
         let is_made = before.contains(&Step::CreateTables) || self.existing.has_tables;
         let is_referred_to = before.contains(&Step::ForeignKeys);
         let is_possible = match step {
-            // The server alone knows which hash partition a row belongs to.
+            // Only the server knows the partition of a row with hash partitioning.
             Step::GenerateClientSide => method == PartitionMethod::Range && !is_referred_to,
             Step::Vacuum => true,
             Step::PrimaryKeys => self.version >= KEYS_ON_PARTITIONED_FROM,
@@ -114,7 +114,7 @@ impl LoadContext<'_> {
         is_made && is_possible && is_worthwhile
     }
 
-    /// The work of one group of steps; `before` are the steps of the groups before it.
+    /// The work of one group of steps; `before` are the steps of earlier groups.
     pub(crate) fn phase(self, before: &[Step], steps: Vec<Step>) -> LoadPhase {
         let partitions = self.options.partitioning.map_or(0, |partitioning| partitioning.partitions);
         let mut phase = LoadPhase { steps, opening: Vec::new(), chains: Vec::new(), closing: Vec::new() };
@@ -130,7 +130,7 @@ impl LoadContext<'_> {
             let truncate = schema::truncate_tables();
             phase.opening.push(Job { step: 0, task: Task::Load { truncate, parts } });
         }
-        // What is to be loaded, so that it is known how far that is.
+        // The total number of rows, for the progress.
         let missing = (1..=partitions).filter(|number| !self.existing.partitions.contains(number));
         let total =
             missing.map(|number| self.numbers(number, partitions)).map(|rows| rows.end - rows.start).sum();
@@ -147,7 +147,7 @@ impl LoadContext<'_> {
         LoadPhase { chains, closing, ..phase }
     }
 
-    /// A step by one session, as pgbench does it.
+    /// A step done by one session, as in pgbench.
     fn serial(self, step: Step) -> Vec<Task> {
         let (options, existing) = (self.options, self.existing);
         match step {
@@ -175,7 +175,7 @@ impl LoadContext<'_> {
         }
     }
 
-    /// What a step does to one partition.
+    /// The work of a step on one partition.
     fn of_partition(self, number: u32, partitions: u32, total: u64, step: Step) -> Option<Task> {
         let existing = self.existing;
         let relation = schema::partition_name(number);
@@ -189,7 +189,7 @@ impl LoadContext<'_> {
                 let part = Part { rows: &ACCOUNT_ROWS, relation, numbers, total };
                 Some(Task::Load { truncate, parts: vec![part] })
             }
-            // Analyzing the parent includes the partitions, unless the server can be told otherwise.
+            // Analyzing the parent includes the partitions, unless the server supports ONLY.
             Step::Vacuum if self.version >= ANALYZES_ONLY_FROM => {
                 self.vacuum(&relation, schema::vacuum(&relation)).map(|sql| Task::Each(vec![sql]))
             }
@@ -201,7 +201,7 @@ impl LoadContext<'_> {
         }
     }
 
-    /// What vacuuming or adding keys does to some tables.
+    /// The work of vacuuming or adding keys on some tables.
     fn of_tables(self, step: Step, tables: &[Table]) -> Option<Task> {
         let tables = tables.iter();
         match step {
@@ -217,7 +217,7 @@ impl LoadContext<'_> {
         }
     }
 
-    /// What a step does to the partitioned table itself, when its partitions are done.
+    /// The work of a step on the partitioned table itself, after its partitions.
     fn of_parent(self, step: Step) -> Option<Task> {
         let name = ACCOUNTS.name;
         match step {

@@ -1,5 +1,5 @@
-//! What happens to the tables before a run: finding their scale and partitions, then the vacuuming and emptying that
-//! `pgbench` does. Makes nothing new; that is `load`.
+//! Preparation of the tables before a run: determining scale and partitions, then vacuuming and truncating as
+//! `pgbench` does.
 
 use connect::{Session, SqlState};
 
@@ -10,7 +10,7 @@ use crate::load::{execute_all, missing_table, query};
 use crate::workload::{Tables, Workload};
 use stats::PartitionMethod;
 
-/// The table that `--vacuum-all` is about.
+/// The table that `--vacuum-all` adds.
 pub const ACCOUNTS_NAME: &str = ACCOUNTS.name;
 
 /// The query for the scale, as in `pgbench`.
@@ -27,16 +27,16 @@ const FIND_PARTITIONS: &str = "\
     on partitioned.partrelid operator(pg_catalog.=) accounts.oid \
     where accounts.oid operator(pg_catalog.=) pg_catalog.to_regclass('pgbench_accounts')";
 
-/// What `pgbench` does before each run that was not told to leave it (`-n`).
+/// Statements that `pgbench` runs before each run without `-n`.
 const BEFORE_RUN: [&str; 3] =
     ["vacuum pgbench_branches", "vacuum pgbench_tellers", "truncate pgbench_history"];
 
-/// What there is to know about the tables before a run of built-in scripts.
+/// Facts about the tables before a run of built-in scripts.
 ///
 /// # Errors
-/// [`WorkloadError::TablesMissing`] with the table that is not there; [`WorkloadError::Query`] only about the count of
-/// pgbench_branches; [`WorkloadError::UnknownPartitionMethod`]. As in `pgbench`, accounts whose partitions
-/// cannot be looked up count as unpartitioned.
+/// [`WorkloadError::TablesMissing`] with the missing table; [`WorkloadError::Query`] only for the count of
+/// pgbench_branches; [`WorkloadError::UnknownPartitionMethod`]. As in `pgbench`, accounts whose partitions cannot be
+/// looked up count as unpartitioned.
 pub(super) fn find(session: &mut Session) -> Result<Tables, WorkloadError> {
     let scale = Some(count_branches(session)?);
     let Ok(found) = query(session, FIND_PARTITIONS) else { return Ok(Tables { scale, partitioning: None }) };
@@ -69,8 +69,8 @@ fn count_branches(session: &mut Session) -> Result<u32, WorkloadError> {
     })
 }
 
-/// Vacuums branches and tellers and empties the history. As with `pgbench`, a failure does not stop the run: the tables
-/// may be absent when only the user's own scripts run.
+/// Vacuums branches and tellers and truncates the history. As with `pgbench`, errors do not stop the run: the tables
+/// may be absent if only the user's own scripts run.
 #[must_use = "the caller shows what failed"]
 pub(super) fn prepare_run(session: &mut Session) -> Vec<WorkloadError> {
     execute_all(session, &BEFORE_RUN)
