@@ -260,8 +260,8 @@ fn what_a_killed_comparison_left_goes_with_the_next_and_what_a_living_one_needs_
     bench.run(["report", "--comparison", "9", "--store", "out/"]).exits(1).says(&[sentence]);
     for (format, words) in [
         ("json", "\"schema_version\""),
-        ("csv", "part,pair,start_s,block,side,metric,value\npair,"),
-        ("markdown", "## Results"),
+        ("csv", "part,pair,start_s,block,side,metric,value\n"),
+        ("markdown", "## Sides and method"),
         ("html", "<h2>Pairs and noise floor</h2>"),
         ("svg", "<svg xmlns="),
     ] {
