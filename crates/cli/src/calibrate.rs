@@ -88,7 +88,7 @@ pub(crate) fn run(
     let told = &mut |step: String| bar.label(format!("calibrating: {step}"));
     let calibration = run::calibrate(&null_server.target()?, &spec, signals, told)?;
     drop((bar, null_server));
-    output.write(Subject::Calibrations(std::slice::from_ref(&calibration)), terminal)?;
+    output.show(Subject::Calibrations(std::slice::from_ref(&calibration)), terminal)?;
     let waited = calibration.levels.iter().filter_map(|level| level.run_queue_share).fold(0.0, f64::max);
     if waited >= CROWDED_SHARE {
         terminal.warn("the worker had to wait for a core: other programs were busy, or there are too few cores; calibrate again when the machine is idle");
@@ -109,7 +109,7 @@ fn show(dir: &Path, output: &Output, terminal: &Terminal) -> Result<(), Failure>
             dir.display()
         )));
     }
-    output.write(Subject::Calibrations(&kept), terminal)
+    output.show(Subject::Calibrations(&kept), terminal)
 }
 
 /// The null server in a separate process. Dropping this removes the process and its directory.

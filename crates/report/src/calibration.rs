@@ -30,7 +30,7 @@ pub fn calibration(calibrations: &[Calibration]) -> Document {
 
 fn title(calibration: &Calibration) -> String {
     let event_loop = calibration.event_loop.name();
-    format!("one worker, event loop {event_loop}, against a server that takes no time")
+    format!("One worker, event loop {event_loop}, against a server that takes no time")
 }
 
 fn machine(calibration: &Calibration) -> String {

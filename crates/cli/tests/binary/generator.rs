@@ -231,7 +231,7 @@ fn a_machine_is_calibrated_once_and_its_runs_are_held_against_it() {
         .exits(1)
         .says(&["no calibration of this machine", "calibrations"]);
     let out = finish(&mut calibrate(&bench, &["-T", "1"])).exits(0).says(&["stored in "]);
-    assert!(out.stdout.starts_with("one worker, event loop "), "{}", out.stdout);
+    assert!(out.stdout.starts_with("One worker, event loop "), "{}", out.stdout);
     assert!(out.stdout.lines().any(|line| line.trim_start().starts_with("900 ")), "{}", out.stdout);
     assert!(out.stdout.contains("late wake-ups: "), "{}", out.stdout);
     assert_nothing_is_left(&bench);
@@ -263,6 +263,6 @@ fn a_calibration_that_cannot_be_kept_is_shown_all_the_same() {
     bench.file("cache", "in the way");
     let out =
         finish(&mut calibrate(&bench, &["-T", "1"])).exits(1).says(&["cannot keep the calibration in "]);
-    assert!(out.stdout.starts_with("one worker, event loop "), "{}", out.stdout);
+    assert!(out.stdout.starts_with("One worker, event loop "), "{}", out.stdout);
     assert_nothing_is_left(&bench);
 }
