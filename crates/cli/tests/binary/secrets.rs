@@ -255,7 +255,7 @@ fn a_comparison_keeps_no_secret() {
     let more = ["-D", &variable, "--key", "protocol=simple", "--budget", "1s", "--block", "0.1"];
     let mut command = bench.command(words.iter().chain(&more));
     search.run(command.env("PGPASSWORD", secret("environment")), 3);
-    for format in ["text", "json"] {
+    for format in ["text", "json", "csv", "markdown", "html", "svg"] {
         search.run(&mut bench.command(["report", "--comparison", "last", "--format", format]), 0);
     }
     search.left(bench.path());
