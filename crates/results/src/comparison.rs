@@ -4,9 +4,9 @@
 use serde::{Deserialize, Serialize};
 use stats::comparison::{Block, ComparedMetric, ComparisonDecision, MetricFinding, MetricNoise};
 
-use crate::UtcTime;
 use crate::safe_text::indented;
 use crate::upgrade::COMPARISON;
+use crate::{ComparisonNote, UtcTime};
 
 /// The schema that this version writes.
 pub const COMPARISON_SCHEMA: u32 = COMPARISON.version();
@@ -41,8 +41,8 @@ pub struct ComparisonRecord {
     pub findings: Vec<MetricFinding>,
     /// What the machine makes of no difference, by metric.
     pub noise_floor: Vec<MetricNoise>,
-    /// What a reader should know.
-    pub notes: Vec<String>,
+    /// What to know before relying on the answer.
+    pub notes: Vec<ComparisonNote>,
     /// All pairs in the order in which they ran.
     pub pairs: Vec<ComparedPair>,
 }

@@ -46,6 +46,7 @@ mod warnings;
 mod calibration;
 
 mod comparison;
+mod comparison_note;
 
 mod intervals;
 
@@ -77,6 +78,7 @@ pub use comparison::{
     COMPARISON_SCHEMA, Checkpoints, ComparedBlock, ComparedPair, ComparedSide, ComparisonMethod,
     ComparisonRecord, ComparisonStatus, DrawnAnew,
 };
+pub use comparison_note::{ComparisonNote, NoEffect};
 pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};
 pub use confidence::{Confidence, Drift, DriftMeaning, Estimate, SteadyEvidence, SteadyMetric, SteadyState};
 pub use disk::{Disk, DiskHolds, FlushTime};

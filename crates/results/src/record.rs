@@ -79,6 +79,11 @@ impl PgmeterBuild {
     pub fn of_this() -> PgmeterBuild {
         if cfg!(debug_assertions) { PgmeterBuild::Debug } else { PgmeterBuild::Release }
     }
+
+    /// That it is too slow to measure with.
+    pub fn warning(self) -> Option<Warning> {
+        (self == PgmeterBuild::Debug).then_some(Warning::DebugBuild)
+    }
 }
 
 /// How a run ended: `"complete"`, `"interrupted"` or `{"failed": {"reason": "…"}}`.

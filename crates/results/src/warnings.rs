@@ -4,7 +4,7 @@
 use crate::observation::{Event, EventKind};
 use crate::stalls::differ;
 use crate::{
-    BusyCpus, ComparedFact, ConnectionInUse, DiskHolds, Generator, LimitedBy, PgmeterBuild, ProcessorShares,
+    BusyCpus, ComparedFact, Conditions, ConnectionInUse, DiskHolds, Generator, LimitedBy, ProcessorShares,
     Record, SafeText, Script, ServerFacts, StallEffect, Stalls, Status, WaitMethod, Warning,
 };
 
@@ -59,7 +59,7 @@ impl Record {
 }
 
 fn debug_build(record: &Record) -> Option<Warning> {
-    (record.pgmeter_build == PgmeterBuild::Debug).then_some(Warning::DebugBuild)
+    record.pgmeter_build.warning()
 }
 
 fn server(record: &Record) -> Option<&ServerFacts> {
@@ -206,8 +206,22 @@ fn only_succeeded(record: &Record) -> Option<Warning> {
 const STOLEN_SHARE_MAX: f64 = 0.02;
 
 fn stolen(record: &Record) -> Option<Warning> {
-    let stolen_share = record.environment.conditions.processors?.stolen;
-    (stolen_share > STOLEN_SHARE_MAX).then_some(Warning::Stolen { stolen_share })
+    record.environment.conditions.stolen()
+}
+
+impl Conditions {
+    /// That the hypervisor stole CPU time.
+    pub fn stolen(&self) -> Option<Warning> {
+        let stolen_share = self.processors?.stolen;
+        (stolen_share > STOLEN_SHARE_MAX).then_some(Warning::Stolen { stolen_share })
+    }
+
+    /// That a host with so many CPUs was busy before.
+    pub fn busy_before(&self, cpus: u32) -> Option<Warning> {
+        let load_average_1m = self.load_average_1m?;
+        (load_average_1m > LOAD_PER_PROCESSOR_MAX * f64::from(cpus))
+            .then_some(Warning::BusyBefore { load_average_1m, cpus })
+    }
 }
 
 /// What others may take of the processors before it is said.
@@ -222,9 +236,7 @@ fn other_programs(record: &Record) -> Option<Warning> {
         return (others_share > OTHERS_SHARE_MAX).then_some(Warning::OtherPrograms { others_share });
     }
     let cpus = record.environment.host.cpu_count.filter(|&count| count > 0)?;
-    let load_average_1m = record.environment.conditions.load_average_1m?;
-    (load_average_1m > LOAD_PER_PROCESSOR_MAX * f64::from(cpus))
-        .then_some(Warning::BusyBefore { load_average_1m, cpus })
+    record.environment.conditions.busy_before(cpus)
 }
 
 /// The processors' time that went neither to pgmeter nor to the server; `None` where that cannot be told apart.

@@ -4,8 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use pgmeter_results::Record;
-use serde_json::Value;
+use pgmeter_results::{ComparisonNote, Record};
+use schemars::schema_for;
+use serde_json::{Value, json};
 
 /// The kinds that sentences are made of: texts in them are short names, or come from outside.
 const KINDS: [&str; 12] = [
@@ -74,6 +75,10 @@ impl Texts {
 
 fn texts(names: &[&str]) -> Texts {
     let schema: Value = serde_json::from_str(&Record::json_schema()).expect("the schema is JSON");
+    texts_of(&schema, names)
+}
+
+fn texts_of(schema: &Value, names: &[&str]) -> Texts {
     let mut texts = Texts::default();
     for name in names {
         let definition = &schema["$defs"][*name];
@@ -88,6 +93,15 @@ fn warnings_verdicts_and_ceilings_hold_figures_and_names_but_no_sentence() {
     let Texts { plain, from_outside } = texts(&KINDS);
     assert_eq!(plain.into_iter().collect::<Vec<_>>(), NAMES);
     assert_eq!(from_outside.into_iter().collect::<Vec<_>>(), FROM_OUTSIDE);
+}
+
+#[test]
+fn notes_of_a_comparison_hold_figures_and_the_names_of_settings_but_no_sentence() {
+    let schema = json!({"$defs": {"ComparisonNote": schema_for!(ComparisonNote)}});
+    let Texts { plain, from_outside } = texts_of(&schema, &["ComparisonNote"]);
+    assert_eq!(plain.into_iter().collect::<Vec<_>>(), [""; 0]);
+    let settings = ["ComparisonNote/setting_without_effect/setting"];
+    assert_eq!(from_outside.into_iter().collect::<Vec<_>>(), settings);
 }
 
 #[test]

@@ -117,7 +117,7 @@ fn blocks_that_write_begin_after_a_checkpoint_and_both_sides_go_first_equally_of
         assert!(record.noise_floor.iter().all(|floor| floor.pairs >= 12), "{:?}", record.noise_floor);
     }
     assert!(told(&stdout).contains(&format!("; seed {}.", one.method.seed)), "{stdout}");
-    assert!(told(&stdout).contains("each block begins right after a checkpoint"), "{stdout}");
+    assert!(told(&stdout).contains("Each block begins right after a checkpoint"), "{stdout}");
     assert!(told(&unlike).contains("none begins with a checkpoint"), "{unlike}");
     let blocks = one.pairs.iter().flat_map(|pair| &pair.blocks);
     let images: Vec<f64> =
@@ -145,8 +145,7 @@ fn a_setting_that_cannot_matter_in_what_was_measured_is_named() {
     // Nobody else writes there.
     let cluster = Cluster::start("18");
     let out = bench.run(on(&cluster.conninfo(), "settings.wal_compression=off,pglz", "5s"));
-    let sentence =
-        "the transactions wrote next to no WAL, so wal_compression cannot matter in what was measured";
+    let sentence = "The transactions wrote almost no WAL, so wal_compression cannot have an effect.";
     assert!(told(&out.stdout).contains(sentence), "{}", out.stdout);
 }
 
@@ -212,7 +211,7 @@ fn servers_that_stand_side_by_side_are_gone_when_somebody_interrupts() {
     run.hear("comparing: ");
     run.signal(Signal::INT);
     let out = run.finish().exits(130).says(&["pgmeter: error: interrupted; the result covers"]);
-    assert!(out.stdout.contains("two servers side by side"), "{}", out.stdout);
+    assert!(out.stdout.contains("Two servers side by side"), "{}", out.stdout);
     assert_eq!(bench.servers_left(), Vec::<String>::new());
     let store = Store::open(&bench.path().join("out/")).expect("the store is there");
     let record = store.comparison(1).expect("it is kept");

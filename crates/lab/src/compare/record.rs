@@ -2,9 +2,9 @@
 //! built by `compare` after the run and displayed by `report`.
 
 use results::{
-    COMPARISON_SCHEMA, Checkpoints, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision,
-    ComparisonMethod, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew, MetricFinding, MetricNoise,
-    UtcTime,
+    COMPARISON_SCHEMA, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision, ComparisonMethod,
+    ComparisonNote, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew, MetricFinding, MetricNoise,
+    PgmeterBuild, UtcTime, Warning,
 };
 
 use super::comparison_run::{ComparisonRun, ERROR_RATE};
@@ -13,14 +13,6 @@ use super::relevance::{self, Measured};
 use super::time_plan::{STARTS_MIN, ServerStarts};
 use crate::load_words::{counted, protocol};
 use crate::matrix::Cell;
-
-/// Fewer draws of servers than this cause a warning.
-const STARTS_FEW: usize = 5;
-
-/// Load average per processor before the comparison that causes a warning; the same for stolen time. Runs have the
-/// same limits.
-const LOAD_PER_PROCESSOR_MAX: f64 = 0.75;
-const STOLEN_SHARE_MAX: f64 = 0.02;
 
 /// Facts from before the first pair.
 pub(super) struct Setup<'a> {
@@ -109,18 +101,16 @@ fn mean_lns(metric: ComparedMetric, pairs: &[ComparedPair]) -> [f64; 2] {
 }
 
 /// Warns if outlying blocks make the plain means disagree with the estimated change.
-fn means_differ(finding: &MetricFinding, pairs: &[ComparedPair]) -> Option<String> {
+fn means_differ(finding: &MetricFinding, pairs: &[ComparedPair]) -> Option<ComparisonNote> {
     let [a, b] = mean_lns(finding.metric, pairs);
-    let plain = (b - a).exp();
-    let is_inside = finding.low.zip(finding.high).is_none_or(|(low, high)| (low..=high).contains(&plain));
-    (!is_inside).then(|| {
-        format!(
-            "the geometric means of all blocks differ by {:+.1} % in {}, and the change shown by {:+.1} %: it is read \
-             from the pairs, by ranks, and blocks far from the others hardly count",
-            (plain - 1.0) * 100.0,
-            finding.metric.words(),
-            (finding.ratio - 1.0) * 100.0
-        )
+    let ratio_of_means = (b - a).exp();
+    let MetricFinding { metric, ratio, low, high, .. } = *finding;
+    let is_inside = low.zip(high).is_none_or(|(low, high)| (low..=high).contains(&ratio_of_means));
+    // JSON has no infinity.
+    (!is_inside && ratio_of_means.is_finite()).then_some(ComparisonNote::MeansDiffer {
+        metric,
+        ratio_of_means,
+        ratio,
     })
 }
 
@@ -130,105 +120,39 @@ fn notes(
     run: &ComparisonRun,
     findings: &[MetricFinding],
     noise_floor: &[MetricNoise],
-) -> Vec<String> {
-    let mut notes = Vec::new();
+) -> Vec<ComparisonNote> {
     let decisive = run.options.decisive;
-    if noise_floor.iter().any(|noise| noise.metric == decisive && noise.is_biased) {
-        notes.push(
-            "a side differs from itself: something favours one of two sides that are the same, and the answer is not to be \
-             trusted"
-                .to_owned(),
-        );
-    }
+    let is_biased = noise_floor.iter().any(|noise| noise.metric == decisive && noise.is_biased);
     let ComparisonRun { pairs, checkpoints, .. } = run;
+    let mut notes = Vec::from_iter(is_biased.then_some(ComparisonNote::BiasedNoiseFloor));
     notes.extend(relevance::notes(&Measured { cells: setup.cells, pairs, checkpoints: *checkpoints }));
-    notes.extend(EmptyBlocks::of(&run.pairs).note(run.options.tolerance));
-    notes.extend(findings.iter().filter_map(|finding| means_differ(finding, &run.pairs)));
-    notes.extend(checkpoint_note(run.checkpoints).map(str::to_owned));
-    notes.extend(host_notes(&setup.conditions));
+    notes.extend(EmptyBlocks::of(pairs).note(run.options.tolerance));
+    notes.extend(findings.iter().filter_map(|finding| means_differ(finding, pairs)));
+    notes.extend(host_warnings(&setup.conditions).map(ComparisonNote::Run));
     notes.extend(layout_note(setup, run));
     notes
 }
 
-fn checkpoint_note(checkpoints: Checkpoints) -> Option<&'static str> {
-    match checkpoints {
-        Checkpoints::EachBlock => Some(
-            "each block begins right after a checkpoint, when full-page images are most frequent: both sides are as far \
-             from it, and WAL for each transaction is above that of a long run",
-        ),
-        Checkpoints::NotAllowed => Some(
-            "blocks write, and the role may not make checkpoints: the further the last one is, the fewer full-page \
-             images there are. Both sides go first equally often; GRANT pg_checkpoint (PostgreSQL 15 and newer) makes \
-             blocks alike",
-        ),
-        Checkpoints::NotWanted => Some(
-            "blocks write, and none begins with a checkpoint: the further the last one is, the fewer full-page images \
-             there are. Both sides go first equally often",
-        ),
-        Checkpoints::NotNeeded => None,
-    }
-}
-
-fn layout_note(setup: &Setup<'_>, run: &ComparisonRun) -> Option<String> {
-    let made = run.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
+fn layout_note(setup: &Setup<'_>, run: &ComparisonRun) -> Option<ComparisonNote> {
+    let setups = run.pairs.iter().filter(|pair| !pair.is_noise_floor).count() as u64;
     match (setup.draws, &setup.layout) {
-        (DrawnAnew::Servers, _) if (made as f64) < STARTS_MIN => Some(format!(
-            "two servers side by side, started and loaded {made} times, which takes {:.0} s each time; an answer needs \
-             {STARTS_MIN} times, each under load for as long: give --budget {:.0}s or more",
-            run.setup_s,
-            ServerStarts::budget_for_an_answer_s(run.setup_s).ceil()
-        )),
-        (DrawnAnew::Servers, _) => {
-            let few = if made <= STARTS_FEW { "only " } else { "" };
-            Some(format!(
-                "two servers side by side, started and loaded anew {few}{made} times; the interval comes from the \
-                 variation between these, and the noise floor is that of the first two"
-            ))
-        }
-        (DrawnAnew::Connections, ServerLayout::Apart) => Some(
-            "two servers that run already, and were not started anew: their luck is part of the difference"
-                .to_owned(),
-        ),
-        (DrawnAnew::Connections, ServerLayout::Shared(_)) => {
-            let settings = setup.layout.session_settings();
-            (!settings.is_empty()).then(|| {
-                format!(
-                    "one server: {} set by each connection for itself; processes of the server that serve no client \
-                     do not have it",
-                    settings.join(", ")
-                )
-            })
-        }
+        (DrawnAnew::Servers, _) if setups < STARTS_MIN.into() => Some(ComparisonNote::TooFewSetups {
+            setups,
+            setup_s: run.setup_s,
+            setups_needed: STARTS_MIN.into(),
+            budget_needed_s: ServerStarts::budget_for_an_answer_s(run.setup_s),
+        }),
+        (DrawnAnew::Servers, _) => Some(ComparisonNote::ServersSetUp { setups }),
+        (DrawnAnew::Connections, ServerLayout::Apart) => Some(ComparisonNote::ServersNotRestarted),
+        (DrawnAnew::Connections, ServerLayout::Shared(_)) => None,
     }
 }
 
 /// Warnings about effects that increase the variation of all pairs, or the generator's share.
-fn host_notes(conditions: &Conditions) -> Vec<String> {
-    let mut notes = Vec::new();
-    if cfg!(debug_assertions) {
-        notes.push(
-            "this pgmeter is a debug build, which takes several times the processor time: build it with --release"
-                .to_owned(),
-        );
-    }
-    let processors = std::thread::available_parallelism().map_or(1.0, |number| number.get() as f64);
-    if let Some(load) = conditions.load_average_1m.filter(|load| *load > LOAD_PER_PROCESSOR_MAX * processors)
-    {
-        notes.push(format!(
-            "this host was loaded before it began (a load average of {load:.2} on {processors} processors): if the \
-             others went on, pairs scatter more than they need to; repeat when it is quiet"
-        ));
-    }
-    if let Some(stolen) =
-        conditions.processors.map(|shares| shares.stolen).filter(|it| *it > STOLEN_SHARE_MAX)
-    {
-        notes.push(format!(
-            "the hypervisor took away {:.1} % of this host's processor time meanwhile: pairs scatter more than on a host \
-             that is not shared",
-            stolen * 100.0
-        ));
-    }
-    notes
+fn host_warnings(conditions: &Conditions) -> impl Iterator<Item = Warning> {
+    let cpus = std::thread::available_parallelism().ok().and_then(|number| u32::try_from(number.get()).ok());
+    let busy_before = cpus.and_then(|cpus| conditions.busy_before(cpus));
+    [PgmeterBuild::of_this().warning(), busy_before, conditions.stolen()].into_iter().flatten()
 }
 
 /// Blocks of either side without a transaction. They have no metrics and no logarithm, so omitting them would flatter
@@ -278,14 +202,12 @@ impl EmptyBlocks {
         }
     }
 
-    fn note(self, tolerance: f64) -> Option<String> {
-        let Self { a, b, of_each: _ } = self;
-        let ending = if self.favor_b(tolerance) { ", B by more than the tolerance" } else { "" };
-        (a + b > 0).then(|| {
-            format!(
-                "blocks without a transaction, {a} of A and {b} of B, are in no figure: the side that stalled is worse \
-                 than it looks{ending}"
-            )
+    fn note(self, tolerance: f64) -> Option<ComparisonNote> {
+        let (of_a, of_b) = (self.a as u64, self.b as u64);
+        (of_a + of_b > 0).then(|| ComparisonNote::EmptyBlocks {
+            of_a,
+            of_b,
+            favor_b: self.favor_b(tolerance),
         })
     }
 }
@@ -331,7 +253,8 @@ mod tests {
         let pairs = pairs(&[(false, one, one), (false, one, None), (false, None, None), (true, None, None)]);
         let empty = EmptyBlocks::of(&pairs);
         assert_eq!(empty, EmptyBlocks { a: 1, b: 2, of_each: 3 });
-        assert!(empty.note(0.02).is_some_and(|note| note.contains("1 of A and 2 of B")));
+        let note = ComparisonNote::EmptyBlocks { of_a: 1, of_b: 2, favor_b: true };
+        assert_eq!(empty.note(0.02), Some(note));
         assert_eq!(EmptyBlocks::of(&pairs[..1]).note(0.02), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Detects settings that cannot affect the measured load, such as `wal_compression` without full-page images. A
 //! comparison without a difference then says so, because it could not have found one.
 
-use results::{Checkpoints, ComparedMetric, ComparedPair};
+use results::{Checkpoints, ComparedMetric, ComparedPair, ComparisonNote, NoEffect};
 use run::ScriptSource;
 use workload::WorkloadName;
 
@@ -18,7 +18,7 @@ pub(super) struct Measured<'a> {
 struct Rule {
     settings: &'static [&'static str],
     is_idle: fn(&Measured<'_>) -> bool,
-    why: &'static str,
+    cause: NoEffect,
 }
 
 /// The first matching rule of a setting applies.
@@ -42,12 +42,12 @@ const RULES: [Rule; 4] = [
             "wal_writer_flush_after",
         ],
         is_idle: |measured| measured.is_below(ComparedMetric::Wal, WAL_BYTES_OF_READING),
-        why: "the transactions wrote next to no WAL",
+        cause: NoEffect::LittleWal,
     },
     Rule {
         settings: &["full_page_writes", "wal_compression"],
         is_idle: |measured| measured.is_below(ComparedMetric::FullPageImages, FULL_PAGE_IMAGES_MIN),
-        why: "no full-page images were written",
+        cause: NoEffect::NoFullPageImages,
     },
     Rule {
         settings: &[
@@ -58,7 +58,7 @@ const RULES: [Rule; 4] = [
             "min_wal_size",
         ],
         is_idle: |measured| measured.checkpoints == Checkpoints::EachBlock,
-        why: "each block is short and begins right after a checkpoint (pgmeter lab has trials that are long enough)",
+        cause: NoEffect::BlocksAfterCheckpoint,
     },
     Rule {
         settings: &[
@@ -77,7 +77,7 @@ const RULES: [Rule; 4] = [
             "join_collapse_limit",
         ],
         is_idle: |measured| measured.is_of_builtins(),
-        why: "the built-in scripts join no tables",
+        cause: NoEffect::NoJoins,
     },
 ];
 
@@ -86,17 +86,15 @@ const WAL_BYTES_OF_READING: f64 = 10.0;
 /// One full-page image per two thousand transactions is negligible.
 const FULL_PAGE_IMAGES_MIN: f64 = 0.000_5;
 
-/// A sentence for each differing setting that cannot matter, if the sides differ only in settings.
-pub(super) fn notes(measured: &Measured<'_>) -> Vec<String> {
+/// A note for each differing setting that cannot matter, if the sides differ only in settings.
+pub(super) fn notes(measured: &Measured<'_>) -> Vec<ComparisonNote> {
     let names = differing_settings(measured.cells);
     let note = |name: &String| {
         let applies = |rule: &&Rule| {
             rule.settings.contains(&name.to_ascii_lowercase().as_str()) && (rule.is_idle)(measured)
         };
-        RULES
-            .iter()
-            .find(applies)
-            .map(|rule| format!("{}, so {name} cannot matter in what was measured", rule.why))
+        let rule = RULES.iter().find(applies)?;
+        Some(ComparisonNote::SettingWithoutEffect { setting: name.as_str().into(), cause: rule.cause })
     };
     names.iter().filter_map(note).collect()
 }
@@ -149,7 +147,12 @@ mod tests {
     use super::*;
 
     /// The notes of a comparison of a setting, with this much WAL and this many full-page images.
-    fn noted(setting: &str, wal_bytes: f64, images: Option<f64>, checkpoints: Checkpoints) -> Vec<String> {
+    fn noted(
+        setting: &str,
+        wal_bytes: f64,
+        images: Option<f64>,
+        checkpoints: Checkpoints,
+    ) -> Vec<ComparisonNote> {
         let block = Block {
             tps: Some(1_000.0),
             wal_bytes_per_transaction: Some(wal_bytes),
@@ -172,31 +175,28 @@ mod tests {
         Cell { levels: Vec::new(), configuration }
     }
 
-    fn check(setting: &str, wal_bytes: f64, images: Option<f64>, expected: &str) {
+    fn check(setting: &str, wal_bytes: f64, images: Option<f64>, expected: Option<NoEffect>) {
         let notes = noted(setting, wal_bytes, images, Checkpoints::EachBlock);
-        assert_eq!(notes.join("; "), expected, "{setting}");
+        let expected =
+            expected.map(|cause| ComparisonNote::SettingWithoutEffect { setting: setting.into(), cause });
+        assert_eq!(notes, Vec::from_iter(expected), "{setting}");
     }
 
     #[test]
     fn a_setting_that_cannot_matter_in_what_was_measured_is_named() {
-        let no_images =
-            "no full-page images were written, so wal_compression cannot matter in what was measured";
-        check("wal_compression", 600.0, Some(0.0), no_images);
-        check("wal_compression", 9_000.0, Some(1.0), "");
-        check("wal_compression", 600.0, None, "");
-        let no_wal =
-            "the transactions wrote next to no WAL, so synchronous_commit cannot matter in what was measured";
-        check("synchronous_commit", 0.3, Some(0.0), no_wal);
-        check("synchronous_commit", 600.0, Some(0.0), "");
-        let no_joins = "the built-in scripts join no tables, so geqo cannot matter in what was measured";
-        check("geqo", 600.0, Some(1.0), no_joins);
-        check("work_mem", 0.0, Some(0.0), "");
+        check("wal_compression", 600.0, Some(0.0), Some(NoEffect::NoFullPageImages));
+        check("wal_compression", 9_000.0, Some(1.0), None);
+        check("wal_compression", 600.0, None, None);
+        check("synchronous_commit", 0.3, Some(0.0), Some(NoEffect::LittleWal));
+        check("synchronous_commit", 600.0, Some(0.0), None);
+        check("geqo", 600.0, Some(1.0), Some(NoEffect::NoJoins));
+        check("work_mem", 0.0, Some(0.0), None);
         let of = |checkpoints| noted("max_wal_size", 600.0, Some(1.0), checkpoints).len();
         assert_eq!((of(Checkpoints::EachBlock), of(Checkpoints::NotWanted)), (1, 0));
     }
 
     #[test]
-    fn sides_that_differ_in_something_else_too_have_no_such_sentence() {
+    fn sides_that_differ_in_something_else_too_have_no_such_note() {
         let mut cells = ["on", "off"].map(|value| cell("geqo", value));
         cells[1].configuration.load.clients += 1;
         assert_eq!(differing_settings(&cells), Vec::<String>::new());

@@ -10,7 +10,7 @@ const PAIRS_MAX: f64 = 10_000.0;
 const NOISE_FLOOR_SHARE: f64 = 0.1;
 const NOISE_FLOOR_MIN: f64 = 6.0;
 /// Number of server starts: fewer than three allow no conclusion, more than ten leave too little time for measuring.
-pub(super) const STARTS_MIN: f64 = 3.0;
+pub(super) const STARTS_MIN: u32 = 3;
 const STARTS_MAX: f64 = 10.0;
 
 /// Time plan if a draw is cheap compared with its blocks.
@@ -86,7 +86,7 @@ impl ServerStarts {
     /// Minimum budget for three starts like these.
     pub(super) fn budget_for_an_answer_s(starting_s: f64) -> f64 {
         // The first start does not count.
-        (2.0 * STARTS_MIN - 1.0) * starting_s
+        (2.0 * f64::from(STARTS_MIN) - 1.0) * starting_s
     }
 }
 

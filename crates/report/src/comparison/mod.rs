@@ -16,6 +16,7 @@ use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Ta
 use crate::figures::{TIE, decimals_for, fixed, percent};
 use crate::metrics::{Metric, Quantity};
 use crate::prose::{capitalised, escaped_line};
+use crate::wording;
 
 const NANOS_PER_MICRO: f64 = 1e3;
 
@@ -298,8 +299,9 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
 fn notes(record: &ComparisonRecord) -> Vec<String> {
     let effects = record.findings.iter().flat_map(not_negligible);
     let lacking = record.findings.iter().filter_map(|finding| lacking(record, finding));
-    let of_record = record.notes.iter().map(|note| format!("{}.", escaped_line(note)));
-    effects.chain(lacking).chain(of_record).collect()
+    let of_record = record.notes.iter().map(wording::comparison_note);
+    let of_method = wording::notes_of_method(&record.method);
+    effects.chain(lacking).chain(of_record).chain(of_method).collect()
 }
 
 fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
@@ -341,7 +343,7 @@ fn not_negligible(finding: &MetricFinding) -> Vec<String> {
     let name = Metric::from(finding.metric).row().short;
     let order = finding.order_effect.filter(|it| !it.is_negligible).map(|it| {
         format!(
-            "the order is not negligible: {name} of the second block of a pair differs by {} from the first. Each \
+            "The order is not negligible: {name} of the second block of a pair differs by {} from the first. Each \
              side goes first equally often, so that it cancels from the change.",
             effect(&it)
         )
@@ -350,7 +352,7 @@ fn not_negligible(finding: &MetricFinding) -> Vec<String> {
         // In A B B A and B A A B, B follows A three times for each time that it follows itself, and A likewise.
         let off = (it.ratio.ln().abs() / 4.0).exp_m1();
         format!(
-            "carry-over is not negligible: {name} of a block that follows B differs by {} from one that follows A. \
+            "Carry-over is not negligible: {name} of a block that follows B differs by {} from one that follows A. \
              The change may be off by {}; longer blocks (--block) make that less.",
             effect(&it),
             percent(off, 1.0)
@@ -601,8 +603,8 @@ mod tests {
         record.findings[0].order_effect = effect(1.04, false);
         record.findings[1].carry_over = effect(0.9, false);
         let text = told(&record);
-        assert!(text.contains("the order is not negligible: tps of the second block"), "{text}");
-        assert!(text.contains("carry-over is not negligible: p99 of a block that follows B"), "{text}");
+        assert!(text.contains("The order is not negligible: tps of the second block"), "{text}");
+        assert!(text.contains("Carry-over is not negligible: p99 of a block that follows B"), "{text}");
         assert!(text.contains("The change may be off by 2.7 %"), "{text}");
     }
 

@@ -2,11 +2,13 @@
 //! so that all formats agree. Text from outside is escaped here; a sentence ends with a full stop.
 
 mod ceilings;
+mod comparison;
 mod steady;
 mod verdict;
 mod warnings;
 
 pub(crate) use ceilings::{ceiling, ceiling_name};
+pub(crate) use comparison::{comparison_note, notes_of_method};
 pub(crate) use steady::{drifts, steady};
 pub(crate) use verdict::evidence;
 pub(crate) use warnings::{warning, warnings_of_kind};

@@ -1,6 +1,7 @@
 //! The data of a comparison: blocks of load, their draws, and pairs of draws. Filled in by the caller that runs the
 //! load.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A side of a comparison; A is the baseline.
@@ -23,7 +24,7 @@ impl Side {
 }
 
 /// A metric of a comparison.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparedMetric {
     /// Transactions per second.

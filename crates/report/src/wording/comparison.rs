@@ -1,0 +1,196 @@
+//! The sentences of the notes of a comparison: those that its record holds as kinds, and those that follow from its method.
+//! Notes about a metric that lacks pairs are in `comparison`, which has their figures.
+
+use results::{Checkpoints, ComparisonMethod, ComparisonNote, NoEffect};
+
+use super::{counted, warnings::warning};
+use crate::figures::{TIE, fixed, latency};
+use crate::metrics::Metric;
+use crate::prose::{enumerate, escaped_line};
+
+/// So few set-ups of two servers are called few.
+const SETUPS_FEW: u64 = 5;
+
+/// The text of one note.
+pub(crate) fn comparison_note(note: &ComparisonNote) -> String {
+    match note {
+        ComparisonNote::BiasedNoiseFloor => {
+            "A side differs from itself. Something favours one of two identical sides, so the answer is not reliable."
+                .to_owned()
+        }
+        ComparisonNote::SettingWithoutEffect { setting, cause } => {
+            let setting = escaped_line(setting.as_str());
+            match cause {
+                NoEffect::LittleWal => format!("The transactions wrote almost no WAL, so {setting} cannot have an effect."),
+                NoEffect::NoFullPageImages => {
+                    format!("No full-page images were written, so {setting} cannot have an effect.")
+                }
+                NoEffect::BlocksAfterCheckpoint => format!(
+                    "Each block is short and begins right after a checkpoint, so {setting} cannot have an effect. Use \
+                     pgmeter lab, which has trials that are long enough."
+                ),
+                NoEffect::NoJoins => {
+                    format!("The built-in scripts join no tables, so {setting} cannot have an effect.")
+                }
+            }
+        }
+        ComparisonNote::EmptyBlocks { of_a, of_b, favor_b } => {
+            let more = if *favor_b { " B had more of them, by more than the tolerance." } else { "" };
+            format!(
+                "Blocks without a transaction ({of_a} of A, {of_b} of B) are in no figure, so the side that stalled is worse \
+                 than it looks.{more}"
+            )
+        }
+        ComparisonNote::MeansDiffer { metric, ratio_of_means, ratio } => format!(
+            "The geometric means of all blocks differ by {} in {}, and the change shown is {}. The change is estimated from \
+             the pairs by ranks, so blocks far from the others hardly affect it.",
+            signed_percent(ratio_of_means - 1.0),
+            Metric::from(*metric).row().short,
+            signed_percent(ratio - 1.0)
+        ),
+        ComparisonNote::TooFewSetups { setups, setup_s, setups_needed, budget_needed_s } => format!(
+            "Two servers side by side were set up {}, which takes {} each time. An answer needs {setups_needed} set-ups, \
+             each under load for as long. Give --budget {:.0}s or more.",
+            counted([*setups], "time", "times"),
+            latency(setup_s * 1e6),
+            budget_needed_s.ceil()
+        ),
+        ComparisonNote::ServersSetUp { setups } => format!(
+            "Two servers side by side were set up anew {}{}. The interval comes from the variation between these set-ups, \
+             and the noise floor is that of the first two servers.",
+            if *setups <= SETUPS_FEW { "only " } else { "" },
+            counted([*setups], "time", "times")
+        ),
+        ComparisonNote::ServersNotRestarted => {
+            "The two servers were already running and were not restarted. Chance differences between their starts are part \
+             of the change."
+                .to_owned()
+        }
+        ComparisonNote::Run(of_run) => warning(of_run),
+    }
+}
+
+/// A change: `+1.5 %`, `−3.0 %`.
+fn signed_percent(share: f64) -> String {
+    let sign = if share < 0.0 { '−' } else { '+' };
+    format!("{sign}{}{TIE}%", fixed(share.abs() * 100.0, 1))
+}
+
+/// What follows from the method.
+pub(crate) fn notes_of_method(method: &ComparisonMethod) -> Vec<String> {
+    let checkpoints = match method.checkpoints {
+        Checkpoints::EachBlock => Some(
+            "Each block begins right after a checkpoint, when full-page images are most frequent. This is so for both \
+             sides, and WAL per transaction is higher than in a long run.",
+        ),
+        Checkpoints::NotAllowed => Some(
+            "Blocks write, and the role may not make checkpoints. Full-page images become rarer with the time since the \
+             last checkpoint, and both sides go first equally often. GRANT pg_checkpoint (PostgreSQL 15 and newer) makes \
+             the blocks alike.",
+        ),
+        Checkpoints::NotWanted => Some(
+            "Blocks write, and none begins with a checkpoint. Full-page images become rarer with the time since the last \
+             checkpoint, and both sides go first equally often.",
+        ),
+        Checkpoints::NotNeeded => None,
+    };
+    let settings: Vec<String> = method.session_settings.iter().map(|name| escaped_line(name)).collect();
+    let settings = (!settings.is_empty()).then(|| {
+        format!(
+            "Both sides use one server, and each connection sets {} for itself. Server processes that serve no client do \
+             not have that setting.",
+            enumerate(&settings)
+        )
+    });
+    checkpoints.map(str::to_owned).into_iter().chain(settings).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{ComparedMetric, Warning};
+
+    use super::*;
+    use crate::figures::with_ordinary_spaces;
+
+    fn check(note: &ComparisonNote, expected: &str) {
+        let text = with_ordinary_spaces(&comparison_note(note));
+        assert_eq!(text, expected);
+        for sentence in text.split(". ") {
+            assert!(sentence.split(' ').count() <= 32, "long: {sentence}");
+        }
+    }
+
+    #[test]
+    fn a_setting_without_an_effect_is_named_with_the_cause() {
+        let of =
+            |setting: &str, cause| ComparisonNote::SettingWithoutEffect { setting: setting.into(), cause };
+        check(
+            &of("synchronous_commit", NoEffect::LittleWal),
+            "The transactions wrote almost no WAL, so synchronous_commit cannot have an effect.",
+        );
+        check(
+            &of("wal_\x1b[2J", NoEffect::NoFullPageImages),
+            "No full-page images were written, so wal_\\x1b[2J cannot have an effect.",
+        );
+        check(
+            &of("max_wal_size", NoEffect::BlocksAfterCheckpoint),
+            "Each block is short and begins right after a checkpoint, so max_wal_size cannot have an effect. Use pgmeter \
+             lab, which has trials that are long enough.",
+        );
+        check(
+            &of("geqo", NoEffect::NoJoins),
+            "The built-in scripts join no tables, so geqo cannot have an effect.",
+        );
+    }
+
+    #[test]
+    fn blocks_that_make_the_answer_doubtful_are_told() {
+        check(
+            &ComparisonNote::EmptyBlocks { of_a: 0, of_b: 3, favor_b: true },
+            "Blocks without a transaction (0 of A, 3 of B) are in no figure, so the side that stalled is worse than it \
+             looks. B had more of them, by more than the tolerance.",
+        );
+        check(
+            &ComparisonNote::MeansDiffer { metric: ComparedMetric::Tps, ratio_of_means: 1.25, ratio: 0.99 },
+            "The geometric means of all blocks differ by +25.0 % in tps, and the change shown is −1.0 %. The change is \
+             estimated from the pairs by ranks, so blocks far from the others hardly affect it.",
+        );
+        check(
+            &ComparisonNote::BiasedNoiseFloor,
+            "A side differs from itself. Something favours one of two identical sides, so the answer is not reliable.",
+        );
+    }
+
+    #[test]
+    fn two_servers_are_told_with_the_number_of_their_set_ups() {
+        let setups_needed = 3;
+        check(
+            &ComparisonNote::TooFewSetups {
+                setups: 1,
+                setup_s: 4.2,
+                setups_needed,
+                budget_needed_s: 1_020.5,
+            },
+            "Two servers side by side were set up 1 time, which takes 4.20 s each time. An answer needs 3 set-ups, each \
+             under load for as long. Give --budget 1021s or more.",
+        );
+        check(
+            &ComparisonNote::ServersSetUp { setups: 5 },
+            "Two servers side by side were set up anew only 5 times. The interval comes from the variation between these \
+             set-ups, and the noise floor is that of the first two servers.",
+        );
+        check(
+            &ComparisonNote::ServersNotRestarted,
+            "The two servers were already running and were not restarted. Chance differences between their starts are part \
+             of the change.",
+        );
+    }
+
+    #[test]
+    fn what_runs_are_warned_of_too_has_the_same_sentence() {
+        check(
+            &ComparisonNote::Run(Warning::DebugBuild),
+            &with_ordinary_spaces(&warning(&Warning::DebugBuild)),
+        );
+    }
+}
