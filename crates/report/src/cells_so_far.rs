@@ -1,5 +1,5 @@
-//! What an experiment has found so far, combination by combination: a small table above the view of a running trial.
-//! The table with intervals, ratios and all is made of the whole experiment, later.
+//! Interim results of an experiment per combination: a small table above the live view of a trial.
+//! The final table, with intervals and ratios, is made from the complete experiment.
 
 use results::TrialFigures;
 
@@ -8,19 +8,19 @@ use crate::figures::{Unit, decimals_of_rates, decimals_of_table};
 use crate::prose::{Emphasis, cut, emphasise, escaped_line};
 use crate::table::{Cells, Side, fitted, padded, points_under_points, titled};
 
-/// A combination with the trials of it that are complete.
+/// A combination and its complete trials.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellSoFar {
     /// Factors and levels.
     pub label: String,
-    /// How many trials it is to have.
+    /// Planned number of trials.
     pub trials: u32,
-    /// What those that are complete found.
+    /// Figures of the complete trials.
     pub complete: Vec<TrialFigures>,
 }
 
-/// The table, each line of at most the terminal's width; nothing if there is none yet. `p50` and `p99` are means over the
-/// trials.
+/// The table, each line at most as wide as the terminal; empty without a complete trial. `p50` and `p99` are means over
+/// the trials.
 pub fn cells_so_far(cells: &[CellSoFar], style: &TextStyle) -> Vec<String> {
     if cells.is_empty() {
         return Vec::new();
@@ -57,7 +57,7 @@ pub fn cells_so_far(cells: &[CellSoFar], style: &TextStyle) -> Vec<String> {
             titled("p99", latencies(&p99)),
         ]
     };
-    // A line that the terminal breaks would be counted as one and drawn as two.
+    // The lines must not wrap: the view counts them to redraw itself.
     let narrower = TextStyle { colour: false, width: style.width.saturating_sub(1) };
     let table = fitted(columns, of_rates.max(of_latencies), 2, &narrower);
     let shown = |(number, line): (usize, &str)| {

@@ -1,22 +1,22 @@
-//! Whether two runs differ: the difference of their means with its 95 % interval, after Welch.
-//! What varies within the runs is in it; what varies from run to run, only more runs can show.
+//! Tests whether two runs differ: the difference of their means with Welch's 95 % interval. The interval covers
+//! variation within the runs; variation between runs requires several runs.
 
 use results::Estimate;
 
 use stats::{CONFIDENCE, INTERVALS_MIN, SampleMean, permutation_p};
 
-/// What can be said of two means.
+/// Result of a comparison of two means.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) enum Comparison {
-    /// The interval does not hold 0.
+    /// The interval excludes 0.
     Apart(Difference),
-    /// It does.
+    /// The interval includes 0.
     Alike(Difference),
-    /// One of them has no interval; `p`: of a permutation test over seconds, if there are enough of them.
+    /// One mean has no interval; `p`: p-value of a permutation test over seconds, if there are enough.
     Unknown { difference: f64, p: Option<f64> },
 }
 
-/// Second mean less first mean, between the bounds of its 95 % interval.
+/// Second mean minus first mean, and its 95 % interval.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Difference {
     pub(crate) mean: f64,
@@ -24,22 +24,22 @@ pub(crate) struct Difference {
     pub(crate) high: f64,
 }
 
-/// A mean, and how sure it is.
+/// A mean and its confidence interval.
 #[derive(Clone, Debug)]
 pub(crate) struct Mean {
     pub(crate) value: f64,
     pub(crate) estimate: Option<Estimate>,
-    /// The same of each second.
+    /// Values of the single seconds.
     pub(crate) seconds: Vec<f64>,
 }
 
 impl Mean {
-    /// Whether there are too few seconds for an interval.
+    /// Whether the run has too few seconds for an interval.
     pub(crate) fn is_short(&self) -> bool {
         self.seconds.len() < INTERVALS_MIN
     }
 
-    /// As sure as its interval is wide, whose lower bound is never below 0.
+    /// The standard error follows from the longer side of the interval, because the lower bound is cut off at 0.
     fn sample_mean(&self) -> Option<SampleMean> {
         let Estimate { low, high, degrees_of_freedom, .. } = self.estimate?;
         let degrees_of_freedom = f64::from(degrees_of_freedom);
@@ -51,13 +51,14 @@ impl Mean {
     }
 }
 
-/// Compares the second with the first.
+/// Compares the second mean with the first.
 pub(crate) fn compare(first: &Mean, second: &Mean) -> Comparison {
     let difference = second.value - first.value;
     let half_width = || second.sample_mean()?.minus(&first.sample_mean()?).half_width(CONFIDENCE);
     match half_width() {
         None => {
-            // A long run has no interval because it was too unsteady: its seconds depend on each other.
+            // A long run lacks an interval because its seconds depend on each other; the permutation test does not
+            // apply to it.
             let is_tested = [first, second].iter().all(|mean| mean.estimate.is_some() || mean.is_short());
             let p = is_tested.then(|| permutation_p(&first.seconds, &second.seconds)).flatten();
             Comparison::Unknown { difference, p }
@@ -85,7 +86,7 @@ mod tests {
 
     #[test]
     fn equal_variances_give_the_pooled_interval() {
-        // Both have a standard error of 1, so the difference has √2, with 38 degrees of freedom.
+        // Each mean has a standard error of 1, so the difference has √2, with 38 degrees of freedom.
         let (first, second) = (mean(100.0, 2.093, 19), mean(110.0, 2.093, 19));
         let Comparison::Apart(Difference { mean, low, high }) = compare(&first, &second) else {
             panic!("10 ± 2.9 is not 0")

@@ -1,4 +1,4 @@
-//! Runs as one long table: a line for each figure, so that any tool can filter and group them. RFC 4180 with line feeds.
+//! Runs as one long table: a line per figure, so that tools can filter and group them. RFC 4180 with line feeds.
 //! `docs/reports.md` lists the columns and the metrics.
 
 use results::{Counts, Latency, OtherEndings, Record, escaped};
@@ -10,7 +10,7 @@ use crate::metrics::Metric;
 /// The names of the columns.
 pub const CSV_COLUMNS: [&str; 8] = ["run", "part", "script", "item", "start_s", "end_s", "metric", "value"];
 
-/// A line, but for the run and the value.
+/// A line without run and value.
 #[derive(Copy, Clone, Default)]
 struct Place<'a> {
     part: &'a str,
@@ -19,7 +19,7 @@ struct Place<'a> {
     time_s: Option<(f64, Option<f64>)>,
 }
 
-/// The table, its head first.
+/// The table with its header.
 pub fn csv(runs: &[Run<'_>]) -> String {
     let mut out = CSV_COLUMNS.join(",") + "\n";
     for run in runs {
@@ -193,8 +193,8 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
     }
 }
 
-/// Words of others without what steers a terminal, and so that no spreadsheet takes them for a formula: an apostrophe
-/// before what one could begin with (OWASP, CSV Injection).
+/// Text from outside, escaped. An apostrophe precedes characters that a spreadsheet would interpret as the start of a
+/// formula (OWASP, CSV Injection).
 fn inert(words: &str) -> String {
     let words = escaped(words);
     if words.trim_start().starts_with(['=', '+', '-', '@']) {
@@ -204,7 +204,7 @@ fn inert(words: &str) -> String {
     }
 }
 
-/// Quoted where a comma, a quote or a line end would be taken for the table's own.
+/// Quoted if the cell contains a comma, a quote or a line end.
 pub(crate) fn quoted(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))

@@ -1,25 +1,25 @@
-//! How numbers are written: so many digits as mean something, thousands apart, and a unit.
-//! The only place that turns microseconds into other units. Used by everything that shows a figure.
+//! Formats of numbers: significant digits, thousands separators, units. The only module that converts microseconds to
+//! other units.
 
-/// Digits that a single figure is given: histograms and runs are no more exact than that.
+/// Significant digits of a single figure: the precision of the histograms.
 const SIGNIFICANT_DIGITS: usize = 3;
 
-/// Rates are compared with each other to the per mille, so they get one more.
+/// Significant digits of rates: one more, because runs are compared to a tenth of a percent.
 const RATE_DIGITS: usize = 4;
 
-/// The most digits after the point that a table shows.
+/// Maximum number of decimals in a table.
 const DECIMALS_MAX: usize = 3;
 
-/// A blank at which no line is broken, between a number and its unit. What is shown has ordinary ones
-/// instead, so that it can be searched: see [`with_ordinary_spaces`].
+/// No-break space, between a number and its unit. The output has ordinary spaces instead, so that text search works:
+/// see [`with_ordinary_spaces`].
 pub(crate) const TIE: char = '\u{a0}';
 
-/// The text as it is shown.
+/// Replaces no-break spaces for output.
 pub(crate) fn with_ordinary_spaces(text: &str) -> String {
     text.replace(TIE, " ")
 }
 
-/// What latencies are shown in.
+/// Units of latencies.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
     Microseconds,
@@ -36,7 +36,7 @@ impl Unit {
         UNITS.into_iter().find(small_enough).unwrap_or(Unit::Seconds)
     }
 
-    /// So many microseconds in this unit.
+    /// Converts microseconds to this unit.
     pub(crate) fn of(self, us: f64) -> f64 {
         match self {
             Unit::Microseconds => us,
@@ -54,15 +54,14 @@ impl Unit {
     }
 }
 
-/// The power of ten of the first digit, once the value is rounded to so many significant digits: 2 for
-/// 123, but 3 for 999.6 in three digits. Zero for what has no digits.
+/// Power of ten of the first digit after rounding to this many significant digits: 2 for 123, but 3 for 999.6 in three
+/// digits. Zero for zero, NaN and infinity.
 fn magnitude(value: f64, significant: usize) -> i32 {
     let scientific = format!("{value:.*e}", significant.saturating_sub(1));
     scientific.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
 }
 
-/// Digits after the point that give a value so many significant ones, within what a table shows. Large
-/// values and zero have none.
+/// Decimals for this many significant digits, at most [`DECIMALS_MAX`]. Zero for large values and for zero.
 pub(crate) fn decimals_for(value: f64, significant: usize) -> usize {
     if value == 0.0 || !value.is_finite() {
         return 0;
@@ -71,17 +70,17 @@ pub(crate) fn decimals_for(value: f64, significant: usize) -> usize {
     usize::try_from(after_first - magnitude(value, significant)).unwrap_or(0).min(DECIMALS_MAX)
 }
 
-/// Digits after the point for a table whose smallest typical value is this one.
+/// Decimals of a table with this smallest typical value.
 pub(crate) fn decimals_of_table(smallest_typical: f64) -> usize {
     decimals_for(smallest_typical, SIGNIFICANT_DIGITS)
 }
 
-/// Digits after the point for rates of which this one is the smallest.
+/// Decimals of rates with this minimum.
 pub(crate) fn decimals_of_rates(smallest: f64) -> usize {
     decimals_for(smallest, RATE_DIGITS)
 }
 
-/// With so many digits after the point, and thousands apart: `12,345.6`.
+/// Fixed number of decimals, with thousands separators: `12,345.6`.
 pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     let plain = format!("{value:.decimals$}");
     let whole_len = plain.find('.').unwrap_or(plain.len());
@@ -96,35 +95,35 @@ pub(crate) fn fixed(value: f64, decimals: usize) -> String {
     out
 }
 
-/// A number of things: `12,345`.
+/// An integer with thousands separators: `12,345`.
 pub(crate) fn count(number: u64) -> String {
     fixed(number as f64, 0)
 }
 
-/// A number of things by name: `1 client`, `8 clients`.
+/// A count with its noun: `1 client`, `8 clients`.
 pub(crate) fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{}{TIE}{}", count(number), if number == 1 { one } else { many })
 }
 
-/// A rate: four digits, or all before the point.
+/// A rate: four significant digits, or all digits before the point.
 pub(crate) fn rate(per_second: f64) -> String {
     fixed(per_second, decimals_for(per_second, RATE_DIGITS))
 }
 
-/// A latency on its own, with its unit: `6.48 ms`.
+/// A measured latency with its unit: `6.48 ms`.
 pub(crate) fn latency(us: f64) -> String {
     let unit = Unit::for_typical(us);
     let value = unit.of(us);
     format!("{}{TIE}{}", fixed(value, decimals_for(value, SIGNIFICANT_DIGITS)), unit.symbol())
 }
 
-/// A latency that someone asked for: `10 ms`.
+/// A requested latency, without trailing zeros: `10 ms`.
 pub(crate) fn asked_latency(us: f64) -> String {
     let unit = Unit::for_typical(us);
     format!("{}{TIE}{}", as_asked(unit.of(us)), unit.symbol())
 }
 
-/// A measured time in seconds: `10.0 s`; what would be `0.0 s` and is something, in a smaller unit.
+/// A measured time in seconds: `10.0 s`; in a smaller unit if it would round to `0.0 s`.
 pub(crate) fn measured_seconds(seconds: f64) -> String {
     if 0.0 < seconds && seconds < 0.05 {
         return latency(seconds * 1e6);
@@ -132,51 +131,50 @@ pub(crate) fn measured_seconds(seconds: f64) -> String {
     format!("{}{TIE}s", fixed(seconds, usize::from(seconds < 100.0)))
 }
 
-/// A time that someone asked for, as they would write it: `2 s`, `0.5 s`.
+/// A requested time, without trailing zeros: `2 s`, `0.5 s`.
 pub(crate) fn asked_seconds(seconds: f64) -> String {
     format!("{}{TIE}s", as_asked(seconds))
 }
 
-/// A number that someone asked for, as they would write it: `1,500`, `0.25`.
+/// A requested number, without trailing zeros: `1,500`, `0.25`.
 pub(crate) fn as_asked(number: f64) -> String {
     fixed(number, DECIMALS_MAX).trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Half the width of an interval around a figure: its longer side, because what is never negative has its lower bound
-/// cut off at zero.
+/// Half the width of an interval: its longer side, because lower bounds are cut off at zero.
 pub(crate) fn half_width(figure: f64, low: f64, high: f64) -> f64 {
     (high - figure).max(figure - low)
 }
 
-/// `± 1.2 %` of a figure; `None` where it is known so badly that this would be its whole size or more.
+/// `± 1.2 %` of a figure; `None` if the interval's half-width is 100 % or more.
 pub(crate) fn plus_minus(figure: f64, low: f64, high: f64) -> Option<String> {
     let half = half_width(figure, low, high);
     (half < figure).then(|| format!("±{TIE}{}", percent(half, figure)))
 }
 
-/// What is said instead.
+/// Text for figures for which [`plus_minus`] returns `None`.
 pub(crate) const UNKNOWN_SIZE: &str = "known to no better than ±\u{a0}100\u{a0}%";
 
-/// A share of a whole: `12 %`, `0.24 %`; what rounds to nothing but is something is `< 0.01 %`,
-/// and what rounds to all but is not all `99.7 %`.
+/// A percentage: `12 %`, `0.24 %`. Nonzero shares that round to zero are `< 0.01 %`; shares below 100 % are never shown
+/// as `100 %`, but as `99.7 %`.
 pub(crate) fn percent(part: f64, whole: f64) -> String {
     let percent = if whole > 0.0 { part / whole * 100.0 } else { 0.0 };
     if percent > 0.0 && percent < 0.01 {
         return format!("<{TIE}0.01{TIE}%");
     }
-    // Not all of it.
+    // Keeps one decimal, so that the share does not round to 100.
     if (99.5..100.0).contains(&percent) {
         return format!("{:.1}{TIE}%", percent.min(99.9));
     }
     format!("{}{TIE}%", fixed(percent, decimals_for(percent, 2).min(2)))
 }
 
-/// A share and half of the width of its interval in percentage points: `45 ± 3 %`; without an interval `45 %`.
+/// A share and the half-width of its interval in percentage points: `45 ± 3 %`; without an interval `45 %`.
 pub(crate) fn share(share: f64, interval: Option<results::ShareInterval>) -> String {
     const POINTS: f64 = 100.0;
     let Some(results::ShareInterval { low, high }) = interval else { return percent(share, 1.0) };
     let half = half_width(share, low, high) * POINTS;
-    // No more digits of the share than the interval has.
+    // The share has no more decimals than the half-width.
     let decimals = decimals_for(half, 1).min(2);
     format!("{}{TIE}±{TIE}{}{TIE}%", fixed(share * POINTS, decimals), fixed(half, decimals))
 }
@@ -188,7 +186,7 @@ pub(crate) fn share_interval(interval: Option<results::ShareInterval>) -> String
     })
 }
 
-/// A mean of counts: three digits, and `< 0.001` if it is next to nothing.
+/// A mean of counts: three significant digits, or `< 0.001`.
 pub(crate) fn number(value: f64) -> String {
     if value > 0.0 && value < 0.001 {
         return "< 0.001".to_owned();
@@ -278,7 +276,7 @@ mod tests {
             plus_minus(100.0, 98.0, 102.0).map(|it| with_ordinary_spaces(&it)).as_deref(),
             Some("± 2.0 %")
         );
-        // The lower bound is cut off at zero: the longer side counts.
+        // The lower bound is cut off at zero, so the longer side counts.
         assert_eq!(plus_minus(100.0, 0.0, 230.0), None);
         assert_eq!(plus_minus(0.0, 0.0, 0.0), None);
     }

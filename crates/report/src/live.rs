@@ -1,5 +1,5 @@
-//! The line per second while a run goes on. Nothing of it is stored; `cli` makes it from the newest
-//! interval. Lines under each other have their columns under each other.
+//! Progress lines: one per second during a run. `cli` prints them from the newest interval; they are not stored.
+//! Columns of successive lines are aligned.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use results::Latency;
 
 use crate::figures::{count, latency, rate, with_ordinary_spaces};
 
-/// What one line tells: the newest second of a run.
+/// Contents of one line: the newest second of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveSample {
-    /// Time since measuring began, or since warming up began during the warm-up.
+    /// Time since the start of the measured window, or of the warm-up during it.
     pub elapsed: Duration,
-    /// Whether this second counts.
+    /// Whether this second is measured.
     pub phase: Phase,
     /// Succeeded transactions per second.
     pub tps: f64,
@@ -20,16 +20,16 @@ pub struct LiveSample {
     pub response_us: Option<Latency>,
     /// Failed transactions.
     pub failed: u64,
-    /// Transactions that were skipped because they would have been too late.
+    /// Transactions skipped because of the latency limit.
     pub skipped: u64,
-    /// Mean time between scheduled and started; `None` without a rate. Not shown for the warm-up.
+    /// Mean time between scheduled and actual start; `None` without a rate. Not shown for the warm-up.
     pub lag_us: Option<f64>,
 }
 
-/// The part of a run that a second belongs to.
+/// Phase of a run.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// Run, but not measured.
+    /// Load runs, but is not measured.
     WarmUp,
     /// Measured.
     Measuring,

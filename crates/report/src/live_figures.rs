@@ -1,5 +1,5 @@
-//! The figures of a run that goes on, gathered second by second, and what is shown of them: a line, a view, metrics.
-//! Pure: `cli` decides when they are shown.
+//! Figures of a run in progress, accumulated second by second, and their three forms: line, view, metrics.
+//! This module does no I/O: `cli` decides when they are shown.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ use crate::live::{LiveSample, Phase};
 use crate::live_view::{LiveView, SoFar};
 use crate::openmetrics::{Metrics, open_metrics};
 
-/// Parts of a second below this are not shown as a line of their own.
+/// Minimum length of an interval that gets its own line.
 const SHORTEST_LINE: Duration = Duration::from_millis(500);
 const NANOS_PER_MICRO: f64 = 1e3;
 
-/// See the module.
+/// Accumulated figures of a run in progress.
 #[derive(Debug)]
 pub struct LiveFigures {
     plan: Plan,
     phase: Phase,
-    /// Since the first transaction.
+    /// Time since the first transaction.
     elapsed: Duration,
-    /// When the measured window began, since the first transaction.
+    /// Start of the measured window, as time since the first transaction.
     measuring_since: Option<Duration>,
-    /// Seconds since the last line or view, and what happened in them.
+    /// Seconds since the last line or view, and their transactions.
     seconds: u32,
     time: Duration,
     newest: ScriptStats,
-    /// Succeeded transactions per second of this phase, a figure for each second.
+    /// Succeeded transactions per second, one value per second of the current phase.
     tps_history: Vec<f64>,
-    /// All that was measured, by script.
+    /// All measured transactions, by script.
     measured: Vec<ScriptStats>,
 }
 
 impl LiveFigures {
-    /// Of a run of this plan, which begins.
+    /// Figures at the start of a run with this plan.
     pub fn new(plan: &Plan) -> Self {
         Self {
             plan: plan.clone(),
@@ -49,8 +49,8 @@ impl LiveFigures {
         }
     }
 
-    /// Takes in a second of the warm-up or of the measured window, which ends `elapsed` after the first transaction. False
-    /// if it is too short to be shown: a run ends a little after its last whole second.
+    /// Adds a second of the warm-up or of the measured window, which ends `elapsed` after the first transaction.
+    /// Returns false if the interval is too short to be shown: a run ends shortly after its last full second.
     pub fn add(&mut self, interval: &Interval, phase: Phase, elapsed: Duration) -> bool {
         let length = interval.end.since(interval.start);
         (self.phase, self.elapsed) = (phase, elapsed);
@@ -84,7 +84,7 @@ impl LiveFigures {
         (self.seconds, self.time, self.newest) = (0, Duration::ZERO, ScriptStats::new());
     }
 
-    /// Since measuring began, or since the warm-up did.
+    /// Time since the start of the current phase.
     fn phase_time(&self) -> Duration {
         self.elapsed.saturating_sub(self.measuring_since.unwrap_or(Duration::ZERO))
     }
@@ -109,7 +109,8 @@ impl LiveFigures {
         sample
     }
 
-    /// The same, with what was measured so far. `waits` is what the server's backends were doing lately.
+    /// The view of the same seconds, with the totals of the measured window. `waits`: recent wait events of the
+    /// backends.
     pub fn view(&mut self, waits: &[WaitMean]) -> LiveView {
         let second = self.line();
         let so_far = (self.phase == Phase::Measuring).then(|| {
@@ -139,7 +140,7 @@ impl LiveFigures {
         }
     }
 
-    /// How much of this phase is done: by time, or by transactions if those were asked for.
+    /// Completed share of the phase: by duration, or by transactions if the run has a number of transactions.
     fn done_share(&self, so_far: Option<&SoFar>) -> Option<f64> {
         let (done, all) = match (so_far, self.plan.limit) {
             (None, _) => (self.phase_time().as_secs_f64(), self.plan.warmup_s),
@@ -151,7 +152,7 @@ impl LiveFigures {
         (all > 0.0).then(|| done / all)
     }
 
-    /// All that was measured, for monitoring; `version` is that of pgmeter.
+    /// Totals of the measured window in the OpenMetrics format; `version` is that of pgmeter.
     pub fn open_metrics(&self, version: &str, waits: &[WaitMean]) -> String {
         let is_warmup = self.phase == Phase::WarmUp;
         let names = self.plan.scripts.iter().map(|script| script.name.as_str());
@@ -171,7 +172,7 @@ impl LiveFigures {
     }
 }
 
-/// What backends were doing, as shares of those that were not idle, the most frequent first.
+/// Wait events as shares of the backends that were not idle, in descending order.
 fn shares(waits: &[WaitMean]) -> Vec<(String, f64)> {
     let all: f64 = waits.iter().map(|wait| wait.backends).sum();
     let name = |wait: &WaitMean| match wait.event_type.as_str() {

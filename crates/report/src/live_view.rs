@@ -1,5 +1,5 @@
-//! What somebody at a terminal watches while a run goes on: a few lines that are drawn anew each second.
-//! Pure: `cli` gathers the figures and puts the lines on the screen. The line per second for everybody else is `live`.
+//! The live view on a terminal: a few lines, redrawn every second. `cli` gathers the figures and draws the lines.
+//! Without a terminal, `live` provides a line per second instead.
 
 use std::time::Duration;
 
@@ -10,26 +10,26 @@ use crate::figures::{count, fixed, latency, percent, rate, with_ordinary_spaces}
 use crate::live::{LiveSample, Phase};
 use crate::prose::{Emphasis, cut, emphasise, escaped_line};
 
-/// What is shown at one moment of a run.
+/// Contents of the view.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveView {
-    /// What runs, in a few words: `tpcb-like, 8 clients`.
+    /// Short description of the run: `tpcb-like, 8 clients`.
     pub title: String,
     /// The newest second.
     pub second: LiveSample,
-    /// How much of this phase is done, from 0 to 1; `None` if nobody can know.
+    /// Completed share of this phase, from 0 to 1; `None` if unknown.
     pub done_share: Option<f64>,
-    /// How long the rest of this phase will take, if that can be known.
+    /// Estimated remaining time of this phase; `None` if unknown.
     pub left: Option<Duration>,
     /// Succeeded transactions of each second of this phase, the newest last.
     pub tps_history: Vec<f64>,
-    /// All that was measured until now; `None` during the warm-up.
+    /// Totals of the measured window; `None` during the warm-up.
     pub so_far: Option<SoFar>,
-    /// What the server's backends were doing lately, the most frequent first: the event and its share.
+    /// Recent wait events of the backends and their shares, in descending order.
     pub waits: Vec<(String, f64)>,
 }
 
-/// The measured part of a run until now.
+/// Totals of the measured window.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoFar {
     /// Succeeded transactions per second.
@@ -40,16 +40,16 @@ pub struct SoFar {
     pub counts: Counts,
 }
 
-/// Where the values begin.
+/// Column of the values.
 const VALUE_COLUMN: usize = 13;
-/// Columns of the bar.
+/// Width of the progress bar, in columns.
 const BAR_WIDTH: usize = 30;
-/// Seconds in the little curve.
+/// Seconds shown in the throughput curve.
 const CURVE_LENGTH: usize = 40;
 /// Wait events shown.
 const WAITS_MAX: usize = 4;
 
-/// The lines, each of at most the terminal's width.
+/// The lines, each at most as wide as the terminal.
 pub fn live_view(view: &LiveView, style: &TextStyle) -> Vec<String> {
     let mut lines = vec![headline(view, style), progress(view)];
     lines.push(labelled("throughput", &throughput(view)));
@@ -65,8 +65,8 @@ pub fn live_view(view: &LiveView, style: &TextStyle) -> Vec<String> {
     if !view.waits.is_empty() {
         lines.push(labelled("waits", &waits(&view.waits)));
     }
-    // A line that the terminal breaks would be counted as one and drawn as two. The first may hold colours, which take no
-    // room, and is short.
+    // The lines must not wrap: the cursor moves up by the number of lines. The first line may contain colour codes,
+    // which have no width, and is short.
     let width = style.width.saturating_sub(1);
     let shown = |(number, line): (usize, String)| {
         let line = with_ordinary_spaces(&line);
@@ -121,7 +121,7 @@ fn latencies(what: &str, response_us: Option<&Latency>) -> String {
     format!("{what:<12} {}", figures.join("  "))
 }
 
-/// `3 failed, 12 retried, 1 late, 2 skipped, late or skipped 0.12 %`; only what there is beside the failures.
+/// `3 failed, 12 retried, 1 late, 2 skipped, late or skipped 0.12 %`; omits zero counts, except failures.
 fn failures(counts: &Counts) -> String {
     let mut parts = vec![format!("{} failed", count(counts.failed))];
     let others = [(counts.retried, "retried"), (counts.late, "late"), (counts.skipped, "skipped")];
@@ -143,7 +143,7 @@ fn waits(waits: &[(String, f64)]) -> String {
     shown.join("  ")
 }
 
-/// A block for each second, as high as its throughput beside the highest shown.
+/// One block character per second; the highest throughput shown has full height.
 fn curve(history: &[f64]) -> String {
     const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = &history[history.len().saturating_sub(CURVE_LENGTH)..];

@@ -1,5 +1,5 @@
-//! `--metrics ADDRESS`: serves the figures of the run that goes on, over HTTP. A thread of its own listens, and each
-//! request has one. The text is made once a second by `live_figures`, and published by `cli`.
+//! `--metrics ADDRESS`: an HTTP server with the figures of a run in progress. One thread accepts connections; each
+//! request has its own thread. `live_figures` makes the text once a second, and `cli` publishes it.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -10,23 +10,23 @@ use std::time::Duration;
 
 use crate::openmetrics::OPEN_METRICS_TYPE;
 
-/// The longest time for a request, and for its answer.
+/// Time limit of reading a request, and of writing its response.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// Before connections that could not be accepted are tried again.
+/// Delay before the next attempt after a failed `accept`.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Requests that are answered at once; nobody has so many scrapers.
+/// Limit of concurrent requests; far above the usual number of scrapers.
 const REQUESTS_MAX: usize = 32;
-/// Requests of scrapers are a few hundred bytes.
+/// Limit of a request's length, in bytes; requests of scrapers have a few hundred.
 const REQUEST_LENGTH_MAX: usize = 16 * 1024;
 
-/// The text that is served, and whether it still is.
+/// The served text, and whether the server is still running.
 #[derive(Default)]
 struct Shared {
     text: Mutex<String>,
     over: AtomicBool,
 }
 
-/// A server of metrics; dropping it ends it.
+/// A server of metrics; dropping it stops the thread.
 pub struct MetricsServer {
     shared: Arc<Shared>,
     address: SocketAddr,
@@ -34,10 +34,10 @@ pub struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Listens at `HOST:PORT`; port 0 is a free one.
+    /// Listens on `HOST:PORT`; port 0 selects a free port.
     ///
     /// # Errors
-    /// The text is not an address, or the system refuses it.
+    /// The address is invalid, or the system cannot listen on it.
     pub fn start(address: &str) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let address = listener.local_addr()?;
@@ -48,12 +48,12 @@ impl MetricsServer {
         Ok(Self { shared, address, thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// What is served from now on.
+    /// Replaces the served text.
     pub fn publish(&self, text: String) {
         *self.shared.text.lock().unwrap_or_else(PoisonError::into_inner) = text;
     }
@@ -62,8 +62,7 @@ impl MetricsServer {
 impl Drop for MetricsServer {
     fn drop(&mut self) {
         self.shared.over.store(true, Ordering::SeqCst);
-        // A connection of our own wakes the thread that waits for one. Where it cannot be made, the thread ends with
-        // the process.
+        // Connecting wakes the thread from `accept`. If connecting fails, the thread ends with the process.
         let mut to = self.address;
         if to.ip().is_unspecified() {
             to.set_ip(match to {
@@ -82,18 +81,18 @@ impl Drop for MetricsServer {
 fn serve(listener: &TcpListener, shared: &Arc<Shared>) {
     while !shared.over.load(Ordering::SeqCst) {
         let Ok((stream, _)) = listener.accept() else {
-            // Without a descriptor every attempt fails at once; trying without a pause would take a processor away from
-            // the load.
+            // Without a free descriptor, `accept` fails immediately; a loop without delay would take CPU time from the
+            // load.
             thread::sleep(PAUSE);
             continue;
         };
-        // The server and this thread have one each, and so has every request under way.
+        // References: one of the server, one of this thread, one per request.
         let asked = Arc::clone(shared);
         if Arc::strong_count(&asked) > 2 + REQUESTS_MAX || shared.over.load(Ordering::SeqCst) {
             continue;
         }
-        // A client that hangs up before the answer does not need it. Without a thread this request is not answered; the
-        // next may be.
+        // Errors are ignored: the client may have disconnected, and the next request can succeed if no thread is
+        // available now.
         let _ = thread::Builder::new().name("metrics".to_owned()).spawn(move || answer(stream, &asked));
     }
 }

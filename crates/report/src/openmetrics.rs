@@ -1,18 +1,18 @@
-//! The figures of a run while it goes on, in the text format of OpenMetrics 1.0, for Prometheus and its relatives.
-//! Pure: `metrics_server` serves it over HTTP. Counters count what was measured, not the warm-up; times are in seconds, as the
-//! standard wants.
+//! Figures of a run in progress in the text format of OpenMetrics 1.0, for Prometheus and compatible systems.
+//! `metrics_server` serves the text over HTTP. Counters exclude the warm-up; the standard requires seconds as unit of
+//! time.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use stats::{Counts, Distribution, ScriptStats};
 
-/// What the standard calls this text.
+/// Content type of OpenMetrics 1.0.
 pub const OPEN_METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 const NANOS_PER_SECOND: f64 = 1e9;
 
-/// The measured part of a run until now.
+/// Totals of the measured window.
 #[derive(Clone, Debug)]
 pub struct Metrics<'a> {
     /// The version of pgmeter.
@@ -21,19 +21,19 @@ pub struct Metrics<'a> {
     pub protocol: &'a str,
     /// Simulated users.
     pub clients: u32,
-    /// Since measuring began; zero during the warm-up.
+    /// Time since the start of the measured window; zero during the warm-up.
     pub measured: Duration,
-    /// Whether the run is still warming up.
+    /// Whether the run is in its warm-up.
     pub warmup: bool,
     /// Succeeded transactions per second, in the newest second.
     pub tps: f64,
-    /// Names of the scripts, and what was measured of each.
+    /// Name and totals of each script.
     pub scripts: Vec<(&'a str, &'a ScriptStats)>,
-    /// What the server's backends were doing in the newest second: event type, event, backends on average.
+    /// Wait events of the newest second: event type, event, mean number of backends.
     pub waits: Vec<(&'a str, &'a str, f64)>,
 }
 
-/// The whole text, `# EOF` included.
+/// The complete text, `# EOF` included.
 pub fn open_metrics(metrics: &Metrics<'_>) -> String {
     let Metrics { version, protocol, clients, measured, warmup, tps, scripts, waits } = metrics;
     let mut out = Text(String::new());
@@ -94,7 +94,7 @@ fn transactions(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
     }
 }
 
-/// Of all that were due, as everywhere; 0 without a latency limit.
+/// Share of all scheduled transactions that were late or skipped; 0 without a latency limit.
 fn late_or_skipped(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
     let mut all = Counts::default();
     scripts.iter().for_each(|(_, script)| all.merge(&script.counts));
@@ -102,7 +102,7 @@ fn late_or_skipped(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
     out.gauge("pgmeter_late_or_skipped_ratio", help, all.late_or_skipped_share());
 }
 
-/// A summary: quantiles of the whole measured time, which are true to three digits.
+/// A summary: quantiles of the measured window, with three significant digits.
 fn latencies(
     out: &mut Text,
     kind: &str,
@@ -127,11 +127,11 @@ fn latencies(
     }
 }
 
-/// The text in the making.
+/// The text under construction.
 struct Text(String);
 
 impl Text {
-    /// A unit is the last part of the name, as the standard wants.
+    /// Writes the head of a metric family. The standard requires the unit as the last part of the name.
     fn family(&mut self, name: &str, kind: &str, help: &str) {
         let _ = writeln!(self.0, "# TYPE {name} {kind}");
         if let Some((_, unit @ ("seconds" | "ratio"))) = name.rsplit_once('_') {
@@ -140,7 +140,7 @@ impl Text {
         let _ = writeln!(self.0, "# HELP {name} {help}");
     }
 
-    /// A family of one sample.
+    /// Writes a family with one sample.
     fn gauge(&mut self, name: &str, help: &str, value: f64) {
         self.family(name, "gauge", help);
         self.sample(name, &[], value);
@@ -154,7 +154,7 @@ impl Text {
     }
 }
 
-/// As a label's value may stand between quotation marks.
+/// Escapes a label value.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }

@@ -1,18 +1,18 @@
-//! How words are written: wrapped to the terminal, coloured if that is wanted, and escaped_line: text that
-//! comes from servers and files may not steer the terminal. Used by the summary.
+//! Formats of text: wrapped to the terminal's width, coloured on request, and escaped, because text from servers and
+//! files must not control the terminal.
 
 use results::escaped;
 
-/// How text may look.
+/// Colours and width of the output.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct TextStyle {
-    /// Whether ANSI colours may be used; nothing is said by colour alone.
+    /// Whether ANSI colours may be used; no information depends on colour.
     pub colour: bool,
     /// Columns of the terminal; longer lines of prose are wrapped.
     pub width: usize,
 }
 
-/// The emphasis that a piece of text may have; none of them carries meaning that the words do not.
+/// Emphasis of a piece of text; it repeats information that the words have.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Emphasis {
     Strong,
@@ -33,7 +33,7 @@ impl Emphasis {
     }
 }
 
-/// The text with its emphasis, if colours may be used.
+/// The text with its emphasis, if colours are enabled.
 pub(crate) fn emphasise(text: &str, emphasis: Emphasis, style: &TextStyle) -> String {
     if style.colour && !text.is_empty() {
         format!("\x1b[{}m{text}\x1b[0m", emphasis.rendition())
@@ -42,13 +42,14 @@ pub(crate) fn emphasise(text: &str, emphasis: Emphasis, style: &TextStyle) -> St
     }
 }
 
-/// Text from outside on one line. Characters that steer a terminal or turn the direction of writing stand as codes.
+/// Text from outside on one line. Control characters and bidirectional formatting characters are replaced by their
+/// codes.
 pub(crate) fn escaped_line(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     escaped(&line).into_owned()
 }
 
-/// At most so many characters; what is cut off is marked by an ellipsis.
+/// The text, cut to `characters_max` characters; an ellipsis marks the cut.
 pub(crate) fn cut(text: &str, characters_max: usize) -> String {
     if text.chars().count() <= characters_max {
         return text.to_owned();
@@ -57,8 +58,8 @@ pub(crate) fn cut(text: &str, characters_max: usize) -> String {
     kept.trim_end().to_owned() + "…"
 }
 
-/// Lines of at most `width` characters, broken at blanks, of which the first follows `first_indent`
-/// characters and the others have `indent` blanks. A word that is longer than a line has its own.
+/// Wraps at spaces to lines of at most `width` characters. The first line follows `first_indent` characters, the others
+/// start with `indent` spaces. A longer word gets its own line.
 pub(crate) fn wrap(text: &str, first_indent: usize, indent: usize, width: usize) -> String {
     let mut out = String::new();
     let mut column = first_indent;
@@ -80,7 +81,7 @@ pub(crate) fn wrap(text: &str, first_indent: usize, indent: usize, width: usize)
     out
 }
 
-/// Characters that take room on the screen: all but those of [`emphasise`].
+/// Visible characters: excludes the escape sequences of [`emphasise`].
 fn shown_len(word: &str) -> usize {
     let mut pieces = word.split('\x1b');
     let plain = pieces.next().map_or(0, |piece| piece.chars().count());
@@ -97,13 +98,13 @@ pub(crate) fn enumerate(items: &[String]) -> String {
     }
 }
 
-/// With a full stop, if there is none.
+/// Appends a full stop if there is none.
 pub(crate) fn sentence(text: &str) -> String {
     let ended = text.ends_with(['.', '!', '?']);
     format!("{text}{}", if ended { "" } else { "." })
 }
 
-/// With a capital letter and a full stop.
+/// The sentence with a capital first letter and a full stop.
 pub(crate) fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     let Some(first) = letters.next() else { return String::new() };

@@ -1,5 +1,4 @@
-//! The stored runs as a table, one line each: what finds a run again, and the figures that are asked for first.
-//! Called by `cli` for `pgmeter runs`.
+//! The stored runs as a table, one line each: identification and main figures. Used by `pgmeter runs`.
 
 use results::{RunLine, RunStatus, TrialOfRun};
 
@@ -8,20 +7,19 @@ use crate::figures::{count, fixed, half_width, latency, rate, with_ordinary_spac
 use crate::prose::{Emphasis, cut, emphasise, escaped_line};
 use crate::table::{Cells, Side, fitted, padded, titled};
 
-/// What stands where there is nothing to say.
+/// Text of an empty cell.
 const NOTHING: &str = "-";
 
-/// Scripts' names are cut to so many characters, however wide the terminal is; what a trial was of has more of them.
+/// Maximum length of the scripts' names at any terminal width; descriptions of trials may be longer.
 const NAMES_LEN_MAX: usize = 32;
 const LEVELS_LEN_MAX: usize = 48;
 
-/// How a moment is shown where there is little room, where there is some, and where there is enough: from which character
-/// of `2026-11-21 12:03:01` to which.
+/// Character ranges of `2026-11-21 12:03:01` that are shown in a narrow, a medium and a wide terminal.
 const MOMENTS: [(usize, usize); 3] = [(5, 16), (0, 16), (0, 19)];
-/// Of a moment of another year than the newest run's, without room: `2025-11-21`, and a blank.
+/// The range in a narrow terminal for years other than the newest run's: `2025-11-21` and a blank.
 const DAY: (usize, usize) = (0, 10);
 
-/// The runs, oldest first, the last line with its line end; a sentence if there are none.
+/// The runs, oldest first, each line with its line end; a sentence if the list is empty.
 pub fn run_list(runs: &[RunLine], style: &TextStyle) -> String {
     if runs.is_empty() {
         return "no run is stored yet\n".to_owned();
@@ -81,7 +79,7 @@ fn ran(run: &RunLine) -> String {
     }
 }
 
-/// `2026-11-21T12:03:01.250Z` for people.
+/// Formats `2026-11-21T12:03:01.250Z` for the available width.
 fn moment(started_at: &str, year: &str, room: usize) -> String {
     let (from, to) = MOMENTS[room];
     let (first, end) = if from == 0 || started_at.starts_with(year) { (from, to) } else { DAY };
@@ -99,7 +97,7 @@ fn throughput(run: &RunLine) -> String {
     }
 }
 
-/// As many digits as it needs beside a rate.
+/// One decimal if the rate has one digit before the point, otherwise none.
 fn beside_a_rate(tps: f64) -> String {
     fixed(tps, usize::from(tps < 9.95))
 }

@@ -1,21 +1,21 @@
-//! How a table of figures is laid out: points under points, and as wide as the terminal. It gives up gaps, then
-//! decimals, then letters of labels to fit. What is in the cells is the business of the tables that use it.
+//! Layout of tables of figures: aligned decimal points and the terminal's width. To fit, a table reduces first gaps,
+//! then decimals, then the length of labels. The caller fills the cells.
 
 use crate::TextStyle;
 use crate::figures::fixed;
 use crate::prose::{Emphasis, cut, emphasise};
 
-/// Blanks between columns: if there is room, if there is not, and if nothing else helps.
+/// Spaces between columns, in the order in which they are tried.
 const GAPS: [usize; 3] = [3, 2, 1];
 
-/// Labels are not cut below this, even in a narrow terminal.
+/// Minimum length of a cut label, even in a narrow terminal.
 const LABEL_LEN_MIN: usize = 12;
 
-/// A title and the cells under it, all of one length.
+/// A column: title and cells, all of one length.
 pub(crate) type Cells = Vec<String>;
 
-/// The lines of a table that `columns` makes with so many decimals or fewer, each after `indent` blanks. The first
-/// column is of labels.
+/// The lines of a table, each after `indent` spaces. `columns` makes the table for a number of decimals, which is
+/// reduced if the lines are too long. The first column contains labels.
 pub(crate) fn fitted(
     columns: impl Fn(usize) -> Vec<Cells>,
     decimals: usize,
@@ -34,12 +34,12 @@ pub(crate) fn fitted(
     lines(&columns, gap, indent, style)
 }
 
-/// Whether these columns have room in a line, with a gap between them that can be seen.
+/// Whether the columns fit in a line with gaps of two spaces.
 pub(crate) fn fits(columns: &[Cells], indent: usize, style: &TextStyle) -> bool {
     len(columns, GAPS[1]) + indent <= style.width
 }
 
-/// The length of a line.
+/// Length of a line.
 fn len(columns: &[Cells], gap: usize) -> usize {
     let cells: usize = columns.iter().map(|cells| cells[0].chars().count()).sum();
     cells + gap * columns.len().saturating_sub(1)
@@ -56,8 +56,8 @@ fn lines(columns: &[Cells], gap: usize, indent: usize, style: &TextStyle) -> Str
     (0..columns.first().map_or(0, Vec::len)).map(line).collect()
 }
 
-/// Figures with so many digits after the point, or none where four stand before it, padded so that the
-/// points of a column are under each other.
+/// Figures with this many decimals, or none for figures of four or more digits before the point, padded to align the
+/// decimal points.
 pub(crate) fn points_under_points(figures: &[Option<f64>], decimals: usize) -> Vec<String> {
     const LARGE: f64 = 999.5;
     let decimals_of = |figure: &f64| if figure.abs() >= LARGE { 0 } else { decimals };
@@ -78,7 +78,7 @@ pub(crate) enum Side {
     Right,
 }
 
-/// The cells, each at its side of a column that is as wide as the widest.
+/// The cells, padded to the widest and aligned to their side.
 pub(crate) fn padded(mut cells: Cells, side: Side) -> Cells {
     let width = cells.iter().map(|cell| cell.chars().count()).max().unwrap_or(0);
     for cell in &mut cells {
@@ -95,7 +95,7 @@ pub(crate) fn titled(title: &str, mut cells: Cells) -> Cells {
     padded(cells, Side::Right)
 }
 
-/// The first column gives way if nothing else can.
+/// Cuts the labels of the first column to fit.
 fn cut_labels(columns: &mut [Cells], gap: usize, room: usize) {
     let others = len(&columns[1..], gap) + gap;
     let labels = &mut columns[0];

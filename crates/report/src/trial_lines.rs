@@ -1,5 +1,4 @@
-//! A trial of an experiment in one line, printed when it has ended: of load, or of timed steps. The record has the rest.
-//! Called by `cli` after each trial.
+//! One line per trial of an experiment, of load or of timed steps. `cli` prints it when the trial ends.
 
 use results::{Record, StepResult, StepsRecord};
 
@@ -29,7 +28,7 @@ pub fn trial_line(record: &Record) -> String {
     with_ordinary_spaces(&line)
 }
 
-/// Steps that are told one by one.
+/// Steps shown individually.
 const STEPS_SHOWN_MAX: usize = 8;
 
 /// `update 1.23 s (3 times), vacuum 310 ms, at its limit; 1.54 s in all`.

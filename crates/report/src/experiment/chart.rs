@@ -1,5 +1,5 @@
-//! The contents of an experiment's charts: panels of lines of cells, and the cells that are the best of their line.
-//! `drawn` makes charts of them.
+//! Contents of an experiment's charts: panels, lines of cells, and the best cells of each line. `drawn` makes charts of
+//! them.
 
 use super::Repeated;
 use super::cells::Factor;
@@ -7,24 +7,24 @@ use super::metric::Metric;
 use super::overview::Overview;
 use super::repeats::ratio;
 
-/// A chart: of one figure, along one factor.
+/// A chart of one figure along one factor.
 #[derive(Clone, Debug)]
 pub(crate) struct Chart {
     pub(crate) title: String,
     /// The factor along the axis.
     pub(crate) x: usize,
     pub(crate) metric: Metric,
-    /// Where the levels of `x` stand if they are numbers; they are names otherwise.
+    /// Positions of the levels of `x` if they are numbers; `None` if they are names.
     pub(crate) positions: Option<Vec<f64>>,
     pub(crate) x_log: bool,
     pub(crate) y_log: bool,
     pub(crate) panels: Vec<Panel>,
 }
 
-/// A part of a chart, with axes of its own.
+/// A part of a chart with its own axes.
 #[derive(Clone, Debug)]
 pub(crate) struct Panel {
-    /// Which levels it is of; empty if it is the only one.
+    /// Levels of the other factors; empty for a single panel.
     pub(crate) title: String,
     pub(crate) lines: Vec<Line>,
 }
@@ -32,33 +32,33 @@ pub(crate) struct Panel {
 /// A line of a panel.
 #[derive(Clone, Debug)]
 pub(crate) struct Line {
-    /// The level of the series; empty if there is one line only.
+    /// The level of the series; empty for a single line.
     pub(crate) label: String,
-    /// Which colour: the number of that level.
+    /// Index of the colour: that of the level.
     pub(crate) colour: usize,
-    /// The number of the store of its cells.
+    /// Index of the store of the cells.
     pub(crate) host: usize,
-    /// In the order of the axis; of cells that have the figure.
+    /// Cells with this figure, in the order of the axis.
     pub(crate) points: Vec<Point>,
 }
 
 /// A cell on a line.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Point {
-    /// The level of the axis.
+    /// Index of the level on the axis.
     pub(crate) level: usize,
     pub(crate) cell: usize,
     pub(crate) marks: Marks,
 }
 
-/// The respects in which a cell is the best of its line.
+/// The criteria by which a cell is the best of its line.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks {
-    /// The most transactions per second.
+    /// Highest throughput.
     pub(crate) throughput: bool,
-    /// The lowest mean latency.
+    /// Lowest mean latency.
     pub(crate) latency: bool,
-    /// The most of both: the greatest throughput ÷ mean latency.
+    /// Best compromise: the greatest throughput ÷ mean latency.
     pub(crate) compromise: bool,
 }
 
@@ -66,14 +66,14 @@ impl Panel {}
 
 impl Marks {}
 
-/// Those of the file, or what suggests itself.
+/// The charts of the file, or the default charts.
 pub(super) fn charts(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Chart> {
     if overview.factors.is_empty() || overview.cells.iter().all(|cell| cell.figure(overview.main()).is_none())
     {
         return Vec::new();
     }
     let number = |name: &String| overview.factors.iter().position(|factor| factor.name == *name);
-    // Those of single steps are drawn as stacked bars.
+    // Charts of single steps are stacked bars, which are made elsewhere.
     let of_cells = of_file.iter().filter(|chart| !is_by_step(chart));
     let of_file = of_cells.filter_map(|chart| {
         let lab::Chart { title, x, y, series, facet, x_log, y_log } = chart;
@@ -85,7 +85,7 @@ pub(super) fn charts(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Chart> 
     if charts.is_empty() && !overview.has_steps() { suggested(overview) } else { charts }
 }
 
-/// Whether a chart shows each step by itself.
+/// Whether a chart shows each step separately.
 pub(super) fn is_by_step(chart: &lab::Chart) -> bool {
     [Some(&chart.x), chart.series.as_ref(), chart.facet.as_ref()]
         .into_iter()
@@ -107,7 +107,8 @@ struct Asked {
     y_log: bool,
 }
 
-/// Throughput and latency along the factor with the most numbers, or the most levels; the next gives the lines.
+/// Default charts: throughput and latency along the factor with the most numeric levels, or the most levels; the next
+/// factor makes the lines.
 fn suggested(overview: &Overview) -> Vec<Chart> {
     let mut by_size: Vec<usize> =
         (0..overview.factors.len()).filter(|factor| Some(*factor) != overview.host_factor).collect();
@@ -130,7 +131,7 @@ fn suggested(overview: &Overview) -> Vec<Chart> {
     [Metric::Tps, Metric::Mean].map(chart).into_iter().filter(|chart| !chart.panels.is_empty()).collect()
 }
 
-/// Factors that the chart does not name have a panel for each of their combinations: cells are never averaged.
+/// Each combination of factors that the chart does not name has its own panel: cells are never averaged.
 fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked) -> Chart {
     let Asked { x, series, facet, x_log, y_log } = asked;
     let along = &overview.factors[x];
@@ -157,7 +158,7 @@ fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked)
         let of_series = series.and_then(|factor| Some((factor, cell.levels[factor]?)));
         let level_of_series = of_series.map_or(String::new(), |(factor, level)| {
             let Factor { name, levels } = &overview.factors[factor];
-            // A number alone says nothing.
+            // A number needs the factor's name as context.
             if numbers(levels).is_some() {
                 format!("{name} {}", levels[level])
             } else {
@@ -190,16 +191,16 @@ fn build(overview: &Overview, metric: Metric, title: Option<&str>, asked: Asked)
     Chart { title, x, metric, positions, x_log, y_log, panels }
 }
 
-/// `Throughput by clients and protocol`
+/// Default title: `Throughput by clients and protocol`.
 fn told(overview: &Overview, metric: Metric, x: usize, series: Option<usize>) -> String {
     let and = series.map_or(String::new(), |series| format!(" and {}", overview.factors[series].name));
     format!("{} by {}{and}", super::said::titled(metric.title()), overview.factors[x].name)
 }
 
-/// More is better: of throughput and mean latency.
+/// A criterion, from throughput and mean latency: a higher value is better.
 type Goodness = fn(f64, f64) -> f64;
 
-/// How good a cell was in each repeat.
+/// The value of a criterion for a cell, in each repeat.
 fn goodness(overview: &Overview, cell: usize, of: Goodness) -> Option<Repeated> {
     let cell = &overview.cells[cell];
     let (tps, mean_us) = (cell.figure(Metric::Tps)?, cell.figure(Metric::Mean)?);
@@ -210,9 +211,10 @@ fn goodness(overview: &Overview, cell: usize, of: Goodness) -> Option<Repeated> 
     Repeated::of(tps.values.iter().filter_map(of_repeat).collect())
 }
 
-/// The best of a line. The compromise is where "power", throughput ÷ delay, is greatest (Giessler, Hänle, König and
-/// Pade, Free buffer allocation, Computer Networks 2, 1978; Kleinrock, Power and deterministic rules of thumb, ICC
-/// 1979). A line of one cell has no best, nor has one whose first is not above each of the others at 95 %: a best that another
+/// Marks the best cells of a line. The compromise has the greatest "power", throughput ÷ delay (Giessler, Hänle, König
+/// and Pade, Free buffer allocation, Computer Networks 2, 1978; Kleinrock, Power and deterministic rules of thumb, ICC
+/// 1979). A cell is marked only if it exceeds every other cell of the line at 95 %; a smaller lead may not be
+/// reproducible. A line of one cell has no best cell.
 /// set of repeats would give to its neighbour is none.
 fn mark(overview: &Overview, line: &mut Line) {
     line.points.sort_by_key(|point| point.level);
@@ -238,7 +240,7 @@ fn mark(overview: &Overview, line: &mut Line) {
         return;
     }
     let bests = [best(|tps, _| tps), best(|_, us| 1.0 / us), best(|tps, us| tps / us)];
-    // A rate is an input, not a result: no cell is the best.
+    // With a rate, throughput is an input: no cell is marked for throughput or compromise.
     let has_rate = line.points.iter().all(|point| overview.cells[point.cell].has_rate);
     let [throughput, latency, compromise] = if has_rate { [None, bests[1], None] } else { bests };
     for (at, point) in line.points.iter_mut().enumerate() {
@@ -247,7 +249,7 @@ fn mark(overview: &Overview, line: &mut Line) {
     }
 }
 
-/// The levels as numbers, if all are, and have one unit at most among them: `8`, `10ms`, `2GB`.
+/// The levels as numbers, if all are numbers with at most one common unit: `8`, `10ms`, `2GB`.
 pub(super) fn numbers(levels: &[String]) -> Option<Vec<f64>> {
     const UNITS: [(&str, f64, &str); 14] = [
         ("", 1.0, "number"),

@@ -1,22 +1,22 @@
 //! Statistics over the repeats of a combination: means, medians, intervals, ratios and differences of two combinations.
-//! Pure: numbers in, numbers out; `overview` knows which figures they are.
+//! The functions are pure; `overview` chooses the figures.
 
 use stats::{CONFIDENCE, SampleMean};
 
 /// A figure over the repeats of a combination.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Repeated {
-    /// Repeat, from 1, and figure, in the order of the repeats.
+    /// Repeat, from 1, and value, in the order of the repeats.
     pub(crate) values: Vec<(u32, f64)>,
     pub(crate) mean: f64,
     pub(crate) median: f64,
-    /// The 95 % confidence interval of the mean; `None` of a single repeat.
+    /// The 95 % confidence interval of the mean; `None` for a single repeat.
     pub(crate) interval: Option<(f64, f64)>,
 }
 
 impl Repeated {
-    /// `None` without any. The interval is Student's (The probable error of a mean, Biometrika 6, 1908): mean ±
-    /// t · s ÷ √n, for repeats that are independent of each other. No figure here is negative, so that it ends at 0.
+    /// `None` without values. The interval is Student's (The probable error of a mean, Biometrika 6, 1908): mean ± t ·
+    /// s ÷ √n, for independent repeats. The figures are never negative, so the lower bound is at least 0.
     pub(crate) fn of(mut values: Vec<(u32, f64)>) -> Option<Repeated> {
         values.sort_by_key(|(repeat, _)| *repeat);
         let mut sorted: Vec<f64> = values.iter().map(|(_, figure)| *figure).collect();
@@ -33,19 +33,19 @@ impl Repeated {
     }
 }
 
-/// A figure of a combination: whether its complete trials have it.
+/// A figure of a combination, by its presence in the complete trials.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Known {
-    /// All of them.
+    /// All complete trials have it.
     Whole(Repeated),
-    /// Some of them. These may differ systematically from the others, so a mean over them would be biased.
+    /// Some trials have it. They may differ systematically from the others, so a mean over them would be biased.
     Partly,
-    /// None.
+    /// No trial has it.
     Nothing,
 }
 
 impl Known {
-    /// Of the complete trials: repeat and figure.
+    /// From repeat and figure of each complete trial.
     pub(crate) fn of(trials: impl Iterator<Item = (u32, Option<f64>)>) -> Known {
         let mut known = Vec::new();
         let mut number = 0;
@@ -81,17 +81,17 @@ pub(crate) struct Ratio {
     pub(crate) value: f64,
     /// At 95 %; `None` if there are too few repeats.
     pub(crate) interval: Option<(f64, f64)>,
-    /// Whether it was computed within each repeat.
+    /// Whether the ratio was computed within each repeat.
     pub(crate) paired: bool,
 }
 
-/// The ratio of two combinations; `None` if a repeat of one of them is not above 0 and so has no logarithm. Leaving only
-/// that repeat out would favour the combination that stalled.
+/// The ratio of two combinations; `None` if a repeat of one of them is not positive and therefore has no logarithm.
+/// Excluding only that repeat would favour the combination that stalled.
 ///
-/// Ratios are averaged by their logarithms (Fleming and Wallace, How not to lie with statistics, CACM 29, 1986). Where
-/// repeats are blocks, the repeats that both have are paired, and Student's interval is that of the differences of the
-/// logarithms, so an effect of a repeat on both cancels. Otherwise the interval is Welch's (The generalization of
-/// Student's problem, Biometrika 34, 1947).
+/// Ratios are averaged by their logarithms (Fleming and Wallace, How not to lie with statistics, CACM 29, 1986). If
+/// repeats are blocks, the repeats of both are paired, and Student's interval is that of the differences of the
+/// logarithms: an effect of a repeat on both combinations cancels. Otherwise the interval is Welch's (The
+/// generalization of Student's problem, Biometrika 34, 1947).
 pub(crate) fn ratio(base: &Repeated, other: &Repeated, repeats_are_blocks: bool) -> Option<Ratio> {
     if base.values.iter().chain(&other.values).any(|(_, figure)| *figure <= 0.0) {
         return None;
@@ -112,7 +112,7 @@ pub(crate) fn ratio(base: &Repeated, other: &Repeated, repeats_are_blocks: bool)
     Some(back(&logarithms(other)?.minus(&logarithms(base)?), false))
 }
 
-/// The figure of one combination less that of another.
+/// The figure of one combination minus that of another.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Subtraction {
     pub(crate) value: f64,
@@ -121,7 +121,7 @@ pub(crate) struct Subtraction {
 }
 
 impl Subtraction {
-    /// With intervals as of ratios, but of the figures themselves; `None` if they have no repeat in common.
+    /// Intervals as for ratios, but of the figures themselves; `None` if paired combinations have no repeat in common.
     pub(crate) fn of(figure: &Repeated, minus: &Repeated, repeats_are_blocks: bool) -> Option<Subtraction> {
         let of_minus = |repeat: u32| minus.values.iter().find(|(number, _)| *number == repeat);
         let pair = |(repeat, figure): &(u32, f64)| Some(figure - of_minus(*repeat)?.1);
@@ -135,7 +135,7 @@ impl Subtraction {
         Some(Subtraction { value: difference.mean, interval: difference.interval(CONFIDENCE) })
     }
 
-    /// The figure itself.
+    /// The figure itself, as a difference to zero.
     pub(crate) fn of_nothing(figure: &Repeated) -> Subtraction {
         Subtraction { value: figure.mean, interval: figure.interval }
     }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn three_repeats_have_the_interval_of_students_table() {
-        // t of two degrees of freedom is 4.303; the deviation is 10.
+        // t with two degrees of freedom is 4.303; the standard deviation is 10.
         let Repeated { mean, median, interval, .. } = of(&[110.0, 90.0, 100.0]);
         let (low, high) = interval.unwrap();
         assert_eq!((mean, median), (100.0, 100.0));
@@ -199,7 +199,7 @@ mod tests {
         let other = Repeated::of(vec![(1, 200.0), (2, 999.0), (3, 200.0)]).unwrap();
         assert!((ratio(&base, &other, true).unwrap().value - 2.0).abs() < 1e-12);
         assert_eq!(ratio(&of(&[0.0]), &of(&[1.0]), true), None);
-        // A stall is not left out as if the repeat had not been.
+        // A repeat that stalled must not be excluded.
         assert_eq!(ratio(&of(&[9.0, 9.0]), &of(&[9.0, 0.0]), true), None);
         assert_eq!(ratio(&of(&[9.0, 9.0]), &of(&[9.0, 0.0]), false), None);
         let alone = ratio(&of(&[1.0]), &of(&[2.0]), true).unwrap();
@@ -208,7 +208,7 @@ mod tests {
 
     #[test]
     fn a_ratio_is_the_same_read_backwards_and_in_other_units() {
-        // Of many draws: swapped it is one over it, and a factor on both sides changes nothing.
+        // For random values: swapping the combinations inverts the ratio, and a common factor cancels.
         let mut state = 1u64;
         let mut draw = || {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

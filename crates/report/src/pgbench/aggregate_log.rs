@@ -1,5 +1,5 @@
-//! The aggregated log: a line for every so many seconds, also for those in which nothing happened.
-//! One log is of one worker, or of all; which file its lines go to is the caller's business.
+//! The aggregated log (`--aggregate-interval`): one line per interval, intervals without transactions included.
+//! A log covers one worker or all; the caller chooses the file.
 
 use std::fmt::Write;
 
@@ -8,17 +8,17 @@ use stats::{Ending, Failure, Sample, Timestamp};
 use super::transaction_log::{lag_us, response_us};
 use super::{Columns, LogFormat};
 
-/// The log in the making. Memory and time do not depend on how many transactions a line is of.
+/// State of the log. Memory and time per transaction are constant.
 #[derive(Clone, Debug)]
 pub struct AggregateLog {
     format: LogFormat,
     interval_s: u64,
-    /// Where the unfinished interval begins, in seconds since 1970.
+    /// Start of the current interval, in seconds since 1970.
     start_s: u64,
     current: Aggregate,
 }
 
-/// What is known of an interval.
+/// Sums of one interval.
 #[derive(Copy, Clone, Debug, Default)]
 struct Aggregate {
     latency_us: Spread,
@@ -31,7 +31,7 @@ struct Aggregate {
     other: u64,
 }
 
-/// Sums of whole microseconds, exact where pgbench's are floating.
+/// Sums in whole microseconds; exact, where pgbench uses floating point.
 #[derive(Copy, Clone, Debug, Default)]
 struct Spread {
     count: u64,
@@ -42,8 +42,7 @@ struct Spread {
 }
 
 impl AggregateLog {
-    /// A log whose first interval begins at the whole second before `start`, with intervals of `interval_s`
-    /// seconds, at least 1.
+    /// A log whose first interval starts at the full second before `start`. `interval_s` is at least 1.
     pub fn new(format: LogFormat, interval_s: u32, start: Timestamp) -> AggregateLog {
         let interval_s = u64::from(interval_s.max(1));
         AggregateLog {
@@ -54,14 +53,14 @@ impl AggregateLog {
         }
     }
 
-    /// Counts a transaction that is over, and appends the lines of the intervals that are over by then.
+    /// Counts a completed transaction, and appends the lines of the intervals completed before its end.
     pub fn record(&mut self, sample: &Sample, out: &mut String) {
         self.advance(sample.finished, out);
         self.current.count(sample);
     }
 
-    /// Appends the lines of the intervals that are over at `now`: at the end of a worker, what no later transaction
-    /// would bring to light. The last one is not over then, and pgbench does not write it.
+    /// Appends the lines of the intervals that are complete at `now`, for the end of a worker. As in pgbench, the last
+    /// interval is incomplete and is not written.
     pub fn advance(&mut self, now: Timestamp, out: &mut String) {
         let now_s = self.format.unix(now).as_secs();
         while self.start_s.saturating_add(self.interval_s) <= now_s {
@@ -71,7 +70,7 @@ impl AggregateLog {
         }
     }
 
-    /// As [`AggregateLog::advance`], and the line of the interval that is not over, so that nothing is lost.
+    /// Like [`AggregateLog::advance`], but also writes the incomplete interval.
     pub fn finish(mut self, now: Timestamp, out: &mut String) {
         self.advance(now, out);
         self.write(out);
@@ -95,7 +94,7 @@ impl AggregateLog {
 }
 
 impl Aggregate {
-    /// As pgbench counts them: only succeeded ones have a latency, skipped ones no tries.
+    /// Counts as pgbench does: only succeeded transactions have a latency; skipped ones have no tries.
     fn count(&mut self, sample: &Sample) {
         match sample.ending {
             Ending::Unfinished => return,

@@ -1,5 +1,5 @@
-//! Numbers as C's `printf` writes them, in PostgreSQL's variant of it: points in every locale, exact halves to the
-//! even digit, and words for what is not a number. Integers need nothing of it.
+//! Floating-point numbers in the format of PostgreSQL's `printf`: a decimal point in every locale, exact ties rounded
+//! to the even digit, and words for NaN and infinity. Integers need no conversion.
 
 /// `%.Nf`.
 pub(super) fn fixed(value: f64, decimals: usize) -> String {
@@ -11,7 +11,7 @@ pub(super) fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// `%.3f`: all milliseconds and percentages.
+/// `%.3f`: milliseconds and percentages.
 pub(super) fn thousandths(value: f64) -> String {
     fixed(value, 3)
 }
@@ -21,7 +21,7 @@ pub(super) fn plain(value: f64) -> String {
     fixed(value, 6)
 }
 
-/// Microseconds as the milliseconds that pgbench shows.
+/// Converts microseconds to milliseconds, as pgbench shows them.
 pub(super) fn milliseconds(us: f64) -> String {
     const MILLISECONDS_PER_MICROSECOND: f64 = 0.001;
     thousandths(us * MILLISECONDS_PER_MICROSECOND)
@@ -31,7 +31,7 @@ pub(super) fn milliseconds(us: f64) -> String {
 mod tests {
     use super::*;
 
-    /// What glibc makes of the same numbers; exact halves in binary go to the even digit.
+    /// Expected values are from glibc, which rounds exact binary ties to the even digit.
     #[test]
     fn rounding_is_that_of_c() {
         for (value, decimals, written) in [

@@ -1,6 +1,5 @@
-//! The report of a whole run: what was asked, how many transactions there were, how long they took, how fast.
-//! Its lines depend on the plan's options and on what is to be presented; the banner before it is not here,
-//! because it is printed before the run.
+//! The report of a complete run: parameters, numbers of transactions, latencies, rates. Its lines depend on the plan's
+//! options and on [`Presentation`]. The banner is not here, because pgbench prints it before the run.
 
 use results::{Counts, Limit, Plan, Record};
 
@@ -8,18 +7,18 @@ use super::Columns;
 use super::c_numbers::{fixed, milliseconds, plain, thousandths};
 use super::script_report;
 
-/// What is to be shown beyond what the plan says.
+/// Options of the report that the plan does not contain.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Presentation {
     /// Failures by kind (`--failures-detailed`).
     pub failures_detailed: bool,
-    /// The single commands of each script (`-r`).
+    /// Statistics per command of each script (`-r`).
     pub report_per_command: bool,
-    /// Progress was shown (`-P`); then the average latency is that of the succeeded transactions.
+    /// Progress was shown (`-P`): the average latency then covers succeeded transactions only.
     pub progress: bool,
 }
 
-/// The report, several lines, the last with its line end.
+/// The report: several lines, each with its line end.
 pub fn final_report(record: &Record, presentation: &Presentation) -> String {
     let Record { plan, summary, .. } = record;
     let columns = Columns::of(plan, presentation.failures_detailed);
@@ -44,17 +43,17 @@ pub fn final_report(record: &Record, presentation: &Presentation) -> String {
 const MILLISECONDS_PER_MICROSECOND: f64 = 0.001;
 const MILLISECONDS_PER_SECOND: f64 = 1e3;
 
-/// All that pgbench counts: it does not know transactions that were under way at the end.
+/// Number of transactions that pgbench counts: excludes those unfinished at the end of the run.
 pub(super) fn ended(counts: &Counts) -> u64 {
     counts.succeeded + counts.failed + counts.skipped
 }
 
-/// Without its sign.
+/// A percentage, without the percent sign.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     thousandths(100.0 * part as f64 / whole as f64)
 }
 
-/// The lines that repeat what was asked, up to how many transactions were run of it.
+/// The parameters, up to the number of transactions.
 fn asked(record: &Record) -> String {
     let Record { plan, tables, summary, .. } = record;
     let Plan { scripts, clients, workers, protocol, limit, max_tries, .. } = plan;
@@ -89,7 +88,7 @@ fn asked(record: &Record) -> String {
     out
 }
 
-/// How many transactions did not simply succeed, each line with a prefix.
+/// Numbers of failed, retried and skipped transactions, one prefixed line each.
 pub(super) fn endings(prefix: &str, counts: &Counts, columns: &Columns) -> String {
     let share = |what: &str, number: u64| {
         format!("{prefix}number of {what}: {number} ({}%)\n", percent(number, ended(counts)))
@@ -110,8 +109,8 @@ pub(super) fn endings(prefix: &str, counts: &Counts, columns: &Columns) -> Strin
     out
 }
 
-/// Latencies are known only where something asked for them; otherwise the average is worked out from the
-/// time that all clients had.
+/// The latency lines. Without an option that requires latencies, the average is computed from the total time of all
+/// clients.
 fn latency(record: &Record, presentation: &Presentation, columns: &Columns) -> String {
     let Record { plan, summary, .. } = record;
     let measured = presentation.progress || columns.lag || columns.latency_limit;
@@ -125,7 +124,7 @@ fn latency(record: &Record, presentation: &Presentation, columns: &Columns) -> S
         }
     };
     if columns.lag {
-        // Without a succeeded transaction pgbench divides nothing by nothing.
+        // Without a succeeded transaction, pgbench divides zero by zero.
         let (mean_us, max_us) = summary.lag_us.map_or((f64::NAN, 0.0), |lag| (lag.mean, lag.max));
         let (average, max) = (milliseconds(mean_us), milliseconds(max_us));
         out += &format!("rate limit schedule lag: avg {average} (max {max}) ms\n");
@@ -138,7 +137,7 @@ pub(super) fn average_and_deviation(prefix: &str, latency_us: &results::Latency)
     format!("{prefix}latency average = {average} ms\n{prefix}latency stddev = {deviation} ms\n")
 }
 
-/// What connecting took, and the rate without or with it.
+/// Connection time, and the rate with or without it.
 fn speed(record: &Record) -> String {
     let Record { plan, summary, connection_time_s, .. } = record;
     let tps = plain(summary.counts.succeeded as f64 / summary.elapsed_s);

@@ -1,5 +1,5 @@
-//! The log files of a run, one for each worker: a line for each transaction, or one for each interval. The lines are
-//! made by `transaction_log` and `aggregate_log`. Used by `pgmeter bench --log` and the drop-in.
+//! The log files of a run, one per worker: a line per transaction or per interval. `transaction_log` and
+//! `aggregate_log` format the lines. Used by `pgmeter bench --log` and the drop-in.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,45 +13,45 @@ use stats::{Sample, Timestamp};
 
 use super::{AggregateLog, Columns, LogFormat, transaction_line};
 
-/// What is logged, and where.
+/// Options of the log.
 #[derive(Clone, Debug)]
 pub struct LogOptions {
-    /// The beginning of the file names.
+    /// Prefix of the file names.
     pub prefix: OsString,
-    /// The share of transactions that get a line; `None`: all.
+    /// Share of transactions that are logged; `None`: all.
     pub sampling_rate: Option<f64>,
-    /// The seconds that a line sums up; `None`: each line is a transaction.
+    /// Seconds per line; `None`: a line per transaction.
     pub aggregate_interval_s: Option<u32>,
-    /// Whether failures are told apart by their kind.
+    /// Whether failures are counted by kind.
     pub failures_detailed: bool,
-    /// Whether the interval that the end of the run cuts off is written too; pgbench loses it.
+    /// Whether the last, incomplete interval is written; pgbench omits it.
     pub writes_last_interval: bool,
 }
 
-/// The buffer of a file, in bytes: as little as with pgbench, so that a run that a signal ends loses no more of its log.
+/// Size of a file's buffer, in bytes. As small as pgbench's, so that a signal loses no more of the log.
 const BUFFER_BYTES: usize = 4096;
 
-/// Called on a worker's thread when its log cannot be written and ends there.
+/// Called on a worker's thread when writing its log fails; that log ends there.
 pub type OnLogError = Arc<dyn Fn(&io::Error) + Send + Sync>;
 
-/// Draws a number from 0 to 1, which decides whether a transaction is logged.
+/// Returns a random number from 0 to 1, which decides whether a transaction is logged.
 pub type Sampler = Box<dyn FnMut() -> f64 + Send>;
 
-/// The files of a run.
+/// The log files of a run.
 pub struct LogFiles {
     options: LogOptions,
     files: Vec<Option<File>>,
     columns: Columns,
     on_error: OnLogError,
-    /// The time since 1970 when the run's clock was at zero; known once the first transactions start.
+    /// Wall-clock time since 1970 at zero of the run's clock; known when the first transactions start.
     unix_at_zero: Option<Duration>,
 }
 
 impl LogFiles {
-    /// Creates the files, empty: `PREFIX.PID` for the first worker, `PREFIX.PID.N` for the others.
+    /// Creates empty files: `PREFIX.PID` for the first worker, `PREFIX.PID.N` for the others.
     ///
     /// # Errors
-    /// The path of a file that cannot be created, and why.
+    /// A file cannot be created: its path and the system's error.
     pub fn create(
         options: LogOptions,
         plan: &Plan,
@@ -73,7 +73,7 @@ impl LogFiles {
     /// The log of one worker, whose first transaction starts now.
     pub fn of_worker(&mut self, number: usize, start: Timestamp, sampler: Sampler) -> Option<WorkerLog> {
         let file = self.files.get_mut(number)?.take()?;
-        // One for all workers, so that their logs can be laid side by side.
+        // All workers share one origin, so that their logs can be merged.
         let unix_at_zero = *self
             .unix_at_zero
             .get_or_insert_with(|| unix_now().saturating_sub(Duration::from_nanos(start.as_nanos())));
@@ -96,11 +96,11 @@ impl LogFiles {
 /// The log of one worker.
 pub struct WorkerLog {
     file: BufWriter<File>,
-    /// `None` once the log is closed, or could not be written.
+    /// `None` after closing or a failed write.
     lines: Option<Lines>,
     sampling: Option<(f64, Sampler)>,
     writes_last_interval: bool,
-    /// Lines that are not written yet.
+    /// Lines not written yet.
     text: String,
     on_error: OnLogError,
 }
@@ -112,7 +112,7 @@ enum Lines {
 }
 
 impl WorkerLog {
-    /// Logs a transaction that is over.
+    /// Logs a completed transaction.
     pub fn transaction(&mut self, client: usize, number: u64, sample: &Sample) {
         if self.sampling.as_mut().is_some_and(|(rate, sampler)| sampler() > *rate) {
             return;
@@ -127,7 +127,7 @@ impl WorkerLog {
         self.write(|_| Ok(()));
     }
 
-    /// Writes what is still to be written.
+    /// Writes the remaining lines.
     pub fn close(&mut self, now: Timestamp) {
         let Some(lines) = self.lines.take() else { return };
         if let Lines::Intervals(mut log) = lines {
@@ -140,7 +140,7 @@ impl WorkerLog {
         self.write(BufWriter::flush);
     }
 
-    /// A full disk does not end the run, but the log: with a gap it would be wrong.
+    /// A write error, such as a full disk, ends this log but not the run: a log with a gap would be wrong.
     fn write(&mut self, then: fn(&mut BufWriter<File>) -> io::Result<()>) {
         let written = self.file.write_all(self.text.as_bytes()).and_then(|()| then(&mut self.file));
         self.text.clear();

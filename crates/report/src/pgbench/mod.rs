@@ -1,9 +1,8 @@
-//! What pgbench 19 prints about a run and writes into its logs, line for line, so that programs that
-//! parse it notice no difference. Made from the record and from samples; nothing is measured for it.
+//! Output and logs in the format of pgbench 19, line for line, so that programs that parse them work unchanged. Made
+//! from the record and from samples.
 //!
-//! In reading order: [`final_report`] shows a whole run, [`ProgressMeter`] its progress; [`transaction_line`] and
-//! [`AggregateLog`] are the two kinds of log, which [`LogFiles`] writes. [`Columns`] are the parts that depend on the run's options;
-//! `c_numbers` writes numbers as C does. Called by the drop-in of `cli`, and by `bench` for logs.
+//! [`final_report`] formats a complete run, [`ProgressMeter`] its progress; [`transaction_line`] and [`AggregateLog`]
+//! are the two kinds of log, which [`LogFiles`] writes. Used by the drop-in in `cli`, and by `bench` for logs.
 
 use results::Plan;
 
@@ -27,21 +26,21 @@ pub use log_files::{LogFiles, LogOptions, OnLogError, Sampler, WorkerLog};
 pub use progress::{ProgressClock, ProgressMeter, progress_line};
 pub use transaction_log::{LogFormat, transaction_line};
 
-/// The parts of a line that are not always there: they depend on the options of the run, not on what happened in it.
+/// Optional parts of a line; they depend on the options of the run only.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
-    /// How late transactions started; under a rate.
+    /// Schedule lag; with a rate.
     pub lag: bool,
-    /// What the latency limit did.
+    /// Transactions above the latency limit.
     pub latency_limit: bool,
-    /// Retries: wherever a transaction may have more than one try.
+    /// Retries; if a transaction may have more than one try.
     pub retries: bool,
     /// Failures by kind.
     pub failures_detailed: bool,
 }
 
 impl Columns {
-    /// Those of a run of this plan, with or without `--failures-detailed`.
+    /// The columns for this plan, with or without `--failures-detailed`.
     pub fn of(plan: &Plan, failures_detailed: bool) -> Columns {
         Columns {
             lag: plan.rate_tps.is_some(),
@@ -51,7 +50,7 @@ impl Columns {
         }
     }
 
-    /// Only a rate makes transactions late before they begin, and only a limit says how late is too late.
+    /// Transactions are skipped only with both a rate and a latency limit.
     fn skipped(&self) -> bool {
         self.lag && self.latency_limit
     }

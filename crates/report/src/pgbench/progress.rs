@@ -1,5 +1,5 @@
-//! Progress lines: every so many seconds, what the seconds since the last line brought.
-//! Lines lie on a fixed grid from the start of the run; where the run was stuck, lines are left out, not made up.
+//! Progress lines (`-P`): statistics since the previous line. Lines are due at multiples of the interval from the start
+//! of the run; if the run stalls, the missed lines are omitted.
 
 use std::time::Duration;
 
@@ -8,40 +8,40 @@ use stats::{Distribution, Interval, ScriptStats};
 use super::Columns;
 use super::c_numbers::{fixed, milliseconds, thousandths};
 
-/// What the time at the beginning of a line is.
+/// Meaning of the time at the beginning of a line.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum ProgressClock {
     /// Seconds since the run began.
     SinceStart,
     /// Seconds since 1970 (`--progress-timestamp`).
     Unix {
-        /// When the run began, since 1970.
+        /// Start of the run, since 1970.
         start: Duration,
     },
 }
 
-/// Decides when a line is due, and of what.
+/// Decides when a line is due, and accumulates its intervals.
 #[derive(Clone, Debug)]
 pub struct ProgressMeter {
     every: Duration,
     clock: ProgressClock,
     columns: Columns,
-    /// When the last line was, and when the next is due, since the run began.
+    /// Times of the last line and of the next, since the start of the run.
     last: Duration,
     next: Duration,
     gathered: ScriptStats,
 }
 
 impl ProgressMeter {
-    /// A line every `every_s` seconds, at least 1.
+    /// A meter with a line every `every_s` seconds, at least 1.
     pub fn new(every_s: u32, clock: ProgressClock, columns: Columns) -> ProgressMeter {
         let every = Duration::from_secs(u64::from(every_s.max(1)));
         let gathered = ScriptStats::new();
         ProgressMeter { every, clock, columns, last: Duration::ZERO, next: every, gathered }
     }
 
-    /// Takes in the next interval, which ended so long after the run began, all workers together. The line,
-    /// without line end, if one is due.
+    /// Adds the next interval of all workers, which ended `elapsed` after the start. Returns the line, without line
+    /// end, if one is due.
     pub fn take(&mut self, elapsed: Duration, interval: &Interval) -> Option<String> {
         interval.scripts.iter().for_each(|script| self.gathered.merge(script));
         if elapsed < self.next {
@@ -58,7 +58,7 @@ impl ProgressMeter {
     }
 }
 
-/// One line, without line end: what `stats` holds of the `covered` time before `elapsed`.
+/// One line, without line end, from the statistics of the `covered` time before `elapsed`.
 pub fn progress_line(
     clock: ProgressClock,
     elapsed: Duration,

@@ -1,5 +1,5 @@
-//! The parts of the report that are about a single script, and about the single commands of each.
-//! Scripts are told apart only where there are several; commands only where that was asked for.
+//! The sections of the report per script and per command. Scripts have sections if there are several; commands are
+//! listed with `-r`.
 
 use results::{CommandSummary, Record, ScriptSummary};
 
@@ -7,10 +7,10 @@ use super::c_numbers::{fixed, milliseconds, plain};
 use super::final_report::{average_and_deviation, ended, endings};
 use super::{Columns, Presentation};
 
-/// What belongs to a script and not to the whole run.
+/// Prefix of the lines of one script.
 const PREFIX: &str = " - ";
 
-/// The parts of all scripts; nothing if there is one script and its commands are not asked for.
+/// The sections of all scripts; empty for a single script without `-r`.
 pub(super) fn scripts(record: &Record, presentation: &Presentation, columns: &Columns) -> String {
     let several = record.plan.scripts.len() > 1;
     let mut out = String::new();

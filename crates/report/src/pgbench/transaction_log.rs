@@ -1,5 +1,5 @@
-//! The log of single transactions: a line for each, when it is over.
-//! Which of them are logged (`--sampling-rate`) and where the lines go is the caller's business.
+//! The log of single transactions: one line at the end of each. The caller samples them (`--sampling-rate`) and writes
+//! the lines.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -8,25 +8,24 @@ use stats::{Ending, Failure, Sample, Timestamp};
 
 use super::Columns;
 
-/// What the lines of a log depend on besides the transactions.
+/// Format of the lines.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct LogFormat {
-    /// The parts that a line has.
+    /// Optional parts of a line.
     pub columns: Columns,
-    /// The time since 1970 at [`Timestamp::ZERO`].
+    /// Wall-clock time since 1970 at [`Timestamp::ZERO`].
     pub unix_at_zero: Duration,
 }
 
 impl LogFormat {
-    /// The time since 1970.
+    /// Wall-clock time since 1970.
     pub(super) fn unix(&self, at: Timestamp) -> Duration {
         self.unix_at_zero.saturating_add(Duration::from_nanos(at.as_nanos()))
     }
 }
 
-/// Appends the line of a transaction that is over, with its line end; nothing for one that the end of the run
-/// caught, which pgbench does not count. `client` is counted from 0; `number` is the client's own count with this
-/// one in it, so it begins at 1.
+/// Appends the line of a completed transaction, with its line end. Transactions unfinished at the end of the run have
+/// no line, as in pgbench. `client` counts from 0; `number` is the sequence number within the client, from 1.
 pub fn transaction_line(format: &LogFormat, client: usize, number: u64, sample: &Sample, out: &mut String) {
     let Columns { lag, retries, failures_detailed, .. } = format.columns;
     let _ = match sample.ending {
@@ -50,7 +49,7 @@ pub fn transaction_line(format: &LogFormat, client: usize, number: u64, sample: 
     out.push('\n');
 }
 
-/// The word in place of the time, with `--failures-detailed`.
+/// The failure's kind, which replaces the time with `--failures-detailed`.
 fn kind_of(failure: Failure) -> &'static str {
     match failure {
         Failure::Serialization => "serialization",
@@ -59,12 +58,12 @@ fn kind_of(failure: Failure) -> &'static str {
     }
 }
 
-/// As a clock that ticks every microsecond measures it.
+/// Response time in whole microseconds: both ends are truncated, as by a clock with this resolution.
 pub(super) fn response_us(sample: &Sample) -> u64 {
     us_of(sample.finished) - us_of(sample.scheduled)
 }
 
-/// The same for the time from scheduled to started.
+/// Schedule lag, truncated in the same way.
 pub(super) fn lag_us(sample: &Sample) -> u64 {
     us_of(sample.started) - us_of(sample.scheduled)
 }
