@@ -1,26 +1,26 @@
-//! Where a server listens, after names have been looked up: what a socket connects to. A target has several;
-//! sessions and the engine's clients take one. Its Display is how every message names the place.
+//! Resolved address of a server, to which a socket connects. A target has several; sessions and the engine's clients
+//! use one. Display is the form for messages.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// A place to connect to.
+/// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// The path of a Unix socket, `.s.PGSQL.<port>` included.
     Unix(PathBuf),
     /// A TCP address, with the host's name as the user gave it.
     Tcp {
-        /// For messages (and, one day, certificates).
+        /// For messages and certificates.
         host: String,
-        /// Where to connect.
+        /// The socket address.
         address: SocketAddr,
     },
 }
 
 impl Address {
-    /// The server there, as libpq's messages name it.
+    /// The form of libpq's messages.
     pub fn as_libpq(&self) -> String {
         match self {
             Address::Unix(path) => format!("server on socket \"{}\"", path.display()),
@@ -38,7 +38,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// `"db" (10.0.0.1), port 5432`; without the address if that is the name.
+/// `"db" (10.0.0.1), port 5432`; without the address if it equals the name.
 fn host_and_port(host: &str, address: SocketAddr) -> String {
     let ip = address.ip().to_string();
     let ip = if host == ip { String::new() } else { format!(" ({ip})") };

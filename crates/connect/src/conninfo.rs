@@ -1,5 +1,5 @@
-//! Connection strings of keywords and values, `host=/tmp dbname='my base'`, with libpq's quoting. Finds the pairs;
-//! what they mean is for `resolve`. No message shows a value, since any value may be a password.
+//! Keyword/value connection strings, `host=/tmp dbname='my base'`, with libpq's quoting. Parses pairs; `resolve`
+//! interprets them. Messages show no values, since any value may be a password.
 //!
 //! Manual: libpq, "Keyword/Value Connection Strings".
 
@@ -12,7 +12,7 @@ use crate::keywords::{self, Keyword};
 /// A keyword and its value, in the order of the string.
 pub(crate) type Pair = (&'static Keyword, String);
 
-/// Splits the string into pairs. A keyword may come twice; the last one counts.
+/// Splits the string into pairs. If a keyword occurs twice, the last value counts.
 pub(crate) fn parse(text: &str) -> Result<Vec<Pair>, ConnectError> {
     let mut rest = text.chars().peekable();
     let mut pairs: Vec<Pair> = Vec::new();
@@ -38,7 +38,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Pair>, ConnectError> {
     }
 }
 
-/// The keyword of this name, or an error that leads to the nearest. Shared with URIs.
+/// The keyword of this name, or an error with the most similar one. Shared with URIs.
 pub(crate) fn find(name: &str, before: &[Pair]) -> Result<&'static Keyword, ConnectError> {
     if let Some(keyword) = keywords::find(name) {
         return Ok(keyword);
@@ -53,7 +53,7 @@ pub(crate) fn find(name: &str, before: &[Pair]) -> Result<&'static Keyword, Conn
     Err(ConnectError::Settings(format!("the connection string has an unknown keyword \"{name}\"; {meant}")))
 }
 
-/// `'…'`, the first quote already read; `None` if the last is missing.
+/// `'…'` after the opening quote; `None` if the closing one is missing.
 fn quoted(rest: &mut Peekable<Chars<'_>>) -> Option<String> {
     let mut value = String::new();
     loop {
@@ -65,7 +65,7 @@ fn quoted(rest: &mut Peekable<Chars<'_>>) -> Option<String> {
     }
 }
 
-/// Up to the next blank; a backslash takes the next character as it is.
+/// Up to the next space; a backslash escapes the next character.
 fn plain(rest: &mut Peekable<Chars<'_>>) -> String {
     let mut value = String::new();
     while let Some(next) = rest.next_if(|next| !is_blank(*next)) {
@@ -107,7 +107,7 @@ fn follows_secret(before: &[Pair]) -> bool {
     before.last().is_some_and(|(keyword, _)| keywords::is_secret(keyword.name))
 }
 
-/// What could not be read may be the rest of a password: nothing of it is shown.
+/// The unreadable text may be the rest of a password, so the message does not show it.
 fn after_secret() -> ConnectError {
     ConnectError::Settings(
         "the connection string is invalid after the password: quote a password that contains spaces, \

@@ -1,5 +1,5 @@
-//! What surrounds the process and decides where a connection goes: variables, home, the user's name.
-//! Handed in, so that resolving a target is a function of its arguments; read in one place, `of_process`.
+//! The environment of the process for resolving targets: variables, home directory, user name. It is an argument, so
+//! that resolving is a pure function; only `of_process` reads it.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -12,22 +12,22 @@ use std::time::Duration;
 use crate::error::ConnectError;
 use crate::target::CONTROL_TIMEOUT;
 
-/// How long control sessions wait for a server that does not answer, in seconds.
+/// Limit for control sessions while the server does not answer, in seconds.
 const CONTROL_TIMEOUT_VARIABLE: &str = "PGMETER_CONTROL_TIMEOUT";
 
-/// The surroundings that connection defaults come from. Debug shows names of variables, not their values.
+/// Source of connection defaults. Debug shows names of variables, not their values.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Environment {
     /// `PGHOST` and so on.
     pub variables: BTreeMap<String, OsString>,
-    /// Where `.pgpass` lies.
+    /// Directory of `.pgpass`.
     pub home: Option<PathBuf>,
-    /// The operating system's name for the user, the last resort for the role and the database.
+    /// The operating system user, the last default for the role and the database.
     pub os_user: Option<String>,
 }
 
 impl Environment {
-    /// The surroundings of this process.
+    /// The environment of this process.
     pub fn of_process() -> Environment {
         let variables = env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value)))
@@ -39,7 +39,7 @@ impl Environment {
         Environment {
             variables,
             home: home.or_else(|| account.as_ref().map(|account| account.home.clone())),
-            // Accounts of a directory service are not in the file; the login's own variables then know the name.
+            // Accounts of a directory service are not in the file; the login sets these variables.
             os_user: account
                 .map(|account| account.name)
                 .or_else(|| named("LOGNAME"))
@@ -47,7 +47,7 @@ impl Environment {
         }
     }
 
-    /// The value of a variable, an empty one included. One that is not UTF-8 is an error that names it.
+    /// The value of a variable, possibly empty. An error if it is not UTF-8.
     pub(crate) fn get(&self, variable: &str) -> Result<Option<&str>, ConnectError> {
         let Some(value) = self.variables.get(variable) else { return Ok(None) };
         let text = value.to_str().ok_or_else(|| {
@@ -67,27 +67,27 @@ impl Environment {
         })
     }
 
-    /// No more than this variable, for servers that nothing else in the surroundings is about.
+    /// Keeps only this variable, for servers that no other variable applies to.
     pub fn only_control_timeout(self) -> Environment {
         let is_it = |name: &String| name == CONTROL_TIMEOUT_VARIABLE;
         let variables = self.variables.into_iter().filter(|(name, _)| is_it(name)).collect();
         Environment { variables, ..Environment::default() }
     }
 
-    /// As [`Environment::get`], but an empty value counts as none.
+    /// As [`Environment::get`], but `None` for an empty value.
     pub(crate) fn get_given(&self, variable: &str) -> Result<Option<&str>, ConnectError> {
         Ok(self.get(variable)?.filter(|value| !value.is_empty()))
     }
 }
 
-/// A line of the file of accounts.
+/// A line of `/etc/passwd`.
 struct Account {
     name: String,
     home: PathBuf,
 }
 
 impl Account {
-    /// Read by hand: the C library's way is not safe in a statically linked program.
+    /// Parsed here: the C library's function is not safe in a statically linked program.
     fn of_process() -> Option<Account> {
         let content = fs::read("/etc/passwd").ok()?;
         let user_id = rustix::process::geteuid().as_raw();

@@ -1,5 +1,5 @@
-//! What can go wrong on the way into a server and in a control session. Each message says what was tried, why
-//! it failed and what to do next; none holds a password.
+//! Errors of connecting and of control sessions. Each message names the target, the reason and the remedy; none
+//! contains a password.
 
 mod libpq;
 
@@ -14,57 +14,57 @@ use crate::address::Address;
 use crate::target::Target;
 use crate::tls::TlsError;
 
-/// Why one attempt to connect failed; together with a target and an address it makes a [`ConnectError`].
+/// Why one attempt failed; with a target and an address it becomes a [`ConnectError`].
 #[derive(Debug)]
 pub enum Cause {
-    /// The operating system's word.
+    /// An error of the operating system.
     Io(io::Error),
     /// The server closed the connection before it was ready.
     Closed,
     /// No answer within the limit.
     TimedOut(Duration),
-    /// TLS did not come about.
+    /// TLS failed.
     Tls(TlsError),
     /// Start-up or authentication failed.
     Startup(StartupError),
-    /// What answers is not a PostgreSQL server.
+    /// The peer is not a PostgreSQL server.
     Protocol(ProtocolError),
 }
 
 /// An error of this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// The connection string, a flag or a variable cannot be used.
+    /// The connection string, a flag or a variable is invalid.
     #[error("{0}")]
     Settings(String),
-    /// No connection came about.
+    /// No connection could be made.
     #[error("{sentence}")]
     Failed {
-        /// What was tried, why it failed, what to do next.
+        /// Target, reason and remedy.
         sentence: String,
-        /// Why the last attempt failed; `None` if no address was found, or the server was not a suitable one.
+        /// Cause of the last attempt; `None` if no address was found or the server did not meet `target_session_attrs`.
         cause: Option<Box<Cause>>,
-        /// The same as libpq says it, one paragraph for each place that was tried.
+        /// libpq's message, one paragraph for each attempt.
         libpq: String,
     },
-    /// The server answered a statement with an error.
+    /// The server returned an error for a statement.
     #[error("{0}")]
     Server(Box<ServerError>),
-    /// The connection broke in the middle, or was given up. The session is of no more use.
+    /// The connection was lost or closed; the session cannot be used any more.
     #[error("{0}")]
     Lost(String),
-    /// A statement did something else than it was called for; the session goes on.
+    /// The statement has an unexpected effect for this call; the session can still be used.
     #[error("{0}")]
     WrongStatement(&'static str),
 }
 
 impl ConnectError {
-    /// The one sentence for a connection that did not come about.
+    /// The error for one failed attempt.
     pub fn failed(target: &Target, address: &Address, cause: Cause) -> ConnectError {
         ConnectError::of_attempts(target, vec![Attempt::new(target, address, cause)])
     }
 
-    /// The sentence for all the places that were tried in vain.
+    /// The error for all failed attempts.
     pub(crate) fn of_attempts(target: &Target, attempts: Vec<Attempt>) -> ConnectError {
         let who = format!("as user \"{}\" to database \"{}\"", target.user, target.database);
         let mut sentence = match attempts.as_slice() {
@@ -77,7 +77,7 @@ impl ConnectError {
             }
         };
         let libpq = attempts.iter().map(|attempt| attempt.libpq.as_str()).collect::<Vec<_>>().join("\n");
-        // The last attempt is the one that ended the search, and the server's word there is the newest.
+        // The last attempt ended the search, and has the newest error of the server.
         let Some(Attempt { next, cause, .. }) = attempts.into_iter().last() else {
             return ConnectError::Failed { libpq: sentence.clone(), sentence, cause: None };
         };
@@ -88,7 +88,8 @@ impl ConnectError {
         ConnectError::Failed { sentence, cause, libpq }
     }
 
-    /// As libpq says it, for programs that stand in for one of its users: no advice, several lines perhaps.
+    /// The message in libpq's words, possibly several lines, without advice. For programs that are compatible with
+    /// libpq programs.
     pub fn as_libpq(&self) -> String {
         match self {
             ConnectError::Failed { libpq, .. } => libpq.clone(),
@@ -103,7 +104,7 @@ impl ConnectError {
         }
     }
 
-    /// The server's own error, if there is one.
+    /// The server's error, if it returned one.
     pub fn server_error(&self) -> Option<&ServerError> {
         match (self, self.cause()) {
             (ConnectError::Server(error), _) | (_, Some(Cause::Startup(StartupError::Server(error)))) => {
@@ -113,13 +114,13 @@ impl ConnectError {
         }
     }
 
-    /// The code of the server's error, if there is one.
+    /// The code of the server's error, if it returned one.
     pub fn sqlstate(&self) -> Option<SqlState> {
         self.server_error().map(|error| error.sqlstate)
     }
 
-    /// True if the server ended the connection or refused it for now: one that has crashed or is restarted takes
-    /// connections again soon.
+    /// True if the server ended or refused the connection for a limited time: a server that has crashed or is
+    /// restarting accepts connections again soon.
     pub fn is_of_a_restart(&self) -> bool {
         let states = [SqlState::ADMIN_SHUTDOWN, SqlState::CRASH_SHUTDOWN, SqlState::CANNOT_CONNECT_NOW];
         let was_broken = match self.cause() {
@@ -131,13 +132,13 @@ impl ConnectError {
         was_broken || self.sqlstate().is_some_and(|state| states.contains(&state))
     }
 
-    /// True if the server requires a password, but none is given: prompting may help.
+    /// True if the server requires a password and none is given.
     pub fn is_password_needed(&self) -> bool {
         matches!(self.cause(), Some(Cause::Startup(StartupError::PasswordNeeded)))
     }
 }
 
-/// A place that was tried in vain: the parts of a sentence.
+/// A failed attempt: the parts of a sentence.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     place: String,
@@ -179,14 +180,14 @@ impl Attempt {
         Attempt { place: address.to_string(), why, next, cause: Some(Box::new(cause)), libpq }
     }
 
-    /// A server that lets the client in and is not what it looks for.
+    /// The server accepts connections, but does not meet `target_session_attrs`.
     pub(crate) fn unsuitable(address: &Address, why: String) -> Attempt {
         let next = "target_session_attrs selects the acceptable servers".to_owned();
         let libpq = libpq::place(address, &why);
         Attempt { libpq, ..Attempt::plain(address.to_string(), why, next) }
     }
 
-    /// The same place was tried in two ways, the other one first; what it said matters if it is something else.
+    /// Adds the earlier attempt at the same address with another encryption mode; its message is added if it differs.
     pub(crate) fn after(mut self, first: Attempt, how: &str) -> Attempt {
         if self.why != first.why {
             self.why = format!("{}; {how}: {}", self.why, first.why);
@@ -211,7 +212,7 @@ impl Attempt {
         Attempt { place, why, next, cause: None, libpq }
     }
 
-    /// libpq's rule: once a server has answered, its refusal is final, unless it is only not up yet.
+    /// libpq's rule: after an answer of a server its refusal is final, unless the server is starting up.
     pub(crate) fn ends_the_search(&self) -> bool {
         match self.cause.as_deref() {
             Some(Cause::Startup(StartupError::Server(error))) => {
@@ -233,7 +234,7 @@ fn advice_of_system(error: &io::Error) -> &'static str {
     }
 }
 
-/// The system's word without its number, in lower case so that it fits into a sentence.
+/// The system's message without its number, in lower case for use within a sentence.
 pub(crate) fn in_words(error: &io::Error) -> String {
     let text = match error.kind() {
         ErrorKind::NotFound => return "the socket does not exist".to_owned(),
@@ -266,7 +267,7 @@ fn why_of_server(error: &ServerError) -> String {
     why
 }
 
-/// What to do about a server that refuses, by its code.
+/// Remedy for a refusal, by its code.
 fn advice(target: &Target, address: &Address, error: &ServerError) -> String {
     let Target { user, database, .. } = target;
     match error.sqlstate {
@@ -280,13 +281,14 @@ fn advice(target: &Target, address: &Address, error: &ServerError) -> String {
         SqlState::INVALID_CATALOG_NAME => {
             format!("Create it with \"createdb {database}\", or give another one with -d")
         }
-        // pg_hba.conf is named in the messages of every language.
+        // Messages name pg_hba.conf in every language.
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.contains("pg_hba.conf") => {
             "A line there must allow this user; some lines require TLS (sslmode=require), others require its \
              absence (sslmode=disable)"
                 .to_owned()
         }
-        // Only the words tell an unknown role from a refused one; in another language the advice is the wider one.
+        // Only the English text distinguishes a missing role from a refused one; in other languages the advice is less
+        // specific.
         SqlState::INVALID_AUTHORIZATION_SPECIFICATION if error.message.starts_with("role ") => {
             format!("Create it with \"createuser {user}\", or give another one with -U")
         }

@@ -1,15 +1,14 @@
-//! The words of a connection string, as data: name, environment variable, and what becomes of it here.
-//! Every keyword that libpq knows is in the table, so that nothing a user asks for is dropped in silence:
-//! it is used, it is without effect in libpq too, or it is refused by name. Read by `resolve` and the parsers.
+//! Keywords of connection strings: name, environment variable and treatment. The table has every keyword of libpq: it
+//! is used, has no effect in libpq either, or is refused with its name. Read by `resolve` and the parsers.
 
-/// What becomes of a keyword's value.
+/// Treatment of a keyword's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Treatment {
     /// Read by `resolve`.
     Used,
-    /// A detail of GSSAPI, of keys with passwords (which are refused when they are read), or of the past.
+    /// Details of GSSAPI or of encrypted keys (which are refused when they are read), and obsolete keywords.
     WithoutEffect,
-    /// These values (and the empty one) ask for nothing that is missing; others are refused with the reason.
+    /// The values that require no unsupported feature (and the empty one); others are refused with the reason.
     Only(&'static [&'static str], &'static str),
 }
 
@@ -98,7 +97,7 @@ pub(crate) const KEYWORDS: &[Keyword] = &[
     only("oauth_client_id", None, &[], "OAuth is not supported"),
     only("oauth_client_secret", None, &[], "OAuth is not supported"),
     only("oauth_scope", None, &[], "OAuth is not supported"),
-    // Its variable, PGOAUTHCAFILE, asks for nothing unless a server asks for OAuth.
+    // The variable PGOAUTHCAFILE has no effect unless the server requires OAuth.
     only("oauth_ca_file", None, &[], "OAuth is not supported"),
     without_effect("sslpassword", None),
     without_effect("sslcompression", Some("PGSSLCOMPRESSION")),
@@ -107,11 +106,11 @@ pub(crate) const KEYWORDS: &[Keyword] = &[
     without_effect("gssdelegation", Some("PGGSSDELEGATION")),
 ];
 
-/// Settings of the server that libpq takes from the environment alone; the value `default` asks for nothing.
+/// Server settings that libpq takes only from the environment; the value `default` has no effect.
 pub(crate) const SERVER_SETTINGS: &[(&str, &str)] =
     &[("PGDATESTYLE", "datestyle"), ("PGTZ", "timezone"), ("PGGEQO", "geqo")];
 
-/// Keywords whose values are secret: what follows one in a string may be a piece of it that lacks quotes.
+/// Keywords with secret values. The text after one in a string may be an unquoted part of the secret.
 const SECRET: &[&str] =
     &["password", "sslpassword", "scram_client_key", "scram_server_key", "oauth_client_secret"];
 
@@ -120,12 +119,12 @@ pub(crate) fn find(name: &str) -> Option<&'static Keyword> {
     KEYWORDS.iter().find(|keyword| keyword.name == name)
 }
 
-/// True for a keyword whose value no message may show.
+/// True for a keyword whose value must not appear in messages.
 pub(crate) fn is_secret(name: &str) -> bool {
     SECRET.contains(&name)
 }
 
-/// The keyword that was probably meant.
+/// The most similar keyword, for a typing error.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     const HABITS: &[(&str, &str)] = &[
         ("database", "dbname"),
@@ -145,7 +144,7 @@ pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     (distance <= 1 + keyword.len() / 4).then_some(keyword)
 }
 
-/// Levenshtein's distance: the fewest letters to insert, delete or replace.
+/// Levenshtein distance: the minimum number of inserted, deleted or replaced characters.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();

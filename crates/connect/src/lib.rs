@@ -1,12 +1,9 @@
-//! Where a server is and how to get in.
+//! Connections to servers. A connection string, flags and the environment become a [`Target`], as in libpq; a target
+//! has addresses; a [`Session`] is a blocking connection for control statements. The engine uses targets and addresses
+//! with its own sockets.
 //!
-//! A connection string, flags and the environment become a [`Target`], as libpq has it; a target has addresses;
-//! a [`Session`] is a blocking connection for everything that is not the load: detecting, loading, checking.
-//! The engine takes the target and the addresses, and talks by itself.
-//!
-//! TLS is rustls; [`Tls`] and its channels know no socket, so that sessions and the engine share them. What libpq
-//! takes and is not supported is refused by name, never dropped in silence: docs/connections.md lists it all.
-//! `Instant::now` is read in one place, `session/stream.rs`, for the limits of waiting.
+//! [`Tls`] uses rustls without sockets, so that sessions and the engine share it. Unsupported parameters of libpq are
+//! refused by name: docs/connections.md lists them. Only `session/stream.rs` reads `Instant::now`.
 
 mod address;
 mod conninfo;

@@ -1,5 +1,5 @@
-//! The password file, usually `~/.pgpass`: lines of `host:port:database:user:password`. Read by `resolve` only.
-//! A file that others may read is not used, and the reason is kept for the moment when a password is missed.
+//! The password file, usually `~/.pgpass`: lines of `host:port:database:user:password`. Read by `resolve`. A file with
+//! permissions for others is not used; the reason becomes part of the message about a missing password.
 //!
 //! Manual: libpq, "The Password File".
 
@@ -10,7 +10,7 @@ use std::path::Path;
 
 use wire::Password;
 
-/// Far more than anyone writes by hand; a larger file is something else.
+/// Maximum size; no password file written by hand is larger.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
 
 /// The lines of a password file.
@@ -22,9 +22,9 @@ pub(crate) struct PasswordFile {
 /// Why a password file is not used.
 #[derive(Debug)]
 pub(crate) struct Unused {
-    /// A clause for our messages.
+    /// A clause for pgmeter's messages.
     pub(crate) reason: String,
-    /// libpq's warning, if it has one for this.
+    /// libpq's warning for this reason, if it has one.
     pub(crate) warning: Option<String>,
 }
 
@@ -34,7 +34,7 @@ impl Unused {
     }
 }
 
-/// What a connection is looked up by.
+/// The keys of a search.
 pub(crate) struct Entry<'a> {
     pub(crate) host: &'a str,
     pub(crate) port: u16,
@@ -43,7 +43,7 @@ pub(crate) struct Entry<'a> {
 }
 
 impl PasswordFile {
-    /// Reads a file. One that was not named may be missing.
+    /// Reads a file. Only an explicitly given file must exist.
     pub(crate) fn read(path: &Path, is_named: bool) -> Result<PasswordFile, Unused> {
         let shown = path.display();
         let unreadable = |error: io::Error| {
@@ -56,7 +56,7 @@ impl PasswordFile {
             }
             Err(error) => return Err(unreadable(error)),
         };
-        // Checked before opening: opening a pipe would wait for its writer.
+        // Checked before opening, since opening a pipe blocks until there is a writer.
         if !metadata.is_file() {
             return Err(Unused {
                 reason: format!("the password file {shown} is not a plain file"),
@@ -87,7 +87,7 @@ impl PasswordFile {
         Ok(PasswordFile { content })
     }
 
-    /// The password of the first line that fits; an empty one is none.
+    /// The password of the first matching line; an empty one counts as none.
     pub(crate) fn find(&self, entry: &Entry<'_>) -> Option<Password> {
         let lines = self.content.split(|&byte| byte == b'\n');
         lines
@@ -97,7 +97,7 @@ impl PasswordFile {
     }
 }
 
-/// The password of this line, if its four fields fit.
+/// The password of this line, if its four fields match.
 fn password(line: &[u8], entry: &Entry<'_>) -> Option<Password> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let port = entry.port.to_string();
@@ -108,7 +108,7 @@ fn password(line: &[u8], entry: &Entry<'_>) -> Option<Password> {
     Some(Password::new(password))
 }
 
-/// What follows the first field, if that is `*` or the wanted text.
+/// The rest of the line, if its first field is `*` or `wanted`.
 fn fitting<'l>(line: &'l [u8], wanted: &str) -> Option<&'l [u8]> {
     if let Some(rest) = line.strip_prefix(b"*:") {
         return Some(rest);
@@ -117,7 +117,7 @@ fn fitting<'l>(line: &'l [u8], wanted: &str) -> Option<&'l [u8]> {
     (value == wanted.as_bytes()).then_some(rest?)
 }
 
-/// The first field without its backslashes, and what follows its colon. A backslash takes the next byte as it is.
+/// The first field without backslash escapes, and the rest after its colon.
 fn field(line: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
     let mut value = Vec::new();
     let mut at = 0;

@@ -1,19 +1,18 @@
-//! Identifiers and literals in SQL: the one place where text that a user, a file or a server chose becomes part of a
-//! statement. Control sessions speak the simple protocol, which has no parameters, so every statement that is built
-//! from such text is built with these two functions.
+//! Quotes identifiers and literals in SQL: the only code that inserts text from a user, a file or a server into a
+//! statement. Control sessions use the simple query protocol, which has no parameters.
 //!
-//! Manual: "SQL Syntax", "Lexical Structure". The results are safe in any client encoding that a server knows: no
-//! character of several bytes ends in a quote, and a backslash, in which one may end, is never left as it is.
+//! Manual: "SQL Syntax", "Lexical Structure". The results are safe in every client encoding: no multibyte character
+//! ends in a quote, and a backslash, which may be its last byte, is always escaped.
 
-/// Text as an identifier, case and special characters preserved: `a"b` is `"a""b"`. A name of more than 63 bytes is
-/// cut by the server.
+/// An identifier with case and special characters preserved: `a"b` is `"a""b"`. The server truncates names of more than
+/// 63 bytes.
 pub fn identifier(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// Text as a literal, whatever `standard_conforming_strings` is: `it's` is `'it''s'`, and `a\b` is `E'a\134b'`.
+/// A literal, independent of `standard_conforming_strings`: `it's` is `'it''s'`, and `a\b` is `E'a\134b'`.
 ///
-/// A zero byte stays; a [`crate::Session`] refuses the statement that holds one.
+/// A zero byte is preserved; [`crate::Session`] refuses statements that contain one.
 pub fn literal(text: &str) -> String {
     let doubled = text.replace('\'', "''");
     if text.contains('\\') {
@@ -23,7 +22,7 @@ pub fn literal(text: &str) -> String {
     }
 }
 
-/// Text as a value of a connection string: `it's` is `'it\'s'`.
+/// A value of a connection string: `it's` is `'it\'s'`.
 pub fn connection_value(text: &str) -> String {
     format!("'{}'", text.replace('\\', r"\\").replace('\'', r"\'"))
 }
@@ -34,8 +33,8 @@ mod tests {
 
     use super::*;
 
-    /// What the server's scanner makes of a token that must reach to the end of the text (scan.l: `xd`, `xq`, `xe`);
-    /// `None` if it ends before, or never.
+    /// The server's reading of a token that must extend to the end of the text (scan.l: `xd`, `xq`, `xe`); `None` if it
+    /// ends earlier or never.
     fn scanned(token: &[u8]) -> Option<Vec<u8>> {
         let (is_escape, token) = match token.strip_prefix(b"E") {
             Some(rest) => (true, rest),
@@ -75,7 +74,7 @@ mod tests {
 
     #[test]
     fn a_client_encoding_that_takes_the_backslash_for_half_a_character_does_not_open_the_literal() {
-        // GBK reads the last byte of a character in UTF-8 and a backslash as one character.
+        // In GBK, the last byte of a UTF-8 character and a backslash form one character.
         let quoted = literal("\u{fffd}\\'; DROP TABLE y; --");
         assert!(quoted.contains("\u{fffd}\\134''"), "{quoted}");
     }

@@ -1,8 +1,8 @@
-//! From what the user said to where the connection goes: connection string, flags, environment, defaults.
-//! Pure but for reading the service file and the password file. Called by the command line and by the manager of embedded servers.
+//! Resolves connection strings, flags, environment variables and defaults to a target. Reads only the service file and
+//! the password file. Used by the command line and by `server`.
 //!
-//! The order of precedence is that of pgbench on libpq: a connection string's own words, then flags, then the
-//! service, then variables, then defaults. Any text is a target or an error.
+//! The precedence is that of pgbench with libpq: keywords of a connection string, then flags, the service, variables,
+//! defaults. Any text yields a target or an error.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,22 +25,22 @@ use crate::uri;
 mod tls;
 
 const DEFAULT_PORT: u16 = 5432;
-/// What sessions call themselves unless somebody names them.
+/// Default application name of sessions.
 pub const DEFAULT_APPLICATION_NAME: &str = "pgmeter";
 
-/// What flags say. As in libpq, a connection string's own words win over these.
+/// Values of flags. As in libpq, the keywords of a connection string have precedence.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
-    /// `-h`, as text, since a list is allowed
+    /// `-h`; a comma-separated list is allowed
     pub host: Option<String>,
-    /// `-p`, as text, since a list is allowed
+    /// `-p`; a comma-separated list is allowed
     pub port: Option<String>,
     /// `-U`
     pub user: Option<String>,
-    /// `-d`: a database; or a connection string, if no other is given
+    /// `-d`: a database, or a connection string if there is no other
     pub dbname: Option<String>,
-    /// The application name when neither string nor environment gives one; as in pgbench, it wins over the
-    /// `fallback_application_name` of a string or a service. Without it, theirs counts, else `pgmeter`.
+    /// Application name if neither the string nor the environment sets one. As in pgbench, it has precedence over
+    /// `fallback_application_name` in a string or a service. If `None`, that parameter applies, then `pgmeter`.
     pub fallback_application_name: Option<String>,
 }
 
@@ -58,7 +58,7 @@ impl fmt::Debug for Overrides {
     }
 }
 
-/// Resolves a connection: a database name, a keyword/value string or a URI; `None` takes the defaults.
+/// Resolves a database name, a keyword/value string or a URI; `None` uses the defaults.
 pub fn resolve(
     connection: Option<&str>,
     overrides: &Overrides,
@@ -99,7 +99,7 @@ pub fn resolve(
     Ok(target)
 }
 
-/// Where a value was said, for messages.
+/// Source of a value, for messages.
 #[derive(Clone, Debug)]
 enum Origin {
     ConnectionString,
@@ -109,7 +109,7 @@ enum Origin {
 }
 
 impl Origin {
-    /// `sslmode=require`, `PGSSLMODE=require` or `-p 70000`, and where that stands.
+    /// The setting with its source, such as `sslmode=require`, `PGSSLMODE=require` or `-p 70000`.
     fn show(&self, name: &str, value: &str) -> String {
         let value = if keywords::is_secret(name) { "…" } else { value };
         match self {
@@ -123,7 +123,7 @@ impl Origin {
     }
 }
 
-/// The values of all keywords that someone has said, each from the place that wins.
+/// Values of all given keywords, each from the source with precedence.
 struct Settings {
     values: BTreeMap<&'static str, (String, Origin)>,
 }
@@ -137,7 +137,7 @@ impl Settings {
         let mut settings = Settings { values: BTreeMap::new() };
         let Overrides { host, port, user, dbname, fallback_application_name: _ } = overrides;
         for (name, flag, value) in [("host", "-h", host), ("port", "-p", port), ("user", "-U", user)] {
-            // A flag with an empty value says nothing, as in libpq.
+            // A flag with an empty value has no effect, as in libpq.
             if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
                 settings.values.insert(name, (value.to_owned(), Origin::Flag(flag)));
             }
@@ -161,10 +161,10 @@ impl Settings {
         Ok(settings)
     }
 
-    /// A connection string if it looks like one, else the name of a database.
+    /// Adds a connection string if the text is one, otherwise a database name.
     fn add_text(&mut self, text: &str, origin: Origin) -> Result<(), ConnectError> {
         let pairs = parse(text)?;
-        // Within a string of pairs it no longer matters where that was found.
+        // Messages name only the keyword of a string, not the source of the string.
         for (keyword, value) in pairs.into_iter().flatten() {
             self.values.insert(keyword.name, (value, Origin::ConnectionString));
         }
@@ -174,7 +174,7 @@ impl Settings {
         Ok(())
     }
 
-    /// `-d` beside a connection string adds the database that the string leaves out.
+    /// With a connection string, `-d` sets the database if the string has none.
     fn add_database_flag(&mut self, flag: &str) -> Result<(), ConnectError> {
         if looks_like_a_string(flag) {
             return Err(ConnectError::Settings(
@@ -192,7 +192,7 @@ impl Settings {
         }
     }
 
-    /// What the service adds to what the string and the flags say.
+    /// Adds the service's settings that neither the string nor the flags set.
     fn add_service(&mut self, environment: &Environment) -> Result<(), ConnectError> {
         let said = |name: &str, variable: &str| match self.values.get(name) {
             Some((value, _)) => Ok(Some(value.clone()).filter(|value| !value.is_empty())),
@@ -209,7 +209,7 @@ impl Settings {
         Ok(())
     }
 
-    /// What nobody has said so far is taken from the variables; an empty value said before stays.
+    /// Adds the variables for keywords without a value; an earlier empty value stays.
     fn add_variables(&mut self, environment: &Environment) -> Result<(), ConnectError> {
         for &Keyword { name, variable, .. } in keywords::KEYWORDS {
             let Some(variable) = variable else { continue };
@@ -223,7 +223,7 @@ impl Settings {
         Ok(())
     }
 
-    /// A zero byte would end a value early inside the protocol's messages.
+    /// A zero byte would end a value early in protocol messages.
     fn refuse_zero_bytes(&self) -> Result<(), ConnectError> {
         match self.values.iter().find(|(_, (value, _))| value.contains('\0')) {
             Some((name, _)) => Err(ConnectError::Settings(format!(
@@ -233,12 +233,12 @@ impl Settings {
         }
     }
 
-    /// The value of a keyword, unless it is empty.
+    /// The value of a keyword, `None` if it is empty.
     fn given(&self, name: &str) -> Option<&str> {
         self.values.get(name).map(|(value, _)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// How a value was said, and what is wrong with it.
+    /// An error with the setting, its source and the problem.
     fn wrong(&self, name: &str, what: &str) -> ConnectError {
         let said = match self.values.get(name) {
             Some((value, origin)) => origin.show(name, value),
@@ -258,7 +258,7 @@ impl Settings {
         Ok(())
     }
 
-    /// The meaning of a word from a list; `None` if it is not given.
+    /// The value for a keyword with fixed words; `None` if it is not given.
     fn choice<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> Result<Option<T>, ConnectError> {
         let Some(value) = self.given(name) else { return Ok(None) };
         if let Some((_, meaning)) = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(value)) {
@@ -273,7 +273,7 @@ impl Settings {
         Ok(self.choice("load_balance_hosts", &words)?.unwrap_or_default())
     }
 
-    /// The elements of a comma-separated list; none if the value is not given.
+    /// The elements of a comma-separated list; empty if the value is not given.
     fn list(&self, name: &str) -> Vec<&str> {
         self.given(name).map(|value| value.split(',').collect()).unwrap_or_default()
     }
@@ -311,7 +311,7 @@ impl Settings {
     fn host_name(&self, name: &str, hostaddr: Option<IpAddr>) -> Result<HostName, ConnectError> {
         match name.chars().next() {
             None => Ok(hostaddr.map_or(HostName::Usual, |address| HostName::Network(address.to_string()))),
-            // An address beside it makes this a mere label, as in libpq.
+            // With `hostaddr`, the host is only a label, as in libpq.
             Some('/') if hostaddr.is_none() => Ok(HostName::Directory(PathBuf::from(name))),
             Some('@') => {
                 Err(self
@@ -343,7 +343,7 @@ impl Settings {
             .transpose()
     }
 
-    /// Zero and less mean no limit.
+    /// Zero and negative values mean no limit.
     fn seconds(&self, name: &str) -> Result<Option<Duration>, ConnectError> {
         let seconds = self.integer(name)?.and_then(|seconds| u64::try_from(seconds).ok());
         Ok(seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs))
@@ -361,7 +361,7 @@ impl Settings {
         })
     }
 
-    /// An application name that is empty on purpose sends none.
+    /// An explicit empty application name sends none.
     fn application_name(&self, overrides: &Overrides) -> Option<String> {
         let fallback =
             || match (&overrides.fallback_application_name, self.given("fallback_application_name")) {
@@ -376,7 +376,7 @@ impl Settings {
     fn extra(&self, environment: &Environment) -> Result<Vec<(String, String)>, ConnectError> {
         let mut extra = Vec::new();
         if let Some(encoding) = self.given("client_encoding") {
-            // libpq asks the locale; what is sent from here is UTF-8 in any locale.
+            // libpq takes the encoding from the locale; pgmeter always sends UTF-8.
             let encoding = if encoding == "auto" { "UTF8" } else { encoding };
             extra.push(("client_encoding".to_owned(), encoding.to_owned()));
         }
@@ -390,7 +390,7 @@ impl Settings {
     }
 }
 
-/// The pairs of a connection string; `None` for the plain name of a database.
+/// The pairs of a connection string; `None` for a database name.
 fn parse(text: &str) -> Result<Option<Vec<Pair>>, ConnectError> {
     if let Some(rest) = uri::strip_scheme(text) {
         return uri::parse(rest).map(Some);
@@ -400,7 +400,7 @@ fn parse(text: &str) -> Result<Option<Vec<Pair>>, ConnectError> {
     }
     let scheme = text.split_once("://").map(|(scheme, _)| scheme);
     if scheme.is_some() || (text.contains('@') && text.contains(':')) {
-        // Nothing of it is shown: it may hold a password.
+        // The message shows nothing of the text, which may contain a password.
         return Err(ConnectError::Settings(
             "the connection looks like a URI, but does not begin with postgresql:// or postgres://"
                 .to_owned(),
@@ -409,7 +409,7 @@ fn parse(text: &str) -> Result<Option<Vec<Pair>>, ConnectError> {
     Ok(None)
 }
 
-/// libpq's test: what is neither a URI nor holds an equals sign is a database's name.
+/// libpq's rule: a text that is not a URI and has no equals sign is a database name.
 fn looks_like_a_string(text: &str) -> bool {
     uri::strip_scheme(text).is_some() || text.contains('=')
 }
@@ -420,7 +420,7 @@ fn no_user() -> ConnectError {
     ConnectError::Settings(text.to_owned())
 }
 
-/// Looks each host up in the password file.
+/// Searches the password file for each host.
 fn look_up_passwords(target: &mut Target, settings: &Settings, environment: &Environment) {
     let named = settings.given("passfile").map(PathBuf::from);
     let usual = || environment.home.as_ref().map(|home| home.join(".pgpass"));
@@ -430,7 +430,7 @@ fn look_up_passwords(target: &mut Target, settings: &Settings, environment: &Env
         Ok(file) => file,
         Err(Unused { reason, warning }) => {
             target.password_file_unused = Some(reason);
-            // libpq looks into the file for each host.
+            // libpq searches the file for each host.
             let hosts = target.hosts.len();
             target.password_file_warning = warning.map(|warning| vec![warning; hosts].join("\n"));
             return;
@@ -446,7 +446,7 @@ fn look_up_passwords(target: &mut Target, settings: &Settings, environment: &Env
     }
 }
 
-/// Sockets in the usual directories go by `localhost`, as in libpq.
+/// Sockets in the default directories are `localhost` in the password file, as in libpq.
 fn name_in_password_file(name: &HostName) -> String {
     match name {
         HostName::Usual => "localhost".to_owned(),

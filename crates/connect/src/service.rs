@@ -1,5 +1,5 @@
-//! The connection service file, `pg_service.conf`: sections of settings, each under the name of a service. Read by
-//! `resolve` when a service is asked for.
+//! The connection service file `pg_service.conf`: sections of settings, each named after a service. Read by `resolve`
+//! if a service is given.
 //!
 //! Manual: libpq, "The Connection Service File".
 
@@ -12,13 +12,13 @@ use crate::environment::Environment;
 use crate::error::ConnectError;
 use crate::keywords::Keyword;
 
-/// Far more than anyone writes by hand; a larger file is something else.
+/// Maximum size; no service file written by hand is larger.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
-/// Where packages look for the system's file when PGSYSCONFDIR does not say it: Debian's, Red Hat's, and the source's.
+/// Directories of the system-wide file without PGSYSCONFDIR: those of Debian, Red Hat and a source build.
 const SYSTEM_DIRECTORIES: [&str; 3] =
     ["/etc/postgresql-common", "/etc/sysconfig/pgsql", "/usr/local/pgsql/etc"];
 
-/// A setting of a service, and the line that it stands in.
+/// A setting of a service with its line number.
 #[derive(Debug)]
 pub(crate) struct Setting {
     pub(crate) keyword: &'static Keyword,
@@ -26,10 +26,10 @@ pub(crate) struct Setting {
     pub(crate) line: usize,
 }
 
-/// The settings of a service, and the file that defines it.
+/// The settings of a service, and the path of its file.
 pub(crate) type Service = (PathBuf, Vec<Setting>);
 
-/// Finds a service: in the file that is named, else in the user's own, else in the system's.
+/// Searches for a service in the given file, else in the user's file, else in the system-wide file.
 pub(crate) fn find(
     name: &str,
     file: Option<&str>,
@@ -60,7 +60,7 @@ pub(crate) fn find(
     Err(ConnectError::Settings(format!("the service \"{name}\" is not defined: {looked}")))
 }
 
-/// The contents of a file; `None` if it need not exist and does not.
+/// The contents of a file; `None` if it is optional and missing.
 fn read(path: &Path, is_named: bool) -> Result<Option<String>, ConnectError> {
     let refuse =
         |why: &str| Err(ConnectError::Settings(format!("the service file {} {why}", path.display())));
@@ -81,7 +81,7 @@ fn read(path: &Path, is_named: bool) -> Result<Option<String>, ConnectError> {
     }
 }
 
-/// The settings of the first section with this name, the first of each keyword; `None` if there is no such section.
+/// The settings of the first section with this name, the first value of each keyword; `None` without such a section.
 fn section(content: &str, name: &str, path: &Path) -> Result<Option<Vec<Setting>>, ConnectError> {
     let mut found: Option<Vec<Setting>> = None;
     for (index, line) in content.lines().enumerate() {

@@ -1,5 +1,6 @@
-//! Where to connect and as whom: all that a connection needs, resolved. Made by `resolve`; used by sessions and
-//! by the engine, which opens thousands of connections from one target. Shows itself without the password.
+//! The resolved parameters of a connection: hosts, user, database, TLS, timeouts. Created by `resolve`; used by
+//! sessions and by the engine, which opens thousands of connections from one target. Debug and Display omit the
+//! password.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -16,92 +17,92 @@ use crate::error::{Attempt, ConnectError};
 use crate::quote::connection_value;
 use crate::tls::{TlsMode, TlsSettings};
 
-/// Where servers put their sockets unless told otherwise: Debian's and Red Hat's place, then PostgreSQL's own.
+/// Default socket directories: that of Debian and Red Hat, then PostgreSQL's own.
 pub(crate) const USUAL_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
-/// What fits into the kernel's `sockaddr_un`, its final zero byte not counted.
+/// Maximum length of a path in the kernel's `sockaddr_un`, without the final zero byte.
 const SOCKET_PATH_LENGTH_MAX: usize = 107;
 
-/// Where to connect and as whom.
+/// The resolved parameters of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// To be tried in this order; never empty.
+    /// Hosts in the order of attempts; never empty.
     pub hosts: Vec<Host>,
     /// The role.
     pub user: String,
     /// The database.
     pub database: String,
-    /// The password given outright; one from a password file is in [`Host::password`].
+    /// The password given directly; one from a password file is in [`Host::password`].
     pub password: Option<Password>,
-    /// Shown in `pg_stat_activity`.
+    /// Application name, shown in `pg_stat_activity`.
     pub application_name: Option<String>,
     /// Server options, as in `-c geqo=off`.
     pub options: Option<String>,
-    /// The limit for reaching and entering one address; `None` waits as long as the system does.
+    /// Limit for connecting to one address, including authentication; `None` uses the system's limit.
     pub connect_timeout: Option<Duration>,
-    /// How long control sessions wait for a server that does not answer, in connecting and in statements
-    /// ([`StatementLimit`](crate::StatementLimit)); `None`: for ever, as programs of libpq do.
+    /// Limit for control sessions while the server does not answer, for connecting and for statements
+    /// ([`StatementLimit`](crate::StatementLimit)); `None`: no limit, as in libpq programs.
     pub control_timeout: Option<Duration>,
-    /// How a silent TCP connection is found dead.
+    /// Detection of dead TCP connections.
     pub keep_alive: KeepAlive,
     /// Further start-up parameters, such as `client_encoding`.
     pub extra: Vec<(String, String)>,
-    /// Whether and how connections are encrypted; of no meaning for Unix sockets.
+    /// Encryption; ignored for Unix sockets.
     pub tls: TlsSettings,
-    /// Whether SCRAM is tied to TLS.
+    /// Use of SCRAM channel binding.
     pub channel_binding: ChannelBinding,
-    /// The ways of authentication that are accepted.
+    /// Accepted authentication methods.
     pub required_methods: RequiredMethods,
-    /// Which of several servers will do.
+    /// Required state of the server.
     pub session_attributes: SessionAttributes,
-    /// In which order hosts and their addresses are tried.
+    /// Order of attempts among hosts and their addresses.
     pub host_order: HostOrder,
-    /// Why a password file that exists was not used: a clause for the message when a password is missing.
+    /// Reason why an existing password file was not used: a clause for the message about a missing password.
     pub password_file_unused: Option<String>,
-    /// The lines with which libpq says so, on stderr, each time when it connects; it is silent about a file that is
-    /// missing or cannot be read. For programs that stand in for one of its users.
+    /// libpq's warning about an unused password file, printed to stderr on each connect. libpq prints none for a file
+    /// that is missing or unreadable. For programs that are compatible with libpq programs.
     pub password_file_warning: Option<String>,
 }
 
-/// Control sessions wait so long for a server, unless `PGMETER_CONTROL_TIMEOUT` says otherwise: most statements take
-/// milliseconds, and a server under heavy load may need seconds.
+/// Default limit for control sessions, overridden by `PGMETER_CONTROL_TIMEOUT`. Most statements take milliseconds; a
+/// server under heavy load may need seconds.
 pub const CONTROL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One server of a target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// Its name.
+    /// Host name.
     pub name: HostName,
-    /// Its address, if given; the name is then not looked up.
+    /// The address, if given; the name is then not resolved.
     pub hostaddr: Option<IpAddr>,
-    /// Its port, also part of a Unix socket's name.
+    /// The port, also part of the name of a Unix socket.
     pub port: u16,
-    /// The password that the password file has for it.
+    /// The host's password from the password file.
     pub password: Option<Password>,
 }
 
-/// The name of a host, in its three kinds.
+/// Kinds of host names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostName {
-    /// No host was named: the usual socket directories.
+    /// No host was given: the default socket directories.
     Usual,
     /// The directory of a Unix socket.
     Directory(PathBuf),
-    /// A name to look up, or an address.
+    /// A host name or an address.
     Network(String),
 }
 
-/// libpq's `keepalives…` and `tcp_user_timeout`; `None` leaves the system's value.
+/// libpq's `keepalives…` and `tcp_user_timeout`; `None` uses the system's default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
-    /// Whether the system asks a silent peer if it is alive.
+    /// Whether the kernel sends keep-alive probes.
     pub is_on: bool,
-    /// The silence before the first question.
+    /// Idle time before the first probe.
     pub idle: Option<Duration>,
-    /// The time between questions.
+    /// Time between probes.
     pub interval: Option<Duration>,
-    /// The questions without an answer that end the connection.
+    /// Number of unanswered probes that end the connection.
     pub count: Option<u32>,
-    /// How long sent data may stay unacknowledged, in milliseconds.
+    /// Maximum time that sent data may stay unacknowledged, in milliseconds.
     pub user_timeout_ms: Option<u32>,
 }
 
@@ -111,26 +112,26 @@ impl Default for KeepAlive {
     }
 }
 
-/// libpq's `target_session_attrs`: what a server must be for a session to stay with it.
+/// libpq's `target_session_attrs`: the required state of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SessionAttributes {
     /// Any server.
     #[default]
     Any,
-    /// One that takes writing transactions by default.
+    /// Transactions are read-write by default.
     ReadWrite,
-    /// One that does not.
+    /// Transactions are read-only by default.
     ReadOnly,
-    /// One that is not a standby.
+    /// Not a standby.
     Primary,
     /// A standby.
     Standby,
-    /// A standby if there is one, else any server.
+    /// A standby if there is one, otherwise any server.
     PreferStandby,
 }
 
 impl SessionAttributes {
-    /// By libpq's names.
+    /// libpq's names.
     pub(crate) const NAMES: [(&str, SessionAttributes); 6] = [
         ("any", SessionAttributes::Any),
         ("read-write", SessionAttributes::ReadWrite),
@@ -144,17 +145,17 @@ impl SessionAttributes {
 /// libpq's `load_balance_hosts`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HostOrder {
-    /// As they were named.
+    /// In the given order.
     #[default]
     Given,
-    /// Hosts, and the addresses of each, in an order drawn anew for each session.
+    /// Hosts and the addresses of each in random order, for each session.
     Random,
-    /// As `Random`, but the same order each time; for whoever must be able to repeat it.
+    /// As `Random`, with a fixed seed, for reproducible runs.
     Seeded(u64),
 }
 
 impl Target {
-    /// What a client says about itself to this host.
+    /// Start-up parameters for this host.
     pub fn startup_parameters(&self, host: &Host) -> StartupParameters {
         StartupParameters {
             user: self.user.clone(),
@@ -168,16 +169,16 @@ impl Target {
         }
     }
 
-    /// The same target with this password for all its hosts: for the next attempt after one whose error
-    /// [`ConnectError::is_password_needed`], and for all connections that follow.
+    /// The same target with this password for all hosts. For another attempt after an error with
+    /// [`ConnectError::is_password_needed`], and for later connections.
     #[must_use]
     pub fn with_password(self, password: Password) -> Target {
-        // libpq does not look for a password when it has one.
+        // libpq does not read the password file if a password is given.
         Target { password: Some(password), password_file_warning: None, ..self }
     }
 
-    /// The places to try, in order: names looked up, usual socket directories checked. A host that cannot be
-    /// found is left out as long as there is another.
+    /// The addresses in the order of attempts: resolved host names, existing default sockets. A host that cannot be
+    /// resolved is skipped if there is another.
     pub fn addresses(&self) -> Result<Vec<Address>, ConnectError> {
         let (mut addresses, mut failures) = (Vec::new(), Vec::new());
         for found in self.places() {
@@ -189,12 +190,12 @@ impl Target {
         if addresses.is_empty() { Err(ConnectError::of_attempts(self, failures)) } else { Ok(addresses) }
     }
 
-    /// As [`Target::addresses`], with what could not be found in its place.
+    /// As [`Target::addresses`], with the failure for each host that could not be resolved.
     pub(crate) fn places(&self) -> Vec<Result<Address, Attempt>> {
         let mut places: Vec<_> = self.hosts.iter().map(Host::places).collect();
         let seed = match self.host_order {
             HostOrder::Given => return places.into_iter().flatten().collect(),
-            // The standard library draws the keys of a hasher at random.
+            // The standard library seeds the keys of a hasher randomly.
             HostOrder::Random => RandomState::new().hash_one(0_u8),
             HostOrder::Seeded(seed) => seed,
         };
@@ -204,13 +205,13 @@ impl Target {
         places.into_iter().flatten().collect()
     }
 
-    /// The host that an address of [`Target::addresses`] belongs to; the first if it belongs to none.
+    /// The host of an address from [`Target::addresses`]; the first host for other addresses.
     pub fn host_of(&self, address: &Address) -> &Host {
         self.hosts.iter().find(|host| host.has(address)).unwrap_or(&self.hosts[0])
     }
 
-    /// The same target with nothing but this address: all clients go where the first session went, and no name
-    /// is looked up again.
+    /// The same target with this address only: all clients connect to the address of the first session, without
+    /// resolving names again.
     pub fn single(&self, address: &Address) -> Target {
         let mut host = self.host_of(address).clone();
         match address {
@@ -243,7 +244,7 @@ impl Host {
         }
     }
 
-    /// The usual sockets that exist; if none does, all of them, so that the failure names where was looked.
+    /// The existing default sockets; if none exists, all of them, so that the error lists the searched paths.
     fn usual_sockets(&self) -> Vec<Result<Address, Attempt>> {
         let all = || USUAL_DIRECTORIES.iter().map(|directory| socket(Path::new(directory), self.port));
         let existing: Vec<_> =
@@ -269,7 +270,7 @@ impl Host {
     }
 }
 
-/// The name that the server gives its socket.
+/// The server's socket file.
 fn socket_path(directory: &Path, port: u16) -> PathBuf {
     directory.join(format!(".s.PGSQL.{port}"))
 }
@@ -298,7 +299,7 @@ impl fmt::Display for Target {
         ];
         let mut separator = "";
         for (name, value) in pairs {
-            // What the target does not say is left out; commas alone still count hosts.
+            // Parameters without a value are omitted; commas alone still count hosts.
             let is_left_out = match name {
                 "host" => value.is_empty(),
                 "hostaddr" => value.bytes().all(|byte| byte == b','),
@@ -324,7 +325,7 @@ impl fmt::Display for HostName {
     }
 }
 
-/// A value of a connection string, in quotes where it needs them.
+/// A value of a connection string, quoted if necessary.
 fn quoted(value: &str) -> String {
     let needs_quotes = |character: char| character.is_whitespace() || matches!(character, '\'' | '\\');
     if value.contains(needs_quotes) { connection_value(value) } else { value.to_owned() }
@@ -356,7 +357,7 @@ mod tests {
 
     #[test]
     fn a_host_that_cannot_be_found_is_left_out_if_there_is_another() {
-        // Too long for a name, so that no name server is asked.
+        // Longer than a DNS label, so that no name server is queried.
         let name = format!("{}.invalid", "x".repeat(64));
         assert_eq!(target(&format!("host={name},127.0.0.1")).addresses().unwrap().len(), 1);
         let sentence = target(&format!("host={name}")).addresses().unwrap_err().to_string();

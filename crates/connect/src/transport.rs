@@ -1,5 +1,4 @@
-//! How a connection to an address is made, beside the address: through TLS or not, and how a dead peer is found out.
-//! What a session has found to work; the engine's clients then connect in the same way.
+//! Encryption and keep-alive of a connection. Detected by a session; the engine's clients then connect in the same way.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,18 +9,17 @@ use crate::address::Address;
 use crate::target::KeepAlive;
 use crate::tls::Tls;
 
-/// How a connection to an address is made.
+/// Encryption and keep-alive of a connection.
 #[derive(Clone, Debug, Default)]
 pub struct Transport {
-    /// Through TLS, like this; `None` for a plain connection.
+    /// TLS configuration; `None` for a plain connection.
     pub tls: Option<Tls>,
-    /// How a silent TCP connection is found dead.
+    /// Detection of dead TCP connections.
     pub keep_alive: KeepAlive,
 }
 
 impl KeepAlive {
-    /// Prepares a connected socket: no delay for small packets, and keep-alive as asked for. Of no effect on a
-    /// Unix socket.
+    /// Sets socket options: no delay for small packets, and keep-alive. No effect on a Unix socket.
     pub fn prepare_socket(&self, address: &Address, socket: impl AsFd) -> io::Result<()> {
         if matches!(address, Address::Unix(_)) {
             return Ok(());

@@ -1,7 +1,7 @@
-//! Connection URIs, `postgresql://user:secret@host:port,host2/dbname?keyword=value`. Finds the same pairs as a
-//! string of keywords and values has. No message shows a part that may be a password.
+//! Connection URIs, `postgresql://user:secret@host:port,host2/dbname?keyword=value`. Yields the same pairs as a
+//! keyword/value string. Messages show no part that may be a password.
 //!
-//! Manual: libpq, "Connection URIs". The order of the cuts is libpq's, so that odd URIs mean the same.
+//! Manual: libpq, "Connection URIs". The order of parsing is libpq's, so that unusual URIs have the same meaning.
 
 use crate::conninfo::{self, Pair};
 use crate::error::ConnectError;
@@ -9,12 +9,12 @@ use crate::keywords;
 
 const PREFIXES: [&str; 2] = ["postgresql://", "postgres://"];
 
-/// The text behind the scheme, if this is a URI.
+/// The text after the scheme; `None` if this is not a URI.
 pub(crate) fn strip_scheme(text: &str) -> Option<&str> {
     PREFIXES.iter().find_map(|prefix| text.strip_prefix(prefix))
 }
 
-/// Splits what follows the scheme into pairs.
+/// Splits the text after the scheme into pairs.
 pub(crate) fn parse(text: &str) -> Result<Vec<Pair>, ConnectError> {
     let mut pairs = Vec::new();
     let (credentials, rest) = credentials(text);
@@ -35,7 +35,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Pair>, ConnectError> {
     Ok(pairs)
 }
 
-/// Cuts off `user:password@`, which must come before the first slash.
+/// Splits off `user:password@`, which must be before the first slash.
 fn credentials(text: &str) -> (Option<&str>, &str) {
     match text.find(['@', '/']) {
         Some(place) if text[place..].starts_with('@') => (Some(&text[..place]), &text[place + 1..]),
@@ -43,7 +43,7 @@ fn credentials(text: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Cuts off the hosts and ports, separated by commas; leaves what begins with a slash or a question mark.
+/// Parses comma-separated hosts and ports; returns the rest, which starts with a slash or a question mark.
 fn hosts<'a>(mut rest: &'a str, pairs: &mut Vec<Pair>) -> Result<&'a str, ConnectError> {
     let (mut hosts, mut ports) = (Vec::new(), Vec::new());
     loop {
@@ -86,7 +86,7 @@ fn parameters(query: &str, pairs: &mut Vec<Pair>) -> Result<(), ConnectError> {
     if query.is_empty() {
         return Ok(());
     }
-    // One "&" at the end is nothing, as in libpq.
+    // As in libpq, a single "&" at the end is ignored.
     let query = query.strip_suffix('&').filter(|query| !query.is_empty()).unwrap_or(query);
     for parameter in query.split('&') {
         let Some((name, value)) = parameter.split_once('=') else {
@@ -96,7 +96,7 @@ fn parameters(query: &str, pairs: &mut Vec<Pair>) -> Result<(), ConnectError> {
             return Err(wrong("has a query parameter with two \"=\": write the second as %3D"));
         }
         let (name, value) = (decode(name)?, decode(value)?);
-        // JDBC's way to say it, which libpq takes as well.
+        // JDBC's spelling, also accepted by libpq.
         if name == "ssl" && value == "true" {
             pairs.push((conninfo::find("sslmode", pairs)?, "require".to_owned()));
         } else {
@@ -116,7 +116,7 @@ fn push_given(pairs: &mut Vec<Pair>, name: &'static str, part: &str) -> Result<(
     Ok(())
 }
 
-/// Percent-decoding. A plus sign stays one.
+/// Percent-decoding; a plus sign is not a space.
 fn decode(part: &str) -> Result<String, ConnectError> {
     let mut bytes = Vec::with_capacity(part.len());
     let mut rest = part.as_bytes();
@@ -152,7 +152,7 @@ fn wrong(what: &str) -> ConnectError {
     ConnectError::Settings(format!("the connection URI {what}"))
 }
 
-/// A password with a slash in it looks like a port and a database. Nothing of it is shown.
+/// An unescaped slash in a password yields an invalid port. The message shows no part of the URI.
 fn unescaped_password() -> ConnectError {
     wrong(
         "has an \"@\" after its hosts: in a user name or password, write \"/\" as %2F, \":\" as %3A and \"@\" \

@@ -1,5 +1,5 @@
-//! Why a connection did not come about, in the words of libpq, which wrappers around its programs look for. Used by
-//! `error` only; our own sentences, with advice, stand there.
+//! Connection errors in libpq's words, which wrappers of its programs may parse. Used only by `error`, which has
+//! pgmeter's own messages.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use wire::StartupError;
 use super::Cause;
 use crate::address::Address;
 
-/// What was tried, and why it failed.
+/// The address and the reason.
 pub(super) fn failed(address: &Address, cause: &Cause) -> String {
     let why = match cause {
         Cause::Io(error) => format!("{}\n\t{}", system(error), question(address)),
@@ -27,7 +27,7 @@ pub(super) fn failed(address: &Address, cause: &Cause) -> String {
     place(address, &why)
 }
 
-/// `why` behind the place as libpq names it.
+/// `why` after libpq's name of the address.
 pub(super) fn place(address: &Address, why: &str) -> String {
     format!("connection to {} failed: {why}", address.as_libpq())
 }
@@ -39,7 +39,7 @@ fn question(address: &Address) -> &'static str {
     }
 }
 
-/// The system's word without its number.
+/// The system's message without its number.
 fn system(error: &io::Error) -> String {
     let text = error.to_string();
     text.split_once(" (os error").map_or(text.as_str(), |(text, _)| text).to_owned()

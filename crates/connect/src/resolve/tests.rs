@@ -1,5 +1,5 @@
-//! What the user said, and where the connection then goes. Precedence and defaults are libpq's and pgbench's;
-//! nothing here reads the real environment.
+//! Connection parameters from strings, flags and variables. Precedence and defaults are those of libpq and pgbench; the
+//! tests do not read the process environment.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -10,7 +10,7 @@ use super::*;
 use crate::tls::{TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots};
 use wire::ChannelBinding;
 
-/// Surroundings with these variables, the operating system's user being `alice`.
+/// An environment with these variables and the operating system user `alice`.
 fn environment(variables: &[(&str, &str)]) -> Environment {
     Environment {
         variables: variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect(),
@@ -379,7 +379,7 @@ fn keep_alive_is_as_libpq_has_it() {
     assert_eq!(resolved("connect_timeout=-1", &[]).connect_timeout, None);
 }
 
-/// A value as a careful user would quote it.
+/// A value, quoted for a connection string.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\\', r"\\").replace('\'', r"\'"))
 }
@@ -413,7 +413,7 @@ proptest! {
     fn any_text_is_a_target_or_an_error(text in "\\PC{0,60}", tail in ".{0,30}") {
         let around = environment(&[]);
         for text in [text.clone(), format!("host={text} {tail}"), format!("postgres://{text}/{tail}")] {
-            // Either is fine; a panic is not.
+            // Success and error are both valid; a panic is not.
             let _ = resolve(Some(&text), &Overrides::default(), &around);
         }
     }

@@ -1,5 +1,4 @@
-//! What the settings say about TLS and authentication. Pure: the files that are named here are read when the first
-//! TLS connection is made. A part of `resolve`.
+//! Resolves the settings of TLS and authentication. Reads no files: those are read for the first TLS connection.
 
 use std::path::PathBuf;
 
@@ -10,7 +9,7 @@ use crate::environment::Environment;
 use crate::error::ConnectError;
 use crate::tls::{TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots};
 
-/// libpq's word for the certificates that the system trusts.
+/// libpq's word for the system's trusted certificates.
 const SYSTEM: &str = "system";
 
 impl Settings {
@@ -54,7 +53,7 @@ impl Settings {
         let mode = self.choice("sslmode", &TlsMode::NAMES)?;
         let trusts_system = self.given("sslrootcert") == Some(SYSTEM);
         match mode {
-            // Anyone can get a certificate that the system trusts: without the name it would say nothing.
+            // Anyone can get a certificate that the system trusts, so it is useless without verification of the name.
             Some(mode) if trusts_system && mode != TlsMode::VerifyFull => {
                 Err(self.wrong("sslmode", "sslrootcert=system requires sslmode=verify-full"))
             }
@@ -63,7 +62,7 @@ impl Settings {
         }
     }
 
-    /// As libpq: an address alone is not a name that a certificate could be for.
+    /// As in libpq: an address alone is not a name in a certificate.
     fn refuse_nameless_hosts(&self, mode: TlsMode) -> Result<(), ConnectError> {
         let (names, addresses) = (self.list("host"), self.list("hostaddr"));
         let is_nameless = |(index, address): (usize, &&str)| {

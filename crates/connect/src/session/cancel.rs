@@ -1,5 +1,5 @@
-//! Cancel requests: each goes over a connection of its own, as the protocol wants it. One request, or those of many
-//! sessions, several at a time and within one limit.
+//! Cancel requests, each over a separate connection as the protocol requires. Sends a single request, or those of many
+//! sessions with limited concurrency and time.
 //!
 //! Manual: "Message Flow", "Canceling Requests in Progress".
 
@@ -16,25 +16,25 @@ use crate::address::Address;
 use crate::error::{Cause, ConnectError, in_words};
 use crate::transport::Transport;
 
-/// A single cancel request is given up after this time.
+/// Time limit of a single cancel request.
 const CANCEL_LIMIT: Duration = Duration::from_secs(10);
-/// Requests that are open at one server at the same time: it starts a process for each, and its queue of connections
+/// Maximum number of concurrent requests per server: it starts a process for each, and its queue of connections
 /// (`listen`) must not overflow.
 pub const CANCELS_AT_ONCE: usize = 32;
 
-/// A session whose statement is to be cancelled.
+/// A session with a statement to cancel.
 #[derive(Clone, Copy, Debug)]
 pub struct CancelRequest<'a> {
     /// The server.
     pub address: &'a Address,
-    /// How the session is connected.
+    /// The transport of the session.
     pub transport: &'a Transport,
     /// The session.
     pub key: &'a CancelKey,
 }
 
-/// Asks the server at this address to cancel what the session with this key is doing, over a connection like the
-/// session's. The server does not say whether there was anything to cancel.
+/// Sends a cancel request for the session with this key, over a connection with the session's transport. The protocol
+/// has no answer, so the effect is unknown.
 pub fn cancel(address: &Address, transport: &Transport, key: &CancelKey) -> Result<(), ConnectError> {
     let patience = Patience::of(Some(CANCEL_LIMIT));
     send(CancelRequest { address, transport, key }, patience).map_err(|cause| {
@@ -47,9 +47,9 @@ pub fn cancel(address: &Address, transport: &Transport, key: &CancelKey) -> Resu
     })
 }
 
-/// Cancels what all these sessions are doing: up to [`CANCELS_AT_ONCE`] requests at a time for each server, so that a
-/// silent server does not hold up the others, and nothing after `limit`. Returns the number of requests that no
-/// server took within that time; their statements may still be running.
+/// Cancels the statements of all these sessions: up to [`CANCELS_AT_ONCE`] requests at a time for each server, so that
+/// a silent server does not delay others, and none after `limit`. Returns the number of requests that no server
+/// accepted in time; their statements may still be running.
 pub fn cancel_all(requests: &[CancelRequest<'_>], limit: Duration) -> usize {
     let patience = Patience::of(Some(limit));
     let mut servers: HashMap<&Address, Vec<CancelRequest<'_>>> = HashMap::new();
@@ -60,7 +60,7 @@ pub fn cancel_all(requests: &[CancelRequest<'_>], limit: Duration) -> usize {
     thread::scope(|scope| {
         for queue in &queues {
             for _ in 1..queue.requests.len().min(CANCELS_AT_ONCE) {
-                // If the system refuses a thread, those that exist do its work.
+                // If a thread cannot be started, the existing ones do its work.
                 let _ = thread::Builder::new().spawn_scoped(scope, move || queue.work(patience));
             }
         }
@@ -76,7 +76,7 @@ pub fn cancel_all(requests: &[CancelRequest<'_>], limit: Duration) -> usize {
     queues.iter().map(Queue::failed).sum()
 }
 
-/// The requests for one server, which several threads send.
+/// The requests for one server, shared by several threads.
 struct Queue<'a> {
     requests: Vec<CancelRequest<'a>>,
     next: AtomicUsize,
@@ -88,7 +88,7 @@ impl<'a> Queue<'a> {
         Self { requests, next: AtomicUsize::new(0), taken: AtomicUsize::new(0) }
     }
 
-    /// Sends requests until none is left or the time is over.
+    /// Sends requests until none is left or the time limit has passed.
     fn work(&self, patience: Patience) {
         while let Some(request) = self.requests.get(self.next.fetch_add(1, Ordering::Relaxed)) {
             if patience.is_over() {
@@ -96,7 +96,7 @@ impl<'a> Queue<'a> {
             }
             let is_taken = match send(*request, patience) {
                 Ok(()) => true,
-                // Where nobody listens, nothing runs that could be cancelled.
+                // Without a listening server there is no statement to cancel.
                 Err(Cause::Io(error)) => {
                     matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
                 }
@@ -111,7 +111,7 @@ impl<'a> Queue<'a> {
     }
 }
 
-/// Sends a request and waits until the server has taken it.
+/// Sends a request and waits until the server has accepted it.
 fn send(request: CancelRequest<'_>, patience: Patience) -> Result<(), Cause> {
     let CancelRequest { address, transport, key } = request;
     let mut message = Vec::new();
@@ -121,7 +121,7 @@ fn send(request: CancelRequest<'_>, patience: Patience) -> Result<(), Cause> {
         stream.encrypt(tls, address, patience)?;
     }
     stream.write_all(&message, patience)?;
-    // The server closes the connection once the request is on its way; a reset is as good.
+    // The server closes the connection after processing the request; a reset has the same meaning.
     match stream.read(&mut [0; 1], patience) {
         Err(cause @ Cause::TimedOut(_)) => Err(cause),
         _ => Ok(()),

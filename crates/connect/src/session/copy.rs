@@ -1,5 +1,5 @@
-//! COPY … FROM STDIN as a writer: rows in, messages out, the server's error as soon as it comes.
-//! Used by the loaders of workloads.
+//! COPY … FROM STDIN as a writer: sends rows, and returns a server's error as soon as it arrives. Used by the loaders
+//! of workloads.
 
 use std::io::{self, Write};
 
@@ -9,11 +9,11 @@ use super::Session;
 use super::results::Answer;
 use crate::error::ConnectError;
 
-/// Bytes collected for one CopyData message and one system call; more gains nothing measurable.
+/// Bytes per CopyData message and system call; larger values have no measurable effect.
 const PIECE_LENGTH: usize = 64 * 1024;
 
-/// A COPY under way. Dropped without [`CopyIn::finish`], it fails on the server and nothing is kept.
-/// An error of the server ends the writing early; `finish` then returns it.
+/// A COPY in progress. Dropping it without [`CopyIn::finish`] makes it fail on the server, without storing rows. A
+/// server's error ends writing early; `finish` then returns it.
 #[derive(Debug)]
 pub struct CopyIn<'a> {
     session: &'a mut Session,
@@ -27,10 +27,10 @@ impl<'a> CopyIn<'a> {
         CopyIn { session, answer, piece: Vec::with_capacity(PIECE_LENGTH), is_over: false }
     }
 
-    /// Ends the stream; returns the number of rows that the server took.
+    /// Ends the stream; returns the number of copied rows.
     pub fn finish(mut self) -> Result<u64, ConnectError> {
         if self.answer.error.is_none() {
-            // An error of the server's is heard to its end below; one that ended the session is kept there.
+            // A server's error is read completely below; an error that ended the session is stored there.
             if self.send_piece().is_ok() {
                 frontend::copy_done(&mut self.session.out);
             }
@@ -38,7 +38,7 @@ impl<'a> CopyIn<'a> {
         self.close()
     }
 
-    /// Sends what is left in the session's buffer and hears the answer to its end.
+    /// Sends the rest of the buffer and reads the complete answer.
     fn close(&mut self) -> Result<u64, ConnectError> {
         self.is_over = true;
         if let Some(reason) = &self.session.ended {
@@ -52,7 +52,7 @@ impl<'a> CopyIn<'a> {
         self.answer.error.take().map_or(Ok(self.answer.rows), |error| Err(ConnectError::Server(error)))
     }
 
-    /// Sends what was collected, and listens whether the server has an objection.
+    /// Sends the collected data, and checks for an error of the server.
     fn send_piece(&mut self) -> Result<(), ConnectError> {
         if let Some(reason) = &self.session.ended {
             return Err(ConnectError::Lost(reason.clone()));
@@ -75,7 +75,7 @@ impl<'a> CopyIn<'a> {
 }
 
 impl Write for CopyIn<'_> {
-    /// Fails with the server's error (a [`ConnectError`] inside) once it has one.
+    /// Fails with the server's error, wrapped in a [`ConnectError`].
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
         if self.piece.len() >= PIECE_LENGTH {
             self.send_piece().map_err(io::Error::other)?;
@@ -96,7 +96,7 @@ impl Drop for CopyIn<'_> {
             if self.answer.error.is_none() {
                 frontend::copy_fail(&mut self.session.out, b"the client gave up");
             }
-            // The COPY is thrown away; so is the error that says so.
+            // The COPY is discarded, and so is its error.
             let _ = self.close();
         }
     }

@@ -1,5 +1,5 @@
-//! The way into a server: which of a target's places is tried when, with TLS or without, and whether the server
-//! there is one that will do. Ends with a session or with the reasons of all that was tried.
+//! Connecting: the order of addresses, TLS or plain, and the check of `target_session_attrs`. The result is a session
+//! or the errors of all attempts.
 //!
 //! Manual: libpq, "Specifying Multiple Hosts", `sslmode` and `target_session_attrs`.
 
@@ -18,33 +18,33 @@ use crate::target::{HostOrder, SessionAttributes, Target};
 use crate::tls::{Tls, TlsError, TlsMode};
 use crate::transport::Transport;
 
-/// Tries the target's places in order; the first with a server that will do.
+/// Tries the target's addresses in order; the first with a suitable server.
 pub(super) fn connect(target: &Target) -> Result<Session, ConnectError> {
     let mut found = enter(target, Extent::First, |session| session)?;
     Ok(found.swap_remove(0))
 }
 
-/// Tries all of the target's places, in the order in which they were named; those with a server that will do. One
-/// that does not answer, or will not do, is left out as long as there is another.
+/// Tries all addresses in the given order; returns those with a suitable server. Other addresses are skipped if at
+/// least one is suitable.
 pub(super) fn survey(target: &Target) -> Result<Vec<(Address, Transport)>, ConnectError> {
     let target = Target { host_order: HostOrder::Given, ..target.clone() };
     enter(&target, Extent::All, |session| (session.address.clone(), session.transport.clone()))
 }
 
-/// Which of the places are wanted.
+/// Whether to stop at the first suitable server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
     First,
     All,
 }
 
-/// What `keep` makes of sessions with servers that will do; at least one.
+/// Applies `keep` to sessions with suitable servers; at least one.
 fn enter<T>(target: &Target, extent: Extent, keep: fn(Session) -> T) -> Result<Vec<T>, ConnectError> {
     let entrance = Entrance { target, tls: OnceCell::new() };
     let mut wanted = target.session_attributes;
     if wanted == SessionAttributes::PreferStandby {
         match entrance.search(SessionAttributes::Standby, extent, keep) {
-            // A server that refuses refuses again.
+            // A final refusal makes a second search pointless.
             Err(attempts) if !attempts.last().is_some_and(Attempt::ends_the_search) => {
                 wanted = SessionAttributes::Any;
             }
@@ -55,24 +55,24 @@ fn enter<T>(target: &Target, extent: Extent, keep: fn(Session) -> T) -> Result<V
     found.map_err(|attempts| ConnectError::of_attempts(target, attempts))
 }
 
-/// One way to talk to a server.
+/// Encryption of one attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Plain,
     /// Through TLS.
     Tls,
-    /// Through TLS if the server has it, else plain on the same connection.
+    /// Through TLS if the server supports it, otherwise plain on the same connection.
     TlsOrPlain,
 }
 
-/// A target on the way in; its certificates are read once, when they are needed.
+/// A target during connecting; its certificates are read once, on first use.
 struct Entrance<'a> {
     target: &'a Target,
     tls: OnceCell<Result<Tls, TlsError>>,
 }
 
 impl Entrance<'_> {
-    /// The places with a server that will do; else what was wrong with all of them. A refusal is final.
+    /// The suitable servers, or the errors of all attempts. A refusal is final.
     fn search<T>(
         &self,
         wanted: SessionAttributes,
@@ -83,7 +83,7 @@ impl Entrance<'_> {
         for place in self.target.places() {
             match place.and_then(|address| self.enter(&address, wanted)) {
                 Ok(session) => found.push(keep(session)),
-                // Of all places, only the one that refuses matters.
+                // A refusal ends the search, and only its error is reported.
                 Err(attempt) if attempt.ends_the_search() && extent == Extent::All => {
                     return Err(vec![attempt]);
                 }
@@ -97,7 +97,7 @@ impl Entrance<'_> {
         if found.is_empty() { Err(attempts) } else { Ok(found) }
     }
 
-    /// One address, in the ways that `sslmode` allows. A Unix socket needs no TLS, and libpq uses none there.
+    /// Tries one address with the modes that `sslmode` allows. As in libpq, Unix sockets do not use TLS.
     fn enter(&self, address: &Address, wanted: SessionAttributes) -> Result<Session, Attempt> {
         let (first, second) = match (address, self.target.tls.mode) {
             (Address::Unix(_), _) | (_, TlsMode::Disable) => (Way::Plain, None),
@@ -114,7 +114,7 @@ impl Entrance<'_> {
             None => Err(attempt(cause)),
             Some(second) => match self.try_way(address, second) {
                 Ok(session) => self.check(session, wanted),
-                // Where there is no other way, the first refusal is the answer.
+                // Without an alternative, the first refusal is reported.
                 Err(Cause::Tls(error)) if error.is_not_offered() => Err(attempt(cause)),
                 Err(other) if second == Way::Tls => Err(attempt(other).after(attempt(cause), "without TLS")),
                 Err(other) => Err(attempt(other).after(attempt(cause), "with TLS")),
@@ -122,7 +122,7 @@ impl Entrance<'_> {
         }
     }
 
-    /// Connects to one address in one way and logs in.
+    /// Connects to one address with one mode and authenticates.
     fn try_way(&self, address: &Address, way: Way) -> Result<Session, Cause> {
         let patience = Patience::of(self.target.connect_timeout.or(self.target.control_timeout));
         let mut stream = Stream::connect(address, patience)?;
@@ -145,7 +145,7 @@ impl Entrance<'_> {
         made.as_ref().map_err(|error| Cause::Tls(error.clone()))
     }
 
-    /// Leaves again if this server is not one that will do.
+    /// Closes the session if the server is not suitable.
     fn check(&self, mut session: Session, wanted: SessionAttributes) -> Result<Session, Attempt> {
         if let Some(limit) = self.target.connect_timeout {
             session.set_statement_limit(StatementLimit::Within(limit));
@@ -160,7 +160,7 @@ impl Entrance<'_> {
     }
 }
 
-/// True if the server might say yes with TLS where it said no without, or the other way round.
+/// True if the server might accept the connection with the other mode, TLS or plain.
 fn is_worth_another_way(cause: &Cause) -> bool {
     match cause {
         Cause::Tls(_) => true,
@@ -169,7 +169,7 @@ fn is_worth_another_way(cause: &Cause) -> bool {
     }
 }
 
-/// Logs in over a connection.
+/// Starts up and authenticates over a connection.
 fn log_in(
     target: &Target,
     address: &Address,
@@ -188,7 +188,7 @@ fn log_in(
     loop {
         let written = stream.write_all(&out, patience);
         out.clear();
-        // A server that has closed may have said why before.
+        // A server that closed the connection may have sent an error before.
         let length = match (stream.read(&mut input, patience), written) {
             (Ok(0), _) => return Err(Cause::Closed),
             (Ok(length), _) => length,
@@ -220,8 +220,8 @@ fn log_in(
 }
 
 impl Session {
-    /// Why this server is not what was asked for; `None` if it is. Servers since 14 report what must be known;
-    /// others, and poolers, are asked.
+    /// Why the server does not meet the requirement; `None` if it does. Servers since 14 report the required
+    /// parameters; others, and poolers, are queried.
     fn objection(&mut self, wanted: SessionAttributes) -> Result<Option<&'static str>, ConnectError> {
         let (will_do, objection) = match wanted {
             SessionAttributes::Any | SessionAttributes::PreferStandby => return Ok(None),

@@ -1,6 +1,5 @@
-//! How long a session waits for the answer to a statement, and what it does when that takes too long: a silent server
-//! and a lock that is held elsewhere end the session, a server that is at work does not. Another thread can close the
-//! session at any time.
+//! Time limits of statements. A silent server and a lock held by another session end the session; a long-running
+//! statement does not. Another thread can close the session at any time.
 
 use std::mem;
 use std::os::fd::{AsFd, OwnedFd};
@@ -14,46 +13,45 @@ use super::{CATALOGS_ALONE, CancelRequest, Session, cancel_all};
 use crate::error::{Cause, ConnectError};
 use crate::target::Target;
 
-/// How long a statement of a control session may take. Whatever exceeds its limit is cancelled, and the session is
-/// closed.
+/// Time limit of a statement in a control session. A statement that exceeds it is cancelled, and the session is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementLimit {
-    /// For ever.
+    /// No limit.
     None,
-    /// Each silence of the server may be this long.
+    /// Maximum time without data from the server.
     Silence(Duration),
-    /// The answer is there within this time; of a COPY, each silence may be this long.
+    /// Maximum time of the whole statement; in a COPY, maximum time without progress.
     Within(Duration),
-    /// For statements that may work for hours: as long as the server answers another connection, and the statement does
-    /// not wait for a lock; either may take no longer than this.
+    /// For statements that may take hours: no limit while the server accepts another connection and the statement does
+    /// not wait for a lock. Either may take at most this time.
     WhileServerAnswers(Duration),
 }
 
-/// Between two looks at a server that is at work, at most, and the part of the limit that it is at most.
+/// Maximum time between two checks of a server with a long-running statement; each is also a fraction of the limit.
 const LOOK_MAX: Duration = Duration::from_secs(10);
 const LOOKS_IN_LIMIT: u32 = 4;
-/// A server that does not take the request to cancel keeps nobody longer.
+/// Limit for a cancel request, so that an unresponsive server does not delay the caller.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
-/// Of a statement in messages: what follows may be long, and secret.
+/// Words of a statement shown in messages: the rest may be long, and secret.
 const WORDS_SHOWN: usize = 3;
 
-/// What is known of the statement that runs.
+/// State of the running statement.
 #[derive(Debug)]
 pub(super) struct Waiting {
     limit: StatementLimit,
     pub(super) patience: Patience,
-    /// When the server was last heard of.
+    /// Time of the last message from the server.
     heard: Instant,
-    /// Since when the statement has been seen to wait for a lock.
+    /// Time since which the statement has been waiting for a lock.
     locked_since: Option<Instant>,
-    /// The first words of the statement.
+    /// First words of the statement.
     statement: String,
-    /// It exceeded its limit.
+    /// The statement exceeded its limit.
     is_given_up: bool,
 }
 
 impl StatementLimit {
-    /// What sessions to this target begin with.
+    /// Initial state for sessions of this target.
     pub(super) fn of(target: &Target) -> Self {
         target.control_timeout.map_or(Self::None, Self::Within)
     }
@@ -69,12 +67,12 @@ impl Waiting {
         Self { limit, patience, heard, locked_since: None, statement: String::new(), is_given_up: false }
     }
 
-    /// Later statements have this limit; what was before is returned.
+    /// Sets the limit of later statements; returns the previous one.
     pub(super) fn set_limit(&mut self, limit: StatementLimit) -> StatementLimit {
         mem::replace(&mut self.limit, limit)
     }
 
-    /// A statement begins.
+    /// Called at the start of a statement.
     pub(super) fn begin(&mut self, sql: &str) {
         self.patience = match self.limit {
             StatementLimit::None => Patience::Endless,
@@ -92,14 +90,14 @@ impl Waiting {
         }
     }
 
-    /// The statement is a COPY: what counts is that it goes on.
+    /// The statement is a COPY, whose limit applies to each wait.
     pub(super) fn is_copy(&mut self) {
         if let StatementLimit::Within(limit) = self.limit {
             self.patience = Patience::Silence(limit);
         }
     }
 
-    /// The server has said something.
+    /// The server has sent data.
     pub(super) fn is_heard(&mut self) {
         if let StatementLimit::WhileServerAnswers(_) = self.limit {
             self.heard = Instant::now();
@@ -107,22 +105,22 @@ impl Waiting {
     }
 }
 
-/// What another connection has found out.
+/// Result of a check over another connection.
 enum Look {
     Silent,
     AtWork,
-    /// It waits for a lock of these processes.
+    /// Waits for a lock held by these processes.
     Locked(String),
 }
 
 impl Session {
-    /// How long later statements may take. Returns the limit until now.
+    /// Sets the limit of later statements; returns the previous one.
     pub fn set_statement_limit(&mut self, limit: StatementLimit) -> StatementLimit {
         self.waiting.set_limit(limit)
     }
 
-    /// Does something that may take the server hours: it goes on as long as the server answers and no lock blocks it. A
-    /// session without a limit keeps none.
+    /// Runs work that may take hours on the server: without a limit while the server answers and no lock blocks the
+    /// statement. A session without a limit stays without one.
     pub fn patiently<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.set_statement_limit(self.patient_limit());
         let result = work(self);
@@ -135,18 +133,19 @@ impl Session {
         self.target.control_timeout.map_or(StatementLimit::None, StatementLimit::WhileServerAnswers)
     }
 
-    /// Whether it is over because a statement exceeded its limit, or because another thread has closed it.
+    /// Whether the session ended because a statement exceeded its limit or another thread closed it.
     pub fn is_given_up(&self) -> bool {
         self.waiting.is_given_up || self.closed_because().is_some()
     }
 
-    /// Closes the session from another thread, also while it waits for the server; `None` if the system refuses it.
+    /// A handle with which another thread closes the session, also during a wait; `None` if the system cannot duplicate
+    /// the socket.
     pub fn closer(&self) -> Option<Closer> {
         let socket = self.stream.as_fd().try_clone_to_owned().ok()?;
         Some(Closer { socket: Arc::new(socket), reason: Arc::clone(&self.closed_because) })
     }
 
-    /// The server has been silent for as long as the session waits at a time. Nothing is lost yet if it is at work.
+    /// The server has sent nothing for the maximum wait. The session continues if the server is working.
     pub(super) fn look_after(&mut self, cause: Cause) -> Result<(), ConnectError> {
         match (self.waiting.limit, cause) {
             (StatementLimit::WhileServerAnswers(limit), Cause::TimedOut(_)) => self.look_at_server(limit),
@@ -176,7 +175,7 @@ impl Session {
         Err(self.give_up(limit, &format!("process {by} holds the lock that the statement waited for")))
     }
 
-    /// Asks on a connection of its own what the backend waits for.
+    /// Queries over another connection what the backend waits for.
     fn ask_elsewhere(&self, limit: Duration) -> Look {
         let target = Target {
             connect_timeout: Some(limit),
@@ -185,7 +184,7 @@ impl Session {
         };
         let mut session = match Session::connect(&target) {
             Ok(session) => session,
-            // A refusal is an answer.
+            // A refusal shows that the server responds.
             Err(error) if error.server_error().is_some() => return Look::AtWork,
             Err(_) => return Look::Silent,
         };
@@ -204,7 +203,7 @@ impl Session {
         }
     }
 
-    /// The statement is cancelled, as far as the server listens, and the session is over.
+    /// Cancels the statement if possible, and ends the session.
     fn give_up(&mut self, limit: Duration, why: &str) -> ConnectError {
         let request = CancelRequest { address: &self.address, transport: &self.transport, key: &self.key };
         cancel_all(&[request], CANCEL_LIMIT);
@@ -220,7 +219,7 @@ impl Session {
         ConnectError::Lost(sentence)
     }
 
-    /// Why another thread has closed it, if one has.
+    /// Reason given by another thread that closed the session.
     pub(super) fn closed_because(&self) -> Option<String> {
         self.closed_because.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -234,10 +233,10 @@ pub struct Closer {
 }
 
 impl Closer {
-    /// Closes it; whoever waits for the server then learns `reason`.
+    /// Closes the session; a waiting caller gets an error with `reason`.
     pub fn close(&self, reason: &str) {
         *self.reason.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason.to_owned());
-        // Fails where it is closed already.
+        // Fails if the socket is already closed.
         let _ = shutdown(&self.socket, Shutdown::Both);
     }
 }

@@ -1,5 +1,5 @@
-//! A blocking connection for everything that is not the load: detecting, creating, checking, cancelling.
-//! One statement at a time, by the simple protocol, results as text. Speaks through `wire`, like the engine.
+//! A blocking connection for control statements: detection, loading, checks, cancelling. Runs one statement at a time
+//! with the simple query protocol; results are text. Uses `wire`, like the engine.
 
 mod cancel;
 mod copy;
@@ -27,20 +27,21 @@ pub use copy::CopyIn;
 pub use limits::{Closer, StatementLimit};
 pub use results::{ResultSet, Row};
 
-/// Bytes read at a time.
+/// Bytes per read.
 const INPUT_LENGTH: usize = 32 * 1024;
-/// The server takes no longer message.
+/// The server's limit for a message.
 const SQL_LENGTH_MAX: usize = 1024 * 1024 * 1024 - 64;
-/// What a question about catalogs begins with: until the transaction of this one message ends, no function, operator or
-/// type of another schema is found. Else the owner of a database could put code of his own in the place of the server's,
-/// which then ran with our rights (CVE-2018-1058). A pooler gets the connection back as it was.
+/// Prefix of queries of system catalogs. Until the transaction of this message ends, only functions, operators and
+/// types of `pg_catalog` are found. Otherwise the owner of a database could replace the server's functions with code
+/// that runs with our privileges (CVE-2018-1058). The setting is transaction-local, so a pooler gets the connection
+/// back unchanged.
 const CATALOGS_ALONE: &str = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true); ";
 const SQL_TOO_LONG: &str = "the statement exceeds the server's limit of 1 GiB";
-/// A longer row is not kept: it would not fit into an answer.
+/// A longer row is not stored: it exceeds the limit of an answer.
 #[expect(clippy::cast_possible_truncation, reason = "64 MiB")]
 const ROW_LENGTH_MAX: u32 = ANSWER_LENGTH_MAX as u32;
 
-/// A session under control of one caller.
+/// A session for control statements.
 pub struct Session {
     stream: Stream,
     address: Address,
@@ -50,34 +51,34 @@ pub struct Session {
     out: Vec<u8>,
     asides: Asides,
     key: CancelKey,
-    /// Where it was to go, for a look at the server from elsewhere.
+    /// The target, for further connections to the server.
     target: Box<Target>,
     waiting: Waiting,
-    /// Why another thread has closed it.
+    /// Reason given by another thread that closed the session.
     closed_because: Arc<Mutex<Option<String>>>,
-    /// Why the session is of no more use.
+    /// Why the session cannot be used any more.
     ended: Option<String>,
 }
 
 impl Session {
-    /// Tries the target's addresses in order, with the limit `connect_timeout` for each, through TLS or not as
-    /// `sslmode` says, until a server is what `target_session_attrs` asks for.
+    /// Tries the target's addresses in order, with the limit `connect_timeout` for each and TLS as set by `sslmode`,
+    /// until a server meets `target_session_attrs`.
     pub fn connect(target: &Target) -> Result<Session, ConnectError> {
         entrance::connect(target)
     }
 
-    /// All addresses of the target whose server answers and is what `target_session_attrs` asks for, in the order in
-    /// which they were named, each with how it is reached: for whoever spreads connections over them. Never empty.
+    /// All addresses whose server answers and meets `target_session_attrs`, in the given order, each with its
+    /// transport. For distributing connections over servers. Never empty.
     pub fn survey(target: &Target) -> Result<Vec<(Address, Transport)>, ConnectError> {
         entrance::survey(target)
     }
 
-    /// Where the session went.
+    /// The server's address.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// How the connection was made: others to the same address can be made in the same way.
+    /// How the connection was made; other connections to the address can use the same transport.
     pub fn transport(&self) -> &Transport {
         &self.transport
     }
@@ -87,36 +88,36 @@ impl Session {
         self.asides.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// The server's version as libpq counts: 180000 for 18.0, 90624 for 9.6.24; 0 if the server did not say.
+    /// The server's version in libpq's format: 180000 for 18.0, 90624 for 9.6.24; 0 if it is not reported.
     pub fn server_version_num(&self) -> u32 {
         self.parameter("server_version").map_or(0, version_number)
     }
 
-    /// Runs one or several statements, rows thrown away; returns the rows that the last one counts (0 if none).
+    /// Runs one or more statements and discards rows; returns the row count of the last command tag (0 if none).
     pub fn execute(&mut self, sql: &str) -> Result<u64, ConnectError> {
         self.run(sql, false).map(|answer| answer.rows)
     }
 
-    /// Runs one or several statements; returns the rows of the last that returns rows.
+    /// Runs one or more statements; returns the last result set.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, ConnectError> {
         let sets = self.query_sets(sql)?;
         let last = sets.into_iter().rev().find(|set| set.returns_rows);
         Ok(last.map(|set| set.rows).unwrap_or_default())
     }
 
-    /// Runs a question about catalogs; returns its rows. It finds what the server itself has and nothing else, whatever
-    /// `search_path` the database or the role has: relations of users have to be named with their schema, or by number.
-    /// In an open transaction that holds for what follows, too.
+    /// Runs a query of system catalogs and returns its rows. Names resolve to `pg_catalog` only, independent of the
+    /// `search_path` of the database or role: other relations need a schema or an OID. Within an open transaction this
+    /// also holds for later statements.
     pub fn query_catalogs(&mut self, sql: &str) -> Result<Vec<Row>, ConnectError> {
         self.query(&format!("{CATALOGS_ALONE}{sql}"))
     }
 
-    /// Runs several statements; returns one result set for each.
+    /// Runs one or more statements; returns all result sets.
     pub fn query_sets(&mut self, sql: &str) -> Result<Vec<ResultSet>, ConnectError> {
         self.run(sql, true).map(|answer| answer.sets)
     }
 
-    /// Begins a `COPY … FROM STDIN`.
+    /// Starts a `COPY … FROM STDIN`.
     pub fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, ConnectError> {
         let mut answer = self.ask(sql, false)?;
         while !answer.wants_copy_data {
@@ -130,28 +131,28 @@ impl Session {
         Ok(CopyIn::new(self, answer))
     }
 
-    /// The notices and warnings since the last call, oldest first; no more than the first hundred.
+    /// Notices and warnings since the last call, oldest first; at most the first hundred.
     pub fn take_notices(&mut self) -> Vec<ServerError> {
         self.asides.take_notices()
     }
 
-    /// What [`cancel`] needs to stop this session's statement from elsewhere.
+    /// The key with which [`cancel`] cancels this session's statement.
     pub fn cancel_key(&self) -> CancelKey {
         self.key.clone()
     }
 
-    /// Whether the session was lost, and is of no more use.
+    /// Whether the connection was lost.
     pub fn is_lost(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// The longest silence of the server while an answer is awaited; afterwards the session is of no more use.
+    /// Maximum time without data from the server during a statement; afterwards the session cannot be used any more.
     pub fn set_read_timeout(&mut self, limit: Option<Duration>) -> Result<(), ConnectError> {
         self.set_statement_limit(limit.map_or(StatementLimit::None, StatementLimit::Silence));
         Ok(())
     }
 
-    /// Sends a query and hears the whole answer.
+    /// Sends a query and reads the complete answer.
     fn run(&mut self, sql: &str, keeps_rows: bool) -> Result<Answer, ConnectError> {
         let mut answer = self.ask(sql, keeps_rows)?;
         while !answer.is_complete {
@@ -197,8 +198,8 @@ impl Session {
         Ok(answer)
     }
 
-    /// Sends what is in the buffer. Listens meanwhile, so that a server that must speak before it can listen
-    /// (notices during a COPY) does not wait for us while we wait for it.
+    /// Sends the buffer and reads at the same time. Otherwise client and server could wait for each other, for example
+    /// while the server sends notices during a COPY.
     fn send(&mut self, answer: &mut Answer) -> Result<(), ConnectError> {
         let mut sent = 0;
         while sent < self.out.len() {
@@ -210,7 +211,7 @@ impl Session {
                 },
                 Ok(length) => sent += length,
                 Err(cause) => {
-                    // A server that has closed may have said why before.
+                    // A server that closed the connection may have sent an error before.
                     while self.stream.is_readable().unwrap_or(false) {
                         self.listen(answer)?;
                     }
@@ -223,7 +224,7 @@ impl Session {
         Ok(())
     }
 
-    /// Waits for the server's next words; returns without any where the server is still at work after a while.
+    /// Waits for messages of the server; returns without any while the server is working on a long statement.
     fn listen(&mut self, answer: &mut Answer) -> Result<(), ConnectError> {
         let length = match self.stream.read(&mut self.input, self.waiting.patience) {
             Ok(0) => return Err(answer.explain(self.end(Cause::Closed))),
@@ -242,7 +243,7 @@ impl Session {
                 Err(self
                     .end_with(format!("the server sent {name}, which is not a valid response to a query")))
             }
-            // The rest may have no end.
+            // The rest of the answer may be unlimited.
             (Ok(()), Some(Broken::TooLarge)) => Err(self.end_with(format!(
                 "the result of a query exceeds the limit of {ROW_COUNT_MAX} rows or {} MiB",
                 ANSWER_LENGTH_MAX >> 20
@@ -251,7 +252,7 @@ impl Session {
         }
     }
 
-    /// The session is over.
+    /// Ends the session.
     fn end(&mut self, cause: Cause) -> ConnectError {
         if let Some(reason) = self.closed_because() {
             return self.end_with(reason);
@@ -275,7 +276,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// Says goodbye, so that the server's log does not call it a lost connection.
+    /// Sends Terminate, so that the server does not log a lost connection.
     fn drop(&mut self) {
         if self.ended.is_none() {
             self.out.clear();

@@ -1,23 +1,24 @@
-//! What a session hears: rows as text, result sets, the server's asides. Filled from the protocol's messages;
-//! knows no socket.
+//! Data received by a session: rows as text, result sets, notices and parameters. Filled from protocol messages;
+//! independent of the socket.
 
 use wire::backend::{DataRow, RowDescription};
 use wire::{Message, ProtocolError, ServerError};
 
 use crate::error::ConnectError;
 
-/// Notices that are kept between two calls of `take_notices`; a loop that warns on each row must not fill memory.
+/// Maximum number of notices between two calls of `take_notices`: a loop that warns for each row must not fill memory.
 const NOTICE_COUNT_MAX: usize = 100;
-/// Bytes of these notices together: the decoder cuts each of them at 1 MiB.
+/// Maximum size of these notices together, in bytes; the decoder truncates each at 1 MiB.
 const NOTICES_LENGTH_MAX: usize = 16 * 1024 * 1024;
-/// More settings than any server reports; what lies beyond is not kept.
+/// Maximum number of reported parameters, more than any server has; further ones are ignored.
 const PARAMETER_COUNT_MAX: usize = 200;
-/// Name and value of a reported setting; a longer one is not kept.
+/// Maximum length of name and value of a parameter; a longer one is ignored.
 const PARAMETER_LENGTH_MAX: usize = 4 * 1024;
-/// Rows of one answer. The largest that is asked for are statistics: a row for each statement, table or setting.
+/// Maximum number of rows of an answer. The largest queries are statistics, with a row for each statement, table or
+/// setting.
 pub(super) const ROW_COUNT_MAX: usize = 1_000_000;
-/// Bytes of one answer, with what it takes to keep them. Statistics of 10,000 statements with their texts take some
-/// 20 MiB. A larger answer is not one to a question of ours.
+/// Maximum size of an answer in bytes, including overhead. Statistics of 10,000 statements with their texts take about
+/// 20 MiB; no query of pgmeter has a larger answer.
 pub(super) const ANSWER_LENGTH_MAX: usize = 64 * 1024 * 1024;
 
 /// One row, as text.
@@ -27,7 +28,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// The value of a column from 0; `None` for NULL and for a column that is not there.
+    /// The value of a column, from 0; `None` for NULL and for a missing column.
     pub fn get(&self, column: usize) -> Option<&str> {
         self.values.get(column)?.as_deref()
     }
@@ -43,20 +44,20 @@ impl Row {
     }
 }
 
-/// What one statement of a query returned.
+/// The result of one statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResultSet {
-    /// The columns' names; empty for a statement that returns no rows.
+    /// Column names; empty for a statement that returns no rows.
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<Row>,
-    /// What the server says it did, such as `SELECT 1`.
+    /// Command tag, such as `SELECT 1`.
     pub tag: String,
-    /// True if the statement returns rows, be it none this time.
+    /// True if the statement returns a result set, even an empty one.
     pub returns_rows: bool,
 }
 
-/// What the server says beside its answers.
+/// Asynchronous messages of the server.
 #[derive(Debug, Default)]
 pub(super) struct Asides {
     pub(super) parameters: Vec<(String, String)>,
@@ -65,7 +66,7 @@ pub(super) struct Asides {
 }
 
 impl Asides {
-    /// Notes a message that belongs here; false if it does not.
+    /// Handles a notice or parameter; false for other messages.
     pub(super) fn take(&mut self, message: &Message<'_>) -> bool {
         match *message {
             Message::ParameterStatus { name, value } => {
@@ -91,7 +92,7 @@ impl Asides {
         std::mem::take(&mut self.notices)
     }
 
-    /// Notes the value of a setting; without one, an earlier value is no longer known.
+    /// Sets a parameter; `None` removes it.
     fn set(&mut self, name: &str, value: Option<String>) {
         let is_full = self.parameters.len() >= PARAMETER_COUNT_MAX;
         let known = self.parameters.iter().position(|(known, _)| known == name);
@@ -104,18 +105,18 @@ impl Asides {
     }
 }
 
-/// The answer to one query, as far as it has come.
+/// The answer to a query, as far as received.
 #[derive(Debug, Default)]
 pub(super) struct Answer {
-    /// Whether rows are wanted.
+    /// Whether rows are stored.
     keeps_rows: bool,
     pub(super) sets: Vec<ResultSet>,
     open: Option<ResultSet>,
-    /// Rows kept so far, of all result sets.
+    /// Number of stored rows in all result sets.
     row_count: usize,
-    /// Memory that the result sets take.
+    /// Size of the result sets in bytes.
     length: usize,
-    /// What the last statement counted.
+    /// Row count of the last command tag.
     pub(super) rows: u64,
     pub(super) error: Option<Box<ServerError>>,
     pub(super) wants_copy_data: bool,
@@ -123,12 +124,12 @@ pub(super) struct Answer {
     pub(super) broken: Option<Broken>,
 }
 
-/// What no server says in answer to a query.
+/// Reasons to stop reading an answer.
 #[derive(Debug)]
 pub(super) enum Broken {
     Protocol(ProtocolError),
     Unexpected(&'static str),
-    /// The answer is more than is kept of one.
+    /// The answer exceeds the limits above.
     TooLarge,
 }
 
@@ -137,12 +138,12 @@ impl Answer {
         Answer { keeps_rows, ..Answer::default() }
     }
 
-    /// Why the session is over: if the server said why, that is the error.
+    /// The server's error if it sent one before the connection was lost, otherwise `lost`.
     pub(super) fn explain(&self, lost: ConnectError) -> ConnectError {
         self.error.clone().map_or(lost, ConnectError::Server)
     }
 
-    /// The part of the answer that a message brings; nothing more once it has gone wrong.
+    /// Adds a message to the answer; ignores messages after an error.
     pub(super) fn take(&mut self, message: &Message<'_>, asides: &mut Asides) {
         if self.broken.is_some() || asides.take(message) {
             return;
@@ -181,7 +182,7 @@ impl Answer {
         }
     }
 
-    /// Adds to the memory that the answer takes; above the limit nothing more is kept.
+    /// Adds to the size of the answer; nothing is stored above the limit.
     fn count(&mut self, length: usize) {
         self.length += length;
         if self.length > ANSWER_LENGTH_MAX || self.row_count > ROW_COUNT_MAX {
@@ -192,7 +193,7 @@ impl Answer {
     }
 
     fn add_row(&mut self, row: DataRow<'_>) {
-        // Its values lie in the body; what keeps them is counted for each of them below.
+        // The body contains the values; the overhead of each value is counted below.
         self.row_count += 1;
         self.count(row.body_length() as usize + size_of::<Row>());
         if self.broken.is_some() {

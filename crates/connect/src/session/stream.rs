@@ -1,8 +1,8 @@
-//! A socket that can be waited for: connecting, reading and writing with a limit of patience, through TLS if that
-//! was begun. Used by sessions and cancel requests; the engine has sockets of its own.
+//! A socket with time limits for connecting, reading and writing, optionally through TLS. Used by sessions and cancel
+//! requests; the engine has its own sockets.
 //!
-//! The socket never blocks; every wait is a poll. So a limit holds for every step, and what the server says can
-//! be heard while something large is being sent.
+//! The socket is non-blocking and every wait is a poll. So a limit holds for every step, and the server's messages are
+//! read while a large message is being sent.
 
 use std::io::{self, ErrorKind};
 use std::net::TcpStream;
@@ -18,22 +18,22 @@ use crate::address::Address;
 use crate::error::Cause;
 use crate::tls::{Tls, TlsChannel, TlsError};
 
-/// Bytes read at a time from a socket with TLS: a record and its head.
+/// Bytes per read from a socket with TLS: one record with its header.
 const CIPHER_LENGTH: usize = 17 * 1024;
 
-/// How long to wait.
+/// Time limit of waits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Patience {
-    /// As long as it takes.
+    /// No limit.
     Endless,
-    /// Each wait this long.
+    /// Limit for each wait.
     Silence(Duration),
-    /// All waits together until then; the limit it began with is for messages.
+    /// Deadline for all waits; `limit` is the original duration, for messages.
     Until { end: Instant, limit: Duration },
 }
 
 impl Patience {
-    /// For all waits together, from now.
+    /// A limit for all waits together, from now.
     pub(crate) fn of(limit: Option<Duration>) -> Patience {
         match limit.and_then(|limit| Some((Instant::now().checked_add(limit)?, limit))) {
             Some((end, limit)) => Patience::Until { end, limit },
@@ -41,7 +41,7 @@ impl Patience {
         }
     }
 
-    /// What the next wait may take; `None` without a limit.
+    /// Time limit of the next wait; `None` without a limit.
     fn left(self) -> Option<Duration> {
         match self {
             Patience::Endless => None,
@@ -50,7 +50,7 @@ impl Patience {
         }
     }
 
-    /// Nothing is left.
+    /// True if the deadline has passed.
     pub(crate) fn is_over(self) -> bool {
         self.left().is_some_and(|left| left.is_zero())
     }
@@ -74,7 +74,7 @@ pub(crate) struct Stream {
     encryption: Option<Box<Encryption>>,
 }
 
-/// TLS, and what is on its way through it.
+/// The TLS state and buffered data.
 #[derive(Debug)]
 struct Encryption {
     channel: TlsChannel,
@@ -82,7 +82,7 @@ struct Encryption {
     plain: Vec<u8>,
     /// Encrypted, not yet written.
     cipher: Vec<u8>,
-    /// The socket has ended.
+    /// The socket has reached its end.
     is_ended: bool,
 }
 
@@ -107,7 +107,7 @@ impl Stream {
         Ok(Stream { socket: Socket(socket), encryption: None })
     }
 
-    /// Begins TLS. After [`crate::TlsError::is_not_offered`] the connection is still good, and plain.
+    /// Starts TLS. After [`crate::TlsError::is_not_offered`] the connection can be used without TLS.
     pub(crate) fn encrypt(&mut self, tls: &Tls, address: &Address, patience: Patience) -> Result<(), Cause> {
         let mut cipher = Vec::new();
         let channel = tls.connect(address, &mut cipher).map_err(Cause::Tls)?;
@@ -115,7 +115,7 @@ impl Stream {
         while !encryption.channel.is_open() {
             match encryption.shake_hands(&self.socket, patience) {
                 Ok(()) if !encryption.is_ended => {}
-                // A server that goes in the middle may be one that would stay without TLS.
+                // A server that closes the connection during the handshake may accept one without TLS.
                 Ok(()) | Err(Cause::Io(_)) => return Err(Cause::Tls(TlsError::closed())),
                 Err(cause) => return Err(cause),
             }
@@ -124,7 +124,7 @@ impl Stream {
         Ok(())
     }
 
-    /// What channel binding is bound to.
+    /// Channel binding data of the server's certificate.
     pub(crate) fn end_point(&self) -> Option<&[u8]> {
         self.encryption.as_ref().and_then(|encryption| encryption.channel.end_point())
     }
@@ -136,7 +136,7 @@ impl Stream {
                 None => (self.socket.read(buffer)?, PollFlags::IN),
                 Some(encryption) => {
                     encryption.fill(&self.socket)?;
-                    // What is still to be sent may be what the server waits for.
+                    // The server may be waiting for the rest of the output.
                     let is_sent = encryption.flush(&self.socket)?;
                     let wanted = if is_sent { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT };
                     (encryption.read(buffer), wanted)
@@ -149,7 +149,7 @@ impl Stream {
         }
     }
 
-    /// Writes what fits at once; 0 if nothing does.
+    /// Writes as much as possible without waiting; 0 if nothing.
     pub(crate) fn write_some(&mut self, data: &[u8]) -> Result<usize, Cause> {
         let Some(encryption) = &mut self.encryption else { return self.socket.write(data) };
         if !encryption.flush(&self.socket)? {
@@ -161,7 +161,7 @@ impl Stream {
         Ok(piece.len())
     }
 
-    /// Writes everything, listening to nothing: for the few bytes of a start-up.
+    /// Writes everything without reading. For start-up messages, which are short.
     pub(crate) fn write_all(&mut self, mut data: &[u8], patience: Patience) -> Result<(), Cause> {
         while !data.is_empty() {
             match self.write_some(data)? {
@@ -172,7 +172,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Waits until there is something to read or room to write; true if it is the former.
+    /// Waits until the socket is readable or writable; true if it is readable.
     pub(crate) fn wait_for_either(&mut self, patience: Patience) -> Result<bool, Cause> {
         if self.encryption.as_ref().is_some_and(|encryption| encryption.has_something()) {
             return Ok(true);
@@ -184,7 +184,7 @@ impl Stream {
         self.has_plain_bytes()
     }
 
-    /// True if there is something to read now.
+    /// True if there is data to read.
     pub(crate) fn is_readable(&mut self) -> Result<bool, Cause> {
         match self.socket.wait(PollFlags::IN, Patience::Silence(Duration::ZERO)) {
             Ok(_) => self.has_plain_bytes(),
@@ -195,16 +195,16 @@ impl Stream {
         }
     }
 
-    /// Whether what the socket has is for the reader; TLS has talk of its own.
+    /// Whether the available bytes contain application data, not only TLS messages.
     fn has_plain_bytes(&mut self) -> Result<bool, Cause> {
         let Some(encryption) = &mut self.encryption else { return Ok(true) };
         encryption.fill(&self.socket)?;
         Ok(encryption.has_something())
     }
 
-    /// Sends last words as far as they fit.
+    /// Sends a final message as far as possible without waiting.
     pub(crate) fn say_goodbye(&mut self, words: &[u8]) {
-        // Whether they arrive makes no difference any more.
+        // The result does not matter when the connection is closing.
         let _ = self.write_some(words);
         if let Some(encryption) = &mut self.encryption {
             encryption.channel.close(&mut encryption.cipher);
@@ -214,16 +214,16 @@ impl Stream {
 }
 
 impl Encryption {
-    /// Reads what the socket has, without waiting.
+    /// Reads the available bytes without waiting.
     fn fill(&mut self, socket: &Socket) -> Result<(), Cause> {
         let mut buffer = [0; CIPHER_LENGTH];
-        // What was read already goes first, or a peer that never stops would fill memory.
+        // Decrypted data is consumed first, to limit memory when a server sends without end.
         while self.plain.is_empty() && !self.is_ended {
             let Some(length) = socket.read(&mut buffer)? else { break };
             let taken = self.channel.receive(&buffer[..length], &mut self.plain, &mut self.cipher);
             self.is_ended = length == 0 || self.channel.is_closed();
             if let Err(error) = taken {
-                // The server is told why, if it listens.
+                // Sends the TLS alert, if possible.
                 let _ = self.flush(socket);
                 return Err(Cause::Tls(error));
             }
@@ -241,7 +241,7 @@ impl Encryption {
         self.fill(socket)
     }
 
-    /// Writes what fits; true if nothing is left.
+    /// Writes as much as possible; true if nothing is left.
     fn flush(&mut self, socket: &Socket) -> Result<bool, Cause> {
         while !self.cipher.is_empty() {
             match socket.write(&self.cipher)? {
@@ -256,7 +256,7 @@ impl Encryption {
         self.is_ended || !self.plain.is_empty()
     }
 
-    /// Takes decrypted bytes; 0 at the end, `None` if more must come first.
+    /// Takes decrypted bytes; 0 at the end of the stream, `None` if more input is needed.
     fn read(&mut self, buffer: &mut [u8]) -> Option<usize> {
         if self.plain.is_empty() {
             return self.is_ended.then_some(0);
@@ -269,12 +269,12 @@ impl Encryption {
 }
 
 impl Socket {
-    /// Reads what is there; 0 at the end of the stream, `None` if there is nothing yet.
+    /// Reads available bytes; 0 at the end of the stream, `None` if there are none.
     fn read(&self, buffer: &mut [u8]) -> Result<Option<usize>, Cause> {
         at_once(retry_on_intr(|| rustix::io::read(&self.0, &mut *buffer)))
     }
 
-    /// Writes what fits at once; 0 if nothing does.
+    /// Writes as much as possible without waiting; 0 if nothing.
     fn write(&self, data: &[u8]) -> Result<usize, Cause> {
         let written = at_once(retry_on_intr(|| rustix::net::send(&self.0, data, SendFlags::NOSIGNAL)));
         Ok(written?.unwrap_or(0))
@@ -283,7 +283,7 @@ impl Socket {
     fn wait(&self, wanted: PollFlags, patience: Patience) -> Result<PollFlags, Cause> {
         let mut sockets = [PollFd::new(&self.0, wanted)];
         let ready = retry_on_intr(|| {
-            // A limit beyond what the system can count is none.
+            // A limit that `Timespec` cannot represent means no limit.
             let left = patience.left().and_then(|left| Timespec::try_from(left).ok());
             poll(&mut sockets, left.as_ref())
         });
@@ -295,7 +295,7 @@ impl Socket {
     }
 }
 
-/// `None` for what would have to wait.
+/// `None` if the operation would block.
 fn at_once(done: Result<usize, Errno>) -> Result<Option<usize>, Cause> {
     match done {
         Ok(length) => Ok(Some(length)),
@@ -310,7 +310,8 @@ impl AsFd for Stream {
     }
 }
 
-/// The standard library has no limit for this one: a server whose queue of connections is full makes it wait.
+/// The standard library has no timeout for Unix sockets: connecting blocks while the server's queue of connections is
+/// full.
 fn connect_unix(path: &Path, limit: Option<Duration>) -> io::Result<OwnedFd> {
     let socket =
         rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;

@@ -1,5 +1,5 @@
-//! Sessions against servers that behave, refuse, close, stay silent or talk rubbish. Every server is a thread
-//! with a socket of its own; no PostgreSQL is needed.
+//! Sessions with servers that respond correctly, refuse, close, stay silent or send invalid data. Each server is a
+//! thread with its own socket; no PostgreSQL is required.
 
 mod cancelling;
 mod fake;
@@ -12,7 +12,7 @@ use super::*;
 use crate::SqlState;
 use fake::{Fake, Peer, columns, complete, error, message, notice, ready, row, welcome};
 
-/// Connects; the sentence of the failure, which must hold the user, the database and no password.
+/// Connects and returns the error message, which must contain the user and the database, but not the password.
 fn refusal(fake: Fake) -> (String, ConnectError) {
     let failure = Session::connect(&fake.target).unwrap_err();
     fake.finish();
@@ -202,7 +202,7 @@ fn a_server_that_stays_silent_is_given_up() {
 fn a_server_that_drips_is_given_up_too() {
     let mut fake = Fake::unix(|mut peer| {
         peer.hear_first();
-        // A notice now and then, and never more: the limit is for all of it together.
+        // Only notices, at intervals below the limit: the limit is for the whole connection attempt.
         while peer.try_to_say(&notice("wait")) {
             std::thread::yield_now();
         }
@@ -382,7 +382,7 @@ fn a_silent_server_is_given_up_in_mid_query() {
 
 const COPY_IN: [u8; 8] = [b'G', 0, 0, 0, 7, 0, 0, 0];
 
-/// Reads CopyData up to CopyDone; returns the bytes and the message that ended them.
+/// Reads CopyData up to CopyDone; returns the data and the message that followed.
 fn hear_copy(peer: &mut Peer) -> (Vec<u8>, u8, Vec<u8>) {
     let mut data = Vec::new();
     loop {
@@ -433,7 +433,7 @@ fn an_error_during_a_copy_stops_the_writing_and_the_session_goes_on() {
     let mut session = Session::connect(&fake.target).unwrap();
     let mut copy = session.copy_in("copy t from stdin").unwrap();
     let row = [b'x'; 1000];
-    // Endless, were it not for the error.
+    // Endless without the error.
     let failure = loop {
         if let Err(failure) = copy.write_all(&row) {
             break failure;

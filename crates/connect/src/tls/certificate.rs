@@ -1,5 +1,5 @@
-//! A server's certificate, read by `x509-cert`: whom it is for, how long, by whom, for what. It only tells; `rules`
-//! and `trust` judge. Total: any bytes are a certificate or `None`.
+//! A server's certificate, parsed by `x509-cert`: names, validity, issuer, extensions. `rules` and `trust` verify it.
+//! Parsing is total: any bytes yield a certificate or `None`.
 //!
 //! RFC 5280, section 4.1.
 
@@ -30,7 +30,7 @@ impl Certificate {
         x509_cert::Certificate::from_der(der).ok().map(Certificate)
     }
 
-    /// Version 3 is the one with extensions.
+    /// Only version 3 has extensions.
     pub(super) fn is_version_3(&self) -> bool {
         self.0.tbs_certificate().version() == Version::V3
     }
@@ -59,8 +59,8 @@ impl Certificate {
         key.ok().map(SubjectPublicKeyInfoDer::from)
     }
 
-    /// With which algorithm it is signed (AlgorithmIdentifier without its head), and the signature. `None` if what is
-    /// signed names another algorithm.
+    /// The signature algorithm (AlgorithmIdentifier without its header) and the signature. `None` if the signed part
+    /// names another algorithm.
     pub(super) fn signature(&self) -> Option<(Vec<u8>, &[u8])> {
         let algorithm = self.0.signature_algorithm();
         if algorithm != self.0.tbs_certificate().signature() {
@@ -73,14 +73,14 @@ impl Certificate {
         Some((bytes, self.0.signature().as_bytes()?))
     }
 
-    /// All extensions; `None` if one is there twice.
+    /// All extensions; `None` if one occurs twice.
     pub(super) fn extensions(&self) -> Option<&[Extension]> {
         let extensions = self.0.tbs_certificate().extensions().map(Vec::as_slice).unwrap_or_default();
         let mut seen = BTreeSet::new();
         extensions.iter().all(|extension| seen.insert(extension.extn_id)).then_some(extensions)
     }
 
-    /// One extension; the error is for one that is malformed or there twice.
+    /// One extension; an error if it is malformed or occurs twice.
     pub(super) fn extension<'a, T>(&'a self) -> Result<Option<T>, Malformed>
     where
         T: Decode<'a> + AssociatedOid,
@@ -89,20 +89,20 @@ impl Certificate {
         found.map(|found| found.map(|(_, extension)| extension)).map_err(|_| Malformed)
     }
 
-    /// The names of hosts and addresses that it is for; empty if the extension for them is malformed.
+    /// Subject alternative names; empty if the extension is malformed.
     pub(super) fn alternative_names(&self) -> Vec<GeneralName> {
         let names = self.extension::<SubjectAltName>();
         names.ok().flatten().map(|names| names.0).unwrap_or_default()
     }
 
-    /// libpq's rule: a name or address among the alternative names; the common name, the first if there are several,
-    /// only if there is no alternative name of the host's kind. An error holds the names that the certificate is for.
+    /// libpq's rule: a matching subject alternative name; the first common name only if there is no alternative name of
+    /// the host's kind. The error contains the names of the certificate.
     pub(super) fn check_host(&self, host: &str) -> Result<(), Vec<String>> {
         if self.extension::<SubjectAltName>().is_err() {
             return Err(Vec::new());
         }
         let ip: Option<IpAddr> = host.parse().ok();
-        // libpq takes `127.1` for an address as well.
+        // libpq also treats `127.1` as an address.
         let may_be_address = ip.is_some() || host.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         let may_be_name = ip.is_none();
         let mut names = Vec::new();
@@ -127,7 +127,7 @@ impl Certificate {
         if is_common_name_used {
             names.extend(self.common_name());
         }
-        // A name that ends early for some readers is a lie: nothing else of the certificate is believed.
+        // A name with a zero byte is truncated by some programs, so the certificate is not trusted.
         let is_honest = names.iter().all(|name| !name.contains('\0'));
         if is_honest && names.iter().any(|name| fits(name, host)) { Ok(()) } else { Err(names) }
     }
@@ -138,14 +138,14 @@ impl Certificate {
         Some(String::from_utf8_lossy(found.value.value()).into_owned())
     }
 
-    /// The hash of the certificate `der`, as which this was read, that identifies the server's end of a TLS connection;
-    /// `None` for an algorithm of signatures that has no hash of its own, such as Ed25519, for then none is defined.
+    /// The hash of the certificate `der`, for channel binding; `None` for signature algorithms without a hash of their
+    /// own, such as Ed25519, for which none is defined.
     ///
-    /// RFC 5929, section 4.1: the hash of the signature's algorithm, or SHA-256 where that is MD5 or SHA-1.
+    /// RFC 5929, section 4.1: the hash of the signature algorithm, or SHA-256 for MD5 and SHA-1.
     pub(super) fn end_point(&self, der: &[u8]) -> Option<Vec<u8>> {
         let algorithm = self.0.signature_algorithm();
         let hash = match algorithm.oid.to_string().as_str() {
-            // RSA-PSS says it in its parameters; without a word, SHA-1.
+            // RSA-PSS names the hash in its parameters; the default is SHA-1.
             RSA_PSS => {
                 let parameters = algorithm.parameters.as_ref().map(AnyRef::from);
                 parameters.and_then(pss_hash).unwrap_or(Hash::Sha256)
@@ -175,7 +175,7 @@ impl Certificate {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
-/// What is signed of a certificate, byte for byte.
+/// The signed part of a certificate (TBSCertificate).
 pub(super) fn signed_part(der: &[u8]) -> Option<&[u8]> {
     let outer = AnyRef::from_der(der).ok()?;
     SliceReader::new(outer.value()).ok()?.tlv_bytes().ok()
@@ -189,7 +189,7 @@ enum Hash {
     Sha512,
 }
 
-/// RFC 4055, section 3.1: the hash is the first of the parameters.
+/// RFC 4055, section 3.1: the hash is the first parameter.
 fn pss_hash(parameters: AnyRef<'_>) -> Option<Hash> {
     let mut reader = SliceReader::new(parameters.value()).ok()?;
     let hash = ContextSpecific::<AlgorithmIdentifierRef<'_>>::decode_explicit(&mut reader, TagNumber(0));
@@ -206,7 +206,7 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
     four.or_else(|| <[u8; 16]>::try_from(bytes).map(IpAddr::from).ok())
 }
 
-/// Letter by letter, or with `*.` at the front, which stands for one label.
+/// Equal, or with a wildcard `*.` for the first label.
 fn fits(pattern: &str, host: &str) -> bool {
     if pattern.eq_ignore_ascii_case(host) {
         return true;

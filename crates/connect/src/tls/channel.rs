@@ -1,5 +1,5 @@
-//! One TLS connection without its socket: bytes from the network in, bytes of the protocol out, and the other way.
-//! Asks the server for TLS first, where that is to be asked. Driven by control sessions and by the engine's driver.
+//! A TLS connection without a socket: converts between bytes of the network and bytes of the protocol. Sends SSLRequest
+//! first, unless negotiation is direct. Used by control sessions and by the engine's driver.
 //!
 //! Manual: "Message Flow", section "SSL Session Encryption".
 
@@ -13,7 +13,7 @@ use super::check_host;
 use super::error::TlsError;
 use super::settings::TlsNegotiation;
 
-/// Grown by at a time when bytes come out; a record has at most 16 KiB.
+/// Growth of the output buffer; a record has at most 16 KiB.
 const PIECE_LENGTH: usize = 16 * 1024;
 
 /// One TLS connection.
@@ -22,7 +22,7 @@ pub struct TlsChannel {
     connection: ClientConnection,
     stage: Stage,
     negotiation: TlsNegotiation,
-    /// The name that the certificate must be for, if that is checked.
+    /// The host name to verify; `None` if it is not verified.
     host: Option<String>,
     end_point: Option<Vec<u8>>,
     is_closed: bool,
@@ -30,7 +30,7 @@ pub struct TlsChannel {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The server has not yet said whether it has TLS.
+    /// Waiting for the answer to SSLRequest.
     Asked,
     Handshake,
     Open,
@@ -43,7 +43,7 @@ impl TlsChannel {
         host: Option<String>,
         out: &mut Vec<u8>,
     ) -> TlsChannel {
-        // Whoever writes here sends what comes out before writing more.
+        // The callers send the output before they write more.
         connection.set_buffer_limit(None);
         let stage = match negotiation {
             TlsNegotiation::Postgres => Stage::Asked,
@@ -58,24 +58,24 @@ impl TlsChannel {
         channel
     }
 
-    /// True when the handshake is done and the server believed: now the protocol may begin.
+    /// True after the handshake and the verification of the server; the protocol may start.
     pub fn is_open(&self) -> bool {
         self.stage == Stage::Open
     }
 
-    /// True when the server has said that nothing more will come.
+    /// True if the server has closed its direction.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// What channel binding is bound to, once the channel is open (RFC 5929, `tls-server-end-point`); `None` for
-    /// certificates that have none.
+    /// Channel binding data after the handshake (RFC 5929, `tls-server-end-point`); `None` for certificates that have
+    /// none.
     pub fn end_point(&self) -> Option<&[u8]> {
         self.end_point.as_deref()
     }
 
-    /// Takes what the network brought: adds the protocol's bytes to `plain`, and to `out` what must be sent now.
-    /// After an error the connection is of no more use; what is in `out` then tells the server why.
+    /// Processes bytes from the network: appends protocol bytes to `plain`, and bytes to send to `out`. After an error
+    /// the connection cannot be used any more; `out` then has the TLS alert.
     pub fn receive(&mut self, bytes: &[u8], plain: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), TlsError> {
         let taken = self.take(bytes, plain);
         self.flush(out);
@@ -88,7 +88,7 @@ impl TlsChannel {
         {
             match answer {
                 b'S' if rest.is_empty() => self.stage = Stage::Handshake,
-                // Bytes that nobody encrypted are not to be taken for the server's (CVE-2021-23222).
+                // Unencrypted bytes after the answer may be injected by an attacker (CVE-2021-23222).
                 b'S' => return Err(TlsError::no_postgres()),
                 b'N' => return Err(TlsError::not_offered()),
                 b'E' => return Err(TlsError::refused()),
@@ -110,7 +110,7 @@ impl TlsChannel {
         Ok(())
     }
 
-    /// Adds `length` bytes that came decrypted.
+    /// Appends `length` decrypted bytes.
     fn read(&mut self, plain: &mut Vec<u8>, length: usize) {
         let start = plain.len();
         plain.resize(start + length, 0);
@@ -124,7 +124,7 @@ impl TlsChannel {
         plain.truncate(end);
     }
 
-    /// When the handshake is over: is it the server that was meant?
+    /// Verifies the host name after the handshake.
     fn finish_handshake(&mut self) -> Result<(), TlsError> {
         if self.stage != Stage::Handshake || self.connection.is_handshaking() {
             return Ok(());
@@ -143,16 +143,16 @@ impl TlsChannel {
         Ok(())
     }
 
-    /// Encrypts bytes of the protocol into `out`.
+    /// Encrypts protocol bytes into `out`.
     pub fn send(&mut self, plain: &[u8], out: &mut Vec<u8>) {
         for piece in plain.chunks(PIECE_LENGTH) {
-            // Writing into memory without a limit cannot fail.
+            // Writing to unlimited memory cannot fail.
             let _ = self.connection.writer().write_all(piece);
             self.flush(out);
         }
     }
 
-    /// Says goodbye, so that the server does not take the end for an attack.
+    /// Sends `close_notify`, so that the server can distinguish the end from a truncation attack.
     pub fn close(&mut self, out: &mut Vec<u8>) {
         if self.stage != Stage::Asked {
             self.connection.send_close_notify();
@@ -160,7 +160,7 @@ impl TlsChannel {
         }
     }
 
-    /// What rustls wants to be sent.
+    /// Takes the pending output of rustls.
     fn flush(&mut self, out: &mut Vec<u8>) {
         while self.stage != Stage::Asked && self.connection.wants_write() {
             match self.connection.write_tls(out) {

@@ -1,12 +1,12 @@
-//! Why TLS did not come about: a clause for a message, and what to do next. Made by the other modules of `tls`;
-//! `error` puts it into a sentence with the place that was tried.
+//! Errors of TLS: a clause for a message, and a remedy. Created by the other modules of `tls`; `error` adds the
+//! address.
 
 use std::fmt;
 use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error};
 
-/// Why TLS did not come about.
+/// Why TLS failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsError {
     why: String,
@@ -26,7 +26,7 @@ impl fmt::Display for TlsError {
 
 impl std::error::Error for TlsError {}
 
-/// For sockets with TLS inside, whose errors are those of any socket.
+/// For sockets with TLS, whose errors are I/O errors.
 impl From<TlsError> for io::Error {
     fn from(error: TlsError) -> io::Error {
         io::Error::new(io::ErrorKind::InvalidData, error)
@@ -45,12 +45,12 @@ impl TlsError {
         TlsError { why: why.into(), next, is_not_offered: false }
     }
 
-    /// The clause and the advice.
+    /// The reason and the remedy.
     pub(crate) fn parts(&self) -> (String, String) {
         (self.why.clone(), self.next.to_owned())
     }
 
-    /// True if the server has said, unencrypted, that it has no TLS; the connection may go on without it.
+    /// True if the server answered that it does not support TLS; the connection may continue without it.
     pub fn is_not_offered(&self) -> bool {
         self.is_not_offered
     }
@@ -63,12 +63,12 @@ impl TlsError {
         TlsError { is_not_offered: true, ..error }
     }
 
-    /// What a server that cannot start another process answers, before it has seen what it was asked.
+    /// Answer of a server that cannot start a process, sent before it reads the request.
     pub(super) fn refused() -> TlsError {
         TlsError::new("the server answered the request for TLS with an error", "See the server's log")
     }
 
-    /// The connection ended before it was encrypted.
+    /// The connection was closed before encryption started.
     pub fn closed() -> TlsError {
         TlsError::new("the server closed the connection during the TLS handshake", "See the server's log")
     }

@@ -1,5 +1,5 @@
-//! Certificates, keys and lists of revoked certificates from their files, checked as libpq checks them. Read once,
-//! when a target makes its first TLS connection.
+//! Reads certificates, private keys and revocation lists from files, with libpq's checks. They are read once, for a
+//! target's first TLS connection.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,10 +12,10 @@ use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKey
 use super::error::TlsError;
 use super::settings::{TlsFile, TlsSettings, TrustedRoots};
 
-/// Far more than any bundle of certificates has.
+/// Maximum size of a file, above that of any certificate bundle.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
 
-/// The trusted certificates; `None` if the server's is not to be checked.
+/// The trusted certificates; `None` if the server's certificate is not verified.
 pub(super) fn roots(settings: &TlsSettings) -> Result<Option<Vec<CertificateDer<'static>>>, TlsError> {
     let file = match &settings.roots {
         TrustedRoots::System => return system().map(Some),
@@ -50,7 +50,7 @@ fn system() -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(found)
 }
 
-/// The lists of revoked certificates; empty if there are none.
+/// The revocation lists; empty if there are none.
 pub(super) fn revoked(
     settings: &TlsSettings,
 ) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {
@@ -87,10 +87,10 @@ fn lists_in(path: &Path, content: &[u8]) -> Result<Vec<CertificateRevocationList
     })
 }
 
-/// What the client shows of itself: its certificates, its own first, and the private key.
+/// The client's certificate chain, its own first, and the private key.
 pub(super) type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-/// The client's certificate and key; `None` if there is no certificate.
+/// The client's certificate and key; `None` without a certificate.
 pub(super) fn identity(settings: &TlsSettings) -> Result<Option<Identity>, TlsError> {
     let Some((path, is_named)) = settings.certificate.place() else { return Ok(None) };
     let Some(content) = read(path, "the client's certificate")? else {
@@ -121,7 +121,7 @@ fn key(file: &TlsFile) -> Result<PrivateKeyDer<'static>, TlsError> {
             "Give another file with sslkey",
         ));
     }
-    // A key of root's may be readable for a group.
+    // A key owned by root may be group-readable.
     let forbidden = if metadata.uid() == 0 { 0o037 } else { 0o077 };
     let mode = metadata.permissions().mode() & 0o777;
     if mode & forbidden != 0 {

@@ -1,6 +1,5 @@
-//! TLS as PostgreSQL has it, over rustls: what was asked for, the files behind it, and a channel that turns the
-//! bytes of a socket into those of the protocol and back. Knows no socket: control sessions and the engine's driver
-//! have theirs.
+//! TLS for the PostgreSQL protocol with rustls: settings, certificate files, and a channel that converts between bytes
+//! of the socket and of the protocol. Independent of sockets, which control sessions and the engine's driver provide.
 
 mod certificate;
 mod channel;
@@ -30,11 +29,11 @@ pub use channel::TlsChannel;
 pub use error::TlsError;
 pub use settings::{TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots};
 
-/// PostgreSQL's name for its protocol; servers since 17 check it.
+/// ALPN protocol name; servers since 17 check it.
 const PROTOCOL: &[u8] = b"postgresql";
 
-/// How to make TLS connections: certificates read, keys loaded. Made once, used for every connection; a clone is
-/// another handle of the same.
+/// Configuration for TLS connections: loaded certificates and keys. Created once and used for every connection; a clone
+/// shares the same data.
 #[derive(Clone)]
 pub struct Tls {
     config: Arc<ClientConfig>,
@@ -43,7 +42,7 @@ pub struct Tls {
 }
 
 impl Tls {
-    /// Reads the files that the settings name.
+    /// Reads the files named in the settings.
     pub fn new(settings: &TlsSettings) -> Result<Tls, TlsError> {
         let provider = Arc::new(ring::default_provider());
         let algorithms = provider.signature_verification_algorithms;
@@ -67,7 +66,7 @@ impl Tls {
         };
         config.alpn_protocols = vec![PROTOCOL.to_vec()];
         config.enable_sni = settings.sends_name;
-        // Servers of PostgreSQL resume no sessions.
+        // PostgreSQL servers do not resume TLS sessions.
         config.resumption = Resumption::disabled();
         Ok(Tls {
             config: Arc::new(config),
@@ -82,11 +81,11 @@ impl Tls {
         all.into_iter().filter(|(version, _)| range.contains(version)).map(|(_, known)| known).collect()
     }
 
-    /// Begins a connection to this address: the first bytes to send go into `out`.
+    /// Starts a connection to this address: appends the first bytes to send to `out`.
     pub fn connect(&self, address: &Address, out: &mut Vec<u8>) -> Result<TlsChannel, TlsError> {
         let (host, name) = match address {
             Address::Tcp { host, address } => (host.clone(), server_name(host, address.ip())),
-            // Nobody asks for TLS there; if somebody did, there would be no name to check.
+            // Unix sockets do not use TLS; there would be no name to check.
             Address::Unix(_) => ("localhost".to_owned(), ServerName::from(IpAddr::from([127, 0, 0, 1]))),
         };
         let connection = rustls::ClientConnection::new(Arc::clone(&self.config), name)?;
@@ -95,9 +94,8 @@ impl Tls {
     }
 }
 
-/// What a connection would make of a server's certificates, without a connection: for tools. All is in DER form: what
-/// is trusted, lists of revoked certificates, and what the server shows, its own certificate first. `host` is the name
-/// that it must be for, if that is to be checked.
+/// Verifies certificates without a connection, for tools. All arguments are DER: trusted certificates, revocation
+/// lists, and the server's certificates with its own first. `host` is the name to verify, if any.
 pub fn judge_certificates(
     trusted: &[&[u8]],
     revoked: &[&[u8]],
@@ -116,23 +114,23 @@ pub fn judge_certificates(
     check_host(Certificate::read(own).as_ref(), host)
 }
 
-/// Whether the certificate is for this host, if that is to be checked.
+/// Whether the certificate is valid for this host; true if the name is not verified.
 fn check_host(certificate: Option<&Certificate>, host: Option<&str>) -> Result<(), TlsError> {
     let Some(host) = host else { return Ok(()) };
     let names = certificate.map_or(Err(Vec::new()), |read| read.check_host(host));
     names.map_err(|names| TlsError::wrong_name(host, &names))
 }
 
-/// The name that the server is told; an address is not told.
+/// The name for SNI; addresses are not sent.
 fn server_name(host: &str, ip: IpAddr) -> ServerName<'static> {
     match ServerName::try_from(host.strip_suffix('.').unwrap_or(host).to_owned()) {
         Ok(name) => name,
-        // What is no name in the sense of DNS cannot be told.
+        // A host that is not a valid DNS name cannot be sent.
         Err(_) => ServerName::from(ip),
     }
 }
 
-/// Certificates and keys are not shown.
+/// Omits certificates and keys.
 impl fmt::Debug for Tls {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter

@@ -1,6 +1,6 @@
-//! What libpq on OpenSSL demands of the certificates of a chain and `webpki` does not: `webpki` looks at no key usage,
-//! at no key identifier, and at nothing of a trusted certificate but its name, key and constraints. Stricter where that
-//! is simpler; the manual says where. Called by `trust` with chains whose signatures hold.
+//! Conditions of libpq with OpenSSL for the certificates of a chain that `webpki` does not check: key usage, key
+//! identifiers, and most fields of trusted certificates. Stricter where that is simpler, as listed in the manual.
+//! `trust` calls these functions for chains with valid signatures.
 //!
 //! OpenSSL 3.0: `x509_vfy.c`, `check_extensions`, `check_name_constraints`; `v3_purp.c`, `check_purpose_ssl_server`,
 //! `X509_check_issued`.
@@ -16,7 +16,7 @@ use x509_cert::ext::pkix::{
 
 use super::certificate::{Certificate, Malformed};
 
-/// Why a chain is not believed: a clause about the server's certificate.
+/// Why a chain is refused: a clause about the server's certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Refusal {
     #[error("a certificate of its chain is malformed")]
@@ -54,7 +54,8 @@ const NETSCAPE_TYPE: ObjectIdentifier = id("2.16.840.1.113730.1.1");
 /// The bit of [`NETSCAPE_TYPE`] for TLS servers.
 const NETSCAPE_SERVER: usize = 1;
 
-/// May be critical; OpenSSL knows some more, which nothing here looks at: policies, and what stands below.
+/// Extensions that may be critical. OpenSSL accepts some more that are not implemented here: policies, and the list
+/// below.
 const KNOWN: [ObjectIdentifier; 6] = [
     // Key usage, alternative names, basic constraints, name constraints, distribution points, extended key usage.
     id("2.5.29.15"),
@@ -64,11 +65,11 @@ const KNOWN: [ObjectIdentifier; 6] = [
     id("2.5.29.31"),
     id("2.5.29.37"),
 ];
-/// OpenSSL acts on these, critical or not: proxy certificates, blocks of addresses and of autonomous systems.
+/// OpenSSL evaluates these, critical or not: proxy certificates, blocks of addresses and of autonomous systems.
 const UNSUPPORTED: [ObjectIdentifier; 3] =
     [id("1.3.6.1.5.5.7.1.14"), id("1.3.6.1.5.5.7.1.7"), id("1.3.6.1.5.5.7.1.8")];
 
-/// Of each certificate of a chain.
+/// Checks for each certificate of a chain.
 pub(super) fn check_form(certificate: &Certificate) -> Result<(), Refusal> {
     let extensions = certificate.extensions().ok_or(Refusal::Malformed)?;
     if !certificate.is_version_3() && !extensions.is_empty() {
@@ -80,7 +81,7 @@ pub(super) fn check_form(certificate: &Certificate) -> Result<(), Refusal> {
     if is_unsupported { Err(Refusal::Extension) } else { Ok(()) }
 }
 
-/// Of the server's own.
+/// Checks for the server's certificate.
 pub(super) fn check_server(certificate: &Certificate) -> Result<(), Refusal> {
     let usage = certificate.extension::<KeyUsage>()?;
     let netscape =
@@ -101,13 +102,13 @@ fn check_extended_usage(certificate: &Certificate) -> Result<(), Refusal> {
     if may_serve { Ok(()) } else { Err(Refusal::Purpose) }
 }
 
-/// Whether it says that it is an authority.
+/// Whether its basic constraints mark it as an authority.
 pub(super) fn is_authority(certificate: &Certificate) -> bool {
     matches!(certificate.extension::<BasicConstraints>(), Ok(Some(BasicConstraints { ca: true, .. })))
 }
 
-/// Of each authority; `below` counts those between it and the server's certificate. A trusted one may be one without
-/// saying so if it is of version 1, which cannot say so, or has a key usage.
+/// Checks for each authority; `below` is the number of authorities between it and the server's certificate. A trusted
+/// certificate need not be marked as an authority if it has version 1, which has no such mark, or a key usage.
 pub(super) fn check_authority(
     certificate: &Certificate,
     below: usize,
@@ -129,13 +130,13 @@ pub(super) fn check_authority(
     check_extended_usage(certificate)
 }
 
-/// Of a trusted authority whose list of revoked certificates is used.
+/// Checks for a trusted authority whose revocation list is used.
 pub(super) fn check_signs_lists(authority: &Certificate) -> Result<(), Refusal> {
     let usage = authority.extension::<KeyUsage>()?;
     if usage.is_some_and(|usage| !usage.crl_sign()) { Err(Refusal::Lists) } else { Ok(()) }
 }
 
-/// Of a certificate and the one that has signed it: OpenSSL looks for that one by these.
+/// Compares the key identifiers of a certificate and its issuer, by which OpenSSL finds the issuer.
 pub(super) fn check_identifier(certificate: &Certificate, issuer: &Certificate) -> Result<(), Refusal> {
     let Some(identifier) = certificate.extension::<AuthorityKeyIdentifier>()? else { return Ok(()) };
     let AuthorityKeyIdentifier { key_identifier, authority_cert_issuer, authority_cert_serial_number } =
@@ -156,7 +157,7 @@ pub(super) fn check_identifier(certificate: &Certificate, issuer: &Certificate) 
     if is_key && is_serial && is_issuer { Ok(()) } else { Err(Refusal::Identifier) }
 }
 
-/// Of an authority where nobody compares names with constraints.
+/// For an authority without verification of name constraints.
 pub(super) fn check_unconstrained(authority: &Certificate) -> Result<(), Refusal> {
     match authority.extension::<NameConstraints>()? {
         Some(_) => Err(Refusal::Constraints),
@@ -164,8 +165,8 @@ pub(super) fn check_unconstrained(authority: &Certificate) -> Result<(), Refusal
     }
 }
 
-/// Of an authority that constrains names, and the server's certificate. What `webpki` compares are alternative names
-/// with constraints of hosts and addresses; OpenSSL compares the subject as well.
+/// For an authority with name constraints, and the server's certificate. `webpki` compares alternative names with
+/// constraints of hosts and addresses; OpenSSL also compares the subject.
 pub(super) fn check_constraints(authority: &Certificate, server: &Certificate) -> Result<(), Refusal> {
     let Some(constraints) = authority.extension::<NameConstraints>()? else { return Ok(()) };
     let NameConstraints { permitted_subtrees, excluded_subtrees } = constraints;

@@ -1,5 +1,4 @@
-//! What a connection string says about TLS, as plain data: part of a target. Made by `resolve`; nothing is read
-//! from files here, that is done by `files` when the first TLS connection is made.
+//! TLS settings of a target, as plain data. Created by `resolve`; `files` reads the files for the first TLS connection.
 //!
 //! Manual: libpq, "SSL Support".
 
@@ -12,19 +11,19 @@ pub enum TlsMode {
     Disable,
     /// Only if the server refuses a plain connection.
     Allow,
-    /// If the server has it; else a plain connection.
+    /// If the server supports it, otherwise a plain connection.
     #[default]
     Prefer,
-    /// Always; the server's certificate is checked only if a file of trusted ones exists.
+    /// Always; the server's certificate is verified only if a root file exists.
     Require,
     /// Always; the certificate must be trusted.
     VerifyCa,
-    /// Always; the certificate must be trusted and be the host's.
+    /// Always; the certificate must be trusted and match the host name.
     VerifyFull,
 }
 
 impl TlsMode {
-    /// The modes by libpq's names.
+    /// libpq's names.
     pub(crate) const NAMES: [(&str, TlsMode); 6] = [
         ("disable", TlsMode::Disable),
         ("allow", TlsMode::Allow),
@@ -34,12 +33,12 @@ impl TlsMode {
         ("verify-full", TlsMode::VerifyFull),
     ];
 
-    /// True if a plain connection is not what was asked for.
+    /// True if plain connections are not allowed.
     pub fn is_required(self) -> bool {
         matches!(self, TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull)
     }
 
-    /// True if the server's certificate must be checked in any case.
+    /// True if the server's certificate is always verified.
     pub(crate) fn verifies(self) -> bool {
         matches!(self, TlsMode::VerifyCa | TlsMode::VerifyFull)
     }
@@ -50,29 +49,29 @@ impl TlsMode {
     }
 }
 
-/// How TLS begins.
+/// Negotiation of TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TlsNegotiation {
-    /// The client asks in PostgreSQL's protocol whether the server has it.
+    /// By SSLRequest in PostgreSQL's protocol.
     #[default]
     Postgres,
-    /// At once, with ALPN; servers before 17 do not know that.
+    /// At once, with ALPN; servers before 17 do not support it.
     Direct,
 }
 
-/// A file with a usual place: `~/.postgresql/root.crt` and so on.
+/// A file with a default path, such as `~/.postgresql/root.crt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsFile {
-    /// There is no place to look.
+    /// No path.
     Nowhere,
-    /// The usual place; it need not exist.
+    /// The default path; the file may be missing.
     Usual(PathBuf),
-    /// The user has named it.
+    /// Given by the user.
     Named(PathBuf),
 }
 
 impl TlsFile {
-    /// Where it is, and whether the user has named it.
+    /// The path, and whether the user gave it.
     pub(crate) fn place(&self) -> Option<(&PathBuf, bool)> {
         match self {
             TlsFile::Nowhere => None,
@@ -82,16 +81,16 @@ impl TlsFile {
     }
 }
 
-/// Whom to trust.
+/// Trusted certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TrustedRoots {
     /// The certificates in a file.
     File(TlsFile),
-    /// Those that the system trusts.
+    /// The system's trusted certificates.
     System,
 }
 
-/// Versions of the protocol that are spoken here.
+/// Supported versions of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TlsVersion {
     /// TLS 1.2
@@ -100,7 +99,7 @@ pub enum TlsVersion {
     V13,
 }
 
-/// All that is said about TLS.
+/// All TLS settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsSettings {
     /// `sslmode`
@@ -111,14 +110,13 @@ pub struct TlsSettings {
     pub roots: TrustedRoots,
     /// `sslcrl`
     pub revoked: TlsFile,
-    /// `sslcrldir`: a directory of such files.
+    /// `sslcrldir`: a directory of such files
     pub revoked_directory: Option<PathBuf>,
-    /// `sslcert`: the client's certificate, and those between it and the one that the server trusts.
-    /// Nowhere with `sslcertmode=disable`.
+    /// `sslcert`: the client's certificate and intermediate ones. `Nowhere` with `sslcertmode=disable`.
     pub certificate: TlsFile,
-    /// `sslkey`: the private key of that.
+    /// `sslkey`: the private key of the client's certificate
     pub key: TlsFile,
-    /// `sslsni`: whether the server is told the name that the client knows it by.
+    /// `sslsni`: whether the client sends the host name
     pub sends_name: bool,
     /// `ssl_min_protocol_version`
     pub version_min: TlsVersion,

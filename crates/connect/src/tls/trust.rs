@@ -1,8 +1,8 @@
-//! Whom to believe: a chain of certificates from the server's up to a trusted one. `webpki` finds the chain and checks it;
-//! `rules` adds what libpq demands beyond that. Never believes what libpq refuses; docs/connections.md says what this
-//! refuses beyond libpq. Three kinds that `webpki` refuses on principle are judged without it: a certificate that is
-//! itself the trusted one; one of X.509 version 1, which commands of PostgreSQL's manual long made; and one that calls
-//! itself an authority. The latter two must be signed by a trusted one, without a link between them.
+//! Verifies a chain of certificates up to a trusted one. `webpki` builds and checks the chain; `rules` adds libpq's
+//! further conditions. Never accepts a chain that libpq refuses; docs/connections.md lists chains that only this
+//! refuses. Three kinds that `webpki` always refuses are verified without it: a certificate that is itself trusted;
+//! X.509 version 1, which commands in PostgreSQL's manual used to create; and a server's certificate with the flag of
+//! an authority. The latter two must be signed directly by a trusted certificate.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -22,27 +22,27 @@ use super::certificate::{Certificate, signed_part};
 use super::error::TlsError;
 use super::rules::{self, Refusal};
 
-/// What is trusted.
+/// Trusted certificates and revocation lists.
 #[derive(Debug)]
 pub(super) struct Trust {
     roots: Vec<Root>,
     /// The roots in `webpki`'s form, in the same order.
     anchors: Vec<TrustAnchor<'static>>,
-    /// Certificates beside them that are not their own issuers: links of chains, trusted only if a root is above them.
+    /// Certificates of the file that are not self-issued: intermediate ones, trusted only below a root.
     links: Vec<CertificateDer<'static>>,
     /// Newest first.
     lists: Vec<List>,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
-/// A trusted certificate that has issued itself.
+/// A trusted, self-issued certificate.
 #[derive(Debug)]
 struct Root {
     der: CertificateDer<'static>,
     certificate: Certificate,
 }
 
-/// A list of revoked certificates.
+/// A certificate revocation list (CRL).
 #[derive(Debug)]
 struct List {
     /// Unix time.
@@ -51,7 +51,7 @@ struct List {
 }
 
 impl Trust {
-    /// Of the certificates and lists of files. A bundle may hold some certificates that cannot be used.
+    /// From the certificates and lists in files. A file may contain some certificates that cannot be used.
     pub(super) fn new(
         certificates: Vec<CertificateDer<'static>>,
         lists: &[CertificateRevocationListDer<'static>],
@@ -87,7 +87,7 @@ impl Trust {
         Ok(Trust { roots, anchors, links, lists, algorithms })
     }
 
-    /// Judges the server's certificate, and those that it sent with it; the host's name is not looked at.
+    /// Verifies the server's certificate with those that it sent; does not check the host name.
     pub(super) fn judge(
         &self,
         der: &CertificateDer<'_>,
@@ -110,19 +110,19 @@ impl Trust {
         }
     }
 
-    /// The server's certificate is a trusted one.
+    /// Verifies a server's certificate that is itself trusted.
     fn judge_root(&self, root: &Root, now: UnixTime) -> Result<(), CertificateError> {
         rules::check_server(&root.certificate).map_err(refused)?;
         self.refuse_without_list()?;
         check_dates(&root.certificate, now)
     }
 
-    /// Whether what is judged without `webpki` is revoked cannot be known.
+    /// Revocation is not checked for certificates verified without `webpki`, so lists make them invalid.
     fn refuse_without_list(&self) -> Result<(), CertificateError> {
         if self.lists.is_empty() { Ok(()) } else { Err(CertificateError::UnknownRevocationStatus) }
     }
 
-    /// No links between it and a trusted one, and no constraints of names: `webpki` is who compares those.
+    /// Allows no intermediate certificates and no name constraints, since only `webpki` checks those.
     fn judge_signed_by_root(
         &self,
         certificate: &Certificate,
@@ -150,7 +150,7 @@ impl Trust {
         candidates.any(|candidate| key.verify_signature(*candidate, signed, signature).is_ok())
     }
 
-    /// Lets `webpki` find chains until one holds for `rules` as well.
+    /// Lets `webpki` build chains until one meets `rules` as well.
     fn judge_chain(
         &self,
         der: &CertificateDer<'_>,
@@ -171,7 +171,7 @@ impl Trust {
                     .build(),
             ),
             Err(_) => {
-                // There is none, or none yet.
+                // No chain yet.
                 self.refuse_without_list()?;
                 None
             }
@@ -198,7 +198,7 @@ impl Trust {
         }
     }
 
-    /// A chain whose signatures hold.
+    /// A chain with valid signatures.
     fn check_path(&self, path: &VerifiedPath<'_>, now: UnixTime) -> Result<(), CertificateError> {
         let read = |der: &[u8]| Certificate::read(der).ok_or(CertificateError::BadEncoding);
         let server = read(&path.end_entity().der())?;
@@ -212,8 +212,9 @@ impl Trust {
         self.check_roots(roots.map(|(_, root)| root).collect(), &links?, &server, now)
     }
 
-    /// The chain from the server's certificate over these links to the roots that may have signed the last of them. If
-    /// there are several, such as one and its renewal, all must fit and one must be valid.
+    /// Checks the chain from the server's certificate over these intermediate ones to the roots that may have signed
+    /// the last. If there are several, such as a root and its renewal, all must meet the rules and one must be within
+    /// its validity.
     fn check_roots(
         &self,
         roots: Vec<&Root>,
@@ -244,7 +245,7 @@ impl Trust {
         if first.is_ok() || dates.any(|checked| checked.is_ok()) { Ok(()) } else { first }
     }
 
-    /// All that does not depend on the time.
+    /// All checks that do not depend on the time.
     fn check_chain(
         &self,
         links: &[Certificate],
@@ -278,12 +279,13 @@ impl List {
     }
 }
 
-/// OpenSSL's: by name, and not contradicted by its identifiers. The signature on itself says nothing.
+/// OpenSSL's definition: subject and issuer are equal, and the key identifiers do not differ. The signature is not
+/// checked.
 fn is_self_issued(certificate: &Certificate) -> bool {
     certificate.subject() == certificate.issuer() && rules::check_identifier(certificate, certificate).is_ok()
 }
 
-/// The last second is over when it begins, as with OpenSSL.
+/// As in OpenSSL, a certificate expires at the start of its last second.
 fn check_dates(certificate: &Certificate, now: UnixTime) -> Result<(), CertificateError> {
     let (first, last) = certificate.validity();
     match now.as_secs() {
@@ -322,8 +324,8 @@ mod tests {
 
     use super::*;
 
-    /// Made by openssl 3.0 as the manual has it ("Creating Certificates"): an authority of version 3, and a server's
-    /// certificate of version 1 that it has signed. Valid from 2026 to 2126.
+    /// Created by openssl 3.0 as in the manual ("Creating Certificates"): an authority of version 3, and a server's
+    /// certificate of version 1 signed by it. Valid from 2026 to 2126.
     const ROOT: &str = "\
 -----BEGIN CERTIFICATE-----
 MIIBfDCCASGgAwIBAgIUEh3PbzuyNBbiAPPqQeIJmuglJYUwCgYIKoZIzj0EAwIw

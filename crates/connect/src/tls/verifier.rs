@@ -1,5 +1,5 @@
-//! rustls's questions in the middle of a handshake: is the chain believed (`trust`), and does the server have the key of
-//! its certificate. The host's name is checked by `channel`, after the handshake.
+//! rustls's callbacks during a handshake: verifies the chain (`trust`) and the server's possession of the key.
+//! `channel` checks the host name after the handshake.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::WebPkiSupportedAlgorithms;
@@ -9,10 +9,10 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use super::certificate::Certificate;
 use super::trust::Trust;
 
-/// See the module.
+/// Verifier of server certificates.
 #[derive(Debug)]
 pub(super) struct Verifier {
-    /// `None`: every certificate is as good as any other.
+    /// `None`: every certificate is accepted.
     pub(super) trust: Option<Trust>,
     pub(super) algorithms: WebPkiSupportedAlgorithms,
 }
@@ -65,7 +65,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The public key, whatever else the certificate says.
+/// The public key, independent of the rest of the certificate.
 fn key_of(certificate: &CertificateDer<'_>) -> Result<SubjectPublicKeyInfoDer<'static>, Error> {
     let key = Certificate::read(certificate).and_then(|certificate| certificate.key());
     Ok(key.ok_or(CertificateError::BadEncoding)?)

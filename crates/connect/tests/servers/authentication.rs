@@ -1,5 +1,5 @@
-//! Passwords: asked for once and added, bound to TLS, and only in the ways that the user accepts.
-//! Exchanges byte by byte are tested in `wire`; the prompt is the command line's.
+//! Password authentication: missing passwords, channel binding, and accepted methods. `wire` tests the exchanges byte
+//! by byte; the prompt belongs to the command line.
 
 use pgmeter_connect::{Password, Session};
 use testkit::certificates::{Authority, SecuredCluster, Wanted};

@@ -1,5 +1,5 @@
-//! The kinds of certificates that are shown to both in `certificates`, each with what is trusted and the host's name. A
-//! kind is a line; its name is a row of the manual's table.
+//! Certificates shown to libpq and to pgmeter by `certificates`, each with the trusted certificates and the host name.
+//! Each case is a line; its name is a row of the table in the manual.
 
 use rcgen::string::Ia5String;
 use rcgen::{
@@ -11,11 +11,11 @@ use crate::forge::{
     AS_USUAL, Chain, Change, Node, authority, extension, issue, list, self_signed, version_1,
 };
 
-/// All of them.
+/// All cases.
 pub const GROUPS: [fn() -> Vec<Case>; 9] =
     [chains, authorities, usages, extensions, constraints, of_version_1, pinned, hosts, revocation];
 
-/// One row of the table.
+/// One case, a row of the table.
 pub struct Case {
     pub name: &'static str,
     pub shown: Vec<Vec<u8>>,
@@ -35,7 +35,7 @@ impl Case {
         Case { name, shown, key, trusted, lists: Vec::new(), host: "localhost" }
     }
 
-    /// A certificate that is itself the trusted one.
+    /// A certificate that is itself trusted.
     fn pinned(name: &'static str, change: Change<'_>) -> Case {
         let node = self_signed("localhost", change);
         Case::of(name, vec![node.der.clone()], &node, vec![node.der.clone()])

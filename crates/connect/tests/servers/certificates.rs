@@ -1,5 +1,6 @@
-//! Which certificates are believed, beside libpq: each kind is shown to both, in the three modes that check. What libpq
-//! refuses must be refused; what it believes and is refused here is listed. The table is the manual's.
+//! Verification of certificates compared with libpq, in the three modes that verify. pgmeter must refuse every
+//! certificate that libpq refuses; this file lists those that only pgmeter refuses. The manual has the table of
+//! results.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,16 +14,16 @@ use rcgen::{CertificateParams, SerialNumber};
 use crate::cases::{self, Case};
 use crate::tls_server::{REACHED, TlsServer};
 
-/// The modes that check certificates if there is a file of trusted ones.
+/// The modes that verify certificates if there is a root file.
 const MODES: [&str; 3] = ["require", "verify-ca", "verify-full"];
-/// The page with the table, which is what this test finds.
+/// The page with the table of results.
 const PAGE: &str = include_str!("../../../../docs/decisions/0015-certificate-verification.md");
-/// The page that says what is refused here and not by libpq.
+/// The page that lists certificates refused only by pgmeter.
 const MANUAL: &str = include_str!("../../../../docs/connections.md");
-/// Where psql is looked for.
+/// Paths of psql.
 const PSQL: [&str; 2] = ["/usr/lib/postgresql/15/bin/psql", "psql"];
 
-/// Believed by libpq and not here, and why.
+/// Accepted by libpq, refused by pgmeter, and the reason.
 const REFUSED_HERE: &[(&str, &str)] = &[
     ("intermediate of the root's name (rollover)", ROLLOVER),
     ("CA:TRUE, issued through an intermediate", DIRECT),
@@ -56,7 +57,7 @@ fn pem(label: &str, ders: &[Vec<u8>]) -> String {
     text
 }
 
-/// Whether each mode believes the certificates.
+/// Whether each mode accepts the certificates.
 type Verdicts = [bool; 3];
 
 fn ask_ours(conninfo: &str) -> bool {
@@ -82,7 +83,7 @@ fn ask_psql(psql: &str, conninfo: &str, home: &std::path::Path) -> bool {
     is_reached
 }
 
-/// The psql that is installed, and its major version.
+/// The installed psql and its major version.
 fn find_psql() -> Option<(&'static str, String)> {
     PSQL.into_iter().find_map(|path| {
         let output = Command::new(path).arg("--version").output().ok()?;
@@ -117,14 +118,14 @@ fn judge(case: &Case, psql: Option<&str>) -> (Verdicts, Option<Verdicts>) {
     (ours, theirs)
 }
 
-/// The page's table: the two columns of verdicts for each name.
+/// The page's table: both result columns by name.
 fn page() -> BTreeMap<String, (String, String)> {
     let rows = PAGE.lines().filter(|line| line.starts_with("| ") && line.matches('|').count() == 4);
     let cells = |row: &str| -> Vec<String> { row.split('|').map(|cell| cell.trim().to_owned()).collect() };
     rows.map(cells).map(|row| (row[1].clone(), (row[2].clone(), row[3].clone()))).collect()
 }
 
-/// Require and verify-ca are one with a root file; `yes`, `no` or how far.
+/// With a root file, `require` and `verify-ca` are equal; `yes`, `no` or the accepting mode.
 fn words([require, verify_ca, verify_full]: Verdicts) -> &'static str {
     match (require, verify_ca, verify_full) {
         (true, true, true) => "yes",
@@ -177,7 +178,7 @@ fn no_certificate_is_believed_that_libpq_refuses() {
         if listed.is_some_and(|(_, reason)| !MANUAL.contains(reason)) {
             let _ = writeln!(wrong, "{name}: docs/connections.md does not say that {listed:?}");
         }
-        // Another OpenSSL may judge a little differently; the page is of the libpq that it names.
+        // Results may differ between OpenSSL versions; the page documents the libpq that it names.
         let is_of_page = psql.as_ref().is_none_or(|(_, version)| version == "15");
         if is_of_page && in_page != Some(&(libpq, words(*ours).to_owned())) {
             let _ = writeln!(wrong, "{name}: the manual has {in_page:?}");
@@ -189,7 +190,7 @@ fn no_certificate_is_believed_that_libpq_refuses() {
 
 #[test]
 fn serial_numbers_of_any_form_are_read() {
-    // Longer than RFC 5280 allows, zero, and negative ones exist.
+    // Serial numbers longer than RFC 5280 allows, zero, and negative.
     for serial in [&[0][..], &[0x80], &[0x7f; 20]] {
         let change = |parameters: &mut CertificateParams| {
             parameters.serial_number = Some(SerialNumber::from_slice(serial));

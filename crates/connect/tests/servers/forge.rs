@@ -1,5 +1,5 @@
-//! Certificates that a sound authority would not issue, and those that it would: a chain is a root, links and the
-//! server's certificate, each changed as a test wants it. Used by the matrix in `certificates`.
+//! Creates valid and invalid certificates: a chain has a root, intermediate certificates and the server's certificate,
+//! each modified by the test. Used by the matrix in `certificates`.
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertificateRevocationListParams, CustomExtension, DnType, IsCa,
@@ -14,12 +14,12 @@ pub struct Node {
     pub der: Vec<u8>,
 }
 
-/// What a test wants to be different of a certificate.
+/// Modification of a certificate by a test.
 pub type Change<'a> = &'a dyn Fn(&mut CertificateParams);
 
 pub const AS_USUAL: Change<'static> = &|_| {};
 
-/// From the root down to the server's certificate.
+/// From the root to the server's certificate.
 pub struct Chain {
     pub root: Node,
     pub links: Vec<Node>,
@@ -63,7 +63,7 @@ pub fn issue(issuer: &Node, mut parameters: CertificateParams, change: Change<'_
     Node { parameters, key, der }
 }
 
-/// What an authority's certificate says.
+/// Parameters of an authority's certificate.
 pub fn authority(name: &str, serial: u64) -> CertificateParams {
     let mut parameters = named(name, &[], serial);
     parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -71,7 +71,7 @@ pub fn authority(name: &str, serial: u64) -> CertificateParams {
     parameters
 }
 
-/// What a server's certificate says.
+/// Parameters of a server's certificate.
 pub fn of_server(names: &[&str]) -> CertificateParams {
     named("server", names, 100)
 }
@@ -94,7 +94,7 @@ pub fn extension(identifier: &[u64], is_critical: bool, content: &[u8]) -> Custo
     extension
 }
 
-/// A list of revoked certificates, valid for these years.
+/// A revocation list, valid for these years.
 pub fn list(issuer: &Node, years: (i32, i32), revoked: &[u64]) -> Vec<u8> {
     let revoked_certs = revoked.iter().map(|serial| RevokedCertParams {
         serial_number: SerialNumber::from(*serial),
@@ -110,7 +110,7 @@ pub fn list(issuer: &Node, years: (i32, i32), revoked: &[u64]) -> Vec<u8> {
         revoked_certs: revoked_certs.collect(),
         key_identifier_method: KeyIdMethod::Sha256,
     };
-    // What its certificate allows is for the client to judge.
+    // The client must check the permissions of the issuer's certificate.
     let mut parameters = issuer.parameters.clone();
     parameters.key_usages.clear();
     list.signed_by(&Issuer::from_params(&parameters, &issuer.key)).expect("a list").der().to_vec()

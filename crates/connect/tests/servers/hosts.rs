@@ -1,5 +1,5 @@
-//! Several hosts: dead ones are passed over, servers that will not do are left again, the load is spread.
-//! What a list of hosts may say is tested where it is read, in `src/resolve/tests.rs`.
+//! Several hosts: unreachable and unsuitable ones are skipped, and the load is distributed. Parsing of host lists is
+//! tested in `src/resolve/tests.rs`.
 
 use pgmeter_connect::{HostOrder, Session};
 use testkit::cluster::Cluster;
@@ -11,7 +11,7 @@ fn port(cluster: &Cluster) -> String {
     ask(&mut session(&cluster.conninfo()), "show port")
 }
 
-/// A port where nobody listens, for the moment.
+/// A port without a listener.
 fn dead_port() -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().port().to_string()
@@ -32,7 +32,7 @@ fn a_dead_host_is_passed_over_and_named_if_all_are_dead() {
 fn a_server_that_will_not_do_is_left_for_the_next() {
     let (new, old) = (Cluster::shared("18"), Cluster::shared("9.6"));
     for (reluctant, willing) in [(new, old), (old, new)] {
-        // One server of each pair takes no writing transactions, for this role.
+        // One server of each pair is read-only for this role.
         for cluster in [reluctant, willing] {
             cluster.execute(
                 "do $$ begin if not exists (select from pg_roles where rolname = 'reader') then \

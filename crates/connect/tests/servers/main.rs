@@ -1,5 +1,5 @@
-//! Connections to real servers, PostgreSQL 18 and 9.6: TLS in all its modes, authentication, several hosts.
-//! What a server can get wrong is tested with servers that are played, in `src/session/tests.rs`.
+//! Connections to real servers, PostgreSQL 18 and 9.6: all TLS modes, authentication, several hosts.
+//! `src/session/tests.rs` tests invalid behaviour with fake servers.
 
 mod authentication;
 mod cases;

@@ -1,5 +1,5 @@
-//! TLS: every mode against servers with it and without, whom to believe, clients' certificates, how it begins.
-//! The load through TLS is tested with the engine.
+//! TLS: every mode with servers that support it and servers that do not, trusted certificates, client certificates,
+//! negotiation. Workloads over TLS are tested with the engine.
 
 use testkit::certificates::{Authority, Issued, SecuredCluster, Wanted};
 use testkit::cluster::Cluster;
@@ -14,7 +14,7 @@ fn local(authority: &Authority) -> Issued {
     authority.issue(&Wanted { names: &["localhost"], ..Wanted::default() })
 }
 
-/// How to connect by the name `localhost`.
+/// Connection string with the host name `localhost`.
 fn by_name(server: &SecuredCluster) -> String {
     server.cluster.conninfo_tcp().replace("host=127.0.0.1", "host=localhost hostaddr=127.0.0.1")
 }
@@ -53,7 +53,7 @@ fn a_server_with_tls_is_entered_in_every_mode_and_believed_by_its_certificate() 
             assert_eq!(is_encrypted(&mut session(&trusting)), !is_plain, "{major} {mode}");
             let doubting = format!("{text} sslrootcert={}", wrong.display());
             match mode {
-                // As libpq does: what cannot be believed is as good as a plain connection there.
+                // As in libpq, an untrusted server counts as unencrypted in these modes.
                 "disable" | "allow" | "prefer" => {
                     assert!(!is_encrypted(&mut session(&doubting)), "{major} {mode}")
                 }
@@ -85,7 +85,7 @@ fn a_server_with_tls_is_entered_in_every_mode_and_believed_by_its_certificate() 
     }
 }
 
-/// More than any buffer on the way holds, in both directions, and a cancel request.
+/// Larger than all buffers of the connection, in both directions, and a cancel request.
 fn large_answers_and_copies_pass(conninfo: &str) {
     use std::io::Write;
     let mut session = session(conninfo);
@@ -101,7 +101,7 @@ fn large_answers_and_copies_pass(conninfo: &str) {
     let (address, transport, key) =
         (session.address().clone(), session.transport().clone(), session.cancel_key());
     let cancelled = std::thread::spawn(move || session.execute("select pg_sleep(600)").unwrap_err());
-    // One request may come before the statement does.
+    // A request may arrive before the statement starts.
     while !cancelled.is_finished() {
         pgmeter_connect::cancel(&address, &transport, &key).unwrap();
     }
@@ -128,7 +128,7 @@ fn certificates_that_are_no_good_are_told_apart() {
     check(&expired, "verify-full", None, "certificate has expired");
     let by_common_name = authority.issue(&Wanted { common_name: "localhost", ..Wanted::default() });
     check(&by_common_name, "verify-full", None, "");
-    // A certificate that nobody but itself has issued is trusted if it is the trusted one.
+    // A self-signed certificate is trusted if it is in the root file.
     check(&Authority::new("localhost").as_issued(), "verify-full", None, "");
     let good = local(&authority);
     check(&good, "verify-ca", Some(authority.revoke(&[])), "");
@@ -158,7 +158,7 @@ fn a_client_shows_its_certificate_and_the_server_takes_its_name() {
         server.write("strange.key", &stranger.key).display()
     );
     assert!(refusal(&strange).contains("does not trust the client's certificate"), "{}", refusal(&strange));
-    // Whoever else can read a key has it.
+    // A key that others can read is refused.
     let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     std::fs::set_permissions(&key, permissions).unwrap();
     let open = refusal(&shown);

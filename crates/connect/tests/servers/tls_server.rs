@@ -1,5 +1,5 @@
-//! A server that shows any certificates and then refuses the client with a sentence: a client that hears it has believed
-//! the certificates. Real PostgreSQL would not start with most of them.
+//! A server with arbitrary certificates that refuses the client with a message: a client that receives it has accepted
+//! the certificates. PostgreSQL would not start with most of them.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -13,10 +13,10 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// What the client hears once it has believed the certificates.
+/// Message received after the client has accepted the certificates.
 pub const REACHED: &str = "the server was reached";
 
-/// Ends when dropped.
+/// Stops on drop.
 pub struct TlsServer {
     pub port: u16,
     is_over: Arc<AtomicBool>,
@@ -53,7 +53,7 @@ impl TlsServer {
                 if ends.load(Ordering::Relaxed) {
                     break;
                 }
-                // A client that does not believe us goes.
+                // A client that refuses the certificates disconnects.
                 let _ = socket.and_then(|socket| serve(socket, Arc::clone(&config)));
             }
         });
@@ -64,7 +64,7 @@ impl TlsServer {
 impl Drop for TlsServer {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        // Wakes it up.
+        // Wakes the listener.
         drop(TcpStream::connect(("127.0.0.1", self.port)));
         let ended = self.thread.take().map(JoinHandle::join);
         assert!(ended.is_some_and(|ended| ended.is_ok()), "the server of a test panicked");
@@ -87,7 +87,7 @@ fn serve(mut socket: TcpStream, config: Arc<ServerConfig>) -> std::io::Result<()
     stream.write_all(&[b"E", &length[..], fields.as_bytes()].concat())?;
     stream.conn.send_close_notify();
     stream.flush()?;
-    // Until the client has gone, so that it hears everything.
+    // Waits until the client has disconnected, so that it reads the whole message.
     let _ = stream.read(&mut [0; 64]);
     Ok(())
 }

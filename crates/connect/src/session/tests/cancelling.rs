@@ -1,5 +1,5 @@
-//! Cancelling many sessions: several requests at a time, never too many, and never for ever. The servers are listeners
-//! that take requests in groups, one by one, or not at all.
+//! Cancelling many sessions: concurrent requests, their limit, and the time limit. The servers are listeners that
+//! accept requests in groups, one by one, or not at all.
 
 use std::io::Read;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -12,7 +12,7 @@ use crate::CancelKey;
 use crate::session::cancel::{CANCELS_AT_ONCE, CancelRequest, cancel_all};
 use crate::{Address, Transport};
 
-/// Far more than any of this takes; far less than one request after the other would.
+/// More than all tests take; less than sequential requests would take.
 const GENEROUS: Duration = Duration::from_secs(60);
 
 fn keys(count: u32) -> Vec<CancelKey> {
@@ -27,7 +27,7 @@ fn requests<'a>(
     keys.iter().map(|key| CancelRequest { address, transport, key }).collect()
 }
 
-/// Takes connections in groups as large as may be open at once, and closes a group only when it is complete.
+/// Accepts connections in groups of the maximum size, and closes a group only when it is complete.
 fn serve_in_groups(listener: &UnixListener, mut left: usize) -> bool {
     let mut is_within_bounds = true;
     while left > 0 {

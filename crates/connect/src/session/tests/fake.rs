@@ -1,5 +1,5 @@
-//! A server for one connection after another, played by a thread that follows a written part. Sockets are real,
-//! in a temporary directory or on a port that the system chose; a part that fails fails the test.
+//! A server played by a thread that runs a given function for each connection. Sockets are real, in a temporary
+//! directory or on a port chosen by the system; a failure of the function fails the test.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ pub(super) struct Peer {
 trait Socket: Read + Write {}
 impl<T: Read + Write> Socket for T {}
 
-/// A thread that plays a server; joined at the end, so that what goes wrong there is seen.
+/// A thread that plays a server; joined at the end, so that its failures are reported.
 pub(super) struct Fake {
     pub(super) target: Target,
     thread: Option<JoinHandle<()>>,
@@ -26,12 +26,12 @@ pub(super) struct Fake {
 }
 
 impl Fake {
-    /// On a Unix socket.
+    /// Listens on a Unix socket.
     pub(super) fn unix(part: impl FnOnce(Peer) + Send + 'static) -> Fake {
         Fake::unix_twice(part, |_| {}, 1)
     }
 
-    /// On a Unix socket, with a part for a second connection.
+    /// Listens on a Unix socket, with a second function for a second connection.
     pub(super) fn unix_twice(
         first: impl FnOnce(Peer) + Send + 'static,
         second: impl FnOnce(Peer) + Send + 'static,
@@ -49,7 +49,7 @@ impl Fake {
         Fake { target, thread: Some(thread), _directory: Some(directory) }
     }
 
-    /// On the loopback network.
+    /// Listens on the loopback network.
     pub(super) fn tcp(part: impl FnOnce(Peer) + Send + 'static) -> Fake {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -61,25 +61,25 @@ impl Fake {
         }
     }
 
-    /// Waits for the part to end.
+    /// Waits for the thread to end.
     pub(super) fn finish(mut self) {
         self.thread.take().unwrap().join().expect("the fake server's part went wrong");
     }
 }
 
-/// A target for `user` and `base`, with nothing taken from the surroundings.
+/// A target for `user` and `base`, independent of the environment.
 pub(super) fn target(text: &str) -> Target {
     let text = format!("{text} user=user dbname=base");
     resolve(Some(&text), &Overrides::default(), &Environment::default()).unwrap()
 }
 
 impl Peer {
-    /// Sends messages as they are.
+    /// Sends bytes unchanged.
     pub(super) fn say(&mut self, bytes: &[u8]) {
         self.socket.write_all(bytes).unwrap();
     }
 
-    /// As [`Peer::say`]; false once nobody listens any more.
+    /// As [`Peer::say`]; false after the client has closed the connection.
     pub(super) fn try_to_say(&mut self, bytes: &[u8]) -> bool {
         self.socket.write_all(bytes).is_ok()
     }
@@ -104,13 +104,13 @@ impl Peer {
         rest
     }
 
-    /// Lets the client in without a password.
+    /// Accepts the client without a password.
     pub(super) fn welcome(&mut self) {
         self.hear_first();
         self.say(&welcome());
     }
 
-    /// Reads a query, and checks its text.
+    /// Reads a query and checks its text.
     pub(super) fn hear_query(&mut self, expected: &str) {
         let (tag, body) = self.hear();
         assert_eq!((tag, body.as_slice()), (b'Q', [expected.as_bytes(), &[0]].concat().as_slice()));
@@ -123,7 +123,7 @@ impl Peer {
     }
 }
 
-/// One message of a server.
+/// A server message.
 pub(super) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     let length = u32::try_from(body.len() + 4).unwrap();
     [&[tag], &length.to_be_bytes()[..], body].concat()
@@ -160,7 +160,7 @@ pub(super) fn row(value: Option<&str>) -> Vec<u8> {
     message(b'D', &[b"\0\x01", value.as_slice()].concat())
 }
 
-/// What a server says to a client that it lets in.
+/// A server's messages after successful authentication.
 pub(super) fn welcome() -> Vec<u8> {
     let parameter = |name: &str, value: &str| message(b'S', format!("{name}\0{value}\0").as_bytes());
     let entered = message(b'R', &[0; 4]);

@@ -1,14 +1,12 @@
-//! Servers that never stop: what a session keeps of an answer, of settings and of notices is limited. Servers that say
-//! too little are in the module above.
+//! Servers that send without end: a session limits the memory of answers, parameters and notices.
 
 use super::fake::{Fake, columns, complete, message, notice, ready, row};
 use super::*;
 
-/// What is said again and again.
+/// Creates a message that is sent repeatedly.
 type Flood = fn() -> Vec<u8>;
 
-/// What a hostile server says to a query for ever, or until the session leaves; the sentence of the session, and the
-/// most memory that it took.
+/// A server that repeats a message until the session closes; returns the session's result and its maximum memory.
 fn flooded(keeps_rows: bool, flood: Flood) -> (Result<(), ConnectError>, u64) {
     let fake = Fake::unix(move |mut peer| {
         peer.welcome();
@@ -32,9 +30,9 @@ fn flooded(keeps_rows: bool, flood: Flood) -> (Result<(), ConnectError>, u64) {
     (result, memory.bytes_max)
 }
 
-/// More than a session may keep of anything, twice over.
+/// Twice the maximum of any limit of a session.
 const FLOOD: usize = 2 * ANSWER_LENGTH_MAX;
-/// What an answer may take, and as much again for growing vectors.
+/// The limit of an answer, with room for growing vectors.
 const MEMORY_MAX: u64 = 3 * ANSWER_LENGTH_MAX as u64;
 
 #[test]
@@ -53,11 +51,11 @@ fn an_answer_without_end_is_given_up_before_it_fills_memory() {
             "{name}: {sentence}"
         );
         assert!(memory <= MEMORY_MAX, "{name}: {memory} bytes");
-        // What is not asked for is not kept, however much it is.
+        // Rows that are not requested are not stored.
         let (result, memory) = flooded(false, flood);
         assert!(result.is_ok() && memory < 8 << 20, "{name}: {memory} bytes, {result:?}");
     }
-    // A row that is announced as larger than any answer is not even waited for.
+    // A row that is announced larger than any answer ends the session at once.
     let (result, memory) = flooded(true, || message(b'D', &[0; ANSWER_LENGTH_MAX + 1]));
     assert!(result.is_err_and(|error| error.to_string().contains("64 MiB")) && memory < 8 << 20, "{memory}");
 }

@@ -1,12 +1,11 @@
-//! Statements that take too long: what ends the session, and what does not. The server is a fake whose silence and
-//! answers the tests decide.
+//! Time limits of statements: which waits end the session. A fake server controls silence and answers.
 
 use std::time::Duration;
 
 use super::fake::Fake;
 use crate::{ConnectError, Session};
 
-/// Short enough for a test, long enough for a busy machine.
+/// Short for a fast test, long enough for a busy machine.
 const LIMIT: Duration = Duration::from_millis(400);
 
 fn given_up(error: &ConnectError, words: &[&str]) {
