@@ -1,5 +1,5 @@
-//! Writes down which views and columns servers have: for each major version that is named a server is fetched and
-//! started; `NAME=CONNINFO` names one that runs.
+//! Records the views and columns of servers: starts a server of each given major version; `NAME=CONNINFO` names a
+//! running server.
 //!
 //! `cargo run -p pgmeter-observe --example record_catalogue -- 9.6 17 "19rc1=host=/tmp user=postgres"`
 #![allow(clippy::print_stderr, reason = "a chore talks to those who run it")]

@@ -1,9 +1,9 @@
-//! The observation, put together when the run is over. Pure.
+//! Creates the observation at the end of the run. Pure.
 //!
-//! Backends hand over their statistics up to a second late, and completely when they end. So what is read where
-//! measuring begins lacks some of the warm-up, which then appears in the measured time: transactions as well as blocks.
-//! Their ratio is right if the transactions are counted by the same statistics; how many commits one transaction makes
-//! is known from the whole run, from before its first transaction to after its last.
+//! Backends report statistics up to a second late, and completely on exit. So the reading at the start of measuring
+//! lacks a part of the warm-up, which then counts as measured time: transactions as well as blocks. Their ratio is
+//! correct if the transactions are counted by the same statistics. The commits per transaction are computed from the
+//! whole run, from before its first transaction to after its last.
 
 use results::{
     CounterRow, CounterTable, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction,
@@ -20,18 +20,18 @@ use crate::watch::Watch;
 
 const MICROS_PER_SECOND: f64 = 1e6;
 const MICROS_PER_MILLI: f64 = 1e3;
-/// Why there is less.
+/// Reason for incomplete values.
 const WAS_RESET: &str = "its statistics were reset during the run: what was counted before that is lost, and what a \
                          transaction cost is not computed from the rest";
-/// What has nothing that grows for its own sake.
+/// Views without counters of interest.
 const NOT_SHOWN: [&str; 2] = [catalogue::CONTROL_FILE, catalogue::STATEMENTS];
 
-/// An observation in which nothing was seen, for the given reasons.
+/// An empty observation, with the given reasons.
 pub fn nothing(level: ObserveLevel, missing: Vec<Missing>) -> Observation {
     Observation { level, missing, ..Observation::default() }
 }
 
-/// Everything was seen that could be.
+/// The complete observation.
 pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
     let per_transaction = per_transaction(&watch, ran);
     let counters = counters(&mut watch);
@@ -75,7 +75,7 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
 }
 
-/// The growth of each view over the measured time.
+/// Growth of each view over the measured time.
 fn counters(watch: &mut Watch) -> Vec<CounterTable> {
     let Some(origin) = &watch.at_origin else { return Vec::new() };
     let (mut tables, mut resets) = (Vec::new(), Vec::new());
@@ -114,7 +114,7 @@ fn counters(watch: &mut Watch) -> Vec<CounterTable> {
     tables
 }
 
-/// What pg_stat_statements counted of the scripts' commands over the measured time.
+/// Counts of pg_stat_statements for the scripts' commands over the measured time.
 fn statements_of(watch: &Watch) -> (Vec<StatementCounters>, bool) {
     let found = catalogue::find(&watch.server.questions, catalogue::STATEMENTS);
     let Some(question) = found else { return Default::default() };
@@ -124,14 +124,14 @@ fn statements_of(watch: &Watch) -> (Vec<StatementCounters>, bool) {
     statements::statements(&before, &after, question, &watch.matcher)
 }
 
-/// Only pg_stat_statements counts them, at once and for each command.
+/// Only pg_stat_statements counts them without delay, for each command.
 fn blocks_dirtied(statements: &[StatementCounters], ran: Ran) -> Option<f64> {
     let dirtied = statements.iter().filter_map(|statement| statement.values.get("shared_blks_dirtied"));
     let sum = dirtied.copied().reduce(|sum, more| sum + more)?;
     (ran.transactions > 0).then(|| sum / as_f64(ran.transactions))
 }
 
-/// What one transaction cost.
+/// Cost of one transaction.
 fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
     let Some(origin) = &watch.at_origin else { return PerTransaction::default() };
     if watch.at_end.is_empty() || ran.transactions == 0 {
@@ -162,7 +162,7 @@ fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
     }
 }
 
-/// How many transactions the statistics of the measured time are about, see the module.
+/// Number of transactions in the statistics of the measured time, see the module.
 fn counted_transactions(watch: &Watch, origin: &Snapshot, ran: Ran) -> Option<f64> {
     let ended = |before: &Snapshot| {
         let of =
@@ -174,8 +174,8 @@ fn counted_transactions(watch: &Watch, origin: &Snapshot, ran: Ran) -> Option<f6
     (whole > 0.0 && measured > 0.0).then(|| all * measured / whole)
 }
 
-/// CPU time and I/O of the benchmark's backends in the measured time. The stretch after the last look, in which they
-/// ended, is taken to have been like the rest.
+/// CPU time and I/O of the benchmark's backends in the measured time. The stretch between the last reading and their
+/// exit is extrapolated.
 fn backend_usage(watch: &Watch, ran: Ran) -> Option<Used> {
     if watch.reconnects {
         return Some(watch.ended_at_end?.since(&watch.ended_at_origin?));

@@ -1,16 +1,16 @@
-//! Which backends are the benchmark's, as a condition on pg_stat_activity. Exact where the run's sessions carry a name
-//! that nobody else has; where the user named them, user, database and age say the rest.
+//! Condition on pg_stat_activity for the benchmark's backends. Exact if the run's sessions have a unique application
+//! name; if the user chose the name, user, database and age are compared as well.
 
 use connect::quote::literal;
 
-/// How to know the benchmark's backends.
+/// Condition for the benchmark's backends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackendFilter {
-    /// Their `application_name` is this and nobody else's. Holds for each connection of `-C`, and behind a pooler.
+    /// A unique `application_name`. Holds for each connection of `-C`, and behind a pooler.
     Marked(String),
-    /// The user gave the name: user and database must fit too, and the backend be younger than the observer's.
+    /// The user chose the name: user and database must match too, and the backend must be younger than the observer's.
     Named {
-        /// What the sessions call themselves.
+        /// The sessions' application name.
         application_name: String,
         /// Their role.
         user: String,
@@ -19,11 +19,11 @@ pub enum BackendFilter {
     },
 }
 
-/// The longest name that a server does not cut.
+/// Maximum length of a name that a server does not truncate.
 const NAME_LENGTH_MAX: usize = 63;
 
 impl BackendFilter {
-    /// The condition. `since` is when the observer's backend began, as the server wrote it.
+    /// The SQL condition. `since` is the start time of the observer's backend, in the server's format.
     pub(crate) fn condition(&self, since: &str) -> String {
         match self {
             BackendFilter::Marked(mark) => format!("application_name = {}", literal(mark)),
@@ -34,7 +34,7 @@ impl BackendFilter {
                     literal(database),
                     literal(since)
                 );
-                // Servers replace other characters, each version in its way.
+                // Servers replace other characters; the replacement depends on the version.
                 let is_kept = application_name.bytes().all(|byte| (b' '..=b'~').contains(&byte));
                 if is_kept && application_name.len() <= NAME_LENGTH_MAX {
                     condition.push_str(&format!(" and application_name = {}", literal(application_name)));

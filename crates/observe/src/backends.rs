@@ -1,19 +1,19 @@
-//! CPU time and I/O of the benchmark's backends, added up over many looks at them: those that come and go meanwhile
-//! count as far as they were seen. Pure; `processes` looks.
+//! CPU time and I/O of the benchmark's backends, summed over many readings. Backends that start and exit in between
+//! count up to their last reading. Pure; `processes` reads `/proc`.
 
 use std::collections::BTreeMap;
 
 use crate::processes::{Process, Usage};
 use crate::strata::Strata;
 
-/// What backends used.
+/// Resource usage of backends.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Used {
     pub(crate) user_s: f64,
     pub(crate) system_s: f64,
-    /// Both, as exactly as they are known.
+    /// User and system time together, in the best available resolution.
     pub(crate) cpu_s: f64,
-    /// Ready to run, without a processor.
+    /// Time ready to run, without a CPU.
     pub(crate) run_delay_s: Option<f64>,
     pub(crate) read_bytes: Option<f64>,
     pub(crate) written_bytes: Option<f64>,
@@ -34,7 +34,7 @@ impl Used {
         self.written_bytes = more(self.written_bytes, later.written_bytes, earlier.written_bytes);
     }
 
-    /// So many times as much.
+    /// Usage multiplied by a factor.
     pub(crate) fn scaled(&self, factor: f64) -> Used {
         Used {
             user_s: self.user_s * factor,
@@ -46,7 +46,7 @@ impl Used {
         }
     }
 
-    /// What was used since `earlier`.
+    /// Usage since `earlier`.
     pub(crate) fn since(&self, earlier: &Used) -> Used {
         let since = |now: Option<f64>, then: Option<f64>| now.map(|now| now - then.unwrap_or(0.0));
         Used {
@@ -60,23 +60,23 @@ impl Used {
     }
 }
 
-/// What was used up to a look.
+/// Usage up to a reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Mark {
     at_s: f64,
     used: Used,
 }
 
-/// What was used in some time.
+/// Usage in a stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stretch {
-    /// How long it was.
+    /// Length of the stretch.
     pub(crate) seconds: f64,
     pub(crate) used: Used,
 }
 
 impl Stretch {
-    /// Backends that ran and that wanted to, on average.
+    /// Average number of running and runnable backends.
     pub(crate) fn strata(&self) -> Option<Strata> {
         let mean = |seconds: f64| seconds / self.seconds;
         (self.seconds > 0.0)
@@ -84,22 +84,22 @@ impl Stretch {
     }
 }
 
-/// Adds up what processes use.
+/// Sums the usage of processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Backends {
     known: BTreeMap<u32, Process>,
     used: Used,
-    /// Where measuring began, and when they were looked at last.
+    /// Readings at the start of measuring, and the last one.
     origin: Option<Mark>,
     last: Option<Mark>,
-    /// What of that was told already.
+    /// Usage that has been returned already.
     told: Option<Mark>,
-    /// What the server's ended children have used.
+    /// Usage of the server's exited children.
     ended: Option<Used>,
 }
 
 impl Backends {
-    /// Takes in a look at all backends that are there. One that is new began since the last look, except at the first.
+    /// Adds a reading of all existing backends. A new backend started after the last reading, except at the first one.
     pub(crate) fn look(&mut self, processes: impl IntoIterator<Item = (u32, Process)>, at_s: f64) {
         let is_first = self.known.is_empty();
         let mut known = BTreeMap::new();
@@ -119,46 +119,46 @@ impl Backends {
         }
     }
 
-    /// From the last look on it counts.
+    /// The measured time starts at the last reading.
     pub(crate) fn begin_measuring(&mut self) {
         self.origin = self.last;
     }
 
-    /// Whether there was a look when measuring began.
+    /// Whether there was a reading at the start of measuring.
     pub(crate) fn is_measured(&self) -> bool {
         self.origin.is_some()
     }
 
-    /// What they have used from where measuring began to the last look.
+    /// Usage from the start of measuring to the last reading.
     pub(crate) fn measured(&self) -> Option<Stretch> {
         let (origin, last) = self.origin.zip(self.last)?;
         Some(Stretch { seconds: last.at_s - origin.at_s.max(0.0), used: last.used.since(&origin.used) })
     }
 
-    /// Who was there at the last look.
+    /// PIDs at the last reading.
     pub(crate) fn known(&self) -> impl Iterator<Item = u32> + '_ {
         self.known.keys().copied()
     }
 
-    /// Whether it was there at the last look.
+    /// Whether this PID existed at the last reading.
     pub(crate) fn knows(&self, pid: u32) -> bool {
         self.known.contains_key(&pid)
     }
 
-    /// What they have used since this was last asked, or since the first look; `None` if there are none.
+    /// Usage since the last call, or since the first reading; `None` without backends.
     pub(crate) fn since_last_asked(&mut self) -> Option<Stretch> {
         let last = self.last?;
         let told = self.told.replace(last)?;
         Some(Stretch { seconds: last.at_s - told.at_s, used: last.used.since(&told.used) })
     }
 
-    /// Takes in a look at the server's first process: what its ended children had used up to now.
+    /// Adds a reading of the postmaster, with the usage of its exited children.
     pub(crate) fn look_at_ended(&mut self, postmaster: &Process) {
         let Usage { children_user_s: user_s, children_system_s: system_s, .. } = postmaster.usage;
         self.ended = Some(Used { user_s, system_s, ..Used::default() });
     }
 
-    /// What children that have ended had used.
+    /// Usage of exited children.
     pub(crate) fn ended(&self) -> Option<Used> {
         self.ended
     }

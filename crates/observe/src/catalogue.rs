@@ -1,9 +1,9 @@
-//! What servers can be asked, as data: views, their columns, and from which version to which each exists. A version
-//! that adds a column is a line here. Nothing is asked here; `probe` finds out what a server really lets us see.
+//! Views of the statistics system as data: their columns, and the versions that have each. A column of a new version is
+//! one line. `probe` determines which views a server allows to read.
 //!
 //! Sources: PostgreSQL's manual, chapter "The Cumulative Statistics System", of each major version.
 
-/// Versions as the catalogue counts them: `server_version_num / 100`.
+/// Versions of the catalogue: `server_version_num / 100`.
 pub(crate) const V9_6: u32 = 906;
 pub(crate) const V10: u32 = 1000;
 pub(crate) const V12: u32 = 1200;
@@ -16,50 +16,50 @@ pub(crate) const V18: u32 = 1800;
 pub(crate) const V19: u32 = 1900;
 const FOREVER: u32 = u32::MAX;
 
-/// When a view is read.
+/// How often a view is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
     /// Once a second.
     EachSecond,
-    /// When measuring begins and ends.
+    /// At the start and end of measuring.
     Ends,
 }
 
-/// What a column's numbers are.
+/// Kind of a column's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It only grows; what counts is by how much.
+    /// Cumulative; its growth is shown.
     Counter,
-    /// Its last value counts.
+    /// Its last value is shown.
     AtEnd,
 }
 
 /// A column of a view.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
-    /// What the record calls it.
+    /// Name in the record.
     pub(crate) name: &'static str,
-    /// What the server is asked for.
+    /// SQL expression.
     sql: &'static str,
     since: u32,
     before: u32,
     pub(crate) kind: Kind,
-    /// Only track_io_timing fills it.
+    /// Requires track_io_timing.
     is_timed: bool,
 }
 
-/// A view, or something that can be read like one.
+/// A view, or a query with the same use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
-    /// What the record calls it.
+    /// Name in the record.
     pub(crate) name: &'static str,
     since: u32,
     pub(crate) pace: Pace,
-    /// The expression that names a row; an empty string where there is one row.
+    /// SQL expression of the row's key; empty for a single row.
     key: &'static str,
-    /// When its statistics were last reset.
+    /// SQL expression of the time of the last reset.
     reset: &'static str,
-    /// What follows `from`; `{tables}` stands for the tables in use.
+    /// Text after `from`; `{tables}` stands for the tables in use.
     from: &'static str,
     columns: &'static [Column],
 }
@@ -116,12 +116,12 @@ impl View {
         View { reset: RESET, ..self }
     }
 
-    /// Whether it is about the tables in use.
+    /// Whether it is restricted to the tables in use.
     pub(crate) fn is_of_tables(&self) -> bool {
         self.from.contains("{tables}")
     }
 
-    /// Whether it has a row for each of some relations, whose key is the object identifier.
+    /// Whether it has a row for each of several relations, with the OID as key.
     pub(crate) fn is_by_relation(&self) -> bool {
         self.key == TABLE_KEY || self.key == INDEX_KEY
     }
@@ -139,7 +139,7 @@ impl View {
     }
 }
 
-/// Names of [`VIEWS`] that other modules read columns of.
+/// Names of [`VIEWS`] with columns that other modules read.
 pub(crate) const DATABASE: &str = "pg_stat_database";
 pub(crate) const LOG_POSITION: &str = "wal_position";
 pub(crate) const WAL: &str = "pg_stat_wal";
@@ -150,7 +150,7 @@ pub(crate) const IO: &str = "pg_stat_io";
 pub(crate) const TABLES: &str = "pg_stat_user_tables";
 pub(crate) const STATEMENTS: &str = "pg_stat_statements";
 
-/// All views. `{schema}` is where the extension pg_stat_statements is; what it says of one text is added up.
+/// All views. `{schema}` is the schema of the extension pg_stat_statements; its rows with the same text are summed.
 pub(crate) const VIEWS: &[View] = &[
     view(DATABASE, "pg_stat_database where datname = current_database()", DATABASE_COLUMNS)
         .resets()
@@ -206,7 +206,7 @@ const STATEMENT_COLUMNS: &[Column] = &[
     column("custom_plan_calls").is("sum(custom_plan_calls)").since(V19),
 ];
 
-/// Object identifiers; `account` shows their names.
+/// OIDs; `account` shows names.
 const TABLE_KEY: &str = "relid";
 const INDEX_KEY: &str = "indexrelid";
 
@@ -285,7 +285,7 @@ const CHECKPOINTER_COLUMNS: &[Column] = &[
     column("slru_written").since(V18),
 ];
 
-/// Changes when a checkpoint ends; its begin is known to the second.
+/// Changes at the end of a checkpoint; its start has a resolution of a second.
 const CONTROL_FILE_COLUMNS: &[Column] = &[
     column("bytes_up_to_checkpoint").is("pg_xlog_location_diff(checkpoint_location, '0/0')").before(V10),
     column("bytes_up_to_checkpoint").is("pg_wal_lsn_diff(checkpoint_lsn, '0/0')").since(V10),
@@ -314,11 +314,11 @@ const IO_COLUMNS: &[Column] = &[
     column("fsync_time_ms").is("fsync_time"),
 ];
 
-/// Waits for heavyweight locks, as far as the server counts them.
+/// Waits for heavyweight locks, in versions that count them.
 const LOCK_COLUMNS: &[Column] =
     &[column("waits"), column("wait_time_ms").is("wait_time"), column("fastpath_exceeded")];
 
-/// The replay of WAL on a standby; a primary has no row.
+/// WAL replay on a standby; no row on a primary.
 const RECOVERY_COLUMNS: &[Column] = &[
     column("replayed_bytes").is("pg_wal_lsn_diff(last_replayed_end_lsn, '0/0')"),
     column("paused_at_end").is("case when pause_state = 'not paused' then 0 else 1 end").at_end(),
@@ -374,12 +374,12 @@ const INDEX_COLUMNS: &[Column] = &[
 
 const INDEX_IO_COLUMNS: &[Column] = &[column("idx_blks_read"), column("idx_blks_hit")];
 
-/// A view as one server is asked for it.
+/// The query for a view on one server.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     pub(crate) view: &'static str,
     pub(crate) pace: Pace,
-    /// Its rows are called by object identifiers of relations.
+    /// The keys of its rows are OIDs of relations.
     pub(crate) is_by_relation: bool,
     pub(crate) columns: Vec<Column>,
     /// Returns the row's key, the time of its last reset, and the columns in order.
@@ -387,29 +387,29 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    /// The place of a column among its columns.
+    /// Index of a column among its columns.
     pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name == name)
     }
 }
 
-/// The question about a view, if it is one that the server can be asked.
+/// The query for a view, if the server supports it.
 pub(crate) fn find<'a>(questions: &'a [Question], view: &str) -> Option<&'a Question> {
     questions.iter().find(|question| question.view == view)
 }
 
-/// What a server has that decides on the questions.
+/// Properties of a server that determine the queries.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Asked<'a> {
-    /// Object identifiers of the tables in use.
+    /// OIDs of the tables in use.
     pub(crate) tables: &'a [u32],
-    /// Where pg_stat_statements is, in quotes.
+    /// Schema of pg_stat_statements, quoted.
     pub(crate) schema: Option<&'a str>,
     /// Whether track_io_timing is on.
     pub(crate) io_is_timed: bool,
 }
 
-/// What a server of this version is asked. Views of what is not there are left out.
+/// The queries for a server of this version, without views that it does not have.
 pub(crate) fn questions(version: u32, server: &Asked<'_>) -> Vec<Question> {
     let Asked { tables, schema, io_is_timed } = *server;
     let list = tables.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
@@ -431,7 +431,7 @@ pub(crate) fn questions(version: u32, server: &Asked<'_>) -> Vec<Question> {
     VIEWS.iter().filter(asked).map(question).collect()
 }
 
-/// Asks which autovacuum workers are at work on these tables: process, object identifier of the table, and what they do.
+/// Query for autovacuum workers that process these tables: PID, OID of the table, activity.
 pub(crate) fn vacuums(version: u32, tables: &[u32]) -> Option<String> {
     if tables.is_empty() {
         return None;
@@ -450,8 +450,8 @@ pub(crate) fn vacuums(version: u32, tables: &[u32]) -> Option<String> {
     Some(if version < V13 { of("vacuum") } else { format!("{} union all {}", of("vacuum"), of("analyze")) })
 }
 
-/// Asks for which rows backends queue, the longest queues first: whoever waits for a row's lock holds or wants the lock
-/// on its tuple. The row, the relation's object identifier, and how many.
+/// Query for the rows that backends queue for, longest queues first: a backend that waits for a row lock holds or
+/// requests the lock on its tuple. Returns the row, the relation's OID, and the number of backends.
 pub(crate) const QUEUES: &str = "select 'row (' || page || ',' || tuple || ') of ', relation, count(*) from \
      pg_locks where locktype = 'tuple' and database = (select oid from pg_database where datname = \
      current_database()) group by relation, page, tuple order by 3 desc limit 5";

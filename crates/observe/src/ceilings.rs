@@ -1,5 +1,5 @@
-//! Bounds of the throughput of the first order: what would be reached if one thing alone were the limit. Pure, from the
-//! whole record; each only where it applies. docs/observing.md has the formulas and where they come from.
+//! First-order bounds of throughput: the rate if one resource were the only limit. Pure functions of the whole record;
+//! each bound is computed only where it applies. docs/observing.md has the formulas and their sources.
 
 use results::{
     Ceiling, CeilingBasis, CommandSummary, CpuOwner, FlushSharing, FlushSource, LockEnd, ObserveLevel, Record,
@@ -7,10 +7,10 @@ use results::{
 
 const MICROS_PER_SECOND: f64 = 1e6;
 const MICROS_PER_MILLI: f64 = 1e3;
-/// Bytes of WAL of the least transaction that writes: the record of its commit.
+/// Bytes of WAL of the smallest writing transaction: its commit record.
 const COMMIT_RECORD_BYTES: f64 = 34.0;
 
-/// The ceilings that apply to a run, the lowest first.
+/// The ceilings of a run, lowest first.
 pub fn ceilings(record: &Record) -> Vec<Ceiling> {
     let Some(observation) = &record.observation else { return Vec::new() };
     if observation.level == ObserveLevel::Off || record.summary.counts.succeeded == 0 {
@@ -22,24 +22,24 @@ pub fn ceilings(record: &Record) -> Vec<Ceiling> {
     ceilings
 }
 
-/// `None` where something was divided by nothing.
+/// `None` if the throughput is not finite.
 fn ceiling((tps, basis): Bound, record: &Record) -> Option<Ceiling> {
     let reached_share = record.summary.tps / tps;
     (tps.is_finite() && tps > 0.0).then_some(Ceiling { basis, tps, reached_share })
 }
 
-/// A throughput, and the figures that it follows from.
+/// A throughput and the values that it is computed from.
 type Bound = (f64, CeilingBasis);
 
-/// What is known of one command, in microseconds.
+/// Measurements of one command, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Timed {
-    /// Its shortest latency.
+    /// Minimum latency.
     min_us: Option<f64>,
     mean_us: Option<f64>,
     executions: f64,
     sends: bool,
-    /// The client does not wait for its answer, so that nothing is known of its latency.
+    /// The command is part of a pipeline, so its latency is unknown.
     is_in_pipeline: bool,
 }
 
@@ -65,7 +65,7 @@ impl Timed {
     }
 }
 
-/// The rows that one of the scripts says its transactions compete for. Of a mix, its share of the transactions counts.
+/// Contention for the rows declared by one of the scripts. In a mix, the script's share of the transactions counts.
 fn hottest_row(record: &Record) -> Option<Ceiling> {
     let scripts = record.plan.scripts.iter().zip(&record.summary.scripts);
     let found = scripts.filter_map(|(script, summary)| {
@@ -76,7 +76,7 @@ fn hottest_row(record: &Record) -> Option<Ceiling> {
         let flush_us = commit_flush(record).and_then(|flushing| flushing.one_us()).map(|(us, _)| us);
         let network_us = record.summary.generator.as_ref().and_then(|it| it.shortest_connect_us);
         let held = Held::of(&commands, locking, network_us, flush_us)?;
-        // Of all transactions, those that lock such a row.
+        // Share of all transactions that lock such a row.
         let share = commands[locking].executions / as_f64(record.summary.counts.succeeded);
         let (tps, basis) = held.bound(rows, share)?;
         let is_measured = commit_flush(record).is_some_and(|flushing| flushing.spent_us.is_some());
@@ -88,7 +88,7 @@ fn hottest_row(record: &Record) -> Option<Ceiling> {
     found.min_by(|a, b| a.tps.total_cmp(&b.tps))
 }
 
-/// How long a transaction holds a row that others want, at the least.
+/// Minimum time during which a transaction holds a contended row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Held {
     us: f64,
@@ -96,12 +96,12 @@ struct Held {
 }
 
 impl Held {
-    /// A row is locked from within the locking command to within the last one. The shortest execution of the locking
-    /// command stands for its work, since others wait for the lock; of the round trips that the client sees, its own
-    /// is over before the lock is there, or begins after it: between `n` commands lie `n` − 1 round trips. A transaction
-    /// of one command holds the lock through the flush of its commit; how long before that, nobody can tell. Nor can
-    /// the client tell how long a command of a pipeline took: of such a transaction the flush is the least, too.
-    /// Commands in a branch count as often as they were executed.
+    /// A row is locked from within the locking command until within the last one. The minimum latency of the locking
+    /// command is its execution time, since other executions include lock waits. Its own round trip ends before the
+    /// lock is taken, or starts after it: `n` commands contain `n` − 1 round trips. A transaction of one command holds
+    /// the lock during the flush of its commit; the time before that is unknown. The latency of commands in a pipeline
+    /// is unknown too, so the flush is the minimum there as well. Conditional commands count by their number of
+    /// executions.
     fn of(
         commands: &[Timed],
         locking: usize,
@@ -117,14 +117,14 @@ impl Held {
         let later_us: f64 = later.iter().filter_map(spent_us).sum();
         let sent = commands.iter().filter(|command| command.sends);
         let shortest_us = sent.filter_map(|command| command.min_us).fold(f64::INFINITY, f64::min);
-        // Within one host no network was measured: a command can hardly be shorter than a round trip.
+        // On a single host the network is not measured; a command is hardly shorter than a round trip.
         let round_trip_us = network_us.unwrap_or(shortest_us);
         let work_us = (commands[locking].min_us? - round_trip_us).max(0.0);
         Some(Held { us: work_us + later_us, is_one_command: false })
     }
 
-    /// Rows ÷ time under lock ÷ the script's share of the transactions. Utilization law: Jain, The Art of Computer
-    /// Systems Performance Analysis (1991), section 33.1.
+    /// Rows ÷ lock time ÷ the script's share of the transactions. Utilization law: Jain, The Art of Computer Systems
+    /// Performance Analysis (1991), section 33.1.
     fn bound(self, rows: f64, share: f64) -> Option<Bound> {
         let Held { us, is_one_command } = self;
         if us <= 0.0 {
@@ -136,21 +136,21 @@ impl Held {
     }
 }
 
-/// What bears on flushes.
+/// Measurements of WAL flushes.
 #[derive(Clone, Copy, Debug)]
 struct Flushing {
     transactions: f64,
     clients: f64,
-    /// Counted by the server; `None` if it does not.
+    /// Number counted by the server; `None` if it does not count them.
     flushes: Option<f64>,
-    /// All of them together, as the server measured.
+    /// Total time measured by the server, in microseconds.
     spent_us: Option<f64>,
-    /// One of them, as measured before the run.
+    /// Time of one flush measured before the run, in microseconds.
     on_disk_us: Option<f64>,
 }
 
 impl Flushing {
-    /// How long a flush takes, and how that is known.
+    /// Time of a flush in microseconds, and its source.
     fn one_us(self) -> Option<(f64, FlushSource)> {
         match self.spent_us.zip(self.flushes) {
             Some((spent_us, flushes)) => Some((spent_us / flushes, FlushSource::Server)),
@@ -159,7 +159,7 @@ impl Flushing {
     }
 }
 
-/// What is known of the flushes that commits wait for; `None` where they wait for none.
+/// Measurements of the flushes that commits wait for; `None` if commits do not wait.
 fn commit_flush(record: &Record) -> Option<Flushing> {
     let observation = record.observation.as_ref()?;
     let settings = &record.environment.server.as_ref()?.non_default_settings;
@@ -183,9 +183,9 @@ fn commit_flush(record: &Record) -> Option<Flushing> {
         spent_us: spent_ms.filter(|ms| *ms > 0.0).map(|ms| ms * MICROS_PER_MILLI),
         on_disk_us: record.environment.disk.as_ref().and_then(|disk| Some(disk.flush_us.as_ref()?.p50)),
     };
-    // A flush serves one commit of each client at most: where it seems to serve more, transactions commit without one.
+    // A flush serves at most one commit of each client; a higher ratio means that transactions commit without a flush.
     let is_possible = known.flushes.is_none_or(|flushes| known.transactions <= flushes * known.clients);
-    // So is a disk that flushed more slowly before the run, while it was busy, than the run itself shows.
+    // The disk may have been busy before the run: its flush time is not used if the run itself was faster.
     let is_refuted =
         known.spent_us.is_none() && flushes(known).is_some_and(|(tps, _)| tps < reached_tps(record));
     (is_possible && !is_refuted).then_some(known)
@@ -199,8 +199,8 @@ fn flush(record: &Record) -> Option<Ceiling> {
     ceiling(flushes(commit_flush(record)?)?, record)
 }
 
-/// Commits per flush ÷ time of a flush: flushes of WAL come one after the other, and one flush serves all commits that
-/// have come meanwhile (PostgreSQL's manual, "WAL Configuration").
+/// Commits per flush ÷ time of a flush: WAL flushes are sequential, and one flush serves all commits that arrived
+/// during the previous one (PostgreSQL's manual, "WAL Configuration").
 fn flushes(known: Flushing) -> Option<Bound> {
     let (flush_us, source) = known.one_us()?;
     let (transactions_per_flush, sharing) = match known.flushes {
@@ -214,7 +214,7 @@ fn flushes(known: Flushing) -> Option<Bound> {
     Some((tps, CeilingBasis::Flush { flush_us, source, transactions_per_flush, sharing }))
 }
 
-/// Only over a network.
+/// Applies only over a network.
 fn round_trips(record: &Record) -> Option<Ceiling> {
     let generator = record.summary.generator.as_ref()?;
     let trips = as_f64(generator.commands.round_trips) / transactions(record);
@@ -222,14 +222,14 @@ fn round_trips(record: &Record) -> Option<Ceiling> {
     ceiling(bound, record)
 }
 
-/// Clients ÷ (round trips of a transaction × distance): clients that wait for nothing else.
+/// Clients ÷ (round trips of a transaction × network round-trip time): clients that wait for nothing else.
 fn distance(clients: f64, trips: f64, distance_us: f64) -> Bound {
     let basis =
         CeilingBasis::RoundTrips { clients, round_trips_per_transaction: trips, round_trip_us: distance_us };
     (clients * MICROS_PER_SECOND / (trips * distance_us), basis)
 }
 
-/// Only on the server's host.
+/// Applies only if the server's host is observed.
 fn cpu(record: &Record) -> Option<Ceiling> {
     let observation = record.observation.as_ref()?;
     let cost = &observation.per_transaction;
@@ -245,11 +245,11 @@ fn cpu(record: &Record) -> Option<Ceiling> {
     ceiling(bound, record)
 }
 
-/// Processors, and what a transaction takes of them.
+/// Number of CPUs, and CPU time of a transaction.
 #[derive(Clone, Copy, Debug)]
 struct Processors {
     of_host: f64,
-    /// What affinity and quotas leave to each; `None`: not known.
+    /// CPUs available to each under affinity and quotas; `None` if unknown.
     of_server: Option<f64>,
     of_pgmeter: Option<f64>,
     server_us: f64,
@@ -257,7 +257,8 @@ struct Processors {
 }
 
 impl Processors {
-    /// Processors ÷ CPU time of a transaction: of the host for both, and of what each of them may use for itself.
+    /// CPUs ÷ CPU time of a transaction: for the host with client and server together, and for each of them with its
+    /// own limit.
     fn bound(self) -> Bound {
         let Self { of_host, of_server, of_pgmeter, server_us, pgmeter_us } = self;
         let per_second = |cpus: f64, us: f64| cpus * MICROS_PER_SECOND / us;
@@ -307,7 +308,7 @@ mod tests {
     #[test]
     fn a_row_is_locked_for_a_round_trip_less_than_the_client_sees() {
         let set = Timed { sends: false, ..timed(1.0, 1.0) };
-        // BEGIN, the update that locks, an insert, END: 1 ms of network in each of them.
+        // BEGIN, the locking update, an insert, END: 1 ms of network in each.
         let commands = [
             set,
             timed(1_000.0, 1_050.0),

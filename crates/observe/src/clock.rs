@@ -1,5 +1,5 @@
-//! The one place of this crate that reads the clock: when to look, and when it was looked.
-//! The engine's clock is its own; both count the same seconds, and `cli` says at which instant measuring begins.
+//! The only module of this crate that reads the clock. The engine has its own clock; `cli` provides the instant at
+//! which measuring starts.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ pub(crate) fn now() -> Instant {
     Instant::now()
 }
 
-/// Seconds from `origin` to `at`; negative if `at` came before.
+/// Seconds from `origin` to `at`; negative if `at` is earlier.
 pub(crate) fn seconds_between(origin: Instant, at: Instant) -> f64 {
     match at.checked_duration_since(origin) {
         Some(after) => after.as_secs_f64(),
@@ -16,7 +16,7 @@ pub(crate) fn seconds_between(origin: Instant, at: Instant) -> f64 {
     }
 }
 
-/// The time left until `at`; zero once it has passed.
+/// Time left until `at`; zero if it has passed.
 pub(crate) fn left_until(at: Instant) -> Duration {
     at.saturating_duration_since(now())
 }

@@ -1,5 +1,5 @@
-//! How much counters grew between two readings. Counters may be reset meanwhile, rows may come and go; a number that
-//! went down means that counting began anew. Pure; nothing here asks a server.
+//! Growth of counters between two readings. Counters may be reset and rows may appear and disappear; a decreased
+//! counter means a reset. Pure.
 
 use std::collections::BTreeMap;
 
@@ -7,29 +7,29 @@ use connect::Row;
 
 use crate::catalogue::{Column, Kind};
 
-/// A view as it was read: rows by their keys.
+/// A view as read: rows by key.
 pub(crate) type Reading = BTreeMap<String, Counters>;
 
-/// One row of numbers, in the order of the question's columns.
+/// One row of numbers, in the order of the query's columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Counters {
-    /// When its statistics were reset, in seconds of the server's calendar.
+    /// Time of the last reset, in seconds of the server's calendar.
     pub(crate) reset: Option<f64>,
-    /// `None`: the server says nothing.
+    /// `None` for NULL.
     pub(crate) values: Vec<Option<f64>>,
 }
 
-/// By how much a row grew.
+/// Growth of a row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Growth {
     /// In the order of the columns.
     pub(crate) values: Vec<Option<f64>>,
-    /// Counting began anew in between: the growth is what was counted since.
+    /// There was a reset in between: the values are the growth since the reset.
     pub(crate) was_reset: bool,
 }
 
 impl Growth {
-    /// Whether nothing happened; sizes do not count.
+    /// Whether all counters are unchanged; sizes are ignored.
     pub(crate) fn is_nothing(&self, columns: &[Column]) -> bool {
         let still = |(value, column): (&Option<f64>, &Column)| {
             column.kind == Kind::AtEnd || value.unwrap_or(0.0) == 0.0
@@ -38,7 +38,7 @@ impl Growth {
     }
 }
 
-/// Understands rows of key, reset and numbers.
+/// Parses rows of key, reset and numbers.
 pub(crate) fn read(rows: &[Row]) -> Reading {
     let number =
         |text: Option<&str>| text.and_then(|text| text.parse::<f64>().ok()).filter(|value| value.is_finite());
@@ -49,7 +49,7 @@ pub(crate) fn read(rows: &[Row]) -> Reading {
     rows.iter().map(|row| (row.get(0).unwrap_or_default().to_owned(), counters(row))).collect()
 }
 
-/// The growth from one reading of a row to a later one. A row that was not there before has grown from nothing.
+/// Growth of a row between two readings. A new row has grown from zero.
 pub(crate) fn growth(before: Option<&Counters>, after: &Counters, columns: &[Column]) -> Growth {
     let Some(before) = before else { return Growth { values: after.values.clone(), was_reset: false } };
     let pairs = || before.values.iter().zip(&after.values).zip(columns);
@@ -67,7 +67,7 @@ pub(crate) fn growth(before: Option<&Counters>, after: &Counters, columns: &[Col
     Growth { values: pairs().map(grown).collect(), was_reset }
 }
 
-/// The growth of each row of a view.
+/// Growth of each row of a view.
 pub(crate) fn growths(before: &Reading, after: &Reading, columns: &[Column]) -> BTreeMap<String, Growth> {
     after.iter().map(|(key, row)| (key.clone(), growth(before.get(key), row, columns))).collect()
 }

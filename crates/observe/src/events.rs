@@ -1,5 +1,5 @@
-//! What happened at some moment or for some time, found in readings a second apart: checkpoints, autovacuum of the
-//! tables in use, queues for locks. Pure; `watch` reads.
+//! Events detected in readings a second apart: checkpoints, autovacuum of the tables in use, queues for locks. Pure;
+//! `watch` reads the server.
 
 use std::collections::BTreeMap;
 
@@ -9,15 +9,15 @@ use crate::catalogue::{BGWRITER, CHECKPOINTER, CONTROL_FILE, Question, TABLES, f
 use crate::series::Snapshot;
 use crate::waits::Seen;
 
-/// So many waiting for locks, and so large a part of those that work, are a queue.
+/// Minimum number of backends in a queue for locks; they must also be a minimum share of the active ones.
 const QUEUE_MIN: u64 = 3;
 const QUEUE_SHARE_MIN: f64 = 0.25;
-/// A queue that was not seen for so long is over.
+/// A queue ends after this time without samples of it.
 const QUEUE_GAP_S: f64 = 1.0;
-/// More events than anybody reads; what comes later is counted by the views.
+/// Maximum number of events; the views still count later ones.
 const EVENTS_MAX: usize = 500;
 
-/// An autovacuum worker at work.
+/// An active autovacuum worker.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Vacuuming {
     pub(crate) pid: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Vacuuming {
     pub(crate) what: String,
 }
 
-/// What has happened up to now.
+/// Events up to now.
 #[derive(Debug, Default)]
 pub(crate) struct Events {
     over: Vec<Event>,
@@ -48,17 +48,17 @@ struct Queue {
     last_s: f64,
     waiting_max: u64,
     working_max: u64,
-    /// Rows that backends queued for, and how often they were seen to.
+    /// Rows that backends queued for, with the number of samples.
     rows: BTreeMap<String, u64>,
 }
 
-/// What the views say of checkpoints at one moment.
+/// Checkpoint counters at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Counted {
     timed: f64,
     requested: f64,
     written: Option<f64>,
-    /// Where in the log the last one that is complete stands.
+    /// WAL position of the last complete checkpoint.
     complete: Option<f64>,
     begun_s_ago: Option<f64>,
 }
@@ -86,7 +86,7 @@ fn value(snapshot: &Snapshot, questions: &[Question], view: &str, column: &str) 
 }
 
 impl Events {
-    /// Compares two readings, of which the later was made at `at_s`.
+    /// Compares two readings; the later one was made at `at_s`.
     pub(crate) fn read(&mut self, before: &Snapshot, after: &Snapshot, questions: &[Question], at_s: f64) {
         if let Some((before, after)) = Counted::of(before, questions).zip(Counted::of(after, questions)) {
             self.checkpoints(before, after, at_s);
@@ -102,7 +102,7 @@ impl Events {
         if after.complete.is_none() || after.complete == before.complete || before.complete.is_none() {
             return;
         }
-        // The control file knows to the second when it began; a begin that was seen is no later.
+        // The control file has the start with a resolution of a second; an observed start is an upper bound.
         let told_s = after.begun_s_ago.map_or(at_s, |ago| at_s - ago);
         let (start_s, detail) = match self.checkpoint.take() {
             Some(Checkpoint { start_s, why, written_before }) => {
@@ -117,7 +117,7 @@ impl Events {
         self.add(EventKind::Checkpoint, start_s, Some(at_s), detail);
     }
 
-    /// Takes in which autovacuum workers are at work on tables in use.
+    /// Adds the active autovacuum workers on the tables in use.
     pub(crate) fn vacuums(&mut self, at_work: Vec<Vacuuming>, at_s: f64) {
         let ended: Vec<_> = self.vacuums.keys().filter(|known| !at_work.contains(known)).cloned().collect();
         for vacuuming in ended {
@@ -129,7 +129,8 @@ impl Events {
         }
     }
 
-    /// Vacuums too short to be seen at work, by what the tables say at the end; `since_s` is where looking began.
+    /// Adds vacuums that were too short to be sampled, from the table statistics at the end; `since_s` is the time of
+    /// the first sample.
     pub(crate) fn short_vacuums(
         &mut self,
         at_end: &Snapshot,
@@ -154,7 +155,7 @@ impl Events {
         }
     }
 
-    /// Takes in what a look saw. True while there is a queue.
+    /// Adds one sample of backends. True while there is a queue.
     pub(crate) fn look(&mut self, look: &[Seen], at_s: f64) -> bool {
         let waits = |seen: &&Seen| seen.doing.as_ref().is_some_and(|(event_type, _)| event_type == "Lock");
         let waiting: u64 = look.iter().filter(waits).map(|seen| seen.backends).sum();
@@ -172,7 +173,7 @@ impl Events {
         is_queue
     }
 
-    /// The rows for which backends queue, with how many do.
+    /// Adds the rows that backends queue for, with their number.
     pub(crate) fn queued_for(&mut self, rows: Vec<(String, u64)>) {
         if let Some(queue) = &mut self.queue {
             for (row, waiting) in rows {
@@ -185,7 +186,7 @@ impl Events {
         let Some(Queue { start_s, last_s, waiting_max, working_max, rows }) = self.queue.take() else {
             return;
         };
-        // Seen once, it may have been one moment.
+        // A queue with a single sample may have been momentary.
         if !goes_on && last_s <= start_s {
             return;
         }
@@ -195,7 +196,7 @@ impl Events {
         self.add(EventKind::LockQueue, start_s, (!goes_on).then_some(last_s), detail);
     }
 
-    /// What was over before measuring began is nobody's affair any more.
+    /// Events that ended before the start of measuring are discarded.
     fn add(&mut self, kind: EventKind, start_s: f64, end_s: Option<f64>, detail: String) {
         let is_measured = end_s.is_none_or(|end_s| end_s > 0.0);
         if is_measured && self.over.len() < EVENTS_MAX {
@@ -209,7 +210,7 @@ impl Events {
         }
     }
 
-    /// All of them, in the order of their beginnings; what goes on still has no end.
+    /// All events in the order of their start; ongoing ones have no end.
     pub(crate) fn into_events(mut self) -> Vec<Event> {
         self.end_queue(true);
         if let Some(Checkpoint { start_s, why, .. }) = self.checkpoint.take() {

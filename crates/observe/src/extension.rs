@@ -1,24 +1,25 @@
-//! Where the views of an extension are, if they may be read. A view is found by its name, and the functions of a view run
-//! with the rights of the role that reads it: the owner of the schema could rename it, and put other views in its place.
-//! So its owners have to be roles that may do all that this role may do.
+//! Schema of an extension's views, if they can be read safely. A view is found by its name, and its functions run with
+//! the privileges of the reading role: the owner of the schema could rename it and create other views in its place. So
+//! all privileges of this role must also belong to the owners.
 
 use connect::quote::{identifier, literal};
 use connect::{Row, Session};
 
-/// The owner of `public` since PostgreSQL 15: a role whose only member is the owner of the database.
+/// Owner of `public` since PostgreSQL 15: a role whose only member is the owner of the database.
 const DATABASE_OWNER: &str = "pg_database_owner";
 
-/// Where the views of the extension are, as SQL writes it; nothing if the extension is not in this database.
+/// Schema of the extension's views, quoted; `None` if the extension is not in this database.
 ///
 /// # Errors
-/// Why they are not to be read.
+///
+/// Why reading the views is not safe.
 pub fn extension_schema(session: &mut Session, extension: &str) -> Result<Option<String>, String> {
     let rows = session.query_catalogs(&sql(extension)).map_err(|error| error.to_string())?;
     rows.first().map(|row| schema(extension, row)).transpose()
 }
 
-/// Asks for the schema, who owns it, and whether its owner and the extension's are members of this role; superusers are
-/// members of all.
+/// Query for the schema, its owner, and whether its owner and the extension's are members of this role; superusers are
+/// members of all roles.
 pub(crate) fn sql(extension: &str) -> String {
     format!(
         "select n.nspname, o.rolname, pg_has_role(o.oid, current_user, 'member') and \
@@ -30,7 +31,7 @@ pub(crate) fn sql(extension: &str) -> String {
     )
 }
 
-/// Understands a row of [`sql`].
+/// Parses a row of [`sql`].
 pub(crate) fn schema(extension: &str, row: &Row) -> Result<String, String> {
     let schema = identifier(row.get(0).unwrap_or_default());
     if row.get(2) == Some("t") {

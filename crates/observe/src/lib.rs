@@ -1,12 +1,12 @@
-//! What the server was doing during a run: waits, counters, costs, events, ceilings.
+//! Observes the server during a run: waits, counters, costs, events, ceilings.
 //!
-//! An [`Observer`] samples the server on a connection and a thread of its own, at the level that was asked for, and returns a
-//! [`results::Observation`]. It never disturbs the run: its statements have limits, and whatever it cannot see, or the
-//! loss of its connection, is named in the observation and fails nothing.
+//! An [`Observer`] samples the server over a separate connection and thread, and returns a [`results::Observation`].
+//! Its statements have limits. Missing data and a lost connection are named in the observation; they never fail the
+//! run.
 //!
-//! In reading order: `catalogue` says what servers of each version can be asked, `probe` finds out what this one lets
-//! us see, `observer` looks, `waits`, `strata`, `profile`, `difference` and `series` count, `processes` reads `/proc`, `account` puts
-//! it together. [`ceilings`] are computed afterwards, from the whole record. docs/observing.md explains the figures.
+//! Reading order: `catalogue`, `probe`, `observer`; `waits`, `strata`, `profile`, `difference` and `series` count,
+//! `processes` reads `/proc`, `account` creates the result. [`ceilings`] are computed from the whole record.
+//! docs/observing.md explains the figures.
 
 mod clock;
 

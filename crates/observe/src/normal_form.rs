@@ -1,8 +1,8 @@
-//! One form for all the ways in which a server shows a statement: as a script has it (`:name`), as it was sent (the
-//! values), as it was prepared (`$1`), as pg_stat_statements keeps it (`$1` for constants too). Constants, parameters
-//! and variables become `?`, lists of them one `?`; comments go, case and blanks do not count.
+//! A normal form for all texts of a statement: in the script (`:name`), as sent (values), as prepared (`$1`), and in
+//! pg_stat_statements (`$1` also for constants). Constants, parameters and variables become `?`, lists of them a single
+//! `?`; comments, case and spaces are ignored.
 
-/// The tokens of a statement, separated by blanks.
+/// The tokens of a statement, separated by spaces.
 pub(crate) fn normal_form(sql: &str) -> String {
     let mut tokens = Vec::new();
     let mut rest = Scanner { text: sql, at: 0 };
@@ -16,7 +16,7 @@ pub(crate) fn normal_form(sql: &str) -> String {
     words.join(" ")
 }
 
-/// The identifiers of a statement as the server folds them: the names of tables are among them.
+/// The identifiers of a statement, folded as by the server; they include the names of tables.
 pub(crate) fn identifiers(sql: &str) -> Vec<String> {
     let mut names = Vec::new();
     let mut rest = Scanner { text: sql, at: 0 };
@@ -34,15 +34,15 @@ const CONSTANT: &str = "?";
 struct Token {
     text: String,
     is_identifier: bool,
-    /// Nothing stands between it and the token before it.
+    /// No space precedes the token.
     is_attached: bool,
 }
 
-/// Adds a token, folding signs into constants and lists of constants into one.
+/// Adds a token; merges signs into constants, and lists of constants into one.
 fn push(tokens: &mut Vec<Token>, mut token: Token) {
     if token.text == CONSTANT {
-        // `+ -5` and `(-5` are constants of their own; in `a -5` and `3-5` something is subtracted, except that the
-        // server reads `a -5` as we cannot tell without its grammar: only a sign that is not attached is folded.
+        // `+ -5` and `(-5` contain signed constants; `a -5` and `3-5` are subtractions. `a -5` cannot be decided
+        // without the server's grammar, so only a sign that is not attached is merged.
         if token.is_attached && tokens.last().is_some_and(|sign| sign.text == "-" && !sign.is_attached)
             || tokens.len() >= 2 && token.is_attached && is_sign_after_opening(tokens)
         {
@@ -59,7 +59,7 @@ fn push(tokens: &mut Vec<Token>, mut token: Token) {
     tokens.push(token);
 }
 
-/// Whether the last token is a minus that follows `(`, `,` or an operator.
+/// Whether the last token is a minus after `(`, `,` or an operator.
 fn is_sign_after_opening(tokens: &[Token]) -> bool {
     let [.., before, sign] = tokens else { return false };
     sign.text == "-" && matches!(before.text.as_str(), "(" | "," | "=" | "<" | ">" | "+" | "*" | "/" | "[")
@@ -75,7 +75,7 @@ impl Scanner<'_> {
         &self.text[self.at..]
     }
 
-    /// Bytes at the beginning of the rest whose characters all fulfil `is`.
+    /// Length in bytes of the leading characters that all fulfil `is`.
     fn run(&self, from: usize, is: impl Fn(char) -> bool) -> usize {
         let rest = &self.rest()[from..];
         rest.find(|character| !is(character)).unwrap_or(rest.len())
@@ -129,7 +129,7 @@ impl Scanner<'_> {
         Scanner { text: self.text, at: self.at + bytes }
     }
 
-    /// The length of a number: digits, a point, an exponent with its sign.
+    /// Length of a number: digits, a point, an exponent with its sign.
     fn number(&self) -> usize {
         let length =
             self.run(0, |character| character.is_ascii_alphanumeric() || matches!(character, '.' | '_'));
@@ -141,7 +141,7 @@ impl Scanner<'_> {
         length
     }
 
-    /// The length of a quoted text, to the end if the quote is never closed.
+    /// Length of a quoted text; an unclosed one extends to the end.
     fn quoted(&self, quote: char, has_backslashes: bool) -> usize {
         let rest = self.rest();
         let mut characters = rest.char_indices().skip(1).peekable();
@@ -158,7 +158,7 @@ impl Scanner<'_> {
         rest.len()
     }
 
-    /// The length of `$tag$ … $tag$`.
+    /// Length of `$tag$ … $tag$`.
     fn dollar_quoted(&self) -> Option<usize> {
         let rest = self.rest();
         let tag_end = 1 + rest[1..].find('$')? + 1;
@@ -185,7 +185,7 @@ impl Scanner<'_> {
     }
 }
 
-/// The length of a comment, which may hold others.
+/// Length of a comment, including nested ones.
 fn comment_length(text: &str) -> usize {
     let (mut depth, mut at) = (0_usize, 0);
     while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {

@@ -1,5 +1,5 @@
-//! The thread that samples the server: when, and what. `run` starts it before the run, tells it when measuring
-//! begins, and has its observation when the run is over.
+//! The thread that samples the server. `run` starts it before the run, sends it the start of measuring, and takes the
+//! observation at the end of the run.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,62 +16,62 @@ use crate::probe::probe;
 use crate::scripts::{Matcher, Script};
 use crate::watch::Watch;
 
-/// A server that is silent for so long is not asked again.
+/// A server that does not answer within this time is not queried again.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
-/// The run waits no longer for its observer to be ready.
+/// Maximum time for which the run waits for the observer to be ready.
 pub(crate) const READINESS_MAX: Duration = Duration::from_secs(10);
 
-/// What is to be observed.
+/// Options of the observer.
 #[derive(Clone, Debug)]
 pub struct ObserverOptions {
-    /// How closely.
+    /// Level of detail.
     pub level: ObserveLevel,
-    /// The server, at the one address where it is looked at.
+    /// The server, with a single address.
     pub target: Target,
-    /// How to know the benchmark's backends.
+    /// Condition for the benchmark's backends.
     pub filter: BackendFilter,
-    /// The plan's scripts in order; those that run elsewhere without commands and weight.
+    /// The plan's scripts in order; those that run elsewhere have no commands and no weight.
     pub scripts: Vec<Script>,
-    /// Each transaction has a connection of its own.
+    /// Each transaction has its own connection.
     pub reconnects: bool,
-    /// What of the run goes elsewhere and is not seen.
+    /// Parts of the run on other servers, which are not observed.
     pub elsewhere: Vec<Missing>,
 }
 
-/// What the run came to, which the cost of a transaction is computed from.
+/// Results of the run, for the cost of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Ran {
     /// Measured seconds.
     pub measured_s: f64,
-    /// Transactions that succeeded or failed in them.
+    /// Successful and failed transactions in the measured time.
     pub transactions: u64,
     /// Transactions of the warm-up.
     pub warmup_transactions: u64,
 }
 
-/// What the observing thread receives.
+/// Messages to the observing thread.
 enum Message {
     MeasureFrom(Instant),
     Finish(Ran),
 }
 
-/// What the backends were doing in the newest second, for those who watch the run.
+/// Activity of the backends in the last second, for the live display.
 #[derive(Clone, Debug, Default)]
 pub struct RecentWaits(Arc<Mutex<Vec<WaitMean>>>);
 
 impl RecentWaits {
-    /// Of the newest second: backends that were not idle, by what they did, on average.
+    /// Average number of active backends in the last second, by activity.
     pub fn waits(&self) -> Vec<WaitMean> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// A second is over.
+    /// Called at the end of each second.
     pub(crate) fn replace(&self, waits: &[WaitMean]) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = waits.to_vec();
     }
 }
 
-/// Samples the server while a run goes on.
+/// Samples the server during a run.
 #[derive(Debug)]
 pub struct Observer {
     messages: Sender<Message>,
@@ -81,7 +81,7 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Connects, looks around, and is ready when this returns, or will never be.
+    /// Connects and determines the available queries; returns when the observer is ready or has failed.
     pub fn start(options: ObserverOptions) -> Observer {
         let (messages, received) = channel();
         let (ready, is_ready) = channel();
@@ -91,29 +91,29 @@ impl Observer {
         let thread = Builder::new()
             .name("observer".to_owned())
             .spawn(move || run(options, of_thread, &received, &ready))
-            // Without a thread there is no observation, which is said when it is asked for.
+            // Without a thread there is no observation; the observation names the reason.
             .ok();
         let _ = is_ready.recv_timeout(READINESS_MAX);
         Observer { messages, thread, level, recent_waits }
     }
 
-    /// What it saw in the newest second, at any time until it is over.
+    /// Activity in the last second, available until the end of the run.
     pub fn recent_waits(&self) -> RecentWaits {
         self.recent_waits.clone()
     }
 
-    /// The first transactions start now, and those from `origin` on are measured.
+    /// The first transactions start now; those from `origin` on are measured.
     pub fn measure_from(&self, origin: Instant) {
-        // An observer that has given up has said why in its observation.
+        // An observer that has failed names the reason in its observation.
         let _ = self.messages.send(Message::MeasureFrom(origin));
     }
 
-    /// Now, on the clock that [`Observer::measure_from`] takes.
+    /// Current time on the clock of [`Observer::measure_from`].
     pub fn now() -> Instant {
         clock::now()
     }
 
-    /// The run is over: the last reading, and what came of it all.
+    /// Takes the last reading and returns the observation.
     pub fn finish(mut self, ran: Ran) -> Observation {
         let _ = self.messages.send(Message::Finish(ran));
         let seen = self.thread.take().and_then(|thread| thread.join().ok()).flatten();
@@ -125,16 +125,16 @@ impl Observer {
         })
     }
 
-    /// Lets its connection go, because there are too few for the run.
+    /// Closes the connection if the run needs it.
     pub fn disconnect(self) {
         let Observer { messages, thread, .. } = self;
         drop(messages);
-        // Whether it had a result does not matter any more.
+        // The result is not needed any more.
         let _ = thread.map(JoinHandle::join);
     }
 }
 
-/// The thread's life. Nothing is returned if nobody wants to know any more.
+/// Main function of the thread. Returns `None` if the result is not needed.
 fn run(
     options: ObserverOptions,
     recent_waits: RecentWaits,
@@ -160,7 +160,7 @@ fn run(
     sample_until_finished(watch, messages)
 }
 
-/// Looks at each tick until the run is over.
+/// Takes a sample at each tick until the end of the run.
 fn sample_until_finished(mut watch: Watch, messages: &Receiver<Message>) -> Option<Observation> {
     watch.begin();
     loop {

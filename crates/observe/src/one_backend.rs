@@ -1,34 +1,32 @@
-//! The CPU time of one backend that is on this host, read whenever somebody asks: for statements that are timed one by
-//! one. Not the watching of a whole run, which `observer` does.
+//! CPU time of one backend on this host, for statements that are measured one by one. `observer` samples whole runs.
 
 use std::time::Duration;
 
 use crate::processes::{self, Process};
 
-/// A server's process that answers a session of ours.
+/// The backend of a session.
 #[derive(Debug)]
 pub struct Backend {
     pid: u32,
     started_ticks: u64,
 }
 
-/// CPU time since a backend began, in the kernel's ticks of 10 ms.
+/// CPU time since the start of a backend, in the kernel's ticks of 10 ms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BackendCpu {
-    /// In user space.
+    /// User time.
     pub user: Duration,
-    /// In the kernel.
+    /// System time.
     pub system: Duration,
 }
 
 impl Backend {
-    /// The process of a session that was just made, by the number that the server gave it; `None` if the server is on
-    /// another host, or in a container of its own.
+    /// The backend of a new session, by its PID; `None` if the server is on another host, or in another PID namespace.
     pub fn of(pid: u32) -> Option<Backend> {
         processes::young_server(pid).map(|process| Backend { pid, started_ticks: process.started_ticks })
     }
 
-    /// What it has used; `None` once it is gone.
+    /// Its CPU time; `None` after it has exited.
     pub fn cpu(&self) -> Option<BackendCpu> {
         let is_it = |process: &Process| process.started_ticks == self.started_ticks;
         let usage = processes::look_at(self.pid).filter(is_it)?.usage;
@@ -38,7 +36,7 @@ impl Backend {
 }
 
 impl BackendCpu {
-    /// What was used since `earlier`.
+    /// CPU time since `earlier`.
     #[must_use]
     pub fn since(&self, earlier: &BackendCpu) -> BackendCpu {
         BackendCpu {

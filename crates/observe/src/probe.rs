@@ -1,5 +1,5 @@
-//! What this server lets us see: each question of the catalogue is asked once, and those that fail are named. Called
-//! by `observer` before the run begins, so that nothing unforeseen is asked while it goes on.
+//! Determines what this server allows to read: runs each query of the catalogue once and names those that fail. Called
+//! by `observer` before the run, so that every query of the run has been tested.
 
 use connect::quote::literal;
 use connect::{ConnectError, Row, Session, Target};
@@ -13,64 +13,63 @@ use crate::profile;
 use crate::scripts::Matcher;
 use crate::session::ObserverSession;
 
-/// What the observer calls itself, so that nobody takes it for a client.
+/// Application name of the observer, distinct from the clients'.
 const NAME: &str = "pgmeter observer";
-/// Tables that are looked at one by one; partitions count.
+/// Maximum number of tables with statistics of their own, including partitions.
 const TABLES_MAX: usize = 200;
-/// As much of a statement as is needed to know it again.
+/// Maximum length of a statement's text, enough to identify it.
 const STATEMENT_LENGTH_MAX: u32 = 1000;
 
-/// A server, as far as it can be seen.
+/// A server and the available queries.
 #[derive(Debug)]
 pub(crate) struct Server {
     pub(crate) session: ObserverSession,
     pub(crate) version: u32,
-    /// What it can be asked.
+    /// The available queries.
     pub(crate) questions: Vec<Question>,
-    /// Asks what the benchmark's backends do.
+    /// Query for the activity of the benchmark's backends.
     pub(crate) waits: Option<Look>,
-    /// The schema of pg_wait_sampling, in quotes, where its counts can be used.
+    /// Schema of pg_wait_sampling, quoted, if its counts can be used.
     pub(crate) profile: Option<String>,
-    /// Asks which they are, and whether they are parallel workers.
+    /// Query for the backends, including whether they are parallel workers.
     pub(crate) backends: String,
-    /// Asks which they are, without parallel workers.
+    /// Query for the backends without parallel workers.
     pub(crate) clients: String,
-    /// Asks which autovacuum workers are at work on the tables in use.
+    /// Query for active autovacuum workers on the tables in use.
     pub(crate) vacuums: Option<String>,
-    /// The server's first process, if the server is on this host.
+    /// PID of the postmaster, if the server is on this host.
     pub(crate) postmaster: Option<u32>,
     pub(crate) missing: Vec<Missing>,
 }
 
-/// The question that is asked most often. To plan it takes the server several times as long as to answer it, so it is
-/// prepared.
+/// The most frequent query. It is prepared, since planning takes several times as long as execution.
 #[derive(Debug)]
 pub(crate) struct Look {
     text: String,
     is_prepared: bool,
 }
 
-/// What the prepared question is called.
+/// Name of the prepared statement.
 const PREPARED: &str = "pgmeter_look";
 
 impl Look {
-    /// The rows of one look.
+    /// The rows of one sample.
     pub(crate) fn ask(&mut self, session: &mut ObserverSession) -> Result<Vec<Row>, ConnectError> {
         if !self.is_prepared {
             return session.rows(&self.text);
         }
         let rows = session.rows(&format!("execute {PREPARED}"));
-        // A pooler may have handed us another server session, which does not know it.
+        // A pooler may have switched to another server session, without the prepared statement.
         self.is_prepared = rows.is_ok();
         rows
     }
 }
 
-/// Connects and looks around.
+/// Connects and determines the available queries.
 pub(crate) fn probe(target: &Target, filter: &BackendFilter, matcher: &Matcher) -> Result<Server, Missing> {
     let failed =
         |error: ConnectError| Missing::new("everything", format!("observing was not possible: {error}"));
-    // The run does not wait longer for its observer either.
+    // The run does not wait longer for the observer.
     let connect_timeout = target.connect_timeout.or(Some(crate::observer::READINESS_MAX));
     let target = Target { application_name: Some(NAME.to_owned()), connect_timeout, ..target.clone() };
     let mut session = Session::connect(&target).map_err(failed)?;
@@ -108,13 +107,13 @@ pub(crate) fn probe(target: &Target, filter: &BackendFilter, matcher: &Matcher) 
 }
 
 impl Server {
-    /// The tables filter names the scripts hold, with their partitions.
+    /// The tables named in the scripts, with their partitions.
     fn tables(&mut self, matcher: &Matcher) -> Vec<u32> {
         let names = matcher.names().iter().map(|name| literal(name)).collect::<Vec<_>>().join(", ");
         if names.is_empty() {
             return Vec::new();
         }
-        // The path is the user's; all else is asked under another.
+        // The user's search path applies to table names; all other queries use a fixed one.
         let path = self.session.rows_by_users_path("select pg_catalog.current_schemas(false)");
         let path = path.ok().and_then(|rows| rows.first()?.get(0).map(literal));
         let path = path.unwrap_or_else(|| "'{}'".to_owned());
@@ -165,7 +164,7 @@ impl Server {
         }
     }
 
-    /// Where pg_stat_statements is, in quotes; it must be created in the database that is connected to.
+    /// Schema of pg_stat_statements, quoted; the extension must exist in the connected database.
     fn schema_of_statements(&mut self) -> Option<String> {
         let found = self.session.rows(&extension::sql(catalogue::STATEMENTS)).ok()?;
         let why = match found.first().map(|row| extension::schema(catalogue::STATEMENTS, row)) {
@@ -193,8 +192,8 @@ impl Server {
         let waits = waits_sql(self.version, condition, matcher.needs_text());
         match self.session.rows(&waits) {
             Ok(_) => {
-                // Behind a pooler the number that we were given is not the backend's; what is prepared there would
-                // stay in a session of somebody else's.
+                // Behind a pooler, the PID from start-up is not the backend's, and a prepared statement would stay in a
+                // shared session.
                 let is_direct = backend == Some(self.session.pid());
                 let prepare = format!("prepare {PREPARED} as {waits}");
                 let is_prepared = is_direct && self.session.sets(&[&prepare]).is_ok();
@@ -204,7 +203,7 @@ impl Server {
         }
     }
 
-    /// pg_wait_sampling, where it is: it has to be loaded, and created in the database that is connected to.
+    /// Uses pg_wait_sampling if it is loaded, and exists in the connected database.
     fn try_profile(&mut self) {
         let sql = "select current_setting('pg_wait_sampling.profile_pid', true), \
                    exists(select from pg_available_extensions where name = 'pg_wait_sampling')";
@@ -241,8 +240,8 @@ impl Server {
         self.missing.push(Missing::new(profile::NAME, why));
     }
 
-    /// Whether the server is on this host: its process that answers us has our session's number, a server's name, and
-    /// began when the session did.
+    /// Checks whether the server is on this host: a local process has the PID of the session's backend, a server's
+    /// name, and the start time of the session.
     fn find_postmaster(&mut self) {
         let here = processes::young_server(self.session.pid());
         match here {
@@ -261,7 +260,7 @@ impl Server {
         }
     }
 
-    /// Settings and privileges that hide something.
+    /// Names settings and missing privileges that hide data.
     fn note_settings(&mut self) {
         let hidden = [
             (
@@ -292,12 +291,13 @@ impl Server {
     }
 }
 
-/// Whether a row of pg_stat_activity is a parallel worker, which version 9.6 does not say.
+/// Condition for parallel workers in pg_stat_activity; version 9.6 does not show them.
 fn is_worker(version: u32) -> &'static str {
     if version < V10 { "false" } else { "(backend_type = 'parallel worker')" }
 }
 
-/// Type and event of waiting, state, how many, whether they are parallel workers; with the statement where it is needed.
+/// Query for wait event type and event, state, number of backends, whether they are parallel workers; with the
+/// statement if required.
 pub(crate) fn waits_sql(version: u32, condition: &str, with_text: bool) -> String {
     let (text, group) = match with_text {
         true => (format!(", left(query, {STATEMENT_LENGTH_MAX})"), ", 6"),

@@ -1,5 +1,5 @@
-//! What Linux says of the server's processes, where the server is on this host: `/proc`.
-//! The texts are understood here by pure functions; the few that open files are at the end.
+//! Server processes in Linux's `/proc`, if the server is on this host. Pure functions parse the texts; the few that
+//! open files are at the end.
 //!
 //! Manual: proc_pid_stat(5), proc_pid_io(5).
 
@@ -7,41 +7,41 @@ use std::fs;
 
 use results::ProcessStat;
 
-/// Ticks of the kernel's accounting in a second; Linux shows user space 100 on every platform (`USER_HZ`).
+/// Ticks per second of the kernel's accounting; user space sees 100 on every platform (`USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// CPU time and true reads and writes of a process, since it began.
+/// CPU time and physical reads and writes of a process since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Usage {
     pub(crate) user_s: f64,
     pub(crate) system_s: f64,
-    /// Of its children that have ended.
+    /// CPU time of its exited children.
     pub(crate) children_user_s: f64,
     pub(crate) children_system_s: f64,
-    /// `None` where the kernel does not count it.
+    /// `None` if the kernel does not count it.
     pub(crate) scheduled: Option<Scheduled>,
-    /// `None` where we may not look.
+    /// `None` without permission.
     pub(crate) read_bytes: Option<f64>,
     pub(crate) written_bytes: Option<f64>,
 }
 
-/// What the scheduler counts of a process, to the nanosecond.
+/// The scheduler's counts of a process, with a resolution of a nanosecond.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scheduled {
-    /// On a processor, in user space and in the kernel.
+    /// Time on a CPU, user and system.
     pub(crate) cpu_s: f64,
-    /// Ready to run, waiting for a processor.
+    /// Time ready to run, waiting for a CPU.
     pub(crate) run_delay_s: f64,
 }
 
 impl Usage {
-    /// CPU time, as exactly as it is known.
+    /// CPU time, in the best available resolution.
     pub(crate) fn cpu_s(&self) -> f64 {
         self.scheduled.map_or(self.user_s + self.system_s, |scheduled| scheduled.cpu_s)
     }
 }
 
-/// Who a process is: a number used again has another beginning.
+/// Identity of a process: a reused PID has another start time.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Process {
     pub(crate) name: String,
@@ -51,7 +51,7 @@ pub(crate) struct Process {
     pub(crate) usage: Usage,
 }
 
-/// One number of `/proc/PID/io`.
+/// One value of `/proc/PID/io`.
 fn io_number(text: &str, name: &str) -> Option<f64> {
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     value.trim().parse().ok()
@@ -62,7 +62,7 @@ fn whole(ticks: u64) -> f64 {
     ticks as f64
 }
 
-/// Looks at a process.
+/// Reads a process.
 pub(crate) fn look_at(pid: u32) -> Option<Process> {
     let stat = ProcessStat::read(pid)?;
     let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
@@ -79,10 +79,10 @@ pub(crate) fn look_at(pid: u32) -> Option<Process> {
     Some(Process { name: stat.name, parent: stat.parent, started_ticks: stat.started_ticks, usage })
 }
 
-/// A process that began when our session did is our session's; the kernel's clock ticks in hundredths of a second.
+/// Maximum age of a backend after connecting.
 const AGE_MAX_S: f64 = 60.0;
 
-/// The process of that number, if it is a server's and has just begun: then the server is on this host.
+/// The process with this PID if it is a new server process, so that the server is on this host.
 pub(crate) fn young_server(pid: u32) -> Option<Process> {
     look_at(pid).filter(|process| {
         let is_young = age_s(process).is_some_and(|age| (-1.0..AGE_MAX_S).contains(&age));
@@ -90,21 +90,21 @@ pub(crate) fn young_server(pid: u32) -> Option<Process> {
     })
 }
 
-/// Whether the server process of a session that has just begun is on this host, where its number means the same.
+/// Whether the server process of a new session is on this host, in the same PID namespace.
 #[must_use]
 pub fn is_server_here(process_id: u32) -> bool {
     young_server(process_id).is_some()
 }
 
-/// Seconds since this process number was given to somebody.
+/// Age of the process in seconds.
 pub(crate) fn age_s(process: &Process) -> Option<f64> {
     let uptime = fs::read_to_string("/proc/uptime").ok()?;
     let uptime: f64 = uptime.split_whitespace().next()?.parse().ok()?;
     Some(uptime - whole(process.started_ticks) / TICKS_PER_SECOND)
 }
 
-/// Understands `/proc/PID/schedstat`: time on a processor, run delay, turns; all are 0 where the kernel does not count.
-/// Source: the kernel's Documentation/scheduler/sched-stats.rst.
+/// Parses `/proc/PID/schedstat`: time on a CPU, run delay, time slices; all are 0 if the kernel does not count. Source:
+/// the kernel's Documentation/scheduler/sched-stats.rst.
 fn schedule(text: &str) -> Option<Scheduled> {
     const NANOS_PER_SECOND: f64 = 1e9;
     let mut numbers = text.split_whitespace().map(str::parse::<f64>);
@@ -117,7 +117,7 @@ fn look_at_schedule(pid: u32) -> Option<Scheduled> {
     schedule(&fs::read_to_string(format!("/proc/{pid}/schedstat")).ok()?)
 }
 
-/// CPU time of a process to the nanosecond, which does not tell user from system.
+/// CPU time of a process, user and system together, with a resolution of a nanosecond.
 pub fn cpu_s(pid: u32) -> Option<f64> {
     look_at_schedule(pid).map(|scheduled| scheduled.cpu_s)
 }

@@ -1,9 +1,9 @@
-//! Waits as the extension pg_wait_sampling has counted them: a process of the server's own looks at all backends every
-//! few milliseconds and counts, by backend and event. What matters is by how much its counts grow between two
-//! readings. Pure, apart from the questions, which `probe` and `watch` ask.
+//! Waits counted by the extension pg_wait_sampling: a server process samples all backends every few milliseconds and
+//! counts by backend and event. The growth between two readings is used. Pure, except for the queries, which `probe`
+//! and `watch` run.
 //!
-//! Some versions of the extension count only backends that wait. Processes that always wait, as a server has several,
-//! say how often it looked, and a backend that was not counted at a look was running.
+//! Some versions of the extension count only waiting backends. A server has processes that always wait; their counts
+//! are the number of samples, and a backend without a count in a sample was running.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,20 @@ use connect::Row;
 use crate::scripts::Matcher;
 use crate::waits::{RUNNING, Tally, WaitEvent, owned};
 
-/// What the record calls it.
+/// Name in the record.
 pub(crate) const NAME: &str = "pg_wait_sampling";
 
-/// Its counts by process, at one moment.
+/// Counts by process, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reading {
-    /// Of the benchmark's backends that were there, by event.
+    /// Counts of the benchmark's existing backends, by event.
     mine: BTreeMap<u32, BTreeMap<WaitEvent, u64>>,
-    /// Of all other processes, all events together.
+    /// Total counts of all other processes.
     others: BTreeMap<u32, u64>,
 }
 
-/// Asks for the counts of the processes that are there: process, type of event, event, count, whether it is the
-/// benchmark's. `mine` is what finds those: a question or a list.
+/// Query for the counts of existing processes: PID, type of event, event, count, whether it belongs to the benchmark.
+/// `mine` is a query or a list of PIDs.
 pub(crate) fn sql(schema: &str, mine: &str) -> String {
     format!(
         "select a.pid, coalesce(p.event_type, ''), coalesce(p.event, ''), coalesce(sum(p.count), 0), a.is_mine \
@@ -36,7 +36,7 @@ pub(crate) fn sql(schema: &str, mine: &str) -> String {
 }
 
 impl Reading {
-    /// Understands rows of [`sql`].
+    /// Parses rows of [`sql`].
     pub(crate) fn of(rows: &[Row]) -> Reading {
         let mut reading = Reading::default();
         for row in rows {
@@ -58,13 +58,13 @@ impl Reading {
         reading
     }
 
-    /// The benchmark's backends.
+    /// PIDs of the benchmark's backends.
     pub(crate) fn backends(&self) -> BTreeSet<u32> {
         self.mine.keys().copied().collect()
     }
 
-    /// What the backends did since `before`; `lived_share` is how much of that time they were there.
-    /// Nothing if it cannot be known how often it was looked.
+    /// Activity of the backends since `before`; `lived_share` is the share of that time for which they existed. `None`
+    /// if the number of samples is unknown.
     pub(crate) fn since(&self, before: &Reading, lived_share: f64) -> Option<Growth> {
         let looks_at_all = self.looks_since(before)?;
         let mut growth = Growth { looks: scaled(looks_at_all, lived_share), ..Growth::default() };
@@ -74,7 +74,7 @@ impl Reading {
             let mut waits = 0;
             for (doing, &count) in counts {
                 let earlier = known.and_then(|counts| counts.get(doing)).copied().unwrap_or(0);
-                // Counting began anew if it is less.
+                // A decreased count means a reset.
                 growth.was_reset |= count < earlier;
                 let grown = count.checked_sub(earlier).unwrap_or(count).min(looks_at_all);
                 waits += grown;
@@ -82,9 +82,9 @@ impl Reading {
                     *growth.doing.entry(doing.clone()).or_default() += grown;
                 }
             }
-            // It was there at each look that found it waiting.
+            // The backend existed at each sample with a wait.
             growth.looks = growth.looks.max(waits);
-            // Of one that is new it is not known since when it was there.
+            // The start time of a new backend is unknown.
             waited.extend(known.map(|_| waits));
         }
         let running: u64 = waited.iter().map(|waits| growth.looks - waits).sum();
@@ -94,7 +94,7 @@ impl Reading {
         (growth.looks > 0).then_some(growth)
     }
 
-    /// How often it was looked at each backend: whoever is looked at is counted once at most, and some always wait.
+    /// Number of samples of each backend: a process is counted at most once per sample, and some always wait.
     fn looks_since(&self, before: &Reading) -> Option<u64> {
         let grown = |later: u64, earlier: u64| later.checked_sub(earlier).unwrap_or(later);
         let others =
@@ -106,20 +106,20 @@ impl Reading {
     }
 }
 
-/// What backends did between two readings.
+/// Activity of backends between two readings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Growth {
-    /// How often it was looked at each.
+    /// Number of samples of each backend.
     looks: u64,
-    /// How often backends were found so.
+    /// Number of samples by activity.
     doing: BTreeMap<WaitEvent, u64>,
-    /// Somebody reset the counts in between.
+    /// The counts were reset in between.
     pub(crate) was_reset: bool,
 }
 
 impl Growth {
-    /// These counts in the place of our own looks of the same time, which say what counts cannot: of those that wait
-    /// for the client, how many are idle and how many in a transaction; and, with several scripts, whose they are.
+    /// Replaces the observer's samples of the same time. Those provide what the counts lack: the ratio of idle backends
+    /// to those idle in a transaction and, with several scripts, the assignment to scripts.
     pub(crate) fn instead_of(self, own: &Tally, matcher: &Matcher) -> Tally {
         own.with_counts(self.looks, self.doing, matcher)
     }
@@ -141,7 +141,7 @@ mod tests {
 
     const SYNC: (&str, &str) = ("IO", "WALSync");
 
-    /// What one backend was counted doing.
+    /// Counts of one backend.
     type Counted<'a> = &'a [((&'a str, &'a str), u64)];
 
     fn reading(mine: &[(u32, Counted<'_>)], others: &[(u32, u64)]) -> Reading {

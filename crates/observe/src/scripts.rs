@@ -1,27 +1,27 @@
-//! BackendFilter a statement is: what a server shows of a statement is found among the commands of the run's scripts.
-//! Several scripts may have the same command (`BEGIN`); then it belongs to each with its weight.
+//! Assigns statements to scripts: finds a statement shown by the server among the commands of the run's scripts.
+//! Several scripts may have the same command (`BEGIN`); it then belongs to each with its weight.
 
 use std::collections::BTreeMap;
 
 use crate::normal_form::{identifiers, normal_form};
 
-/// A script of the run, as far as it runs on the server that is observed.
+/// A script of the run, if it runs on the observed server.
 #[derive(Clone, Debug, Default)]
 pub struct Script {
     /// Its weight among the scripts.
     pub weight: u32,
-    /// Its commands in order; those that are no SQL are `None`.
+    /// Its commands in order; `None` for those that are not SQL.
     pub commands: Vec<Option<String>>,
 }
 
-/// Shorter than this, the beginning of a statement says nothing.
+/// A shorter beginning of a statement is not specific enough.
 const PREFIX_MIN: usize = 20;
 
 /// Finds scripts and commands by their statements.
 #[derive(Debug)]
 pub(crate) struct Matcher {
     weights: Vec<f64>,
-    /// By normal form: scripts and commands that have it.
+    /// Scripts and commands by normal form.
     places: BTreeMap<String, Vec<(usize, usize)>>,
     names: Vec<String>,
 }
@@ -43,22 +43,22 @@ impl Matcher {
         Matcher { weights: scripts.iter().map(|script| f64::from(script.weight)).collect(), places, names }
     }
 
-    /// How many scripts there are.
+    /// Number of scripts.
     pub(crate) fn scripts(&self) -> usize {
         self.weights.len()
     }
 
-    /// Whether a statement's text is needed to know whose it is.
+    /// Whether the statement's text is needed to find the script.
     pub(crate) fn needs_text(&self) -> bool {
         self.weights.iter().filter(|weight| **weight > 0.0).count() > 1
     }
 
-    /// All identifiers of the scripts, the tables' names among them.
+    /// All identifiers of the scripts, including the tables' names.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Scripts and commands with this statement, whose end may have been cut off.
+    /// Scripts and commands with this statement, which may be truncated.
     pub(crate) fn places(&self, statement: &str) -> &[(usize, usize)] {
         let form = normal_form(statement);
         if let Some(found) = self.places.get(&form) {
@@ -76,7 +76,7 @@ impl Matcher {
         }
     }
 
-    /// The share of each script in a statement that was seen once; adds up to 1, or to 0 if it is nobody's.
+    /// Share of each script in a sample of the statement; the sum is 1, or 0 if no script matches.
     pub(crate) fn shares(&self, statement: Option<&str>) -> Vec<(usize, f64)> {
         if !self.needs_text() {
             let only = self.weights.iter().position(|weight| *weight > 0.0);

@@ -1,5 +1,5 @@
-//! The run second by second: what grew, and what backends did, from one reading of the server to the next.
-//! Pure; `watch` reads. Used by `account`, too, for what grew over the whole run.
+//! The run over time: growth of counters and activity of backends between readings. Pure; `watch` reads the server.
+//! `account` also uses it for the growth over the whole run.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::scripts::Matcher;
 use crate::strata::Strata;
 use crate::waits::{Seen, Tally};
 
-/// All that was read at one moment, by view.
+/// All values read at one moment, by view.
 pub(crate) type Snapshot = BTreeMap<&'static str, Reading>;
 
-/// Where a figure comes from: views, parts of the rows' keys and columns that are added up.
+/// Source of a figure: views, parts of row keys, and columns, which are summed.
 type Source = &'static [(&'static str, &'static str, &'static str)];
 
-/// The figures of a sample and of the cost of a transaction. Of several sources of one name the first that a server
-/// has counts.
+/// Figures of a sample and of the cost of a transaction. If a name has several sources, the first that the server
+/// supports is used.
 const SOURCES: &[(&str, Source)] = &[
     ("wal_bytes", &[(catalogue::LOG_POSITION, "", "bytes")]),
     ("wal_records", &[(catalogue::WAL, "", "wal_records")]),
@@ -42,7 +42,7 @@ const SOURCES: &[(&str, Source)] = &[
     ("rollbacks", &[(catalogue::DATABASE, "", "xact_rollback")]),
 ];
 
-/// The figures that grew between two snapshots; those that a server does not have are absent.
+/// Figures that grew between two snapshots; unsupported ones are omitted.
 pub(crate) fn figures(before: &Snapshot, after: &Snapshot, questions: &[Question]) -> BTreeMap<String, f64> {
     let mut figures = BTreeMap::new();
     for (name, columns) in SOURCES {
@@ -58,8 +58,8 @@ pub(crate) fn figures(before: &Snapshot, after: &Snapshot, questions: &[Question
     figures
 }
 
-/// By how much a column grew in the rows whose keys contain `key`; `None` if there is no such column, or nothing is
-/// known of it, or it was reset in between: what was counted since is not what was done.
+/// Growth of a column over the rows whose keys contain `key`. `None` if there is no such column or value, or if it was
+/// reset in between, since its growth is then incomplete.
 pub(crate) fn grown(
     before: &Snapshot,
     after: &Snapshot,
@@ -81,28 +81,28 @@ pub(crate) fn grown(
     Some(values.fold(first, |sum, value| sum + value))
 }
 
-/// Stretches of time, one after the other.
+/// Consecutive stretches of time.
 #[derive(Debug, Default)]
 pub(crate) struct Series {
     samples: Vec<ServerSample>,
-    /// What backends did in the measured time.
+    /// Activity of backends in the measured time.
     pub(crate) measured: Tally,
-    /// The same in short batches, which say how sure it is.
+    /// The same in short batches, for the standard error.
     batches: Vec<Tally>,
     current: Tally,
-    /// The current stretch in batches.
+    /// The current stretch, in batches.
     current_batches: Vec<Tally>,
     since_s: f64,
 }
 
-/// Looks of a batch: a quarter of a second, so that five seconds have enough of them for an interval.
+/// Samples of a batch: a quarter of a second, so that five seconds have enough batches for an interval.
 const BATCH_LOOKS: u64 = 5;
 
-/// Nothing is read at a more exact time.
+/// Precision of times in the record.
 const MICROS_PER_SECOND: f64 = 1e6;
-/// A tenth of the usual length: a shorter last sample would be drawn as a second in which nothing happened.
+/// A tenth of the usual length: a shorter last sample would appear as an empty second.
 const REST_MAX_S: f64 = 0.1;
-/// So long a list is still quick to draw and small to store; a longer run has longer samples.
+/// Limit of stored samples; longer runs have longer samples.
 const SAMPLES_MAX: usize = 1800;
 
 impl Series {
@@ -110,7 +110,7 @@ impl Series {
         Series { since_s, ..Series::default() }
     }
 
-    /// Counts one look into the stretch that is going on.
+    /// Adds one sample of backends to the current stretch.
     pub(crate) fn count(&mut self, look: &[Seen], matcher: &Matcher) {
         self.current.count(look, matcher);
         if self.current_batches.last().is_none_or(|batch| batch.looks >= BATCH_LOOKS) {
@@ -121,13 +121,13 @@ impl Series {
         }
     }
 
-    /// What is known of the current stretch is known better.
+    /// Replaces the counts of the current stretch by more accurate ones.
     pub(crate) fn replace_current(&mut self, with: impl FnOnce(&Tally) -> Tally) {
         self.current = with(&self.current);
         self.current_batches = vec![self.current.clone()];
     }
 
-    /// The samples of the measured time in batches of about the same length, in the order of time.
+    /// The wait samples of the measured time in batches of about equal length, in order of time.
     pub(crate) fn batches(&self) -> &[Tally] {
         &self.batches
     }
@@ -136,7 +136,8 @@ impl Series {
         more.retain(|batch| batch.looks > 0);
         let usual = self.batches.first().or(more.first()).map_or(0, |batch| batch.looks);
         for batch in more {
-            // The error of a series asks for equal lengths: a rest is shorter, and old batches may have been joined.
+            // The error of a series requires equal lengths: the last batch may be shorter, and earlier ones may have
+            // been merged.
             match self.batches.last_mut() {
                 Some(last) if last.looks + batch.looks <= usual || 2 * batch.looks < usual => {
                     last.merge(&batch)
@@ -154,7 +155,7 @@ impl Series {
         }
     }
 
-    /// Ends the current stretch; `strata` is what the kernel counted of it.
+    /// Ends the current stretch; `strata` are the kernel's counts for it.
     pub(crate) fn close(&mut self, at_s: f64, values: BTreeMap<String, f64>, strata: Option<&Strata>) {
         let at_s = (at_s * MICROS_PER_SECOND).round() / MICROS_PER_SECOND;
         let tally = std::mem::take(&mut self.current);
@@ -174,7 +175,7 @@ impl Series {
         }
     }
 
-    /// Ends the last stretch. What is left of a second is hardly looked at, so it belongs to the sample before.
+    /// Ends the last stretch. A partial second has few samples, so it is merged into the previous sample.
     pub(crate) fn close_last(&mut self, at_s: f64, values: BTreeMap<String, f64>, strata: Option<&Strata>) {
         self.close(at_s, values, strata);
         let Some((last, [.., before])) = self.samples.split_last() else { return };
@@ -187,7 +188,7 @@ impl Series {
         }
     }
 
-    /// The stretch that was closed last.
+    /// The last closed stretch.
     pub(crate) fn newest(&self) -> Option<&ServerSample> {
         self.samples.last()
     }
@@ -209,7 +210,7 @@ fn sample(
     ServerSample { start_s, end_s, looks, idle, waits, values }
 }
 
-/// Joins each two samples into one, but never across the beginning of the measured time.
+/// Merges pairs of samples, but never across the start of the measured time.
 fn halve(samples: Vec<ServerSample>) -> Vec<ServerSample> {
     let mut joined: Vec<ServerSample> = Vec::with_capacity(samples.len() / 2 + 1);
     let mut is_open = false;
@@ -248,7 +249,7 @@ fn join(first: &mut ServerSample, second: &ServerSample) {
     let (first_s, second_s) = (first.end_s - first.start_s, second.end_s - second.start_s);
     for (name, value) in &second.values {
         let mine = first.values.entry(name.clone()).or_default();
-        // Shares are of the time, all else is counted.
+        // Shares are averages over time, other values are counts.
         *mine = if name.ends_with("_share") {
             (*mine * first_s + value * second_s) / (first_s + second_s)
         } else {

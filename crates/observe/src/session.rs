@@ -1,5 +1,5 @@
-//! The observer's session: asks, and keeps count of what asking costs. A question that fails is no failure of the run;
-//! a session that is lost answers nothing more.
+//! The observer's session: runs queries and measures their cost. A failed query does not fail the run; a lost session
+//! returns no more data.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use connect::{ConnectError, ResultSet, Row, Session};
 
 use crate::clock;
 
-/// What each message begins with. No statement of the observer's may be a burden for longer, nor wait behind somebody's
-/// lock. It ends with the message, which is one transaction: a pooler gets its connection back as it was.
+/// Prefix of each message: limits the execution time and the waits for locks of the observer's statements. The settings
+/// end with the message, which is one transaction, so a pooler gets its connection back unchanged.
 const LIMITS: &str = "select pg_catalog.set_config('statement_timeout', '2s', true), \
                       pg_catalog.set_config('lock_timeout', '200ms', true), \
                       pg_catalog.set_config('transaction_read_only', 'on', true), \
                       pg_catalog.set_config('max_parallel_workers_per_gather', '0', true), \
                       pg_catalog.set_config('client_min_messages', 'error', true)";
-/// And where it asks for anything but names: no function or operator of a user's is found, who could have put one in the
-/// place of the server's. What belongs to users is called by number, or with its schema.
+/// Added to all queries except for names: only functions and operators of `pg_catalog` are found, so that users cannot
+/// replace them. Users' objects are referenced by OID or with their schema.
 const CATALOGS_ALONE: &str = ", pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)";
 
-/// A session that may fail.
+/// A session whose failures are not errors of the run.
 #[derive(Debug)]
 pub(crate) struct ObserverSession {
     session: Session,
@@ -27,11 +27,11 @@ pub(crate) struct ObserverSession {
     pub(crate) statements: u64,
     /// Time spent waiting for answers.
     pub(crate) busy: Duration,
-    /// Questions that were answered with an error.
+    /// Number of queries that failed.
     pub(crate) failures: u64,
-    /// The last such error.
+    /// The last error.
     pub(crate) last_failure: Option<String>,
-    /// Tables and indexes by object identifier, named as this session's `search_path` asks for.
+    /// Tables and indexes by OID, with names as this session's `search_path` requires.
     names: BTreeMap<String, String>,
 }
 
@@ -47,13 +47,13 @@ impl ObserverSession {
         }
     }
 
-    /// Sends several statements at once, which find nothing but catalogs; one set of rows for each.
+    /// Runs several statements in one message, with a `search_path` of `pg_catalog` only; returns their result sets.
     pub(crate) fn sets(&mut self, statements: &[&str]) -> Result<Vec<ResultSet>, ConnectError> {
         self.send(CATALOGS_ALONE, statements)
     }
 
-    /// Sends one statement that finds what the user's own `search_path` has. It must name each function, operator and
-    /// type with its schema.
+    /// Runs one statement with the user's `search_path`. It must qualify each function, operator and type with its
+    /// schema.
     pub(crate) fn rows_by_users_path(&mut self, statement: &str) -> Result<Vec<Row>, ConnectError> {
         Ok(self.send("", &[statement])?.pop().map(|set| set.rows).unwrap_or_default())
     }
@@ -65,7 +65,7 @@ impl ObserverSession {
         self.statements += 1 + statements.len() as u64;
         match answer {
             Ok(mut sets) => {
-                // That of the settings.
+                // The result of the settings.
                 sets.drain(..sets.len().min(1));
                 Ok(sets)
             }
@@ -77,7 +77,7 @@ impl ObserverSession {
         }
     }
 
-    /// Asks for the names of these relations, as far as they are unknown; what is no number is none.
+    /// Queries the names of these relations if they are unknown; ignores keys that are not numbers.
     pub(crate) fn learn_names<'a>(&mut self, numbers: impl Iterator<Item = &'a str>) {
         let is_unknown = |number: &&str| number.parse::<u32>().is_ok() && !self.names.contains_key(*number);
         let unknown: Vec<_> = numbers.filter(is_unknown).collect();
@@ -94,7 +94,7 @@ impl ObserverSession {
         }
     }
 
-    /// The name of a relation; its number, where that could not be learnt.
+    /// Name of a relation; its OID if the name is unknown.
     pub(crate) fn name_of<'a>(&'a self, number: &'a str) -> &'a str {
         self.names.get(number).map_or(number, String::as_str)
     }
@@ -113,7 +113,7 @@ impl ObserverSession {
         self.session.is_lost()
     }
 
-    /// The server process that answers.
+    /// PID of the backend.
     pub(crate) fn pid(&self) -> u32 {
         self.session.cancel_key().process_id
     }
@@ -122,7 +122,7 @@ impl ObserverSession {
         self.session.server_version_num() / 100
     }
 
-    /// From here on the cost counts.
+    /// Resets the cost.
     pub(crate) fn forget_cost(&mut self) {
         (self.statements, self.busy) = (0, Duration::ZERO);
     }

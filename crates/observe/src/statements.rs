@@ -1,5 +1,4 @@
-//! What pg_stat_statements counted of the scripts' commands: its rows, matched to scripts and commands. Pure but for
-//! the question where the extension is.
+//! Counts of pg_stat_statements for the scripts' commands: matches its rows to scripts and commands. Pure.
 
 use results::{SafeText, StatementCounters};
 
@@ -7,11 +6,11 @@ use crate::catalogue::Question;
 use crate::difference::{Reading, growths};
 use crate::scripts::Matcher;
 
-/// Longer texts are cut: the record is no place for them.
+/// Maximum length of a text in the record; longer ones are truncated.
 const SHOWN_MAX: usize = 300;
 
-/// The growth of those statements that are the scripts', in the scripts' order; and whether one of them was reset in
-/// between, so that some of its growth is lost.
+/// Growth of the scripts' statements, in the scripts' order; and whether one of them was reset in between, so that its
+/// growth is incomplete.
 pub(crate) fn statements(
     before: &Reading,
     after: &Reading,
@@ -26,7 +25,7 @@ pub(crate) fn statements(
             continue;
         };
         was_reset |= growth.was_reset;
-        // A statement of several commands belongs to none of them alone.
+        // A statement of several commands cannot be assigned to one of them.
         let is_single = places.len() == 1;
         let index = |index: usize| u32::try_from(index).ok().filter(|_| is_single);
         let values = question.columns.iter().zip(growth.values);

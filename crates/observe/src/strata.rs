@@ -1,6 +1,6 @@
-//! Shares of waits by post-stratification. Sampling on the server's own host misses running backends: the observer
-//! needs a processor too, and gets one when they do not run. The kernel's accounting says exactly how long the client
-//! backends ran and how long they waited for a processor, so the samples only have to divide the time they slept.
+//! Shares of waits by post-stratification. Sampling on the server's host misses running backends: the observer gets a
+//! CPU when they do not run. The kernel's accounting has the exact time for which client backends ran and waited for a
+//! CPU, so the samples only divide the time for which they slept.
 //!
 //! Cochran, Sampling Techniques, 3rd ed. 1977: 5A.9 (strata of known size), 6 (ratios, their errors). Pure.
 
@@ -11,30 +11,31 @@ use stats::RatioEstimate;
 
 use crate::waits::{RUNNABLE, RUNNING, Tally, WaitEvent, owned, rounded};
 
-/// Client backends in the strata whose size the kernel counts, on average over some time.
+/// Average number of client backends in the strata that the kernel measures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Strata {
-    /// On a processor.
+    /// On a CPU.
     pub(crate) running: f64,
-    /// Ready to run, without a processor; `None` where the kernel does not count it.
+    /// Ready to run, without a CPU; `None` if the kernel does not measure it.
     pub(crate) runnable: Option<f64>,
 }
 
-/// How much a sample counts.
+/// Weights of samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Weights {
-    /// Each sample of anything counts once.
+    /// Each sample has weight 1.
     Samples,
-    /// Of client backends those that slept count `asleep` times. Each of them brings its part of what ran, of which the
-    /// size is known without samples.
+    /// Samples of sleeping client backends have weight `asleep`. Each sample adds its part of the running time, which
+    /// is known without sampling.
     PostStratified { asleep: f64, running: f64, runnable: f64 },
 }
 
-/// So many more backends can sleep without one sample of it, before it is unknown what they did.
+/// If more backends than this sleep without a sample, their activity is unknown.
 const ASLEEP_UNSEEN_MAX: f64 = 0.05;
 
 impl Weights {
-    /// What makes the samples of a tally add up to the strata; `None` if no sample says what the sleeping ones did.
+    /// Weights with which the samples of a tally add up to the strata; `None` if there are no samples of sleeping
+    /// backends.
     #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
     fn new(tally: &Tally, strata: &Strata) -> Option<Weights> {
         let looks = tally.looks as f64;
@@ -45,7 +46,7 @@ impl Weights {
         if tally.looks == 0 || (asleep_seen == 0.0 && asleep > ASLEEP_UNSEEN_MAX) {
             return None;
         }
-        // Without a sample of sleeping there is nothing to multiply: all ran, as the samples say.
+        // Without samples of sleeping backends there is nothing to weight: all samples show running backends.
         (asleep_seen > 0.0).then(|| Weights::PostStratified {
             asleep: asleep / asleep_seen,
             running: running / asleep_seen,
@@ -54,7 +55,7 @@ impl Weights {
     }
 }
 
-/// Backends, idle ones and others by what they did; sums over looks, with weights.
+/// Idle backends, and others by activity; weighted sums over samples.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Weighed {
     pub(crate) idle: f64,
@@ -82,7 +83,7 @@ impl Weighed {
                 add(doing.clone(), of_waiting * *seen as f64);
             }
         }
-        // Parallel workers end before their CPU time is read: their samples stand for themselves.
+        // Parallel workers exit before their CPU time can be read, so their samples have weight 1.
         for (doing, seen) in &tally.workers {
             add(doing.clone(), *seen as f64);
         }
@@ -96,7 +97,7 @@ impl Weighed {
     }
 }
 
-/// Idle backends and the others on average, in one stretch of time.
+/// Average numbers of idle and other backends in one stretch of time.
 #[expect(clippy::cast_precision_loss, reason = "samples of one run are far below 2⁵³")]
 pub(crate) fn means(tally: &Tally, strata: Option<&Strata>) -> Weighed {
     let weights = strata.and_then(|strata| Weights::new(tally, strata)).unwrap_or(Weights::Samples);
@@ -106,19 +107,19 @@ pub(crate) fn means(tally: &Tally, strata: Option<&Strata>) -> Weighed {
     Weighed { idle: idle / looks, doing }
 }
 
-/// Shares of the whole measured time, with intervals.
+/// Shares of the whole measured time, with confidence intervals.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shares {
     pub(crate) method: WaitMethod,
     pub(crate) idle: f64,
     pub(crate) idle_interval: Option<ShareInterval>,
-    /// The most frequent first; they add up to 1 unless nothing was seen.
+    /// Most frequent first; the sum is 1, or 0 without samples.
     pub(crate) top: Vec<WaitShare>,
     pub(crate) scripts: Vec<Vec<WaitShare>>,
 }
 
-/// Estimates them from all samples and from the same in batches, which say how sure they are: neighbouring looks see
-/// the same waits, so the error is that of a series, not of single samples.
+/// Estimates the shares from all samples, and their errors from batches: consecutive samples are correlated, so the
+/// error is that of a series, not of independent samples.
 pub(crate) fn shares(whole: &Tally, batches: &[Tally], strata: Option<&Strata>) -> Shares {
     let weights = strata.and_then(|strata| Weights::new(whole, strata));
     let method = if weights.is_some() { WaitMethod::PostStratified } else { WaitMethod::Samples };
@@ -147,7 +148,7 @@ pub(crate) fn shares(whole: &Tally, batches: &[Tally], strata: Option<&Strata>) 
     }
 }
 
-/// Nothing of a share that was never there or always: the samples say nothing of how rarely it was otherwise.
+/// `None` for a share that is always 0 or 1: the samples then give no variance.
 fn interval(numerators: &[f64], denominators: &[f64]) -> Option<ShareInterval> {
     let RatioEstimate { ratio, half_width, .. } = RatioEstimate::of(numerators, denominators)?;
     let bound = |value: f64| value.clamp(0.0, 1.0);
@@ -155,8 +156,8 @@ fn interval(numerators: &[f64], denominators: &[f64]) -> Option<ShareInterval> {
         .then(|| ShareInterval { low: bound(ratio - half_width), high: bound(ratio + half_width) })
 }
 
-/// The same per script. Of several scripts each has the part of the running time that it has of the running samples;
-/// of one script all is known.
+/// The same per script. With several scripts, the running time is divided in proportion to the running samples; with
+/// one script it is exact.
 fn scripts(whole: &Tally, weights: &Weights, top: &[WaitShare]) -> Vec<Vec<WaitShare>> {
     let awake = |script: &BTreeMap<WaitEvent, f64>| -> f64 {
         script.iter().filter(|(doing, _)| Tally::is_awake(doing)).map(|(_, seen)| seen).sum()
@@ -229,7 +230,8 @@ mod tests {
         shares.iter().find(|wait| wait.event == event).map_or(0.0, |wait| wait.share)
     }
 
-    /// Of 8 backends 2 wait for a flush, 1 for a lock and 5 are idle or run; `running` is how many of them were seen.
+    /// Of 8 backends, 2 wait for a flush, 1 for a lock, and 5 are idle or running; `running` of these are sampled as
+    /// running.
     fn looks(running: u64) -> Vec<Vec<Seen>> {
         let look = vec![
             seen(None, 5 - running),
@@ -311,11 +313,11 @@ mod tests {
         let both = tally(&vec![look; 10], &matcher(&["select a", "select b"]));
         let Shares { scripts, .. } = shares(&both, &[], Some(&Strata { running: 2.0, runnable: Some(2.0) }));
         assert!((share_of(&scripts[0], "running") - 0.5).abs() < 1e-9, "{scripts:?}");
-        // Half of a backend ran for it, half of one was runnable, one waited for a flush.
+        // Half a backend ran for it, half of one was runnable, one waited for a flush.
         assert!((share_of(&scripts[1], "WalSync") - 0.5).abs() < 1e-9, "{scripts:?}");
     }
 
-    /// Numbers from 0 to 1 from a seed (Knuth's multiplier of MMIX).
+    /// Uniform numbers from 0 to 1, from a seed (Knuth's multiplier of MMIX).
     fn uniform(state: &mut u64) -> f64 {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         #[expect(clippy::cast_precision_loss, reason = "it has 31 bits")]
@@ -330,7 +332,8 @@ mod tests {
         let matcher = matcher(&["x"]);
         for round in 0..rounds {
             let mut state = round;
-            // Each of 9 backends runs 1/9 of the time and is hardly ever seen so; it stays in its wait for 20 looks on average.
+            // Each of 9 backends runs 1/9 of the time and is rarely sampled while running; a wait lasts 20 samples on
+            // average.
             let mut in_sync: Vec<bool> = (0..9).map(|_| uniform(&mut state) < 0.25).collect();
             let batches: Vec<Tally> = (0..80)
                 .map(|_| {

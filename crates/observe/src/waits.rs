@@ -1,6 +1,6 @@
-//! What backends were found doing, counted: over the run, per script, per second. Pure; `observer` looks.
+//! Samples of the activity of backends: of the run, per script, per second. Pure; `watch` reads the server.
 //!
-//! One look sees each backend once, so what is counted are samples; `strata` makes shares of them.
+//! A sample contains each backend once; `strata` computes shares from the counts.
 
 use std::collections::BTreeMap;
 
@@ -11,32 +11,32 @@ use crate::profile::scaled;
 use crate::scripts::Matcher;
 use crate::strata::{Shares, Strata, Weighed, means, shares};
 
-/// What the record calls a backend that does not wait.
+/// Name in the record for a backend that does not wait.
 pub(crate) const RUNNING: (&str, &str) = (CPU, "running");
-/// And one that wants to run and waits for a processor, which the kernel knows and a sample cannot.
+/// Name for a backend that waits for a CPU, which only the kernel's accounting shows.
 pub(crate) const RUNNABLE: (&str, &str) = (CPU, "runnable");
 const CPU: &str = "CPU";
-/// Nor one that has logged in and not yet waited for its first command.
+/// A backend after authentication that has not yet waited for its first command.
 const STARTING: (&str, &str) = (CPU, "starting");
-/// What PostgreSQL calls waiting for the client since version 10.
+/// PostgreSQL's name for waiting for the client, since version 10.
 const CLIENT_READ: (&str, &str) = ("Client", "ClientRead");
 
-/// Backends that one look found doing the same.
+/// Backends with the same activity in one sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
-    /// `None`: it waits for the next transaction.
+    /// `None`: idle, waiting for the next transaction.
     pub(crate) doing: Option<WaitEvent>,
-    /// What it executes, if that was asked for.
+    /// The statement, if it was queried.
     pub(crate) statement: Option<String>,
     /// A parallel worker, not a client's backend.
     pub(crate) is_worker: bool,
     pub(crate) backends: u64,
 }
 
-/// Kinds of waits that are told apart; PostgreSQL has some 300. A server that sends ever new ones fills no memory.
+/// Maximum number of distinct wait events, to limit memory; PostgreSQL has about 300.
 const KINDS_MAX: usize = 1_000;
 const OTHER: (&str, &str) = ("Unknown", "other");
-/// More backends than any server has.
+/// Maximum number of backends, above that of any server.
 const BACKENDS_MAX: u64 = 1 << 20;
 
 /// Type and name of a wait event.
@@ -47,13 +47,13 @@ pub(crate) fn owned((event_type, event): (&str, &str)) -> WaitEvent {
 }
 
 impl Seen {
-    /// From the row of a look: type, event, state, number, whether they are parallel workers, statement.
+    /// From a row of a sample: type, event, state, number, whether they are parallel workers, statement.
     pub(crate) fn of(row: &Row) -> Option<Seen> {
         let text = |column| row.get(column).unwrap_or_default();
         let (event_type, event, state) = (text(0), text(1), text(2));
         let doing = match (state, event_type) {
             ("idle", _) => None,
-            // Servers up to 9.6 do not call this waiting.
+            // Servers up to 9.6 have no wait event for this.
             ("idle in transaction" | "idle in transaction (aborted)", "") => Some(owned(CLIENT_READ)),
             // Without track_activities the state is unknown.
             ("disabled" | "", "Client") => None,
@@ -70,21 +70,21 @@ impl Seen {
     }
 }
 
-/// Looks at backends, counted.
+/// Counts of samples.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) looks: u64,
     pub(crate) idle: u64,
-    /// Clients' backends that were not idle.
+    /// Client backends that were not idle.
     pub(crate) doing: BTreeMap<WaitEvent, u64>,
     /// Parallel workers.
     pub(crate) workers: BTreeMap<WaitEvent, u64>,
-    /// As far as it is known whose they were, workers included.
+    /// By script, including workers, if the script is known.
     pub(crate) scripts: Vec<BTreeMap<WaitEvent, f64>>,
 }
 
 impl Tally {
-    /// Counts one look.
+    /// Adds one sample.
     pub(crate) fn count(&mut self, look: &[Seen], matcher: &Matcher) {
         self.looks += 1;
         self.scripts.resize_with(matcher.scripts().max(self.scripts.len()), BTreeMap::new);
@@ -103,7 +103,7 @@ impl Tally {
         }
     }
 
-    /// Adds another's counts.
+    /// Adds another tally.
     pub(crate) fn merge(&mut self, other: &Tally) {
         let Tally { looks, idle, doing, workers, scripts } = other;
         self.looks += looks;
@@ -121,35 +121,35 @@ impl Tally {
         }
     }
 
-    /// Whether it takes a processor, or would if there were one.
+    /// Whether the backend uses a CPU or waits for one.
     pub(crate) fn is_awake((event_type, _): &WaitEvent) -> bool {
         event_type == CPU
     }
 
-    /// Clients' backends that waited or were idle.
+    /// Samples of client backends that waited or were idle.
     pub(crate) fn asleep(&self) -> u64 {
         let waits = self.doing.iter().filter(|(doing, _)| !Tally::is_awake(doing));
         self.idle + waits.map(|(_, seen)| seen).sum::<u64>()
     }
 
-    /// Clients' backends.
+    /// Samples of client backends.
     pub(crate) fn clients(&self) -> u64 {
         self.idle + self.doing.values().sum::<u64>()
     }
 
-    /// All that were not idle.
+    /// Samples of all backends that were not idle.
     pub(crate) fn busy(&self) -> u64 {
         self.doing.values().chain(self.workers.values()).sum()
     }
 
-    /// How often backends were found so.
+    /// Number of samples with this activity.
     pub(crate) fn seen(&self, doing: &WaitEvent) -> u64 {
         [&self.doing, &self.workers].iter().filter_map(|counts| counts.get(doing)).sum()
     }
 
-    /// Counts of somebody who looked at the same backends more often, and cannot tell idle ones from those that wait
-    /// for the client within a transaction: these looks say in which ratio they are. BackendFilter the others are they say too,
-    /// unless all are one script's.
+    /// Replaces the samples by more frequent counts that do not distinguish idle backends from those that wait for the
+    /// client within a transaction. The samples provide that ratio, and, with several scripts, the assignment to
+    /// scripts.
     pub(crate) fn with_counts(
         &self,
         looks: u64,
@@ -165,7 +165,7 @@ impl Tally {
         if waiting > idle {
             doing.insert(client_read, waiting - idle);
         }
-        // These counts are of the clients' backends: workers are only in the looks.
+        // These counts contain client backends only; workers are only in the samples.
         let looked = if self.looks == 0 { 0.0 } else { as_f64(looks) / as_f64(self.looks) };
         let workers =
             self.workers.iter().map(|(doing, &seen)| (doing.clone(), rounded(as_f64(seen) * looked)));
@@ -183,7 +183,7 @@ impl Tally {
         Tally { looks, idle, doing, workers, scripts }
     }
 
-    /// As it is stored. The batches are the same samples, in the order of time.
+    /// The stored form. The batches contain the same samples, in order of time.
     pub(crate) fn to_waits(
         &self,
         batches: &[Tally],
@@ -207,7 +207,7 @@ impl Tally {
         }
     }
 
-    /// Idle backends, and the others by what they did, on average over the looks.
+    /// Idle backends, and others by activity: averages over the samples.
     pub(crate) fn means(&self, strata: Option<&Strata>) -> (f64, Vec<WaitMean>) {
         let Weighed { idle, doing } = means(self, strata);
         let wait =
@@ -282,7 +282,7 @@ mod tests {
             assert_eq!(top, [("WALSync", 40), ("running", 20), ("ClientRead", 20)]);
             assert_eq!((waits.looks, waits.backends_seen), (100, 140));
             assert!((waits.idle_share - 60.0 / 140.0).abs() < 1e-9);
-            // What a script does is known of several by our own looks only.
+            // With several scripts, the activity per script comes from the samples only.
             assert_eq!(tally.scripts[0].values().sum::<f64>(), seen_of_script);
         }
     }

@@ -1,7 +1,8 @@
-//! One run being watched: what is read at each look, and kept. `observer` says when; `account` makes the observation.
+//! The samples of one run: reads the server at each tick and stores the results. `observer` provides the thread;
+//! `account` makes the observation.
 //!
-//! Looks lie on a grid with its origin where measuring begins, so that the series has the seconds of the intervals.
-//! Statistics that backends report with a delay are dealt with in `account`.
+//! Ticks lie on a grid with its origin at the start of measuring, so that the series has the same seconds as the
+//! intervals. `account` corrects for statistics that backends report late.
 
 use std::time::{Duration, Instant};
 
@@ -24,59 +25,59 @@ use crate::session::ObserverSession;
 use crate::strata::Strata;
 use crate::waits::{Seen, Tally};
 
-/// Looks per second.
+/// Samples per second.
 const RATE: i32 = 20;
-/// While measuring is young, the backends' processor time is read at each quarter of a second too.
+/// At the start of measuring, the CPU time of backends is also read every quarter of a second.
 const QUARTER: i32 = RATE / 4;
 const YOUNG: i32 = 10 * RATE;
 
-/// Backends report what they did when they end; so long is waited for that.
+/// Maximum wait for the benchmark's backends to exit; they report their remaining statistics on exit.
 const END_WAIT_MAX: Duration = Duration::from_secs(2);
 const END_WAIT_STEP: Duration = Duration::from_millis(20);
-/// Up to version 14 a process collected the statistics, and wrote them down twice a second at most.
+/// Up to version 14, the statistics collector writes its files at most every 500 ms.
 const COLLECTOR_DELAY: Duration = Duration::from_millis(600);
 
-/// What is missing where samples alone make the shares of waits.
+/// Name of the missing item if the shares of waits come from samples alone.
 const STRATA: &str = "running share by CPU time";
 
-/// See the module.
+/// State of the samples of one run.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) server: Server,
     pub(crate) matcher: Matcher,
     pub(crate) level: ObserveLevel,
     origin: Instant,
-    /// When looking began.
+    /// Time of the first sample.
     since_s: f64,
     pub(crate) reconnects: bool,
-    /// The next look's number: 0 is at the origin, [`rate`] a second later.
+    /// Number of the next sample: 0 is at the origin, [`rate`] a second later.
     next: i32,
     pub(crate) series: Series,
     pub(crate) events: Events,
-    /// Whether the last second had a queue for locks.
+    /// Whether there was a queue for locks in the last second.
     has_queue: bool,
-    /// When the first transactions started.
+    /// Before the first transaction.
     pub(crate) at_start: Snapshot,
-    /// When measuring began.
+    /// At the start of measuring.
     pub(crate) at_origin: Option<Snapshot>,
     pub(crate) at_end: Snapshot,
     last: Snapshot,
     host: Option<ProcessorTimes>,
     pub(crate) backends: Backends,
-    /// Those of the backends that are no parallel workers.
+    /// The benchmark's backends without parallel workers.
     clients: Backends,
-    /// What the server's ended children had used when measuring began and ended.
+    /// Usage of the server's exited children at the start and end of measuring.
     pub(crate) ended_at_origin: Option<Used>,
     pub(crate) ended_at_end: Option<Used>,
-    /// CPU time of our own backend.
+    /// CPU time of the observer's backend.
     own_cpu_at_origin_s: Option<f64>,
     pub(crate) own_cpu_s: Option<f64>,
-    /// Processors that our own backend may use, as all of the server's processes.
+    /// CPUs available to the observer's backend, and so to all server processes.
     pub(crate) server_cpus_allowed: Option<f64>,
     pub(crate) looks_missed: u64,
-    /// For whoever watches the run.
+    /// For the live display.
     recent_waits: RecentWaits,
-    /// What pg_wait_sampling had counted last, and when that was read; `None` where it is not used.
+    /// Time and values of the last reading of pg_wait_sampling; `None` if it is not used.
     profile: Option<(f64, Reading)>,
     profile_was_reset: bool,
 }
@@ -121,7 +122,7 @@ impl Watch {
         }
     }
 
-    /// What was seen of waits in the measured time, and how often it was looked.
+    /// Wait samples of the measured time, and their number.
     pub(crate) fn waits(&mut self, ran: Ran) -> Waits {
         let strata = self.strata(ran);
         if let Err(Some(why)) = &strata {
@@ -137,8 +138,8 @@ impl Watch {
         self.series.measured.to_waits(self.series.batches(), strata.ok().as_ref(), source, rate_hz)
     }
 
-    /// How many backends ran and wanted to, by the kernel's accounting, or why that is unknown; nothing if another reason
-    /// says so already.
+    /// Average number of running and runnable backends, from the kernel's accounting; or why it is unknown, `None` if
+    /// another reason is reported already.
     fn strata(&self, ran: Ran) -> Result<Strata, Option<&'static str>> {
         if self.server.postmaster.is_none() {
             return Err(None);
@@ -163,14 +164,14 @@ impl Watch {
         ))
     }
 
-    /// The same of the stretch that ends now.
+    /// The same for the stretch that ends now.
     fn strata_of_stretch(&mut self) -> Option<Strata> {
         let stretch = self.clients.since_last_asked();
         let is_known = !self.reconnects && self.server.version >= V10;
         stretch.filter(|_| is_known)?.strata()
     }
 
-    /// When the next look is due.
+    /// Time of the next sample.
     pub(crate) fn next_look(&self) -> Instant {
         let distance = Duration::from_secs_f64(f64::from(self.next.abs()) / f64::from(RATE));
         if self.next < 0 {
@@ -184,7 +185,7 @@ impl Watch {
         clock::seconds_between(self.origin, clock::now())
     }
 
-    /// The run has just begun.
+    /// Called at the start of the run.
     pub(crate) fn begin(&mut self) {
         if let Some(snapshot) = self.read_all() {
             self.learn_names(&snapshot);
@@ -193,13 +194,13 @@ impl Watch {
         }
         self.begin_profile();
         if self.next >= 0 {
-            // No warm-up: what is read now is what measuring began with.
+            // Without warm-up, the first reading is also that of the start of measuring.
             self.at_origin = Some(self.at_start.clone());
             self.note_origin();
         }
     }
 
-    /// Looks once, and decides when to look again.
+    /// Takes one sample and schedules the next.
     pub(crate) fn look(&mut self) {
         let is_second = self.next % RATE == 0;
         if !self.server.session.is_lost() {
@@ -213,7 +214,7 @@ impl Watch {
         let following = number_after(self.now_s(), RATE);
         let on_time = self.next.saturating_add(1);
         self.looks_missed += u64::try_from((following - on_time).max(0)).unwrap_or(0);
-        // The seconds are not left out, late as they may be.
+        // Readings at full seconds are not skipped, even if they are late.
         let second = (self.next.div_euclid(RATE) + 1).saturating_mul(RATE);
         self.next = following.max(on_time).min(second.max(on_time));
     }
@@ -244,7 +245,7 @@ impl Watch {
         self.add_processes(&mut values);
         self.events.read(&self.last, &snapshot, &self.server.questions, at_s);
         let strata = self.strata_of_stretch();
-        // The origin itself parts warm-up from measuring, whenever it was read.
+        // The origin separates warm-up and measured time, independent of the time of the reading.
         self.series.close(if is_origin { 0.0 } else { at_s }, values, strata.as_ref());
         if let Some(newest) = self.series.newest() {
             self.recent_waits.replace(&newest.waits);
@@ -256,7 +257,7 @@ impl Watch {
         self.last = snapshot;
     }
 
-    /// From here on it counts.
+    /// Starts the measured time.
     fn note_origin(&mut self) {
         self.server.session.forget_cost();
         self.looks_missed = 0;
@@ -284,8 +285,8 @@ impl Watch {
         self.take_usage(rows.iter().filter_map(look).collect());
     }
 
-    /// What was read just now of backends, and whether they are parallel workers; asking the server who they are took its
-    /// time before.
+    /// Adds the process data of backends, and whether they are parallel workers. Querying the backends took place
+    /// before.
     fn take_usage(&mut self, found: Vec<(u32, bool, Process)>) {
         let at_s = self.now_s();
         let clients = found.iter().filter(|(_, is_worker, _)| !is_worker);
@@ -293,8 +294,8 @@ impl Watch {
         self.backends.look(found.into_iter().map(|(pid, _, process)| (pid, process)), at_s);
     }
 
-    /// Those that were there at the last second, without asking the server: of a run of a few seconds the last whole one
-    /// may be half of it ago when it ends.
+    /// Reads the backends of the last second without querying the server. In a run of a few seconds, the last full
+    /// second may be a large part of the run ago.
     fn look_again_at_backends(&mut self) {
         let known = self.backends.known();
         let look = |pid| Some((pid, !self.clients.knows(pid), processes::look_at(pid)?));
@@ -302,8 +303,8 @@ impl Watch {
         self.take_usage(found);
     }
 
-    /// What pg_wait_sampling has counted up to now, if it is used. Backends that live for a transaction come and go
-    /// between two readings of it.
+    /// Starts the counts of pg_wait_sampling, if it is used. With a connection per transaction, backends start and exit
+    /// between two readings.
     fn begin_profile(&mut self) {
         if self.server.profile.is_none() {
             return;
@@ -317,7 +318,7 @@ impl Watch {
         self.profile = self.read_profile().map(|reading| (self.now_s(), reading));
     }
 
-    /// Of backends that are gone it still has the counts.
+    /// Includes counts of exited backends, which the extension keeps.
     fn read_profile(&mut self) -> Option<Reading> {
         let schema = self.server.profile.as_deref()?;
         let known = self.profile.iter().flat_map(|(_, reading)| reading.backends());
@@ -327,8 +328,7 @@ impl Watch {
         Some(Reading::of(&rows))
     }
 
-    /// The counts of pg_wait_sampling take the place of our own looks. The stretch that has none because they could not
-    /// be read is in the next one.
+    /// Replaces the samples by the counts of pg_wait_sampling. If a reading fails, the next one covers its stretch.
     fn look_at_profile(&mut self, lived_share: f64) {
         if self.profile.is_none() {
             return;
@@ -356,8 +356,8 @@ impl Watch {
         self.events.vacuums(rows.iter().filter_map(vacuuming).collect(), at_s);
     }
 
-    /// For what backends queue. Asking takes the locks of the table of locks for a moment, so only when there is a
-    /// queue, and only if everything is to be seen.
+    /// Samples the rows that backends queue for. The query briefly locks the lock table, so it runs only at the full
+    /// level and if there is a queue.
     fn look_at_queues(&mut self) {
         if !std::mem::take(&mut self.has_queue) || self.level != ObserveLevel::Full {
             return;
@@ -371,7 +371,7 @@ impl Watch {
         self.events.queued_for(rows.iter().filter_map(row).collect());
     }
 
-    /// What `/proc` says of the stretch that ends now.
+    /// Adds values from `/proc` for the stretch that ends now.
     fn add_processes(&mut self, values: &mut std::collections::BTreeMap<String, f64>) {
         let Some(_) = self.server.postmaster else { return };
         let then = std::mem::replace(&mut self.host, ProcessorTimes::now());
@@ -388,7 +388,7 @@ impl Watch {
         }
     }
 
-    /// Names of tables and indexes are for showing: what is read is held together by their numbers.
+    /// Names of tables and indexes are for display; rows are matched by OID.
     fn learn_names(&mut self, snapshot: &Snapshot) {
         let by_relation = self.server.questions.iter().filter(|question| question.is_by_relation);
         let rows =
@@ -400,7 +400,7 @@ impl Watch {
         self.read(|_| true)
     }
 
-    /// Reads the views of some paces, all at once.
+    /// Reads the views of some paces in one request.
     fn read(&mut self, wanted: fn(Pace) -> bool) -> Option<Snapshot> {
         let questions: Vec<_> =
             self.server.questions.iter().filter(|question| wanted(question.pace)).collect();
@@ -413,11 +413,11 @@ impl Watch {
         Some(questions.iter().zip(&sets).map(|(question, set)| (question.view, reading(set))).collect())
     }
 
-    /// The run is over.
+    /// Called at the end of the run.
     pub(crate) fn finish(mut self, ran: Ran) -> Observation {
         let end_s = self.now_s().min(ran.measured_s).max(0.0);
         let (cost_statements, cost_busy) = (self.server.session.statements, self.server.session.busy);
-        // Backends are looked at until they end, which is when the run does.
+        // Backends are sampled until they exit at the end of the run.
         let since_s = self.profile.as_ref().map_or(end_s, |(at_s, _)| *at_s);
         let (ran_s, took_s) = (end_s - since_s, self.now_s() - since_s);
         if !self.server.session.is_lost() && ran_s > 0.0 {
@@ -465,7 +465,7 @@ impl Watch {
         account::account(self, ran)
     }
 
-    /// Waits until the benchmark's backends have ended, and their statistics can be read.
+    /// Waits until the benchmark's backends have exited and their statistics are visible.
     fn wait_for_backends(&mut self) {
         let until = clock::now() + END_WAIT_MAX;
         while clock::now() < until {
@@ -480,7 +480,7 @@ impl Watch {
     }
 }
 
-/// The number of the first look after this time.
+/// Number of the first sample after this time.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "saturates, after thirteen years of looking twenty times a second"

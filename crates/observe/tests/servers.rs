@@ -1,5 +1,5 @@
-//! The observer against real servers: what each version is asked it can answer, and what happens there is seen.
-//! Sessions of the test stand for the benchmark's.
+//! The observer with real servers: every version supports its queries, and activity is detected. Sessions of the test
+//! stand for those of the benchmark.
 
 mod recorded;
 
@@ -13,7 +13,7 @@ use testkit::cluster::Cluster;
 use testkit::pooler::PgBouncer;
 
 const VERSIONS: [&str; 3] = ["9.6", "13", "18"];
-/// What these servers cannot show: they come without the extension, and with the default settings.
+/// Missing on these servers, which do not have the extension and use default settings.
 const EXPECTED_MISSING: [&str; 4] =
     ["pg_stat_statements", "blocks_dirtied", "track_io_timing", "running share by CPU time"];
 
@@ -21,7 +21,7 @@ fn target(conninfo: &str) -> Target {
     resolve(Some(conninfo), &Overrides::default(), &Environment::default()).unwrap()
 }
 
-/// Tests run side by side on one server, each in a database of its own.
+/// A unique name: tests run concurrently on one server, each in its own database.
 fn mark(conninfo: &str) -> String {
     format!("test of {}", target(conninfo).database)
 }
@@ -43,7 +43,7 @@ fn observer(conninfo: &str, commands: &[&str]) -> Observer {
     })
 }
 
-/// Sleeps, as the benchmark's backend, until the observer has told of a second in which this could be seen.
+/// Runs `pg_sleep` as the benchmark's backend until the observer has reported a second that fulfils `seen`.
 fn sleep_until(observer: &Observer, session: &mut Session, seen: impl Fn(&[WaitMean]) -> bool) {
     let recent_waits = observer.recent_waits();
     while !seen(&recent_waits.waits()) {
@@ -72,7 +72,7 @@ fn each_version_answers_all_that_it_is_asked() {
         let observer = observer(&conninfo, &[insert, "select pg_sleep(1.5)"]);
         let mut session = client(&conninfo);
         observer.measure_from(Observer::now());
-        // Before the first second the observer reads what measuring begins with.
+        // The observer reads the initial values before the first second.
         sleep_until(&observer, &mut session, |waits| !waits.is_empty());
         session.execute(insert).unwrap();
         drop(session);
@@ -98,7 +98,7 @@ fn each_version_answers_all_that_it_is_asked() {
     }
 }
 
-/// What a server that sleeps is said to do: 9.6 knows no such event.
+/// The wait event of `pg_sleep`; 9.6 has none.
 fn sleeping(version: &str) -> Option<&'static str> {
     Some(if version == "9.6" { "running" } else { "PgSleep" })
 }
@@ -132,7 +132,7 @@ fn a_queue_for_one_row_is_an_event_that_names_it() {
         let waiting_now = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' \
                            and datname = current_database()";
         while holder.query(waiting_now).unwrap()[0].get(0) != Some("5") {}
-        // In such seconds the observer has asked who waits for what.
+        // In such seconds the observer has queried the queues for locks.
         let queueing = |wait: &&WaitMean| wait.event_type == "Lock";
         let seconds = Cell::new(0);
         sleep_until(&observer, &mut holder, |waits| {
@@ -195,7 +195,7 @@ fn where_nobody_answers_the_observation_says_why_it_is_empty() {
 }
 
 #[test]
-#[allow(clippy::print_stderr)] // that it was skipped
+#[allow(clippy::print_stderr)] // reports that it was skipped
 fn an_observer_leaves_nothing_behind_in_the_connections_of_a_pooler() {
     let Some(mut pooler) = PgBouncer::start(Cluster::shared("18")) else {
         eprintln!("SKIPPED: there is no pgbouncer, so nothing was tested through a pooler");
@@ -205,7 +205,7 @@ fn an_observer_leaves_nothing_behind_in_the_connections_of_a_pooler() {
     let conninfo = pooler.conninfo();
     let observer = observer(&conninfo, &["select 1 from kept"]);
     observer.measure_from(Observer::now());
-    // The pooler has one connection, which goes to and fro between the two.
+    // The pooler has one server connection, which both sessions share.
     let mut session = pooler.session();
     for _ in 0..30 {
         session.execute("select pg_sleep(0.05) from (select 1 union all table kept) once").unwrap();
@@ -216,7 +216,7 @@ fn an_observer_leaves_nothing_behind_in_the_connections_of_a_pooler() {
     assert_eq!(pooler.left_behind(), [""; 0]);
 }
 
-/// A database whose owner is no superuser, with an extension that a superuser made, in a schema of the owner's.
+/// A database whose owner is not a superuser, with an extension created by a superuser in a schema of the owner.
 #[test]
 fn views_of_an_extension_that_another_role_can_replace_are_not_read() {
     let cluster = Cluster::start_with("18", &[("shared_preload_libraries", "pg_stat_statements")]);

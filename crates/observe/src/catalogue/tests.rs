@@ -1,5 +1,5 @@
-//! The catalogue held against what servers of all versions have: their views, columns and functions are recorded in
-//! tests/catalogues by `cargo run -p pgmeter-observe --example record_catalogue`, so that no server has to be there.
+//! Checks the catalogue against the views, columns and functions of all versions. `cargo run -p pgmeter-observe
+//! --example record_catalogue` records them in tests/catalogues, so that no server is needed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ const RECORDED: [(u32, &str); 11] = [
 
 const ALL: Asked<'_> = Asked { tables: &[1], schema: Some("public"), io_is_timed: true };
 
-/// Words of SQL, functions that every version has, and a system column of some.
+/// SQL keywords, functions that every version has, and a system column.
 const SQL: &str = "select from where case when then else end and or not in is null as group by order desc limit like \
                    true false union all join on epoch text regclass current_user one public \
                    extract sum count left coalesce clock_timestamp current_database oid";
@@ -90,7 +90,7 @@ fn what_a_version_lacks_is_found() {
     assert_eq!(unknown(asked, &server), ["pg_wal_lsn_diff", "wal_bytes", "pg_stat_wal", "datname"]);
 }
 
-/// Counters of views that are read of which no version's are left out, but these.
+/// Prefixes of views with counters that are not read.
 const NOT_READ: [&str; 3] = ["pg_stat_activity", "pg_locks", "pg_stat_progress_"];
 
 #[test]

@@ -1,5 +1,5 @@
-//! What a server's catalogue has of that which the observer asks for: a line for each view with its columns, and one with
-//! functions. The example `record_catalogue` writes it down; a test holds what is written down against real servers.
+//! The parts of a server's catalogue that the observer uses: a line for each view with its columns, and one with
+//! functions. The example `record_catalogue` writes them; a test compares them with real servers.
 
 use connect::Session;
 
