@@ -195,7 +195,7 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
 
 /// Text from outside, escaped. An apostrophe precedes characters that a spreadsheet would interpret as the start of a
 /// formula (OWASP, CSV Injection).
-fn inert(words: &str) -> String {
+pub(crate) fn inert(words: &str) -> String {
     let words = escaped(words);
     if words.trim_start().starts_with(['=', '+', '-', '@']) {
         format!("'{words}")

@@ -10,8 +10,15 @@ use crate::metrics::{Metric, Quantity};
 /// Moments at which the interval is recomputed.
 const MOMENTS_MAX: usize = 200;
 
+/// With fewer moments than this there is no line to see.
+const MOMENTS_MIN: usize = 10;
+
 /// More planned pairs are not drawn: the test takes too long to compute.
 const NUMBERS_MAX: usize = 10_000;
+
+/// The averages of two observations each that are sorted, at all moments together: some seconds of work. Their number
+/// grows with the square of the pairs.
+const AVERAGES_MAX: usize = 20_000_000;
 
 /// The change of B in each pair, and of a side beside itself.
 pub(super) fn pairs(record: &ComparisonRecord) -> Vec<Chart> {
@@ -64,7 +71,13 @@ pub(super) fn interval(record: &ComparisonRecord) -> Vec<Chart> {
         DrawnAnew::Connections => Comparison::new(&question),
         DrawnAnew::Servers => Comparison::of_few_draws(&question),
     };
-    let every = record.pairs.len().div_ceil(MOMENTS_MAX).max(1);
+    // The mean over the moments is a third of those at the end.
+    let observations = record.pairs.len() / PAIRS_OF_SEQUENCE;
+    let moments = (3 * AVERAGES_MAX / (observations * (observations + 1) / 2).max(1)).min(MOMENTS_MAX);
+    if moments < MOMENTS_MIN {
+        return Vec::new();
+    }
+    let every = record.pairs.len().div_ceil(moments).max(1);
     let [mut middle, mut low, mut high] = [Vec::new(), Vec::new(), Vec::new()];
     for (at, pair) in (1..).zip(&record.pairs) {
         comparison.add(read(pair));

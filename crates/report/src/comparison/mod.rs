@@ -615,4 +615,51 @@ mod tests {
         record.decision = ComparisonDecision::Undecided;
         assert!(told(&record).contains("could have seen 1.1 %: inconclusive, since B stalled, and blocks"));
     }
+
+    #[test]
+    fn charts_of_any_record_are_made_without_a_panic() {
+        let figures = [0.0, 1e-300, 0.5, 900.0, 1_000.0, 1e300, f64::MAX];
+        let mut random = 7u64;
+        let mut next = |most: usize| {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            usize::try_from(random >> 33).unwrap() % most
+        };
+        for _ in 0..100 {
+            let number = next(40);
+            let blocks: Vec<_> =
+                (0..number).map(|_| (Some(figures[next(7)]), Some(figures[next(7)]))).collect();
+            let mut record = record(&blocks);
+            let rates = [f64::MIN_POSITIVE, 1e-9, 0.05, 0.5, 0.999_999];
+            record.method.error_rate = rates[next(5)];
+            record.method.tolerance = rates[next(5)];
+            record.method.pairs_planned = [0, 1, 2, 3, 20, 200, usize::MAX][next(7)];
+            record.method.draws = [DrawnAnew::Connections, DrawnAnew::Servers][next(2)];
+            record.method.decisive = [ComparedMetric::Tps, ComparedMetric::P99, ComparedMetric::Wal][next(3)];
+            for pair in &mut record.pairs {
+                pair.is_noise_floor = next(4) == 0;
+                pair.start_s = figures[next(7)];
+                let figure = figures[next(7)];
+                pair.blocks
+                    .iter_mut()
+                    .filter(|block| block.is_candidate)
+                    .for_each(|block| block.figures.tps = Some(figure));
+                pair.blocks.truncate(next(3));
+            }
+            let document = comparison(&record);
+            let (page, svg) = (crate::html(&document), crate::svg(&document));
+            for shown in [page.split("<script>").next().unwrap(), &svg] {
+                assert!(!shown.contains("NaN") && !shown.contains(">inf"), "{shown}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_interval_of_very_many_pairs_is_not_drawn() {
+        let blocks: Vec<_> = (0..8_000).map(|_| (Some(900.0), None)).collect();
+        let mut record = record(&blocks);
+        record.method.pairs_planned = blocks.len();
+        assert!(charts::interval(&record).is_empty());
+        record.pairs.truncate(40);
+        assert_eq!(charts::interval(&record).len(), 1);
+    }
 }

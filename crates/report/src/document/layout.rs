@@ -54,7 +54,9 @@ fn latency_of(cell: &Cell) -> Option<f64> {
 pub(crate) fn table_text(table: &Table, format: Option<LatencyFormat>) -> TableText {
     let mut titles: Vec<String> = table.columns.iter().map(|column| escaped_line(&column.title)).collect();
     let unit = format.map(|format| format.unit.symbol());
-    let column = |at: usize| -> Vec<&Cell> { table.rows.iter().filter_map(|row| row.get(at)).collect() };
+    let empty = Cell::default();
+    let column =
+        |at: usize| -> Vec<&Cell> { table.rows.iter().map(|row| row.get(at).unwrap_or(&empty)).collect() };
     let mut labels = titles.clone();
     if let Some(unit) = unit {
         let has_latency = |at: usize| column(at).into_iter().any(|cell| latency_of(cell).is_some());
@@ -169,6 +171,10 @@ fn bytes(values: &[Option<f64>]) -> Vec<String> {
     let decimals = if size > 1.0 { decimals_for(middle / size, 3) } else { 0 };
     let shown = |value: &Option<f64>| match value {
         None => "-".to_owned(),
+        // Nothing that is something looks like nothing.
+        Some(value) if *value > 0.0 && fixed(*value, decimals) == fixed(0.0, decimals) => {
+            Quantity::Bytes.shown(value * size)
+        }
         Some(value) => format!("{}{TIE}{unit}", fixed(*value, decimals)),
     };
     in_unit.iter().map(shown).collect()
@@ -177,4 +183,41 @@ fn bytes(values: &[Option<f64>]) -> Vec<String> {
 /// Whether a column is of words, and begins at the left.
 pub(super) fn is_left(at: usize, column: &Column) -> bool {
     at == 0 || column.is_text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Block, Document, Section};
+    use super::*;
+    use crate::figures::with_ordinary_spaces;
+
+    fn figures_of(quantity: Quantity, values: &[f64]) -> Table {
+        let row = |value: &f64| vec![Cell::text("a"), Cell::figure(quantity, *value)];
+        let columns = vec![Column::text("name"), Column::figures("figure")];
+        Table { columns, rows: values.iter().map(row).collect(), ..Table::default() }
+    }
+
+    #[test]
+    fn bytes_have_the_unit_of_the_middle_one_and_what_is_something_is_not_0() {
+        let table = figures_of(Quantity::Bytes, &[0.0, 12.0, 4.5e6, 5e6, 6e6]);
+        let column = table_text(&table, None).columns.remove(1);
+        let shown: Vec<String> = column.iter().map(|cell| with_ordinary_spaces(cell)).collect();
+        assert_eq!(shown, ["0.00 MB", "12 bytes", "4.50 MB", "5.00 MB", "6.00 MB"]);
+        let column = table_text(&figures_of(Quantity::Bytes, &[0.25]), None).columns.remove(1);
+        assert_eq!(with_ordinary_spaces(&column[0]), "0.250 bytes");
+    }
+
+    #[test]
+    fn a_row_that_is_shorter_than_the_others_has_empty_cells() {
+        let mut table = figures_of(Quantity::Number, &[1.0, 2.0, f64::INFINITY, f64::NAN]);
+        table.rows[0].truncate(1);
+        assert_eq!(table_text(&table, None).columns[1][..2], ["-", "2.00"]);
+        let blocks = vec![Block::Table(table)];
+        let sections = vec![Section::new("a", "", "", super::super::Audience::All, blocks)];
+        let document = Document { sections, ..Document::default() };
+        let style = crate::TextStyle { colour: false, width: 80 };
+        assert!(super::super::text(&document, &style).contains("2.00"));
+        assert!(super::super::markdown(&document).contains("| 2.00 |"));
+        assert!(crate::html(&document).contains("2.00"));
+    }
 }

@@ -46,7 +46,7 @@ fn block(block: &Block) -> String {
             let lines: String = items.iter().map(|item| format!("- {}\n", escaped(item))).collect();
             if lines.is_empty() { lines } else { lines + "\n" }
         }
-        Block::Code(text) => code_block(text) + "\n",
+        Block::Code(text) => code_block(&results::escaped(text)) + "\n",
         Block::Columns(columns) => columns.iter().flatten().map(self::block).collect(),
         Block::Folded { .. } | Block::Chart(_) => String::new(),
     }

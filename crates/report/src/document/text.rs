@@ -1,7 +1,9 @@
 //! A document as terminal text: its sections for the terminal, wrapped to its width. The terminal shows no charts and
-//! nothing folded; colours repeat what the words say.
+//! nothing folded; colours repeat what the words say. All text is escaped here, so that none steers the terminal.
 
 use std::ops::RangeInclusive;
+
+use results::escaped;
 
 use super::layout::{LatencyFormat, is_left, latency_format, table_text};
 use super::{Audience, Block, Document, Fact, Section, Table, Tone};
@@ -24,11 +26,11 @@ pub fn text(document: &Document, style: &TextStyle) -> String {
     let Document { banners, title, subtitle, sections } = document;
     let mut out = String::new();
     for banner in banners {
-        let lines = wrap(banner, 0, 0, style.width);
+        let lines = wrap(&escaped(banner), 0, 0, style.width);
         out += &format!("{}\n\n", emphasise(&lines, Emphasis::Alarm, style));
     }
     let title = [title.as_str(), subtitle.as_str()].join(" ");
-    let title = wrap(title.trim_end(), 0, INDENT, style.width);
+    let title = wrap(&escaped(title.trim_end()), 0, INDENT, style.width);
     out += &format!("{}\n", emphasise(&title, Emphasis::Strong, style));
     let shown = sections.iter().filter(|it| matches!(it.audience, Audience::All | Audience::Terminal));
     for (at, section) in shown.enumerate() {
@@ -41,7 +43,7 @@ pub fn text(document: &Document, style: &TextStyle) -> String {
             out.push('\n');
         }
         if !title.is_empty() {
-            out += &format!("{}\n", emphasise(title, Emphasis::Quiet, style));
+            out += &format!("{}\n", emphasise(&escaped(title), Emphasis::Quiet, style));
         }
         out += &lines;
     }
@@ -50,7 +52,7 @@ pub fn text(document: &Document, style: &TextStyle) -> String {
 
 fn block(block: &Block, style: &TextStyle) -> String {
     match block {
-        Block::Heading(text) => format!("\n{}\n", emphasise(text, Emphasis::Quiet, style)),
+        Block::Heading(text) => format!("\n{}\n", emphasise(&escaped(text), Emphasis::Quiet, style)),
         Block::Paragraph(tone, text) => paragraph(*tone, text, INDENT, style),
         Block::Banner(tone, strong, text) => {
             paragraph(*tone, &[strong.as_str(), text.as_str()].join(" "), INDENT, style)
@@ -81,7 +83,7 @@ fn emphasis(tone: Tone) -> Option<Emphasis> {
 }
 
 fn paragraph(tone: Tone, text: &str, indent: usize, style: &TextStyle) -> String {
-    let lines = wrap(text, INDENT, indent, style.width);
+    let lines = wrap(&escaped(text), INDENT, indent, style.width);
     let lines = match emphasis(tone) {
         // Explanations are as readable as the rest.
         None | Some(Emphasis::Quiet) => lines,
@@ -100,7 +102,7 @@ fn list_item(tone: Tone, text: &str, style: &TextStyle) -> String {
         }
     };
     let indent = INDENT + label.len();
-    let words = wrap(text, indent, indent, style.width);
+    let words = wrap(&escaped(text), indent, indent, style.width);
     let emphasis = emphasis(tone).unwrap_or(Emphasis::Quiet);
     format!("{}{}{words}\n", " ".repeat(INDENT), emphasise(label, emphasis, style))
 }
@@ -108,15 +110,17 @@ fn list_item(tone: Tone, text: &str, style: &TextStyle) -> String {
 fn facts(facts: &[Fact], style: &TextStyle) -> String {
     let line = |Fact { label, value }: &Fact| {
         let column = INDENT + VALUE_COLUMN;
+        let (label, value) = (escaped(label), escaped(value));
         // Two blanks before the value, however long the label is.
         let width = VALUE_COLUMN.max(label.chars().count() + 2);
         let label = emphasise(&format!("{label:<width$}"), Emphasis::Quiet, style);
-        format!("{}{label}{}\n", " ".repeat(INDENT), wrap(value, INDENT + width, column, style.width))
+        format!("{}{label}{}\n", " ".repeat(INDENT), wrap(&value, INDENT + width, column, style.width))
     };
     facts.iter().map(line).collect()
 }
 
-/// A table gives up gaps, then columns that may be left out, then decimals, then letters of its first column.
+/// A table gives up letters of its first column that the others leave no room for, then columns that may be left out,
+/// then gaps, then decimals.
 fn table(table: &Table, style: &TextStyle) -> String {
     let format = latency_format(table);
     let decimals = format.map_or(0, |format| format.decimals);
@@ -141,7 +145,7 @@ fn columns(table: &Table, format: Option<LatencyFormat>, label_len: usize) -> Ve
         let cell = |(row, cell): (usize, String)| {
             let note = table.rows[row].get(at).map_or("", |cell| cell.note.as_str());
             let shown = if note.is_empty() { cell } else { format!("{cell} {note}") };
-            let shown = with_ordinary_spaces(&shown);
+            let shown = escaped(&with_ordinary_spaces(&shown)).into_owned();
             if at == 0 { cut(&shown, label_len) } else { shown }
         };
         let cells = std::iter::once(title).chain(cells.into_iter().enumerate().map(cell)).collect();

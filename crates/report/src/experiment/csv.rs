@@ -6,7 +6,7 @@ use results::{StepResult, StepTime};
 use super::cells::Standing;
 use super::overview::Overview;
 use super::{Metric, Trial};
-use crate::csv::quoted;
+use crate::csv::{inert, quoted};
 
 /// Columns before the factors, and between them and the figures.
 const BEFORE: [&str; 3] = ["experiment", "profile", "trial"];
@@ -118,5 +118,7 @@ fn figures(trial: &Trial) -> Vec<String> {
 }
 
 fn line(cells: &[String]) -> String {
-    cells.iter().map(|cell| quoted(cell)).collect::<Vec<_>>().join(",") + "\n"
+    // A number such as -1 is no formula.
+    let safe = |cell: &String| if cell.parse::<f64>().is_ok() { cell.clone() } else { inert(cell) };
+    cells.iter().map(|cell| quoted(&safe(cell))).collect::<Vec<_>>().join(",") + "\n"
 }

@@ -112,13 +112,13 @@ impl Overview {
         };
         let text = |of: fn(&Experiment) -> Option<&String>| file.and_then(of).map(|text| escaped_line(text));
         let mut overview = Overview {
-            title: file.map_or_else(|| name.clone(), |file| escaped_line(&file.title)),
+            title: escaped_line(file.map_or(&name, |file| &file.title)),
             name: escaped_line(&name),
             source: text(|file| file.source.as_ref()),
             description: text(|file| file.description.as_ref()),
-            profile,
+            profile: escaped_line(&profile),
             number: experiment,
-            started_at,
+            started_at: escaped_line(&started_at),
             store: hosts.iter().map(|host| host.option.as_str()).collect(),
             host_factor: factors.iter().position(|factor| hosts.len() > 1 && factor.name == host_factor),
             hosts,
@@ -244,10 +244,9 @@ impl Overview {
     fn find_bases(&mut self) {
         let fixed: Vec<(usize, usize)> = match (&self.base, self.cells.first()) {
             (_, None) => return,
-            (Base::First, Some(first)) => first
-                .levels
-                .iter()
-                .enumerate()
+            // Each host has its own first cell.
+            (Base::First, Some(first)) => (first.levels.iter().enumerate())
+                .filter(|(factor, _)| Some(*factor) != self.host_factor)
                 .filter_map(|(factor, level)| Some((factor, (*level)?)))
                 .collect(),
             (Base::Levels(pairs), _) => pairs.iter().filter_map(|pair| self.level_named(pair)).collect(),
@@ -280,9 +279,10 @@ impl Overview {
 
     /// A step of a cell ÷ the same step of its base.
     pub(crate) fn step_ratio(&self, cell: usize, step: &StepFigures, metric: Metric) -> Option<Ratio> {
-        let base = &self.cells[self.cells[cell].base?];
+        let cell = &self.cells[cell];
+        let base = &self.cells[cell.base?];
         let of_base = base.steps.iter().find(|other| other.name == step.name)?;
-        ratio(of_base.figure(metric)?, step.figure(metric)?, self.repeats_are_blocks)
+        ratio(of_base.figure(metric)?, step.figure(metric)?, self.share_repeats(base, cell))
     }
 
     /// Figures of a table behind the main one: first those that the file names, then the usual ones.

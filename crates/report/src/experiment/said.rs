@@ -154,8 +154,6 @@ impl Overview {
         }
     }
 
-    // These three are for the formats that do not use the document yet.
-
     /// How ratios are defined, in sentences; empty if there are none.
     pub(crate) fn ratios_in_words(&self) -> String {
         let mut sentences = Vec::new();

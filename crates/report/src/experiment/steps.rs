@@ -39,7 +39,7 @@ type Figure = fn(&StepTime) -> Option<f64>;
 
 const DURATION: Figure = |time| Some(time.duration_us as f64);
 const WAL: Figure = |time| Some(time.wal_bytes? as f64);
-const CPU: Figure = |time| Some((time.backend_user_us? + time.backend_system_us?) as f64);
+const CPU: Figure = |time| Some(time.backend_user_us? as f64 + time.backend_system_us? as f64);
 const TABLES: Figure = |time| Some(time.table_bytes? as f64);
 const INDEXES: Figure = |time| Some(time.index_bytes? as f64);
 

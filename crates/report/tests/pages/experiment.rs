@@ -270,6 +270,26 @@ fn the_same_experiment_from_two_stores_is_compared_between_the_hosts() {
 }
 
 #[test]
+fn without_a_base_in_the_file_each_host_has_its_own_first_combination() {
+    let mut faster = stored();
+    for summary in faster.trials.iter_mut().filter_map(|trial| trial.run.as_mut()?.summary.as_mut()) {
+        summary.tps *= 3.0;
+    }
+    let text = FILE.replace("base = { protocol = \"simple\" }\n", "");
+    let file = Experiment::parse(&text, "clients.toml", Path::new(""), Profile::Full).unwrap();
+    let plan = Plan::of(&file, "clients.toml", Path::new("")).unwrap();
+    let both = vec![from_store("old", stored()), from_store("new", faster)];
+    let both = Overview::new(both, Some((&file, &plan)));
+    let json: serde_json::Value = serde_json::from_str(&experiment::json(&both)).unwrap();
+    for cell in json["cells"].as_array().unwrap().iter().filter(|cell| !cell["base"].is_null()) {
+        assert_eq!(cell["base"]["host"], cell["factors"]["host"], "{cell}");
+        assert_eq!((&cell["base"]["protocol"], &cell["base"]["clients"]), (&"simple".into(), &"1".into()));
+    }
+    let bases = json["cells"].as_array().unwrap().iter().filter(|cell| cell["base"].is_null());
+    assert_eq!(bases.count(), 2);
+}
+
+#[test]
 fn throughput_over_time_is_of_the_median_run_of_at_most_eight_cells() {
     let mut few = overview(stored());
     let runs: Vec<i64> = few.curves().iter().map(|curve| curve.run).collect();
@@ -346,6 +366,50 @@ fn markdown_and_page_say_the_same_and_nothing_breaks_out_of_them() {
     assert!(!page.contains("<script>window.hostile") && !page.contains("<img"), "{page}");
     assert!(!experiment::markdown(&hostile).split("```").next().unwrap().contains("<script"));
     assert!(!experiment::svg(&hostile).contains("<script"));
+}
+
+#[test]
+fn no_text_of_a_store_steers_a_terminal_or_is_a_formula() {
+    const STEERING: &str = "=a\x1b]0;title\x07\u{9b}8m\u{202e}\r";
+    let read = |stored| Overview::new(vec![from_store(STEERING, stored)], None);
+    for (mut stored, is_of_steps) in [(stored(), false), (stored_steps(), true)] {
+        stored.name = STEERING.to_owned();
+        stored.profile = STEERING.to_owned();
+        stored.started_at = STEERING.to_owned();
+        stored.files = BTreeMap::from([(STEERING.to_owned(), STEERING.to_owned())]);
+        for trial in &mut stored.trials {
+            trial.factors = trial
+                .factors
+                .iter()
+                .map(|(name, level)| (format!("{STEERING}{name}"), format!("{STEERING}{level}")))
+                .collect();
+            trial.reason = Some(STEERING.to_owned());
+            for step in trial.steps.iter_mut().flat_map(|record| &mut record.steps) {
+                step.name += STEERING;
+            }
+            for wait in
+                trial.run.iter_mut().filter_map(|run| run.waits.as_mut()).flat_map(|waits| &mut waits.top)
+            {
+                wait.event_type = STEERING.to_owned();
+                wait.event += STEERING;
+            }
+        }
+        let overview = read(stored);
+        let csv = experiment::csv(&overview);
+        assert!(!csv.lines().any(|line| line.split(',').any(|cell| cell.starts_with('='))), "{csv}");
+        let forms = [
+            ("text", experiment::text(&overview, &WIDE)),
+            ("markdown", experiment::markdown(&overview)),
+            ("page", experiment::html(&overview)),
+            ("svg", experiment::svg(&overview)),
+            ("csv", csv),
+            ("json", experiment::json(&overview)),
+        ];
+        for (form, shown) in forms {
+            let steers = |character| results::steers(character) && character != '\n' && character != '\t';
+            assert!(!shown.contains(steers), "{form} of steps: {is_of_steps}: {shown:?}");
+        }
+    }
 }
 
 #[test]
