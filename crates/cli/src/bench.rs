@@ -134,9 +134,9 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
     let mut measured = Vec::new();
     let result = run_output::run(runner, options, &mut measured, terminal, signals);
     // An interrupted run has a report too.
-    if !measured.is_empty() {
-        let others = (!output.is_text_on_terminal()).then_some(output);
-        others.iter().chain(&page).try_for_each(|it| it.write(Subject::Runs(&measured), terminal))?;
+    let others = (!output.is_text_on_terminal()).then_some(output);
+    for report in others.iter().chain(&page).filter(|_| !measured.is_empty()) {
+        report.write(Subject::Runs(&measured), terminal).unwrap_or_else(|failure| terminal.lose(failure));
     }
     result
 }

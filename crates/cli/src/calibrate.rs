@@ -88,12 +88,14 @@ pub(crate) fn run(
     let told = &mut |step: String| bar.label(format!("calibrating: {step}"));
     let calibration = run::calibrate(&null_server.target()?, &spec, signals, told)?;
     drop((bar, null_server));
+    // Stored before anything is shown: a report that cannot be written must not lose it.
+    let kept = calibration.keep(&dir);
     output.show(Subject::Calibrations(std::slice::from_ref(&calibration)), terminal)?;
     let waited = calibration.levels.iter().filter_map(|level| level.run_queue_share).fold(0.0, f64::max);
     if waited >= CROWDED_SHARE {
         terminal.warn("the worker had to wait for a core: other programs were busy, or there are too few cores; calibrate again when the machine is idle");
     }
-    let path = calibration.keep(&dir)?;
+    let path = kept?;
     terminal.say(format_args!("stored in {} for runs on this machine", path.display()));
     Ok(())
 }

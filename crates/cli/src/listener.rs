@@ -9,6 +9,7 @@ use run::StorePlaces;
 use server::FetchProgress;
 
 use crate::comparison_progress::ComparisonProgress;
+use crate::failure::Failure;
 use crate::init::{self, LoadView};
 use crate::output::{Output, Subject};
 use crate::progress::{ProgressDisplay, ProgressStyle, serve_metrics};
@@ -112,7 +113,8 @@ impl<'a> TerminalListener<'a> {
             experiment_report::overview(&[self.places.store()], name, Some(subject.profile), format);
         let show = |overview| self.output.show(Subject::Experiment(&overview), self.terminal);
         if let Err(failure) = overview.and_then(show) {
-            self.terminal.warn(format_args!("the trials are stored, but cannot be reported: {failure}"));
+            let told = format!("the trials are stored, but cannot be reported: {failure}");
+            self.terminal.lose(Failure::Usage(told));
         }
     }
 }

@@ -104,8 +104,11 @@ fn main() -> ExitCode {
     };
     let result = execute(&arguments.command, &terminal, &signals);
     let result = match (result, terminal.lost()) {
-        (Ok(_), Some(error)) => Err(Failure::System { what: "write to standard output".to_owned(), error }),
-        (result, _) => result,
+        (Ok(_), Some(failure)) => Err(failure),
+        (result, lost) => {
+            lost.iter().for_each(|failure| terminal.complain(failure));
+            result
+        }
     };
     let code = match result {
         Ok(code) => code,

@@ -94,7 +94,7 @@ pub(crate) enum Subject<'a> {
 impl OutputArguments {
     /// Fails now if the report could not be written after a run that may take hours.
     pub(crate) fn output(&self, terminal: &Terminal) -> Result<Output, Failure> {
-        let path = self.output.clone().filter(|path| path.as_os_str() != "-");
+        let path = self.output.clone().filter(|path| !is_stdout(path));
         let format = self.format.or_else(|| path.as_deref().map(Format::of)).unwrap_or_default();
         match (&path, format.not_for_terminals()) {
             (Some(path), _) => check_place(path)?,
@@ -112,7 +112,7 @@ impl OutputArguments {
 impl Output {
     /// A page at this path.
     pub(crate) fn page(path: &Path) -> Result<Output, Failure> {
-        if path.as_os_str() == "-" {
+        if is_stdout(path) {
             return Err(Failure::Usage(
                 "--html requires a file; --format html writes the page to standard output".to_owned(),
             ));
@@ -189,6 +189,11 @@ fn borrowed(runs: &[(String, Record)]) -> Vec<Run<'_>> {
     runs.iter().map(|(name, record)| Run { name, record }).collect()
 }
 
+/// Not as a file: where a shell has redirected it, a file of that name would replace the link in `/dev`.
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-" || path == Path::new("/dev/stdout")
+}
+
 /// Fails if a file could not be written there.
 fn check_place(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
@@ -246,7 +251,9 @@ mod tests {
         assert!(fs::read_dir(&directory).unwrap().next().is_none(), "something was left behind");
         assert!(check_place(&directory).is_err(), "it is a directory");
         fs::remove_dir(&directory).unwrap();
-        assert!(Output::page(Path::new("-")).unwrap_err().to_string().contains("--format html"));
+        for stdout in ["-", "/dev/stdout"] {
+            assert!(Output::page(Path::new(stdout)).unwrap_err().to_string().contains("--format html"));
+        }
         let sentence = check_place(&page).unwrap_err().to_string();
         assert!(sentence.starts_with("cannot write the report to"), "{sentence}");
         assert!(check_place(Path::new("/dev/null")).is_ok());

@@ -14,6 +14,7 @@ use results::SafeText;
 use rustix::process::getpgrp;
 use rustix::termios::{LocalModes, tcgetattr, tcgetpgrp, tcgetwinsize};
 
+use crate::failure::Failure;
 use crate::stderr_queue::{self, Measuring, Message};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,8 +35,8 @@ pub(crate) struct Terminal {
     message_colour: bool,
     interactive: bool,
     prints_to_one: bool,
-    /// The last error of writing data.
-    lost: Cell<Option<io::Error>>,
+    /// The last output that could not be written.
+    lost: Cell<Option<Failure>>,
 }
 
 /// Number of lines of the current view, which the next one overwrites. Global, because workers write messages too.
@@ -103,9 +104,14 @@ impl Terminal {
         self.print_bytes(text.as_bytes());
     }
 
-    /// The error of writing data, if any; a closed pipe is not an error.
-    pub(crate) fn lost(&self) -> Option<io::Error> {
+    /// Why some output could not be written, if any; a closed pipe is not an error.
+    pub(crate) fn lost(&self) -> Option<Failure> {
         self.lost.take()
+    }
+
+    /// Some output could not be written; the command continues, and fails at its end.
+    pub(crate) fn lose(&self, failure: Failure) {
+        self.lost.set(Some(failure));
     }
 
     /// Prints binary data on stdout.
@@ -114,7 +120,7 @@ impl Terminal {
         if let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush())
             && error.kind() != io::ErrorKind::BrokenPipe
         {
-            self.lost.set(Some(error));
+            self.lose(Failure::System { what: "write to standard output".to_owned(), error });
         }
     }
 

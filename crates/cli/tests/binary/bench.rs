@@ -72,6 +72,12 @@ fn a_report_has_the_format_and_the_place_that_were_asked_for() {
     assert!(markdown.starts_with("# select-only on PostgreSQL 18"), "{markdown}");
     let refused = bench.run(["bench", "-t", "1", "-o", "no/such/page.html", &conninfo]).exits(1);
     refused.says(&["cannot write the report to \"no/such/page.html\""]);
+    let full =
+        bench.run(["bench", "-S", "-t", "5", "-o", "/dev/full", "--html", "kept.html", &conninfo]).exits(1);
+    let full = full.says(&["cannot write the report to \"/dev/full\"", "report written to kept.html"]);
+    assert!(full.stdout.contains("throughput"), "{}", full.stdout);
+    let stdout = run(&["-o", "/dev/stdout", "--format", "csv"]);
+    assert!(stdout.starts_with("run,part,"), "{stdout}");
 }
 
 #[test]

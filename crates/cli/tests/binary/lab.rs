@@ -125,6 +125,9 @@ fn every_form_of_the_report(bench: &Bench, file: &str) {
     assert!(json.contains("\"trials\": [") && json.contains("\"within_repeats\": true"), "{json}");
     let picture = bench.run(["report", "--store", "out/", "--format", "png", "-o", "clients.png"]).exits(0);
     assert_eq!(picture.stdout, "");
+    let full = bench.run(["lab", "resume", file, "--store", "out/", "-o", "/dev/full"]).exits(1).stderr;
+    let told = "the trials are stored, but cannot be reported: cannot write the report to \"/dev/full\"";
+    assert!(full.contains(told), "{full}");
     let other = bench.run(["report", "--store", "out/", "--experiment", "other"]).exits(1).stderr;
     assert!(other.contains("has no experiment other; it has clients"), "{other}");
 }
