@@ -33,7 +33,7 @@ impl<'a> ComparisonProgress<'a> {
             ComparisonEvent::Begins(pairs) => {
                 let (block_s, budget_s) = (run.block_s(), run.options().budget_s);
                 self.terminal.say(format_args!(
-                    "comparing: at most {pairs} pairs, blocks of {block_s:.3} s, {budget_s:.0} s"
+                    "comparing: at most {pairs} pairs with those of the noise floor, blocks of {block_s:.3} s, {budget_s:.0} s"
                 ));
                 self.wait(run);
             }

@@ -41,13 +41,14 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
     if was_reset {
         watch.server.missing.push(Missing::new(catalogue::STATEMENTS, WAS_RESET));
     } else if per_transaction.blocks_dirtied.is_none() && ran.transactions > 0 {
-        let why = "only pg_stat_statements counts them, and it counted none of the scripts' commands: it has to be in \
-                   shared_preload_libraries, and its extension in this database";
+        let why = "only pg_stat_statements counts them, and it has no counts of the scripts' commands: add it to \
+                   shared_preload_libraries, and run CREATE EXTENSION pg_stat_statements";
         watch.server.missing.push(Missing::new("blocks_dirtied", why));
     }
     let has_cpu = per_transaction.backend_user_cpu_us.is_some();
     if !has_cpu && watch.backends.is_measured() && !watch.server.session.is_lost() && ran.transactions > 0 {
-        let why = "the backends were not looked at over more than half of the measured time: let the run last 2 s or more";
+        let why =
+            "the backends were observed during less than half of the measured time: run for 2 s or more";
         watch.server.missing.push(Missing::new("backend_user_cpu_us, backend_system_cpu_us", why));
     }
     let has_waits = watch.server.waits.is_some();

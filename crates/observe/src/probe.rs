@@ -213,13 +213,13 @@ impl Server {
         let schema = rows(0).map(|row| extension::schema(profile::NAME, row));
         let why = match (schema, row.get(0), row.get(1)) {
             (None, None, Some("t")) => {
-                "the extension is installed and not loaded: with shared_preload_libraries and CREATE EXTENSION \
-                 pg_wait_sampling its counts are used"
+                "the extension is installed but not loaded: add it to shared_preload_libraries, and run CREATE \
+                 EXTENSION pg_wait_sampling"
                     .to_owned()
             }
             (None, None, _) => return,
             (None, Some(_), _) => {
-                "the extension is loaded and not in this database: CREATE EXTENSION pg_wait_sampling".to_owned()
+                "the extension is loaded but not created in this database: run CREATE EXTENSION pg_wait_sampling".to_owned()
             }
             (Some(_), Some("off"), _) => {
                 "pg_wait_sampling.profile_pid is off, so it does not tell backends apart".to_owned()

@@ -1,11 +1,12 @@
 //! Runs as one long table: a line per figure, so that tools can filter and group them. RFC 4180 with line feeds.
 //! `docs/reports.md` lists the columns and the metrics.
 
-use results::{Counts, Latency, OtherEndings, Record, escaped};
+use results::{Counts, Latency, OtherEndings, Record};
 
 use crate::Run;
 use crate::chart::runs::{LatencyRows, POINTS_MAX, Timeline};
 use crate::metrics::Metric;
+use crate::prose::escaped_line;
 
 /// The names of the columns.
 pub const CSV_COLUMNS: [&str; 8] = ["run", "part", "script", "item", "start_s", "end_s", "metric", "value"];
@@ -152,7 +153,7 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
         lines.add_some(place, row.name, row.metric.of(record));
     }
     for wait in observation.waits.iter().flat_map(|waits| &waits.top) {
-        let item = format!("{}:{}", wait.event_type, wait.event);
+        let item = wait_item(&wait.event_type, &wait.event);
         let place = Place { part: "wait", item: &item, ..Place::default() };
         lines.add(place, "share", wait.share);
         lines.add_some(place, "share_low", wait.interval.map(|interval| interval.low));
@@ -178,7 +179,7 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
         let time_s = Some((sample.start_s, Some(sample.end_s)));
         let place = Place { part: "sample", time_s, ..Place::default() };
         for wait in &sample.waits {
-            let item = format!("{}:{}", wait.event_type, wait.event);
+            let item = wait_item(&wait.event_type, &wait.event);
             lines.add(Place { item: &item, ..place }, "backends", wait.backends);
         }
         for (metric, value) in &sample.values {
@@ -193,15 +194,16 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
     }
 }
 
-/// Text from outside, escaped. An apostrophe precedes characters that a spreadsheet would interpret as the start of a
-/// formula (OWASP, CSV Injection).
+/// The wait event in tables for programs: `Lock:transactionid`.
+pub(crate) fn wait_item(event_type: &str, event: &str) -> String {
+    format!("{event_type}:{event}")
+}
+
+/// Text from outside on one line, escaped. An apostrophe precedes characters that a spreadsheet would interpret as the
+/// start of a formula (OWASP, CSV Injection).
 pub(crate) fn inert(words: &str) -> String {
-    let words = escaped(words);
-    if words.trim_start().starts_with(['=', '+', '-', '@']) {
-        format!("'{words}")
-    } else {
-        words.into_owned()
-    }
+    let words = escaped_line(words);
+    if words.trim_start().starts_with(['=', '+', '-', '@']) { format!("'{words}") } else { words }
 }
 
 /// Quoted if the cell contains a comma, a quote or a line end.

@@ -71,7 +71,7 @@ pub(super) fn tables(cases: &[Case], lines: &[Value]) -> String {
 /// How often each metric was called different though it is not.
 fn false_alarms(lines: &[&Value]) -> String {
     let mut out =
-        "| metric | comparisons | false alarms | share | 95 % (Clopper and Pearson) | could see (median) |\n"
+        "| metric | comparisons | false alarms | share | 95 % (Clopper and Pearson) | detectable (median) |\n"
             .to_owned();
     out += "|---|---|---|---|---|---|\n";
     let mut all = (0, 0);

@@ -33,9 +33,7 @@ fn who_does_twenty_times_the_work_is_worse_and_the_other_is_better() {
     // Lines are broken where the terminal ends.
     let out = bench.run(on_shared("variables.rows=1000,20000", "5min")).exits(1);
     assert!(out.stdout.starts_with("variables.rows: A is 1000, B is 20000\n  B is "), "{}", out.stdout);
-    for words in
-        ["% slower (95 %: −", "smallest difference this could have seen", "worse than the tolerance of 2"]
-    {
+    for words in ["% slower (95 %: −", "smallest detectable difference", "worse than the tolerance of 2"] {
         assert!(told(&out.stdout).contains(words), "{}", out.stdout);
     }
     let out = bench.run(on_shared("variables.rows=20000,1000", "5min")).exits(0);

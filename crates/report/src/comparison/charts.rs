@@ -20,7 +20,7 @@ const NUMBERS_MAX: usize = 10_000;
 /// grows with the square of the pairs.
 const AVERAGES_MAX: usize = 20_000_000;
 
-/// The change of B in each pair, and of a side beside itself.
+/// The change of B in each pair, and between identical sides.
 pub(super) fn pairs(record: &ComparisonRecord) -> Vec<Chart> {
     let metric = record.method.decisive;
     let points = |is_noise_floor: bool| -> Vec<Point> {
@@ -45,7 +45,7 @@ pub(super) fn pairs(record: &ComparisonRecord) -> Vec<Chart> {
     }
     let y = Axis::new("change", Quantity::Share);
     let title = format!("Change of the {} in each pair", Metric::from(metric).title());
-    vec![lines(title, "B ÷ A − 1; a side beside itself for the noise floor", y, series)]
+    vec![lines(title, "B ÷ A − 1; for the noise floor, both sides are identical", y, series)]
 }
 
 /// The estimate and its interval after so many pairs.

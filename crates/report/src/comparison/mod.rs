@@ -105,7 +105,7 @@ fn method(record: &ComparisonRecord) -> Vec<Fact> {
     facts
 }
 
-/// *B is 4.2 % faster (95 %: +2.9 … +5.6), smallest difference this could have seen 1.1 %.*
+/// *B is 4.2 % faster (95 %: +2.9 … +5.6), smallest detectable difference 1.1 %.*
 fn sentence(record: &ComparisonRecord) -> String {
     let Some(finding) = record.finding(record.method.decisive) else {
         return "Inconclusive: there were too few pairs for an answer. Give --budget more time.".to_owned();
@@ -114,8 +114,7 @@ fn sentence(record: &ComparisonRecord) -> String {
     let mut sentence = in_words(finding);
     // A comparison that was broken off, or is too short to know its noise, claims nothing.
     if let Some(smallest) = finding.smallest_difference {
-        sentence +=
-            &format!(", smallest difference this could have seen {}", percent(smallest.min(MOST), 1.0));
+        sentence += &format!(", smallest detectable difference {}", percent(smallest.min(MOST), 1.0));
     }
     match (record.decision, finding.different) {
         (ComparisonDecision::WorseThanTolerance, _) => {
@@ -243,7 +242,7 @@ fn table(record: &ComparisonRecord) -> Table {
             Cell::text(found(finding)).with_tone(tone),
         ]
     };
-    let figures = ["A", "B", "change", "95 %", "could see"].map(Column::figures);
+    let figures = ["A", "B", "change", "95 %", "detectable"].map(Column::figures);
     let columns = std::iter::once(Column::text("")).chain(figures).chain([Column::text("B is")]).collect();
     Table { columns, rows: record.findings.iter().map(row).collect(), ..Table::default() }
 }
@@ -284,11 +283,11 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
     let out = record.finding(method.decisive).map_or((0, 0), |finding| finding.outlying);
     if out.0 + out.1 > 0 {
         let what = match method.draws {
-            DrawnAnew::Connections => "Sequences of two pairs",
-            DrawnAnew::Servers => "Pairs",
+            DrawnAnew::Connections => "sequences of two pairs",
+            DrawnAnew::Servers => "pairs",
         };
         lines.push(format!(
-            "{what} far from the others: {} where B is much higher, {} where it is much lower; they hardly count.",
+            "Outlying {what}: {} with a much higher B, {} with a much lower B. They hardly affect the change.",
             out.0, out.1
         ));
     }
@@ -309,8 +308,8 @@ fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
     let [ratio, low, high] = [noise.ratio, noise.low, noise.high].map(|end| signed(end - 1.0, error));
     let finding = record.finding(noise.metric);
     format!(
-        "Noise floor: {} of a side beside itself differs by {ratio} % (95 %: {low} … {high}, {} pairs); a pair of these scatters \
-         by {}, one of A and B by {}.",
+        "Noise floor: {} of identical sides differs by {ratio} % (95 %: {low} … {high}, {} pairs). The standard deviation of \
+         a pair is {}; that of a pair of A and B is {}.",
         Metric::from(noise.metric).row().short,
         noise.pairs,
         percent(noise.pair_deviation, 1.0),
@@ -344,7 +343,7 @@ fn not_negligible(finding: &MetricFinding) -> Vec<String> {
     let order = finding.order_effect.filter(|it| !it.is_negligible).map(|it| {
         format!(
             "The order is not negligible: {name} of the second block of a pair differs by {} from the first. Each \
-             side goes first equally often, so that it cancels from the change.",
+             side goes first equally often, so the effect cancels out of the change.",
             effect(&it)
         )
     });
@@ -353,7 +352,7 @@ fn not_negligible(finding: &MetricFinding) -> Vec<String> {
         let off = (it.ratio.ln().abs() / 4.0).exp_m1();
         format!(
             "Carry-over is not negligible: {name} of a block that follows B differs by {} from one that follows A. \
-             The change may be off by {}; longer blocks (--block) make that less.",
+             The change may be off by {}. Longer blocks (--block) reduce this error.",
             effect(&it),
             percent(off, 1.0)
         )
@@ -365,17 +364,17 @@ fn method_line(record: &ComparisonRecord) -> String {
     let method = &record.method;
     let made = record.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
     let drawn = match method.draws {
-        DrawnAnew::Connections => "each block on connections of its own",
-        DrawnAnew::Servers => "servers anew for each pair",
+        DrawnAnew::Connections => "new connections for each block",
+        DrawnAnew::Servers => "servers started for each pair",
     };
     let interrupted = if record.status == ComparisonStatus::Interrupted { ", then interrupted" } else { "" };
     let block_s = fixed(method.block_s, 2);
     let blocks = match (method.draws, method.blocks) {
         (DrawnAnew::Servers, _) | (_, 0 | 1) => format!("blocks of {block_s} s"),
-        (DrawnAnew::Connections, several) => format!("each of {several} blocks of {block_s} s a side"),
+        (DrawnAnew::Connections, several) => format!("each of {several} blocks of {block_s} s per side"),
     };
     format!(
-        "Made of {made} pairs (at most {} planned), {blocks}, {drawn}, in {} s{interrupted}; seed {}.",
+        "Measured: {made} of at most {} pairs, {blocks}, {drawn}, in {} s{interrupted}; seed {}.",
         method.pairs_planned,
         fixed(record.elapsed_s, 0),
         method.seed,
@@ -524,7 +523,7 @@ mod tests {
         }
         let text = told(&record);
         assert!(text.contains("p99 is of 6 of 12 blocks: the others are blocks with fewer than"), "{text}");
-        assert!(text.contains("planned), each of 2 blocks of 0.25 s a side, each block on"), "{text}");
+        assert!(text.contains("pairs, each of 2 blocks of 0.25 s per side, new connections"), "{text}");
     }
 
     /// A comparison with this change and interval, in per cent.
@@ -549,15 +548,14 @@ mod tests {
     fn an_interval_that_holds_no_change_is_inconclusive_and_has_one_sign_in_sentence_and_table() {
         let text = told(&changed(-0.4, -2.1, 1.3, None));
         assert!(text.contains("  Inconclusive: tps of B −0.4 % (95 %: −2.1 … +1.3), smallest"), "{text}");
-        assert!(text.contains("−0.4 %   −2.1 … +1.3       1.1 %   inconclusive\n"), "{text}");
+        assert!(text.contains("−0.4 %   −2.1 … +1.3        1.1 %   inconclusive\n"), "{text}");
         for word in ["better", "worse", "faster", "slower"] {
             assert!(!text.contains(word), "{text}");
         }
         let text = told(&changed(-4.2, -5.6, -2.9, Some(false)));
-        let sentence =
-            "  B is 4.2 % slower (95 %: −5.6 … −2.9), smallest difference this could have seen 1.1 %: worse";
+        let sentence = "  B is 4.2 % slower (95 %: −5.6 … −2.9), smallest detectable difference 1.1 %: worse";
         assert!(
-            text.contains(sentence) && text.contains("−4.2 %   −5.6 … −2.9       1.1 %   worse\n"),
+            text.contains(sentence) && text.contains("−4.2 %   −5.6 … −2.9        1.1 %   worse\n"),
             "{text}"
         );
         let text = told(&changed(1.0, 0.004, 2.0, Some(true)));
@@ -582,7 +580,7 @@ mod tests {
         let mut record = changed(-0.4, -2.1, 1.3, None);
         record.findings.iter_mut().for_each(|finding| finding.smallest_difference = None);
         let text = told(&record);
-        assert!(!text.contains("could have seen") && text.contains("…"), "{text}");
+        assert!(!text.contains("detectable difference") && text.contains("…"), "{text}");
         assert!(text.contains("   —   inconclusive\n"), "{text}");
     }
 
@@ -611,9 +609,11 @@ mod tests {
     #[test]
     fn an_answer_that_a_stalling_side_has_left_undecided_says_that() {
         let mut record = record(&[(Some(900.0), None); 3]);
-        assert!(told(&record).contains("could have seen 1.1 %.\n"), "{}", told(&record));
+        assert!(told(&record).contains("detectable difference 1.1 %.\n"), "{}", told(&record));
         record.decision = ComparisonDecision::Undecided;
-        assert!(told(&record).contains("could have seen 1.1 %: inconclusive, since B stalled, and blocks"));
+        assert!(
+            told(&record).contains("detectable difference 1.1 %: inconclusive, since B stalled, and blocks")
+        );
     }
 
     #[test]

@@ -1,11 +1,10 @@
 //! What to know before believing an experiment's figures: servers that were built differently, hosts and conditions
 //! that changed between trials, what the runs' own warnings say together, repeats that are too few.
 
-use std::collections::BTreeMap;
-use std::mem::discriminant;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lab::Order;
-use results::{BuildFingerprint, Environment, ServerFacts, StoredRun, Warning};
+use results::{BuildFingerprint, Environment, ServerFacts, StoredRun};
 
 use super::overview::Overview;
 use crate::figures::counted;
@@ -201,13 +200,11 @@ fn few_repeats(overview: &Overview) -> Option<String> {
     let single = measured().filter(|repeats| *repeats == 1).count();
     match (single, measured().count()) {
         (0, _) => None,
-        (single, all) if single == all => Some(
-            "Each combination was run once, so that nothing says how far another repeat would be off: there are no \
-             intervals."
-                .to_owned(),
-        ),
+        (single, all) if single == all => {
+            Some("Each combination was run only once, so there are no intervals.".to_owned())
+        }
         (single, all) => Some(format!(
-            "{} of {all} combinations have a single complete repeat, and so no interval.",
+            "{} of {all} combinations have only one complete repeat and therefore no interval.",
             single
         )),
     }
@@ -215,23 +212,16 @@ fn few_repeats(overview: &Overview) -> Option<String> {
 
 /// One line for each kind of warning, with the number of trials and the range of its figures.
 fn warnings(runs: &[&StoredRun]) -> Vec<String> {
-    let mut kinds: Vec<Vec<&Warning>> = Vec::new();
-    for warning in runs.iter().flat_map(|run| &run.warnings) {
-        let is_same = |known: &Vec<&Warning>| discriminant(known[0]) == discriminant(warning);
-        match kinds.iter_mut().find(|known| is_same(known)) {
-            Some(known) => known.push(warning),
-            None => kinds.push(vec![warning]),
-        }
-    }
-    kinds.sort_by_key(|warnings| std::cmp::Reverse(warnings.len()));
+    let mut kinds = wording::warnings_by_kind(runs.iter().map(|run| &run.warnings));
+    kinds.sort_by_key(|(trials, _)| std::cmp::Reverse(trials.len()));
     let all = runs.len();
-    let line = |warnings: &Vec<&Warning>| {
-        let trials = if warnings.len() == all {
+    let line = |(trials, sentence): (BTreeSet<usize>, String)| {
+        let trials = if trials.len() == all {
             "In all complete trials".to_owned()
         } else {
-            format!("In {} of {}", warnings.len(), counted(all as u64, "complete trial", "complete trials"))
+            format!("In {} of {}", trials.len(), counted(all as u64, "complete trial", "complete trials"))
         };
-        format!("{trials}: {}", wording::warnings_of_kind(warnings))
+        format!("{trials}: {sentence}")
     };
-    kinds.iter().map(line).collect()
+    kinds.into_iter().map(line).collect()
 }

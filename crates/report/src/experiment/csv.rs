@@ -6,7 +6,7 @@ use results::{StepResult, StepTime};
 use super::cells::Standing;
 use super::overview::Overview;
 use super::{Metric, Trial};
-use crate::csv::{inert, quoted};
+use crate::csv::{inert, quoted, wait_item};
 
 /// Columns before the factors, and between them and the figures.
 const BEFORE: [&str; 3] = ["experiment", "profile", "trial"];
@@ -112,7 +112,7 @@ fn figures(trial: &Trial) -> Vec<String> {
     let limit = complete.and_then(results::StoredRun::limited_by);
     cells.push(limit.map_or(String::new(), |limit| limit.name().to_owned()));
     let wait = complete.and_then(|run| run.waits.as_ref()?.top.first());
-    cells.push(wait.map_or(String::new(), super::said::wait_name));
+    cells.push(wait.map_or(String::new(), |wait| wait_item(&wait.event_type, &wait.event)));
     cells.push(number(wait.map(|wait| wait.share)));
     cells
 }

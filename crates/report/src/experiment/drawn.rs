@@ -5,12 +5,13 @@ use super::cells::Cell;
 use super::chart::{Chart as CellChart, Line, Marks, Panel, Point as CellPoint};
 use super::curves::Curve;
 use super::overview::Overview;
-use super::said::{MARKS, top_waits, wait_name, with_interval};
+use super::said::{MARKS, top_waits, with_interval};
 use super::steps::Stack;
 use super::{Metric, Quantity};
 use crate::chart::{Axis, Bar, BarGroup, Chart, Colour, Plot, Point, Series, Sign};
 use crate::document::{Block, Tone};
 use crate::prose::escaped_line;
+use crate::wording::wait_name;
 
 /// Wait events with a colour of their own; the others are summed.
 const WAITS_DRAWN_MAX: usize = 10;
@@ -210,7 +211,7 @@ const OTHER: Colour = Colour::Wait("other", 2);
 fn frequent(overview: &Overview) -> Vec<(String, Colour)> {
     let mut sums: Vec<(&str, String, f64)> = Vec::new();
     for wait in overview.cells.iter().flat_map(|cell| &cell.waits) {
-        let name = wait_name(wait);
+        let name = wait_name(&wait.event_type, &wait.event);
         match sums.iter_mut().find(|(_, known, _)| *known == name) {
             Some((.., sum)) => *sum += wait.share,
             None => sums.push((&wait.event_type, name, wait.share)),
@@ -225,7 +226,11 @@ fn frequent(overview: &Overview) -> Vec<(String, Colour)> {
 /// Shares in the order of the legend, the rest last.
 fn parts(cell: &Cell, events: &[(String, Colour)]) -> Vec<(f64, Colour)> {
     let share = |name: &str| {
-        cell.waits.iter().filter(|wait| wait_name(wait) == name).map(|wait| wait.share).sum::<f64>()
+        cell.waits
+            .iter()
+            .filter(|wait| wait_name(&wait.event_type, &wait.event) == name)
+            .map(|wait| wait.share)
+            .sum::<f64>()
     };
     let mut parts: Vec<(f64, Colour)> = events.iter().map(|(name, colour)| (share(name), *colour)).collect();
     let all: f64 = cell.waits.iter().map(|wait| wait.share).sum();

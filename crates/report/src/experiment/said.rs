@@ -8,6 +8,7 @@ use super::steps::StepFigures;
 use super::{Marks, Metric, Quantity};
 use crate::figures::{TIE, counted, fixed, percent, plus_minus};
 use crate::prose::enumerate;
+use crate::wording::wait_name;
 
 /// Sign, words, and whether a cell has it.
 type Mark = (char, &'static str, fn(Marks) -> bool);
@@ -77,20 +78,12 @@ pub(crate) const RATIO_TO_PREVIOUS: &str = "ratio to the step before";
 /// Rarer events are not named.
 const WAIT_SHARE_MIN: f64 = 0.05;
 
-/// `Lock transactionid 62 %, CPU running 20 %`
+/// `Lock transactionid 62 %, running 20 %`
 pub(crate) fn top_waits(cell: &Cell, shown_max: usize) -> String {
     let waits = cell.waits.iter().take(shown_max).filter(|wait| wait.share >= WAIT_SHARE_MIN);
-    let told = waits.map(|wait| format!("{} {}", wait_name(wait), percent(wait.share, 1.0)));
+    let told = waits
+        .map(|wait| format!("{} {}", wait_name(&wait.event_type, &wait.event), percent(wait.share, 1.0)));
     told.collect::<Vec<_>>().join(", ")
-}
-
-/// `Lock/transactionid`; a backend that does not wait is on a processor, or waits for one.
-pub(crate) fn wait_name(wait: &results::WaitShare) -> String {
-    match (wait.event_type.as_str(), wait.event.as_str()) {
-        ("CPU", "runnable") => "CPU/runnable".to_owned(),
-        ("CPU", _) => "CPU".to_owned(),
-        (kind, event) => format!("{kind}/{event}"),
-    }
 }
 
 /// `throughput` to `Throughput`; abbreviations stay.

@@ -1,12 +1,14 @@
 //! What to know before using the figures of runs: the warnings and notes of records, runs that were cut short, damaged
 //! histograms, servers that were built differently.
 
+use std::collections::BTreeSet;
+
 use results::{BuildFingerprint, Event, Limit, LimitedBy, Record, Status};
 
 use super::{Run, letter};
 use crate::document::{Block, Tone};
 use crate::figures::{asked_seconds, counted, measured_seconds};
-use crate::prose::{escaped_line, sentence};
+use crate::prose::{enumerate, escaped_line, sentence};
 use crate::wording;
 
 /// Before everything else: that a run was cut short, or that pgmeter was the limit.
@@ -49,19 +51,34 @@ pub(super) fn of_run(record: &Record, damaged_histograms: usize) -> Vec<Block> {
     lists(damaged.into_iter().chain(cautions(record)).collect(), notes(record))
 }
 
-/// The warnings of runs side by side: those of the comparison, then those of each run with its letter.
+/// The warnings of runs side by side: those of the comparison, those of each run with its letter, and one line for each
+/// kind with the letters of its runs.
 pub(super) fn of_runs(runs: &[Run<'_>], damaged_histograms: &[usize]) -> Vec<Block> {
     let records: Vec<&Record> = runs.iter().map(|run| run.record).collect();
     let of_comparison = results::warnings_of_comparison(&records);
     let of_comparison = of_comparison.iter().map(wording::warning);
     let of_run = |(at, run): (usize, &Run<'_>)| {
         let cut_short = banners(run.record).into_iter();
-        let all = cut_short.chain(damaged_sentence(damaged_histograms[at])).chain(cautions(run.record));
+        let all = cut_short.chain(damaged_sentence(damaged_histograms[at]));
         let letter = letter(at);
         all.map(|warning| format!("{letter}: {warning}")).collect::<Vec<_>>()
     };
     let of_runs = runs.iter().enumerate().flat_map(of_run);
-    lists(builds(runs).into_iter().chain(of_comparison).chain(of_runs).collect(), Vec::new())
+    let kinds = wording::warnings_by_kind(records.iter().map(|record| record.cautions()));
+    let of_kinds = kinds.into_iter().map(|(at, warning)| format!("{}: {warning}", letters(&at, runs.len())));
+    lists(builds(runs).into_iter().chain(of_comparison).chain(of_runs).chain(of_kinds).collect(), Vec::new())
+}
+
+/// Letters that one line lists; of more runs it gives the number.
+const LETTERS_MAX: usize = 6;
+
+/// `A and C`, `All runs`, `38 of 100 runs`
+fn letters(positions: &BTreeSet<usize>, all: usize) -> String {
+    match positions.len() {
+        number if number == all && all > 2 => "All runs".to_owned(),
+        number if number > LETTERS_MAX => format!("{number} of {all} runs"),
+        _ => enumerate(&positions.iter().map(|at| letter(*at)).collect::<Vec<_>>()),
+    }
 }
 
 fn lists(warnings: Vec<String>, notes: Vec<String>) -> Vec<Block> {
@@ -129,4 +146,21 @@ pub(super) fn builds(runs: &[Run<'_>]) -> Option<String> {
             kinds.join("; ")
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_warning_of_many_runs_lists_a_few_letters_or_their_number() {
+        let check = |positions: &[usize], all, expected: &str| {
+            assert_eq!(letters(&positions.iter().copied().collect(), all), expected);
+        };
+        check(&[1], 2, "B");
+        check(&[0, 1], 2, "A and B");
+        check(&[0, 2], 3, "A and C");
+        check(&[0, 1, 2], 3, "All runs");
+        check(&[0, 1, 2, 3, 4, 5, 6], 100, "7 of 100 runs");
+    }
 }

@@ -11,7 +11,7 @@ pub(crate) use ceilings::{ceiling, ceiling_name};
 pub(crate) use comparison::{comparison_note, notes_of_method};
 pub(crate) use steady::{drifts, steady};
 pub(crate) use verdict::evidence;
-pub(crate) use warnings::{warning, warnings_of_kind};
+pub(crate) use warnings::{warning, warnings_by_kind};
 
 use results::Warning;
 

@@ -3,6 +3,7 @@
 //! one.
 
 use std::collections::BTreeSet;
+use std::mem::discriminant;
 
 use results::{ComparedFact, DiskHolds, EventKind, FailedCheck, Lateness, StallEffect, Warning};
 
@@ -24,9 +25,31 @@ pub(crate) fn warning(warning: &Warning) -> String {
     warnings_of_kind(&[warning])
 }
 
+/// A sentence for each kind of warning, with the range of its figures, and the positions of the runs that have it.
+pub(crate) fn warnings_by_kind<'a, W>(runs: impl IntoIterator<Item = W>) -> Vec<(BTreeSet<usize>, String)>
+where
+    W: IntoIterator<Item = &'a Warning>,
+{
+    let mut kinds: Vec<(BTreeSet<usize>, Vec<&Warning>)> = Vec::new();
+    for (at, warnings) in runs.into_iter().enumerate() {
+        for warning in warnings {
+            let is_same =
+                |(_, known): &&mut (_, Vec<&Warning>)| discriminant(known[0]) == discriminant(warning);
+            match kinds.iter_mut().find(is_same) {
+                Some((positions, known)) => {
+                    positions.insert(at);
+                    known.push(warning);
+                }
+                None => kinds.push((BTreeSet::from([at]), vec![warning])),
+            }
+        }
+    }
+    kinds.into_iter().map(|(positions, warnings)| (positions, warnings_of_kind(&warnings))).collect()
+}
+
 /// One text for warnings of the same kind from several runs; empty of none.
 // Long because: one row for each kind of warning, so that the compiler leads to it.
-pub(crate) fn warnings_of_kind(all: &[&Warning]) -> String {
+fn warnings_of_kind(all: &[&Warning]) -> String {
     let Some(first) = all.first() else { return String::new() };
     match first {
         Warning::DebugBuild => "This pgmeter is a debug build and uses several times the CPU time of a release build. Its \
@@ -347,6 +370,16 @@ mod tests {
 
     use super::*;
     use crate::figures::with_ordinary_spaces;
+
+    #[test]
+    fn a_kind_is_told_once_for_all_runs_that_have_it() {
+        let others = |others_share| Warning::OtherPrograms { others_share };
+        let runs = [vec![Warning::DebugBuild, others(0.71)], vec![], vec![others(0.5), others(0.97)]];
+        let told = warnings_by_kind(&runs);
+        let [(debug, _), (programs, sentence)] = &told[..] else { panic!("{told:?}") };
+        assert_eq!((debug, programs), (&BTreeSet::from([0]), &BTreeSet::from([0, 2])));
+        assert!(with_ordinary_spaces(sentence).contains("50 % to 97 %"), "{sentence}");
+    }
 
     fn check(warning: &Warning, expected: &str) {
         check_all(std::slice::from_ref(warning), expected);

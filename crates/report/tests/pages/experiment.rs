@@ -340,7 +340,7 @@ fn csv_has_a_line_for_each_trial_and_a_column_for_each_factor() {
     }
     let cells = lines[0].split(',').count();
     assert!(lines.iter().all(|line| line.split(',').count() == cells));
-    assert!(lines[1].contains(",simple,1,1,complete,,1,") && lines[1].contains(",Lock/transactionid,0.55"));
+    assert!(lines[1].contains(",simple,1,1,complete,,1,") && lines[1].contains(",Lock:transactionid,0.55"));
     assert!(lines[17].contains("failed,deadlock detected,17,,"), "{}", lines[17]);
 }
 

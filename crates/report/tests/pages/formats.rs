@@ -159,7 +159,7 @@ fn markdown_of_several_runs_has_their_warnings_means_and_what_they_were_asked_fo
     let runs = [Run { name: "a", record: &first }, Run { name: "b", record: &second }];
     let markdown = forms::markdown(&runs);
     for words in [
-        "> **Warning:** B: Client and server share this host",
+        "> **Warning:** A and B: Client and server share this host",
         "| workers | 2 | 1 |",
         "| observed | full | off |",
         "| difference | mean, ms | p50, ms |",

@@ -257,7 +257,7 @@ fn percentile_plot(sources: &[Source<'_>]) -> Option<Chart> {
     let caption = if has_service {
         "response time counts from when a transaction was due, service time (dashed) from when it began"
     } else {
-        "how long the fastest so many percent took at most; each step to the right is a tenth of the rest"
+        "response time at each percentile; p90, p99, p99.9 and p99.99 are equally far apart"
     };
     let plot = Plot::Lines { x, y, series, is_stacked: false, bands: Vec::new() };
     Some(Chart::new("Percentiles", caption, plot))
