@@ -1,5 +1,5 @@
-//! What the protocol costs per transaction: writing the messages of a prepared statement, reading its answer.
-//! A measurement to look at, not a test: `cargo bench --package pgmeter-wire`.
+//! Cost of the protocol per transaction: encoding the messages of a prepared statement and decoding the replies. A
+//! benchmark, not a test: `cargo bench --package pgmeter-wire`.
 
 use std::hint::black_box;
 

@@ -1,22 +1,22 @@
-//! What the client says: each function appends one whole message to a send buffer.
-//! No message is checked for sense (the server does that) and nothing is allocated once the buffer has grown.
-//! Called by the engine's clients, by `Startup` and by control sessions.
+//! The client's messages: each function appends one complete message to a send buffer. Contents are not validated (the
+//! server does that), and nothing is allocated if the buffer has enough capacity. Used by the engine's clients,
+//! `Startup` and control sessions.
 //!
 //! Layouts: PostgreSQL manual, "Frontend/Backend Protocol", section "Message Formats".
 
-/// Version 3.0, which every server from 9.6 on speaks.
+/// Version 3.0, which all servers since 9.6 support.
 pub const PROTOCOL_VERSION: u32 = 3 << 16;
-/// The longest message, its length word included: that word is a signed number of 32 bits.
+/// Maximum length of a message, including its length word, which is a signed 32-bit number.
 pub const MESSAGE_LENGTH_MAX: usize = i32::MAX as usize;
 const CANCEL_REQUEST_CODE: u32 = (1234 << 16) | 5678;
 const SSL_REQUEST_CODE: u32 = (1234 << 16) | 5679;
 
-/// A message that is longer than its limit; nothing of it is left in the send buffer.
+/// A message exceeds its maximum length; the send buffer is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the message is longer than the 2 GiB that the protocol can carry")]
 pub struct MessageTooLong;
 
-/// StartupMessage: the parameters in the order given, `user` among them. Names and values hold no zero byte.
+/// StartupMessage: the parameters in the given order, including `user`. Names and values must not contain a zero byte.
 pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
     let start = begin_untagged(out);
     out.extend_from_slice(&PROTOCOL_VERSION.to_be_bytes());
@@ -28,13 +28,13 @@ pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
     end(out, start);
 }
 
-/// Query: one message of the simple protocol; may hold several statements.
+/// Query: one message of the simple query protocol, with one or more statements.
 pub fn query(out: &mut Vec<u8>, sql: &[u8]) -> Result<(), MessageTooLong> {
     query_with(out, MESSAGE_LENGTH_MAX, |out| out.extend_from_slice(sql))
 }
 
-/// Query, its text written straight into the send buffer (substituted variables need no copy of their own). A message
-/// longer than `length_max` is an error.
+/// Query with its text written directly into the send buffer, so that substituted variables need no copy. An error if
+/// the message is longer than `length_max`.
 #[inline]
 pub fn query_with(
     out: &mut Vec<u8>,
@@ -47,7 +47,7 @@ pub fn query_with(
     end_up_to(out, start, length_max)
 }
 
-/// Parse: a statement with its parameters' types left to the server. The empty name is the unnamed statement.
+/// Parse: the server infers the parameters' types. The empty name is the unnamed statement.
 pub fn parse(out: &mut Vec<u8>, name: &[u8], sql: &[u8]) -> Result<(), MessageTooLong> {
     let start = begin(out, b'P');
     text(out, name);
@@ -56,8 +56,8 @@ pub fn parse(out: &mut Vec<u8>, name: &[u8], sql: &[u8]) -> Result<(), MessageTo
     end_up_to(out, start, MESSAGE_LENGTH_MAX)
 }
 
-/// Bind: begins the message; add the parameters in order, then call [`BindWriter::finish`].
-/// Parameters and results are in text form.
+/// Bind: starts the message; add the parameters in order, then call [`BindWriter::finish`]. Parameters and results are
+/// in text format.
 #[inline]
 pub fn bind<'a>(out: &'a mut Vec<u8>, portal: &[u8], statement: &[u8]) -> BindWriter<'a> {
     let start = begin(out, b'B');
@@ -68,7 +68,7 @@ pub fn bind<'a>(out: &'a mut Vec<u8>, portal: &[u8], statement: &[u8]) -> BindWr
     BindWriter { out, start, count_at, count: 0, length_max: MESSAGE_LENGTH_MAX }
 }
 
-/// A Bind message in the making. Without `finish` the buffer holds a broken message.
+/// An incomplete Bind message. Without `finish` the buffer contains an invalid message.
 #[must_use = "a Bind message is whole only after finish()"]
 pub struct BindWriter<'a> {
     out: &'a mut Vec<u8>,
@@ -79,12 +79,12 @@ pub struct BindWriter<'a> {
 }
 
 impl BindWriter<'_> {
-    /// The longest that the message may become; without this, [`MESSAGE_LENGTH_MAX`].
+    /// Sets the maximum length of the message; the default is [`MESSAGE_LENGTH_MAX`].
     pub fn length_max(self, length_max: usize) -> Self {
         BindWriter { length_max: length_max.min(MESSAGE_LENGTH_MAX), ..self }
     }
 
-    /// One parameter in text form; `None` is SQL's NULL.
+    /// One parameter in text format; `None` is NULL.
     pub fn parameter(&mut self, value: Option<&[u8]>) {
         self.parameter_with(|out| match value {
             Some(value) => {
@@ -95,8 +95,8 @@ impl BindWriter<'_> {
         });
     }
 
-    /// One parameter, its text written straight into the send buffer; `write` returns false for SQL's NULL. Once the
-    /// message is too long, further parameters are left out: `finish` says so.
+    /// One parameter, written directly into the send buffer; `write` returns false for NULL. After the maximum length
+    /// is exceeded, further parameters are ignored and `finish` returns the error.
     pub fn parameter_with(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
         let length_at = self.out.len();
         if length_at - self.start > self.length_max {
@@ -104,7 +104,7 @@ impl BindWriter<'_> {
         }
         self.out.extend_from_slice(&[0; 4]);
         let length = if write(self.out) {
-            // One that does not fit makes the message too long, and is never sent.
+            // A longer parameter exceeds the message's maximum length, so it is never sent.
             message_length(self.out.len() - length_at - 4, MESSAGE_LENGTH_MAX).unwrap_or(0)
         } else {
             self.out.truncate(length_at + 4);
@@ -132,7 +132,7 @@ pub fn describe_statement(out: &mut Vec<u8>, statement: &[u8]) {
     named(out, b'D', b'S', statement);
 }
 
-/// Execute, all rows at once.
+/// Execute, without a row limit.
 pub fn execute(out: &mut Vec<u8>, portal: &[u8]) {
     let start = begin(out, b'E');
     text(out, portal);
@@ -140,7 +140,7 @@ pub fn execute(out: &mut Vec<u8>, portal: &[u8]) {
     end(out, start);
 }
 
-/// Describe and [`execute`] for the unnamed portal, which is what nearly every execution is.
+/// Describe and [`execute`] for the unnamed portal, the most frequent case.
 #[inline]
 pub fn describe_and_execute(out: &mut Vec<u8>) {
     out.extend_from_slice(b"D\0\0\0\x06P\0E\0\0\0\x09\0\0\0\0\0");
@@ -156,22 +156,22 @@ pub fn close_statement(out: &mut Vec<u8>, statement: &[u8]) {
     named(out, b'C', b'S', statement);
 }
 
-/// Sync: ends a series of extended messages; the server answers with ReadyForQuery.
+/// Sync: ends a sequence of extended query messages; the server replies with ReadyForQuery.
 pub fn sync(out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'S', 0, 0, 0, 4]);
 }
 
-/// Flush: asks for the answers so far without ending the series.
+/// Flush: requests the pending replies without ending the sequence.
 pub fn flush(out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'H', 0, 0, 0, 4]);
 }
 
-/// Terminate: goodbye.
+/// Terminate.
 pub fn terminate(out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'X', 0, 0, 0, 4]);
 }
 
-/// PasswordMessage: clear text, or the text of an MD5 answer.
+/// PasswordMessage: clear text, or an MD5 hash as text.
 pub fn password(out: &mut Vec<u8>, password: &[u8]) {
     let start = begin(out, b'p');
     text(out, password);
@@ -182,7 +182,7 @@ pub fn password(out: &mut Vec<u8>, password: &[u8]) {
 pub fn sasl_initial_response(out: &mut Vec<u8>, mechanism: &[u8], data: &[u8]) {
     let start = begin(out, b'p');
     text(out, mechanism);
-    // Far below the limit: it answers a message of at most 1 MiB.
+    // Far below the limit: a reply to a message of at most 1 MiB.
     out.extend_from_slice(&message_length(data.len(), MESSAGE_LENGTH_MAX).unwrap_or(0).to_be_bytes());
     out.extend_from_slice(data);
     end(out, start);
@@ -195,7 +195,7 @@ pub fn sasl_response(out: &mut Vec<u8>, data: &[u8]) {
     end(out, start);
 }
 
-/// CopyData: any number of bytes of the stream, not necessarily whole rows.
+/// CopyData: any number of bytes of the stream, not necessarily complete rows.
 pub fn copy_data(out: &mut Vec<u8>, data: &[u8]) {
     let start = begin(out, b'd');
     out.extend_from_slice(data);
@@ -207,14 +207,14 @@ pub fn copy_done(out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'c', 0, 0, 0, 4]);
 }
 
-/// CopyFail, with the reason that the server puts into its error message.
+/// CopyFail, with a reason that becomes part of the server's error message.
 pub fn copy_fail(out: &mut Vec<u8>, reason: &[u8]) {
     let start = begin(out, b'f');
     text(out, reason);
     end(out, start);
 }
 
-/// CancelRequest: the only message on a connection of its own.
+/// CancelRequest: the only message of a separate connection.
 pub fn cancel_request(out: &mut Vec<u8>, process_id: u32, secret_key: &[u8]) {
     let start = begin_untagged(out);
     out.extend_from_slice(&CANCEL_REQUEST_CODE.to_be_bytes());
@@ -223,41 +223,41 @@ pub fn cancel_request(out: &mut Vec<u8>, process_id: u32, secret_key: &[u8]) {
     end(out, start);
 }
 
-/// SSLRequest: the server answers with the single byte `S` or `N`, which is no message.
+/// SSLRequest: the server replies with the single byte `S` or `N`, not with a message.
 pub fn ssl_request(out: &mut Vec<u8>) {
     let start = begin_untagged(out);
     out.extend_from_slice(&SSL_REQUEST_CODE.to_be_bytes());
     end(out, start);
 }
 
-/// Writes type byte and room for the length; returns where the length stands.
+/// Writes the type byte and space for the length; returns the position of the length.
 fn begin(out: &mut Vec<u8>, tag: u8) -> usize {
     out.extend_from_slice(&[tag, 0, 0, 0, 0]);
     out.len() - 4
 }
 
-/// As [`begin`], for the messages that have no type byte.
+/// As [`begin`], for messages without a type byte.
 fn begin_untagged(out: &mut Vec<u8>) -> usize {
     out.extend_from_slice(&[0; 4]);
     out.len() - 4
 }
 
-/// Writes the length, which counts itself but not the type byte, of a message whose parts are short by nature: names,
-/// passwords, settings, pieces of a COPY.
+/// Writes the length, which includes itself but not the type byte, of a message with short parts: names, passwords,
+/// parameters, pieces of a COPY.
 fn end(out: &mut [u8], start: usize) {
     let length = message_length(out.len() - start, MESSAGE_LENGTH_MAX);
     let length = length.expect("a message of short parts is shorter than 2 GiB");
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// As [`end`], for a message that holds the user's text: one that is too long is taken back, type byte included.
+/// As [`end`], for a message with the user's text: removes a message that is too long, including its type byte.
 #[inline]
 fn end_up_to(out: &mut Vec<u8>, start: usize, length_max: usize) -> Result<(), MessageTooLong> {
     match message_length(out.len() - start, length_max) {
         Ok(length) => out[start..start + 4].copy_from_slice(&length.to_be_bytes()),
         Err(error) => {
             out.truncate(start - 1);
-            // A buffer of gigabytes is not kept.
+            // Releases a buffer of gigabytes.
             out.shrink_to_fit();
             return Err(error);
         }
@@ -277,7 +277,7 @@ fn named(out: &mut Vec<u8>, tag: u8, kind: u8, name: &[u8]) {
     end(out, start);
 }
 
-/// A length as the protocol writes it, if it is within the limit.
+/// A length as encoded in the protocol, if it is within the limit.
 #[inline]
 fn message_length(length: usize, length_max: usize) -> Result<u32, MessageTooLong> {
     let fitting = i32::try_from(length).ok().filter(|_| length <= length_max);

@@ -1,8 +1,8 @@
-//! PostgreSQL's protocol, version 3.0, as bytes in and messages out.
+//! PostgreSQL's protocol, version 3.0: decodes bytes into messages, and encodes messages.
 //!
-//! Pure: no socket, no clock, no thread. The engine's clients and `connect`'s control sessions hand over the
-//! bytes that they read, act on the messages that come out, and send what was written into their buffer.
-//! In reading order: what the client says, what the server says, how a session begins.
+//! Pure: no socket, clock or thread. The engine's clients and `connect`'s control sessions pass received bytes, handle
+//! the decoded messages, and send the contents of their buffers. Reading order: `frontend` (the client's messages),
+//! `backend` (the server's messages), `startup`.
 
 pub mod backend;
 pub mod frontend;

@@ -1,5 +1,4 @@
-//! A password on its way to the server. It is not a string: nothing prints it, neither by Debug nor by Display.
-//! `connect` finds it; `Startup` is the only reader.
+//! A password that neither Debug nor Display prints. `connect` finds it; `Startup` is the only reader.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -8,15 +7,15 @@ use crate::startup::SaltedPassword;
 
 /// A password. Debug shows `***`; there is no Display.
 ///
-/// All clones of one password share what SCRAM derives from it: thousands of hashes, which the next thousand
-/// connections to the same server need not compute again.
+/// All clones share the salted password of SCRAM: thousands of hashes that further connections to the same server need
+/// not compute again.
 #[derive(Clone)]
 pub struct Password {
     secret: Box<[u8]>,
     salted: Arc<OnceLock<Salted>>,
 }
 
-/// What was derived first, and from what.
+/// The first salted password, with its salt and number of rounds.
 struct Salted {
     salt: Box<[u8]>,
     rounds: u32,
@@ -29,18 +28,18 @@ impl Password {
         Password { secret: secret.into().into_boxed_slice(), salted: Arc::default() }
     }
 
-    /// The secret itself. Whoever calls this must not let it reach a log, a record or a message.
+    /// The secret. It must not become part of a log, a record or a message.
     pub fn as_bytes(&self) -> &[u8] {
         &self.secret
     }
 
-    /// True when there is nothing in it; such a password counts as none, as in libpq.
+    /// True for an empty password, which counts as none, as in libpq.
     pub fn is_empty(&self) -> bool {
         self.secret.is_empty()
     }
 
-    /// What `derive` makes of the secret, this salt and so many rounds. It is called once for all clones, as long as
-    /// they meet the same salt; a server keeps one for each role.
+    /// The result of `derive` for the secret, this salt and this number of rounds. Computed once for all clones with
+    /// the same salt; a server has one salt per role.
     pub(crate) fn salted(
         &self,
         salt: &[u8],
@@ -53,7 +52,7 @@ impl Password {
     }
 }
 
-/// The secrets are compared, not what was derived from them.
+/// Compares the secrets only.
 impl PartialEq for Password {
     fn eq(&self, other: &Self) -> bool {
         self.secret == other.secret

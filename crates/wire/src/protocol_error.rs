@@ -1,45 +1,44 @@
-//! What is wrong when bytes are not PostgreSQL's protocol. Made by the decoder and by the message bodies when
-//! they are read; a connection that gave one of these is of no further use.
+//! Violations of the protocol. Returned by the decoder and by message bodies; the connection cannot be used any more.
 
 use std::fmt;
 
-/// The bytes received are not what the protocol allows.
+/// The received bytes violate the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProtocolError {
-    /// The length word of a message is below 4 or above what the kind of message may have.
+    /// The length of a message is below 4 or above the limit of its kind.
     #[error("a message of type {} has the invalid length {length}", Tag(*tag))]
     Length {
         /// The message's type byte.
         tag: u8,
-        /// The length as sent, which counts itself.
+        /// The length as sent, which includes itself.
         length: u32,
     },
-    /// No message of the server begins with this byte.
+    /// No server message has this type byte.
     #[error("unknown message type {}", Tag(*tag))]
     UnknownMessage {
-        /// The byte found where a message's type was expected.
+        /// The byte at the position of a message's type.
         tag: u8,
-        /// What stands where its length would, which counts itself.
+        /// The value at the position of its length, which includes itself.
         length: u32,
     },
-    /// The message's body does not have the parts that the protocol manual gives it.
+    /// The message's body does not match the layout in the protocol manual.
     #[error("the body of a {message} message is invalid")]
     Malformed {
         /// The message's name in the protocol manual.
         message: &'static str,
     },
-    /// An error without a length, which a server sends when it cannot start a process for the connection.
+    /// An error without a length, which a server sends if it cannot start a process for the connection.
     #[error(
         "the server could not start a process for the connection (see the server's log: memory, or a limit of \
          processes)"
     )]
     UnframedError,
-    /// The columns of a row were asked for, but rows are skipped unless `Decoder::keep_rows` says otherwise.
+    /// The columns of a row were requested, but rows are skipped without `Decoder::keep_rows`.
     #[error("the columns of a row were asked for, but its bytes were skipped")]
     RowNotKept,
 }
 
-/// A type byte as a reader can recognise it: the character where there is one, the number where not.
+/// Shows a type byte as a character if it is printable, otherwise as a number.
 struct Tag(u8);
 
 impl fmt::Display for Tag {

@@ -1,6 +1,5 @@
-//! How a session begins: start-up and authentication as a state machine without a socket.
-//! It answers the server's demands into a send buffer until the server is ready for queries.
-//! Driven by the engine's clients and by control sessions alike, so both log in the same way.
+//! Session start-up and authentication as a state machine without a socket. It writes replies to the server's messages
+//! into a send buffer until the server is ready for queries. Used by the engine's clients and by control sessions.
 
 use std::fmt;
 
@@ -18,105 +17,105 @@ use scram::{Begun, Binding, Proved, SCRAM_SHA_256, SCRAM_SHA_256_PLUS};
 mod policy;
 mod scram;
 
-/// What the client tells about itself, and the password should the server ask.
+/// Start-up parameters and the password.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StartupParameters {
     /// The role.
     pub user: String,
-    /// The database; without it the server takes the one named like the user.
+    /// The database; by default the server uses the role's name.
     pub database: Option<String>,
-    /// Shown in `pg_stat_activity`.
+    /// Application name, shown in `pg_stat_activity`.
     pub application_name: Option<String>,
     /// Server options, as in `-c geqo=off`.
     pub options: Option<String>,
-    /// Sent only if the server asks, in the form that it asks for. An empty one counts as none.
+    /// Sent only on the server's request, in the requested form. An empty password counts as none.
     pub password: Option<Password>,
     /// Further parameters, such as `client_encoding`, in order.
     pub extra: Vec<(String, String)>,
-    /// Whether SCRAM is tied to TLS; see [`Startup::bind`].
+    /// Use of SCRAM channel binding; see [`Startup::bind`].
     pub channel_binding: ChannelBinding,
-    /// The ways of authentication that are accepted.
+    /// Accepted authentication methods.
     pub required_methods: RequiredMethods,
 }
 
-/// What a cancel request must show.
+/// Key for cancel requests.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct CancelKey {
-    /// The server process.
+    /// PID of the backend.
     pub process_id: u32,
-    /// The key as the server gave it; 4 bytes in protocol 3.0.
+    /// The key sent by the server; 4 bytes in protocol 3.0.
     pub secret_key: Vec<u8>,
 }
 
-/// Anyone who knows the key may cancel, so it is not shown.
+/// Anyone with the key can cancel statements, so Debug hides it.
 impl fmt::Debug for CancelKey {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("CancelKey").field("process_id", &self.process_id).finish_non_exhaustive()
     }
 }
 
-/// How far a start-up has come.
+/// State of a start-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// Send what was written, and hand over the next message.
+    /// Send the output, and pass the next message.
     NeedMore,
-    /// The server is ready for queries; its session can be cancelled with this.
+    /// The server is ready for queries; with the session's cancel key.
     Ready(CancelKey),
 }
 
-/// Why a session could not begin.
+/// Why a start-up failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StartupError {
-    /// The server refused, in its own words.
+    /// The server's error.
     #[error("{0}")]
     Server(Box<ServerError>),
-    /// The server asks for a password and none is known.
+    /// The server requires a password and none is given.
     #[error("the server requires a password, but none is given")]
     PasswordNeeded,
-    /// The server asks for a way of authentication that is not spoken here.
+    /// The server requires an authentication method that is not implemented.
     #[error("the server requires {name} authentication, which is not supported")]
     UnsupportedAuthentication {
         /// GSSAPI, SSPI, …
         name: String,
     },
-    /// The server asks for a way of authentication that the user does not accept.
+    /// The server requires an authentication method that the user does not accept.
     #[error("{what}, which require_auth={required} does not allow")]
     MethodNotAccepted {
-        /// What the server does.
+        /// The server's method.
         what: &'static str,
-        /// What the user wrote.
+        /// The value of `require_auth`.
         required: String,
     },
-    /// The user demands channel binding, and there is none.
+    /// Channel binding is required but not available.
     #[error("channel_binding=require cannot be satisfied: {why}")]
     NotBound {
-        /// What is missing.
+        /// The reason.
         why: &'static str,
     },
-    /// The SCRAM exchange did not hold: among others, a server that does not know the password.
+    /// The SCRAM exchange failed, for example because the server does not know the password.
     #[error("SCRAM-SHA-256 authentication failed: {reason}")]
     Scram {
-        /// What did not hold.
+        /// The failed step.
         reason: String,
     },
-    /// The server does not know protocol options that were asked for.
+    /// The server does not support requested protocol options.
     #[error("the server does not support the protocol options {}", names.join(", "))]
     OptionsRejected {
-        /// Their names.
+        /// Names of the options.
         names: Vec<String>,
     },
-    /// A message that has no place in a start-up.
+    /// A message that is not allowed during start-up.
     #[error("the server sent {name} during startup")]
     UnexpectedMessage {
         /// The message's name in the protocol manual.
         name: &'static str,
     },
-    /// The server's bytes are not PostgreSQL's protocol.
+    /// The server's bytes violate the protocol.
     #[error("{0}")]
     Protocol(#[from] ProtocolError),
 }
 
-/// A start-up under way.
+/// A start-up in progress.
 #[derive(Debug)]
 pub struct Startup {
     user: String,
@@ -125,25 +124,25 @@ pub struct Startup {
     key: CancelKey,
     channel_binding: ChannelBinding,
     required_methods: RequiredMethods,
-    /// What identifies the TLS connection; `None` without TLS.
+    /// Channel binding data of the TLS connection; `None` without TLS.
     end_point: Option<Box<[u8]>>,
 }
 
-/// How far the authentication has come. The server may begin only one exchange.
+/// State of the authentication. The server may start only one exchange.
 enum Exchange {
-    /// The server has asked for nothing yet.
+    /// The server has not requested authentication yet.
     NotAsked,
-    /// The password is on its way, in clear text or hashed.
+    /// The password was sent, in clear text or hashed.
     PasswordSent,
-    /// SCRAM: the client has spoken first.
+    /// SCRAM: the first client message was sent.
     ScramBegun(Box<Begun>),
-    /// SCRAM: the client has proved that it knows the password; now the server must.
+    /// SCRAM: the client's proof was sent; the server's is expected.
     ScramProved(Box<Proved>),
-    /// SCRAM: both sides have proved it.
+    /// SCRAM: both proofs are verified.
     ScramVerified,
-    /// The server has let the client in.
+    /// Authentication is complete.
     Done,
-    /// The start-up has failed; nothing that follows can change that.
+    /// The start-up has failed; this state is final.
     Failed,
 }
 
@@ -167,14 +166,14 @@ impl Startup {
         }
     }
 
-    /// The connection runs through TLS, and this identifies the server's end of it: the hash of its certificate
-    /// (RFC 5929, `tls-server-end-point`). To be said before the first message of the server.
+    /// Sets the channel binding data of the TLS connection: the hash of the server's certificate (RFC 5929,
+    /// `tls-server-end-point`). Must be called before the server's first message.
     pub fn bind(&mut self, end_point: &[u8]) {
         self.end_point = Some(end_point.into());
     }
 
-    /// Takes the next message of the server; writes the answer, if one is due, into `out`.
-    /// After `Ready` or an error the start-up is over.
+    /// Processes the server's next message; writes a reply, if necessary, into `out`. The start-up ends with `Ready` or
+    /// an error.
     pub fn message(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Result<Progress, StartupError> {
         let progress = self.step(message, out);
         if progress.is_err() {
@@ -183,9 +182,9 @@ impl Startup {
         progress
     }
 
-    /// Takes in what the server has sent, in any pieces; writes the answers into `out`. The key for cancelling once the server is
-    /// ready for queries. `aside` sees each message before, and says whether it is none of the start-up's. A refusal counts
-    /// although the bytes after it are not PostgreSQL's protocol.
+    /// Processes bytes from the server, split at any place; writes replies into `out`. Returns the cancel key when the
+    /// server is ready for queries. `aside` gets each message first, and returns true if it has handled it. A refusal
+    /// is reported even if the bytes after it violate the protocol.
     pub fn receive(
         &mut self,
         decoder: &mut Decoder,
@@ -211,7 +210,7 @@ impl Startup {
             Message::ErrorResponse(fields) => return Err(StartupError::Server(Box::new(fields.into()))),
             Message::NoticeResponse(_) => {}
             Message::NegotiateProtocolVersion { unknown_options, .. } => {
-                // Protocol 3.0 is the oldest that is spoken, so the server's newest is never too old.
+                // The client requests protocol 3.0, the oldest version, so only options can be rejected.
                 let names: Vec<_> = unknown_options.iter().map(to_text).collect();
                 if !names.is_empty() {
                     return Err(StartupError::OptionsRejected { names });
@@ -235,7 +234,7 @@ impl Startup {
         let exchange = std::mem::replace(&mut self.exchange, Exchange::Failed);
         self.check(demand, &exchange)?;
         self.exchange = match (demand, exchange) {
-            // A server that breaks a SCRAM exchange off in the middle has not proved that it knows the password.
+            // A server that ends a SCRAM exchange early has not proved that it knows the password.
             (Authentication::Ok, Exchange::NotAsked | Exchange::PasswordSent | Exchange::ScramVerified) => {
                 Exchange::Done
             }
@@ -277,7 +276,7 @@ impl Startup {
         Ok(())
     }
 
-    /// Holds the server to what the user accepts.
+    /// Checks the server's request against the accepted methods.
     fn check(&self, demand: Authentication<'_>, exchange: &Exchange) -> Result<(), StartupError> {
         let (method, what) = match (demand, exchange) {
             (Authentication::Ok, Exchange::NotAsked) => {
@@ -309,8 +308,8 @@ impl Startup {
         Ok(())
     }
 
-    /// The mechanism of SCRAM, and what it says about TLS (RFC 5802, section 6): bound to it; `y`, could have been
-    /// bound, which a server that can as well takes for an attack; or `n`, nothing to be bound to.
+    /// The SCRAM mechanism and the channel binding flag (RFC 5802, section 6): bound; `y`, supported by the client
+    /// only, which a server that supports it treats as an attack; or `n`, not supported.
     fn choose(&self, offered: Names<'_>) -> Result<(&'static str, Binding), StartupError> {
         let is_offered = |mechanism: &str| offered.iter().any(|name| name == mechanism.as_bytes());
         let is_required = self.channel_binding == ChannelBinding::Require;
@@ -332,7 +331,7 @@ impl Startup {
     }
 }
 
-/// Shows the step, never the secrets inside.
+/// Shows the state without secrets.
 impl fmt::Debug for Exchange {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -347,7 +346,7 @@ impl fmt::Debug for Exchange {
     }
 }
 
-/// The methods of the manual's Authentication messages that are not spoken here.
+/// The manual's authentication methods that are not implemented here.
 fn method_name(code: u32) -> String {
     match code {
         2 => "Kerberos V5".to_owned(),

@@ -1,5 +1,5 @@
-//! Properties of the decoder: any split of the bytes gives the same messages, any bytes at all give messages or
-//! an error, and what was skipped was never kept. The server's side of each stream is written here by hand.
+//! Properties of the decoder: any split of the bytes gives the same messages, any bytes give messages or an error, and
+//! skipped bodies are not stored. The server's messages are written by hand.
 
 use pgmeter_wire as wire;
 use proptest::prelude::*;
@@ -13,7 +13,7 @@ fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag], &length.to_be_bytes()[..], body].concat()
 }
 
-/// Everything a message has, its unread parts too, as text that can be compared.
+/// All parts of a message, including those read on demand, as comparable text.
 fn describe(message: Message<'_>) -> String {
     match message {
         Message::DataRow(row) => format!("{row:?} {:?}", row.columns().collect::<Vec<_>>()),
@@ -23,7 +23,7 @@ fn describe(message: Message<'_>) -> String {
     }
 }
 
-/// Decodes the pieces one after another.
+/// Decodes the pieces in order.
 fn decode<'a>(
     keep_rows: bool,
     pieces: impl IntoIterator<Item = &'a [u8]>,
@@ -39,7 +39,7 @@ fn decode<'a>(
     (found, Ok(()))
 }
 
-/// A message with a body that may or may not fit its tag.
+/// A message with a body that may or may not match its tag.
 fn any_message() -> impl Strategy<Value = Vec<u8>> {
     let plausible = prop_oneof![
         Just(message(b'Z', b"I")),
@@ -62,7 +62,7 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![8 => plausible, 1 => arbitrary]
 }
 
-/// Cuts the bytes at the given places.
+/// Splits the bytes at the given places.
 fn split<'a>(bytes: &'a [u8], cuts: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
     places.extend([0, bytes.len()]);

@@ -1,10 +1,10 @@
-//! Encode, then decode: identity, checked with a decoder of the client's messages that exists only here.
-//! It follows the protocol manual's layouts and knows nothing of the encoder.
+//! Encoding and decoding is the identity, checked with an independent decoder of client messages. It follows the
+//! layouts in the protocol manual.
 
 use pgmeter_wire::frontend;
 use proptest::prelude::*;
 
-/// A client's message, read back.
+/// A decoded client message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Said {
     Query(Vec<u8>),
@@ -50,7 +50,7 @@ impl Said {
     }
 }
 
-/// Reads parts off the front; panics where the encoder wrote less than it announced.
+/// Reads parts from the front; panics if the message is shorter than announced.
 struct Parts<'a>(&'a [u8]);
 
 impl Parts<'_> {
@@ -126,7 +126,7 @@ impl Parts<'_> {
     }
 }
 
-/// Text as the protocol has it: any bytes but zero.
+/// Text in the protocol: any bytes except zero.
 fn text() -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(1..=u8::MAX, 0..30)
 }

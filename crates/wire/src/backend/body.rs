@@ -1,17 +1,16 @@
-//! Reads the body of one message, its parts in order. Every byte may be anything: what is too short, too long or
-//! not allowed becomes `ProtocolError::Malformed`, never a panic. Called by the decoder; rows and errors are
-//! handed on unread.
+//! Parses the body of one message. Input is untrusted: a body that is too short, too long or invalid becomes
+//! `ProtocolError::Malformed`, never a panic. Called by the decoder; rows and errors are parsed on demand.
 
 use super::error::ErrorFields;
 use super::message::{Authentication, CommandTag, Message, Names, TransactionStatus};
 use super::rows::{DataRow, RowDescription};
 use crate::protocol_error::ProtocolError;
 
-/// The manual's limit for the key of BackendKeyData, since protocol 3.2; before that it has 4 bytes.
+/// Maximum length of the key in BackendKeyData since protocol 3.2; before, it has 4 bytes.
 const SECRET_KEY_LENGTH_MAX: usize = 256;
 
-/// What the decoder found: a type byte, and of the body of `length` bytes those that are kept.
-/// `kept` is `None` where the body was skipped.
+/// Parses a message from its type byte and the kept part of a body of `length` bytes. `kept` is `None` if the body was
+/// skipped.
 pub(super) fn read(tag: u8, kept: Option<&[u8]>, length: u32) -> Result<Message<'_>, ProtocolError> {
     let body = kept.unwrap_or_default();
     match tag {
@@ -96,7 +95,7 @@ fn authentication(body: &[u8]) -> Result<Authentication<'_>, ProtocolError> {
     reader.finish(demand)
 }
 
-/// A message of which nothing is read: `head` bytes, a number, and as many items of `width` bytes.
+/// Checks a message whose contents are not used: `head` bytes, a count, and as many items of `width` bytes.
 fn counted<'a>(
     body: &[u8],
     head: usize,
@@ -114,7 +113,7 @@ fn empty<'a>(body: &[u8], message: Message<'a>) -> Result<Message<'a>, ProtocolE
     if body.is_empty() { Ok(message) } else { Err(ProtocolError::Malformed { message: message.name() }) }
 }
 
-/// Reads the parts of a body in order; each step fails if the body is too short.
+/// Reads the parts of a body in order; an error if the body is too short.
 #[derive(Clone, Debug)]
 pub(super) struct Reader<'a> {
     rest: &'a [u8],
@@ -158,7 +157,7 @@ impl<'a> Reader<'a> {
         self.array().map(i32::from_be_bytes)
     }
 
-    /// Up to the next zero byte, which is read too.
+    /// A string up to its zero byte, which is consumed.
     pub(super) fn text(&mut self) -> Result<&'a [u8], ProtocolError> {
         let length = self.rest.iter().position(|&byte| byte == 0).ok_or(self.malformed())?;
         let (text, rest) = self.rest.split_at(length);
@@ -170,7 +169,7 @@ impl<'a> Reader<'a> {
         std::mem::take(&mut self.rest)
     }
 
-    /// Nothing may be left.
+    /// Checks that nothing is left.
     fn finish<T>(&self, read: T) -> Result<T, ProtocolError> {
         if self.rest.is_empty() { Ok(read) } else { Err(self.malformed()) }
     }

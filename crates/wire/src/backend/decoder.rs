@@ -1,7 +1,7 @@
-//! Finds the messages in a stream of bytes that arrives in any pieces. Keeps only the part of a message that
-//! has not wholly arrived, and of skipped rows not even that. Fed by whoever reads the socket.
+//! Splits a stream of bytes into messages. Stores only the received part of an incomplete message, and nothing of
+//! skipped rows.
 //!
-//! A message that lies whole in the input is handed over where it lies; only one that is cut is copied.
+//! A message that is complete in the input is passed on without copying.
 
 use super::body;
 use super::message::Message;
@@ -9,27 +9,28 @@ use crate::protocol_error::ProtocolError;
 
 /// The type byte and the length word.
 const HEADER_LENGTH: usize = 5;
-/// Room that a decoder keeps between cut messages, so that the usual ones cost no allocation. Ten thousand idle
-/// connections must not each hold the largest message they ever saw.
+/// Maximum capacity kept between incomplete messages, so that usual ones need no allocation. Ten thousand idle
+/// connections must not each keep the memory of their largest message.
 const RETAINED_CAPACITY_MAX: usize = 4 * 1024;
-/// Longest body of the messages that are small by nature; 1,600 columns or 65,535 parameters stay far below.
+/// Maximum body length of messages that are small by nature; those for 1,600 columns or 65,535 parameters are far
+/// smaller.
 const SHORT_BODY_MAX: u32 = 1024 * 1024;
-/// Longest body of rows, COPY data, errors and notices: the server's own limit for a message is 1 GiB.
+/// Maximum body length of rows, COPY data, errors and notices: the server's limit for a message is 1 GiB.
 const LONG_BODY_MAX: u32 = 1024 * 1024 * 1024;
-/// What is kept of an error or notice. A statement quoted in one can have any size; nobody reads so much.
+/// Maximum stored length of an error or notice, which may quote a statement of any size.
 const ERROR_KEPT_MAX: u32 = 1024 * 1024;
 
-/// Turns bytes into messages.
+/// Decodes bytes into messages.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// The longest DataRow and CopyData that are wanted with their bodies; `None`: none is.
+    /// Maximum length of DataRow and CopyData bodies that are kept; `None`: none are kept.
     rows_kept_max: Option<u32>,
-    /// Whether messages that say nothing of an outcome are left out.
+    /// Whether messages without an outcome are omitted.
     pass_over: bool,
-    /// Of the message under way: its first bytes, complete or not.
+    /// Header of the incomplete message, possibly incomplete itself.
     header: [u8; HEADER_LENGTH],
     header_seen: usize,
-    /// Of the message under way: what its complete header asks for, and what came so far.
+    /// Plan of the incomplete message after its header, and the bytes received so far.
     plan: Plan,
     body: Vec<u8>,
     body_seen: usize,
@@ -37,34 +38,34 @@ pub struct Decoder {
     failed: Option<ProtocolError>,
 }
 
-/// What to do with a message, known from its header.
+/// Handling of a message, determined by its header.
 #[derive(Clone, Copy, Debug, Default)]
 struct Plan {
     tag: u8,
-    /// The bytes of the body.
+    /// Length of the body in bytes.
     length: u32,
-    /// How many of them are kept, from the first; `None` where the body is of no interest.
+    /// Number of leading bytes that are kept; `None` if the body is not used.
     kept: Option<u32>,
 }
 
 impl Decoder {
-    /// A decoder at the beginning of a connection, which skips rows.
+    /// A decoder for a new connection, which skips rows.
     pub fn new() -> Decoder {
         Decoder::default()
     }
 
-    /// Whether the bodies of DataRow and CopyData are wanted, from the next message on.
+    /// Sets whether bodies of DataRow and CopyData are kept, from the next message on.
     pub fn keep_rows(&mut self, keep: bool) {
         self.rows_kept_max = keep.then_some(LONG_BODY_MAX);
     }
 
-    /// As [`Decoder::keep_rows`], but a body longer than this is skipped; the message tells its length.
+    /// As [`Decoder::keep_rows`], but a body longer than this is skipped; the message has its length.
     pub fn keep_rows_up_to(&mut self, length_max: u32) {
         self.rows_kept_max = Some(length_max);
     }
 
-    /// As [`Decoder::decode`], for somebody to whom only how things end matters: what says no more than that the
-    /// server is at work (BindComplete, RowDescription, NoData and rows) is not handed over, unless rows are kept.
+    /// As [`Decoder::decode`], for outcomes only: BindComplete, RowDescription, NoData and rows are omitted, unless
+    /// rows are kept.
     pub fn decode_outcomes(
         &mut self,
         input: &[u8],
@@ -76,8 +77,8 @@ impl Decoder {
         result
     }
 
-    /// Hands each message that is complete with `input` to `sink`. Any split of the bytes gives the same
-    /// messages. After an error the decoder repeats it: the place of the next message is not known.
+    /// Passes each message that `input` completes to `sink`. Any split of the bytes gives the same messages. After an
+    /// error the decoder repeats it, since the start of the next message is unknown.
     pub fn decode(&mut self, input: &[u8], sink: &mut impl FnMut(Message<'_>)) -> Result<(), ProtocolError> {
         if let Some(error) = self.failed {
             return Err(error);
@@ -90,7 +91,7 @@ impl Decoder {
         result
     }
 
-    /// True between messages: nothing of a next one has come. A connection that ends elsewhere was cut.
+    /// True between messages. A connection that ends inside a message was interrupted.
     pub fn is_between_messages(&self) -> bool {
         self.header_seen == 0
     }
@@ -120,7 +121,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// Adds to the message under way and hands it over once it is whole; returns what lies behind it.
+    /// Adds input to the incomplete message and passes it on when it is complete; returns the rest of the input.
     fn resume<'i>(
         &mut self,
         input: &'i [u8],
@@ -157,7 +158,7 @@ impl Decoder {
         Ok(after)
     }
 
-    /// Whether a message that is whole, and right, is not handed over.
+    /// Whether a complete and valid message is omitted.
     #[inline(always)]
     fn passes_over(&self, plan: Plan) -> bool {
         self.pass_over
@@ -168,7 +169,7 @@ impl Decoder {
             }
     }
 
-    /// What the header says of the message, or that it cannot be one.
+    /// The plan for the header's message, or an error for an invalid header.
     #[inline(always)]
     fn plan(&self, [tag, length @ ..]: [u8; HEADER_LENGTH]) -> Result<Plan, ProtocolError> {
         let claimed = u32::from_be_bytes(length);
@@ -187,7 +188,7 @@ impl Decoder {
             Some(length) if length <= length_max => {
                 Ok(Plan { tag, length, kept: kept_max.map(|kept_max| length.min(kept_max)) })
             }
-            // Servers answer with `E` and bare text when they cannot start a process for the connection.
+            // A server that cannot start a process for the connection sends `E` and plain text.
             _ if tag == b'E' && length.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ') => {
                 Err(ProtocolError::UnframedError)
             }

@@ -1,12 +1,12 @@
-//! The server's errors and notices: the fields as received, and an owned error to keep.
-//! Owned ones are made only when an error is reported, never on the way of a successful transaction.
+//! The server's errors and notices: the received fields, and an owned copy. Copies are created only to report an error,
+//! never during a successful transaction.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::sqlstate::SqlState;
 
-/// The fields of an ErrorResponse or NoticeResponse as received.
+/// The received fields of an ErrorResponse or NoticeResponse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ErrorFields<'a> {
     body: &'a [u8],
@@ -17,7 +17,7 @@ impl<'a> ErrorFields<'a> {
         ErrorFields { body }
     }
 
-    /// The fields in order: the letter of the protocol manual and the value. Stops at what is malformed.
+    /// The fields in order: the protocol manual's letter, and the value. Ends at a malformed field.
     pub fn iter(&self) -> impl Iterator<Item = (u8, &'a [u8])> + use<'a> {
         self.body.split(|&byte| byte == 0).map_while(|field| {
             let (&letter, value) = field.split_first()?;
@@ -25,7 +25,7 @@ impl<'a> ErrorFields<'a> {
         })
     }
 
-    /// The length of all fields together, in bytes.
+    /// Total length of the fields in bytes.
     pub fn body_length(&self) -> usize {
         self.body.len()
     }
@@ -35,7 +35,7 @@ impl<'a> ErrorFields<'a> {
         self.iter().find(|&(found, _)| found == letter).map(|(_, value)| value)
     }
 
-    /// The error's code; without one, XX000.
+    /// The SQLSTATE; XX000 if it is missing.
     pub fn sqlstate(&self) -> SqlState {
         self.get(b'C').and_then(SqlState::from_bytes).unwrap_or(SqlState::INTERNAL_ERROR)
     }
@@ -49,23 +49,23 @@ impl<'a> ErrorFields<'a> {
 /// An error or notice of the server, owned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerError {
-    /// ERROR, FATAL, WARNING, … in the server's language.
+    /// ERROR, FATAL, WARNING, …, in the server's language.
     pub severity: String,
     /// The code.
     pub sqlstate: SqlState,
     /// The primary message.
     pub message: String,
-    /// More about the problem.
+    /// Details of the problem.
     pub detail: Option<String>,
-    /// What to do about it.
+    /// A suggestion.
     pub hint: Option<String>,
-    /// Where in the statement, in characters from 1.
+    /// Error position in the statement, in characters from 1.
     pub position: Option<u32>,
-    /// Where in [`ServerError::internal_query`], in characters from 1.
+    /// Error position in [`ServerError::internal_query`], in characters from 1.
     pub internal_position: Option<u32>,
-    /// The statement that a function of the server's ran, if the error is there.
+    /// The internally generated statement that failed, for example in a function.
     pub internal_query: Option<String>,
-    /// What the server was doing.
+    /// The context, such as a call stack.
     pub context: Option<String>,
 }
 
@@ -89,7 +89,7 @@ impl From<ErrorFields<'_>> for ServerError {
 
 impl std::error::Error for ServerError {}
 
-/// `ERROR:  message`, then DETAIL, HINT and CONTEXT on lines of their own, as psql shows them.
+/// `ERROR: message`, then DETAIL, HINT and CONTEXT on separate lines, as in psql.
 impl fmt::Display for ServerError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:  {}", self.severity, self.message)?;

@@ -1,5 +1,5 @@
-//! The server's messages, named as in the protocol manual. A message borrows what was received; nothing is
-//! copied. Made by the decoder (`body.rs` reads the parts), matched by the engine's clients and by sessions.
+//! The server's messages, named as in the protocol manual. A message borrows the received bytes. Created by the decoder
+//! (`body.rs` parses them); used by the engine's clients and by sessions.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,33 +10,33 @@ use super::rows::{DataRow, RowDescription};
 /// One message of the server, named as in the protocol manual.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message<'a> {
-    /// A demand for authentication, or its end.
+    /// A request for authentication, or its end.
     Authentication(Authentication<'a>),
-    /// A setting that clients care for has this value now.
+    /// Value of a reported parameter.
     ParameterStatus {
-        /// The setting.
+        /// Name of the parameter.
         name: &'a [u8],
         /// Its value; UTF-8 only if the client encoding is.
         value: &'a [u8],
     },
-    /// What a cancel request must show.
+    /// Key for cancel requests.
     BackendKeyData {
-        /// The server process.
+        /// PID of the backend.
         process_id: u32,
-        /// 4 bytes in protocol 3.0; up to 256 later.
+        /// 4 bytes in protocol 3.0; up to 256 in later versions.
         secret_key: &'a [u8],
     },
     /// The server waits for the next query.
     ReadyForQuery(TransactionStatus),
-    /// A statement has ended well.
+    /// A statement has succeeded.
     CommandComplete(CommandTag<'a>),
-    /// An empty statement has ended well.
+    /// An empty statement has succeeded.
     EmptyQueryResponse,
     /// A statement, or the session, has failed.
     ErrorResponse(ErrorFields<'a>),
-    /// A warning or remark.
+    /// A warning or notice.
     NoticeResponse(ErrorFields<'a>),
-    /// The columns of the rows to come.
+    /// The columns of the following rows.
     RowDescription(RowDescription<'a>),
     /// One row, without its columns unless the decoder keeps rows.
     DataRow(DataRow<'a>),
@@ -46,73 +46,73 @@ pub enum Message<'a> {
     BindComplete,
     /// A Close has succeeded.
     CloseComplete,
-    /// What was described returns no rows.
+    /// The described statement or portal returns no rows.
     NoData,
     /// The types of a statement's parameters.
     ParameterDescription,
-    /// An Execute reached its limit of rows.
+    /// An Execute reached its row limit.
     PortalSuspended,
     /// The server waits for CopyData.
     CopyInResponse,
-    /// CopyData is about to come.
+    /// CopyData follows.
     CopyOutResponse,
-    /// Both ways; replication only.
+    /// COPY in both directions; replication only.
     CopyBothResponse,
-    /// A piece of a COPY stream; no bytes unless the decoder keeps rows.
+    /// A piece of a COPY stream.
     CopyData {
-        /// The bytes, or none if the decoder does not keep rows.
+        /// The bytes; `None` if the decoder does not keep rows.
         data: Option<&'a [u8]>,
-        /// Their number.
+        /// Number of bytes.
         length: u32,
     },
     /// The end of a COPY stream.
     CopyDone,
-    /// A NOTIFY of another session.
+    /// A NOTIFY.
     NotificationResponse {
-        /// The notifying server process.
+        /// PID of the notifying backend.
         process_id: u32,
         /// The channel.
         channel: &'a [u8],
         /// The payload.
         payload: &'a [u8],
     },
-    /// The server answers with an older protocol or does not know options asked for.
+    /// The server does not support the requested minor version or options.
     NegotiateProtocolVersion {
-        /// The newest version that it speaks.
+        /// The newest version that the server supports.
         newest: u32,
-        /// The options that it does not know.
+        /// The unsupported options.
         unknown_options: Names<'a>,
     },
-    /// The result of a fast-path function call, which pgmeter never makes.
+    /// The result of a fast-path function call, which pgmeter does not use.
     FunctionCallResponse,
 }
 
-/// The server's demands on who wants in.
+/// Authentication requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Authentication<'a> {
-    /// The client is in.
+    /// Authentication was successful.
     Ok,
-    /// The password as it is.
+    /// A password in clear text.
     CleartextPassword,
-    /// The password hashed with this salt.
+    /// A password hashed with this salt.
     Md5Password {
         /// Four random bytes.
         salt: [u8; 4],
     },
-    /// A SASL exchange, one of these mechanisms.
+    /// A SASL exchange with one of these mechanisms.
     Sasl(Names<'a>),
-    /// The server's next words in a SASL exchange.
+    /// The server's next message in a SASL exchange.
     SaslContinue(&'a [u8]),
-    /// The server's last words in a SASL exchange.
+    /// The server's final message in a SASL exchange.
     SaslFinal(&'a [u8]),
-    /// Something that is not spoken here.
+    /// A method that is not implemented.
     Unsupported {
         /// The method's number in the protocol manual.
         code: u32,
     },
 }
 
-/// A list of names, each ended by a zero byte.
+/// A list of names, each terminated by a zero byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Names<'a> {
     body: &'a [u8],
@@ -129,18 +129,18 @@ impl<'a> Names<'a> {
     }
 }
 
-/// Where a session stands between statements.
+/// Transaction status of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
     /// Outside a transaction block.
     Idle,
     /// Inside a transaction block.
     InTransaction,
-    /// Inside a transaction block that can only be rolled back.
+    /// Inside a failed transaction block.
     Failed,
 }
 
-/// What a statement did, such as `INSERT 0 1`.
+/// Command tag, such as `INSERT 0 1`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct CommandTag<'a>(pub(super) &'a [u8]);
 
@@ -155,7 +155,7 @@ impl<'a> CommandTag<'a> {
         encoding::decode(self.0)
     }
 
-    /// The number of rows, if the tag ends in one.
+    /// The number of rows, if the tag ends with one.
     pub fn rows(&self) -> Option<u64> {
         let last = self.0.rsplit(|&byte| byte == b' ').next()?;
         std::str::from_utf8(last).ok()?.parse().ok()

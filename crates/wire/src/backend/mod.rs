@@ -1,5 +1,5 @@
-//! What the server says: the decoder that finds messages in bytes, the messages, and the bodies that are read
-//! only on demand (rows, errors). Knows nothing of who asked what: that is the client's state.
+//! The server's messages: the decoder, the messages, and bodies that are parsed on demand (rows, errors). Independent
+//! of the requests, which are the client's state.
 
 mod body;
 mod decoder;

@@ -1,16 +1,16 @@
-//! The bodies that describe and hold results: RowDescription, DataRow.
-//! Read only by who asks (control sessions, `\gset`); the load itself never looks inside a row.
+//! RowDescription and DataRow. Parsed on demand by control sessions and `\gset`; the workload does not read the
+//! contents of rows.
 
 use super::body::Reader;
 use crate::protocol_error::ProtocolError;
 
-/// RowDescription: the columns of the rows to come.
+/// RowDescription: the columns of the following rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowDescription<'a> {
     body: &'a [u8],
 }
 
-/// What follows a column's name: its table, its attribute number, its type's identifier, size and modifier, its format.
+/// Length of a column's fields after its name: table, attribute number, type OID, type size, type modifier, format.
 const DESCRIPTION_LENGTH: usize = 18;
 
 impl<'a> RowDescription<'a> {
@@ -18,8 +18,7 @@ impl<'a> RowDescription<'a> {
         RowDescription { body }
     }
 
-    /// The columns' names in order, UTF-8 only if the client encoding is; a malformed body ends the iteration with an
-    /// error.
+    /// Column names in order, UTF-8 only if the client encoding is; a malformed body ends the iteration with an error.
     pub fn names(&self) -> Parts<'a, &'a [u8]> {
         Parts::new(Reader::new(self.body, "RowDescription"), Reader::u16, |reader| {
             let name = reader.text()?;
@@ -29,7 +28,7 @@ impl<'a> RowDescription<'a> {
     }
 }
 
-/// DataRow: one row. Its columns are there only if the decoder keeps rows.
+/// DataRow: one row. It has columns only if the decoder keeps rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DataRow<'a> {
     body: Option<&'a [u8]>,
@@ -41,13 +40,12 @@ impl<'a> DataRow<'a> {
         DataRow { body, length }
     }
 
-    /// The length of the body in bytes, known also of a row that was skipped.
+    /// Length of the body in bytes, also for a skipped row.
     pub fn body_length(&self) -> u32 {
         self.length
     }
 
-    /// The values in order, `None` for NULL; a malformed body ends the iteration with an error, and so does a
-    /// row that was skipped.
+    /// The values in order, `None` for NULL; a malformed body or a skipped row ends the iteration with an error.
     pub fn columns(&self) -> Parts<'a, Option<&'a [u8]>> {
         let count =
             if self.body.is_some() { Reader::u16 } else { |_: &mut _| Err(ProtocolError::RowNotKept) };
@@ -62,10 +60,10 @@ impl<'a> DataRow<'a> {
     }
 }
 
-/// How a part of a body is read.
+/// Reads a part of a body.
 type Read<'a, T> = fn(&mut Reader<'a>) -> Result<T, ProtocolError>;
 
-/// The parts of a body that begins with their number.
+/// The parts of a body that starts with their number.
 #[derive(Clone, Debug)]
 pub struct Parts<'a, T> {
     reader: Reader<'a>,
@@ -84,7 +82,7 @@ impl<'a, T> Parts<'a, T> {
 impl<T> Iterator for Parts<'_, T> {
     type Item = Result<T, ProtocolError>;
 
-    /// An error is given out once, then nothing more.
+    /// An error ends the iteration.
     fn next(&mut self) -> Option<Self::Item> {
         if let Some(error) = self.failed.take() {
             return Some(Err(error));

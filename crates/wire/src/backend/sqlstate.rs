@@ -1,5 +1,5 @@
-//! SQLSTATE codes: five characters that say what went wrong, in every language and version alike.
-//! The named ones are those that pgmeter acts on; the manual's appendix "PostgreSQL Error Codes" has all.
+//! SQLSTATE codes: five characters, independent of language and version. The constants are those that pgmeter handles;
+//! the manual's appendix "PostgreSQL Error Codes" lists all.
 
 use std::fmt;
 
@@ -8,36 +8,36 @@ use std::fmt;
 pub struct SqlState([u8; 5]);
 
 impl SqlState {
-    /// The transaction could not be serialized; a retry may succeed.
+    /// A serialization failure; a retry may succeed.
     pub const SERIALIZATION_FAILURE: SqlState = SqlState(*b"40001");
-    /// The transaction was the victim of a deadlock; a retry may succeed.
+    /// A deadlock; a retry may succeed.
     pub const DEADLOCK_DETECTED: SqlState = SqlState(*b"40P01");
-    /// No such table, view or sequence.
+    /// The table, view or sequence does not exist.
     pub const UNDEFINED_TABLE: SqlState = SqlState(*b"42P01");
-    /// The role may not do this.
+    /// The role lacks a privilege.
     pub const INSUFFICIENT_PRIVILEGE: SqlState = SqlState(*b"42501");
-    /// The server does not let this role in: unknown, or no line of `pg_hba.conf` fits.
+    /// The server refuses the role: it does not exist, or no line of `pg_hba.conf` matches.
     pub const INVALID_AUTHORIZATION_SPECIFICATION: SqlState = SqlState(*b"28000");
     /// Wrong password.
     pub const INVALID_PASSWORD: SqlState = SqlState(*b"28P01");
-    /// No such database.
+    /// The database does not exist.
     pub const INVALID_CATALOG_NAME: SqlState = SqlState(*b"3D000");
     /// The server's disk is full.
     pub const DISK_FULL: SqlState = SqlState(*b"53100");
     /// No connection slot is free.
     pub const TOO_MANY_CONNECTIONS: SqlState = SqlState(*b"53300");
-    /// A statement was cancelled, by request or by a timeout.
+    /// A statement was cancelled by a request or by a timeout.
     pub const QUERY_CANCELED: SqlState = SqlState(*b"57014");
     /// The server is shutting down.
     pub const ADMIN_SHUTDOWN: SqlState = SqlState(*b"57P01");
     /// Another server process crashed.
     pub const CRASH_SHUTDOWN: SqlState = SqlState(*b"57P02");
-    /// The server is starting, stopping or recovering.
+    /// The server is starting up, shutting down or in recovery.
     pub const CANNOT_CONNECT_NOW: SqlState = SqlState(*b"57P03");
-    /// What a server that names no code is taken to have said.
+    /// Default for an error without a code.
     pub const INTERNAL_ERROR: SqlState = SqlState(*b"XX000");
 
-    /// From the five bytes of an error's `C` field; anything else than five ASCII letters and digits is none.
+    /// From the five bytes of an error's `C` field; `None` unless these are ASCII letters and digits.
     pub fn from_bytes(bytes: &[u8]) -> Option<SqlState> {
         let code: [u8; 5] = bytes.try_into().ok()?;
         code.iter().all(u8::is_ascii_alphanumeric).then_some(SqlState(code))

@@ -1,26 +1,26 @@
-//! What a client demands of the authentication: libpq's `channel_binding` and `require_auth`, as data.
-//! `connect` reads them from connection strings; `Startup` holds the server to them.
+//! Requirements for authentication: libpq's `channel_binding` and `require_auth`, as data. `connect` parses them;
+//! `Startup` enforces them.
 //!
 //! Manual: libpq, "Parameter Key Words".
 
 use std::fmt;
 
-/// Whether SCRAM is tied to the TLS connection that it runs through, so that nobody can sit between.
+/// Channel binding ties SCRAM to its TLS connection, which prevents man-in-the-middle attacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChannelBinding {
     /// Never.
     Disable,
-    /// Where the server offers it.
+    /// If the server supports it.
     #[default]
     Prefer,
-    /// Always: a server that lets the client in without is refused.
+    /// Always: authentication without channel binding fails.
     Require,
 }
 
-/// A way to authenticate, by libpq's names.
+/// Authentication methods by libpq's names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// The server asks for nothing.
+    /// The server does not request authentication.
     None,
     /// A password in clear text.
     Password,
@@ -30,7 +30,7 @@ pub enum Method {
     ScramSha256,
     /// Kerberos.
     Gss,
-    /// Windows' own.
+    /// Windows authentication.
     Sspi,
     /// A bearer token.
     Oauth,
@@ -47,18 +47,18 @@ const METHODS: [(&str, Method); 7] = [
     ("oauth", Method::Oauth),
 ];
 
-/// The methods that a client accepts; all of them by default.
+/// Accepted authentication methods; all by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequiredMethods {
-    /// As it was written; empty for all methods.
+    /// The original text; empty for all methods.
     text: String,
     listed: Vec<Method>,
-    /// The list names what is not accepted.
+    /// The list contains the excluded methods.
     is_negative: bool,
 }
 
 impl RequiredMethods {
-    /// Reads `md5,scram-sha-256` or `!password,!none`; an error is a clause that says what is wrong.
+    /// Parses `md5,scram-sha-256` or `!password,!none`; an error is a clause with the reason.
     pub fn parse(text: &str) -> Result<RequiredMethods, String> {
         let mut required = RequiredMethods { text: text.to_owned(), ..RequiredMethods::default() };
         for (index, word) in text.split(',').map(str::trim).enumerate() {
@@ -80,13 +80,13 @@ impl RequiredMethods {
         Ok(required)
     }
 
-    /// True if the client accepts this.
+    /// True if the method is accepted.
     pub fn allow(&self, method: Method) -> bool {
         self.text.is_empty() || self.listed.contains(&method) != self.is_negative
     }
 }
 
-/// As it was written.
+/// The original text.
 impl fmt::Display for RequiredMethods {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.text)

@@ -1,7 +1,7 @@
-//! SCRAM-SHA-256, the client's side: what is said, and whether the server has proved that it knows the password too.
-//! Where the words go, and which mechanism is taken, is `startup`'s affair.
+//! The client's side of SCRAM-SHA-256: its messages and the verification of the server's proof. `startup` sends the
+//! messages and selects the mechanism.
 //!
-//! RFC 5802 and RFC 7677. The user's name stays empty: PostgreSQL takes it from the StartupMessage.
+//! RFC 5802 and RFC 7677. The user name is empty: PostgreSQL takes it from the StartupMessage.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,38 +14,38 @@ use crate::password::Password;
 pub(super) const SCRAM_SHA_256: &str = "SCRAM-SHA-256";
 pub(super) const SCRAM_SHA_256_PLUS: &str = "SCRAM-SHA-256-PLUS";
 
-/// Random bytes in a nonce, as many as libpq takes.
+/// Random bytes in a nonce; libpq's number.
 const NONCE_BYTES: usize = 18;
-/// More rounds than this are refused: a server could keep us busy for hours. PostgreSQL's default is 4096, and a
-/// million takes about a second.
+/// Maximum number of rounds, so that a server cannot keep the client busy for hours. PostgreSQL's default is 4096, and
+/// a million takes about a second.
 const ROUNDS_MAX: u32 = 1_000_000;
 
-/// What PBKDF2 makes of a password; as good as the password, so it is shown as little.
+/// PBKDF2 of a password; equivalent to the password, so it must not be shown.
 pub(crate) type SaltedPassword = [u8; 32];
 
-/// What the client says about TLS in its first words.
+/// Channel binding in the first client message.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Binding {
-    /// There is nothing to be bound to.
+    /// Not supported by the client.
     Unsupported,
-    /// It could have been bound, and the server did not offer that.
+    /// Supported by the client, but not offered by the server.
     NotOffered,
-    /// To the server's certificate (`tls-server-end-point`).
+    /// Bound to the server's certificate (`tls-server-end-point`).
     EndPoint(Vec<u8>),
 }
 
-/// The client has spoken first.
+/// State after the first client message.
 pub(super) struct Begun {
     binding: Binding,
-    /// Its first words, without what they say about binding.
+    /// The first client message without its channel binding part.
     first_bare: String,
     nonce: String,
 }
 
-/// The client has proved that it knows the password.
+/// State after the client's proof.
 pub(super) struct Proved {
     server_key: [u8; 32],
-    /// All that both sides have said.
+    /// AuthMessage: the messages of both sides.
     said: String,
 }
 
@@ -67,7 +67,7 @@ impl Binding {
 }
 
 impl Begun {
-    /// Draws a nonce.
+    /// Generates a nonce.
     pub(super) fn new(binding: Binding) -> Result<Begun, String> {
         let mut nonce = [0; NONCE_BYTES];
         getrandom::fill(&mut nonce)
@@ -79,12 +79,12 @@ impl Begun {
         Begun { binding, first_bare: format!("n={user},r={nonce}"), nonce: nonce.to_owned() }
     }
 
-    /// The client's first words.
+    /// The first client message.
     pub(super) fn words(&self) -> String {
         format!("{}{}", self.binding.header(), self.first_bare)
     }
 
-    /// Takes the server's first words; gives the client's last ones, with the proof.
+    /// Processes the first server message; returns the final client message with the proof.
     pub(super) fn prove(self, server_first: &[u8], password: &Password) -> Result<(Proved, String), String> {
         let server_first = text(server_first)?;
         let Challenge { nonce, salt, rounds } = Challenge::read(server_first)?;
@@ -105,7 +105,7 @@ impl Begun {
 }
 
 impl Proved {
-    /// Takes the server's last words, which must be its own proof.
+    /// Processes the final server message, which must contain the server's proof.
     pub(super) fn check(&self, server_final: &[u8]) -> Result<(), String> {
         let server_final = text(server_final)?;
         if let Some(error) = server_final.strip_prefix("e=") {
@@ -120,7 +120,7 @@ impl Proved {
     }
 }
 
-/// The server's first words: `r=NONCE,s=SALT,i=ROUNDS`, and perhaps more that means nothing to us.
+/// The first server message: `r=NONCE,s=SALT,i=ROUNDS`, and optional extensions, which are ignored.
 struct Challenge<'a> {
     nonce: &'a str,
     salt: Vec<u8>,
@@ -144,8 +144,8 @@ impl<'a> Challenge<'a> {
     }
 }
 
-/// `Hi` of RFC 5802, which is PBKDF2 for one block. The password is prepared as RFC 4013 says where that can be
-/// done, and taken as it is where it cannot, as PostgreSQL does on both sides.
+/// `Hi` of RFC 5802: PBKDF2 for one block. The password is normalized by RFC 4013 if possible and otherwise used
+/// unchanged, as PostgreSQL does on both sides.
 fn derive(secret: &[u8], salt: &[u8], rounds: u32) -> SaltedPassword {
     let prepared = std::str::from_utf8(secret).ok().and_then(|secret| stringprep::saslprep(secret).ok());
     let key = Hmac::<Sha256>::new_from_slice(prepared.as_deref().map_or(secret, str::as_bytes))

@@ -1,5 +1,5 @@
-//! Start-ups against what PostgreSQL 15 said on the wire (recorded with its own client, password `correct horse`).
-//! SCRAM has a fresh nonce each time, so its server side is played from the verifier that the server had stored.
+//! Start-ups with messages of PostgreSQL 15 (recorded with its own client, password `correct horse`). SCRAM has a new
+//! nonce each time, so a fake server computes its messages from the stored verifier.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::*;
 use crate::backend::{Decoder, SqlState};
 
-/// What follows once the server has let the client in; shortened, not altered.
+/// Messages after successful authentication; shortened, otherwise unchanged.
 const ENTERED: &[u8] = b"R\0\0\0\x08\0\0\0\0S\0\0\0\x15is_superuser\0off\0\
     S\0\0\0\x32server_version\x0015.18 (Debian 15.18-0+deb12u1)\0K\0\0\0\x0c\0\0;\xf1{\xa7#\xc4Z\0\0\0\x05I";
 
@@ -24,7 +24,7 @@ fn parameters(user: &str, password: Option<&str>) -> StartupParameters {
     }
 }
 
-/// Feeds bytes of a server; returns what the client answered, and the last progress.
+/// Processes the server's bytes; returns the client's replies, and the last state.
 fn feed(startup: &mut Startup, bytes: &[u8]) -> (Vec<u8>, Result<Progress, StartupError>) {
     let mut out = Vec::new();
     let mut last = Ok(Progress::NeedMore);
@@ -37,7 +37,7 @@ fn feed(startup: &mut Startup, bytes: &[u8]) -> (Vec<u8>, Result<Progress, Start
     (out, last)
 }
 
-/// A start-up that has sent its first message, which is of no interest here.
+/// A start-up after its first message, which is discarded.
 fn begun(user: &str, password: Option<&str>) -> Startup {
     Startup::new(&parameters(user, password), &mut Vec::new())
 }
@@ -82,9 +82,9 @@ fn an_md5_answer_is_the_recorded_one() {
     assert!(matches!(feed(&mut startup, ENTERED), (_, Ok(Progress::Ready(_)))));
 }
 
-/// The server's side of SCRAM-SHA-256 (RFC 5802), from what `pg_authid` held for the recorded role.
+/// The server's side of SCRAM-SHA-256 (RFC 5802), with the recorded role's verifier from `pg_authid`.
 struct ScramServer {
-    /// The client's first words up to its name: `n,,`, or how it is bound.
+    /// The first client message up to the name: the channel binding flag, such as `n,,`.
     head: String,
     first: String,
     stored_key: Vec<u8>,
@@ -131,7 +131,7 @@ fn authentication(code: u32, data: &str) -> Vec<u8> {
     [b"R", &length.to_be_bytes()[..], &code.to_be_bytes(), data.as_bytes()].concat()
 }
 
-/// The client's first words in a SASLInitialResponse, or its last in a SASLResponse.
+/// The SCRAM message in a SASLInitialResponse or SASLResponse.
 fn scram_words(answer: &[u8]) -> &str {
     let words = answer.strip_prefix(b"p\0\0\0\x36SCRAM-SHA-256\0\0\0\0 ").unwrap_or(&answer[5..]);
     std::str::from_utf8(words).unwrap()
@@ -248,7 +248,7 @@ fn scram_is_taken_where_channel_binding_is_offered_beside_it() {
 
 const BOTH: &str = "SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0";
 
-/// A start-up over TLS with these demands.
+/// A start-up over TLS with these requirements.
 fn bound(channel_binding: ChannelBinding, end_point: Option<&[u8]>) -> Startup {
     let parameters = StartupParameters { channel_binding, ..parameters("scram_user", Some("correct horse")) };
     let mut startup = Startup::new(&parameters, &mut Vec::new());
