@@ -1,10 +1,10 @@
-//! What an assignment costs: one `\\set` after another, as a client runs them, with its variables and its draws.
-//! A measurement to look at, not a test: `cargo bench --package pgmeter-script`.
+//! Cost of an assignment: consecutive `\\set` commands of a client, with its variables and random numbers. A benchmark,
+//! not a test: `cargo bench --package pgmeter-script`.
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use pgmeter_script::{CommandKind, Dialect, Random, Scope, Symbols, Value, Variables, parse};
 
-/// Names for what is measured, and the script lines.
+/// Names of the benchmarks, and their scripts.
 const SCRIPTS: [(&str, &str); 5] = [
     ("sum", "\\set i 1 + 2 * :client_id\n"),
     (

@@ -1,5 +1,5 @@
-//! `\set name array(number, expression)`: many values in one variable, as PostgreSQL writes an array. Made by `meta`
-//! in the extended dialect; pgbench has nothing like it.
+//! `\set name array(number, expression)`: several values in one variable, as a PostgreSQL array literal. Created by
+//! `meta` in the extended dialect; pgbench has no arrays.
 
 use std::fmt::{self, Write};
 
@@ -10,22 +10,22 @@ use crate::number::write_integer;
 use crate::symbols::Slot;
 use crate::value::Value;
 
-/// Most elements. One client's array then takes some tens of megabytes, which one statement may carry.
+/// Maximum number of elements. The array of one client then takes some tens of megabytes, which a single statement may
+/// contain.
 pub(crate) const LENGTH_MAX: i64 = 1_000_000;
 
 /// `\set name array(number, expression)`
 #[derive(Debug)]
 pub struct SetArray {
-    /// The variable that receives the array.
+    /// The variable that is assigned.
     pub slot: Slot,
     pub(crate) length: Expression,
     pub(crate) element: Expression,
 }
 
 impl SetArray {
-    /// Evaluates the number once and the element that often, in order, and assigns. The variable's text is
-    /// PostgreSQL's array literal, such as `{1,2.5,t,NULL}`: a parameter as it is, in quotes where simple queries
-    /// have it in their text.
+    /// Evaluates the number once and the element that many times, in order, and assigns. The variable's text is
+    /// PostgreSQL's array literal, such as `{1,2.5,t,NULL}`: unchanged as a parameter, quoted in simple queries.
     pub fn execute(&self, scope: &mut Scope<'_>) -> Result<(), EvaluationError> {
         let length = self.length.datum(scope).and_then(Datum::to_int)?;
         if !(0..=LENGTH_MAX).contains(&length) {
@@ -46,7 +46,7 @@ impl SetArray {
     }
 }
 
-/// A value as it stands in an array literal; a double with as many digits as tell it from all others.
+/// Text form in an array literal; a double with the digits that identify it exactly.
 fn write_element(value: Value, out: &mut Vec<u8>) {
     match value {
         Value::Null => out.extend_from_slice(b"NULL"),
@@ -57,14 +57,14 @@ fn write_element(value: Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Plain between 1e-5 and 1e15, with an exponent beyond.
+/// Decimal between 1e-5 and 1e15, otherwise with an exponent.
 fn write_shortest(value: f64, out: &mut Vec<u8>) {
     let plain = value == 0.0 || (1e-5..1e15).contains(&value.abs());
     let written = if plain { write!(Bytes(out), "{value}") } else { write!(Bytes(out), "{value:e}") };
     written.expect("a vector takes all");
 }
 
-/// Text goes to the end of a vector.
+/// Appends text to a vector.
 struct Bytes<'a>(&'a mut Vec<u8>);
 
 impl Write for Bytes<'_> {

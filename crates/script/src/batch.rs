@@ -1,5 +1,5 @@
-//! `\batch number`: one run of a script stands for so many business transactions, which the engine counts. Made by
-//! `meta` in the extended dialect; pgbench has nothing like it.
+//! `\batch number`: one execution of a script counts as that many business transactions. Created by `meta` in the
+//! extended dialect; pgbench does not have it.
 
 use crate::datum::Datum;
 use crate::error::EvaluationError;
@@ -12,7 +12,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// How many transactions this run stands for, at least 1.
+    /// Number of transactions of this execution, at least 1.
     pub fn size(&self, scope: &mut Scope<'_>) -> Result<u64, EvaluationError> {
         let size = self.expression.datum(scope).and_then(Datum::to_int)?;
         match u64::try_from(size) {

@@ -1,12 +1,11 @@
-//! `\if`, `\elif`, `\else`, `\endif`: that they belong together, and where each leads. Both are settled once, when
-//! all commands of a script are known, so that the engine only follows indices. Called by `program`; nothing is
-//! evaluated here but one condition at a time.
+//! `\if`, `\elif`, `\else`, `\endif`: checks their nesting and computes the jumps. Both are done once after parsing, so
+//! that the engine only follows indexes. Called by `program`.
 
 use crate::error::{EvaluationError, ParseErrorKind};
 use crate::expression::{Expression, Scope};
 use crate::program::{Command, CommandKind};
 
-/// The condition of `\if` or `\elif`, and where to go on.
+/// The condition of `\if` or `\elif`, with its jumps.
 #[derive(Debug)]
 pub struct Condition {
     /// Index of the next `\elif`, `\else` or `\endif` of the same `\if`.
@@ -17,34 +16,34 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// A condition that leads nowhere yet; see [`join`].
+    /// A condition without jumps; see [`join`].
     pub(crate) fn new(expression: Expression) -> Self {
         Self { next: usize::MAX, end: usize::MAX, expression }
     }
 
-    /// Whether the branch behind it is taken: a boolean as it is, a number unless zero, NULL not.
+    /// Whether its branch is executed: a true boolean, or a number other than zero; NULL is false.
     pub fn holds(&self, scope: &mut Scope<'_>) -> Result<bool, EvaluationError> {
         self.expression.datum(scope).map(|datum| datum.is_true())
     }
 }
 
-/// `\else`, met at the end of a branch that was taken.
+/// `\else`, reached at the end of an executed branch.
 #[derive(Debug)]
 pub struct Else {
     /// Index of its `\endif`.
     pub end: usize,
 }
 
-/// An `\if` without its `\endif` so far.
+/// An `\if` without `\endif` so far.
 struct Open {
     first: usize,
-    /// The latest of its `\elif`s, or itself.
+    /// Its last `\elif`, or itself.
     last: usize,
     /// Index of its `\else`.
     otherwise: Option<usize>,
 }
 
-/// Joins each condition with what follows it. The time is linear and the depth is not limited.
+/// Sets the jumps of all conditions. The time is linear and the depth is not limited.
 pub(crate) fn join(commands: &mut [Command]) -> Result<(), ParseErrorKind> {
     let mut open: Vec<Open> = Vec::new();
     let error = |index: usize, reason| {
@@ -78,14 +77,14 @@ pub(crate) fn join(commands: &mut [Command]) -> Result<(), ParseErrorKind> {
     if open.is_empty() { Ok(()) } else { Err(error(commands.len(), "\\if without matching \\endif")) }
 }
 
-/// The condition at `from` leads to `next` if it does not hold.
+/// Sets the jump of the condition at `from` for false.
 fn lead(commands: &mut [Command], from: usize, next: usize) {
     if let CommandKind::If(condition) | CommandKind::Elif(condition) = &mut commands[from].kind {
         condition.next = next;
     }
 }
 
-/// All branches of an `\if` end at `end`.
+/// Sets the end of all branches of an `\if`.
 fn close(commands: &mut [Command], closed: &Open, end: usize) {
     if closed.otherwise.is_none() {
         lead(commands, closed.last, end);

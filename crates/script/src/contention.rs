@@ -1,21 +1,21 @@
-//! `-- pgmeter: contended rows = 10 * :scale`: a comment above an SQL command by which a script says that the command
-//! locks one of so many rows until the end of its transaction. Made by `program`; nothing is run because of it.
+//! `-- pgmeter: contended rows = 10 * :scale`: a comment before an SQL command which declares that the command locks
+//! one of that many rows until the end of its transaction. Created by `program`; it does not change the execution.
 
-/// What stands behind `--` in such a comment.
+/// Start of such a comment after `--`.
 const PREFIX: &str = "pgmeter:";
 const KEY: &str = "contended rows";
 
-/// How many rows all clients compete for.
+/// Number of rows for which all clients compete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContendedRows {
     /// The number, or the factor of the variable.
     pub factor: u32,
-    /// The variable that it is multiplied with.
+    /// The variable by which it is multiplied.
     pub variable: Option<Box<str>>,
 }
 
 impl ContendedRows {
-    /// The last such comment of a text between two commands. `Err` has the comment that cannot be read.
+    /// The last such comment between two commands. `Err` contains an invalid comment.
     pub(crate) fn find(between: &[u8]) -> Result<Option<Self>, Box<str>> {
         let Ok(text) = str::from_utf8(between) else { return Ok(None) };
         let mut found = None;

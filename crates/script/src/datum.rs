@@ -1,11 +1,11 @@
-//! A value as the machine works on it: two whole words, a kind and its bits, which stay in registers where the enum
-//! `Value` would be copied through memory in odd pieces (measured: half the time of an evaluation). The rules that
-//! turn one type into another live here. Used by the evaluator and the variables; the public face is `Value`.
+//! A value in the machine's representation: two words, kind and bits, which stay in registers; the enum `Value` would
+//! be copied through memory in parts (measured: half the time of an evaluation). Type conversions are implemented here.
+//! Used by the evaluator and the variables; `Value` is the public type.
 
 use crate::error::{EvaluationError, FixedPoint};
 use crate::value::Value;
 
-/// What the bits of a [`Datum`] are.
+/// Meaning of the bits of a [`Datum`].
 #[repr(u64)]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -13,9 +13,9 @@ pub(crate) enum Kind {
     Boolean,
     Int,
     Double,
-    /// Only among variables: nothing was assigned.
+    /// Only in variables: not assigned.
     Undefined,
-    /// Only among variables: the bits are the text's place.
+    /// Only in variables: the bits are the index of the text.
     Text,
 }
 
@@ -56,13 +56,13 @@ impl Datum {
         self.kind == Kind::Double
     }
 
-    /// The integer that it is.
+    /// The value of an integer; `None` for other types.
     #[inline(always)]
     pub(crate) fn as_int(self) -> Option<i64> {
         (self.kind == Kind::Int).then_some(self.bits.cast_signed())
     }
 
-    /// As an integer; doubles are rounded, halves to even.
+    /// Converts to an integer; doubles are rounded half to even.
     #[inline]
     pub(crate) fn to_int(self) -> Result<i64, EvaluationError> {
         match self.kind {
@@ -72,7 +72,7 @@ impl Datum {
         }
     }
 
-    /// As a double.
+    /// Converts to a double.
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "the language rounds large integers")]
     pub(crate) fn to_double(self) -> Result<f64, EvaluationError> {
@@ -83,13 +83,13 @@ impl Datum {
         }
     }
 
-    /// As a boolean, which only a boolean is.
+    /// The value of a boolean; an error for other types.
     #[inline]
     pub(crate) fn to_boolean(self) -> Result<bool, EvaluationError> {
         if self.kind == Kind::Boolean { Ok(self.bits != 0) } else { Err(self.cannot_become("boolean")) }
     }
 
-    /// Whether it holds as a condition, where numbers count and NULL does not hold.
+    /// The value as a condition: numbers are allowed, and NULL is false.
     #[inline]
     pub(crate) fn is_true(self) -> bool {
         match self.kind {

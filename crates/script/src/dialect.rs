@@ -1,13 +1,13 @@
-//! Which language a script is written in: pgbench's, or pgbench's with our additions. Whoever parses a script says
-//! it; `meta` reads the additions. They are described here, each with an example.
+//! Language of a script: pgbench's, or pgbench's with additions. The caller of the parser selects it; `meta` parses the
+//! additions. The documentation of the variants has examples.
 
-/// Which language a script is written in.
+/// Language of a script.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// pgbench's, and nothing else: the additions are refused in pgbench's words.
+    /// pgbench's language only: the additions are errors, with pgbench's messages.
     #[default]
     Pgbench,
-    /// pgbench's with three things more.
+    /// pgbench's language with three additions.
     ///
     /// `\set name array(number, expression)` evaluates the number once (0 to 1,000,000) and the expression that
     /// often, in order, and keeps the values as PostgreSQL's array literal, such as `{1,2.5,t,NULL}`. As a parameter
@@ -18,7 +18,7 @@ pub enum Dialect {
     /// SELECT sum(abalance) FROM pgbench_accounts WHERE aid = ANY(:ids::int[]);
     /// ```
     ///
-    /// `\batch expression` says that this run of the script stands for so many business transactions, at least 1:
+    /// `\batch expression`: this execution of the script counts as that many business transactions, at least 1:
     ///
     /// ```text
     /// \batch 100

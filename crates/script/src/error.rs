@@ -1,6 +1,5 @@
-//! What can be wrong with a script: while it is read (`ParseError`, with the source line and a caret) and while it
-//! runs (`EvaluationError`). The sentences are pgbench's wherever pgbench has one, because people search for them.
-//! Nothing is printed here; the command line puts its own name in front.
+//! Errors of scripts: of parsing (`ParseError`, with the source line and a caret) and of execution (`EvaluationError`).
+//! Messages are pgbench's where it has one, because users search for them. The command line adds its name.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,49 +8,49 @@ use thiserror::Error;
 
 use crate::expression::NESTING_MAX;
 
-/// Why a script could not be read. `Display` is the whole message: `file:line: what in command "name"`, then the
-/// command's text and a caret under the place.
+/// Why a script is invalid. `Display` is the whole message: `file:line: reason in command "name"`, then the command's
+/// text and a caret below the error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// The name given to `parse`.
+    /// The file name passed to `parse`.
     pub file: Box<str>,
-    /// Line of the file, from 1, on which the command begins.
+    /// Line of the file, from 1, on which the command starts.
     pub line: u32,
-    /// Byte of `source`, from 1, if the error has a place.
+    /// Byte of `source`, from 1, if the error has a position.
     pub column: Option<usize>,
-    /// What is wrong.
+    /// The kind of error.
     pub kind: ParseErrorKind,
-    /// The meta command's name as typed, where the message mentions it.
+    /// The meta command's name as typed, if the message contains it.
     pub command: Option<Box<str>>,
-    /// The text that the caret points into, without the last newline: a meta command from its backslash.
-    /// Bytes that are not UTF-8 are kept as [`encoding`] does.
+    /// The text for the caret, without the last newline: a meta command from its backslash. Invalid UTF-8 is kept as in
+    /// [`encoding`].
     pub source: Box<str>,
 }
 
-/// What is wrong with a script's text.
+/// Kinds of errors in a script.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ParseErrorKind {
     /// A script without any command.
     #[error("empty command list for script \"{0}\"")]
     EmptyScript(Box<str>),
-    /// `\if`, `\elif`, `\else` and `\endif` that do not belong together.
+    /// Unbalanced `\if`, `\elif`, `\else` and `\endif`.
     #[error("command {command}: {reason}")]
     Condition {
-        /// Number of the command, from 1; one more than there are commands if the end of the script is wrong.
+        /// Number of the command, from 1; the number of commands plus one for the end of the script.
         command: u32,
-        /// What is wrong.
+        /// The reason.
         reason: &'static str,
     },
-    /// What is wrong with a whole meta command, whose text is then not shown.
+    /// An error of a whole meta command, whose text is not shown.
     #[error("{0}")]
     WithoutText(&'static str),
-    /// A word that is no function.
+    /// A name that is not a function.
     #[error("unexpected function name ({0})")]
     UnknownFunction(Box<str>),
-    /// An expression too deep to evaluate in bounded memory.
+    /// The nesting of an expression exceeds the limit.
     #[error("expression is nested more than {NESTING_MAX} levels deep; split it over several \\set commands")]
     TooDeep,
-    /// Any other mistake, as a sentence.
+    /// Another error, as a message.
     #[error("{0}")]
     Other(Cow<'static, str>),
 }
@@ -90,7 +89,7 @@ impl fmt::Display for ParseError {
         let mut lines = source.split('\n').peekable();
         while let Some(line) = lines.next() {
             write!(f, "\n{}", line.strip_suffix('\r').unwrap_or(line))?;
-            // The newline's own place, and all beyond the last line, is the end of a line.
+            // A position at the newline, or after the last line, is the end of a line.
             if pending && (offset <= line.len() || lines.peek().is_none()) {
                 write_caret(f, line, offset)?;
                 pending = false;
@@ -101,7 +100,7 @@ impl fmt::Display for ParseError {
     }
 }
 
-/// The caret below byte `offset` of `text`: one blank per character, tabs kept, so that the two lines align.
+/// The caret below byte `offset` of `text`: one space per character, tabs kept, so that the lines align.
 fn write_caret(f: &mut fmt::Formatter<'_>, text: &str, offset: usize) -> fmt::Result {
     f.write_str("\n")?;
     for (_, character) in
@@ -119,28 +118,28 @@ pub(crate) fn shown(bytes: &[u8]) -> Box<str> {
     encoding::decode(bytes).into()
 }
 
-/// What is wrong and where, counted from the start of a meta command; its reader adds the rest of a [`ParseError`].
+/// A fault with its position in a meta command; the parser of the script completes the [`ParseError`].
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) kind: ParseErrorKind,
-    /// The byte to point at, if there is one.
+    /// Byte of the caret.
     pub(crate) offset: Option<usize>,
 }
 
-/// A fault without a place.
+/// A fault without a position.
 impl<K: Into<ParseErrorKind>> From<K> for Fault {
     fn from(kind: K) -> Self {
         Self { kind: kind.into(), offset: None }
     }
 }
 
-/// Why a meta command failed at run time. In a box, so that results of the evaluator fit two registers.
+/// Why a meta command failed at run time. Boxed, so that results of the evaluator fit into two registers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvaluationError(Box<Evaluation>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Evaluation {
-    /// The meta command, where the message begins with it.
+    /// The meta command, if the message starts with it.
     command: Option<Box<str>>,
     reason: Cow<'static, str>,
     is_of_assignment: bool,
@@ -153,13 +152,13 @@ impl EvaluationError {
         Self::boxed(None, reason.into(), false)
     }
 
-    /// An error whose message begins with the meta command.
+    /// An error whose message starts with the meta command.
     #[cold]
     pub(crate) fn of_command(command: &str, reason: String) -> Self {
         Self::boxed(Some(command.into()), reason.into(), false)
     }
 
-    /// An assignment to a variable that nothing could refer to.
+    /// An assignment to a variable with an invalid name.
     #[cold]
     pub(crate) fn of_assignment(command: &str, name: &str) -> Self {
         Self::boxed(Some(command.into()), format!("invalid variable name: \"{name}\"").into(), true)
@@ -169,7 +168,7 @@ impl EvaluationError {
         Self(Box::new(Evaluation { command, reason, is_of_assignment }))
     }
 
-    /// Whether a value was found, but no variable may have the name that it is for.
+    /// Whether the value was computed, but the variable's name is invalid.
     pub fn is_of_assignment(&self) -> bool {
         self.0.is_of_assignment
     }
@@ -196,7 +195,7 @@ impl fmt::Display for EvaluationError {
 
 impl std::error::Error for EvaluationError {}
 
-/// A double in C's `%f`, with PostgreSQL's words for what is not a number.
+/// A double in C's format `%f`, with PostgreSQL's words for NaN and infinity.
 pub(crate) struct FixedPoint(pub(crate) f64);
 
 impl fmt::Display for FixedPoint {

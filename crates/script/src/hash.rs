@@ -1,13 +1,13 @@
-//! The two hash functions of the language, bit for bit those of pgbench: MurmurHash2 (64A) over eight bytes, and
-//! FNV-1a. Called by the evaluator.
+//! The hash functions of the language, bit for bit those of pgbench: MurmurHash2 (64A) of eight bytes, and FNV-1a.
+//! Called by the evaluator.
 
 const FNV_OFFSET_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x100_0000_01b3;
 const MURMUR2_MULTIPLIER: u64 = 0xc6a4_a793_5bd1_e995;
-/// Eight (the length of the key) times the multiplier.
+/// Length of the key (eight) times the multiplier.
 const MURMUR2_LENGTH: u64 = MURMUR2_MULTIPLIER.wrapping_mul(8);
 
-/// FNV-1a over the eight bytes of `value`, least significant first; the seed is mixed into the offset basis.
+/// FNV-1a of the eight bytes of `value`, least significant first; the offset basis is XORed with the seed.
 pub fn hash_fnv1a(value: i64, seed: i64) -> i64 {
     let hash = value.to_le_bytes().iter().fold(FNV_OFFSET_BASIS ^ seed.cast_unsigned(), |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME)

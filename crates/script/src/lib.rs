@@ -1,12 +1,10 @@
-//! The pgbench language: text to program, expressions, variables, random streams. Pure: no socket, file, clock or
-//! terminal; nothing here prints. The engine runs what this crate parses; the command line shows its errors.
+//! The pgbench language: scripts, expressions, variables, random streams. Pure: no socket, file, clock or terminal. The
+//! engine executes parsed scripts; the command line shows errors.
 //!
-//! Reading order: a script's text goes through [`parse`] (`scan`, `meta`, `expression`) and becomes a [`Program`]
-//! of [`Command`]s. At run time `Set::expression` is evaluated in a [`Scope`], and `Sql` is written to the wire
-//! with the values of a client's [`Variables`].
-//!
-//! Scripts are bytes: what is not UTF-8 goes to the server unchanged and may be part of a variable's name; only
-//! messages replace it. What the language has beyond pgbench's is listed at [`Dialect::Extended`].
+//! Reading order: [`parse`] (`scan`, `meta`, `expression`) creates a [`Program`] of [`Command`]s. At run time
+//! `Set::expression` is evaluated in a [`Scope`], and `Sql` is sent with the values of a client's [`Variables`].
+//! Scripts are bytes: invalid UTF-8 is sent unchanged and may be part of a variable's name; only messages replace it.
+//! [`Dialect::Extended`] lists additions to pgbench's language.
 
 mod dialect;
 mod program;

@@ -1,6 +1,5 @@
-//! Meta commands: their extent, their table and their words. Called by `program` at every backslash; a new meta
-//! command is a row of the table and a reader. Which of them belong together (`\if` and `\endif`, SQL and `\gset`)
-//! is not known here.
+//! Meta commands: their extent, their table and their words. Called by `program` at every backslash; a new meta command
+//! is a row of the table and a parser. Other modules check combinations (`\if` and `\endif`, SQL and `\gset`).
 
 use crate::array::SetArray;
 use crate::batch::Batch;
@@ -15,27 +14,27 @@ use crate::sleep::{Sleep, Time, Unit};
 use crate::sql::{Capture, CaptureKind};
 use crate::symbols::{Symbols, is_name_byte};
 
-/// Most words behind the name of a meta command that takes words (pgbench's limit).
+/// Maximum number of words after the name of a meta command (pgbench's limit).
 const ARGUMENTS_MAX: usize = 255;
 
 const TOO_MANY_ARGUMENTS: &str = "too many arguments";
 const MISSING_ARGUMENT: &str = "missing argument";
 
-/// What a meta command is.
+/// Kind of a meta command.
 #[derive(Debug)]
 pub(crate) enum Meta {
-    /// A command of its own.
+    /// A command by itself.
     Command(CommandKind),
-    /// Part of the SQL command before it.
+    /// Part of the preceding SQL command.
     Capture(Capture),
-    /// `\target` with this name: part of the whole script.
+    /// `\target` with this name; applies to the whole script.
     Target(Box<str>),
 }
 
 /// One meta command in a script's text.
 #[derive(Debug)]
 pub(crate) struct MetaText<'a> {
-    /// From the backslash to the end of the line, or of the last line that goes on from it; without the newline.
+    /// From the backslash to the end of the line, or of its last continuation line; without the newline.
     text: &'a [u8],
     /// Whether a newline follows.
     newline: bool,
@@ -43,11 +42,11 @@ pub(crate) struct MetaText<'a> {
     name: Option<Word<'a>>,
 }
 
-/// A run of bytes without white space.
+/// Consecutive bytes without white space.
 #[derive(Copy, Clone, Debug)]
 struct Word<'a> {
     text: &'a [u8],
-    /// Where it begins in the meta command.
+    /// Offset in the meta command.
     offset: usize,
 }
 
@@ -56,32 +55,32 @@ impl Word<'_> {
         self.offset + self.text.len()
     }
 
-    /// Something is wrong with this word.
+    /// A fault at this word.
     fn fault(self, kind: impl Into<ParseErrorKind>) -> Fault {
         Fault { kind: kind.into(), offset: Some(self.offset) }
     }
 }
 
-/// What a reader is given.
+/// Input of a parser.
 struct Reading<'t, 'a> {
     meta: &'t MetaText<'a>,
     /// The name as typed.
     name: Word<'a>,
-    /// The words behind it; none if the rest is an expression.
+    /// The words after the name; empty if the rest is an expression.
     arguments: &'t [Word<'a>],
     dialect: Dialect,
 }
 
 type Reader = fn(&Reading<'_, '_>, &mut Symbols) -> Result<Meta, Fault>;
 
-/// What stands behind the name.
+/// The part after the name.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Behind {
     Words,
     Expression,
 }
 
-/// The table: name, whether pgbench knows it, what stands behind it, and who reads that.
+/// The table: name, dialect, arguments and parser.
 static META_COMMANDS: [(&str, Dialect, Behind, Reader); 15] = [
     ("aset", Dialect::Pgbench, Behind::Words, |reading, _| reading.capture(CaptureKind::Aset)),
     ("batch", Dialect::Extended, Behind::Expression, |reading, symbols| {
@@ -130,7 +129,7 @@ impl<'a> MetaText<'a> {
         meta
     }
 
-    /// The bytes it takes in the script, newline included.
+    /// Length in the script in bytes, including the newline.
     pub(crate) fn length(&self) -> usize {
         self.text.len() + usize::from(self.newline)
     }
@@ -140,7 +139,7 @@ impl<'a> MetaText<'a> {
         self.name.map(|name| shown(name.text))
     }
 
-    /// Its text as messages and reports show it.
+    /// Its text for messages and reports.
     pub(crate) fn display(&self) -> Box<str> {
         shown(self.displayed())
     }
@@ -150,7 +149,7 @@ impl<'a> MetaText<'a> {
         &self.text[..end.map_or(0, |last| last + 1)]
     }
 
-    /// What it says. A backslash without a name is nothing.
+    /// Parses the command. A backslash without a name is ignored.
     pub(crate) fn read(&self, dialect: Dialect, symbols: &mut Symbols) -> Result<Option<Meta>, Fault> {
         let Some(name) = self.name else { return Ok(None) };
         let row = META_COMMANDS.iter().find(|(command, since, ..)| {
@@ -172,7 +171,7 @@ impl<'a> MetaText<'a> {
         read(&Reading { meta: self, name, arguments: &arguments, dialect }, symbols).map(Some)
     }
 
-    /// The whole error of a fault in here.
+    /// The complete error for a fault.
     pub(crate) fn error(&self, file: &str, line: u32, fault: Fault) -> ParseError {
         let Fault { kind, offset } = fault;
         let command = self.name();
@@ -188,7 +187,7 @@ impl<'a> MetaText<'a> {
         }
         let displayed = self.displayed();
         let source = self.display();
-        // The end of the line may lie behind a carriage return, which is not shown.
+        // The end of the line may be after a carriage return, which is not shown.
         let column = offset.map(|offset| {
             let before = &displayed[..offset.min(displayed.len())];
             let as_shown = str::from_utf8(displayed).map_or_else(|_| shown(before).len(), |_| before.len());
@@ -197,7 +196,7 @@ impl<'a> MetaText<'a> {
         ParseError { file: file.into(), line, column, kind, command, source }
     }
 
-    /// The first word behind byte `from`.
+    /// The first word from byte `from` on.
     fn word(&self, from: usize) -> Option<Word<'a>> {
         let mut offset = from;
         while let Some(length) = blank_length(&self.text[offset..]) {
@@ -210,12 +209,12 @@ impl<'a> MetaText<'a> {
     }
 }
 
-/// Whether the line that ends behind `text` goes on in the next one.
+/// Whether the next line continues the line that ends after `text`.
 fn goes_on(text: &[u8]) -> bool {
     text.strip_suffix(b"\r").unwrap_or(text).ends_with(b"\\")
 }
 
-/// The length of a white-space character or of a backslash with its newline, if the text begins with one.
+/// Length of a white-space character, or of a backslash with its newline, at the start of the text.
 fn blank_length(text: &[u8]) -> Option<usize> {
     match text {
         [b'\\', b'\n', ..] => Some(2),
@@ -231,7 +230,7 @@ impl Reading<'_, '_> {
         if self.arguments.is_empty() { command(kind) } else { Err("unexpected argument".into()) }
     }
 
-    /// The expression that is all behind byte `from`.
+    /// The expression from byte `from` to the end.
     fn expression(&self, from: usize, symbols: &mut Symbols) -> Result<Expression, Fault> {
         expression::parse(self.meta.text, from, self.meta.newline, symbols).map_err(|mut fault| {
             if let ParseErrorKind::UnknownFunction(name) = &fault.kind
@@ -312,7 +311,7 @@ fn read_sleep(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, 
     };
     let invalid = || time.fault(format!("invalid sleep time, must be an integer ({})", shown(time.text)));
     if let [b':', name @ ..] = time.text {
-        // pgbench finds out when it looks for the value.
+        // pgbench checks this when it reads the value.
         let possible = !name.is_empty() && name.iter().all(|&byte| is_name_byte(byte));
         if !possible && reading.dialect == Dialect::Extended {
             return Err(invalid());

@@ -1,5 +1,5 @@
-//! Numbers as text, the way C and pgbench read and write them: `%.15g` out, `strtod` in. No meaning is attached
-//! here; `variables` and the expression lexer decide what a text is. Writing never allocates.
+//! Numbers as text, in the formats of C and pgbench: `%.15g` for output, `strtod` for input. `variables` and the
+//! expression lexer determine types. Output does not allocate.
 
 use std::fmt::{self, Write};
 
@@ -11,7 +11,7 @@ pub(crate) fn write_integer(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
-/// Appends a double as `%.15g` does, with PostgreSQL's words for what is not a number.
+/// Appends a double in the format `%.15g`, with PostgreSQL's words for NaN and infinity.
 pub(crate) fn write_double(value: f64, out: &mut Vec<u8>) {
     if value.is_nan() {
         out.extend_from_slice(b"NaN");
@@ -24,7 +24,7 @@ pub(crate) fn write_double(value: f64, out: &mut Vec<u8>) {
         out.extend_from_slice(b"Infinity");
         return;
     }
-    // "d.dddddddddddddde[-]x": correctly rounded digits and the decimal exponent that %g decides by.
+    // "d.dddddddddddddde[-]x": correctly rounded digits, and the decimal exponent that determines the format of %g.
     let mut scientific = ShortText::default();
     write!(scientific, "{:.*e}", SIGNIFICANT_DIGITS - 1, value.abs()).expect("24 bytes are enough");
     let (digits, exponent) = scientific.parts();
@@ -32,7 +32,7 @@ pub(crate) fn write_double(value: f64, out: &mut Vec<u8>) {
     write_digits(&digits[..kept], exponent, out);
 }
 
-/// Places the point among the significant digits as `%g` does.
+/// Places the decimal point like `%g`.
 fn write_digits(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
     let precision = i32::try_from(SIGNIFICANT_DIGITS).expect("15");
     if exponent < -4 || exponent >= precision {
@@ -60,7 +60,7 @@ fn write_digits(digits: &[u8], exponent: i32, out: &mut Vec<u8>) {
     }
 }
 
-/// Room for the scientific form of any finite double.
+/// Buffer for the scientific form of any finite double.
 #[derive(Default)]
 struct ShortText {
     bytes: [u8; 24],
@@ -68,7 +68,7 @@ struct ShortText {
 }
 
 impl ShortText {
-    /// The significant digits without the point, and the exponent.
+    /// The significant digits without the decimal point, and the exponent.
     fn parts(&mut self) -> (&[u8], i32) {
         let text = std::str::from_utf8(&self.bytes[..self.length]).expect("only digits were written");
         let exponent =
@@ -87,8 +87,8 @@ impl Write for ShortText {
     }
 }
 
-/// Reads a whole text as C's `strtod` would: blanks in front, a sign, decimal or hexadecimal, `inf`, `infinity`,
-/// `nan` and `nan(…)` in any case. Nothing may follow. Too large or too small a number is refused, as pgbench does.
+/// Parses a complete text like C's `strtod`: leading spaces, a sign, decimal or hexadecimal, `inf`, `infinity`, `nan`
+/// and `nan(…)` in any case. An error for trailing text, overflow and underflow, as in pgbench.
 pub(crate) fn parse_double(text: &[u8]) -> Option<f64> {
     let text = str::from_utf8(trim_start(text)).ok()?;
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -127,10 +127,10 @@ fn parse_word(text: &str) -> Option<f64> {
     well_formed.then_some(f64::NAN)
 }
 
-/// What follows `0x`: hexadecimal digits with an optional point, then an optional binary exponent.
+/// The part after `0x`: hexadecimal digits with an optional point, then an optional binary exponent.
 #[expect(clippy::cast_precision_loss, reason = "rounding to binary64 is the point")]
 fn parse_hexadecimal(bytes: &[u8]) -> Option<f64> {
-    /// Beyond any exponent of binary64, however many digits stand before it.
+    /// Above any exponent of binary64, for any number of digits.
     const EXPONENT_MAX: i64 = 1 << 40;
     let mut mantissa: u64 = 0;
     let mut exponent: i64 = 0;
@@ -145,7 +145,7 @@ fn parse_hexadecimal(bytes: &[u8]) -> Option<f64> {
                 mantissa = mantissa << 4 | u64::from(digit);
                 exponent -= if seen_point { 4 } else { 0 };
             } else {
-                // Digits beyond the precision only say whether the rest is zero.
+                // Digits beyond the precision only determine whether the rest is zero.
                 mantissa |= u64::from(digit != 0);
                 exponent += if seen_point { 0 } else { 4 };
             }
@@ -170,9 +170,9 @@ fn parse_hexadecimal(bytes: &[u8]) -> Option<f64> {
     (seen_digit && in_range).then_some(scaled)
 }
 
-/// value · 2^exponent without an intermediate overflow or underflow.
+/// value · 2^exponent without intermediate overflow or underflow.
 fn scale_by_power_of_two(value: f64, exponent: i64) -> f64 {
-    /// Two's powers of this size are themselves normal numbers.
+    /// Powers of two of this size are normal numbers.
     const STEP: i32 = 1000;
     let mut value = value;
     let mut exponent = i32::try_from(exponent.clamp(-4000, 4000)).expect("clamped");
@@ -183,8 +183,8 @@ fn scale_by_power_of_two(value: f64, exponent: i64) -> f64 {
     value * 2.0_f64.powi(exponent)
 }
 
-/// Blanks, a sign and digits at the start of a text, as C's `strtol` reads them, cut off at 64 bits; and what follows.
-/// `None` without digits.
+/// Leading spaces, a sign and digits, as in C's `strtol`, saturated at 64 bits; and the rest of the text. `None`
+/// without digits.
 pub(crate) fn leading_integer(text: &[u8]) -> Option<(i64, &[u8])> {
     let text = trim_start(text);
     let is_negative = text.first() == Some(&b'-');
@@ -198,7 +198,7 @@ pub(crate) fn leading_integer(text: &[u8]) -> Option<(i64, &[u8])> {
     (length > 0).then(|| (digits.iter().fold(0, shift), rest))
 }
 
-/// The text without the white space in front.
+/// The text without leading white space.
 pub(crate) fn trim_start(text: &[u8]) -> &[u8] {
     &text[text.iter().take_while(|&&byte| is_c_space(byte)).count()..]
 }

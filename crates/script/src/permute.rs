@@ -1,13 +1,13 @@
-//! `permute(i, size, seed)`: a keyed bijection of 0..size, bit for bit pgbench's (15 and newer; 14 gave other
-//! values). Six rounds of multiply, xor, rotate on a power-of-two range from below and from above, then a shift.
-//! Called by the evaluator.
+//! `permute(i, size, seed)`: a keyed bijection of 0..size, bit for bit that of pgbench 15 and newer (14 has other
+//! values). Six rounds of multiply, xor, rotate on a power-of-two range from below and from above, then a shift. Called
+//! by the evaluator.
 
 use crate::random::Random;
 
 const ROUNDS: u32 = 6;
 
-/// The image of `index` under the permutation of `0..size` chosen by `seed`. A negative index counts as unsigned
-/// before it is reduced modulo `size`; a size below 2 gives 0.
+/// The image of `index` under the permutation of `0..size` selected by `seed`. A negative index is taken as unsigned
+/// before the reduction modulo `size`; a size below 2 gives 0.
 pub fn permute(index: i64, size: i64, seed: i64) -> i64 {
     if size < 2 {
         return 0;
@@ -28,7 +28,7 @@ pub fn permute(index: i64, size: i64, seed: i64) -> i64 {
     value.cast_signed()
 }
 
-/// One scrambling of the numbers `0..=mask`; numbers above are left alone, but the draws are made all the same.
+/// Scrambles the numbers `0..=mask`; larger numbers are unchanged, but the random numbers are drawn in any case.
 fn mix(value: u64, bits: u32, mask: u64, random: &mut Random) -> u64 {
     let multiplier = (random.next_u64() & mask) | 1;
     let pad = random.next_u64() & mask;

@@ -1,5 +1,5 @@
-//! A script, parsed: commands in order, immutable, shared by all workers. `parse` walks through the text, cutting
-//! SQL with `scan` and meta commands with `meta`. Nothing is run here; the engine goes through the commands.
+//! A parsed script: commands in order, immutable, shared by all workers. `parse` splits the text into SQL with `scan`
+//! and meta commands with `meta`. The engine executes the commands.
 
 use crate::array::SetArray;
 use crate::batch::Batch;
@@ -15,11 +15,10 @@ use crate::sleep::Sleep;
 use crate::sql::{Capture, PARAMETERS_MAX, Sql};
 use crate::symbols::{Slot, Symbols};
 
-/// Longest display text of an SQL command, in bytes.
+/// Maximum length of the display text of an SQL command, in bytes.
 const DISPLAY_MAX: usize = 127;
 
-/// Parses the text of a script, which need not be UTF-8. `file` is the name that messages show. Time grows linearly
-/// with the text.
+/// Parses a script, which need not be UTF-8. `file` is the name in messages. The time is linear.
 pub fn parse(
     file: &str,
     text: &[u8],
@@ -63,7 +62,7 @@ pub fn parse(
     reader.finish()
 }
 
-/// A script that is being read.
+/// State of parsing a script.
 struct Reader<'a> {
     file: &'a str,
     text: &'a [u8],
@@ -75,8 +74,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// The comments above an SQL command may say that it locks rows that others want. Pgbench's scripts have comments
-    /// of any kind.
+    /// Parses declarations of contended rows in the comments before an SQL command. Only in the extended dialect, since
+    /// pgbench scripts may contain any comments.
     fn look_for_contention(&mut self, comments: &[u8]) -> Result<(), ParseError> {
         let found = match ContendedRows::find(comments) {
             Err(_) if self.dialect == Dialect::Pgbench => return Ok(()),
@@ -99,7 +98,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The meta command whose backslash is byte `at`; gives the byte behind it.
+    /// Parses the meta command whose backslash is byte `at`; returns the position after it.
     fn meta(&mut self, at: usize, symbols: &mut Symbols) -> Result<usize, ParseError> {
         let text = MetaText::at(self.text, at);
         let line = self.lines.line_of(at);
@@ -122,7 +121,7 @@ impl Reader<'_> {
         Ok(at + text.length())
     }
 
-    /// `\gset` or `\aset`, which belongs to the command before it.
+    /// `\gset` or `\aset`, which belongs to the preceding command.
     fn capture(&mut self, capture: Capture) -> Result<(), ParseErrorKind> {
         match self.commands.last_mut() {
             Some(Command { kind: CommandKind::Sql(sql), .. }) if sql.capture.is_none() => {
@@ -150,23 +149,23 @@ impl Reader<'_> {
     }
 }
 
-/// An error without a place inside a command.
+/// An error without a position inside a command.
 fn script_error(file: &str, line: u32, kind: impl Into<ParseErrorKind>) -> ParseError {
     let kind = kind.into();
     ParseError { file: file.into(), line, column: None, kind, command: None, source: Box::default() }
 }
 
-/// The first line of an SQL command, cut to the longest display text.
+/// The first line of an SQL command, truncated to the maximum length.
 fn first_line(sql: &[u8]) -> Box<str> {
-    /// Most bytes of one character behind its first.
+    /// Maximum number of continuation bytes of a character.
     const CHARACTER_REST_MAX: usize = 3;
     let line = sql.split(|byte| matches!(byte, b'\n' | b'\r')).next().unwrap_or_default();
-    // A few more bytes than needed, so that the last character is whole.
+    // Some more bytes, so that the last character is complete.
     let text = shown(&line[..line.len().min(DISPLAY_MAX + CHARACTER_REST_MAX)]);
     text[..text.floor_char_boundary(DISPLAY_MAX)].into()
 }
 
-/// Counts lines up to ever later places.
+/// Counts lines up to increasing positions.
 struct Lines<'a> {
     text: &'a [u8],
     counted: usize,
@@ -197,12 +196,13 @@ impl Program {
         &self.name
     }
 
-    /// The name behind `\target`, if the script has one: where its transactions go.
+    /// The name after `\target`, if the script has one: the target of its transactions.
     pub fn target(&self) -> Option<&str> {
         self.target.as_deref()
     }
 
-    /// The command, from 0, that locks one of so many rows until its transaction ends, if the script says so.
+    /// Index of the command that locks one of several contended rows until the end of the transaction, and their
+    /// number, if the script declares them.
     pub fn contention(&self) -> Option<(usize, &ContendedRows)> {
         self.contention.as_ref().map(|(command, rows)| (*command, rows))
     }
@@ -212,8 +212,8 @@ impl Program {
         &self.commands
     }
 
-    /// Whether every SQL command can be sent by the extended and prepared protocols, which carry at most
-    /// [`PARAMETERS_MAX`] parameters. Simple queries need no check.
+    /// Checks that every SQL command has at most [`PARAMETERS_MAX`] parameters, the limit of the extended and prepared
+    /// protocols. Simple queries need no check.
     pub fn check_parameter_counts(&self) -> Result<(), ParseError> {
         for command in &self.commands {
             if let CommandKind::Sql(sql) = &command.kind
@@ -228,20 +228,20 @@ impl Program {
     }
 }
 
-/// One step of a script.
+/// One command of a script.
 #[derive(Debug)]
 pub struct Command {
-    /// Line of the file on which it begins, from 1.
+    /// First line in the file, from 1.
     pub line: u32,
     /// SQL: its first line, at most 127 bytes; a meta command: its whole text from the backslash.
     pub display: Box<str>,
     /// `SQL`, or the meta command's name as typed, such as `SET`.
     pub name: Box<str>,
-    /// What to do.
+    /// Its action.
     pub kind: CommandKind,
 }
 
-/// What a command does.
+/// Action of a command.
 #[derive(Debug)]
 pub enum CommandKind {
     /// Send SQL.
@@ -252,13 +252,11 @@ pub enum CommandKind {
     SetArray(SetArray),
     /// `\sleep`
     Sleep(Sleep),
-    /// `\if`: goes on behind it if the condition holds, else at `next`.
+    /// `\if`: continues after it if the condition is true, otherwise at `next`.
     If(Condition),
-    /// `\elif`: like `\if` when reached from a condition that does not hold; behind a branch that was taken, goes on
-    /// at `end`.
+    /// `\elif`: as `\if` after a false condition; at the end of an executed branch, continues at `end`.
     Elif(Condition),
-    /// `\else`: goes on behind it when reached from a condition that does not hold; behind a branch that was taken,
-    /// goes on at `end`.
+    /// `\else`: continues after it after a false condition; at the end of an executed branch, continues at `end`.
     Else(Else),
     /// `\endif`
     EndIf,
@@ -279,9 +277,9 @@ pub enum CommandKind {
 /// `\set name expression`
 #[derive(Debug)]
 pub struct Set {
-    /// The variable that receives the value.
+    /// The variable that is assigned.
     pub slot: Slot,
-    /// What is evaluated.
+    /// The assigned expression.
     pub expression: Expression,
 }
 

@@ -1,7 +1,7 @@
-//! The random streams of pgbench 15 and newer, bit for bit: xoroshiro128** seeded by splitmix64, and the
-//! distributions made of it. The owner keeps one stream per client and per purpose; copying a stream keeps its state,
-//! which is how a retried transaction gets the same draws again. Nothing here knows the time.
-//! `stats` has splitmix64 too: six lines are not worth an edge between two crates that know nothing of each other.
+//! The random streams of pgbench 15 and newer, bit for bit: xoroshiro128** seeded by splitmix64, and its distributions.
+//! There is one stream per client and purpose; a copy of a stream has the same state, so that a retried transaction
+//! gets the same numbers. `stats` has another splitmix64: six lines do not justify a dependency between two independent
+//! crates.
 
 use std::f64::consts::PI;
 
@@ -12,11 +12,11 @@ pub struct Random {
 }
 
 impl Random {
-    /// The stream of this seed. Every seed gives a usable stream.
+    /// The stream of this seed. Every seed is valid.
     pub fn from_seed(seed: u64) -> Self {
         let mut seed = seed;
         let state = [splitmix64(&mut seed), splitmix64(&mut seed)];
-        // The generator would never leave zero.
+        // The generator would stay at zero.
         if state == [0, 0] {
             return Self { state: [0x5851_f42d_4c95_7f2d, 0x1405_7b7e_f767_814f] };
         }
@@ -32,14 +32,14 @@ impl Random {
         first.wrapping_mul(5).rotate_left(7).wrapping_mul(9)
     }
 
-    /// Uniform in [0, 1), 52 bits of it.
+    /// Uniform in [0, 1), with 52 random bits.
     #[inline]
     #[expect(clippy::cast_precision_loss, reason = "52 bits fit")]
     pub fn next_f64(&mut self) -> f64 {
         (self.next_u64() >> 12) as f64 / (1_u64 << 52) as f64
     }
 
-    /// Uniform in 0..=`last`. Nothing is drawn for a `last` of 0.
+    /// Uniform in 0..=`last`. Draws nothing for a `last` of 0.
     #[inline]
     pub fn range(&mut self, last: u64) -> u64 {
         let Some(highest_bit) = last.checked_ilog2() else { return 0 };
@@ -58,7 +58,7 @@ impl Random {
         low.wrapping_add_unsigned(self.range(high.wrapping_sub(low).cast_unsigned()))
     }
 
-    /// In `low..=high`, less and less likely upwards; `parameter` > 0 says how fast.
+    /// Exponential distribution in `low..=high`, decreasing upwards at a rate given by `parameter` > 0.
     pub fn exponential(&mut self, low: i64, high: i64, parameter: f64) -> i64 {
         let cut = (-parameter).exp();
         let uniform = 1.0 - self.next_f64();
@@ -66,7 +66,7 @@ impl Random {
         spread(low, high, unit)
     }
 
-    /// In `low..=high`, a normal distribution around the middle, cut off at `parameter` ≥ 2 standard deviations.
+    /// Normal distribution in `low..=high` around the middle, truncated at `parameter` ≥ 2 standard deviations.
     pub fn gaussian(&mut self, low: i64, high: i64, parameter: f64) -> i64 {
         let unit = loop {
             let normal = self.normal();
@@ -78,7 +78,7 @@ impl Random {
     }
 
     /// In `low..=high`, the k-th value with a probability proportional to k^−`parameter` (between 1.001 and 1000).
-    /// Nothing is drawn for a single value. (Devroye 1986, "Non-Uniform Random Variate Generation", p. 550.)
+    /// Draws nothing for a single value. (Devroye 1986, "Non-Uniform Random Variate Generation", p. 550.)
     #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "as pgbench, x ≤ count")]
     pub fn zipfian(&mut self, low: i64, high: i64, parameter: f64) -> i64 {
         let count = high.wrapping_sub(low).wrapping_add(1);
@@ -104,7 +104,7 @@ impl Random {
         (-uniform.ln() * mean_us + 0.5) as u64
     }
 
-    /// A standard normal draw (Box and Muller 1958); the second of the pair is thrown away, as pgbench does.
+    /// A standard normal number (Box and Muller 1958); the second of the pair is discarded, as in pgbench.
     fn normal(&mut self) -> f64 {
         let radius = 1.0 - self.next_f64();
         let angle = 1.0 - self.next_f64();
@@ -112,7 +112,7 @@ impl Random {
     }
 }
 
-/// Takes [0, 1) to `low..=high`.
+/// Maps [0, 1) to `low..=high`.
 #[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "as pgbench")]
 fn spread(low: i64, high: i64, unit: f64) -> i64 {
     let count = high.wrapping_sub(low).wrapping_add(1);

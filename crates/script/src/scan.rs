@@ -1,16 +1,15 @@
-//! Cuts a script into SQL commands the way psql's scanner does: it knows strings, quoted names, dollar quotes,
-//! nested comments, parentheses and the bodies of routines, so that a `;` or a backslash inside one of them ends
-//! nothing. It does not know SQL. Called by `program`, which reads the meta command behind a backslash itself.
-//! (PostgreSQL manual, 4.1 "Lexical Structure".) Every byte is looked at a bounded number of times.
+//! Splits a script into SQL commands like psql's scanner: strings, quoted names, dollar quotes, nested comments,
+//! parentheses and bodies of routines may contain a `;` or a backslash. It does not parse SQL. Called by `program`,
+//! which parses meta commands. (PostgreSQL manual, 4.1 "Lexical Structure".) The time is linear.
 
 use crate::symbols::{is_name_byte, is_name_start};
 
-/// What ended a piece of SQL.
+/// End of a piece of SQL.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// `;`, which is part of the command.
+    /// `;`, which belongs to the command.
     Semicolon,
-    /// A backslash: a meta command begins here.
+    /// A backslash, which starts a meta command.
     Backslash,
     /// The end of the script.
     End,
@@ -19,17 +18,17 @@ pub(crate) enum Stop {
 /// A piece of a script.
 #[derive(Debug)]
 pub(crate) struct Piece {
-    /// The SQL, with `\;` and `\:` replaced; empty if there was only white space and `--` comments.
+    /// The SQL with `\;` and `\:` replaced; empty if there are only spaces and `--` comments.
     pub(crate) sql: Vec<u8>,
-    /// Where the SQL begins in the script.
+    /// Start of the SQL in the script.
     pub(crate) start: usize,
-    /// The first byte behind it: after the semicolon, or at the backslash.
+    /// First byte after the piece: after the semicolon, or at the backslash.
     pub(crate) end: usize,
-    /// Why it ended there.
+    /// Reason of the end.
     pub(crate) stop: Stop,
 }
 
-/// Reads the piece of `script` that begins at byte `from`.
+/// Reads the piece of `script` that starts at byte `from`.
 pub(crate) fn scan(script: &[u8], from: usize) -> Piece {
     let mut scanner = Scanner {
         bytes: script,
@@ -45,7 +44,7 @@ pub(crate) fn scan(script: &[u8], from: usize) -> Piece {
         let here = scanner.position;
         match stop {
             Stop::Backslash if matches!(scanner.peek(1), Some(b';' | b':')) => {
-                // An escaped character: what stands before the backslash, then the character as plain text.
+                // An escaped character: copies the text before the backslash, then the character.
                 sql.extend_from_slice(&script[copied..here]);
                 copied = here + 1;
                 scanner.position = here + 2;
@@ -60,7 +59,7 @@ pub(crate) fn scan(script: &[u8], from: usize) -> Piece {
     }
 }
 
-/// The first byte from `from` that is neither white space nor part of a `--` comment.
+/// The first byte from `from` that is neither a space nor part of a `--` comment.
 fn skip_blank(bytes: &[u8], from: usize) -> usize {
     let mut position = from;
     loop {
@@ -88,7 +87,7 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
-    /// Goes on to the byte that may end a command.
+    /// Advances to the byte that ends the command.
     fn run(&mut self) -> Stop {
         while let Some(byte) = self.peek(0) {
             match byte {
@@ -125,15 +124,15 @@ impl Scanner<'_> {
         }
     }
 
-    /// A string or quoted name in which only its own quote means anything. A doubled quote ends one and begins the
-    /// next, which comes to the same.
+    /// A string or quoted name without escapes. A doubled quote is read as the end of one and the start of the next,
+    /// with the same result.
     fn skip_quoted(&mut self, quote: u8) {
         let inside = self.position + 1;
         self.position = find(self.bytes, inside, quote).map_or(self.bytes.len(), |at| at + 1);
     }
 
-    /// The rest of an escape string, from its first quote. It goes on over white space with a newline to a next
-    /// quote, where backslashes are still escapes.
+    /// The rest of an escape string, from its opening quote. After spaces with a newline, another quote continues the
+    /// string, also with escapes.
     fn skip_escape_string(&mut self) {
         self.position += 1;
         while let Some(byte) = self.peek(0) {
@@ -151,7 +150,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Where the string just closed goes on inside, if it does.
+    /// Position inside the continuation of the closed string, if there is one.
     fn continuation(&self) -> Option<usize> {
         let next = skip_blank(self.bytes, self.position);
         let between = &self.bytes[self.position..next];
@@ -179,7 +178,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// `$tag$ … $tag$`, a parameter `$1`, or a lone dollar.
+    /// `$tag$ … $tag$`, a parameter `$1`, or a single dollar sign.
     fn skip_dollar(&mut self) {
         let opening = self.position;
         let mut tag_end = opening + 1;
@@ -192,7 +191,7 @@ impl Scanner<'_> {
         }
         let delimiter = &self.bytes[opening..=tag_end];
         let mut from = tag_end + 1;
-        // No tag contains a dollar, so each byte is compared at most once.
+        // A tag contains no dollar sign, so each byte is compared at most once.
         while let Some(dollar) = find(self.bytes, from, b'$') {
             if self.bytes[dollar..].starts_with(delimiter) {
                 self.position = dollar + delimiter.len();
@@ -203,7 +202,7 @@ impl Scanner<'_> {
         self.position = self.bytes.len();
     }
 
-    /// `:name`, `::` or a colon. A name behind one colon is never the prefix of a string.
+    /// `:name`, `::` or a colon. A name after a single colon is never the prefix of a string.
     fn skip_colon(&mut self) {
         self.position += 1;
         if self.peek(0) == Some(b':') {
@@ -213,7 +212,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Digits and the letters glued to them, which are never the prefix of a string.
+    /// Digits and directly following letters, which are never the prefix of a string.
     fn skip_number(&mut self) {
         self.skip_while(|byte| byte.is_ascii_digit());
         if self.peek(0).is_some_and(is_name_start) {
@@ -241,12 +240,12 @@ fn find(bytes: &[u8], from: usize, wanted: u8) -> Option<usize> {
     bytes[from..].iter().position(|&byte| byte == wanted).map(|at| from + at)
 }
 
-/// Tells whether the words so far open a routine, by themselves (CREATE [OR REPLACE] FUNCTION or PROCEDURE) or as an
-/// element of CREATE SCHEMA, and how deep inside BEGIN … END (or a CASE … END within) its body is.
+/// Determines whether the words start a routine, by itself (CREATE [OR REPLACE] FUNCTION or PROCEDURE) or as an element
+/// of CREATE SCHEMA, and the nesting depth of BEGIN … END (and CASE … END) in its body.
 #[derive(Debug, Default)]
 struct Routine {
     opening: Opening,
-    /// Whether the command is a CREATE SCHEMA, of which each element begins with CREATE or GRANT.
+    /// Whether the command is CREATE SCHEMA, whose elements start with CREATE or GRANT.
     in_schema: bool,
     depth: usize,
 }
@@ -298,7 +297,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The commands of a script without meta commands; a backslash is shown as a piece of its own.
+    /// The commands of a script without meta commands; a backslash is a separate piece.
     fn pieces(script: &str) -> Vec<String> {
         let mut found = Vec::new();
         let mut from = 0;
@@ -332,7 +331,7 @@ mod tests {
         assert_eq!(pieces(" \n\t-- only\r\n"), [""; 0]);
     }
 
-    /// Each text is one command, all of it.
+    /// Checks that each text is a single command.
     fn assert_whole(texts: &[&str]) {
         for text in texts {
             assert_eq!(pieces(text), [*text]);

@@ -1,5 +1,5 @@
-//! `\shell` and `\setshell`: the command line, once the variables are known, and what its output means. No process is
-//! started here; the engine's rim does that. Made by `meta`, which splits the words.
+//! `\shell` and `\setshell`: the command line with values of variables, and the interpretation of its output. The
+//! engine starts the process. Created by `meta`, which splits the words.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use crate::symbols::{Slot, Symbols};
 use crate::value::Value;
 use crate::variables::Variables;
 
-/// A command line must be shorter than this, in bytes (pgbench's limit).
+/// Exclusive maximum length of a command line in bytes (pgbench's limit).
 const COMMAND_LINE_LIMIT: usize = 255;
-/// Most bytes of output that are looked at (pgbench's limit).
+/// Maximum number of bytes read from the output (pgbench's limit).
 const OUTPUT_MAX: usize = 63;
 
 /// `\shell command argument …`
@@ -27,13 +27,13 @@ enum Word {
     Literal(Box<[u8]>),
     Variable {
         slot: Slot,
-        /// With the colon.
+        /// Includes the colon.
         written: Box<[u8]>,
     },
 }
 
 impl Shell {
-    /// A word as it is; `:name` for a variable, `::x` for the word `:x`.
+    /// Words with `:name` for a variable, and `::x` for the word `:x`.
     pub(crate) fn new<'a>(words: impl Iterator<Item = &'a [u8]>, symbols: &mut Symbols) -> Self {
         let word = |text: &'a [u8]| match text {
             [b':', b':', ..] => Word::Literal(text[1..].into()),
@@ -43,7 +43,7 @@ impl Shell {
         Self { words: words.map(word).collect() }
     }
 
-    /// What the shell is given, with this client's variables: the words, joined by single blanks.
+    /// The command line with this client's variables: the words, separated by single spaces.
     pub fn command_line(&self, variables: &Variables, symbols: &Symbols) -> Result<Vec<u8>, EvaluationError> {
         let mut line = Vec::new();
         for (index, word) in self.words.iter().enumerate() {
@@ -65,8 +65,8 @@ impl Shell {
         Ok(line)
     }
 
-    /// The error of a command that could not be started or ended with another status than 0. (`\setshell` takes
-    /// what was written, whatever the status.)
+    /// The error of a command that could not be started or exited with another status than 0. (`\setshell` ignores the
+    /// status.)
     pub fn failed(&self) -> EvaluationError {
         self.error(format_args!("could not launch shell command"))
     }
@@ -75,7 +75,7 @@ impl Shell {
         EvaluationError::new(format!("{}: {reason}", self.command()))
     }
 
-    /// The first word as written, which messages begin with.
+    /// The first word as written, the start of messages.
     pub fn command(&self) -> Box<str> {
         match self.words.first() {
             Some(Word::Literal(text) | Word::Variable { written: text, .. }) => shown(text),
@@ -87,11 +87,11 @@ impl Shell {
 /// `\setshell name command argument …`
 #[derive(Debug)]
 pub struct SetShell {
-    /// The variable that receives the value.
+    /// The variable that is assigned.
     pub slot: Slot,
-    /// What is run.
+    /// The command.
     pub shell: Shell,
-    /// The variable's name, if no variable may be called so.
+    /// The variable's name, if it is invalid.
     invalid_name: Option<Box<str>>,
     dialect: Dialect,
 }
@@ -102,8 +102,8 @@ impl SetShell {
         Self { slot: symbols.intern(name), shell, invalid_name, dialect }
     }
 
-    /// The value of what the command has written: the integer that is all of its first line. Like pgbench,
-    /// [`Dialect::Pgbench`] keeps 32 bits of it.
+    /// The value of a command's output: its first line must be an integer. Like pgbench, [`Dialect::Pgbench`] keeps
+    /// only its 32 low bits.
     pub fn read_output(&self, output: &[u8]) -> Result<Value, EvaluationError> {
         let line = output.split_inclusive(|&byte| byte == b'\n').next().unwrap_or_default();
         if line.is_empty() {
@@ -125,8 +125,7 @@ impl SetShell {
     }
 }
 
-/// What C's `strtol` makes of a text between white space, cut off at 64 bits; like there, a line with nothing but
-/// white space is 0.
+/// Parses a text with surrounding spaces like C's `strtol`, saturated at 64 bits; as there, a line of spaces is 0.
 fn integer(line: &[u8]) -> Option<i64> {
     let text = trim_start(line);
     if text.is_empty() && !line.is_empty() {
@@ -146,7 +145,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The command line of words in which `:x` is 5 and `:long` is very long.
+    /// The command line for words in which `:x` is 5 and `:long` is very long.
     fn line(text: &str) -> Result<String, String> {
         let mut symbols = Symbols::new();
         let shell = Shell::new(text.split(' ').map(str::as_bytes), &mut symbols);

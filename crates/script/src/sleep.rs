@@ -1,5 +1,5 @@
-//! `\sleep`: how long, once the variable is known. It does not wait; the engine does. Made by `meta`, which reads
-//! the words of the command.
+//! `\sleep`: computes the duration from the variable's value; the engine waits. Created by `meta`, which splits the
+//! words.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Unit {
             .find_map(|(unit, value)| name.eq_ignore_ascii_case(unit.as_bytes()).then_some(value))
     }
 
-    /// A negative count is no time at all.
+    /// A negative count is zero.
     fn times(self, count: i64) -> Duration {
         let count = u64::try_from(count).unwrap_or(0);
         match self {
@@ -49,18 +49,18 @@ impl Unit {
 }
 
 impl Sleep {
-    /// `number` is an optional sign and digits; beyond 64 bits it counts as the largest number.
+    /// `number` is an optional sign and digits, saturated at 64 bits.
     pub(crate) fn of_number(number: &[u8], unit: Unit) -> Self {
         Self { time: Time::Fixed(unit.times(leading_integer(number).map_or(0, |(count, _)| count))), unit }
     }
 
-    /// Whether it is written that no time is slept.
+    /// Whether the duration is a constant zero.
     pub fn is_none(&self) -> bool {
         matches!(self.time, Time::Fixed(Duration::ZERO))
     }
 
-    /// How long, with this client's variables; negative numbers are zero. Of a variable's text the leading integer
-    /// counts, as with C's `atoi`, but there must be one. (pgbench wraps above 2147 seconds; this does not.)
+    /// The duration with this client's variables; negative numbers are zero. The leading integer of a text counts, as
+    /// in C's `atoi`, but must exist. (pgbench overflows above 2147 seconds; this does not.)
     pub fn duration(&self, variables: &Variables, symbols: &Symbols) -> Result<Duration, EvaluationError> {
         let slot = match self.time {
             Time::Fixed(duration) => return Ok(duration),

@@ -1,6 +1,6 @@
-//! One SQL command: its text, and where the variables stand in it. Simple queries get the values in place, the
-//! extended and prepared protocols get `$1`, `$2`, … and send the values apart. Made by `program`; the engine writes
-//! it into its send buffers, which allocates nothing here.
+//! One SQL command: its text and the positions of variables. Simple queries contain the values; the extended and
+//! prepared protocols use `$1`, `$2`, … and send the values separately. Created by `program`; the engine writes it into
+//! its send buffers without allocation.
 
 use std::ops::Range;
 
@@ -8,44 +8,44 @@ use crate::number::write_integer;
 use crate::symbols::{Slot, Symbols, is_name_byte, is_name_start};
 use crate::variables::Variables;
 
-/// Most parameters of one command in the extended and prepared protocols (pgbench's limit, which scripts know).
+/// Maximum number of parameters of a command in the extended and prepared protocols (pgbench's limit).
 pub const PARAMETERS_MAX: usize = 255;
 
 /// An SQL command.
 #[derive(Debug)]
 pub struct Sql {
     text: Box<[u8]>,
-    /// Only if it differs from `text`.
+    /// `None` if it equals `text`.
     numbered: Option<Box<[u8]>>,
-    /// Where each `:name` stands in `text`, colon included; in order.
+    /// Range of each `:name` in `text`, including the colon; in order.
     places: Box<[Range<usize>]>,
-    /// The variable of each place.
+    /// The variable at each range.
     parameters: Box<[Slot]>,
     pub(crate) capture: Option<Capture>,
 }
 
-/// `\gset [prefix]` or `\aset [prefix]`: variables get what the command returns. Column `c` goes to the variable
-/// whose name is the prefix and `c`.
+/// `\gset [prefix]` or `\aset [prefix]`: assigns results to variables. Column `c` is assigned to the variable named
+/// prefix plus `c`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
-    /// Which of the two.
+    /// `\gset` or `\aset`.
     pub kind: CaptureKind,
-    /// What stands before each column's name; may be empty, need not be UTF-8.
+    /// Prefix of variable names; may be empty, need not be UTF-8.
     pub prefix: Box<[u8]>,
 }
 
-/// Which results [`Capture`] takes.
+/// Results that [`Capture`] assigns.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum CaptureKind {
     /// The last result of the command, which must have exactly one row.
     Gset,
-    /// Every result of the command; of several rows the last one.
+    /// The last row of every result of the command.
     Aset,
 }
 
 impl Sql {
-    /// Finds the variables of `text`: `:name` wherever it stands, in strings and comments as well. A run of colons
-    /// and a colon in front of a digit are plain text.
+    /// Finds the variables of `text`: `:name` at any position, including strings and comments. Several colons, and a
+    /// colon before a digit, are plain text.
     pub(crate) fn new(text: Vec<u8>, symbols: &mut Symbols) -> Self {
         let mut places = Vec::new();
         let mut parameters = Vec::new();
@@ -67,7 +67,7 @@ impl Sql {
         Self { text, numbered, places, parameters, capture: None }
     }
 
-    /// The text as written in the script, `:name`s included.
+    /// The text as in the script, with `:name`.
     pub fn text_as_written(&self) -> &[u8] {
         &self.text
     }
@@ -82,18 +82,18 @@ impl Sql {
         self.numbered.as_deref().unwrap_or(&self.text)
     }
 
-    /// Where its results go, if `\gset` or `\aset` stands behind it.
+    /// The assignment of its results, if `\gset` or `\aset` follows.
     pub fn capture(&self) -> Option<&Capture> {
         self.capture.as_ref()
     }
 
-    /// Appends the text with the variables' values; undefined ones stay as written, an array is quoted.
+    /// Appends the text with the values of variables; undefined ones stay as written, an array is quoted.
     pub fn write_simple(&self, variables: &Variables, out: &mut Vec<u8>) {
         self.write_simple_up_to(variables, out, usize::MAX);
     }
 
-    /// As [`Sql::write_simple`], but once more than `length_max` bytes are written the rest is left out: the text is of
-    /// no use then, and must not fill memory.
+    /// As [`Sql::write_simple`], but stops after more than `length_max` bytes: the text cannot be sent, and must not
+    /// fill memory.
     pub fn write_simple_up_to(&self, variables: &Variables, out: &mut Vec<u8>, length_max: usize) {
         let text = &*self.text;
         let start = out.len();
@@ -112,7 +112,7 @@ impl Sql {
     }
 }
 
-/// Where the `:name`s of a text stand.
+/// Ranges of the `:name`s in a text.
 fn places(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut position = 0;
     std::iter::from_fn(move || {

@@ -1,5 +1,5 @@
-//! An SQL file as statements that can be sent: cut as psql cuts it, variables put in as pgbench puts them into simple
-//! queries. For files that are not scripts of transactions: loading, checks, timed steps. Executes nothing.
+//! Splits an SQL file into statements like psql, and substitutes variables as pgbench does in simple queries. For SQL
+//! files outside of transactions: loading, checks, timed steps.
 
 use std::collections::BTreeMap;
 
@@ -10,25 +10,25 @@ use crate::{CommandKind, Dialect, ParseError, Symbols, Variables, parse};
 /// A statement, or several joined by `\;`, which are sent together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// Line of the file on which it begins, from 1.
+    /// First line in the file, from 1.
     pub line: u32,
-    /// With the values of variables.
+    /// The SQL with the values of variables.
     pub sql: String,
 }
 
 /// Why a text is not a list of statements.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum StatementsError {
-    /// The text cannot be read.
+    /// The text is invalid.
     #[error(transparent)]
     Parse(#[from] ParseError),
-    /// It has a meta command.
+    /// The text contains a meta command.
     #[error(
         "{file}:{line}: load steps, checks and timed steps must be plain SQL, without meta commands: \
              {command}"
     )]
     MetaCommand {
-        /// The name given to [`statements`].
+        /// The name passed to [`statements`].
         file: String,
         /// From 1.
         line: u32,
@@ -37,14 +37,15 @@ pub enum StatementsError {
     },
 }
 
-/// The statements of `text`; `file` is what messages call it.
+/// The statements of `text`; `file` is the name in messages.
 ///
-/// `:name` becomes the value of the variable as it stands there, in strings, comments and dollar quotes too; where there
-/// is no such variable it stays as written. `::`, `:=` and a colon in front of a digit are plain text. `\;` joins
-/// statements, which are then sent together.
+/// `:name` is replaced by the value of the variable, also in strings, comments and dollar quotes; without such a
+/// variable it stays as written. `::`, `:=` and a colon before a digit are plain text. `\;` joins statements, which are
+/// then sent together.
 ///
 /// # Errors
-/// If the text has no statement, or a meta command.
+///
+/// If the text has no statement, or has a meta command.
 pub fn statements(
     file: &str,
     text: &str,

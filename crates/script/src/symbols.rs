@@ -1,16 +1,15 @@
-//! Names of variables and the slots that stand for them. All scripts of a run share one table, so that a client's
-//! variables are an array and no name is looked up while the load runs. Filled by the parser and by whoever sets
-//! variables from outside (`-D`, `scale`, …); it holds no values.
+//! Names of variables and their slots. All scripts of a run share one table, so that a client's variables are an array
+//! and the workload needs no search by name. Filled by the parser and by callers that set variables (`-D`, `scale`, …).
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The place of one variable in every client's [`Variables`](crate::Variables).
+/// Index of a variable in every client's [`Variables`](crate::Variables).
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Slot(u32);
 
 impl Slot {
-    /// The position in an array with one entry per symbol.
+    /// Index into an array with one entry per symbol.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -29,7 +28,7 @@ impl Symbols {
         Self::default()
     }
 
-    /// The slot of `name`, made if it is new. The name is taken as it is; see [`Symbols::is_valid_name`].
+    /// The slot of `name`, created if it is new. The name is not validated; see [`Symbols::is_valid_name`].
     pub fn intern(&mut self, name: impl AsRef<[u8]>) -> Slot {
         let name = name.as_ref();
         if let Some(&slot) = self.slots.get(name) {
@@ -42,12 +41,12 @@ impl Symbols {
         slot
     }
 
-    /// The slot of `name`, if any script or definition has mentioned it.
+    /// The slot of `name`, if a script or definition uses it.
     pub fn lookup(&self, name: impl AsRef<[u8]>) -> Option<Slot> {
         self.slots.get(name.as_ref()).copied()
     }
 
-    /// The name behind a slot of this table, as messages show it.
+    /// The name of a slot of this table, for messages.
     pub fn name(&self, slot: Slot) -> Cow<'_, str> {
         encoding::decode(&self.names[slot.index()])
     }
@@ -62,14 +61,14 @@ impl Symbols {
         self.names.is_empty()
     }
 
-    /// Whether a variable may be called so: a letter, an underscore or any byte from 0x80 first, then also digits.
+    /// Whether a variable may have this name: a letter, an underscore or any byte from 0x80 first, then also digits.
     pub fn is_valid_name(name: impl AsRef<[u8]>) -> bool {
         let name = name.as_ref();
         name.first().is_some_and(|&byte| is_name_start(byte)) && name.iter().all(|&byte| is_name_byte(byte))
     }
 }
 
-/// Whether a variable's name may begin with this byte.
+/// Whether a variable's name may start with this byte.
 pub(crate) fn is_name_start(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
 }

@@ -1,12 +1,12 @@
-//! Values of the language. Text is not a type: a variable set from text is typed when an expression asks (see
-//! `variables`). This is the public face; the evaluator works on `Datum`, which has the rules of types.
+//! Values of the language. Text is not a type: the type of a variable set from text is determined when an expression
+//! uses it (see `variables`). This is the public type; the evaluator uses `Datum`, which implements conversions.
 
 use std::fmt;
 
 use crate::number::{write_double, write_integer};
 
 /// A typed value.
-// Whole words, so that a copy is not made of odd pieces.
+// Full words, so that a copy needs no partial moves.
 #[repr(u64)]
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub enum Value {
@@ -21,7 +21,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Appends the text that stands for it in SQL.
+    /// Appends its text form for SQL.
     #[inline]
     pub fn write_text(self, out: &mut Vec<u8>) {
         match self {
@@ -33,7 +33,7 @@ impl Value {
         }
     }
 
-    /// The form in which `debug()` shows it: its type and its text.
+    /// The output of `debug()`: type and text.
     pub fn described(self) -> String {
         match self {
             Self::Null => "null".to_owned(),

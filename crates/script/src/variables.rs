@@ -1,5 +1,6 @@
-//! The values of one client's variables, an array by slot. A variable set from text (`-D`, `\gset`) keeps the text
-//! for SQL and is typed when an expression first needs it. Owned by the engine's clients; no names are kept here.
+//! The values of one client's variables, an array indexed by slot. A variable set from text (`-D`, `\gset`) keeps the
+//! text for SQL; its type is determined when an expression first uses it. Owned by the engine's clients; `symbols` has
+//! the names.
 
 use std::mem;
 
@@ -13,19 +14,19 @@ use crate::value::Value;
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
     by_slot: Vec<Datum>,
-    /// What the variables of kind `Text` hold, at the place that their bits say. A text whose variable has got a
-    /// typed value since waits for its next text.
+    /// Texts of the variables of kind `Text`, whose bits are the index. The text of a variable with a later typed value
+    /// is kept for reuse.
     texts: Vec<Text>,
-    /// By slot, the place of its text plus one; 0 if it never had a text. As long as the last slot that had.
+    /// By slot, the index of its text plus one; 0 without a text. Ends at the last slot with a text.
     places: Vec<u32>,
-    /// Room for an array in the making.
+    /// Buffer for an array under construction.
     array: Vec<u8>,
 }
 
 #[derive(Clone, Debug)]
 struct Text {
     text: Vec<u8>,
-    /// Whether it is an array literal, which SQL needs in quotes.
+    /// Whether it is an array literal, which must be quoted in SQL.
     array: bool,
     typed: Option<Datum>,
 }
@@ -33,12 +34,12 @@ struct Text {
 const UNDEFINED: Datum = Datum { kind: Kind::Undefined, bits: 0 };
 
 impl Variables {
-    /// All symbols of the table, all undefined. Symbols that are interned later may be set as well.
+    /// Undefined variables for all symbols of the table. Symbols interned later can be set as well.
     pub fn new(symbols: &Symbols) -> Self {
         Self { by_slot: vec![UNDEFINED; symbols.len()], ..Self::default() }
     }
 
-    /// Gives a typed value.
+    /// Sets a typed value.
     #[inline]
     pub fn set(&mut self, slot: Slot, value: Value) {
         self.set_datum(slot, value.into());
@@ -58,8 +59,8 @@ impl Variables {
         self.by_slot.push(datum);
     }
 
-    /// Gives a text, typed when an expression first needs it. The room of an earlier text is used again.
-    /// It need not be UTF-8.
+    /// Sets a text; its type is determined when an expression first uses it. Reuses the buffer of an earlier text. It
+    /// need not be UTF-8.
     pub fn set_text(&mut self, slot: Slot, text: impl AsRef<[u8]>) {
         let entry = self.text_of(slot);
         entry.text.clear();
@@ -67,21 +68,21 @@ impl Variables {
         entry.array = false;
     }
 
-    /// The buffer of an array in the making, for [`Variables::set_array`].
+    /// The buffer of an array under construction, for [`Variables::set_array`].
     pub(crate) fn take_array_buffer(&mut self) -> Vec<u8> {
         let mut buffer = mem::take(&mut self.array);
         buffer.clear();
         buffer
     }
 
-    /// Gives an array literal as the text.
+    /// Sets an array literal as text.
     pub(crate) fn set_array(&mut self, slot: Slot, literal: Vec<u8>) {
         let entry = self.text_of(slot);
         entry.array = true;
         self.array = mem::replace(&mut entry.text, literal);
     }
 
-    /// The room of a variable's text, not typed yet; from now on that is what the variable holds.
+    /// The buffer of a variable's text, whose type is not determined yet; the variable becomes a text.
     fn text_of(&mut self, slot: Slot) -> &mut Text {
         if self.places.len() <= slot.index() {
             self.places.resize(slot.index() + 1, 0);
@@ -98,17 +99,17 @@ impl Variables {
         entry
     }
 
-    /// Takes the value away.
+    /// Makes the variable undefined.
     pub fn unset(&mut self, slot: Slot) {
         self.set_datum(slot, UNDEFINED);
     }
 
-    /// Whether it has a value (NULL is one).
+    /// Whether it has a value (including NULL).
     pub fn is_set(&self, slot: Slot) -> bool {
         self.get(slot).kind != Kind::Undefined
     }
 
-    /// Appends the text form; false, and nothing appended, if undefined.
+    /// Appends the text form; returns false without appending if undefined.
     #[inline]
     pub fn write_text(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
         let datum = self.get(slot);
@@ -124,7 +125,7 @@ impl Variables {
         true
     }
 
-    /// The same as it stands in SQL, where an array needs quotes (there are none in it).
+    /// The same in the form for SQL, where an array is quoted (it contains no quotes).
     #[inline]
     pub(crate) fn write_sql(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
         let Some(place) = self.text_place(slot).filter(|&place| self.texts[place].array) else {
@@ -136,12 +137,12 @@ impl Variables {
         true
     }
 
-    /// The typed value; a text is typed now and its type remembered. `symbols` names it if that fails.
+    /// The typed value; the type of a text is determined and stored. `symbols` has its name for errors.
     pub fn value(&mut self, slot: Slot, symbols: &Symbols) -> Result<Value, EvaluationError> {
         self.datum(slot, symbols).map(Datum::value)
     }
 
-    /// The same as the evaluator takes it.
+    /// The same in the form for the evaluator.
     #[inline(always)]
     pub(crate) fn datum(&mut self, slot: Slot, symbols: &Symbols) -> Result<Datum, EvaluationError> {
         let datum = self.get(slot);
@@ -170,14 +171,14 @@ impl Variables {
         self.by_slot.get(slot.index()).copied().unwrap_or(UNDEFINED)
     }
 
-    /// Where its text is, if that is what it holds.
+    /// Index of its text, if the value is a text.
     fn text_place(&self, slot: Slot) -> Option<usize> {
         let datum = self.get(slot);
         (datum.kind == Kind::Text).then(|| usize::try_from(datum.bits).expect("a place in a vector"))
     }
 }
 
-/// The type of a text: NULL and booleans by their words, then what looks like an integer, then doubles.
+/// Determines the type of a text: NULL and booleans, then integers, then doubles.
 fn type_text(text: &[u8], slot: Slot, symbols: &Symbols) -> Result<Value, EvaluationError> {
     let name = || symbols.name(slot);
     if text.is_empty() {
@@ -208,7 +209,7 @@ fn type_text(text: &[u8], slot: Slot, symbols: &Symbols) -> Result<Value, Evalua
     })
 }
 
-/// `null`, and the words for booleans with their abbreviations, in any case.
+/// `null`, booleans and their abbreviations, in any case.
 fn word_value(text: &[u8]) -> Option<Value> {
     let is = |word: &str| text.eq_ignore_ascii_case(word.as_bytes());
     let begins =

@@ -1,5 +1,5 @@
-//! The language's promise to the hot path: once a client has gone through its script, nothing more is allocated for
-//! assignments, conditions, captured texts, arrays and what is sent.
+//! No allocation in the hot path: after a client's first run of its script, assignments, conditions, captured texts,
+//! arrays and SQL need no more memory.
 
 use pgmeter_script::{CommandKind, Dialect, Random, Scope, Symbols, Value, Variables, parse};
 
@@ -40,7 +40,7 @@ fn going_through_a_script_again_allocates_nothing() {
         }
         variables.set(captured, Value::Null);
     };
-    // The second time brings the second of the two buffers that arrays change places with.
+    // The second run allocates the second of the two alternating array buffers.
     for _ in 0..2 {
         go_through(b"123456789012345");
     }

@@ -1,11 +1,11 @@
-//! `\if`, `\elif`, `\else`, `\endif`: where each leads, what is evaluated on the way, and what does not fit together.
-//! The walk below is the one that the engine makes.
+//! `\if`, `\elif`, `\else`, `\endif`: executed branches, evaluated conditions, and errors. The test follows the
+//! commands like the engine.
 
 use insta::assert_snapshot;
 use pgmeter_script::{CommandKind, Dialect, Program, Random, Scope, Symbols, Value, Variables, parse};
 use proptest::prelude::*;
 
-/// The SQL that is sent, or the error that ends the script.
+/// The SQL that is sent, or the error.
 fn sent(text: &str) -> Result<Vec<String>, String> {
     let mut symbols = Symbols::new();
     let program = parse("f.sql", text.as_bytes(), &mut symbols, Dialect::Pgbench)
@@ -129,7 +129,7 @@ fn depth_has_no_limit() {
     assert!(refused(&"\\if 1\n".repeat(DEPTH)).contains("command 100001: \\if without matching \\endif"));
 }
 
-/// A block of conditions, and the SQL that it sends.
+/// Nested conditions, and the SQL that they send.
 fn block() -> impl Strategy<Value = (String, Vec<String>)> {
     let leaf = (0..1000_u32).prop_map(|number| (format!("s{number};\n"), vec![format!("s{number};")]));
     leaf.prop_recursive(5, 60, 6, |inner| {

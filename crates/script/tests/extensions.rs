@@ -1,5 +1,4 @@
-//! What pgbench does not have: arrays, `\batch` and `\target`, in the extended dialect alone. What they do to a run
-//! is tested in `engine`.
+//! Additions of the extended dialect: arrays, `\batch` and `\target`. `engine` tests their effect on a run.
 
 use insta::assert_snapshot;
 use pgmeter_script::{CommandKind, Dialect, Program, Random, Scope, Symbols, Variables, parse};
@@ -18,7 +17,7 @@ fn refused(text: &str) -> String {
     refused_by(Dialect::Extended, text)
 }
 
-/// Runs the assignments and batches of a script; the variables, what was sent, and the sizes of its batches.
+/// Runs the assignments and batches of a script; returns the variables, the SQL, and the sizes of batches.
 fn run(text: &str) -> Result<(Vec<String>, Vec<u64>), String> {
     let (program, symbols) = read(text);
     let (mut variables, mut random) = (Variables::new(&symbols), Random::from_seed(42));

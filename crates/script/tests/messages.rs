@@ -1,10 +1,9 @@
-//! What a user reads when a script is wrong, word for word and column for column as pgbench 15 says it, except where
-//! noted.
+//! Error messages for invalid scripts, identical to those of pgbench 15 in words and columns unless noted.
 
 use insta::assert_snapshot;
 use pgmeter_script::{CommandKind, Dialect, Random, Scope, Symbols, Value, Variables, parse};
 
-/// The message for a script that cannot be read.
+/// The message for an invalid script.
 fn refused(script: &str) -> String {
     match parse("f.sql", script.as_bytes(), &mut Symbols::new(), Dialect::Pgbench) {
         Ok(_) => "accepted".to_owned(),
@@ -12,7 +11,7 @@ fn refused(script: &str) -> String {
     }
 }
 
-/// What the last `\set` assigns, or why it fails. `y` is an empty text, `seven` is 7.
+/// The value or error of the last `\set`. `y` is an empty text, `seven` is 7.
 fn result(script: &str) -> String {
     let mut symbols = Symbols::new();
     let program = parse("f.sql", script.as_bytes(), &mut symbols, Dialect::Pgbench).unwrap();
@@ -31,7 +30,7 @@ fn result(script: &str) -> String {
     last
 }
 
-/// For `\set x …`.
+/// The result of `\set x …`.
 fn value(expression: &str) -> String {
     result(&format!("\\set x {expression}"))
 }
@@ -182,7 +181,7 @@ fn calls_are_checked_when_the_script_is_read() {
         "#);
 }
 
-/// pgbench counts the caret from the start of the command, so that it stands too far right below the last line.
+/// pgbench counts the caret's column from the start of the command, so the caret is too far right after the first line.
 #[test]
 fn in_a_continued_command_the_caret_stands_under_its_own_line() {
     assert_snapshot!(refused("\\set x 1 + \\\n  2 + $ + \\\n 3\n"), @r#"
@@ -201,7 +200,7 @@ fn in_a_continued_command_the_caret_stands_under_its_own_line() {
         "#);
 }
 
-/// pgbench reads on to the end of the line before it complains.
+/// pgbench reads to the end of the line before it reports an error.
 #[test]
 fn of_several_errors_the_last_unreadable_token_is_shown() {
     assert_snapshot!(refused("\\set x 'a'\n"), @r#"
@@ -297,7 +296,7 @@ fn shell_commands_and_pipelines_have_their_own_messages() {
     "#);
 }
 
-/// As in pgbench, what has too many words is not shown.
+/// As in pgbench, a command with too many words is not shown.
 #[test]
 fn no_meta_command_takes_more_than_255_words() {
     for command in ["shell", "sleep", "foo", "else", "gset"] {
@@ -307,7 +306,7 @@ fn no_meta_command_takes_more_than_255_words() {
     assert_eq!(refused(&format!("\\shell{}\n", " a".repeat(255))), "accepted");
 }
 
-/// pgbench names `\gset` for both, and may count the lines of empty commands in front differently.
+/// pgbench names `\gset` for both, and may count the lines of preceding empty commands differently.
 #[test]
 fn captured_results_need_an_sql_command_of_their_own() {
     assert_snapshot!(refused("\\gset\n"), @r#"f.sql:1: \gset must follow an SQL command"#);
@@ -320,8 +319,8 @@ fn captured_results_need_an_sql_command_of_their_own() {
     "#);
 }
 
-/// pgbench finds them out when it assigns or looks for the value, which it never does in a skipped branch; in the
-/// extended dialect they are refused when the script is read.
+/// pgbench reports them when it assigns or reads the value, so never in a skipped branch; the extended dialect rejects
+/// them when the script is parsed.
 #[test]
 fn names_that_cannot_be_are_found_out_late_or_early() {
     assert_snapshot!(result("\\set 1x 2\n"), @r#"set: invalid variable name: "1x""#);
@@ -433,7 +432,7 @@ fn functions_refuse_what_they_cannot_use() {
     assert_snapshot!(value("least(1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18)"), @"too many function arguments, maximum is 16");
 }
 
-/// pgbench lets NaN through: `random_zipfian` then never returns, and `abs(true)` is rubbish.
+/// pgbench accepts NaN: `random_zipfian` then does not return, and the result of `abs(true)` is undefined.
 #[test]
 fn functions_refuse_what_pgbench_should_have_refused() {
     assert_snapshot!(value("random_zipfian(1, 10, 0 / 0.0)"), @"zipfian parameter must be in range [1.001, 1000] (not NaN)");

@@ -1,5 +1,5 @@
-//! Scripts far larger, deeper or stranger than anyone writes. There are no clocks here: what took more than linear
-//! time would not come to an end with texts of these sizes.
+//! Scripts of extreme size, depth and content. There are no clocks: with texts of these sizes, code that is not linear
+//! would not finish.
 
 use pgmeter_script::{
     CommandKind, Dialect, ParseErrorKind, Program, Random, Scope, Symbols, Value, Variables, parse,
@@ -15,7 +15,7 @@ fn refused(text: &str) -> ParseErrorKind {
     parse("f.sql", text.as_bytes(), &mut Symbols::new(), Dialect::Extended).unwrap_err().kind
 }
 
-/// What the last `\set` assigns.
+/// The value of the last `\set`.
 fn value(text: &str) -> Value {
     let (program, symbols) = read(text.as_bytes());
     let (mut variables, mut random) = (Variables::new(&symbols), Random::from_seed(1));
@@ -83,7 +83,8 @@ fn a_line_of_a_megabyte_is_one_expression() {
     assert_eq!(value(&any), Value::Boolean(false));
 }
 
-/// Each `>` moves its operands' code, so that the time grows with length times depth, and the depth has a limit.
+/// Each `>` moves the code of its operands, so the time is proportional to length times depth, and the depth is
+/// limited.
 #[test]
 fn greater_signs_around_a_long_operand_move_it_once_each() {
     const DEPTH: usize = 60;
@@ -109,7 +110,7 @@ fn what_is_too_deep_is_refused_with_a_sentence() {
     }
 }
 
-/// Each of these made of one piece many times would show a step that looks at the same bytes again and again.
+/// One piece repeated many times would show steps that are not linear.
 #[test]
 fn no_meta_command_reads_its_words_twice_over() {
     let commands =

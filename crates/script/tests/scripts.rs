@@ -1,5 +1,5 @@
-//! Whole scripts: which commands they have, what is sent for them, and that no text whatever breaks the parser.
-//! Messages for wrong scripts are in `messages.rs`.
+//! Whole scripts: their commands, the SQL that is sent, and that the parser accepts any text without a panic.
+//! `messages.rs` tests the messages for invalid scripts.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn outline(text: &str) -> Vec<(u32, String, String)> {
         .collect()
 }
 
-/// What is sent in simple mode.
+/// The SQL that is sent in simple mode.
 fn sent(text: &str) -> Vec<String> {
     let (program, symbols) = program(text);
     let mut variables = Variables::new(&symbols);
@@ -209,7 +209,7 @@ fn large_scripts_are_read() {
     assert_eq!(sent(&names).last().map(String::as_str), Some("select 1999;"));
 }
 
-/// Each of these made of one piece a thousandfold would show a step that looks at the same bytes again and again.
+/// One piece repeated a thousand times would show steps that are not linear.
 #[test]
 fn no_text_is_read_twice_over() {
     let pieces =
@@ -226,7 +226,7 @@ fn no_text_is_read_twice_over() {
     }
 }
 
-/// Fragments that mean something to one layer or another.
+/// Fragments with a meaning for one of the parsers.
 fn fragment() -> impl Strategy<Value = String> {
     let known = [
         "\\set ",

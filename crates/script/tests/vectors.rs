@@ -1,5 +1,5 @@
-//! pgbench's random numbers, bit for bit: the values that pgbench 15 and newer draw from known seeds, taken through
-//! the same doors as the engine takes them. Hashes and `permute` have theirs beside the code.
+//! pgbench's random numbers, bit for bit: the values of pgbench 15 and newer for given seeds, through the interfaces
+//! that the engine uses. Hashes and `permute` are tested in their modules.
 
 use pgmeter_script::{CommandKind, Dialect, Random, Scope, Symbols, Value, Variables, parse};
 
@@ -19,7 +19,7 @@ fn streams(seed: u64, clients: usize, threads: usize) -> Streams {
     Streams { functions, default_seed, threads }
 }
 
-/// Runs the `\set`s of `script` `times` times on one stream and gives the values of `names` after each.
+/// Runs the `\set`s of `script` `times` times on one stream and returns the values of `names` after each.
 fn run(script: &str, names: &[&str], random: &mut Random, scale: i64, times: usize) -> Vec<Vec<i64>> {
     let mut symbols = Symbols::new();
     let program = parse("vectors.sql", script.as_bytes(), &mut symbols, Dialect::Pgbench).unwrap();
@@ -96,7 +96,7 @@ fn the_tpcb_like_script_draws_the_same_rows() {
     assert_eq!(rows, [[844_242, 10, 72, -348], [802_035, 3, 85, 4_335], [814_673, 8, 54, -3_156]]);
 }
 
-/// The first script whose cumulative weight exceeds the draw.
+/// The first script whose cumulative weight exceeds the random number.
 fn choices(chooser: &mut Random, times: usize) -> Vec<usize> {
     let choose = |draw| [5, 8, 10].iter().position(|&bound| draw < bound).unwrap();
     (0..times).map(|_| choose(chooser.range(9))).collect()

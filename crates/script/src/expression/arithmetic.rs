@@ -1,10 +1,10 @@
-//! The binary operators: integers first, because nearly all operands are, then NULL, doubles and what cannot be
-//! computed. Called by the machine, and by the parser to fold constants.
+//! The binary operators: integers first, the most frequent operands, then NULL, doubles and errors. Called by the
+//! machine, and by the parser for constant folding.
 
 use crate::datum::Datum;
 use crate::error::EvaluationError;
 
-/// An operation on two values; NULL if either is.
+/// An operation on two values; NULL if either operand is NULL.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Binary {
     Add,
@@ -34,7 +34,7 @@ impl Binary {
         self.apply_to_any(left, right)
     }
 
-    /// Whether the operands may change places.
+    /// Whether the operation is commutative.
     pub(super) fn commutes(self) -> bool {
         matches!(
             self,
@@ -62,8 +62,8 @@ impl Binary {
         self.on_integers(left, right).ok_or_else(|| self.failure(right))
     }
 
-    /// `None` if there is no result in 64 bits. Division cuts towards zero, the remainder has the sign of the
-    /// dividend, and a shift's count is taken modulo 64, as the machine does.
+    /// `None` if the result overflows 64 bits. Division truncates towards zero, the remainder has the sign of the
+    /// dividend, and shift counts are taken modulo 64.
     #[inline(always)]
     #[expect(
         clippy::cast_possible_truncation,
@@ -91,8 +91,8 @@ impl Binary {
         Some(Datum::int(integer))
     }
 
-    /// How it works on doubles, if one double makes it so; the others round doubles to integers. IEEE 754: nothing
-    /// fails.
+    /// The operation on doubles, if it is applied when an operand is a double; other operations round doubles to
+    /// integers. IEEE 754: there are no errors.
     fn on_doubles(self) -> Option<fn(f64, f64) -> Datum> {
         match self {
             Self::Add => Some(|left, right| Datum::double(left + right)),
@@ -112,7 +112,7 @@ impl Binary {
         }
     }
 
-    /// Why two integers have no result.
+    /// Why the operation on two integers has no result.
     #[cold]
     fn failure(self, right: i64) -> EvaluationError {
         let operation = match self {

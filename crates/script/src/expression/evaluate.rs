@@ -1,6 +1,6 @@
-//! The stack machine that runs compiled expressions. Operands are pushed, an operation takes them and leaves its
-//! result; jumps leave out what AND, OR and CASE need not evaluate. The parser guarantees that the stack neither
-//! underflows nor grows beyond the depth it computed. No allocation unless an evaluation fails.
+//! The stack machine that runs compiled expressions. An operation pops its operands and pushes its result; jumps skip
+//! parts of AND, OR and CASE. The parser guarantees that the stack neither underflows nor exceeds the computed depth.
+//! Allocates only if an evaluation fails.
 
 use crate::datum::Datum;
 use crate::error::EvaluationError;
@@ -10,21 +10,21 @@ use super::Scope;
 use super::arithmetic::Binary;
 use super::functions::{ARGUMENTS_MAX, Body, FunctionId, uniform};
 
-/// One operation. Jumps lead forwards only; their distance counts from the operation behind them.
+/// One operation. Jumps only go forwards; their distance counts from the following operation.
 #[derive(Copy, Clone, Debug)]
 pub(super) enum Op {
     Push(Datum),
     Load(Slot),
     Binary(Binary),
-    /// The most usual operations with a constant on the right, without a look at which it is.
+    /// The most frequent operations with a constant right operand, without a dispatch on the operator.
     AddInt(i32),
     MultiplyInt(i32),
-    /// With a constant on the right.
+    /// With a constant right operand.
     BinaryInt {
         binary: Binary,
         right: i32,
     },
-    /// With a variable on the right.
+    /// With a variable right operand.
     BinaryVariable {
         binary: Binary,
         right: Slot,
@@ -34,47 +34,47 @@ pub(super) enum Op {
     RandomFrom {
         low: i32,
     },
-    /// `random(low, high)` with constants that are a range.
+    /// `random(low, high)` with constants that form a valid range.
     RandomBetween {
         low: i32,
         high: i32,
     },
-    /// `random(low, factor * variable)`, by which most scripts draw a row.
+    /// `random(low, factor * variable)`, with which most scripts select a row.
     RandomScaled {
         low: i32,
         factor: i32,
         scale: Slot,
     },
-    /// NULL if any argument is; else the function's result.
+    /// NULL if any argument is NULL, otherwise the function's result.
     Call {
         function: FunctionId,
         arguments: u8,
     },
-    /// Fails: there are more arguments than a function takes.
+    /// Fails: there are more arguments than any function has.
     TooManyArguments,
     Is(Test),
-    /// NULL and false stay, and the right operand is left out; true makes room for it.
+    /// NULL and false are kept and the right operand is skipped; true is popped.
     And {
         skip: u32,
     },
-    /// NULL and true stay, and the right operand is left out; false makes room for it.
+    /// NULL and true are kept and the right operand is skipped; false is popped.
     Or {
         skip: u32,
     },
-    /// Fails unless the top is a boolean or NULL.
+    /// Fails unless the top value is a boolean or NULL.
     RequireBoolean,
-    /// Takes a condition.
+    /// Pops a condition.
     JumpUnless {
         skip: u32,
     },
     Jump {
         skip: u32,
     },
-    /// Fails: the value cannot be assigned to a variable of this name.
+    /// Fails: a variable of this name cannot be assigned.
     RefuseName(Slot),
 }
 
-/// What IS asks for: this type and this value.
+/// Type and value tested by IS.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Test {
     Null,
@@ -92,20 +92,20 @@ impl Test {
     }
 }
 
-/// Most values that an evaluation may hold at once, a power of two. Nested calls of sixteen arguments reach it
-/// first; it takes 16 kB of the thread's stack.
+/// Maximum number of values in an evaluation, a power of two. Nested calls of sixteen arguments reach it first; it
+/// takes 16 kB of the thread's stack.
 pub(super) const STACK_MAX: usize = 1024;
 
 /// Runs `code` on a stack for `depth` values.
 #[inline]
 pub(super) fn evaluate(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
-    // Most expressions never hold more than the topmost value.
+    // Most expressions need only the topmost value.
     if depth <= 2 { run::<1>(code, scope) } else { run_higher(code, depth, scope) }
 }
 
 #[inline(never)]
 fn run_higher(code: &[Op], depth: usize, scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
-    // A small stack is cheap to clear, and nearly all the others need no more.
+    // A small stack is cheap to clear, and sufficient for nearly all other expressions.
     match depth {
         0..=8 => run::<8>(code, scope),
         9..=64 => run::<64>(code, scope),
@@ -119,9 +119,9 @@ fn run_deep(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, EvaluationError
     run::<STACK_MAX>(code, scope)
 }
 
-/// Values below the topmost one, which the machine keeps apart. `N` is a power of two; an index is cut to it, which
-/// is cheaper than a check and never happens, because the parser knows how high the stack grows. With an `N` of 1
-/// nothing is ever below the topmost value but what nobody asks for, and nothing is kept.
+/// Values below the topmost one, which the machine stores separately. `N` is a power of two, and indexes are masked
+/// with it: this is cheaper than a bounds check and never changes the index, since the parser computes the maximum
+/// height. With an `N` of 1 no value below the topmost one is ever read, so nothing is stored.
 struct Stack<'a, const N: usize> {
     values: &'a mut [Datum; N],
     height: usize,
@@ -152,7 +152,7 @@ impl<const N: usize> Stack<'_, N> {
 #[inline]
 fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
     let mut values = [Datum::NULL; N];
-    // As if an operand had been pushed down by the first one.
+    // As if the first operand had pushed down another.
     let mut stack = Stack { values: &mut values, height: 1 };
     let (mut top, mut rest) = match code {
         [Op::Push(value), rest @ ..] => (*value, rest),
@@ -198,7 +198,7 @@ fn run<const N: usize>(code: &[Op], scope: &mut Scope<'_>) -> Result<Datum, Eval
                 top = call(function, &[top][..usize::from(arguments).min(N)], scope)?;
             }
             Op::Call { function, arguments } => {
-                // The arguments below the topmost one are its neighbours.
+                // The arguments are adjacent, the topmost one last.
                 stack.push(top);
                 let first = stack.height - usize::from(arguments);
                 top = call(function, &stack.values[first..stack.height], scope)?;
@@ -227,7 +227,7 @@ fn refuse_name(slot: Slot, scope: &Scope<'_>) -> Result<Datum, EvaluationError> 
     Err(EvaluationError::of_assignment("set", &scope.symbols.name(slot)))
 }
 
-/// The operations on the topmost value alone.
+/// Operations on the topmost value alone.
 #[inline(never)]
 fn unary(op: Op, top: Datum) -> Result<Datum, EvaluationError> {
     match op {
@@ -241,7 +241,7 @@ fn unary(op: Op, top: Datum) -> Result<Datum, EvaluationError> {
     }
 }
 
-/// `random(low, high)`, which most scripts draw, without a look at the table.
+/// `random(low, high)`, the function of most scripts, without the function table.
 #[inline(always)]
 fn draw(low: Datum, high: Datum, scope: &mut Scope<'_>) -> Result<Datum, EvaluationError> {
     match high.as_int().and_then(|last| uniform(low.as_int()?, last, scope.random)) {
@@ -258,7 +258,7 @@ fn draw_scaled(low: i32, factor: i32, scale: Slot, scope: &mut Scope<'_>) -> Res
     draw(Datum::int(i64::from(low)), high, scope)
 }
 
-/// `random(low, high)`, not empty and far from too large.
+/// `random(low, high)` for a range that is not empty and cannot overflow.
 #[inline(always)]
 fn draw_between(low: i32, high: i32, scope: &mut Scope<'_>) -> Datum {
     Datum::int(scope.random.integer(i64::from(low), i64::from(high)))
@@ -278,8 +278,8 @@ fn call(function: FunctionId, arguments: &[Datum], scope: &mut Scope<'_>) -> Res
     }
 }
 
-/// Most values on the stack at once while `code` runs, with one more for the place below the first operand. Each
-/// branch of a CASE leaves its value in the same place, so that behind a jump the next branch begins without it.
+/// Maximum number of values on the stack while `code` runs, plus one for the place below the first operand. Each branch
+/// of a CASE stores its value in the same place, so the next branch after a jump starts without it.
 pub(super) fn depth(code: &[Op]) -> usize {
     let mut height = 0;
     let mut deepest = 0;

@@ -1,6 +1,5 @@
-//! The functions of the language as a table: name, number of arguments, what computes it. A new function is a row
-//! here and a test. The parser looks names up and the evaluator calls; arguments arrive evaluated, none of them
-//! NULL.
+//! The functions of the language as a table: name, number of arguments, implementation. A new function is a row here
+//! and a test. The parser resolves names and the evaluator calls; arguments are evaluated and never NULL.
 
 use std::f64::consts::PI;
 
@@ -12,7 +11,7 @@ use crate::random::Random;
 
 use super::arithmetic::Binary;
 
-/// Most arguments of a call.
+/// Maximum number of arguments of a call.
 pub(super) const ARGUMENTS_MAX: usize = 16;
 
 const GAUSSIAN_PARAMETER_MIN: f64 = 2.0;
@@ -28,19 +27,19 @@ pub(super) struct Function {
     pub(super) body: Body,
 }
 
-/// How many arguments may be written.
+/// Number of arguments.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Arity {
     Exactly(usize),
     AtLeastOne,
-    /// One more than these is the seed, which is the variable `default_seed` if left out.
+    /// An optional last argument is the seed, by default the variable `default_seed`.
     AndSeed(usize),
 }
 
-/// What a call does.
+/// Implementation of a function.
 pub(super) enum Body {
     Compute(Compute),
-    /// Shows its argument, which may be NULL, and gives it back.
+    /// Shows its argument, which may be NULL, and returns it.
     Debug,
 }
 
@@ -78,12 +77,12 @@ const fn row(name: &'static str, arity: Arity, compute: Compute) -> Function {
     Function { name, arity, body: Body::Compute(compute) }
 }
 
-/// The row of a function, small enough for an operation of the machine.
+/// Index of a function in the table.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct FunctionId(u8);
 
 impl FunctionId {
-    /// `random`, which the machine knows by itself.
+    /// `random`, for which the machine has operations.
     pub(super) const RANDOM: Self = Self(16);
 
     /// The function of this name, in any case.
@@ -99,7 +98,7 @@ impl FunctionId {
     }
 }
 
-/// The lowest integer stays itself. (pgbench lets a boolean through and gives rubbish; here it is refused.)
+/// The lowest integer is unchanged. (pgbench accepts a boolean with an undefined result; this is an error here.)
 fn abs(of: &[Datum], _: &mut Random) -> Result<Datum, EvaluationError> {
     if of[0].is_double() {
         return Ok(Datum::double(of[0].to_double()?.abs()));
@@ -123,8 +122,8 @@ fn permuted(of: &[Datum], _: &mut Random) -> Result<Datum, EvaluationError> {
     Ok(Datum::int(permute(index, size, seed)))
 }
 
-/// The argument that stays before all behind it: as doubles if any is one, else as integers. Of equal ones, and
-/// where NaN has a part, the last, as in pgbench.
+/// The minimum or maximum: of doubles if any argument is one, otherwise of integers. Of equal arguments, and with NaN,
+/// the last one, as in pgbench.
 fn extreme(
     of: &[Datum],
     stays: fn(&i64, &i64) -> bool,
@@ -146,7 +145,7 @@ fn extreme(
     Ok(Datum::int(best))
 }
 
-/// A draw from `low..=high`; `None` if that is no range for one.
+/// A random number from `low..=high`; `None` for an invalid range.
 #[inline(always)]
 pub(super) fn uniform(low: i64, high: i64, random: &mut Random) -> Option<i64> {
     let distance = high.checked_sub(low)?;
@@ -168,7 +167,8 @@ fn range(of: &[Datum]) -> Result<(i64, i64), EvaluationError> {
     }
 }
 
-/// (pgbench lets NaN through, here and below; the draw then never ends or is rubbish. Here it is refused.)
+/// (pgbench accepts NaN here and below; the function then does not return, or its result is undefined. This is an error
+/// here.)
 fn gaussian(of: &[Datum], random: &mut Random) -> Result<Datum, EvaluationError> {
     let ((low, high), parameter) = (range(of)?, of[2].to_double()?);
     if parameter >= GAUSSIAN_PARAMETER_MIN {

@@ -1,5 +1,5 @@
-//! Cuts an expression into tokens. It reads one token at a time and only when asked, because the place of an error
-//! is the last token read. Called by the expression parser alone.
+//! Splits an expression into tokens. It reads one token at a time and only on demand, because an error is reported at
+//! the last token read. Used by the expression parser.
 
 use crate::error::{ParseErrorKind, shown};
 use crate::number::{is_c_space, parse_double};
@@ -8,9 +8,9 @@ use crate::symbols::{is_name_byte, is_name_start};
 /// One token.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(super) enum Token<'a> {
-    /// Digits that fit 63 bits.
+    /// Digits that fit into 63 bits.
     Int(i64),
-    /// 9223372036854775808, which only a minus makes an integer.
+    /// 9223372036854775808, which is an integer only after a minus.
     LowestMagnitude,
     Double(f64),
     /// Without the colon.
@@ -33,10 +33,10 @@ const SYMBOLS: [&str; 21] = [
     ",",
 ];
 
-/// The magnitude of the lowest integer, written as it must be.
+/// The magnitude of the lowest integer.
 const LOWEST_MAGNITUDE: &str = "9223372036854775808";
 
-/// A meta command's text and how far it was read.
+/// A meta command's text and the position of the lexer.
 #[derive(Debug)]
 pub(super) struct Lexer<'a> {
     text: &'a [u8],
@@ -52,12 +52,12 @@ impl<'a> Lexer<'a> {
         Self { text, position: from, newline, ended: false }
     }
 
-    /// The last byte of the token read last, or the newline at the end: where messages point.
+    /// The last byte of the last token, or the newline at the end: the position for messages.
     pub(super) fn last_byte(&self) -> usize {
         if self.ended && self.newline { self.position } else { self.position.saturating_sub(1) }
     }
 
-    /// The next token. An error leaves the position behind what is wrong.
+    /// The next token. After an error the position is after the invalid text.
     pub(super) fn next(&mut self) -> Result<Token<'a>, ParseErrorKind> {
         self.skip_space();
         let text = self.text;

@@ -1,6 +1,6 @@
-//! Reads an expression and writes its code in one pass, by operator precedence. Operands are written in the order
-//! in which they are evaluated, so `a > b`, which is `b < a`, changes places with what it has written. Constants are
-//! folded where nothing is drawn and nothing can fail. Called for `\set`; knows nothing of meta commands.
+//! Compiles an expression in one pass, by operator precedence. Operands are compiled in the order of their evaluation,
+//! so `a > b`, which is `b < a`, swaps the compiled code. Constants are folded unless the operation draws random
+//! numbers or can fail. Called for `\set`.
 
 use std::mem;
 
@@ -14,18 +14,18 @@ use super::functions::{ARGUMENTS_MAX, Arity, Function, FunctionId};
 use super::lexer::{Lexer, Token};
 use super::{Expression, NESTING_MAX};
 
-/// What an array begins with.
+/// Start of an array.
 pub(crate) const ARRAY: &str = "array";
 
-/// `array(…)` inside an expression.
+/// Error for `array(…)` inside an expression.
 pub(crate) const ARRAY_NOT_ALONE: &str = "array(number, expression) cannot be part of a larger expression";
-/// A token where another is needed.
+/// Error for an unexpected token.
 pub(crate) const SYNTAX_ERROR: &str = "syntax error";
 
-/// The variable that seeds hashes and permutations when no seed is written.
+/// Default seed of hashes and permutations.
 const DEFAULT_SEED: &str = "default_seed";
 
-/// Parses all of `text` behind byte `from`; `newline` says whether a newline follows the text.
+/// Parses `text` from byte `from` to its end; `newline` is true if a newline follows the text.
 pub(crate) fn parse(
     text: &[u8],
     from: usize,
@@ -36,7 +36,7 @@ pub(crate) fn parse(
     parser.all().map_err(|kind| parser.fault(kind))
 }
 
-/// Parses `array(number, expression)`, which must be all of `text` behind byte `from`. `None` if it begins otherwise.
+/// Parses `array(number, expression)` from byte `from` to the end of `text`. `None` if there is no array.
 pub(crate) fn parse_array(
     text: &[u8],
     from: usize,
@@ -51,7 +51,7 @@ pub(crate) fn parse_array(
     parser.array().map(Some).map_err(|kind| parser.fault(kind))
 }
 
-/// How tightly an operator binds, loosest first.
+/// Precedence of operators, lowest first.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Level {
     Or,
@@ -66,7 +66,7 @@ enum Level {
 }
 
 impl Level {
-    /// The level that a right operand must have.
+    /// The minimum level of a right operand.
     fn tighter(self) -> Self {
         match self {
             Self::Or => Self::And,
@@ -81,11 +81,11 @@ impl Level {
     }
 }
 
-/// What an operator behind an operand does.
+/// Effect of an operator after an operand.
 #[derive(Copy, Clone, Debug)]
 enum Infix {
     Binary(Binary),
-    /// The operands change places, and are evaluated in that order.
+    /// The operands are swapped, and evaluated in the new order.
     Swapped(Binary),
     And,
     Or,
@@ -124,12 +124,12 @@ fn infix(token: Token<'_>) -> Option<(Level, Infix)> {
     INFIXES.iter().find(|(spelling, ..)| *spelling == symbol).map(|&(_, level, infix)| (level, infix))
 }
 
-/// The operation that is all of this code.
+/// The operation, if this code has only one.
 fn single(code: &[Op]) -> Option<Op> {
     if let [op] = code { Some(*op) } else { None }
 }
 
-/// The constant that an operation pushes, if it fits next to an operator.
+/// The constant of an operation, if it fits into an operator's operation.
 fn small_int(op: Op) -> Option<i32> {
     let Op::Push(constant) = op else { return None };
     constant.as_int().and_then(|value| i32::try_from(value).ok())
@@ -144,7 +144,7 @@ fn with_constant(binary: Binary, right: i32) -> Op {
     }
 }
 
-/// A call with more or fewer arguments than the function takes.
+/// Error for a wrong number of arguments.
 fn argument_count(function: &str) -> ParseErrorKind {
     format!("unexpected number of arguments ({function})").into()
 }
@@ -153,7 +153,7 @@ type Parsed = Result<(), ParseErrorKind>;
 
 struct Parser<'a> {
     lexer: Lexer<'a>,
-    /// The token read ahead. It is read as late as possible, because messages point at the last token read.
+    /// The lookahead token. It is read as late as possible, because error messages point to the last token read.
     peeked: Option<Token<'a>>,
     code: Vec<Op>,
     nesting: usize,
@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
         self.compiled()
     }
 
-    /// What follows `array`.
+    /// The part after `array`.
     fn array(&mut self) -> Result<(Expression, Expression), ParseErrorKind> {
         self.expect(Token::Symbol("("))?;
         self.expression(Level::Or)?;
@@ -190,7 +190,7 @@ impl<'a> Parser<'a> {
         if self.accept(Token::End)? { Ok((length, element)) } else { Err(ARRAY_NOT_ALONE.into()) }
     }
 
-    /// The code written since the last one.
+    /// The code compiled since the last call.
     fn compiled(&mut self) -> Result<Expression, ParseErrorKind> {
         let depth = depth(&self.code);
         if depth > STACK_MAX {
@@ -199,8 +199,8 @@ impl<'a> Parser<'a> {
         Ok(Expression { code: mem::take(&mut self.code).into(), depth })
     }
 
-    /// The fault to report for one found at the last token read. Like pgbench, which reads to the end of the line
-    /// before it complains, it prefers the last token that cannot be read at all.
+    /// The fault for an error at the last token read. Like pgbench, which reads to the end of the line before it
+    /// reports an error, it prefers the last invalid token.
     fn fault(&mut self, kind: ParseErrorKind) -> Fault {
         let mut fault = Fault { kind, offset: Some(self.lexer.last_byte()) };
         loop {
@@ -238,7 +238,7 @@ impl<'a> Parser<'a> {
         if self.accept(token)? { Ok(()) } else { Err(SYNTAX_ERROR.into()) }
     }
 
-    /// An operand and the operators behind it that bind at least as tightly as `loosest`.
+    /// An operand and the following operators with at least the precedence `loosest`.
     fn expression(&mut self, loosest: Level) -> Parsed {
         let start = self.code.len();
         self.nesting += 1;
@@ -269,7 +269,7 @@ impl<'a> Parser<'a> {
             }
             Infix::Swapped(binary) => {
                 self.expression(level.tighter())?;
-                // Jumps are relative and stay inside their operand, so both may move.
+                // Jumps are relative and stay inside their operand, so both can be moved.
                 let right_length = self.code.len() - middle;
                 self.code[start..].rotate_right(right_length);
                 self.binary(binary, start, start + right_length);
@@ -304,8 +304,8 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// An operation on the code from `left` and the code from `right`: done now if both are constants and it
-    /// succeeds; in one step with an operand that is a small constant or a variable.
+    /// Compiles an operation on the code from `left` and the code from `right`: folded if both are constants and it
+    /// succeeds; a single operation if an operand is a small constant or a variable.
     fn binary(&mut self, binary: Binary, left: usize, right: usize) {
         let (first, second) = (single(&self.code[left..right]), single(&self.code[right..]));
         if let (Some(Op::Push(first)), Some(Op::Push(second))) = (first, second)
@@ -317,7 +317,7 @@ impl<'a> Parser<'a> {
             self.code.pop();
             self.code.push(with_constant(binary, right));
         } else if let Some(right) = first.and_then(small_int).filter(|_| binary.commutes()) {
-            // A constant draws nothing and cannot fail, so it may as well come second.
+            // A constant has no side effects and cannot fail, so it may be evaluated second.
             self.code.remove(left);
             self.code.push(with_constant(binary, right));
         } else if let Some(Op::Load(right)) = second {
@@ -328,12 +328,12 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The distance of a jump at `from` to the end of the code.
+    /// Distance of a jump from `from` to the end of the code.
     fn distance(&self, from: usize) -> Result<u32, ParseErrorKind> {
         u32::try_from(self.code.len() - from - 1).map_err(|_| ParseErrorKind::TooDeep)
     }
 
-    /// A constant, a variable, a call, a CASE, something in parentheses, or a prefix operator with its operand.
+    /// A constant, a variable, a call, a CASE, a parenthesized expression, or a prefix operator with its operand.
     fn operand(&mut self) -> Parsed {
         match self.advance()? {
             Token::Int(value) => self.constant(Datum::int(value)),
@@ -355,7 +355,7 @@ impl<'a> Parser<'a> {
                 self.peeked = None;
                 self.constant(Datum::int(i64::MIN))
             }
-            // −x is 0 − x, which makes −0.0 a positive zero; ~x is −1 # x and binds as loosely as #.
+            // −x is 0 − x, so that −0.0 is a positive zero; ~x is −1 # x, with the precedence of #.
             Token::Symbol("-") => self.prefix(Datum::int(0), Binary::Subtract, Level::Unary),
             Token::Symbol("~") => self.prefix(Datum::int(-1), Binary::BitXor, Level::Bits.tighter()),
             Token::Symbol("not") => {
@@ -378,7 +378,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// A prefix operator as a binary one with `left` in front.
+    /// A prefix operator as a binary one with `left` as its left operand.
     fn prefix(&mut self, left: Datum, binary: Binary, level: Level) -> Parsed {
         let start = self.code.len();
         self.code.push(Op::Push(left));
@@ -387,7 +387,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// What follows CASE: WHEN condition THEN value, once or more; ELSE value, NULL if missing; END.
+    /// The part after CASE: WHEN condition THEN value, once or more; ELSE value, NULL if missing; END.
     fn case(&mut self) -> Parsed {
         self.expect(Token::Symbol("when"))?;
         let mut to_the_end = Vec::new();
@@ -416,14 +416,14 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The arguments in parentheses behind a function's name.
+    /// The parenthesized arguments after a function's name.
     fn call(&mut self, function: FunctionId) -> Parsed {
         self.expect(Token::Symbol("("))?;
         let begin = self.code.len();
         let mut first_end = begin;
         let mut written = 0;
         if !self.accept(Token::Symbol(")"))? {
-            // As in pgbench, a comma may stand before the first argument.
+            // As in pgbench, a comma is allowed before the first argument.
             self.accept(Token::Symbol(","))?;
             loop {
                 let start = self.code.len();
@@ -432,7 +432,7 @@ impl<'a> Parser<'a> {
                 if written == 1 {
                     first_end = self.code.len();
                 }
-                // What no call can take is read but never evaluated.
+                // Excess arguments are parsed but never evaluated.
                 if written == ARGUMENTS_MAX + 1 {
                     self.code.truncate(start);
                     self.code.push(Op::TooManyArguments);
@@ -448,7 +448,7 @@ impl<'a> Parser<'a> {
         let arguments = self.check_arity(function, written)?;
         let first = single(&self.code[begin..first_end]).and_then(small_int);
         if let Some(low) = first.filter(|_| function == FunctionId::RANDOM) {
-            // A constant draws nothing and cannot fail, so it need not come first.
+            // A constant has no side effects and cannot fail, so it need not be evaluated first.
             self.code.remove(begin);
             self.draw_from(low, begin);
             return Ok(());
@@ -457,7 +457,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// `random(low, …)`, whose upper bound is what the code from `begin` on computes.
+    /// `random(low, …)`, with an upper bound computed by the code from `begin` on.
     fn draw_from(&mut self, low: i32, begin: usize) {
         let at_once = match self.code[begin..] {
             [high @ Op::Push(_)] => {
@@ -472,7 +472,7 @@ impl<'a> Parser<'a> {
         self.code.push(at_once.unwrap_or(Op::RandomFrom { low }));
     }
 
-    /// The number of arguments that the call finds on the stack, after a seed left out was added.
+    /// Number of arguments on the stack, including a default seed.
     fn check_arity(&mut self, function: FunctionId, written: usize) -> Result<u8, ParseErrorKind> {
         let Function { name, arity, .. } = *function.function();
         let on_stack = match arity {

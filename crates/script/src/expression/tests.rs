@@ -1,11 +1,11 @@
-//! What expressions mean: precedence, types, NULL, laziness, the order of evaluation; and laws that hold for
-//! generated ones. Messages and random draws are tested in `tests/`.
+//! Semantics of expressions: precedence, types, NULL, short-circuit evaluation, order of evaluation; and properties of
+//! generated expressions. `tests/` has the tests of messages and random numbers.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Evaluates with `a` = 7, `s` = the text "t", `default_seed` = 0; also gives what `debug()` showed.
+/// Evaluates with `a` = 7, `s` = the text "t", `default_seed` = 0; also returns the values of `debug()`.
 fn watch(text: &str) -> (Result<Value, String>, Vec<Value>) {
     let mut symbols = Symbols::new();
     let expression = match parse(text.as_bytes(), 0, true, &mut symbols) {
@@ -194,7 +194,7 @@ fn sixteen_arguments_are_evaluated_before_a_seventeenth_is_refused() {
     assert_eq!(int(&unreached), 1);
 }
 
-/// Constants fold without changing what is drawn, and a division by zero waits until it is reached.
+/// Constant folding does not change random numbers, and a division by zero fails only when it is evaluated.
 #[test]
 fn a_draw_that_begins_at_a_constant_is_any_other_draw() {
     assert_eq!(functions::FunctionId::RANDOM.function().name, "random");
@@ -283,7 +283,7 @@ fn long_expressions_are_not_deep() {
     assert_eq!(value(&any), FALSE);
 }
 
-/// An integer expression with its value in unbounded arithmetic, or `None` where 64 bits or a zero divisor end it.
+/// An integer expression with its value in unbounded arithmetic; `None` if it overflows 64 bits or divides by zero.
 fn integer_expression() -> impl Strategy<Value = (String, Option<i128>)> {
     let edge = prop_oneof![-3_i64..4, Just(i64::MAX), Just(i64::MIN + 1), Just(7), any::<i64>()];
     let leaf = edge.prop_map(|value| {
