@@ -1,11 +1,11 @@
-//! A TOML file as it was written: values with their places, and the reading of a table key by key, so that an unknown
-//! key is an error with its line. What the keys mean is up to the caller.
+//! A TOML file with the positions of its values. Tables are read key by key, so that an unknown key is an error with
+//! its line. The caller interprets the keys.
 
 use toml_edit::{Document, Item, TableLike, Value as TomlValue};
 
 use crate::FileError;
 
-/// Where something stands in the file.
+/// Position in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// From 1.
@@ -14,7 +14,7 @@ pub struct Place {
     pub column: usize,
 }
 
-/// A value and its place.
+/// A value and its position.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // the names say it
 pub struct Node {
@@ -22,7 +22,7 @@ pub struct Node {
     pub value: Value,
 }
 
-/// A value of a key; there are no dates.
+/// A value of a key; dates are not supported.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)] // as TOML calls them
 pub enum Value {
@@ -43,7 +43,7 @@ pub struct Entry {
     pub node: Node,
 }
 
-/// A sentence about one place of the file.
+/// A message about a position in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)] // the names say it
 pub struct Complaint {
@@ -52,20 +52,20 @@ pub struct Complaint {
 }
 
 impl Complaint {
-    /// A complaint about the value or key at this place.
+    /// A message about the value or key at this position.
     pub fn at(place: Place, what: impl Into<String>) -> Self {
         Self { place, what: what.into() }
     }
 
-    /// The complaint with the name of its file.
+    /// Adds the name of the file.
     pub fn in_file(self, file: &str) -> FileError {
         let Place { line, column } = self.place;
         FileError { file: file.to_owned(), line, column, what: in_one_line(&self.what) }
     }
 }
 
-/// A sentence that quotes names from the file: a character that would end the line or control the terminal stands as its
-/// code, `\n` or `\u{1b}`.
+/// Escapes characters that would end the line or control the terminal, such as `\n` or `\u{1b}`: a message may quote
+/// names from the file.
 fn in_one_line(what: &str) -> String {
     let mut shown = String::with_capacity(what.len());
     for character in what.chars() {
@@ -83,10 +83,10 @@ pub fn turns_direction(character: char) -> bool {
     matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Reads the text of a file into its top table.
+/// Parses the text of a file into its top-level table.
 ///
 /// # Errors
-/// If it is not TOML, or has a value that no key takes.
+/// If it is not TOML, or has a value of an unsupported type.
 pub fn read(text: &str) -> Result<Table, Complaint> {
     let document = Document::parse(text).map_err(|error| {
         let place = error.span().map_or(Place { line: 1, column: 1 }, |span| place(text, span.start));
@@ -160,13 +160,13 @@ pub struct Table {
 }
 
 impl Table {
-    /// The value of a key, which is read thereby.
+    /// The value of a key, which counts as read.
     pub fn take(&mut self, key: &str) -> Option<Node> {
         let at = self.entries.iter().position(|entry| entry.key == key)?;
         Some(self.entries.remove(at).node)
     }
 
-    /// What `read` makes of the value of a key, if the key is there.
+    /// Applies `read` to the value of a key; `None` without the key.
     ///
     /// # Errors
     /// Those of `read`.
@@ -178,31 +178,31 @@ impl Table {
         self.take(key).map(|node| read(&node)).transpose()
     }
 
-    /// The text behind a key, if the key is there.
+    /// The text of a key; `None` without the key.
     ///
     /// # Errors
-    /// If the value is no text.
+    /// If the value is not a text.
     pub fn text(&mut self, key: &str) -> Result<Option<String>, Complaint> {
         self.read(key, |node| node.text().map(str::to_owned))
     }
 
-    /// The table behind a key; an empty one if it is not there.
+    /// The table of a key; empty without the key.
     ///
     /// # Errors
-    /// If the value is no table.
+    /// If the value is not a table.
     pub fn table(&mut self, key: &str) -> Result<Table, Complaint> {
         self.take(key).map_or(Ok(Table { place: self.place, entries: Vec::new() }), Node::into_table)
     }
 
-    /// The list behind a key; an empty one if it is not there.
+    /// The list of a key; empty without the key.
     ///
     /// # Errors
-    /// If the value is no list.
+    /// If the value is not a list.
     pub fn list(&mut self, key: &str) -> Result<Vec<Node>, Complaint> {
         self.take(key).map_or(Ok(Vec::new()), Node::into_list)
     }
 
-    /// The values behind a key that takes one or a list.
+    /// The values of a key that accepts one value or a list.
     pub fn one_or_more(&mut self, key: &str) -> Vec<Node> {
         match self.take(key) {
             None => Vec::new(),
@@ -211,10 +211,10 @@ impl Table {
         }
     }
 
-    /// Refuses keys that are not known here.
+    /// Rejects unknown keys.
     ///
     /// # Errors
-    /// The first such key, with the nearest known one.
+    /// The first unknown key, with the most similar known one.
     pub fn check_keys(&self, what: &str, known: &[&str]) -> Result<(), Complaint> {
         match self.entries.iter().find(|entry| !known.contains(&entry.key.as_str())) {
             Some(entry) => Err(Complaint::at(entry.place, unknown_key(&entry.key, what, known))),
@@ -232,7 +232,7 @@ pub fn unknown_key(key: &str, what: &str, known: &[&str]) -> String {
     format!("unknown key \"{key}\" in {what}; {help}")
 }
 
-/// The name that was probably meant: the fewest edits away (Damerau–Levenshtein), and no more than a third of them.
+/// The most similar name: the minimum number of edits (Damerau–Levenshtein), at most a third of the length.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let distance = |name: &&str| strsim::damerau_levenshtein(word, name);
     let nearest = known.iter().copied().min_by_key(distance)?;
@@ -241,7 +241,7 @@ pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 
 impl Node {
     /// # Errors
-    /// If it is no table.
+    /// If it is not a table.
     pub fn into_table(self) -> Result<Table, Complaint> {
         match self.value {
             Value::Table(entries) => Ok(Table { place: self.place, entries }),
@@ -250,7 +250,7 @@ impl Node {
     }
 
     /// # Errors
-    /// If it is no list.
+    /// If it is not a list.
     pub fn into_list(self) -> Result<Vec<Node>, Complaint> {
         match self.value {
             Value::List(nodes) => Ok(nodes),
@@ -259,7 +259,7 @@ impl Node {
     }
 
     /// # Errors
-    /// If it is no text.
+    /// If it is not a text.
     pub fn text(&self) -> Result<&str, Complaint> {
         match &self.value {
             Value::Text(text) => Ok(text),
@@ -276,10 +276,10 @@ impl Node {
         }
     }
 
-    /// A whole number within these bounds.
+    /// An integer within these bounds.
     ///
     /// # Errors
-    /// If it is something else.
+    /// For any other value.
     pub fn whole<T: TryFrom<i64>>(&self, least: u64, most: u64) -> Result<T, Complaint> {
         let number = match self.value {
             Value::Integer(number) if u64::try_from(number).is_ok_and(|it| (least..=most).contains(&it)) => {
@@ -293,7 +293,7 @@ impl Node {
     /// A finite number above zero.
     ///
     /// # Errors
-    /// If it is something else.
+    /// For any other value.
     pub fn positive(&self) -> Result<f64, Complaint> {
         let number = match self.value {
             Value::Integer(number) => number as f64,
@@ -303,7 +303,7 @@ impl Node {
         if number.is_finite() && number > 0.0 { Ok(number) } else { Err(self.expected("a number above 0")) }
     }
 
-    /// Text, number or truth, as it would be written in postgresql.conf.
+    /// Text, number or boolean, in the format of postgresql.conf.
     ///
     /// # Errors
     /// If it is a list or a table.
@@ -317,10 +317,10 @@ impl Node {
         }
     }
 
-    /// One of these names.
+    /// The value for one of these names.
     ///
     /// # Errors
-    /// If it is not one of them.
+    /// For any other name.
     pub fn one_of<T: Clone>(&self, names: &[(&str, T)]) -> Result<T, Complaint> {
         let found = names.iter().find(|(name, _)| self.text() == Ok(name));
         let listed: Vec<String> = names.iter().map(|(name, _)| format!("\"{name}\"")).collect();
@@ -332,7 +332,7 @@ impl Node {
         Complaint::at(self.place, format!("expected {what}, found {}", self.shown()))
     }
 
-    /// What stands here, shortened.
+    /// The value for messages, shortened.
     fn shown(&self) -> String {
         const SHOWN_MAX: usize = 40;
         match &self.value {

@@ -1,5 +1,5 @@
-//! Files that a TOML file names: they lie in its folder or below it, also behind symbolic links. Reads nothing outside;
-//! called by readers of experiments and workloads.
+//! Files named in a TOML file: they must be in its directory or below, also after resolving symbolic links. Used by
+//! readers of experiments and workloads.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,14 +8,14 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::document::{Complaint, Node};
 
-/// Where the files are that a TOML file names.
+/// Location of the files named in a TOML file.
 #[derive(Clone, Copy, Debug)]
 pub enum Folder<'a> {
-    /// On disk: in this folder or below it.
+    /// On disk, in this directory or below.
     Disk(&'a Path),
-    /// Anywhere on disk: names were typed, and count from the working directory.
+    /// Anywhere on disk: the user typed the names, which are relative to the working directory.
     Typed,
-    /// Nowhere on disk: names of files with their texts, as a store keeps them.
+    /// In a store: names of files with their texts.
     Stored(&'a BTreeMap<String, String>),
 }
 
@@ -26,7 +26,7 @@ impl<'a> From<&'a Path> for Folder<'a> {
 }
 
 impl Folder<'_> {
-    /// The path that a name stands for.
+    /// The path for a name.
     #[must_use]
     pub fn path(self, name: &str) -> PathBuf {
         match self {
@@ -39,10 +39,10 @@ impl Folder<'_> {
         }
     }
 
-    /// The path of a file that `node` names; `owner` is what messages call the folder's owner, such as `the experiment`.
+    /// The path of the file named by `node`; `owner` describes the directory in messages, such as `the experiment`.
     ///
     /// # Errors
-    /// If it is not there, or the path or a symbolic link leads out of the folder.
+    /// If it does not exist, or the path or a symbolic link leads out of the directory.
     pub fn file(self, node: &Node, owner: &str) -> Result<PathBuf, Complaint> {
         let name = node.text()?;
         let missing = |path: &Path| {
@@ -54,7 +54,7 @@ impl Folder<'_> {
             Folder::Disk(folder) => folder,
             Folder::Typed => return if path.is_file() { Ok(path) } else { Err(missing(&path)) },
             Folder::Stored(files) => {
-                // `./a.sql` is kept as `a.sql`.
+                // `./a.sql` is stored as `a.sql`.
                 let parts = |path: &'_ Path| -> Vec<_> {
                     let named = path.components().filter(|part| *part != Component::CurDir);
                     named.map(|part| part.as_os_str().to_owned()).collect()
@@ -70,7 +70,7 @@ impl Folder<'_> {
         if !path.is_file() {
             return Err(missing(&path));
         }
-        // A link may lead anywhere; a copy of the folder would not have its target.
+        // A link may lead anywhere; a copy of the directory would not contain its target.
         let home = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let is_inside = match (path.canonicalize(), home.canonicalize()) {
             (Ok(real), Ok(home)) => real.starts_with(home),
@@ -87,7 +87,7 @@ impl Folder<'_> {
 /// The text of a file of at most `length_max` bytes.
 ///
 /// # Errors
-/// If it cannot be read, is no plain file, is longer, or is not UTF-8.
+/// If it cannot be read, is not a regular file, is longer, or is not UTF-8.
 pub fn text_of(path: &Path, length_max: u64) -> io::Result<String> {
     let about = fs::metadata(path)?;
     if !about.is_file() || about.len() > length_max {

@@ -1,7 +1,7 @@
-//! Files that users write for pgmeter: TOML with the places of its values, and files beside it.
+//! Configuration files written by users: TOML with the positions of its values, and related files.
 //!
-//! `lab` reads experiments with it, `workload` reads workloads. Every mistake is one line: file, line, column, what is
-//! wrong and what would be right.
+//! `lab` reads experiments with it, `workload` reads workloads. Every error is one line: file, line, column, problem
+//! and remedy.
 
 mod document;
 mod files;
@@ -11,16 +11,16 @@ pub use document::{
 };
 pub use files::{Folder, text_of};
 
-/// Something in a file is wrong.
+/// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {what}")]
 pub struct FileError {
-    /// As it was named.
+    /// Its name as given.
     pub file: String,
     /// From 1.
     pub line: usize,
     /// In characters, from 1.
     pub column: usize,
-    /// What is wrong there, and what would be right.
+    /// The problem and the remedy.
     pub what: String,
 }

@@ -1,5 +1,4 @@
-//! Why clients could not go on, in pgbench's words. The engine says what happened; when it is said is the affair of the
-//! program.
+//! Messages about aborted clients, in pgbench's words. The engine reports the causes; the program prints the messages.
 
 use connect::{ProtocolError, ServerError};
 use engine::{AbortCause, AbortedClient, CommandPosition};
@@ -7,7 +6,7 @@ use script::CaptureKind;
 
 use crate::system_words::without_number;
 
-/// Why a client could not go on, in pgbench's words: one sentence, or two where a function spoke first.
+/// Why a client was aborted, in pgbench's words: one message, or two if a called function prints its own.
 #[must_use]
 pub fn abort_messages(aborted: &AbortedClient) -> Vec<String> {
     let AbortedClient { client, place, cause } = aborted;
@@ -19,7 +18,7 @@ pub fn abort_messages(aborted: &AbortedClient) -> Vec<String> {
     }
     if cause.is_unknown_status() {
         let what = format!("client {client} aborted while receiving the transaction status");
-        // libpq's number of a status that it does not know, PQTRANS_UNKNOWN.
+        // PQTRANS_UNKNOWN, libpq's number of an unknown status.
         return vec!["unexpected transaction status 4".to_owned(), what];
     }
     match place {
@@ -29,10 +28,10 @@ pub fn abort_messages(aborted: &AbortedClient) -> Vec<String> {
     }
 }
 
-/// The same where a command is to blame.
+/// The same for an error in a command.
 fn at_a_command(client: usize, place: &CommandPosition, cause: &AbortCause) -> Vec<String> {
     let CommandPosition { script, command, name: typed, query, .. } = place;
-    // pgbench has the names of meta commands from itself, except where it repeats what it evaluates.
+    // pgbench uses its own names of meta commands, except in errors of evaluation.
     let name = if &**typed == "SQL" { "SQL".to_owned() } else { typed.to_ascii_lowercase() };
     let of_command = |name: &str, reason: &str| {
         format!("client {client} aborted in command {command} ({name}) of script {script}; {reason}")
@@ -53,7 +52,7 @@ fn at_a_command(client: usize, place: &CommandPosition, cause: &AbortCause) -> V
             of_result(&unknown_message(*tag, *length))
         }
         AbortCause::ConnectionLost { .. } | AbortCause::Protocol(_) | AbortCause::Unasked => {
-            // Whatever was waited for: the answers to a pipeline are no exception.
+            // The same for any expected answer, including those of a pipeline.
             vec![format!(
                 "client {client} aborted in command {command} (SQL) of script {script}; {BACKEND_DIED}"
             )]
@@ -97,16 +96,16 @@ fn at_a_command(client: usize, place: &CommandPosition, cause: &AbortCause) -> V
     }
 }
 
-/// libpq believes a longer length only of messages that may be long (pqParseInput3).
+/// libpq accepts a longer length only for certain messages (pqParseInput3).
 const LIBPQ_SHORT_MAX: i32 = 30_000;
 
-/// libpq's words for a message that cannot have this length, which it takes as a signed number.
+/// libpq's message for an invalid length, which it treats as a signed number.
 fn lost_sync(tag: u8, length: u32) -> String {
     let tag = encoding::decode(&[tag]).into_owned();
     format!("lost synchronization with server: got message type \"{tag}\", length {}", length.cast_signed())
 }
 
-/// libpq's words for a message that it does not know.
+/// libpq's message for an unknown message type.
 fn unknown_message(tag: u8, length: u32) -> String {
     if !(4..=LIBPQ_SHORT_MAX).contains(&length.cast_signed()) {
         return lost_sync(tag, length);
@@ -117,7 +116,7 @@ fn unknown_message(tag: u8, length: u32) -> String {
 
 const BACKEND_DIED: &str = "perhaps the backend died while processing";
 
-/// The transaction of a failed command could not be rolled back: what the server said of that, if it did.
+/// The transaction of a failed command could not be rolled back; with the server's error, if any.
 fn rollback_failed(client: usize, cause: &AbortCause) -> String {
     let reason = match cause {
         AbortCause::Rollback(error) => error.report(Some(b"ROLLBACK")),

@@ -1,5 +1,5 @@
-//! What the options mean together: one of two tasks, or the first thing that is wrong, in pgbench's order.
-//! Nothing is connected yet when this has been decided.
+//! Checks the combination of options: the result is one of two tasks, or the first error in pgbench's order. Needs no
+//! connection.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -14,22 +14,22 @@ use crate::message::Stop;
 use crate::options::Options;
 use crate::scripts;
 
-/// What is to be done.
+/// The task of the program.
 #[derive(Debug)]
 pub enum Task {
-    /// Tables are made.
+    /// Initialize the tables.
     Initialize,
-    /// Transactions are run.
+    /// Run transactions.
     Benchmark,
 }
 
-/// Transactions of each client when nothing was asked for.
+/// Default number of transactions of each client.
 const DEFAULT_TRANSACTIONS: u64 = 10;
 
-/// Checks everything that can be checked without a server, and fills in what was left open.
+/// Checks everything that needs no server, and sets defaults.
 ///
 /// # Errors
-/// The first thing that is wrong, in pgbench's order.
+/// The first error, in pgbench's order.
 pub fn decide(options: &mut Options, others: Vec<OsString>) -> Result<Task, Stop> {
     if options.scripts.texts.is_empty() && !options.initialize {
         let builtin = scripts::builtin("tpcb-like")?;
@@ -54,7 +54,7 @@ pub fn decide(options: &mut Options, others: Vec<OsString>) -> Result<Task, Stop
     Ok(Task::Benchmark)
 }
 
-/// `-d`, or the first other argument; the variables come later. `-U` has no say in it.
+/// `-d`, or the first other argument; variables are applied later. `-U` is ignored.
 fn name_database(options: &mut Options, others: Vec<OsString>) -> Result<(), Stop> {
     let mut others = others.into_iter().map(|other| encoding::decode(other.as_bytes()).into_owned());
     if options.connection.dbname.is_none() {
@@ -143,7 +143,7 @@ fn complete_benchmark(options: &mut Options) {
         Some(seconds) => Limit::Duration(Duration::from_secs(seconds.into())),
         None => Limit::TransactionsPerClient(options.transactions.map_or(DEFAULT_TRANSACTIONS, u64::from)),
     };
-    // Without an end to the rate there is no waiting, as there; a rate that nobody reaches is the greatest there is.
+    // As in pgbench, an infinite rate means no throttling; a rate above the maximum is set to it.
     let rate_max = Plan::RATE_PER_WORKER_MAX * f64::from(spec.workers);
     spec.rate_tps = options.rate.filter(|rate| rate.is_finite()).map(|rate| rate.min(rate_max));
     spec.latency_limit = options.latency_limit.and_then(whole_microseconds);

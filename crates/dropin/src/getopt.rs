@@ -1,33 +1,33 @@
-//! Splits a command line as GNU getopt_long does: bundled letters, permuted arguments, shortened long names.
-//! Knows no option of its own: the table is `options`'s, and so is what an option does. Pure.
+//! Splits a command line like GNU getopt_long: bundled letters, permuted arguments, abbreviated long names. The table
+//! and the actions of options are in `options`. Pure.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// How one option may be written.
+/// Spelling of one option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spelling {
     /// Without the two dashes.
     pub(crate) long: &'static str,
-    /// The letter, if there is one.
+    /// The letter, if it has one.
     pub(crate) letter: Option<u8>,
     pub(crate) argument: Argument,
 }
 
-/// Whether an option takes something.
+/// Whether an option has an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Argument {
     None,
     Required,
 }
 
-/// One thing found on the command line.
+/// An element of the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
-    /// The option of this row of the table, and its argument (empty if it takes none).
+    /// Index of the option in the table, and its argument (empty if it has none).
     Option(usize, OsString),
-    /// All options have been found; these are the other arguments, in order.
+    /// The end of the options; the other arguments in order.
     Rest(Vec<OsString>),
 }
 
@@ -39,11 +39,11 @@ pub(crate) enum Order {
     Posix,
 }
 
-/// A command line that is being read. It is read option by option, because pgbench acts on each at once.
+/// A command line during parsing. It is parsed option by option, because pgbench processes each at once.
 pub(crate) struct CommandLine<'t> {
     table: &'t [Spelling],
     arguments: VecDeque<OsString>,
-    /// What is left of a bundle of letters.
+    /// The rest of a bundle of letters.
     bundle: VecDeque<u8>,
     others: Vec<OsString>,
     order: Order,
@@ -54,10 +54,10 @@ impl<'t> CommandLine<'t> {
         Self { table, arguments: arguments.into(), bundle: VecDeque::new(), others: Vec::new(), order }
     }
 
-    /// The next option, or what is left.
+    /// The next option, or the remaining arguments.
     ///
     /// # Errors
-    /// getopt's own sentence, without the program's name.
+    /// getopt's message, without the program's name.
     pub(crate) fn next(&mut self) -> Result<Found, String> {
         if let Some(letter) = self.bundle.pop_front() {
             return self.letter(letter);
@@ -92,7 +92,7 @@ impl<'t> CommandLine<'t> {
         if self.table[row].argument == Argument::None {
             return Ok(Found::Option(row, OsString::new()));
         }
-        // The rest of the bundle, or else the next word, whatever it looks like.
+        // The rest of the bundle, otherwise the next word, even if it looks like an option.
         let argument = if self.bundle.is_empty() {
             self.arguments.pop_front()
         } else {
@@ -151,7 +151,7 @@ mod tests {
         Spelling { long: "log-prefix", letter: None, argument: Argument::Required },
     ];
 
-    /// What is found, as `c=4 C | rest`, or the sentence of the error behind it.
+    /// Compares the result, in the form `c=4 C | rest`, or the error after it.
     fn check_in(order: Order, words: &[&str], expected: &str) {
         let words = words.iter().map(OsString::from).collect();
         let mut line = CommandLine::new(&TABLE, words, order);

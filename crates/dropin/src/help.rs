@@ -1,12 +1,12 @@
-//! What `--help` and `--version` print: our own words for pgbench's options. What the options do is `options`'s; a
-//! test compares the text with that table.
+//! Texts of `--help` and `--version`: descriptions of pgbench's options in pgmeter's words. A test compares the text
+//! with the table in `options`.
 
 use crate::message::PROGRAM;
 
-/// The release of pgbench whose behaviour this is.
+/// The compatible release of pgbench.
 pub(crate) const PGBENCH_VERSION: &str = "19";
 
-/// `19 (pgmeter 0.1.0)`, as the banner shows it.
+/// `19 (pgmeter 0.1.0)`, as in the banner.
 #[must_use]
 pub fn version() -> String {
     format!("{PGBENCH_VERSION} (pgmeter {})", env!("CARGO_PKG_VERSION"))

@@ -1,8 +1,8 @@
 //! pgbench's command line, help and messages as data.
 //!
-//! In reading order: [`Options::act_on`] acts on each option as pgbench does, by the table in `options` and a getopt of our
-//! own; [`decide`] says what all of them mean together; [`Stop`] is why the program ends before its work is done;
-//! [`abort_messages`] are the sentences about clients that cannot go on. Nothing is printed and nothing is connected here.
+//! Reading order: [`Options::act_on`] processes each option as pgbench does, with the table in `options` and its own
+//! getopt; [`decide`] checks their combination; [`Stop`] is an early exit; [`abort_messages`] are the messages about
+//! aborted clients. Nothing here prints or connects.
 
 mod abort;
 mod decision;

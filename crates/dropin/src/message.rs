@@ -1,12 +1,12 @@
-//! Messages of the drop-in as data, in the kinds that all programs of PostgreSQL have, and why it ends before it has done
-//! its work. What they look like on stderr is the affair of the program.
+//! Messages of the drop-in as data, in the levels of PostgreSQL's programs, and early exits of the program. The program
+//! formats them for stderr.
 
 use std::fmt::Display;
 
-/// The name in front of each message.
+/// Prefix of each message.
 pub const PROGRAM: &str = "pgbench";
 
-/// What kind of message it is.
+/// Level of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// `error: `
@@ -17,9 +17,9 @@ pub enum Level {
     Detail,
     /// `hint: `
     Hint,
-    /// Nothing but the program's name stands in front.
+    /// Only the program's name as prefix.
     Info,
-    /// Not even that.
+    /// No prefix.
     Bare,
 }
 
@@ -28,14 +28,14 @@ pub enum Level {
 pub struct Message {
     /// Its kind.
     pub level: Level,
-    /// Without line end.
+    /// Without a newline.
     pub text: String,
 }
 
-/// Why the program ends before it has done its work: what is still to be said, and the exit status.
+/// An early exit: the remaining messages, and the exit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// What is still to be said.
+    /// The remaining messages.
     pub messages: Vec<Message>,
     /// The exit status.
     pub code: u8,
@@ -55,14 +55,14 @@ impl Stop {
         Self { messages: vec![Message { level: Level::Bare, text: text.into() }], code: 0 }
     }
 
-    /// The same, with more to say.
+    /// Adds a message.
     #[must_use]
     pub fn and(mut self, level: Level, text: impl Display) -> Self {
         self.messages.push(Message { level, text: text.to_string() });
         self
     }
 
-    /// The same, with the sentence that follows all mistakes in options.
+    /// Adds the hint that follows all errors in options.
     #[must_use]
     pub fn with_help_hint(self) -> Self {
         self.and(Level::Hint, format_args!("Try \"{PROGRAM} --help\" for more information."))

@@ -1,18 +1,18 @@
-//! Numbers on the command line as the C library reads them, because that is what pgbench accepts: `strtol` with
-//! blanks around it, `atoi`, `atof`, and the unsigned number of `sscanf`. Pure; called by `options`.
+//! Numbers on the command line as parsed by the C library, because pgbench accepts these: `strtol` with surrounding
+//! spaces, `atoi`, `atof`, and the unsigned number of `sscanf`. Pure; called by `options`.
 
 use std::ops::RangeInclusive;
 
-/// What is wrong with a whole number.
+/// Errors of integers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BadInteger {
-    /// Something else than a number.
+    /// Not a number.
     Invalid,
-    /// A number that is not allowed.
+    /// A number outside the allowed range.
     OutOfRange,
 }
 
-/// A whole number with blanks around it and nothing else. As with `strtol`, nothing at all is 0.
+/// An integer with optional surrounding spaces. As in `strtol`, an empty text is 0.
 pub(crate) fn integer(text: &[u8], range: RangeInclusive<i32>) -> Result<i32, BadInteger> {
     let Leading { value, rest, .. } = leading_integer(text);
     if rest.iter().any(|byte| !is_blank(*byte)) {
@@ -30,7 +30,7 @@ pub(crate) fn weight(text: &[u8]) -> Option<i64> {
     }
 }
 
-/// `atoi`: what there is of a number at the beginning, 0 if there is none, cut to 32 bits.
+/// `atoi`: the number at the start, 0 without a number, truncated to 32 bits.
 #[expect(clippy::cast_possible_truncation, reason = "the C library's atoi cuts")]
 pub(crate) fn atoi(text: &[u8]) -> i32 {
     let saturated =
@@ -38,7 +38,7 @@ pub(crate) fn atoi(text: &[u8]) -> i32 {
     leading_integer(text).value.unwrap_or(saturated) as i32
 }
 
-/// `sscanf("%lu%c")`: blanks, a sign, digits, nothing behind; too large a number becomes the largest.
+/// `sscanf("%lu%c")`: spaces, a sign, digits, no further text; saturated at the maximum.
 pub(crate) fn unsigned(text: &[u8]) -> Option<u64> {
     let text = trim_start(text);
     let (negative, digits) = sign(text);
@@ -55,7 +55,7 @@ pub(crate) fn unsigned(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// `atof`: what there is of a number at the beginning, 0 if there is none.
+/// `atof`: the number at the start, 0 without a number.
 pub(crate) fn atof(text: &[u8]) -> f64 {
     let text = trim_start(text);
     let (negative, unsigned) = sign(text);
@@ -105,7 +105,7 @@ fn hexadecimal(text: &[u8]) -> Option<f64> {
         }
         at += 1;
     }
-    // Without a digit, "0x" is the number 0 with something behind it.
+    // Without a digit, "0x" is the number 0 with following text.
     if digits == 0 {
         return None;
     }
@@ -130,9 +130,9 @@ fn word(text: &[u8]) -> Option<f64> {
     }
 }
 
-/// What `strtol` finds.
+/// Result of `strtol`.
 struct Leading<'a> {
-    /// `None`: more than 64 bits hold.
+    /// `None` if it exceeds 64 bits.
     value: Option<i64>,
     digits: usize,
     rest: &'a [u8],
@@ -192,7 +192,7 @@ mod tests {
         for (text, expected) in [("12abc", 12), ("x", 0), ("-3", -3), ("", 0), (" 7", 7)] {
             assert_eq!(atoi(text.as_bytes()), expected, "{text}");
         }
-        // As glibc: cut to 32 bits, after the largest 64-bit number.
+        // As in glibc: saturated at 64 bits, then truncated to 32.
         assert_eq!(atoi(b"3000000000"), -1_294_967_296);
         assert_eq!(atoi(b"99999999999999999999"), -1);
     }

@@ -1,5 +1,5 @@
-//! Every option of pgbench as a row of a table: how it is written, which mode it belongs to, what it does.
-//! Options are acted on one by one, from left to right, as pgbench does; what they mean together is `decision`'s.
+//! The options of pgbench as a table: spelling, mode, action. Options are processed one by one, from left to right, as
+//! in pgbench; `decision` checks their combination.
 
 use std::ffi::{OsStr, OsString};
 use std::num::NonZeroU32;
@@ -26,18 +26,18 @@ enum Mode {
     Both,
 }
 
-/// Tells something while options are acted on.
+/// Receives messages while options are processed.
 type Told<'a> = &'a mut dyn FnMut(Message);
 
 type Act = fn(&mut Options, &OsStr, Told<'_>) -> Result<(), Stop>;
 
-/// An option: its spelling, its mode, what it does.
+/// An option: long name, letter, argument, mode, action.
 struct Row(&'static str, Option<u8>, Argument, Mode, Act);
 
 use Argument::{None as Alone, Required as With};
 use Mode::{Benchmark as Run, Both, Initialization as Init};
 
-/// Every option. First those with a letter by their names, then the others; getopt lists possibilities so.
+/// All options: first those with a letter by name, then the others; getopt lists candidates in this order.
 const ROWS: [Row; 45] = [
     Row("builtin", Some(b'b'), With, Run, |o, a, _| o.add_builtin(a)),
     Row("client", Some(b'c'), With, Run, |o, a, _| o.set_clients(a)),
@@ -99,27 +99,27 @@ const ROWS: [Row; 45] = [
 
 const ANY_COUNT: RangeInclusive<i32> = 1..=i32::MAX;
 
-/// All that was asked for. What several options or their order decide is filled in by [`crate::decide`]; the other fields
-/// are called as the options.
+/// The requested options. [`crate::decide`] sets fields that depend on several options or their order; other fields
+/// have the names of their options.
 #[derive(Debug, Default)]
 #[allow(missing_docs)] // the options of pgbench, by their names
 pub struct Options {
     pub initialize: bool,
-    /// An option was used that belongs to this mode only.
+    /// An option was used that is allowed only in this mode.
     pub(crate) initialization_option: bool,
     pub(crate) benchmark_option: bool,
     pub connection: Overrides,
     pub debug: bool,
     pub(crate) no_vacuum: bool,
 
-    /// How tables are loaded.
+    /// How tables are initialized.
     pub init: InitOptions,
     pub quiet: bool,
     pub(crate) foreign_keys: bool,
     pub(crate) partitions: u32,
     pub(crate) partition_method: Option<PartitionMethod>,
 
-    /// How transactions are run; their scripts are in the next field.
+    /// How transactions are run; the next field has their scripts.
     pub spec: RunSpec,
     pub scripts: Scripts,
     pub log: bool,
@@ -140,10 +140,10 @@ pub struct Options {
 }
 
 impl Options {
-    /// Acts on each option; also returns the arguments that are none. `typed` is the program's name as getopt
-    /// shows it.
+    /// Processes each option; also returns the other arguments. `typed` is the program's name in messages of getopt.
+    ///
     /// # Errors
-    /// An option or its argument is wrong, or asks for something that ends the program.
+    /// An option or its argument is invalid, or ends the program.
     pub fn act_on(
         arguments: Vec<OsString>,
         typed: &str,
@@ -184,14 +184,14 @@ impl Options {
     }
 }
 
-/// The table as getopt needs it.
+/// The table in the form for getopt.
 pub(crate) fn spellings() -> Vec<Spelling> {
     ROWS.iter()
         .map(|Row(long, letter, argument, ..)| Spelling { long, letter: *letter, argument: *argument })
         .collect()
 }
 
-/// What single options do beyond being remembered.
+/// Actions of single options.
 impl Options {
     fn add_builtin(&mut self, argument: &OsStr) -> Result<(), Stop> {
         let text = encoding::decode(argument.as_bytes());
@@ -224,7 +224,7 @@ impl Options {
                 if !script::Symbols::is_valid_name(name) {
                     return Err(Stop::error(format_args!("option: invalid variable name: \"{name}\"")));
                 }
-                // The last definition of a name wins.
+                // The last definition of a name has precedence.
                 self.spec.variables.insert(name.to_owned(), value.to_owned());
                 Ok(())
             }
@@ -259,7 +259,7 @@ impl Options {
         if rate <= 0.0 || rate > 1.0 {
             return Err(invalid("sampling rate", argument));
         }
-        // What is no number passes, and then counts as not given.
+        // NaN is accepted, and counts as not given.
         self.sampling_rate = (rate > 0.0).then_some(rate);
         Ok(())
     }
@@ -298,7 +298,7 @@ impl Options {
     }
 }
 
-/// The letters of `-I`, as the message about a wrong one lists them.
+/// The letters of `-I`, as listed in the message about an invalid one.
 const STEP_LETTERS: &str = "dtgGvpf";
 
 fn set(flag: &mut bool) -> Result<(), Stop> {
@@ -337,7 +337,7 @@ fn int<T: TryFrom<i32>>(
     Ok(())
 }
 
-/// A number above 0. What is no number passes, as it does there.
+/// A number above 0. NaN is accepted, as in pgbench.
 fn positive(place: &mut Option<f64>, argument: &OsStr, what: &str) -> Result<(), Stop> {
     let number = numbers::atof(argument.as_bytes());
     if number <= 0.0 {

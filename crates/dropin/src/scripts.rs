@@ -1,5 +1,5 @@
-//! Scripts as options name them: built-in ones by prefix, files, stdin, each with a weight behind the last `@`.
-//! What a script's text means is the affair of the crate `script`; called while options are acted on.
+//! Scripts given by options: built-in ones by prefix, files, stdin, each with a weight after the last `@`. Called while
+//! options are processed; the crate `script` parses them.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -32,12 +32,12 @@ pub(crate) fn builtin(name: &str) -> Result<&'static Script, Stop> {
     })
 }
 
-/// The built-in scripts, with an empty line behind.
+/// The built-in scripts, followed by an empty line.
 pub(crate) fn builtin_list() -> String {
     format!("{}\n\n", tpcb::script_list())
 }
 
-/// What `--show-script` shows.
+/// The output of `--show-script`.
 pub(crate) fn shown(builtin: &Script) -> String {
     format!("-- {}: {}\n{}\n", builtin.name, builtin.description, builtin.text)
 }

@@ -1,5 +1,4 @@
-//! The number that every random draw comes from, as `--random-seed` and `PGBENCH_RANDOM_SEED` name it.
-//! What is drawn is the engine's affair; called while options are acted on.
+//! The random seed, given by `--random-seed` or `PGBENCH_RANDOM_SEED`. Called while options are processed.
 
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};
@@ -10,11 +9,11 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::message::{Level, Stop};
 use crate::numbers;
 
-/// The seed that this text names: `time`, `rand` or a number. `origin` is where the text comes from, for the message.
+/// The seed for this text: `time`, `rand` or a number. `origin` is the source of the text, for the message.
 pub(crate) fn named(text: &OsStr, origin: &str) -> Result<u64, Stop> {
     match text.as_bytes() {
         b"time" => Ok(of_time()),
-        // The hasher's keys come from the system's random numbers.
+        // The keys of the hasher are random numbers of the system.
         b"rand" => Ok(RandomState::new().hash_one("pgbench")),
         other => numbers::unsigned(other).ok_or_else(|| {
             Stop::error(format_args!(
@@ -27,7 +26,7 @@ pub(crate) fn named(text: &OsStr, origin: &str) -> Result<u64, Stop> {
     }
 }
 
-/// The seed when none is named: microseconds of the monotonic clock.
+/// The default seed: microseconds of the monotonic clock.
 pub(crate) fn of_time() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     let microseconds = time.tv_sec.wrapping_mul(1_000_000).wrapping_add(time.tv_nsec / 1_000);

@@ -1,5 +1,5 @@
-//! The operating system's word for an error, as C programs show it: Rust puts a number behind it.
-//! For messages that people know from such programs; called by the drop-in and for log files.
+//! The operating system's error message in C's format, without the number that Rust adds. Used by the drop-in and for
+//! log files, whose messages users know from pgbench.
 
 use std::io;
 
@@ -9,7 +9,7 @@ pub fn system_words(error: &io::Error) -> String {
     without_number(&error.to_string()).to_owned()
 }
 
-/// The same for a text that such an error has become.
+/// The same for the text of such an error.
 #[must_use]
 pub fn without_number(text: &str) -> &str {
     text.split_once(" (os error").map_or(text, |(words, _)| words)

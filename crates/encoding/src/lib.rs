@@ -1,17 +1,16 @@
 //! Text of unknown encoding in a `String`, without loss: bytes that are not UTF-8 become private-use characters, and
-//! become bytes again where the drop-in writes them. Scripts, file names and servers may use any encoding; pgbench
-//! hands their bytes on as they are. Whoever shows such text in any other way must replace those characters
-//! ([`undecoded_byte`] recognises them).
+//! bytes again in the drop-in's output. Scripts, file names and servers may use any encoding; pgbench passes their
+//! bytes on unchanged. Any other output must replace these characters ([`undecoded_byte`] detects them).
 
 use std::borrow::Cow;
 
-/// The character of the byte 0x80; those of 0x81 to 0xff follow it. They are the last characters of the second
-/// private-use plane, which no script that people write uses.
+/// The character for the byte 0x80; those for 0x81 to 0xff follow. They are the last characters of the second
+/// private-use plane, which real text does not use.
 const FIRST: u32 = 0x10_ff80;
-/// The least byte that may not be UTF-8.
+/// The lowest byte that may be invalid UTF-8.
 const LEAST: u8 = 0x80;
 
-/// The bytes as text. Text that is UTF-8 stays as it is, except for the private-use characters that stand for bytes.
+/// The bytes as text. Valid UTF-8 is unchanged, except for the private-use characters above.
 pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     if let Ok(text) = str::from_utf8(bytes)
         && !text.chars().any(is_marker)
@@ -33,7 +32,7 @@ pub fn decode(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(text)
 }
 
-/// The bytes that [`decode`] was given.
+/// The bytes passed to [`decode`].
 pub fn encode(text: &str) -> Cow<'_, [u8]> {
     if !text.chars().any(is_marker) {
         return Cow::Borrowed(text.as_bytes());
@@ -48,7 +47,7 @@ pub fn encode(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// The text for readers who can show UTF-8 alone: U+FFFD for each byte that is not.
+/// The text for output that must be UTF-8: U+FFFD for each invalid byte.
 pub fn shown(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_marker) {
         return Cow::Borrowed(text);
@@ -57,7 +56,7 @@ pub fn shown(text: &str) -> Cow<'_, str> {
     text.chars().map(shown).collect()
 }
 
-/// The byte that a character stands for, if it is not a character of the text itself.
+/// The byte for a private-use character; `None` for other characters.
 pub fn undecoded_byte(character: char) -> Option<u8> {
     let offset = u8::try_from(u32::from(character).checked_sub(FIRST)?).ok()?;
     (offset < LEAST).then(|| LEAST + offset)

@@ -1,6 +1,6 @@
-//! One connection of the null server: its socket, its session, and what is still to be sent.
-//! It is given a turn whenever its socket has news: one read, the answers, one write. The poll is
-//! edge-triggered; a read that does not fill the buffer has emptied the socket, and what comes later is news.
+//! One connection of the null server: its socket, its session, and unsent output. It is served after an event of its
+//! socket: one read, the answers, one write. The poll is edge-triggered; a read that does not fill the buffer has
+//! emptied the socket, and later data causes another event.
 
 use std::io;
 
@@ -8,35 +8,35 @@ use sockets::Socket;
 
 use crate::session::{Request, Session, SessionConfig, Step};
 
-/// A client that does not read its answers is not read either, once so many bytes wait for it.
+/// Maximum number of unsent bytes; above it, the connection is not read.
 const UNSENT_MAX: usize = 1 << 20;
 
-/// How a turn ended.
+/// Result of serving a connection.
 pub(super) enum Turn {
     /// There may be more to read.
     Again,
-    /// Nothing to do until the socket has news.
+    /// Wait for an event of the socket.
     Waits,
-    /// The connection is done.
+    /// The connection has ended.
     Over,
 }
 
-/// See the module.
+/// State of one connection.
 pub(super) struct Connection {
-    /// In the order in which they were accepted.
+    /// In the order of acceptance.
     pub(super) number: usize,
     socket: Socket,
     session: Session,
-    /// What the socket did not take at once.
+    /// Output that the socket has not accepted yet.
     unsent: Vec<u8>,
     closing: bool,
-    /// The client has closed its side: reading goes on up to the end, which is no news any more.
+    /// The client has closed its direction: reading continues to the end without further events.
     pub(super) ends: bool,
     /// The socket may be readable or writable.
     pub(super) has_news: bool,
 }
 
-/// What all turns use, one after the other.
+/// Buffers shared by all connections.
 pub(super) struct Shared {
     pub(super) config: SessionConfig,
     pub(super) input: Vec<u8>,
@@ -48,9 +48,9 @@ impl Connection {
         Self { number, socket, session, unsent: Vec::new(), closing: false, ends: false, has_news: false }
     }
 
-    /// Sends what waits, reads once, answers.
+    /// Sends unsent output, reads once, answers.
     pub(super) fn serve(&mut self, shared: &mut Shared, on_request: &mut dyn FnMut(&Request<'_>)) -> Turn {
-        // A socket that fails has lost its client, who will know.
+        // After an error of the socket the client is gone.
         let Ok(()) = self.send_rest() else { return Turn::Over };
         if self.closing {
             return if self.unsent.is_empty() { Turn::Over } else { Turn::Waits };
@@ -84,7 +84,7 @@ impl Connection {
         }
     }
 
-    /// Sends bytes, behind those that wait already; keeps what the socket does not take.
+    /// Sends bytes after the unsent output; stores bytes that the socket does not accept.
     fn send(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         if self.unsent.is_empty() {
             bytes = &bytes[self.write(bytes)?..];
@@ -105,7 +105,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Writes until all is sent or the socket takes no more; says how many bytes it took.
+    /// Writes until everything is sent or the socket is full; returns the number of bytes written.
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut written = 0;
         while written < bytes.len() {

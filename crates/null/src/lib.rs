@@ -1,8 +1,8 @@
-//! The null server: it speaks PostgreSQL's protocol, lets everybody in and answers every query at once. What a
-//! load generator measures against it is the generator.
+//! The null server: it implements PostgreSQL's protocol, accepts every client and answers every query at once. A
+//! benchmark of it measures the load generator.
 //!
-//! [`session`] is what a server does with one client's bytes, without a socket and without a clock.
-//! [`NullServer`] runs sessions over sockets, all of them on one thread.
+//! [`session`] processes one client's bytes without a socket and a clock. [`NullServer`] runs sessions over sockets,
+//! all on one thread.
 
 mod connection;
 mod server;

@@ -1,5 +1,5 @@
-//! A null server that runs: where it listens, how it behaves. It serves from a thread of
-//! its own and stops when dropped; then nothing is left of it.
+//! A running null server: its address and options. It serves from a separate thread and stops on drop, which removes
+//! its socket.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,18 +15,18 @@ use crate::service::{self, LastError, Service};
 use crate::session::{Fault, Request, Rows};
 use crate::stall::Stalls;
 
-/// The port that names the Unix socket, as PostgreSQL does it.
+/// The port in the name of the Unix socket, as in PostgreSQL.
 const UNIX_PORT: u16 = 5432;
 
-/// What is read of one connection at once if nothing else is said: more than pipelines that fit a socket.
+/// Default number of bytes per read: more than pipelines that fit into a socket's buffer.
 const READ_MAX: usize = 256 * 1024;
 
-/// Where a null server is to listen.
+/// Address of a null server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
-    /// On a Unix socket in this directory, which exists.
+    /// A Unix socket in this existing directory.
     Unix(PathBuf),
-    /// On this address of a network interface; port 0 is a free one.
+    /// An address of a network interface; port 0 selects a free port.
     Tcp(SocketAddr),
 }
 
@@ -39,19 +39,18 @@ impl ListenAddress {
     }
 }
 
-/// How the null server behaves. The default is a server without faults.
+/// Behaviour of the null server. The default is a server without faults.
 #[derive(Clone)]
 pub struct NullOptions {
-    /// What a `SELECT` returns.
+    /// Result of a `SELECT`.
     pub rows: Rows,
-    /// Most bytes taken from one connection before the others get their turn: a small number makes a server
-    /// that reads slowly.
+    /// Maximum number of bytes per read before other connections are served: a small number simulates a slow reader.
     pub read_max: usize,
-    /// Faults of connections, numbered in the order in which they were accepted. Those at a virtual time never come.
+    /// Faults of connections, which are numbered in the order of acceptance. Faults at a virtual time never occur.
     pub faults: Vec<Fault>,
     /// Called with the number of the connection and each message.
     pub on_request: Option<OnRequest>,
-    /// Times in which it says nothing.
+    /// Times without answers.
     pub stalls: Option<Stalls>,
 }
 
@@ -61,7 +60,7 @@ impl Default for NullOptions {
     }
 }
 
-/// What a server calls with the number of the connection, from 0, and each message that it reads.
+/// Called with the number of the connection, from 0, and each received message.
 pub type OnRequest = Arc<dyn Fn(usize, &Request<'_>) + Send + Sync>;
 
 /// A running null server.
@@ -74,10 +73,10 @@ pub struct NullServer {
 }
 
 impl NullServer {
-    /// Listens there.
+    /// Starts listening.
     ///
     /// # Errors
-    /// The system refuses a socket, a poll or a thread; the socket of another server is in the directory.
+    /// The system refuses a socket, a poll or a thread; the directory has the socket of another server.
     pub fn listen(place: &ListenAddress, options: NullOptions) -> io::Result<Self> {
         let listener = Listener::bind(&place.endpoint())?;
         let conninfo = format!("{} user=pgmeter dbname=pgmeter", listener.endpoint().conninfo());
@@ -93,22 +92,22 @@ impl NullServer {
         Ok(Self { address, conninfo, waker, thread: Some(thread), error })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// The connection string with which clients reach it. It lets any user into any database.
+    /// Connection string for clients. Any user and database is accepted.
     pub fn conninfo(&self) -> String {
         self.conninfo.clone()
     }
 
-    /// What went wrong since this was last asked, in a sentence; most of the time nothing.
+    /// The last error since the previous call, usually `None`.
     pub fn take_error(&self) -> Option<String> {
         self.error.take()
     }
 
-    /// Whether it still serves.
+    /// Whether its thread is running.
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
@@ -116,11 +115,11 @@ impl NullServer {
 
 impl Drop for NullServer {
     fn drop(&mut self) {
-        // A waker that fails leaves the thread behind rather than the test waiting for it.
+        // If the waker fails, the thread is not joined, so that a test does not hang.
         if self.waker.wake().is_ok()
             && let Some(thread) = self.thread.take()
         {
-            // Its panic was printed when it happened, and the test that met it fails by itself.
+            // Its panic has been printed, and the affected test fails itself.
             let _ = thread.join();
         }
     }

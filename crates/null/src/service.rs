@@ -1,5 +1,5 @@
-//! The null server's thread: one poll over the listener and all connections, each read in turns.
-//! What a connection says is the session's business.
+//! The null server's thread: one poll for the listener and all connections, which are served in turns. The session
+//! handles the protocol.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,14 +15,14 @@ use super::server::NullOptions;
 use crate::session::{Fault, Session, SessionConfig};
 use crate::stall::{StallPhase, StallSchedule};
 
-/// Wakes the thread so that it ends.
+/// Wakes the thread in order to stop it.
 pub(super) const WAKER: Token = Token(usize::MAX);
 const LISTENER: Token = Token(usize::MAX - 1);
 const EVENTS_PER_WAIT: usize = 1024;
-/// How long clients wait to be accepted when the system has no descriptor for them.
+/// Pause before accepting again if the system has no free descriptor.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-/// The last thing that went wrong, until somebody asks.
+/// The last error, until it is read.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LastError(Arc<Mutex<Option<String>>>);
 
@@ -36,20 +36,20 @@ impl LastError {
     }
 }
 
-/// See the module.
+/// State of the thread.
 pub(super) struct Service {
     poll: Poll,
     listener: Listener,
     options: NullOptions,
     shared: Shared,
-    /// By token; those that are gone leave a hole.
+    /// By token; `None` for closed connections.
     connections: Vec<Option<Connection>>,
     holes: Vec<usize>,
-    /// Connections accepted so far, which numbers them.
+    /// Number of accepted connections, also the number of the next one.
     accepted: usize,
-    /// Clients wait to be accepted.
+    /// Clients are waiting to be accepted.
     clients_wait: bool,
-    /// That they could not be has been reported.
+    /// The failure to accept them has been reported.
     waiting_reported: bool,
     error: LastError,
     /// Tokens of connections that may have more to read.
@@ -86,7 +86,7 @@ impl Service {
         })
     }
 
-    /// Serves until woken.
+    /// Serves until it is woken.
     pub(super) fn run(mut self) {
         let mut events = Events::with_capacity(EVENTS_PER_WAIT);
         loop {
@@ -119,13 +119,13 @@ impl Service {
         }
     }
 
-    /// How long to wait for news.
+    /// Maximum wait for events.
     fn wait_limit(&self, phase: Option<StallPhase>) -> Option<Duration> {
         match phase {
             Some(StallPhase::Silent(left)) => Some(left),
             _ if !self.turns.is_empty() => Some(Duration::ZERO),
             _ if self.clients_wait => Some(ACCEPT_PAUSE),
-            // A silence in which somebody speaks begins when it is looked for, which is after each wait.
+            // The start of a silence is detected after each wait.
             Some(StallPhase::Answers(left)) => Some(left),
             None => None,
         }
@@ -140,7 +140,7 @@ impl Service {
         }
     }
 
-    /// Accepts all clients that wait.
+    /// Accepts all waiting clients.
     fn accept_all(&mut self) {
         loop {
             match self.listener.accept() {
@@ -171,14 +171,14 @@ impl Service {
             self.connections.push(None);
             self.connections.len() - 1
         });
-        // A connection that cannot be watched is dropped, and so closed.
+        // A connection that cannot be registered is closed.
         match socket.register(self.poll.registry(), Token(token), interest) {
             Ok(()) => self.connections[token] = Some(Connection::new(number, socket, session)),
             Err(_) => self.holes.push(token),
         }
     }
 
-    /// Gives the next connection its turn.
+    /// Serves the next connection.
     fn serve_next(&mut self) {
         let Some(token) = self.turns.pop_front() else { return };
         let Self { connections, shared, options, turns, .. } = self;

@@ -1,21 +1,21 @@
-//! Times in which the null server says nothing, as data. They come again and
-//! again from its start on. Used by the service; a server without them reads no clock.
+//! Periods without answers of the null server, as data. They repeat from its start. Used by the service; a server
+//! without them reads no clock.
 
 use std::time::Duration;
 
 use sockets::Clock;
 use stats::Timestamp;
 
-/// The server is silent for so long, each time so long after its start or the end of the silence before.
+/// Silent periods: each begins at a fixed time after the start or after the end of the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stalls {
-    /// How long it answers in between.
+    /// Length of the periods with answers.
     pub every: Duration,
-    /// How long it is silent.
+    /// Length of the silent periods.
     pub length: Duration,
 }
 
-/// What is going on, and for how much longer.
+/// The current period, and its remaining time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StallPhase {
     Answers(Duration),
@@ -23,7 +23,7 @@ pub(super) enum StallPhase {
 }
 
 impl Stalls {
-    /// The phase so long after the server's start.
+    /// The period at this time after the server's start.
     fn phase(&self, age: Duration) -> StallPhase {
         let period = (self.every + self.length).as_nanos().max(1);
         let into = Duration::from_nanos(u64::try_from(age.as_nanos() % period).unwrap_or(u64::MAX));
@@ -42,12 +42,12 @@ pub(super) struct StallSchedule {
 }
 
 impl StallSchedule {
-    /// From now on.
+    /// A schedule that starts now.
     pub(super) fn new(stalls: Stalls) -> Self {
         Self { clock: Clock::start(), stalls }
     }
 
-    /// What is going on now.
+    /// The current period.
     pub(super) fn phase(&self) -> StallPhase {
         self.stalls.phase(self.clock.now().since(Timestamp::ZERO))
     }

@@ -1,5 +1,5 @@
-//! The null server as a client meets it that is not ours: plain blocking sockets of the standard library.
-//! The engine's own tests hold the real driver against it.
+//! The null server with independent clients: blocking sockets of the standard library. The engine's tests run the real
+//! driver with it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -44,7 +44,7 @@ impl Client {
         self.say(&out);
     }
 
-    /// Reads until the server is ready, or has closed (false).
+    /// Reads until the server is ready; false if it has closed the connection.
     fn wait(&mut self) -> bool {
         let mut ready = false;
         let mut buffer = [0; 4096];
@@ -112,7 +112,7 @@ fn long_answers_wait_for_a_client_that_reads_slowly() {
     let server = NullServer::on_tcp(options).expect("a null server");
     let mut client = Client::connect(server.address());
     assert!(client.wait());
-    // More than sockets hold, before anything is read.
+    // More than socket buffers hold, before reading.
     for _ in 0..50 {
         client.query("SELECT 1");
     }

@@ -1,11 +1,10 @@
-//! The session, held against `wire`: what our client writes is understood, what comes back is what
-//! PostgreSQL would say, and every trouble does what its name says.
+//! The session together with `wire`: it accepts messages of `wire`, replies like PostgreSQL, and implements each fault.
 
 use pgmeter_null::session::{FaultEffect, FaultTrigger, Rows, Session, SessionConfig, Step, reply};
 use testkit::request_log::Received;
 use wire::{Decoder, Startup, StartupParameters, TransactionStatus, frontend};
 
-/// A session and all that it heard and said.
+/// A session with its input and output.
 struct Conversation {
     session: Session,
     config: SessionConfig,
@@ -18,7 +17,7 @@ impl Conversation {
         Self { session: Session::new(7, faults), config: SessionConfig::new(rows, None), heard: Vec::new() }
     }
 
-    /// A conversation after its start-up.
+    /// A conversation after the start-up.
     fn begun(faults: Vec<(FaultTrigger, FaultEffect)>) -> Self {
         let mut conversation = Self::with(faults);
         let mut hello = Vec::new();
@@ -27,7 +26,7 @@ impl Conversation {
         conversation
     }
 
-    /// Sends bytes and returns the answer, message by message, and how the last step ended.
+    /// Sends bytes and returns the messages of the answer, and the last step.
     fn say(&mut self, bytes: &[u8]) -> (Vec<String>, Step) {
         let (out, step) = self.say_raw(bytes);
         (names(&out), step)
@@ -49,7 +48,7 @@ impl Conversation {
     }
 }
 
-/// The messages, named, with what matters of them.
+/// Names of the messages with their main contents.
 fn names(bytes: &[u8]) -> Vec<String> {
     let mut names = Vec::new();
     let mut decoder = Decoder::new();

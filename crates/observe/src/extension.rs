@@ -11,7 +11,6 @@ const DATABASE_OWNER: &str = "pg_database_owner";
 /// Schema of the extension's views, quoted; `None` if the extension is not in this database.
 ///
 /// # Errors
-///
 /// Why reading the views is not safe.
 pub fn extension_schema(session: &mut Session, extension: &str) -> Result<Option<String>, String> {
     let rows = session.query_catalogs(&sql(extension)).map_err(|error| error.to_string())?;

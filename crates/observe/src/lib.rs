@@ -1,12 +1,8 @@
-//! Observes the server during a run: waits, counters, costs, events, ceilings.
-//!
-//! An [`Observer`] samples the server over a separate connection and thread, and returns a [`results::Observation`].
-//! Its statements have limits. Missing data and a lost connection are named in the observation; they never fail the
-//! run.
+//! Observes the server during a run: an [`Observer`] samples it over a separate connection and thread, and returns a
+//! [`results::Observation`]. Missing data and a lost connection are named there; they never fail the run.
 //!
 //! Reading order: `catalogue`, `probe`, `observer`; `waits`, `strata`, `profile`, `difference` and `series` count,
 //! `processes` reads `/proc`, `account` creates the result. [`ceilings`] are computed from the whole record.
-//! docs/observing.md explains the figures.
 
 mod clock;
 

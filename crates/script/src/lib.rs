@@ -1,10 +1,9 @@
-//! The pgbench language: scripts, expressions, variables, random streams. Pure: no socket, file, clock or terminal. The
-//! engine executes parsed scripts; the command line shows errors.
+//! The pgbench language: scripts, expressions, variables, random streams. Pure: no socket, file, clock or terminal.
 //!
-//! Reading order: [`parse`] (`scan`, `meta`, `expression`) creates a [`Program`] of [`Command`]s. At run time
-//! `Set::expression` is evaluated in a [`Scope`], and `Sql` is sent with the values of a client's [`Variables`].
-//! Scripts are bytes: invalid UTF-8 is sent unchanged and may be part of a variable's name; only messages replace it.
-//! [`Dialect::Extended`] lists additions to pgbench's language.
+//! [`parse`] (`scan`, `meta`, `expression`) creates a [`Program`] of [`Command`]s. At run time `Set::expression` is
+//! evaluated in a [`Scope`], and `Sql` is sent with the values of a client's [`Variables`]. Scripts are bytes: invalid
+//! UTF-8 is sent unchanged and may be part of a variable's name. [`Dialect::Extended`] lists additions to pgbench's
+//! language.
 
 mod dialect;
 mod program;

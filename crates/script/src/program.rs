@@ -74,8 +74,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Parses declarations of contended rows in the comments before an SQL command. Only in the extended dialect, since
-    /// pgbench scripts may contain any comments.
+    /// Parses declarations of contended rows in the comments before an SQL command. pgbench's dialect ignores invalid
+    /// ones, since its scripts may contain any comments.
     fn look_for_contention(&mut self, comments: &[u8]) -> Result<(), ParseError> {
         let found = match ContendedRows::find(comments) {
             Err(_) if self.dialect == Dialect::Pgbench => return Ok(()),

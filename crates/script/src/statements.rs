@@ -44,7 +44,6 @@ pub enum StatementsError {
 /// then sent together.
 ///
 /// # Errors
-///
 /// If the text has no statement, or has a meta command.
 pub fn statements(
     file: &str,

@@ -1,5 +1,5 @@
-//! What it takes the server to let many in: all connect and say hello, so many at once, and nobody has to prove
-//! anything. The client waits in its system calls, and does nothing in between.
+//! Cost of accepting many connections for the server: clients connect and start up without a password, a limited number
+//! at a time. The client only waits in system calls.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -7,7 +7,7 @@ use std::time::Instant;
 use crate::Figures;
 use crate::session::{Server, wait_for_ready};
 
-/// With at most `at_once` connecting at a time.
+/// Connects `clients` clients, at most `at_once` at a time.
 pub fn run(clients: usize, at_once: usize, connection: &str) -> Result<Figures, String> {
     let server = Server::new(connection)?;
     let started = Instant::now();

@@ -1,5 +1,5 @@
-//! Requests for answers, on many sockets at once: each sends the next request when the answer to the last one is
-//! there. Counts bytes and understands none.
+//! Exchanges requests and answers on many sockets: each sends the next request after the complete answer. Counts bytes
+//! without parsing them.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -14,15 +14,15 @@ use wire::frontend;
 use crate::Figures;
 use crate::session::{Server, wait_for_ready};
 
-/// What the built-in select-only script sends first, and a value of its variable.
+/// Name of the statement of the built-in select-only script, and a value of its variable.
 const STATEMENT: &[u8] = b"P_0";
 const SQL: &[u8] = b"SELECT abalance FROM pgbench_accounts WHERE aid = $1;";
 const AID: &[u8] = b"654321";
-/// As pgmeter's epoll driver has it.
+/// As in pgmeter's epoll driver.
 const EVENTS_PER_WAIT: usize = 1024;
 const READ_MAX: usize = 16 * 1024;
 
-/// Sockets whose sessions have prepared the statement, and what goes to and fro.
+/// Sockets with sessions that have prepared the statement, and the bytes that are exchanged.
 pub struct Setup {
     pub sockets: Vec<UnixStream>,
     pub request: Vec<u8>,
@@ -30,7 +30,7 @@ pub struct Setup {
     pub duration: Duration,
 }
 
-/// What a loop did, without what beginning and ending it took.
+/// Results of a loop, without its start and end.
 pub struct Exchanged {
     pub count: u64,
     pub cpu: Duration,
@@ -76,7 +76,7 @@ impl Setup {
     }
 }
 
-/// One `write` and one `read` for each, and a share of a wait; each socket registered once, edge-triggered.
+/// One `write` and one `read` each, and a share of a wait; each socket is registered once, edge-triggered.
 fn over_epoll(setup: &Setup) -> io::Result<Exchanged> {
     let mut poll = Poll::new()?;
     for (number, socket) in setup.sockets.iter().enumerate() {

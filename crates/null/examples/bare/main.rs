@@ -1,5 +1,5 @@
-//! Programs that do what any client must, and nothing else: exchange the bytes of a request for those of its answer,
-//! connect, wait for a moment. What they take on a machine is what no load generator on it can be below.
+//! Programs with only the necessary work of any client: exchanging the bytes of requests and answers, connecting,
+//! waiting for a moment. Their cost is a lower bound for load generators on the machine.
 //!
 //! docs/performance.md has their commands. Each prints lines of a name and a number.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints what it measured")]

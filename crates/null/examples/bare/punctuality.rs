@@ -1,5 +1,5 @@
-//! How late a thread sees moments that it does nothing but wait for, reading the clock without a pause. What is late
-//! here is late because the core was taken from it: by the system's other threads, or by the host of a virtual machine.
+//! Delay with which a busy-waiting thread, which only reads the clock, notices given moments. Delays occur when the
+//! core is taken from it by other threads or by the host of a virtual machine.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -11,10 +11,10 @@ use stats::SplitMix64;
 use crate::Figures;
 
 const SEED: u64 = 1;
-/// CPU time that the neighbour uses at one go.
+/// CPU time used by the other thread at a time.
 const SLICE: Duration = Duration::from_micros(100);
 
-/// `rate` moments per second, at random; beside a thread that uses this share of a core, if it is not 0.
+/// `rate` random moments per second; with a second thread that uses this share of a core, if it is not 0.
 pub fn run(rate: f64, seconds: f64, share: f64) -> Figures {
     let is_over = AtomicBool::new(false);
     let (mut late_us, queued) = thread::scope(|scope| {
@@ -67,7 +67,7 @@ fn wait_for_all(moments: &[Duration]) -> Vec<f64> {
     late_us
 }
 
-/// Uses so much of a core, a slice at a time, and sleeps in between.
+/// Uses this share of a core in slices, and sleeps in between.
 fn use_share(share: f64, is_over: &AtomicBool) {
     let started = Instant::now();
     while !is_over.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! The exchange over pgmeter's own io_uring, set up as its driver sets it up. What the driver does beside, for sockets
-//! that are full or fail and for TLS, is left out.
+//! The exchange over pgmeter's own io_uring, with the settings of its driver. It does not handle full or failed sockets
+//! and TLS.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -10,7 +10,7 @@ use sockets::thread_cpu_time;
 
 use crate::exchange::{Exchanged, Setup};
 
-/// As the driver has them.
+/// As in the driver.
 const BUFFERS: u16 = 256;
 const BUFFER_BYTES: u32 = 8 * 1024;
 
@@ -26,7 +26,7 @@ pub fn over_ring(setup: &Setup) -> io::Result<Exchanged> {
     let (started, cpu_before) = (Instant::now(), thread_cpu_time());
     while started.elapsed() < setup.duration {
         ring.wait(setup.duration)?;
-        // As many as are there: those that come meanwhile are for the next wait, which hands over what is sent now.
+        // Only available completions: later ones are handled by the next wait, which also submits the requests.
         for _ in 0..setup.sockets.len() {
             let Some((slot, event)) = ring.next_event() else { break };
             match event {
@@ -42,7 +42,7 @@ pub fn over_ring(setup: &Setup) -> io::Result<Exchanged> {
         }
         all_was_taken(&mut ring)?;
     }
-    // Taking thousands of sockets away from the kernel costs as much as many exchanges, and comes after this.
+    // Removing thousands of sockets from the kernel costs as much as many exchanges, and is not measured.
     Ok(Exchanged { count, cpu: thread_cpu_time().saturating_sub(cpu_before) })
 }
 
@@ -55,7 +55,7 @@ fn send(ring: &mut Ring, slot: u32, request: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// A request is smaller than any socket's buffer, and there is never more than one of a client.
+/// A request is smaller than any socket's buffer, and each client has at most one.
 fn all_was_taken(ring: &mut Ring) -> io::Result<()> {
     match ring.next_unsent() {
         None => Ok(()),

@@ -1,5 +1,4 @@
-//! A session on a Unix socket, begun and spoken to by whole replies: for what comes before a measurement.
-//! Blocks, and is in no hurry.
+//! A blocking session on a Unix socket, used to prepare a measurement.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -8,17 +7,17 @@ use connect::{Address, Environment, Overrides, Target, resolve};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use wire::{Decoder, Message, Startup};
 
-/// More than a reply has.
+/// More than the length of a reply.
 const READ_MAX: usize = 8 * 1024;
 
-/// Where sessions go, and what each says first.
+/// Address of the server, and the start-up message.
 pub struct Server {
     path: std::path::PathBuf,
     startup: Vec<u8>,
 }
 
 impl Server {
-    /// Of a connection string with a Unix socket. Lets the process have as many sockets as the system allows.
+    /// From a connection string with a Unix socket. Raises the limit of open files to the maximum.
     pub fn new(connection: &str) -> Result<Self, String> {
         let environment = Environment::of_process();
         let target = resolve(Some(connection), &Overrides::default(), &environment);
@@ -35,7 +34,7 @@ impl Server {
         Ok(Self { path: path.clone(), startup })
     }
 
-    /// Connects and sends the start-up message. Does not wait for the answer.
+    /// Connects and sends the start-up message, without waiting for the answer.
     pub fn start_connect(&self) -> Result<UnixStream, String> {
         let explain = |error| format!("{}: {error}", self.path.display());
         let mut socket = UnixStream::connect(&self.path).map_err(explain)?;
@@ -44,7 +43,7 @@ impl Server {
     }
 }
 
-/// Reads until the server is ready; how many bytes that were.
+/// Reads until the server is ready; returns the number of bytes.
 pub fn wait_for_ready(socket: &mut UnixStream) -> Result<usize, String> {
     let (mut decoder, mut buffer) = (Decoder::new(), [0; READ_MAX]);
     let (mut ready, mut bytes, mut refused) = (false, 0, None);

@@ -1,14 +1,14 @@
-//! How a server answers, the same for all its sessions: the rows it returns and the password it wants,
-//! made into messages once, so that a session only copies them.
+//! Configuration of a server, shared by all its sessions: the rows and the password, encoded as messages once, so that
+//! a session only copies them.
 
 use super::result_set::{ResultSet, UNNAMED};
 
-/// What reads as a version, to clients, and as what it is, to people.
+/// Starts with a version for clients, and names the null server for users.
 pub(super) const SERVER_VERSION: &str = "18.0 (pgmeter null server)";
 /// The same as a number.
 pub(super) const SERVER_VERSION_NUM: &str = "180000";
 
-/// Settings that a server reports when a session begins.
+/// Parameters reported at the start of a session.
 pub(super) const PARAMETERS: [(&str, &str); 5] = [
     ("server_version", SERVER_VERSION),
     ("server_encoding", "UTF8"),
@@ -20,9 +20,9 @@ pub(super) const PARAMETERS: [(&str, &str); 5] = [
 /// The rows that every `SELECT` returns: one column of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// How many.
+    /// Number of rows.
     pub count: u32,
-    /// The length of each value, in bytes.
+    /// Length of each value in bytes.
     pub bytes: u32,
 }
 
@@ -32,16 +32,16 @@ impl Default for Rows {
     }
 }
 
-/// See the module.
+/// Configuration of a server.
 #[derive(Clone, Debug)]
 pub struct SessionConfig {
     pub(super) password: Option<String>,
-    /// What a `SELECT` returns that does not say what its rows are.
+    /// Result of a `SELECT` that does not define its rows.
     pub(super) result: ResultSet,
 }
 
 impl SessionConfig {
-    /// A server that returns these rows and, if a password is given, asks for it in clear text.
+    /// A server that returns these rows and, if a password is given, requests it in clear text.
     pub fn new(rows: Rows, password: Option<String>) -> Self {
         let value = "1".repeat(rows.bytes as usize);
         let result = ResultSet::new(&[UNNAMED], (0..rows.count).map(|_| [Some(value.as_str())]));

@@ -1,71 +1,70 @@
-//! Faults of a session, as data: of which connection, when, with which effect. Nothing here acts; the session does,
-//! and its owner says which faults there are.
+//! Faults of a session, as data: connection, trigger and effect. The session applies them; its owner defines them.
 
 use stats::Timestamp;
 
 /// A fault of one connection or of all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// Which connection, in the order in which they connect, from 0; `None`: each of them.
+    /// Number of the connection in the order of connecting, from 0; `None`: all connections.
     pub connection: Option<usize>,
-    /// When.
+    /// When it is injected.
     pub trigger: FaultTrigger,
-    /// What.
+    /// Its effect.
     pub effect: FaultEffect,
 }
 
 /// When a fault is injected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultTrigger {
-    /// Instead of the welcome.
+    /// Instead of the start-up messages.
     StartUp,
     /// When the n-th Parse message is read, from 0.
     Parse(u64),
     /// When the n-th statement (Query or Execute) is run, from 0.
     Statement(u64),
-    /// Unasked, at this moment of virtual time.
+    /// Independent of the client, at this virtual time.
     Time(Timestamp),
 }
 
-/// What a fault does to a session.
+/// Effect of a fault on a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FaultEffect {
     /// An error of the statement.
     Error {
-        /// Its code.
+        /// Its SQLSTATE.
         sqlstate: String,
         /// Its message.
         message: String,
     },
     /// An error of the session, which ends it.
     Fatal {
-        /// Its code.
+        /// Its SQLSTATE.
         sqlstate: String,
         /// Its message.
         message: String,
     },
-    /// The server closes the connection without a word.
+    /// The server closes the connection without a message.
     Close,
-    /// The connection breaks.
+    /// The connection is reset.
     Reset,
-    /// Only so many bytes of the answer come, then the server closes the connection.
+    /// The server closes the connection after this many bytes of the answer.
     Truncate(usize),
-    /// The answer comes, whole, and with it an error of the session, which ends it.
+    /// The complete answer is followed by an error that ends the session.
     LastAnswer {
-        /// The error's code.
+        /// The error's SQLSTATE.
         sqlstate: String,
         /// Its message.
         message: String,
     },
-    /// These messages come before the answer.
+    /// These messages precede the answer.
     Say(Vec<u8>),
-    /// These bytes come instead of the answer, and nothing ever after.
+    /// These bytes replace the answer; nothing follows.
     Rubbish(Vec<u8>),
     /// The server waits for COPY data instead of answering.
     CopyIn,
-    /// The server asks for this method of authentication (the code in the protocol's manual).
+    /// The server requests this authentication method (the code in the protocol's manual).
     AskFor(u32),
-    /// Nothing comes, now and ever after.
+    /// The server sends nothing any more.
     Silence,
 }
 

@@ -1,6 +1,6 @@
-//! What a PostgreSQL server does with one client's bytes, without a socket and without a clock: bytes in,
-//! answers out, one step at a time. It understands no SQL beyond the first words that begin and end
-//! transactions. The null server runs it over sockets, the test kit's fake server in virtual time.
+//! A server session without a socket and a clock: processes the client's bytes and appends replies, one step at a time.
+//! It parses only the first words of statements that start and end transactions. The null server runs it over sockets,
+//! the test kit's fake server in virtual time.
 
 mod config;
 mod fault;
@@ -18,18 +18,18 @@ pub use request::{Parameters, Request, StartUpParameters};
 
 use statement::{Kind, Prepared};
 
-/// What [`Session::next`] has come to.
+/// Result of [`Session::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// All that was received is dealt with; nothing was appended.
+    /// All input is processed; nothing was appended.
     Idle,
-    /// Something was appended that costs a server no work, as during start-up.
+    /// Appended a message without the cost of a statement, as during start-up.
     Told,
-    /// The whole answer to a statement, or to a series that ended in a Sync, was appended.
+    /// Appended the complete answer to a statement, or to a sequence that ended with Sync.
     Answered,
-    /// The connection is to be closed once what was appended has been sent.
+    /// The connection must be closed after the output has been sent.
     Closed,
-    /// The connection is to be broken without a good-bye.
+    /// The connection must be reset.
     Reset,
 }
 
@@ -38,19 +38,19 @@ pub enum Step {
 pub struct Session {
     process_id: u32,
     phase: Phase,
-    /// The beginning of a message whose end has not come yet.
+    /// The received part of an incomplete message.
     unfinished: Vec<u8>,
-    /// The answer in the making; a server sends nothing before a Sync or Flush.
+    /// The incomplete answer; a server sends nothing before Sync or Flush.
     answer: Vec<u8>,
     transaction: Transaction,
-    /// An error has made the rest of the series worthless, up to the Sync.
+    /// After an error, messages are skipped until Sync.
     skipping: bool,
     statements: Vec<(Box<[u8]>, Arc<Prepared>)>,
     portals: Vec<(Box<[u8]>, Arc<Prepared>)>,
     faults: Vec<(FaultTrigger, FaultEffect)>,
     executed: u64,
     parsed: u64,
-    /// The fault that is applied to the answer in the making once it is complete.
+    /// A fault that is applied to the complete answer.
     ending: Option<FaultEffect>,
 }
 
@@ -59,7 +59,7 @@ enum Phase {
     StartUp,
     Password,
     Ready,
-    /// Listens and never says anything again.
+    /// Reads, but sends nothing any more.
     Silent,
     Over,
 }
@@ -72,8 +72,7 @@ enum Transaction {
 }
 
 impl Session {
-    /// A session before its first byte. `process_id` is what BackendKeyData shows; `faults` will be
-    /// injected.
+    /// A session before its first byte. `process_id` is sent in BackendKeyData; `faults` are injected.
     pub fn new(process_id: u32, faults: Vec<(FaultTrigger, FaultEffect)>) -> Self {
         Self {
             process_id,
@@ -91,10 +90,9 @@ impl Session {
         }
     }
 
-    /// Deals with the client's bytes up to the next [`Step`], and takes those off `bytes`; appends what the
-    /// server says to `out`, and tells `on_request` each message as it is read. To be called until it says
-    /// [`Step::Idle`], when all bytes are taken, or that the connection is over. Any split of the bytes gives
-    /// the same answers.
+    /// Processes the client's bytes up to the next [`Step`] and removes them from `bytes`; appends replies to `out`,
+    /// and calls `on_request` for each message. Call it until it returns [`Step::Idle`], when all bytes are consumed,
+    /// or the connection is closed. Any split of the bytes gives the same replies.
     pub fn next(
         &mut self,
         bytes: &mut &[u8],
@@ -107,7 +105,7 @@ impl Session {
             if !self.finish_message(bytes) {
                 return Step::Idle;
             }
-            // Taken out so that messages can be borrowed from it meanwhile.
+            // Moved out, since messages borrow from it.
             let message = std::mem::take(&mut self.unfinished);
             (step, _) = self.advance(&message, config, on_request);
         }
@@ -130,7 +128,7 @@ impl Session {
         step
     }
 
-    /// Moves what belongs to the unfinished message from `bytes` to it; true if it is whole then.
+    /// Moves the rest of the incomplete message from `bytes` to it; true if it is complete.
     fn finish_message(&mut self, bytes: &mut &[u8]) -> bool {
         loop {
             let missing = request::missing(&self.unfinished, self.phase == Phase::StartUp);
@@ -143,7 +141,7 @@ impl Session {
         }
     }
 
-    /// Deals with the messages of `input` up to the next step; also says how many bytes those are.
+    /// Processes the messages of `input` up to the next step; also returns their length in bytes.
     fn advance(
         &mut self,
         input: &[u8],
@@ -216,7 +214,7 @@ impl Session {
         }
     }
 
-    /// Puts the text of the statement into an Execute.
+    /// Adds the text of the statement to an Execute.
     fn resolve<'a>(&'a self, request: Request<'a>) -> Request<'a> {
         match request {
             Request::Execute { portal, .. } => {
@@ -368,7 +366,7 @@ impl Session {
         self.ready()
     }
 
-    /// Runs a statement that is not empty; false if it failed.
+    /// Runs a non-empty statement; false if it failed.
     fn run(&mut self, prepared: &Prepared, config: &SessionConfig) -> bool {
         let failed = self.transaction == Transaction::Failed;
         if failed && !matches!(prepared.kind, Kind::Commit | Kind::Rollback) {
@@ -421,7 +419,7 @@ impl Session {
         Break(Step::Closed)
     }
 
-    /// An error that fails the transaction and, in a series, all up to the Sync.
+    /// An error that fails the transaction and, in the extended protocol, skips messages until Sync.
     fn error(&mut self, sqlstate: &str, message: &str) -> ControlFlow<Step> {
         reply::error(&mut self.answer, "ERROR", sqlstate, message);
         if self.transaction == Transaction::Open {
@@ -431,13 +429,13 @@ impl Session {
         Continue(())
     }
 
-    /// The client does not keep to the protocol.
+    /// The client violates the protocol.
     fn violation(&mut self, reason: &str) -> Step {
         reply::error(&mut self.answer, "FATAL", "08P01", reason);
         Step::Closed
     }
 
-    /// Applies the fault of the statement that begins now, if there is one; true if the statement has failed by it.
+    /// Applies the fault of the statement, if there is one; true if the statement fails.
     fn has_failed_by_fault(&mut self) -> ControlFlow<Step, bool> {
         let number = self.executed;
         self.executed += 1;
@@ -487,12 +485,12 @@ impl Session {
     }
 }
 
-/// A statement or portal by name; the last one is usually the one.
+/// A statement or portal by name; usually the last one.
 fn find<'a>(among: &'a [(Box<[u8]>, Arc<Prepared>)], name: &[u8]) -> Option<&'a Arc<Prepared>> {
     among.iter().rev().find(|(known, _)| **known == *name).map(|(_, prepared)| prepared)
 }
 
-/// Adds a statement or portal, or puts it in the place of the one of that name.
+/// Adds a statement or portal, or replaces the one of that name.
 fn put(among: &mut Vec<(Box<[u8]>, Arc<Prepared>)>, name: &[u8], prepared: Arc<Prepared>) {
     match among.iter_mut().find(|(known, _)| **known == *name) {
         Some(place) => place.1 = prepared,

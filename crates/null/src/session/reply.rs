@@ -1,30 +1,30 @@
-//! What a server says: each function appends one whole message, each constant is one. The counterpart of `wire::frontend`,
-//! written apart from `wire::backend` so that a mistake of the decoder is not repeated here.
+//! The server's messages: each function appends a complete message, each constant is one. The counterpart of
+//! `wire::frontend`, independent of `wire::backend` so that it does not repeat errors of the decoder.
 //!
 //! Layouts: PostgreSQL manual, "Frontend/Backend Protocol", section "Message Formats".
 
-/// The method of an Authentication message that says: you are in.
+/// Code of AuthenticationOk.
 pub const AUTHENTICATION_OK: u32 = 0;
-/// The method that asks for the password as it is.
+/// Code of AuthenticationCleartextPassword.
 pub const CLEARTEXT_PASSWORD: u32 = 3;
-/// The method that asks for GSSAPI.
+/// Code of AuthenticationGSS.
 pub const GSSAPI: u32 = 7;
-/// The whole message.
+/// The complete message.
 pub const PARSE_COMPLETE: &[u8] = b"1\0\0\0\x04";
-/// The whole message.
+/// The complete message.
 pub const BIND_COMPLETE: &[u8] = b"2\0\0\0\x04";
-/// The whole message.
+/// The complete message.
 pub const CLOSE_COMPLETE: &[u8] = b"3\0\0\0\x04";
-/// The whole message.
+/// The complete message.
 pub const NO_DATA: &[u8] = b"n\0\0\0\x04";
-/// The whole message.
+/// The complete message.
 pub const EMPTY_QUERY_RESPONSE: &[u8] = b"I\0\0\0\x04";
-/// The whole message: text format, one column.
+/// The complete message: text format, one column.
 pub const COPY_IN_RESPONSE: &[u8] = b"G\0\0\0\x09\0\0\x01\0\0";
-/// The type of text values.
+/// Type OID of text.
 const TEXT_OID: u32 = 25;
 
-/// One message: type byte, length, and what `body` appends.
+/// A message: type byte, length, and the output of `body`.
 pub fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) {
     out.extend_from_slice(&[tag, 0, 0, 0, 0]);
     let start = out.len() - 4;
@@ -33,7 +33,7 @@ pub fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) {
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-/// Authentication, of a method without data of its own.
+/// Authentication, for a method without further data.
 pub fn authentication(out: &mut Vec<u8>, method: u32) {
     message(out, b'R', |out| out.extend_from_slice(&method.to_be_bytes()));
 }
@@ -106,7 +106,7 @@ pub fn data_row(out: &mut Vec<u8>, values: &[Option<&str>]) {
     });
 }
 
-/// ParameterDescription: so many parameters of text.
+/// ParameterDescription for this number of text parameters.
 pub fn parameter_description(out: &mut Vec<u8>, parameters: usize) {
     message(out, b't', |out| {
         let count = u16::try_from(parameters).expect("a statement has at most 65,535 parameters");
@@ -117,7 +117,7 @@ pub fn parameter_description(out: &mut Vec<u8>, parameters: usize) {
     });
 }
 
-/// The fields that every error and notice has.
+/// The fields of all errors and notices.
 fn report(out: &mut Vec<u8>, severity: &str, sqlstate: &str, sentence: &str) {
     for (letter, value) in [(b'S', severity), (b'V', severity), (b'C', sqlstate), (b'M', sentence)] {
         out.push(letter);

@@ -1,5 +1,5 @@
-//! What a client says: one message at a time out of a stream of bytes.
-//! Strict, because it is there to find mistakes of the sender. Read by the session.
+//! Parses the client's messages from a stream of bytes. Strict, in order to find the sender's errors. Used by the
+//! session.
 //!
 //! Layouts: PostgreSQL manual, "Frontend/Backend Protocol", section "Message Formats".
 
@@ -10,65 +10,65 @@ use wire::frontend::PROTOCOL_VERSION;
 pub enum Request<'a> {
     /// The parameters.
     StartUp(StartUpParameters<'a>),
-    /// On a connection of its own.
+    /// A cancel request, on a separate connection.
     Cancel {
-        /// Whose command.
+        /// PID of the backend to cancel.
         process_id: u32,
-        /// The proof that one may.
+        /// The session's secret key.
         secret_key: &'a [u8],
     },
     /// SSLRequest or GSSENCRequest.
     Encryption,
-    /// Clear text, or whatever else the answer to an Authentication message is.
+    /// A PasswordMessage, or another reply to an Authentication message.
     Password(&'a [u8]),
-    /// Simple protocol.
+    /// Simple query protocol.
     Query(&'a [u8]),
-    /// A statement to keep.
+    /// Prepares a statement.
     Parse {
-        /// The statement's name, or nothing.
+        /// The statement's name, or empty.
         name: &'a [u8],
         /// The text.
         sql: &'a [u8],
     },
-    /// A statement and its parameters.
+    /// Creates a portal.
     Bind {
-        /// The portal's name, or nothing.
+        /// The portal's name, or empty.
         portal: &'a [u8],
-        /// The statement's name, or nothing.
+        /// The statement's name, or empty.
         statement: &'a [u8],
-        /// Their values in text form.
+        /// The parameters in text format.
         parameters: Parameters<'a>,
     },
-    /// What will it return?
+    /// Requests the columns of a result.
     Describe {
         /// A portal, not a statement.
         portal: bool,
         /// Its name.
         name: &'a [u8],
     },
-    /// Run it.
+    /// Executes a portal.
     Execute {
         /// The portal's name.
         portal: &'a [u8],
-        /// The text of the statement behind it, put in by the session.
+        /// The text of its statement, added by the session.
         sql: &'a [u8],
     },
-    /// Forget it.
+    /// Closes a statement or portal.
     Close {
         /// A portal, not a statement.
         portal: bool,
         /// Its name.
         name: &'a [u8],
     },
-    /// The end of a series.
+    /// The end of a sequence.
     Sync,
-    /// Answers so far, please.
+    /// Requests the pending replies.
     Flush,
-    /// Good-bye.
+    /// Ends the session.
     Terminate,
 }
 
-/// The parameters of a start-up message: names and values, each ended by a zero byte.
+/// The parameters of a start-up message: names and values, each terminated by a zero byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StartUpParameters<'a>(&'a [u8]);
 
@@ -88,12 +88,12 @@ pub struct Parameters<'a> {
 }
 
 impl<'a> Parameters<'a> {
-    /// How many.
+    /// Number of parameters.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// Whether there are no parameters.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -105,13 +105,14 @@ impl<'a> Parameters<'a> {
     }
 }
 
-/// Larger messages are taken for a mistake of the sender.
+/// Maximum length; a larger message is an error of the sender.
 const LENGTH_MAX: usize = 1 << 30;
 const CANCEL_REQUEST_CODE: u32 = (1234 << 16) | 5678;
 const SSL_REQUEST_CODE: u32 = (1234 << 16) | 5679;
 const GSS_REQUEST_CODE: u32 = (1234 << 16) | 5680;
 
-/// Reads the first message, and its length; `None` if its end has not come yet. The first of a connection has no type byte (`is_startup`).
+/// Parses the first message and its length; `None` if it is incomplete. The first message of a connection has no type
+/// byte (`is_startup`).
 pub(super) fn frame(bytes: &[u8], is_startup: bool) -> Result<Option<(Request<'_>, usize)>, &'static str> {
     let header = if is_startup { 0 } else { 1 };
     let Some(length) = bytes.get(header..header + 4).and_then(|word| word.try_into().ok()) else {
@@ -126,8 +127,7 @@ pub(super) fn frame(bytes: &[u8], is_startup: bool) -> Result<Option<(Request<'_
     request.map(|request| Some((request, length))).ok_or("invalid message format")
 }
 
-/// How many bytes must come before more can be said about the first message: those of its header, then those
-/// of the rest; none if it is whole or broken.
+/// Number of missing bytes of the first message: of its header, then of its body; 0 if it is complete or invalid.
 pub(super) fn missing(bytes: &[u8], is_startup: bool) -> usize {
     let header = if is_startup { 4 } else { 5 };
     match bytes.get(header - 4..header).and_then(|word| word.try_into().ok()) {
@@ -215,7 +215,7 @@ impl<'a> Reader<'a> {
         Some(text)
     }
 
-    /// A name and its value; `Some(None)` at the zero byte that ends them.
+    /// A name and its value; `Some(None)` at the terminating zero byte.
     fn pair(&mut self) -> Option<Option<(&'a [u8], &'a [u8])>> {
         match self.text()? {
             [] => Some(None),

@@ -1,11 +1,11 @@
-//! The rows of a `SELECT` that says itself what they are: `SELECT 1 AS a, NULL AS "b c"`, nothing with a
-//! `WHERE`, more with `UNION ALL`; and of the questions that pgmeter asks each server about itself. Anything
-//! else returns the rows of the server's config. Used by the session.
+//! The rows of a `SELECT` that defines them: `SELECT 1 AS a, NULL AS "b c"`, no row with a `WHERE`, several with `UNION
+//! ALL`; and of pgmeter's queries of the server's properties. Other statements return the rows of the configuration.
+//! Used by the session.
 
 use super::config::{SERVER_VERSION, SERVER_VERSION_NUM};
 use super::reply;
 
-/// Columns and rows, made into messages once.
+/// Columns and rows, encoded as messages.
 #[derive(Clone, Debug)]
 pub(super) struct ResultSet {
     pub(super) row_description: Vec<u8>,
@@ -13,7 +13,7 @@ pub(super) struct ResultSet {
 }
 
 impl ResultSet {
-    /// Columns of these names, and rows of text.
+    /// Columns with these names, and rows of text.
     pub(super) fn new<'a, R>(names: &[&str], rows: impl IntoIterator<Item = R>) -> Self
     where
         R: IntoIterator<Item = Option<&'a str>>,
@@ -31,7 +31,7 @@ impl ResultSet {
         Self { row_description, rows_and_tag }
     }
 
-    /// `None` unless every column has a name, or the question is a known one.
+    /// `None` unless every column has a name, or the query is a known one.
     pub(super) fn of_query(sql: &[u8]) -> Option<Self> {
         if let Some((_, values)) = QUESTIONS.iter().find(|(question, _)| sql.starts_with(question.as_bytes()))
         {
@@ -39,7 +39,7 @@ impl ResultSet {
             let rows = (!values.is_empty()).then(|| values.iter().copied().map(Some));
             return Some(Self::new(&vec![UNNAMED; values.len().max(2)], rows));
         }
-        // Most statements name no column, and servers for measurements look at each of them.
+        // Most statements name no column, and this check runs for each statement of a benchmark.
         if !sql.windows(4).any(|window| window == b" AS ") {
             return None;
         }
@@ -52,10 +52,10 @@ impl ResultSet {
     }
 }
 
-/// The name of a column without one, as PostgreSQL writes it.
+/// PostgreSQL's name for a column without a name.
 pub(super) const UNNAMED: &str = "?column?";
 
-/// How pgmeter asks a server what it is, for the record, and the answers.
+/// pgmeter's queries of the server's properties, and the answers.
 const QUESTIONS: [(&str, &[&str]); 4] = [
     ("SELECT pg_catalog.set_config('search_path'", &["pg_catalog, pg_temp"]),
     (

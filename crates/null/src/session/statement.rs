@@ -1,10 +1,10 @@
-//! As much SQL as a server needs that has no tables: where statements end, what their first word is, how
-//! many parameters they have. Used by the session.
+//! Minimal SQL parsing for a server without tables: the end of a statement, its first word, its number of parameters.
+//! Used by the session.
 
 use super::config::SessionConfig;
 use super::result_set::ResultSet;
 
-/// What a statement does, as far as its answer and the transaction are concerned.
+/// Effect of a statement on its answer and on the transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Empty,
@@ -14,19 +14,19 @@ pub(super) enum Kind {
     Select,
     /// INSERT, UPDATE or DELETE of one row, which has this tag.
     Write(&'static str),
-    /// A question about catalogs, which are not there.
+    /// A query of system catalogs, which do not exist.
     Catalogs,
     Other,
 }
 
-/// A statement that has been looked at.
+/// A parsed statement.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) text: Box<[u8]>,
     pub(super) kind: Kind,
     /// The highest `$n`.
     pub(super) parameters: usize,
-    /// Its rows, if it says what they are.
+    /// Its rows, if the statement defines them.
     result: Option<ResultSet>,
 }
 
@@ -46,12 +46,12 @@ impl Prepared {
     }
 }
 
-/// How load generators ask for what only a real server has; they do without if that is an error: partitions of
-/// the built-in scripts' tables (pgbench's way and ours), and how the server was built.
+/// Queries of load generators that only a real server can answer, and that may fail: partitions of the built-in
+/// scripts' tables (pgbench's query and pgmeter's), and how the server was built.
 const QUESTIONS_ABOUT_CATALOGS: [&str; 3] =
     ["select o.n, p.partstrat", "select partitioned.partstrat", "select name, setting from pg_config"];
 
-/// First words and what they mean.
+/// First words of statements and their kinds.
 const KINDS: [(&str, Kind); 16] = [
     ("BEGIN", Kind::Begin),
     ("START", Kind::Begin),
@@ -76,13 +76,13 @@ fn kind(sql: &[u8]) -> Kind {
     if word.is_empty() {
         return if matches!(skip_blanks(sql), b"" | b";") { Kind::Empty } else { Kind::Other };
     }
-    // ROLLBACK TO SAVEPOINT ends no transaction.
+    // ROLLBACK TO SAVEPOINT does not end the transaction.
     let partial = word.eq_ignore_ascii_case(b"ROLLBACK") && second_word(sql).eq_ignore_ascii_case(b"TO");
     let found = KINDS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()));
     found.filter(|_| !partial).map_or(Kind::Other, |(_, kind)| *kind)
 }
 
-/// The first word; empty if there is none.
+/// The first word; may be empty.
 pub(super) fn first_word(sql: &[u8]) -> &[u8] {
     let sql = skip_blanks(sql);
     let length = sql.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
@@ -94,7 +94,7 @@ fn second_word(sql: &[u8]) -> &[u8] {
     first_word(&sql[first_word(sql).len()..])
 }
 
-/// Without leading blanks and comments.
+/// The text without leading spaces and comments.
 fn skip_blanks(mut sql: &[u8]) -> &[u8] {
     loop {
         sql = sql.trim_ascii_start();
@@ -110,7 +110,7 @@ fn skip_blanks(mut sql: &[u8]) -> &[u8] {
     }
 }
 
-/// The statements of a Query message: split at semicolons outside of quotes.
+/// The statements of a Query message: split at semicolons outside quotes.
 pub(super) fn split(sql: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut quoted = false;
     sql.split(move |byte| {
@@ -119,7 +119,7 @@ pub(super) fn split(sql: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The highest `$n` outside of quotes.
+/// The highest `$n` outside quotes.
 fn parameters(sql: &[u8]) -> usize {
     let mut highest = 0;
     let mut quoted = false;
