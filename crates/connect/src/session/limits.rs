@@ -27,7 +27,7 @@ pub enum StatementLimit {
     WhileServerAnswers(Duration),
 }
 
-/// Maximum time between two checks of a server with a long-running statement; each is also a fraction of the limit.
+/// Maximum time between two checks of a working server, and minimum number of checks within the limit.
 const LOOK_MAX: Duration = Duration::from_secs(10);
 const LOOKS_IN_LIMIT: u32 = 4;
 /// Limit for a cancel request, so that an unresponsive server does not delay the caller.

@@ -117,7 +117,7 @@ impl Trust {
         check_dates(&root.certificate, now)
     }
 
-    /// Revocation is not checked for certificates verified without `webpki`, so lists make them invalid.
+    /// Fails if there are revocation lists, which only `webpki` checks.
     fn refuse_without_list(&self) -> Result<(), CertificateError> {
         if self.lists.is_empty() { Ok(()) } else { Err(CertificateError::UnknownRevocationStatus) }
     }
@@ -171,7 +171,7 @@ impl Trust {
                     .build(),
             ),
             Err(_) => {
-                // No chain yet.
+                // There are no lists, or none is valid yet.
                 self.refuse_without_list()?;
                 None
             }
