@@ -125,9 +125,9 @@ fn table(table: &Table, style: &TextStyle) -> String {
     let format = latency_format(table);
     let decimals = format.map_or(0, |format| format.decimals);
     let length = |column: &Cells| column.first().map_or(0, |title| title.chars().count() + GAP);
-    let others: usize = columns(table, format, 0).iter().skip(1).map(length).sum();
-    let label_len = style.width.saturating_sub(INDENT + others).clamp(*LABEL_LEN.start(), *LABEL_LEN.end());
     let with = |decimals: usize| format.map(|format| LatencyFormat { decimals, ..format });
+    let others: usize = columns(table, with(0), 0).iter().skip(1).map(length).sum();
+    let label_len = style.width.saturating_sub(INDENT + others).clamp(*LABEL_LEN.start(), *LABEL_LEN.end());
     let of = |decimals: usize| columns(table, with(decimals), label_len);
     let all = of(decimals);
     let mut number = all.len();
