@@ -1,18 +1,18 @@
-//! What a process may use of its host: processors, by its affinity and the CPU quotas of its control groups, and memory, by
-//! their limits (cgroups(7); Linux's "Control Group v2", sections "CPU" and "Memory"; for version 1 "CFS Bandwidth Control"
-//! and "Memory Resource Controller"). From `/proc` and `/sys`; what cannot be read is no limit.
+//! Resource limits of a process: CPUs, by affinity and the CPU quotas of its control groups, and memory, by their
+//! limits (cgroups(7); Linux's "Control Group v2", sections "CPU" and "Memory"; for version 1 "CFS Bandwidth Control"
+//! and "Memory Resource Controller"). Read from `/proc` and `/sys`; unreadable limits are ignored.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::host;
 
-/// Where version 2 of control groups is mounted, and controllers in version 1.
+/// Mount points of control groups version 2, and of controllers in version 1.
 const UNIFIED: &str = "/sys/fs/cgroup";
 const VERSION_1_CPU: &[&str] = &["/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"];
 const VERSION_1_MEMORY: &[&str] = &["/sys/fs/cgroup/memory"];
 
-/// Processors that a process may use, a fraction where a quota says so. `None` if the system does not tell.
+/// CPUs available to a process; a fraction if a quota limits them. `None` if unknown.
 pub fn cpus_allowed(process_id: u32) -> Option<f64> {
     let status = fs::read_to_string(format!("/proc/{process_id}/status")).ok()?;
     let affinity =
@@ -21,7 +21,7 @@ pub fn cpus_allowed(process_id: u32) -> Option<f64> {
     Some(groups.iter().filter_map(|group| quota(group)).fold(affinity, f64::min))
 }
 
-/// Bytes of memory that a process may use. `None` if the system does not tell.
+/// Bytes of memory available to a process. `None` if unknown.
 pub fn memory_allowed(process_id: u32) -> Option<u64> {
     let groups = control_groups(&groups_of(process_id), "memory", VERSION_1_MEMORY);
     let total_bytes = host::memory_bytes(&host::read("/proc/meminfo"))?;
@@ -32,7 +32,7 @@ fn groups_of(process_id: u32) -> String {
     fs::read_to_string(format!("/proc/{process_id}/cgroup")).unwrap_or_default()
 }
 
-/// The processors of a list such as `0-3,8`.
+/// Number of CPUs in a list such as `0-3,8`.
 fn listed(list: &str) -> Option<u32> {
     let mut count: u32 = 0;
     for part in list.trim().split(',') {
@@ -43,14 +43,14 @@ fn listed(list: &str) -> Option<u32> {
     Some(count)
 }
 
-/// The directories of the control groups that `/proc/…/cgroup` names for a controller, and of those around them.
+/// The directories of the control groups in `/proc/…/cgroup` for a controller, and of their parents.
 fn control_groups(groups: &str, controller: &str, version_1: &[&str]) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
         let path = path.trim_start_matches('/');
-        // Of a group outside of this namespace there is nothing to be seen here.
+        // Groups outside of this namespace are not visible.
         if path.starts_with("..") {
             continue;
         }
@@ -78,19 +78,19 @@ fn memory_limit(group: &Path) -> Option<u64> {
     limits.find_map(|file| host::read(group.join(file)).trim().parse().ok())
 }
 
-/// A control group and those that it is in, up to the root.
+/// A control group and its parents, up to the root.
 fn around(root: &str, path: &str) -> Vec<PathBuf> {
     let root = Path::new(root);
     root.join(path).ancestors().take_while(|group| group.starts_with(root)).map(Path::to_owned).collect()
 }
 
-/// `50000 100000` is half a processor, `max 100000` no limit.
+/// `50000 100000` means half a CPU, `max 100000` no limit.
 fn unified(cpu_max: &str) -> Option<f64> {
     let (quota, period) = cpu_max.trim().split_once(' ')?;
     version_1(quota, period)
 }
 
-/// A quota of −1 is no limit.
+/// A quota of −1 means no limit.
 fn version_1(quota_us: &str, period_us: &str) -> Option<f64> {
     let (quota_us, period_us): (f64, f64) = (quota_us.trim().parse().ok()?, period_us.trim().parse().ok()?);
     (quota_us > 0.0 && period_us > 0.0).then(|| quota_us / period_us)

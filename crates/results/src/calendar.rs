@@ -1,5 +1,5 @@
-//! The calendar: the only module that asks what time of day it is, and how that is written.
-//! Durations are never measured with it, since it can jump. Called once per run by `cli`.
+//! Calendar time and its formats. Only this module reads the wall clock. The wall clock can jump, so durations are
+//! measured with the monotonic clock.
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use time::{Date, Month, OffsetDateTime};
 
-/// A point of calendar time in UTC, to the millisecond. In JSON as RFC 3339, `2026-11-21T12:03:01.250Z`.
+/// A point of calendar time in UTC, with milliseconds. In JSON as RFC 3339, `2026-11-21T12:03:01.250Z`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(extend("pattern" = r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$"))]
@@ -23,23 +23,23 @@ const MILLIS_PER_DAY: i64 = 86_400 * MILLIS_PER_SECOND;
 const UNIX_MILLIS_MIN: i64 = -719_528 * MILLIS_PER_DAY;
 const UNIX_MILLIS_MAX: i64 = 2_932_897 * MILLIS_PER_DAY - 1;
 
-/// The time since 1970 began by the host's clock, as fine as that is: for the epoch times of logs.
+/// Time since 1970 by the host's clock, with its full resolution: for the epoch times of logs.
 pub fn unix_now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 impl UtcTime {
-    /// The time it is now, by the host's clock.
+    /// The current time by the host's clock.
     pub fn now() -> UtcTime {
         UtcTime::from_unix_millis(i64::try_from(unix_now().as_millis()).unwrap_or(i64::MAX))
     }
 
-    /// That many milliseconds after 1970 began; kept within the years 0 to 9999, which RFC 3339 can write.
+    /// From milliseconds since 1970; clamped to the years 0 to 9999, the range of RFC 3339.
     pub fn from_unix_millis(unix_millis: i64) -> UtcTime {
         UtcTime { unix_millis: unix_millis.clamp(UNIX_MILLIS_MIN, UNIX_MILLIS_MAX) }
     }
 
-    /// Milliseconds since 1970 began.
+    /// Milliseconds since 1970.
     pub fn unix_millis(self) -> i64 {
         self.unix_millis
     }
@@ -55,8 +55,8 @@ impl UtcTime {
         OffsetDateTime::from_unix_timestamp(seconds).expect("the years 0 to 9999 are within its range")
     }
 
-    /// Reads what [`fmt::Display`] writes; the fraction may be missing or have up to nine digits, of
-    /// which three are kept. A leap second is read as the second after it.
+    /// Parses the format of [`fmt::Display`]. The fraction is optional and may have up to nine digits, of which three
+    /// are used. A leap second becomes the following second.
     fn parse(text: &str) -> Option<UtcTime> {
         let (date, time) = text.strip_suffix('Z')?.split_once('T')?;
         let [year, month, day] = numbers(date, '-', [4, 2, 2])?;
@@ -76,7 +76,7 @@ impl UtcTime {
     }
 }
 
-/// Three numbers of so many digits each.
+/// Parses three numbers with these numbers of digits.
 fn numbers(text: &str, separator: char, lengths: [usize; 3]) -> Option<[i64; 3]> {
     let mut parts = text.split(separator);
     let mut numbers = [0; 3];

@@ -1,6 +1,6 @@
-//! What one worker can do at best on this machine: measured by `pgmeter calibrate` against a server that takes no
-//! time, kept as a small JSON file for each machine and event loop, and used where it fits. Not a record: it can be
-//! thrown away at any time, and a file that cannot be read is none.
+//! The calibration of this machine: maximum rate of one worker, measured by `pgmeter calibrate` against the null
+//! server. It is a small JSON file per machine and event loop, which can be deleted at any time; unreadable files are
+//! ignored.
 
 use std::fs;
 use std::io::Write;
@@ -13,18 +13,18 @@ use crate::generator::{EventLoopName, Lateness};
 use crate::safe_text::indented;
 use crate::{Host, ResultsError, UtcTime};
 
-/// The form of the file; one of another form is not read.
+/// Version of the file's format; files of other versions are ignored.
 const FORM: u32 = 1;
 
-/// A file that is longer is no calibration.
+/// Maximum length of the file, in bytes.
 const FILE_LEN_MAX: u64 = 1 << 20;
 
-/// What a worker did against a server that takes no time.
+/// Measurements of a worker against the null server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Calibration {
-    /// The form of this file.
+    /// Version of this file's format.
     pub form: u32,
-    /// When it was measured.
+    /// Time of the measurement.
     pub measured_at: UtcTime,
     /// The version of pgmeter.
     pub pgmeter_version: String,
@@ -32,29 +32,29 @@ pub struct Calibration {
     pub host: Host,
     /// The event loop.
     pub event_loop: EventLoopName,
-    /// By number of clients, rising; never empty.
+    /// By number of clients, ascending; never empty.
     pub levels: Vec<Level>,
-    /// How late the worker woke for moments it had asked for; `null` if it asked for none.
+    /// Lateness of the worker's timed wake-ups; `null` without any.
     pub wakeup_lateness_us: Option<Lateness>,
 }
 
-/// One worker with so many clients.
+/// One worker with a number of clients.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Level {
-    /// How many.
+    /// Number of clients.
     pub clients: u32,
     /// Round trips per second.
     pub round_trips_per_s: f64,
-    /// CPU time of the worker for each.
+    /// CPU time of the worker per round trip.
     pub cpu_us_per_round_trip: f64,
     /// Median time of a round trip.
     pub round_trip_us_p50: f64,
-    /// The worker's share of time in which it waited for a core; `null` if the system does not tell.
+    /// Share of time in which the worker waited for a core; `null` if the system does not provide it.
     pub run_queue_share: Option<f64>,
 }
 
 impl Calibration {
-    /// One of this machine, made by this pgmeter. `levels` are in rising order of clients.
+    /// A calibration of this machine with this version. `levels` must be in ascending order of clients.
     pub fn new(
         measured_at: UtcTime,
         host: Host,
@@ -73,8 +73,8 @@ impl Calibration {
         }
     }
 
-    /// The one kept in `dir` for this machine and loop; `None` if there is none, or it was measured by another
-    /// version, on another kernel, or with other processors.
+    /// The stored calibration for this machine and loop in `dir`; `None` if there is none, or if it was made with
+    /// another version, kernel or CPU configuration.
     pub fn kept(dir: &Path, host: &Host, event_loop: EventLoopName) -> Option<Calibration> {
         let path = file(dir, host, event_loop);
         let found = fs::metadata(&path).ok()?;
@@ -84,10 +84,10 @@ impl Calibration {
         (calibration.fits(host, event_loop) && calibration.is_sound()).then_some(calibration)
     }
 
-    /// Keeps it in `dir`, which is made if it is missing, in the place of an older one.
+    /// Stores the calibration in `dir`, creates `dir` if it is missing, and replaces an older calibration.
     ///
     /// # Errors
-    /// If the directory cannot be made or written.
+    /// The directory cannot be created or written.
     pub fn keep(&self, dir: &Path) -> Result<PathBuf, ResultsError> {
         let failed = |error| {
             let why = write_advice(&error);
@@ -97,20 +97,20 @@ impl Calibration {
         let path = file(dir, &self.host, self.event_loop);
         let draft = path.with_extension(format!("{}.part", std::process::id()));
         let json = indented(self);
-        // Never through a link that another user has put there: the directory may be shared.
+        // `create_new` does not follow links that another user may have created in a shared directory.
         let mut file = fs::File::create_new(&draft).map_err(failed)?;
         let written = file.write_all(json.as_bytes()).and_then(|()| fs::rename(&draft, &path));
         written
             .inspect_err(|_| {
-                // If it cannot be removed either, the first error is the one to tell.
+                // If removing fails too, the first error is reported.
                 let _ = fs::remove_file(&draft);
             })
             .map_err(failed)?;
         Ok(path)
     }
 
-    /// Round trips per second of one worker with so many clients, between two levels by a straight line, beyond the
-    /// last one as there.
+    /// Round trips per second of one worker with this number of clients: linear interpolation between two levels,
+    /// constant beyond the last.
     pub fn round_trips_per_s(&self, clients: f64) -> Option<f64> {
         let (first, last) = (self.levels.first()?, self.levels.last()?);
         let known = |level: &Level| f64::from(level.clients);
@@ -124,12 +124,12 @@ impl Calibration {
         }))
     }
 
-    /// What a round trip of a single client takes, in microseconds.
+    /// Duration of a round trip with a single client, in microseconds.
     pub fn floor_us(&self) -> f64 {
         self.levels.first().map_or(0.0, |level| level.round_trip_us_p50)
     }
 
-    /// Whether it says something of a run on this host with this loop.
+    /// Whether it applies to a run on this host with this loop.
     fn fits(&self, host: &Host, event_loop: EventLoopName) -> bool {
         let machine = |host: &Host| {
             let Host { hostname, kernel, cpu_model, cpu_count, cpu_available, .. } = host.clone();
@@ -141,7 +141,7 @@ impl Calibration {
             && machine(&self.host) == machine(host)
     }
 
-    /// Whether it can be calculated with.
+    /// Whether the values are valid for calculations.
     fn is_sound(&self) -> bool {
         let rising = self.levels.windows(2).all(|pair| pair[0].clients < pair[1].clients);
         let sensible = |level: &Level| {
@@ -151,7 +151,7 @@ impl Calibration {
     }
 }
 
-/// `dir/bench1-io_uring.json`: the cache directory may be shared by machines.
+/// `dir/bench1-io_uring.json`: several machines may share the cache directory.
 fn file(dir: &Path, host: &Host, event_loop: EventLoopName) -> PathBuf {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let hostname: String = host.hostname.chars().map(plain).collect();

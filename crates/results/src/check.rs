@@ -1,6 +1,6 @@
-//! Whether a record that comes from a file can be believed: every transaction has one ending, and the
-//! parts add up to the whole. Called when a record is read; the writer's side asserts the same in `stats`.
-//! Histograms are checked when they are decoded, which most readers never do.
+//! Consistency checks of a record from a file: every transaction has one ending, and the parts add up to the whole.
+//! Called when a record is read; `stats` asserts the same when it is written. Histograms are checked when they are
+//! decoded.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::{
     SteadyState, Summary,
 };
 
-/// `Err` says in a phrase which figures contradict each other.
+/// `Err` names the contradictory figures in a phrase.
 pub(crate) fn check(record: &Record) -> Result<(), String> {
     let Record { plan, environment, summary, intervals, observation, warnings, .. } = record;
     if let Some(ProcessorShares { busy, own, stolen }) = environment.conditions.processors {
@@ -85,20 +85,20 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     require(all == Some(*counts), "the scripts have other transactions than the whole")
 }
 
-/// Beyond this no figure of a run is true, whatever it counts: a century has 3 × 10¹⁵ microseconds.
+/// Upper bound of any figure of a run: a century has 3 × 10¹⁵ microseconds.
 const MOST: f64 = 1e16;
 const AN_IMPOSSIBLE_FIGURE: &str = "a figure that no run can have";
 
-/// Below this, and above nothing, none is either: a rate or a share of it would be without end.
+/// Lower bound of any figure above zero: a rate or share computed from a smaller one could be infinite.
 const LEAST: f64 = 1e-100;
 
-/// Of all figures that were measured, none is beyond what a run can have; sums and ratios of such figures would be infinite.
+/// Checks the bounds of all measured figures; sums and ratios of larger ones could be infinite.
 fn check_figures(measured: &impl Serialize) -> Result<(), String> {
     let is_any_impossible = serde_json::to_value(measured).is_ok_and(|value| is_impossible(&value));
     require(!is_any_impossible, AN_IMPOSSIBLE_FIGURE)
 }
 
-/// Counts are as large as they are; only what was measured has a bound.
+/// Whether a measured figure is out of bounds. Integer counts have no bound.
 fn is_impossible(value: &Value) -> bool {
     match value {
         Value::Number(number) => {
@@ -111,8 +111,8 @@ fn is_impossible(value: &Value) -> bool {
     }
 }
 
-/// Quantiles rise from the minimum to the maximum, and the mean lies between these; a figure that is stored with three
-/// digits may be that much off.
+/// Quantiles ascend from the minimum to the maximum, and the mean lies between these, within the precision of three
+/// digits.
 fn check_latencies(latencies: [Option<Latency>; 2]) -> Result<(), String> {
     const TOLERANCE: f64 = 1.002;
     for Latency { mean, stddev, min, p50, p90, p95, p99, p999, max } in latencies.into_iter().flatten() {
@@ -131,7 +131,7 @@ fn check_latencies(latencies: [Option<Latency>; 2]) -> Result<(), String> {
     Ok(())
 }
 
-/// What did not succeed has a latency if there was any of it, and only then.
+/// Transactions that did not succeed have a latency if and only if there are any.
 fn check_other_endings(others: &OtherEndings, counts: &Counts) -> Result<(), String> {
     let OtherEndings { failed_us, skipped_us, unfinished_us, all_us } = others;
     check_latencies([*failed_us, *skipped_us])?;
@@ -151,9 +151,9 @@ fn check_other_endings(others: &OtherEndings, counts: &Counts) -> Result<(), Str
     )
 }
 
-/// Stalls are in order, longer than their bound, and not longer together than all of them.
+/// Stalls are in order, longer than the threshold, and in total not longer than their stored sum.
 fn check_stalls(stalls: &Stalls) -> Result<(), String> {
-    // Times are stored in seconds.
+    // Rounding of stored times, in seconds.
     const ROUNDING_S: f64 = 1e-6;
     let Stalls { threshold_us, count, total_s, longest } = stalls;
     let listed_s: f64 = longest.iter().map(Stall::length_s).sum();
@@ -166,7 +166,7 @@ fn check_stalls(stalls: &Stalls) -> Result<(), String> {
     require(right, "stalls that contradict each other")
 }
 
-/// Each estimate holds the figure that it is about.
+/// Each interval contains its figure.
 fn check_confidence(
     confidence: &Confidence,
     tps: f64,
@@ -197,7 +197,7 @@ fn check_steady_state(steady_state: &SteadyState) -> Result<(), String> {
     require(right, "a steady state that contradicts itself")
 }
 
-/// Shares are shares, and times and rates are not negative.
+/// Shares are from 0 to 1; times and rates are not negative.
 fn check_generator(generator: &Generator) -> Result<(), String> {
     let Generator { workers, wakeup_lateness_us, .. } = generator;
     require(!workers.is_empty(), "it had no worker")?;
@@ -209,7 +209,7 @@ fn check_generator(generator: &Generator) -> Result<(), String> {
 /// Checks a figure of this name, or all figures in a list or an object.
 fn check_amounts(name: &str, value: &Value) -> Result<(), String> {
     match value {
-        // A run may exceed what a calibration reached.
+        // A run may exceed the calibrated maximum.
         Value::Number(number) if name.ends_with("share") && name != "reached_share" => {
             require(number.as_f64().is_some_and(is_share), A_SHARE)
         }
@@ -232,8 +232,8 @@ fn is_ordered(lateness: Option<Lateness>) -> bool {
     lateness.is_none_or(|Lateness { p50, p99, max }| 0.0 <= p50 && p50 <= p99 && p99 <= max)
 }
 
-/// Each failed transaction has at most one command that it failed at, and each try at most one that ended it; what
-/// the end of the run caught may have got as far as that.
+/// Each failed transaction has at most one failing command, and each retry at most one cause; transactions unfinished
+/// at the end may have been counted, too.
 fn check_script(script: &ScriptSummary) -> Result<(), String> {
     let ScriptSummary { name: _, tps, counts, response_us, service_us, confidence, commands } = script;
     check_counts(counts)?;
@@ -327,7 +327,7 @@ fn check_counts(counts: &Counts) -> Result<(), String> {
     require(counts.is_balanced(), "more transactions were late or retried than there were")
 }
 
-/// `None` if the sum is beyond all counting.
+/// `None` on overflow.
 fn sum<'a>(mut counts: impl Iterator<Item = &'a Counts>) -> Option<Counts> {
     counts.try_fold(Counts::default(), |sum, counts| sum.checked_add(counts))
 }

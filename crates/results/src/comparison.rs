@@ -1,5 +1,5 @@
-//! What is kept of a comparison (`pgmeter compare`): what was compared and how, what was found, and all its pairs, so
-//! that the statistics can be made anew from them. Filled in by `cli`, shown by `report`, stored as one JSON text.
+//! The record of a comparison (`pgmeter compare`): sides, method, findings, and all pairs, so that the statistics can
+//! be recomputed. Made by `cli`, shown by `report`, stored as one JSON text.
 
 use serde::{Deserialize, Serialize};
 use stats::comparison::{Block, ComparedMetric, ComparisonDecision, MetricFinding, MetricNoise};
@@ -11,35 +11,35 @@ use crate::{ComparisonNote, UtcTime};
 /// The schema that this version writes.
 pub const COMPARISON_SCHEMA: u32 = COMPARISON.version();
 
-/// A whole comparison.
+/// A comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonRecord {
     /// [`COMPARISON_SCHEMA`].
     pub schema_version: u32,
     /// Version of pgmeter.
     pub pgmeter_version: String,
-    /// When it began.
+    /// Start of the comparison.
     pub started_at: UtcTime,
     /// The experiment's name.
     pub name: String,
-    /// What is varied.
+    /// The factor that differs.
     pub factor: String,
     /// The levels: A, then B.
     pub sides: [ComparedSide; 2],
-    /// How it was made.
+    /// The method.
     pub method: ComparisonMethod,
     /// How it ended.
     pub status: ComparisonStatus,
-    /// From the first pair to the last, what was started anew in between included.
+    /// Time from the first pair to the last, including restarts between pairs.
     pub elapsed_s: f64,
-    /// When a difference in the decisive metric was first known, if one was found.
+    /// Time at which a difference in the decisive metric was first significant, if any.
     pub difference_found_after_s: Option<f64>,
-    /// What it comes to, by the decisive metric; undecided, whatever was found of that, if nothing good can be said of B
-    /// because it stalled.
+    /// The decision by the decisive metric; undecided, whatever the findings, if stalls of B rule out a positive
+    /// decision.
     pub decision: ComparisonDecision,
-    /// What was found of each metric that was measured.
+    /// Findings for each measured metric.
     pub findings: Vec<MetricFinding>,
-    /// What the machine makes of no difference, by metric.
+    /// The noise floor: the difference between identical sides, by metric.
     pub noise_floor: Vec<MetricNoise>,
     /// What to know before relying on the answer.
     pub notes: Vec<ComparisonNote>,
@@ -47,69 +47,69 @@ pub struct ComparisonRecord {
     pub pairs: Vec<ComparedPair>,
 }
 
-/// One of the two.
+/// A side.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedSide {
     /// The level.
     pub label: String,
-    /// The server's version, as it says itself.
+    /// The server's version, as reported by the server.
     pub server_version: String,
-    /// How the load was made, in a line.
+    /// Description of the load, in one line.
     pub load: String,
 }
 
-/// How a comparison is made.
+/// Method of a comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonMethod {
-    /// What is drawn anew.
+    /// What is recreated for each pair.
     pub draws: DrawnAnew,
-    /// Settings that each connection sets for itself, since the sides differ in nothing else of the server.
+    /// Settings that connections set with their session, because both sides use one server.
     pub session_settings: Vec<String>,
     /// Measured time of a block.
     pub block_s: f64,
-    /// Load before it, not measured.
+    /// Seconds of unmeasured load before a block.
     pub warmup_s: f64,
     /// Blocks of each side in a pair.
     pub blocks: usize,
-    /// Pairs planned, those for the noise floor not counted.
+    /// Planned pairs, excluding those for the noise floor.
     pub pairs_planned: usize,
-    /// The time that was given.
+    /// Time budget.
     pub budget_s: f64,
-    /// A worsening by less than this share does not matter.
+    /// A decline by less than this share is acceptable.
     pub tolerance: f64,
-    /// How often each metric may be wrong.
+    /// Probability of a wrong finding, per metric.
     pub error_rate: f64,
-    /// The metric that decides.
+    /// The metric that decides the comparison.
     pub decisive: ComparedMetric,
-    /// Where the order of the blocks and the draws of the scripts come from.
+    /// Seed of the order of the blocks and of the scripts' random numbers.
     pub seed: u64,
-    /// Whether the server made a checkpoint before each block.
+    /// Whether a checkpoint preceded each block.
     pub checkpoints: Checkpoints,
-    /// What it took to set up a block (connections and a checkpoint) or, where servers are made anew, both of them.
+    /// Setup time of a block (connections and a checkpoint), or of both servers if they are recreated.
     pub setup_s: Option<f64>,
 }
 
-/// How far from the last checkpoint a block begins.
+/// Checkpoints before blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Checkpoints {
-    /// Each block begins right after one.
+    /// A checkpoint precedes each block.
     EachBlock,
-    /// It makes no difference: the blocks of both sides write next to nothing.
+    /// Not needed: the blocks of both sides write almost nothing.
     NotNeeded,
-    /// Blocks write, and the role may not ask for one.
+    /// Blocks write, but the role may not execute CHECKPOINT.
     NotAllowed,
-    /// Blocks write, and the user wants none.
+    /// Blocks write, but the user disabled checkpoints.
     NotWanted,
 }
 
-/// What is drawn anew for each pair.
+/// What is recreated for each pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DrawnAnew {
-    /// The connections; both sides are on one server.
+    /// Connections; both sides use one server.
     Connections,
-    /// Two servers, started and loaded anew for each pair of many blocks.
+    /// Two servers, initialized and loaded again for each pair of many blocks.
     Servers,
 }
 
@@ -117,14 +117,14 @@ pub enum DrawnAnew {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ComparisonStatus {
-    /// With an answer, or with its time.
+    /// By a decision, or at the end of the time budget.
     Complete,
     /// By the user.
     Interrupted,
 }
 
 impl ComparisonStatus {
-    /// As it is stored.
+    /// The name in the store.
     pub fn name(self) -> &'static str {
         match self {
             ComparisonStatus::Complete => "complete",
@@ -133,10 +133,10 @@ impl ComparisonStatus {
     }
 }
 
-/// A pair of draws.
+/// A pair of sets of blocks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedPair {
-    /// A beside A, or B beside B.
+    /// Whether it compares identical sides, for the noise floor: A with A, or B with B.
     pub is_noise_floor: bool,
     /// When it began.
     pub start_s: f64,
@@ -144,38 +144,38 @@ pub struct ComparedPair {
     pub blocks: Vec<ComparedBlock>,
 }
 
-/// One side under load for a short while.
+/// One block of load on one side.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedBlock {
-    /// Whether it is the candidate's: B, or in a pair for the noise floor the other one of two that are the same.
+    /// Whether it belongs to the candidate: B, or the second of two identical sides.
     pub is_candidate: bool,
-    /// What was measured.
+    /// The measured figures.
     #[serde(flatten)]
     pub figures: Block,
 }
 
 impl ComparedBlock {
-    /// Of fewer transactions a block has no p99: of so few one in a hundred says nothing.
+    /// Minimum number of transactions for a block's p99.
     pub const TRANSACTIONS_FOR_P99: u64 = 100;
 
-    /// As it is kept.
+    /// The block, from its figures.
     pub fn new(is_candidate: bool, figures: &Block) -> Self {
         Self { is_candidate, figures: *figures }
     }
 
-    /// A figure of it.
+    /// One of its figures.
     pub fn figure(&self, metric: ComparedMetric) -> Option<f64> {
         self.figures.figure(metric)
     }
 }
 
 impl ComparisonRecord {
-    /// What was found of a metric.
+    /// The finding for a metric.
     pub fn finding(&self, metric: ComparedMetric) -> Option<&MetricFinding> {
         self.findings.iter().find(|finding| finding.metric == metric)
     }
 
-    /// The whole of it, as it is stored and shown to programs.
+    /// The comparison as JSON, as stored and as shown to programs.
     pub fn to_json(&self) -> String {
         indented(self)
     }

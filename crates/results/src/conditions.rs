@@ -1,5 +1,5 @@
-//! What else of the client's host bears on how fast things are: clocks, processors, neighbours. Read from `/proc` and
-//! `/sys`; what cannot be found out is `None`, never a guess and never an error. Asked by `cli` around a run, never in it.
+//! Conditions of the client's host that affect speed: clocks, CPUs, virtualization, other programs. Read from `/proc`
+//! and `/sys` by `cli` before and after a run; values that cannot be read are `None`.
 
 use std::fs;
 use std::path::Path;
@@ -10,36 +10,36 @@ use serde::{Deserialize, Serialize};
 use crate::ProcessStat;
 use crate::host::read;
 
-/// What bears on the speed of the host that pgmeter ran on.
+/// Conditions that affect the speed of pgmeter's host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conditions {
-    /// What chooses the processors' frequency, such as `performance`; several, joined by `, `, if they differ.
+    /// CPU frequency governor, such as `performance`; different ones are joined by `, `.
     pub governor: Option<String>,
-    /// What the kernel reads the time from, such as `tsc`.
+    /// The kernel's clock source, such as `tsc`.
     pub clock_source: Option<String>,
-    /// What it is a virtual machine of, such as `KVM`; `null` if it is none, or does not tell.
+    /// Hypervisor, such as `KVM`; `null` if there is none or it is unknown.
     pub virtualisation: Option<String>,
-    /// What pgmeter's container is made by, such as `docker`; `null` if it is in none, or does not tell.
+    /// Container runtime of pgmeter, such as `docker`; `null` if there is none or it is unknown.
     pub container: Option<String>,
-    /// Processes that ran or wanted to, over the minute before the run.
+    /// Load average over the minute before the run.
     pub load_average_1m: Option<f64>,
-    /// How its processors spent the run; `null` if they could not be seen.
+    /// CPU use during the run; `null` if unknown.
     pub processors: Option<ProcessorShares>,
 }
 
-/// How all processors of a host together spent some time; shares are from 0 to 1.
+/// CPU use of a host over a period, summed over all CPUs; shares from 0 to 1.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessorShares {
-    /// They were busy, with whatever it was.
+    /// Share in which CPUs were busy, with any program.
     pub busy: f64,
-    /// They were busy with pgmeter.
+    /// Share used by pgmeter.
     pub own: f64,
-    /// They were taken away by the hypervisor.
+    /// Share stolen by the hypervisor.
     pub stolen: f64,
 }
 
 impl Conditions {
-    /// Asks the operating system; `processors` are for the end of the run.
+    /// Reads the conditions; the caller fills in `processors` at the end of the run.
     pub fn detect() -> Conditions {
         Conditions {
             governor: governors(Path::new("/sys/devices/system/cpu/cpufreq")),
@@ -52,7 +52,7 @@ impl Conditions {
     }
 }
 
-/// The counters of the processors at some moment.
+/// The CPU counters at one moment.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct ProcessorTimes {
     busy_ticks: u64,
@@ -63,12 +63,12 @@ pub struct ProcessorTimes {
 }
 
 impl ProcessorTimes {
-    /// As they are now; `None` where the system does not tell.
+    /// The current counters; `None` if the system does not provide them.
     pub fn now() -> Option<ProcessorTimes> {
         ProcessorTimes::of(&read("/proc/stat"), &read("/proc/self/stat"))
     }
 
-    /// `stat` as proc_stat(5) has it, of a process as proc_pid_stat(5) has it, both in the same ticks.
+    /// Parses `stat` as in proc_stat(5), and `own` as in proc_pid_stat(5); both have the same ticks.
     fn of(stat: &str, own: &str) -> Option<ProcessorTimes> {
         let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
         let ticks: Vec<u64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
@@ -85,7 +85,7 @@ impl ProcessorTimes {
         })
     }
 
-    /// How the processors spent the time from `self` to `later`; `None` if there was hardly any.
+    /// CPU use from `self` to `later`; `None` for a period without ticks.
     pub fn until(&self, later: &ProcessorTimes) -> Option<ProcessorShares> {
         Some(ProcessorShares {
             busy: self.share(later, |times| times.busy_ticks)?,
@@ -94,12 +94,12 @@ impl ProcessorTimes {
         })
     }
 
-    /// The share of the same time in which processors were idle while something waited for a disk.
+    /// Share of the same period in which CPUs were idle while a process waited for a disk.
     pub fn iowait_until(&self, later: &ProcessorTimes) -> Option<f64> {
         self.share(later, |times| times.iowait_ticks)
     }
 
-    /// The kernel's count of iowait may decrease, which counts as no growth.
+    /// The kernel's counter of iowait can decrease; a decrease counts as zero.
     fn share(&self, later: &ProcessorTimes, of: fn(&ProcessorTimes) -> u64) -> Option<f64> {
         let grown = |of: fn(&ProcessorTimes) -> u64| of(later).saturating_sub(of(self));
         let not_busy = grown(|times| times.idle_ticks) + grown(|times| times.iowait_ticks);
@@ -108,12 +108,12 @@ impl ProcessorTimes {
     }
 }
 
-/// The content of a file with a single word.
+/// The content of a one-word file.
 fn word(path: impl AsRef<Path>) -> Option<String> {
     Some(read(path).trim().to_owned()).filter(|word| !word.is_empty())
 }
 
-/// Of all groups of processors, in alphabetical order.
+/// Governors of all CPU groups, in alphabetical order.
 fn governors(directory: &Path) -> Option<String> {
     let policies = fs::read_dir(directory).ok()?.flatten();
     let mut found: Vec<String> =
@@ -123,7 +123,7 @@ fn governors(directory: &Path) -> Option<String> {
     Some(found.join(", ")).filter(|names| !names.is_empty())
 }
 
-/// Names that hypervisors give the machines they make, in the firmware's tables, and what people call them.
+/// Hypervisors: the names in their firmware tables, and common names.
 const HYPERVISORS: [(&str, &str); 10] = [
     ("Amazon EC2", "Amazon EC2"),
     ("Google Compute Engine", "Google Compute Engine"),
@@ -145,8 +145,8 @@ fn virtualisation() -> Option<String> {
     hypervisor(&firmware, kind.as_deref(), &read("/proc/cpuinfo"))
 }
 
-/// A processor that says `hypervisor` is a virtual machine's, whosever it is; without it a name in the firmware's
-/// tables is one of a machine that is rented whole.
+/// The CPU flag `hypervisor` identifies a virtual machine. Without it, a hypervisor's name in the firmware tables
+/// belongs to a bare-metal instance.
 fn hypervisor(firmware: &str, kind: Option<&str>, cpuinfo: &str) -> Option<String> {
     let flags = cpuinfo.lines().find(|line| line.starts_with("flags") || line.starts_with("Features"));
     let is_x86 = flags.is_some_and(|line| line.starts_with("flags"));
@@ -159,7 +159,7 @@ fn hypervisor(firmware: &str, kind: Option<&str>, cpuinfo: &str) -> Option<Strin
     named.map(str::to_owned).or_else(|| has_flag.then(|| "unknown hypervisor".to_owned()))
 }
 
-/// As the makers of containers mark them.
+/// Detects container runtimes by their marker files and variables.
 fn container() -> Option<String> {
     let marks = [("/.dockerenv", "docker"), ("/run/.containerenv", "podman")];
     let marked = marks.iter().find(|(path, _)| Path::new(path).exists()).map(|(_, name)| (*name).to_owned());

@@ -1,6 +1,5 @@
-//! How sure the figures of a run are: intervals that would hold its true values, and whether it had settled.
-//! `stats` computes both from series, which are made here from the intervals of the record; `report` shows them.
-//! docs/statistics.md explains the methods.
+//! Precision of a run's figures: confidence intervals, and whether the run reached a steady state. `stats` computes
+//! both from series, which are made here from the record's intervals. docs/statistics.md explains the methods.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,42 +8,43 @@ use stats::{RatioEstimate, Steadiness};
 use crate::summary::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
 use crate::{Interval, Latency, Summary};
 
-/// 95 % confidence intervals that allow for autocorrelation; each `null` if the run was too short for one.
+/// 95 % confidence intervals, corrected for autocorrelation; each is `null` if the run was too short.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Confidence {
-    /// Of the transactions per second.
+    /// Interval of the transactions per second.
     pub tps: Option<Estimate>,
-    /// Of the mean response time.
+    /// Interval of the mean response time.
     pub response_mean_us: Option<Estimate>,
-    /// Of the mean service time.
+    /// Interval of the mean service time.
     pub service_mean_us: Option<Estimate>,
 }
 
-/// An estimate between its bounds.
+/// A confidence interval.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// The lower bound of the 95 % interval.
     pub low: f64,
     /// The upper bound of the 95 % interval.
     pub high: f64,
-    /// Of Student's t, by which the interval is as wide as it is: the fewer, the less was known of the noise.
+    /// Degrees of freedom of Student's t, which determine the interval's width together with the noise.
     pub degrees_of_freedom: u32,
-    /// Autocorrelation of neighbouring intervals of the record, from −1 to 1; the interval allows for it.
+    /// Autocorrelation of consecutive intervals of the record, from −1 to 1; the confidence interval is corrected for
+    /// it.
     pub autocorrelation: f64,
 }
 
-/// Whether the run had settled when measuring began.
+/// Whether the run was in a steady state when measuring began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SteadyState {
-    /// `null` if it cannot be told: the run was too short, or its seconds scatter too much.
+    /// `null` if unknown: the run was too short, or its seconds vary too much.
     pub settled: Option<bool>,
-    /// From when on it was steady, in seconds since measuring began; 0 if from the start, `null` if never.
+    /// Start of the steady state, in seconds since measuring began; 0 if steady from the start, `null` if never.
     pub steady_from_s: Option<f64>,
-    /// Why.
+    /// The evidence.
     pub evidence: SteadyEvidence,
 }
 
-/// What the judgement of a steady state rests on.
+/// Evidence for the judgement of a steady state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SteadyEvidence {
@@ -61,23 +61,23 @@ pub enum SteadyEvidence {
     Drifts {
         /// Intervals that were measured.
         intervals: u32,
-        /// Of each metric.
+        /// The drift of each metric.
         drifts: Vec<Drift>,
     },
 }
 
-/// By how much a metric drifted during the run.
+/// Drift of a metric during the run.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Drift {
     /// The metric.
     pub metric: SteadyMetric,
-    /// Between the highest and the lowest point of its slow waves, as a share of the mean.
+    /// Difference between the highest and the lowest point of its slow waves, as a share of the mean.
     pub drift_share: f64,
-    /// What it means.
+    /// Its meaning.
     pub meaning: DriftMeaning,
 }
 
-/// Metrics whose steadiness is judged.
+/// Metrics that are tested for a steady state.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SteadyMetric {
@@ -87,17 +87,17 @@ pub enum SteadyMetric {
     MeanResponse,
 }
 
-/// What a drift means.
+/// Meaning of a drift.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DriftMeaning {
-    /// Noise explains it.
+    /// Within the noise.
     Noise,
     /// It is too small to matter.
     Negligible,
-    /// Noise explains it, and would hide a drift that matters.
+    /// Within the noise, but the noise could hide a relevant drift.
     Unclear,
-    /// It is more than noise explains.
+    /// Exceeds the noise.
     Significant,
 }
 
@@ -114,10 +114,10 @@ impl SteadyEvidence {
     }
 }
 
-/// An interval below this is a rest, and belongs to its neighbour.
+/// Minimum length of an interval; a shorter one is added to its neighbour.
 const SHORTEST_S: f64 = 0.5;
 
-/// Fills in what the intervals of a run tell of its summary.
+/// Computes the parts of a summary that require the intervals.
 pub(crate) fn fill(summary: &mut Summary, intervals: &[Interval]) {
     let whole = Series::of(intervals, None);
     summary.confidence = whole.confidence(summary.tps, summary.response_us, summary.service_us);
@@ -128,20 +128,20 @@ pub(crate) fn fill(summary: &mut Summary, intervals: &[Interval]) {
     }
 }
 
-/// The intervals of a run as series of figures, one value for each.
+/// Series of figures, one value per interval.
 #[derive(Debug, Default)]
 struct Series {
     start_s: Vec<f64>,
     length_s: Vec<f64>,
     succeeded: Vec<f64>,
-    /// The times of all that succeeded, added up.
+    /// Sums of the response times of succeeded transactions.
     response_us: Vec<f64>,
     service_us: Vec<f64>,
 }
 
 impl Series {
-    /// Of one script, or of all together.
-    // Counts and sums are far below where f64 begins to matter to an estimate.
+    /// Series of one script, or of all scripts.
+    // Counts and sums are small enough for f64.
     fn of(intervals: &[Interval], script: Option<usize>) -> Series {
         let mut series = Series::default();
         let mut rest = [0.0; 4];
@@ -175,7 +175,7 @@ impl Series {
         self.service_us.push(service_us);
     }
 
-    /// False if there is none yet.
+    /// Adds figures to the last interval. False if there is none.
     fn add_to_last(&mut self, figures: [f64; 4]) -> bool {
         let columns = [&mut self.length_s, &mut self.succeeded, &mut self.response_us, &mut self.service_us];
         columns
@@ -184,7 +184,7 @@ impl Series {
             .all(|(column, figure)| column.last_mut().map(|last| *last += figure).is_some())
     }
 
-    /// Around the figures of the summary, which are of exactly the measured time.
+    /// Intervals around the figures of the summary, which cover exactly the measured time.
     fn confidence(&self, tps: f64, response: Option<Latency>, service: Option<Latency>) -> Confidence {
         let estimate = |figure: Option<f64>, sums: &[f64], of: &[f64]| {
             RatioEstimate::of(sums, of).zip(figure).map(|(ratio, figure)| Estimate::around(figure, &ratio))
@@ -197,8 +197,8 @@ impl Series {
         }
     }
 
-    /// Throughput and mean response time each say something that the other may not: under a rate the one is what was
-    /// asked for, and with pauses in the scripts the other hardly matters to it.
+    /// Tests throughput and mean response time, because each can drift without the other: a rate fixes throughput, and
+    /// pauses in scripts make throughput insensitive to the response time.
     fn steady_state(&self) -> SteadyState {
         let per = |figures: &[f64], of: &[f64]| -> Vec<f64> {
             figures.iter().zip(of).map(|(figure, of)| figure / of).collect()
@@ -258,7 +258,7 @@ impl Drift {
     }
 }
 
-/// A movement of this share of the mean would matter to anybody; noise that explains it hides it.
+/// Drift, as a share of the mean, that is relevant: noise of at least this size could hide it.
 const UNCLEAR_DRIFT_MIN: f64 = 0.1;
 
 fn add(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
@@ -266,7 +266,7 @@ fn add(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
 }
 
 impl Estimate {
-    /// Neither throughput nor latency is ever negative.
+    /// Lower bounds are at least 0, because throughput and latency are never negative.
     fn around(figure: f64, ratio: &RatioEstimate) -> Estimate {
         let RatioEstimate { ratio: _, half_width, degrees_of_freedom, autocorrelation } = *ratio;
         Estimate {
@@ -284,7 +284,7 @@ mod tests {
 
     use super::*;
 
-    /// Seconds with so many transactions each, of a millisecond each, and a last one of 3 ms with one more.
+    /// Seconds with these numbers of transactions, of 1 ms each, and a last one of 3 ms with one more transaction.
     fn series(counts: impl IntoIterator<Item = u64>) -> Series {
         let mut recorder = Recorder::new(1, None);
         let mut interval = |start_ms: u64, length_ms: u64, count: u64| {
@@ -310,7 +310,7 @@ mod tests {
         Series::of(&intervals, None)
     }
 
-    /// Some noise that needs no generator.
+    /// Deterministic noise.
     fn uneven(second: u64) -> u64 {
         (second * 7919) % 13
     }
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn seconds_that_scatter_too_much_leave_the_question_open() {
-        // Blocks of seconds that are alike, in no order.
+        // Blocks of similar seconds, in mixed order.
         let scattered = |second: u64| 20 + 80 * ((second / 5 * 7 + 3) % 5) / 2;
         let state = series((0..60).map(scattered)).steady_state();
         assert_eq!((state.settled, state.steady_from_s), (None, None), "{:?}", state.evidence);

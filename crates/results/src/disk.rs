@@ -1,6 +1,5 @@
-//! The disk that a run's server, or failing that its record, was on: its file system, and how long a flush takes there.
-//! The test writes to a file without a name, which is gone whatever happens, and takes a fraction of a second. Called by
-//! `cli` before a run, never in it.
+//! The disk of the server, or of the records if that is not accessible: file system and duration of a flush.
+//! The measurement uses an unnamed temporary file and takes a fraction of a second. `cli` calls it before a run.
 
 use std::fs::File;
 use std::io;
@@ -14,62 +13,62 @@ use serde::{Deserialize, Serialize};
 
 use crate::SafeText;
 
-/// A disk, as far as it can be seen from here.
+/// A disk and its properties.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Disk {
-    /// What is on it.
+    /// The files on it.
     pub holds: DiskHolds,
-    /// The directory that was looked at.
+    /// The examined directory.
     pub path: String,
-    /// The kind of its file system, such as `ext4`.
+    /// File system type, such as `ext4`.
     pub file_system: Option<String>,
-    /// What it is mounted from, such as `/dev/nvme0n1p1`.
+    /// Mounted device, such as `/dev/nvme0n1p1`.
     pub device: Option<String>,
-    /// How long it takes until 8 kB are on the disk; `null` if it was not measured.
+    /// Duration of writing and flushing 8 kB; `null` if not measured.
     pub flush_us: Option<FlushTime>,
-    /// Why something could not be seen or measured.
+    /// Why a value could not be observed or measured.
     pub because: Option<SafeText>,
 }
 
-/// What is on the disk that was looked at.
+/// Files on the examined disk.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DiskHolds {
-    /// The server's write-ahead log.
+    /// The server's WAL.
     Wal,
-    /// The server's data directory; where the log is could not be seen.
+    /// The server's data directory; the location of the WAL is unknown.
     Data,
-    /// Only pgmeter's records: the server's files cannot be seen from here.
+    /// Only pgmeter's records: the server's files are not accessible.
     Records,
 }
 
-/// Times of `fdatasync` after 8 kB were written, in microseconds.
+/// Duration of `fdatasync` after a write of 8 kB, in microseconds.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct FlushTime {
-    /// How often it was measured.
+    /// Number of flushes.
     pub flushes: u32,
     pub p50: f64,
     pub p99: f64,
     pub max: f64,
 }
 
-/// How long flushes are measured for; a single one may take longer.
+/// Time limit of the measurement; the last flush may exceed it.
 const MEASURED_TIME: Duration = Duration::from_millis(200);
 
-/// More are not needed for a p99.
+/// Sufficient for a p99.
 const FLUSHES_MAX: usize = 400;
 
-/// What a commit writes at least, and what is flushed each time.
+/// Bytes per flush: the minimum WAL write of a commit.
 const PAGE_LEN: usize = 8192;
 
-/// Pages of the file, all written before the first flush is measured, as PostgreSQL does with its log; then they are
-/// written again in turns.
+/// Pages of the file. All are written before the first measured flush, as PostgreSQL does with WAL segments, and then
+/// overwritten in turn.
 const PAGES: usize = 32;
 
 impl Disk {
-    /// Looks at the disk of the server's log in `data_directory` if that can be seen here, else at that of `records`;
-    /// `why_not` says why it cannot if that is known already.
+    /// Examines the disk of the server's WAL in `data_directory` if it is accessible, otherwise that of `records`.
+    /// `Err`: the reason why it is not accessible.
     pub fn measure(data_directory: Result<&Path, &str>, records: &Path) -> Disk {
         let beside = existing(records);
         let (holds, path, mut because) =
@@ -77,7 +76,7 @@ impl Disk {
                 Ok((holds, path)) => (holds, path, None),
                 Err(why) => (DiskHolds::Records, beside.clone(), Some(why)),
             };
-        // A role that may not write in the server's directory may still have a place on its disk.
+        // A role without write permission in the server's directory may use another directory on the same disk.
         let stands_in = Some(&beside).filter(|beside| **beside != path && device(beside) == device(&path));
         let mut places = std::iter::once(&path).chain(stands_in);
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -104,7 +103,7 @@ impl Disk {
     }
 }
 
-/// Where the server's log is, or where its data are.
+/// The directory of the server's WAL, or of its data.
 fn server_directory(data: &Path) -> Result<(DiskHolds, PathBuf), String> {
     if !data.is_dir() {
         return Err(format!("the server's data directory {} cannot be seen from here", data.display()));
@@ -116,7 +115,7 @@ fn server_directory(data: &Path) -> Result<(DiskHolds, PathBuf), String> {
     })
 }
 
-/// The nearest directory above a path that is not there yet.
+/// The nearest existing parent directory of a path.
 fn existing(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let found = absolute.ancestors().find(|directory| directory.is_dir());
@@ -134,7 +133,7 @@ struct Mount<'a> {
     source: &'a str,
 }
 
-/// That of a path, from the lines of proc_pid_mountinfo(5): the longest mount point above it, and of those the last.
+/// The mount of a path, from the lines of proc_pid_mountinfo(5): the longest mount point, and of equal ones the last.
 fn mount_of<'a>(mounts: &'a str, path: &Path) -> Option<Mount<'a>> {
     let parsed = mounts.lines().filter_map(|line| {
         let (place, kind) = line.split_once(" - ")?;
@@ -146,7 +145,7 @@ fn mount_of<'a>(mounts: &'a str, path: &Path) -> Option<Mount<'a>> {
     parsed.max_by_key(|(depth, _)| *depth).map(|(_, mount)| mount)
 }
 
-/// Blanks and the like are written as `\040`.
+/// Decodes octal escapes, such as `\040` for a space.
 fn unescaped(point: &str) -> PathBuf {
     let mut out = String::new();
     let mut rest = point;
@@ -180,7 +179,7 @@ fn flush_time(directory: &Path) -> io::Result<FlushTime> {
 }
 
 impl FlushTime {
-    /// Quantiles by nearest rank; there is at least one time.
+    /// Quantiles by nearest rank; requires at least one time.
     fn of(mut times_us: Vec<f64>) -> FlushTime {
         times_us.sort_by(f64::total_cmp);
         let last = times_us.len() - 1;

@@ -1,5 +1,5 @@
-//! How long the transactions took that did not succeed, and what the percentiles are with them.
-//! `summary.response_us` is of the succeeded ones alone. Made when a record is; the histograms are in its intervals.
+//! Durations of transactions that did not succeed, and percentiles that include them. `summary.response_us` covers
+//! succeeded transactions only. Made with the record; the intervals have the histograms.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,22 +8,22 @@ use stats::ScriptStats;
 use crate::Latency;
 use crate::summary::NANOSECONDS_PER_MICROSECOND;
 
-/// Response times of the transactions that did not succeed, from scheduled to their end.
+/// Response times of transactions that did not succeed, from scheduled to their end.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherEndings {
-    /// Of those that failed; `null` if none did.
+    /// Of failed transactions; `null` without any.
     pub failed_us: Option<Latency>,
-    /// How late those were that were skipped; `null` if none was.
+    /// Lateness of skipped transactions; `null` without any.
     pub skipped_us: Option<Latency>,
-    /// For how long those had been due that did not finish; without a rate, the time that they had run; `null` if all
-    /// finished.
+    /// Time since the scheduled start of unfinished transactions, or without a rate since their start; `null` without
+    /// any.
     pub unfinished_us: Option<Latency>,
-    /// Percentiles of all transactions, however they ended; `null` if all succeeded.
+    /// Percentiles of all transactions, with any ending; `null` if all succeeded.
     pub all_us: Option<Percentiles>,
 }
 
-/// Percentiles in microseconds. A transaction that was skipped or did not finish counts as one that took longer than it
-/// had until then (Kaplan and Meier).
+/// Percentiles in microseconds. Skipped and unfinished transactions are censored observations (Kaplan and Meier): their
+/// response time is at least the time until then.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct Percentiles {
@@ -42,7 +42,7 @@ impl OtherEndings {
         let all = all.filter(|_| counts.succeeded < counts.scheduled);
         let percentiles = |ns: [u64; 6]| {
             let [p50, p90, p95, p99, p999, _] = ns.map(|ns| ns as f64 / NANOSECONDS_PER_MICROSECOND);
-            // The longest of all that was seen, whether or not it was completed.
+            // The maximum over all observations, completed or not.
             let endings = [&stats.response, &stats.failed, &stats.skipped, &stats.unfinished];
             let max_ns = endings.iter().filter_map(|latencies| latencies.max_ns()).max().unwrap_or(0);
             Percentiles { p50, p90, p95, p99, p999, max: max_ns as f64 / NANOSECONDS_PER_MICROSECOND }
@@ -57,7 +57,7 @@ impl OtherEndings {
 }
 
 impl Percentiles {
-    /// The same as [`Latency::percentiles`], in the same order.
+    /// The same percentiles as [`Latency::percentiles`], in the same order.
     pub fn values(&self) -> [f64; 6] {
         let Percentiles { p50, p90, p95, p99, p999, max } = *self;
         [p50, p90, p95, p99, p999, max]

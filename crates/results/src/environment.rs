@@ -1,5 +1,5 @@
-//! Where a run took place: the client's host, and the server's own account of itself.
-//! Nothing here asks a server: its facts are handed in as data by whoever holds a session.
+//! The environment of a run: the client's host and the server's properties. This module sends no queries; the caller
+//! passes in the server's properties.
 
 use std::collections::BTreeMap;
 
@@ -8,103 +8,102 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Conditions, Disk, Host, SafeText};
 
-/// The host that pgmeter ran on and the server it measured.
+/// The client's host and the server.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
     /// The client's host.
     pub host: Host,
-    /// What bears on its speed.
+    /// Conditions that affect the host's speed.
     pub conditions: Conditions,
-    /// The disk of the server, or of the records; `null` if nobody looked.
+    /// The disk of the server or of the records; `null` if not examined.
     pub disk: Option<Disk>,
-    /// How the server was reached; `null` if nobody looked.
+    /// The connection to the server; `null` if not examined.
     pub connection: Option<ConnectionInUse>,
-    /// The server; `null` if it could not be asked.
+    /// The server; `null` if its properties could not be read.
     pub server: Option<ServerFacts>,
 }
 
-/// Processors as busy as that have little left for others.
+/// Utilization from which CPUs have little capacity left for others.
 const FULL: f64 = 0.9;
 
 impl Environment {
-    /// Whether client and server share a host whose processors had little left during the run.
+    /// Whether client and server share a host whose CPUs were almost fully used during the run.
     pub(crate) fn has_full_processors(&self) -> bool {
         let is_beside = self.connection.as_ref().is_some_and(|connection| connection.same_host);
         is_beside && self.conditions.processors.is_some_and(|shares| shares.busy >= FULL)
     }
 }
 
-/// How the server was reached.
+/// The connection to the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionInUse {
-    /// By what.
+    /// Transport.
     pub transport: TransportInUse,
-    /// Whether client and server are on one host, by the address: a tunnel may deceive.
+    /// Whether client and server are on one host, by the address; wrong for a tunnel.
     pub same_host: bool,
-    /// Through which TLS; `null` without.
+    /// TLS parameters; `null` without TLS.
     pub tls: Option<TlsInUse>,
     /// The version of PostgreSQL's protocol.
     pub protocol_version: String,
 }
 
-/// What carries a connection.
+/// Transport of a connection.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TransportInUse {
-    /// A socket in the file system.
+    /// A Unix-domain socket.
     UnixSocket,
-    /// TCP that does not leave the host.
+    /// TCP within the host.
     Loopback,
     /// TCP over a network.
     Network,
 }
 
-/// TLS as server and client agreed on it.
+/// TLS parameters negotiated by server and client.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TlsInUse {
-    /// Such as `TLSv1.3`.
+    /// Protocol version, such as `TLSv1.3`.
     pub version: String,
-    /// Such as `TLS_AES_256_GCM_SHA384`.
+    /// Cipher suite, such as `TLS_AES_256_GCM_SHA384`.
     pub cipher: String,
 }
 
-/// What the server says of itself.
+/// The server's properties, as reported by the server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerFacts {
     /// `server_version`, such as `18.1`.
     pub version: String,
     /// `server_version_num`, such as `180001`.
     pub server_version_num: u32,
-    /// All settings that are not at their default.
+    /// All settings with a value other than the default.
     pub non_default_settings: Settings,
-    /// Those that decide on durability, checkpoints and memory, at their default or not; empty if they could not be
-    /// read.
+    /// Settings for durability, checkpoints and memory, with default values or others; empty if they could not be read.
     pub main_settings: Settings,
-    /// Extensions of the database, with their versions.
+    /// Extensions of the database and their versions.
     pub extensions: BTreeMap<String, String>,
-    /// Whether it was built with assertions, which make it slow; `null` if unknown.
+    /// Whether the server was built with assertions, which slow it down; `null` if unknown.
     pub debug_assertions: Option<bool>,
-    /// How the server was built, as far as it tells.
+    /// Build options, as far as the server provides them.
     pub build: BuildFingerprint,
 }
 
-/// How a server was built: two servers of one version can differ here, and in speed.
+/// Build options: servers of one version can differ in them, and therefore in speed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BuildFingerprint {
     /// `CONFIGURE` of `pg_config`.
     pub configure: Option<String>,
     /// `CFLAGS` of `pg_config`.
     pub cflags: Option<String>,
-    /// The whole of `select version()`.
+    /// Output of `select version()`.
     pub version: String,
 }
 
-/// Server settings by name. Values that hold secrets are masked when they are put in.
+/// Server settings by name. Values with secrets are masked on insertion.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(from = "BTreeMap<String, String>")]
 pub struct Settings(BTreeMap<String, SafeText>);
 
-/// Settings that run a command line of the administrator's, which often names keys and tokens.
+/// Settings with shell commands of the administrator, which often contain keys and tokens.
 const COMMAND_SETTINGS: [&str; 5] = [
     "archive_cleanup_command",
     "archive_command",
@@ -114,17 +113,17 @@ const COMMAND_SETTINGS: [&str; 5] = [
 ];
 
 impl Settings {
-    /// The value of one setting, if it is not at its default.
+    /// The value of a setting; `None` if it has its default.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(SafeText::as_str)
     }
 
-    /// All of them, by name.
+    /// All settings, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 
-    /// How many there are.
+    /// Number of settings.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -140,7 +139,7 @@ impl FromIterator<(String, String)> for Settings {
         let masked = |(name, value): (String, String)| {
             let value = match name.as_str() {
                 name if COMMAND_SETTINGS.contains(&name) => SafeText::masked(),
-                // Customized options are named by their users; the server's own are known to hold no secret.
+                // Custom settings can contain secrets; the server's own known settings do not.
                 name if name.contains('.') => SafeText::named(name, &value),
                 _ => value.into(),
             };

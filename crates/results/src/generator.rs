@@ -1,6 +1,5 @@
-//! What the load generator says of itself, as it is stored: its loop, its workers, what a round trip took and how
-//! much of that was its own; and the verdict on whether it was the limit. Made from what the engine measured;
-//! how the verdict is reached is in `verdict`.
+//! The load generator's own measurements in the record: event loop, workers, round trips and pgmeter's part of them,
+//! and the verdict, which `verdict` decides. Made from the engine's measurements.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,7 +9,7 @@ use crate::summary::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
 use crate::verdict::{self, Opening, RoundTrip, Run, Verdict};
 use crate::{Calibration, Host, Plan, SafeText, Summary, UtcTime};
 
-/// How the generator fared.
+/// The load generator's measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Generator {
     /// The system interface that carried the clients' bytes.
@@ -19,37 +18,37 @@ pub struct Generator {
     pub workers: Vec<WorkerCondition>,
     /// CPU time of the workers' threads per transaction that succeeded or failed; `null` if none did.
     pub cpu_us_per_transaction: Option<f64>,
-    /// The busiest worker's share of time in which it was not idle: it ran or waited for a core.
+    /// Highest share of time in which a worker was not idle: it ran or waited for a core.
     pub busy_share: f64,
-    /// The highest share of time that a worker waited for a core; `null` if the system does not tell.
+    /// The highest share of time that a worker waited for a core; `null` if the system does not provide it.
     pub run_queue_share: Option<f64>,
-    /// How late the workers woke for moments they had asked for; `null` if they asked for none.
+    /// Lateness of the workers' timed wake-ups; `null` without any.
     pub wakeup_lateness_us: Option<Lateness>,
-    /// What sockets did not take at once.
+    /// Delayed sends.
     pub held_back: HeldBack,
-    /// The shortest connect over a network, about one round trip of it; `null` if unknown or within the machine.
+    /// The shortest connect over a network, about one round trip; `null` if unknown or within the host.
     pub shortest_connect_us: Option<f64>,
-    /// What the scripts' commands made of the time.
+    /// Times of the scripts' commands.
     pub commands: CommandTimes,
-    /// The part of a round trip that its worker took, queueing for it and its wait for a core included; `null` where
-    /// there were none.
+    /// The worker's part of a round trip, including queueing for it and its wait for a core; `null` without round
+    /// trips.
     pub own_us_per_round_trip: Option<f64>,
-    /// What was kept of `pgmeter calibrate` and fits this run; `null` if nothing.
+    /// The stored result of `pgmeter calibrate` that applies to this run; `null` if there is none.
     pub calibration: Option<CalibrationUsed>,
-    /// Who was the limit.
+    /// What limited the run.
     pub verdict: Verdict,
 }
 
 /// The system interface that carried the clients' bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EventLoop {
-    /// Which.
+    /// Its name.
     pub name: EventLoopName,
-    /// Why it was not `io_uring`; `null` if it was, or if `epoll` was asked for.
+    /// Why `io_uring` was not used; `null` if it was, or if `epoll` was requested.
     pub because: Option<SafeText>,
 }
 
-/// The ways to wait for many sockets.
+/// Interfaces that wait for many sockets.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EventLoopName {
@@ -57,12 +56,12 @@ pub enum EventLoopName {
     IoUring,
     /// Readiness of sockets.
     Epoll,
-    /// No sockets at all: tests.
+    /// None: tests without sockets.
     Other,
 }
 
 impl EventLoopName {
-    /// As `--event-loop` takes it.
+    /// The value of `--event-loop`.
     pub fn name(self) -> &'static str {
         match self {
             EventLoopName::IoUring => "io_uring",
@@ -72,30 +71,30 @@ impl EventLoopName {
     }
 }
 
-/// One worker over the measured time; the shares are of that.
+/// One worker. Shares are of the measured time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkerCondition {
     /// Its number, from 0.
     pub worker: u32,
-    /// Clients it served.
+    /// Number of its clients.
     pub clients: u32,
-    /// Seconds over which it was looked at.
+    /// Seconds over which it was observed.
     pub span_s: f64,
-    /// It ran, in its own code or in the system for it.
+    /// Share of time in which it ran, in user or kernel mode.
     pub cpu_share: f64,
-    /// It was ready to run and had no core; `null` if the system does not tell.
+    /// Share of time in which it was ready to run and waited for a core; `null` if the system does not provide it.
     pub run_queue_share: Option<f64>,
-    /// How often it came back from waiting.
+    /// Number of wake-ups.
     pub wakeups: u64,
-    /// How late it woke for moments it had asked for; `null` if it asked for none.
+    /// Lateness of its timed wake-ups; `null` without any.
     pub wakeup_lateness_us: Option<Lateness>,
-    /// What its sockets did not take at once.
+    /// Delayed sends of its sockets.
     pub held_back: HeldBack,
     /// The shortest connect of its clients.
     pub shortest_connect_us: Option<f64>,
 }
 
-/// How late a worker woke, in microseconds.
+/// Lateness of wake-ups, in microseconds.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct Lateness {
@@ -104,76 +103,76 @@ pub struct Lateness {
     pub max: f64,
 }
 
-/// Back-pressure: the other side did not take bytes as fast as they were sent.
+/// Back-pressure: the other side accepted data more slowly than it was sent.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldBack {
-    /// Sends that a socket did not take whole at once.
+    /// Sends that the socket did not accept completely at once.
     pub sends: u64,
-    /// Share of time in which at least one connection had bytes that its socket did not take; of several workers
-    /// the highest.
+    /// Share of time in which at least one connection had data that its socket did not accept; the maximum over the
+    /// workers.
     pub share: f64,
 }
 
-/// What the scripts' commands made of the time.
+/// Times of the scripts' commands.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandTimes {
-    /// Waits for the server; a pipeline is one.
+    /// Waits for the server; a pipeline counts as one.
     pub round_trips: u64,
-    /// From sending to the end of the answer, on average; `null` if there were none.
+    /// Mean time from sending to the end of the response; `null` without round trips.
     pub round_trip_us: Option<f64>,
-    /// Of all time in commands, the share of `\sleep`.
+    /// Share of `\sleep` in the total time of commands.
     pub sleep_share: f64,
-    /// Of all time in commands, the share of `\shell` and `\setshell`, which keep a worker waiting.
+    /// Share of `\shell` and `\setshell`, which block a worker, in the total time of commands.
     pub shell_share: f64,
 }
 
-/// What a calibration says of a run.
+/// The calibration, applied to a run.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CalibrationUsed {
-    /// When the machine was calibrated.
+    /// Time of the calibration.
     pub measured_at: UtcTime,
-    /// Round trips per second that one worker made with as many clients against a server that takes no time.
+    /// Round trips per second of one worker with the same number of clients, against the null server.
     pub round_trips_per_s_max: f64,
-    /// What the run's workers made of that, on average.
+    /// Share of this maximum that the run's workers reached, on average.
     pub reached_share: f64,
-    /// A round trip of one client to a server that takes no time.
+    /// Duration of one client's round trip to the null server, in microseconds.
     pub floor_us_per_round_trip: f64,
 }
 
-/// What the engine and its caller know of the generator, as it comes out of a run.
+/// Input from the engine and its caller.
 #[derive(Clone, Debug)]
 pub struct Introspection<'a> {
-    /// Which loop ran.
+    /// The event loop.
     pub event_loop: EventLoop,
-    /// Each worker's account of itself.
+    /// Measurements of each worker.
     pub health: &'a [WorkerHealth],
-    /// What the scripts' commands took.
+    /// Times of the scripts' commands.
     pub work: Work,
-    /// Whether there is a network between: not so for Unix-domain sockets and loopback addresses.
+    /// Whether the connection crosses a network: false for Unix-domain sockets and loopback addresses.
     pub over_network: bool,
-    /// The least that a relay of ours adds to a round trip, if one makes the network.
+    /// Minimum time that pgmeter's relay adds to a round trip, if it is used.
     pub relay_us: Option<f64>,
-    /// One that fits machine, version and loop.
+    /// The calibration for this machine, version and loop.
     pub calibration: Option<&'a Calibration>,
 }
 
-/// Times in the scripts' commands, over all clients.
+/// Total times of the scripts' commands, over all clients.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Waits for the server that ended well.
+    /// Waits for the server that succeeded.
     pub round_trips: u64,
-    /// Those that ended with an error.
+    /// Waits for the server that ended with an error.
     pub failed_round_trips: u64,
-    /// In SQL commands and pipelines that ended well.
+    /// Time in successful SQL commands and pipelines.
     pub sql_ns: u128,
-    /// In `\sleep`.
+    /// Time in `\sleep`.
     pub sleep_ns: u128,
-    /// In `\shell` and `\setshell`.
+    /// Time in `\shell` and `\setshell`.
     pub shell_ns: u128,
 }
 
 impl Generator {
-    /// The generator's part of a record; `None` if no worker gave an account.
+    /// The generator's part of a record; `None` without measurements of workers.
     pub fn of(
         introspection: &Introspection<'_>,
         plan: &Plan,
@@ -189,7 +188,7 @@ impl Generator {
             .iter()
             .filter_map(|worker| worker.shortest_connect_us)
             .min_by(f64::total_cmp)
-            // A relay accepts at once, whatever it delays after that.
+            // A relay accepts connections immediately, so a connect does not show its delay.
             .filter(|_| *over_network && relay_us.is_none());
         let commands = CommandTimes::of(work);
         let round_trip = RoundTrip::of(work, &busiest, plan, relay_us.or(shortest_connect_us));
@@ -256,7 +255,7 @@ impl WorkerCondition {
             clients: count(*clients),
             span_s: *span_ns as f64 / NANOSECONDS_PER_SECOND,
             cpu_share: per_million(cpu_share),
-            // The two clocks may disagree a little.
+            // The two clocks may differ slightly.
             run_queue_share: run_queue_ns.map(|ns| per_million(share(ns).min(1.0 - cpu_share))),
             wakeups: *wakeups,
             wakeup_lateness_us: Lateness::of(wakeup_lateness),
@@ -265,7 +264,7 @@ impl WorkerCondition {
         }
     }
 
-    /// The share of time in which it ran or waited for a core.
+    /// Share of time in which the worker ran or waited for a core.
     pub fn busy_share(&self) -> f64 {
         (self.cpu_share + self.run_queue_share.unwrap_or(0.0)).min(1.0)
     }
@@ -278,7 +277,7 @@ impl Lateness {
     }
 }
 
-/// Over all workers.
+/// Lateness over all workers.
 fn merged_lateness(health: &[WorkerHealth]) -> Option<Lateness> {
     let mut all = Distribution::new();
     health.iter().for_each(|health| all.merge(&health.wakeup_lateness));
@@ -300,8 +299,8 @@ impl CommandTimes {
 }
 
 impl RoundTrip {
-    /// What is known of a round trip of the busiest worker. Which round trips were its own is not counted: its
-    /// share of them is taken for its share of the clients.
+    /// A round trip of the busiest worker. Round trips are not counted per worker: its share of them is assumed to be
+    /// its share of the clients.
     fn of(work: &Work, busiest: &WorkerCondition, plan: &Plan, network_us: Option<f64>) -> Option<RoundTrip> {
         if work.round_trips == 0 || plan.clients == 0 || busiest.clients == 0 {
             return None;
@@ -313,7 +312,7 @@ impl RoundTrip {
         let ran_us = busiest.cpu_share * span_us / round_trips;
         let cycle_us = f64::from(busiest.clients) * span_us / round_trips;
         let served_us = verdict::residence(ran_us, cycle_us, busiest.clients);
-        // Whatever a worker finds when it wakes has waited as long as it had to wait for a core.
+        // Events that a wake-up delivers have waited for as long as the worker waited for a core.
         let waited_us = busiest.run_queue_share.unwrap_or(0.0) * span_us / busiest.wakeups.max(1) as f64;
         let core_wait_us = waited_us.min(took_us);
         let own_us = (served_us + core_wait_us).min(took_us);
@@ -323,7 +322,7 @@ impl RoundTrip {
 }
 
 impl Opening {
-    /// With a rate: whether it was kept, and how late the workers were against how long things took.
+    /// With a rate: whether it was reached, and the lateness of the workers relative to the response times.
     fn of(plan: &Plan, summary: &Summary, lateness: Option<Lateness>) -> Opening {
         let Some(rate_tps) = plan.rate_tps else { return Opening::Closed };
         let missed_share = summary.counts.missed_share(plan.clients);
@@ -351,31 +350,31 @@ impl CalibrationUsed {
     }
 }
 
-/// Of the workers' time, that in which a command of the shell kept them waiting. Its time counts from where the client's
-/// turn came, so that several clients in one turn count what they wait for each other: never less than it was.
+/// Share of the workers' time in which a shell command blocked them. A command's time starts when its client's turn
+/// comes, so clients of one turn also count their waits for each other: an upper bound.
 fn shell_occupancy(work: &Work, workers: &[WorkerCondition]) -> f64 {
     let worker_ns: f64 = workers.iter().map(|worker| worker.span_s * NANOSECONDS_PER_SECOND).sum();
     if worker_ns > 0.0 { (work.shell_ns as f64 / worker_ns).min(1.0) } else { 0.0 }
 }
 
-/// Of the clients' time, that in connecting and disconnecting for each transaction.
+/// Share of the clients' time spent on connecting and disconnecting, with a connection per transaction.
 fn connecting_share(plan: &Plan, summary: &Summary) -> f64 {
     let all_s = f64::from(plan.clients) * summary.duration_s;
     let connecting_s = summary.connecting.map_or(0.0, |connecting| connecting.total_s);
     if all_s > 0.0 { (connecting_s / all_s).min(1.0) } else { 0.0 }
 }
 
-/// More than that are not started.
+/// Saturates; larger numbers do not occur.
 fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// Microseconds, without digits below the nanosecond.
+/// Nanoseconds as microseconds, rounded to the nanosecond.
 fn us(ns: f64) -> f64 {
     round_to_ns(ns / NANOSECONDS_PER_MICROSECOND)
 }
 
-/// A share without digits that nothing here can measure.
+/// A share, rounded to the precision of the measurement.
 fn per_million(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
 }

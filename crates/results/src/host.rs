@@ -1,28 +1,27 @@
-//! The client's host: what it is, from `/proc`, `/etc/os-release` and `uname`.
-//! What it cannot find out is `None`, never a guess and never an error: a run is worth more than its
-//! host's name. Called once per run by `cli`.
+//! Properties of the client's host, from `/proc`, `/etc/os-release` and `uname`. Unknown properties are `None`, because
+//! they must not prevent a run. `cli` calls this once per run.
 
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The host that pgmeter ran on.
+/// The host of pgmeter.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
-    /// Its name.
+    /// Host name.
     pub hostname: String,
     /// Distribution and version, such as `Debian GNU/Linux 13 (trixie)`.
     pub os: Option<String>,
     /// Kernel name, release and machine, such as `Linux 6.12.0 x86_64`.
     pub kernel: String,
-    /// Model of the first processor.
+    /// Model name of the first CPU.
     pub cpu_model: Option<String>,
-    /// Logical processors of the host.
+    /// Logical CPUs of the host.
     pub cpu_count: Option<u32>,
-    /// Logical processors that this process may use (affinity and CPU quota taken into account).
+    /// Logical CPUs available to this process (by affinity and CPU quota).
     pub cpu_available: Option<u32>,
-    /// The same with fractions, where a quota of the control group gives a part of a processor.
+    /// CPUs available to this process, with the fraction of a control group's quota.
     pub cpus_allowed: Option<f64>,
     /// Memory in bytes.
     pub memory_bytes: Option<u64>,
@@ -49,7 +48,7 @@ impl Host {
     }
 }
 
-/// The text of a small system file, empty if there is none.
+/// The text of a small system file; empty if it cannot be read.
 pub(crate) fn read(path: impl AsRef<Path>) -> String {
     std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
 }
@@ -61,7 +60,7 @@ fn value<'a>(text: &'a str, key: &str, separator: char) -> Option<&'a str> {
 }
 
 fn cpu_model(cpuinfo: &str) -> Option<String> {
-    // x86 says `model name`; POWER says `cpu`; most ARM kernels name no model at all.
+    // x86 has `model name`, POWER has `cpu`; most ARM kernels provide no model.
     let model = value(cpuinfo, "model name", ':').or_else(|| value(cpuinfo, "cpu", ':'))?;
     Some(model.split_whitespace().collect::<Vec<_>>().join(" ")).filter(|model| !model.is_empty())
 }

@@ -1,6 +1,5 @@
-//! The run over time, as it is stored: each interval with histograms that can be merged again.
-//! Made from the engine's intervals; turned back into them by whoever wants other quantiles than the
-//! summary's, or several runs as one.
+//! The run over time in the record: intervals with mergeable histograms. Made from the engine's intervals and
+//! convertible to them, to compute other quantiles or to merge runs.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -8,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Counts, DecodeError, Moments, ScriptStats, Timestamp};
 
-/// A stretch of time, usually a second.
+/// An interval, usually a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Interval {
-    /// Where it begins, in seconds since the measured time began.
+    /// Start, in seconds since measuring began.
     pub start_s: f64,
-    /// Where it ends.
+    /// End, in seconds since measuring began.
     pub end_s: f64,
-    /// Transactions that ended in it, all scripts together.
+    /// Transactions that ended in it, over all scripts.
     pub counts: Counts,
     /// The same per script, in the plan's order.
     pub scripts: Vec<IntervalScript>,
@@ -26,22 +25,22 @@ pub struct Interval {
 pub struct IntervalScript {
     /// Its transactions by ending.
     pub counts: Counts,
-    /// Response times of the succeeded ones.
+    /// Response times of the succeeded transactions.
     pub response: EncodedDistribution,
-    /// Service times of the succeeded ones; `null` if they are the response times, as without a rate,
-    /// which halves the record.
+    /// Service times of the succeeded transactions; `null` if they equal the response times, as without a rate: this
+    /// halves the size of the record.
     pub service: Option<EncodedDistribution>,
-    /// The longest lag, from scheduled to started, of the succeeded ones.
+    /// Maximum lag, from scheduled to started, of the succeeded transactions.
     pub lag_max_ns: u64,
-    /// Response times of the failed ones; `null` if none failed.
+    /// Response times of the failed transactions; `null` without any.
     pub failed: Option<EncodedDistribution>,
-    /// How late the skipped ones were when they were skipped; `null` as for the failed ones.
+    /// Lateness of the skipped transactions when they were skipped; `null` without any.
     pub skipped: Option<EncodedDistribution>,
-    /// For how long the unfinished ones had been due; `null` as for the failed ones.
+    /// Time since the scheduled start of the unfinished transactions; `null` without any.
     pub unfinished: Option<EncodedDistribution>,
 }
 
-/// A distribution that loses nothing by being stored: exact sums beside its histogram.
+/// A distribution, stored without loss: a histogram with exact sums.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EncodedDistribution {
     /// Number of values.
@@ -50,22 +49,22 @@ pub struct EncodedDistribution {
     #[serde(with = "decimal")]
     #[schemars(with = "String", regex(pattern = "^[0-9]+$"))]
     pub sum_ns: u128,
-    /// The sum of their squares; a string as well.
+    /// The sum of their squares; a string for the same reason.
     #[serde(with = "decimal")]
     #[schemars(with = "String", regex(pattern = "^[0-9]+$"))]
     pub sum_of_squares_ns2: u128,
-    /// The smallest value, exact; `null` if there is none.
+    /// The smallest value, exact; `null` without values.
     pub min_ns: Option<u64>,
-    /// The largest value, exact; `null` if there is none.
+    /// The largest value, exact; `null` without values.
     pub max_ns: Option<u64>,
     /// Values beyond the histogram's range of 24 hours.
     pub overflow: u64,
-    /// HdrHistogram's V2 encoding, not compressed, in base64; 1 ns to 24 h, three digits.
+    /// HdrHistogram's V2 encoding, uncompressed, in base64; 1 ns to 24 h, three significant digits.
     pub histogram: String,
 }
 
 impl Interval {
-    /// An interval as it is stored, its times counted from `origin`, where measuring began.
+    /// The interval for the record, with times since `origin`, the start of measuring.
     pub fn of(interval: &stats::Interval, origin: Timestamp) -> Interval {
         let since_origin = |time: Timestamp| time.since(origin).as_secs_f64();
         let mut counts = Counts::default();
@@ -78,16 +77,16 @@ impl Interval {
         }
     }
 
-    /// The interval as it was, to merge or to ask for other quantiles.
+    /// The original interval, for merging and for other quantiles.
     ///
     /// # Errors
-    /// If the counts do not add up, or a histogram is damaged or does not belong to them.
+    /// The counts are inconsistent, or a histogram is damaged or inconsistent with them.
     pub fn to_stats(&self) -> Result<stats::Interval, DecodeError> {
         Ok(stats::Interval {
             start: timestamp(self.start_s),
             end: timestamp(self.end_s),
             scripts: self.scripts.iter().map(IntervalScript::to_stats).collect::<Result<_, _>>()?,
-            // Only the stalls that were found with them are stored.
+            // The record has the stalls derived from completions, but not the completions.
             completions: stats::Completions::new(),
         })
     }
@@ -139,7 +138,7 @@ impl IntervalScript {
 }
 
 impl EncodedDistribution {
-    /// A distribution as it is stored.
+    /// The distribution for the record.
     pub fn of(distribution: &stats::Distribution) -> EncodedDistribution {
         let Moments { count, sum_ns, sum_of_squares_ns2, overflow, .. } = distribution.moments();
         EncodedDistribution {
@@ -153,10 +152,10 @@ impl EncodedDistribution {
         }
     }
 
-    /// The distribution as it was.
+    /// The original distribution.
     ///
     /// # Errors
-    /// If the histogram is damaged, or is not the one that the sums are of.
+    /// The histogram is damaged or inconsistent with the sums.
     pub fn decode(&self) -> Result<stats::Distribution, DecodeError> {
         let bytes = BASE64.decode(&self.histogram).map_err(|_| DecodeError::Corrupt)?;
         let nothing = Moments::default();
@@ -174,13 +173,13 @@ impl EncodedDistribution {
 
 const NANOSECONDS_PER_SECOND: f64 = 1e9;
 
-/// Saturates, as casts from f64 do: a negative or absurd time in a file becomes the nearest real one.
+/// Saturates, as casts from f64 do: a negative or excessive time in a file becomes the nearest valid one.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn timestamp(seconds: f64) -> Timestamp {
     Timestamp::from_nanos((seconds * NANOSECONDS_PER_SECOND).round() as u64)
 }
 
-/// Integers as decimal strings, since readers of JSON commonly hold numbers as f64.
+/// Integers as decimal strings, because JSON parsers commonly use f64 for numbers.
 pub(crate) mod decimal {
     use std::fmt::Display;
     use std::str::FromStr;

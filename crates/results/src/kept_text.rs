@@ -1,22 +1,22 @@
-//! The text of a file as the store keeps it: with its secrets masked, and then with the hash of the original, so that it
-//! is known whether the file has changed. In JSON, a text without secrets is a string.
+//! The text of a file in the store: secrets are masked, and a hash of the original then allows detection of changes. In
+//! JSON, a text without secrets is a string.
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::secrets::{self, Kind};
 
-/// A text without its secrets.
+/// A text with masked secrets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum KeptText {
-    /// It had none.
+    /// The text had no secrets.
     Plain(String),
-    /// Some were masked.
+    /// Secrets were masked.
     Masked {
-        /// What is left.
+        /// The text with masked secrets.
         text: String,
-        /// The hash of the original, in hexadecimal.
+        /// SHA-256 of the original, in hexadecimal.
         sha256: String,
         /// Always true, for readers of the JSON.
         masked: bool,
@@ -24,13 +24,13 @@ pub enum KeptText {
 }
 
 impl KeptText {
-    /// A file by its name: what ends in `.toml` is configuration, anything else a script.
+    /// A file by its name: `.toml` is configuration, anything else a script.
     pub fn of_file(name: &str, original: &str) -> KeptText {
         let kind = if name.to_ascii_lowercase().ends_with(".toml") { Kind::Plain } else { Kind::Sql };
         KeptText::new(original.as_bytes(), original, kind)
     }
 
-    /// A script, as it was read and in UTF-8.
+    /// A script, as bytes and in UTF-8.
     pub fn of_script(original: &[u8], shown: &str) -> KeptText {
         KeptText::new(original, shown, Kind::Sql)
     }
@@ -49,7 +49,7 @@ impl KeptText {
         text
     }
 
-    /// Whether this is what was kept of `original`.
+    /// Whether it was made from `original`.
     pub fn is_of(&self, original: &str) -> bool {
         match self {
             KeptText::Plain(text) => text == original,

@@ -1,7 +1,6 @@
-//! What the server and its host were doing meanwhile, as it is stored: waits, counters, costs, events, ceilings.
-//! Plain data, made by `observe` on a connection of its own and shown by `report`; nothing here asks a server.
-//! What could not be seen is absent, and named in `missing`. Times are seconds since measuring began, as in the
-//! intervals; what lies before 0 was during the warm-up.
+//! Observations of the server and its host in the record: waits, counters, costs, events, ceilings.
+//! Plain data, made by `observe` on a separate connection and shown by `report`. `missing` names what could not be
+//! observed. Times are seconds since measuring began, as in the intervals; negative times are in the warm-up.
 
 use std::collections::BTreeMap;
 
@@ -10,21 +9,21 @@ use serde::{Deserialize, Serialize};
 
 use crate::SafeText;
 
-/// How closely the server was looked at (`--observe`).
+/// Level of observation (`--observe`).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ObserveLevel {
-    /// Not at all.
+    /// None.
     #[default]
     Off,
-    /// Counters at both ends and once a second, waits 20 times a second.
+    /// Counters at start and end and once a second, wait events 20 times a second.
     Light,
-    /// What is queued for, too.
+    /// Additionally lock queues.
     Full,
 }
 
 impl ObserveLevel {
-    /// As `--observe` takes it.
+    /// The value of `--observe`.
     pub fn name(self) -> &'static str {
         match self {
             ObserveLevel::Off => "off",
@@ -34,100 +33,100 @@ impl ObserveLevel {
     }
 }
 
-/// What was seen of the server during the measured time.
+/// Observations of the server during the measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Observation {
-    /// How closely it was looked at.
+    /// Level of observation.
     pub level: ObserveLevel,
-    /// What could not be seen, and why; nothing is missing without being here.
+    /// What could not be observed, and why; complete.
     pub missing: Vec<Missing>,
-    /// What looking cost.
+    /// Cost of the observation.
     pub cost: ObserverCost,
-    /// What the benchmark's backends were doing; `null` if they could not be seen.
+    /// Wait events of the benchmark's backends; `null` if they could not be observed.
     pub waits: Option<Waits>,
-    /// What one transaction cost the server.
+    /// The server's cost per transaction.
     pub per_transaction: PerTransaction,
-    /// How far the server's cumulative statistics went on, by view.
+    /// Changes of the server's cumulative statistics, by view.
     pub counters: Vec<CounterTable>,
     /// Statements of the scripts as pg_stat_statements counts them.
     pub statements: Vec<StatementCounters>,
-    /// Checkpoints, vacuums and queues for locks, in the order of their beginnings.
+    /// Checkpoints, vacuums and lock queues, by start time.
     pub events: Vec<Event>,
-    /// The same over time, usually a second each.
+    /// The same over time, usually per second.
     pub samples: Vec<ServerSample>,
-    /// Processors that the server's affinity and CPU quotas leave it, where it is on this host.
+    /// CPUs available to the server by affinity and CPU quotas, if it is on this host.
     pub server_cpus_allowed: Option<f64>,
-    /// What would bound the throughput, and how near the run came to it, the lowest first.
+    /// Upper bounds of the throughput and the share that the run reached, lowest bound first.
     pub ceilings: Vec<Ceiling>,
 }
 
-/// Something that was to be looked at and could not.
+/// Something that could not be observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Missing {
-    /// A view, a column, a file: what it is called.
+    /// Name of a view, column or file.
     pub what: String,
-    /// Why, and what would help, in a sentence.
+    /// The reason and the remedy, in a sentence.
     pub why: SafeText,
 }
 
 impl Missing {
-    /// It is called so, and was not seen because of this.
+    /// `what`: the name; `why`: the reason.
     pub fn new(what: &str, why: impl Into<SafeText>) -> Missing {
         Missing { what: what.to_owned(), why: why.into() }
     }
 }
 
-/// What looking at the server cost.
+/// Cost of observing the server.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObserverCost {
     /// Statements sent.
     pub statements: u64,
-    /// Of the measured time, how much the observing session waited for its answers, from 0 to 1.
+    /// Share of the measured time in which the observing session waited for responses, from 0 to 1.
     pub busy_share: f64,
     /// CPU time of the observing backend; `null` if the server is on another host.
     pub backend_cpu_s: Option<f64>,
-    /// Samples that came too late or not at all, because the answer before them took too long.
+    /// Samples taken late or skipped because the previous response took too long.
     pub samples_missed: u64,
 }
 
-/// What the benchmark's backends were found doing.
+/// Wait events of the benchmark's backends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
-    /// Where it was seen: `pg_stat_activity` or `pg_wait_sampling`.
+    /// Source: `pg_stat_activity` or `pg_wait_sampling`.
     pub source: String,
-    /// How often per second they were looked at.
+    /// Samples per second.
     pub rate_hz: f64,
-    /// How often they were looked at in all.
+    /// Number of samples.
     pub looks: u64,
-    /// Backends that were seen, over all looks; those that were idle included.
+    /// Backends, summed over all samples, idle ones included.
     pub backends_seen: u64,
-    /// How the shares follow from the samples.
+    /// Method of computing shares from samples.
     pub method: WaitMethod,
-    /// Client backends that were on a processor, on average, by their CPU time; `null` where that is not known.
+    /// Mean number of client backends running on a CPU, by their CPU time; `null` if unknown.
     pub running_backends: Option<f64>,
-    /// Client backends that wanted a processor and had none, on average, by the kernel's run delay.
+    /// Mean number of client backends waiting for a CPU, by the kernel's run delay; `null` if unknown.
     pub runnable_backends: Option<f64>,
-    /// Share of the backends' time that was idle: waiting for pgmeter to send something, outside of a transaction.
+    /// Share of the backends' time that was idle: waiting for a command of pgmeter outside of a transaction.
     pub idle_share: f64,
     /// Its 95 % confidence interval; `null` if the run was too short for one.
     pub idle_interval: Option<ShareInterval>,
-    /// What the others did, the most frequent first.
+    /// Activity of the other backends, in descending order.
     pub top: Vec<WaitShare>,
-    /// The same per script of the plan, in its order.
+    /// The same per script, in the plan's order.
     pub scripts: Vec<Vec<WaitShare>>,
 }
 
-/// One kind of waiting, or of running.
+/// A wait event, or running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitShare {
-    /// Type of wait event as PostgreSQL calls it, such as `Lock` or `IO`; `CPU` if the backend did not wait.
+    /// Type of the wait event in PostgreSQL's terms, such as `Lock` or `IO`; `CPU` if the backend did not wait.
     pub event_type: String,
-    /// The event, such as `transactionid` or `WALSync`; of type `CPU`: `running`, or `runnable` if it waited for a
-    /// processor.
+    /// The event, such as `transactionid` or `WALSync`; for type `CPU`: `running`, or `runnable` while waiting for a
+    /// CPU.
     pub event: String,
-    /// How often it was sampled.
+    /// Number of samples.
     pub seen: u64,
-    /// Of the time that backends were not idle, from 0 to 1.
+    /// Share of the time in which backends were not idle, from 0 to 1.
     pub share: f64,
     /// Its 95 % confidence interval; `null` if the run was too short for one.
     pub interval: Option<ShareInterval>,
@@ -142,87 +141,87 @@ pub struct ShareInterval {
     pub high: f64,
 }
 
-/// How shares of waits follow from samples.
+/// Method of computing shares of wait events.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WaitMethod {
-    /// Each is its share of the samples.
+    /// Shares of the samples.
     Samples,
     /// Running and runnable come from the kernel's accounting; the samples divide the rest.
     PostStratified,
 }
 
-/// What one transaction that succeeded or failed cost the server, everything it did meanwhile shared out; each `null`
-/// if it could not be seen.
+/// The server's cost per transaction that succeeded or failed. It includes the server's other activity in the same
+/// time; each is `null` if it could not be observed.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct PerTransaction {
     pub wal_bytes: Option<f64>,
     pub wal_records: Option<f64>,
     pub wal_full_page_images: Option<f64>,
-    /// Of the WAL, what full-page images took; PostgreSQL 19 and newer.
+    /// WAL bytes of full-page images; PostgreSQL 19 and newer.
     pub wal_full_page_image_bytes: Option<f64>,
     pub blocks_hit: Option<f64>,
     pub blocks_read: Option<f64>,
-    /// What backends waited for blocks to be read, with track_io_timing.
+    /// Wait of backends for reading blocks, with track_io_timing.
     pub block_read_us: Option<f64>,
-    /// What backends waited for blocks to be written, with track_io_timing.
+    /// Wait of backends for writing blocks, with track_io_timing.
     pub block_write_us: Option<f64>,
     pub blocks_dirtied: Option<f64>,
     pub blocks_written: Option<f64>,
     pub temp_bytes: Option<f64>,
-    /// Of the benchmark's backends, in user mode.
+    /// CPU time of the benchmark's backends in user mode.
     pub backend_user_cpu_us: Option<f64>,
-    /// Of the benchmark's backends, in the kernel.
+    /// CPU time of the benchmark's backends in kernel mode.
     pub backend_system_cpu_us: Option<f64>,
-    /// What the benchmark's backends really read from the disk.
+    /// Bytes that the benchmark's backends read from the disk, excluding the page cache.
     pub backend_read_bytes: Option<f64>,
-    /// What the benchmark's backends caused to be written to the disk.
+    /// Bytes that the benchmark's backends caused to be written to the disk.
     pub backend_written_bytes: Option<f64>,
 }
 
-/// A view of cumulative statistics: how much its numbers grew.
+/// Changes of a view of cumulative statistics.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CounterTable {
     /// The view, such as `pg_stat_database`.
     pub view: String,
-    /// Its rows; those in which nothing happened are left out.
+    /// Its rows; unchanged rows are omitted.
     pub rows: Vec<CounterRow>,
 }
 
-/// One row of such a view.
+/// A row of such a view.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CounterRow {
-    /// Which one: a table, an index, `client backend/relation/normal`; empty if the view has a single row.
+    /// Key of the row: a table, an index, `client backend/relation/normal`; empty if the view has a single row.
     pub key: String,
-    /// How much each column grew; sizes (in bytes, at the end) are in columns that end in `_bytes_at_end`.
+    /// Change of each column. Columns that end in `_bytes_at_end` are sizes in bytes at the end.
     pub values: BTreeMap<String, f64>,
 }
 
-/// A statement as pg_stat_statements counted it.
+/// A statement, as counted by pg_stat_statements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StatementCounters {
     /// Its normalised text, shortened.
     #[serde(deserialize_with = "crate::safe_text::read_sql")]
     pub query: SafeText,
-    /// The script of the plan that it belongs to, from 0; `null` if none is known.
+    /// Index of its script in the plan, from 0; `null` if unknown.
     pub script: Option<u32>,
-    /// Its command in that script, from 0, as in the summary's `commands`.
+    /// Index of its command in that script, from 0, as in the summary's `commands`.
     pub command: Option<u32>,
-    /// How much each column grew.
+    /// Change of each column.
     pub values: BTreeMap<String, f64>,
 }
 
-/// What happened on the server at some moment or for some time.
+/// An event on the server, at a moment or over a period.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
-    /// What it is.
+    /// Kind of event.
     pub kind: EventKind,
-    /// When it began, or was first seen.
+    /// Start, or first observation.
     pub start_s: f64,
-    /// When it ended; `null` if it was not over at the end of the run.
+    /// End; `null` if the event continued at the end of the run.
     pub end_s: Option<f64>,
-    /// Which one, in a few words: `timed, 1,234 buffers written`; `pgbench_accounts`; `17 backends behind …`.
+    /// Short description: `timed, 1,234 buffers written`; `pgbench_accounts`; `17 backends behind …`.
     pub detail: SafeText,
 }
 
@@ -232,58 +231,59 @@ pub struct Event {
 pub enum EventKind {
     /// A checkpoint.
     Checkpoint,
-    /// Autovacuum of a table in use.
+    /// Autovacuum of a table used by the load.
     Autovacuum,
     /// Many backends waiting for one lock.
     LockQueue,
 }
 
-/// What was seen in one stretch of time.
+/// Observations of one period.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerSample {
-    /// Where it begins.
+    /// Start of the period.
     pub start_s: f64,
-    /// Where it ends.
+    /// End of the period.
     pub end_s: f64,
-    /// Looks at the backends in it.
+    /// Samples of the backends in it.
     pub looks: u32,
-    /// Backends that were idle, on average over the looks.
+    /// Mean number of idle backends.
     pub idle: f64,
-    /// Backends by what they did, on average over the looks; `event_type` and `event` as in `waits.top`.
+    /// Mean number of backends by activity; `event_type` and `event` as in `waits.top`.
     pub waits: Vec<WaitMean>,
-    /// How much counters grew, and gauges were: `wal_bytes`, `wal_full_page_images`, `wal_full_page_image_bytes`,
-    /// `blocks_hit`, `blocks_read`, `block_read_time_ms`, `block_write_time_ms`, `blocks_written`, `temp_bytes`, `commits`, `rollbacks`, `backend_user_cpu_s`,
-    /// `backend_system_cpu_s`, `host_busy_share`, `host_iowait_share`, `host_steal_share`; absent if not seen.
+    /// Changes of counters and values of gauges: `wal_bytes`, `wal_full_page_images`, `wal_full_page_image_bytes`,
+    /// `blocks_hit`, `blocks_read`, `block_read_time_ms`, `block_write_time_ms`, `blocks_written`, `temp_bytes`,
+    /// `commits`, `rollbacks`, `backend_user_cpu_s`, `backend_system_cpu_s`, `host_busy_share`, `host_iowait_share`,
+    /// `host_steal_share`; absent if not observed.
     pub values: BTreeMap<String, f64>,
 }
 
-/// Backends that were found in one kind of wait.
+/// Mean number of backends in a wait event.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // as in `WaitShare`
 pub struct WaitMean {
     pub event_type: String,
     pub event: String,
-    /// How many, on average.
+    /// Mean number of backends.
     pub backends: f64,
 }
 
-/// A first-order bound of the throughput.
+/// A first-order upper bound of the throughput.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// What bounds, with the figures of its formula.
+    /// The bounding resource, with the inputs of the formula.
     pub basis: CeilingBasis,
-    /// Transactions per second that it would allow.
+    /// The bound, in transactions per second.
     pub tps: f64,
-    /// The run's throughput by that. It exceeds 1 by 0.1 at most.
+    /// The run's throughput as a share of the bound. It exceeds 1 by 0.1 at most.
     pub reached_share: f64,
 }
 
 impl Ceiling {
-    /// How far a run may exceed a ceiling, as a share of it: the times that ceilings are made of are measured, each with
-    /// an error of a few percent. More is a defect of the formula.
+    /// Maximum excess over a ceiling, as a share of it: the measured times in a ceiling have errors of a few percent. A
+    /// greater excess is a defect of the formula.
     pub const ERROR: f64 = 0.1;
 
-    /// Whether the run exceeded it by more than its error.
+    /// Whether the run exceeded the ceiling by more than its error.
     pub fn is_exceeded(&self) -> bool {
         self.reached_share > 1.0 + Self::ERROR
     }
@@ -295,48 +295,48 @@ impl Ceiling {
 pub enum CeilingBasis {
     /// Rows that transactions compete for.
     HottestRow {
-        /// How many there are.
+        /// Number of these rows.
         rows: f64,
-        /// How long a transaction locks one.
+        /// Time for which a transaction locks one.
         locked_us: f64,
-        /// Until when.
+        /// Time of the lock's release.
         until: LockEnd,
     },
     /// Flushes of WAL.
     Flush {
-        /// How long one takes.
+        /// Duration of a flush.
         flush_us: f64,
-        /// How that is known.
+        /// Source of this duration.
         source: FlushSource,
-        /// Transactions that one serves.
+        /// Transactions per flush.
         transactions_per_flush: f64,
-        /// How that is known.
+        /// Source of this number.
         sharing: FlushSharing,
     },
     /// Round trips over a network.
     RoundTrips {
         /// Clients.
         clients: f64,
-        /// Round trips of a transaction.
+        /// Round trips per transaction.
         round_trips_per_transaction: f64,
-        /// How long one takes at least.
+        /// Minimum duration of one.
         round_trip_us: f64,
     },
     /// CPU time.
     Cpu {
         /// CPUs.
         cpus: f64,
-        /// Whose they are.
+        /// User of these CPUs.
         of: CpuOwner,
-        /// CPU time of the backends for a transaction.
+        /// CPU time of the backends per transaction.
         server_us: f64,
-        /// CPU time of pgmeter for a transaction.
+        /// CPU time of pgmeter per transaction.
         pgmeter_us: f64,
     },
 }
 
 impl CeilingBasis {
-    /// As it stands in the record.
+    /// The name in the record.
     pub fn name(&self) -> &'static str {
         match self {
             CeilingBasis::HottestRow { .. } => "hottest_row",
@@ -347,39 +347,39 @@ impl CeilingBasis {
     }
 }
 
-/// Until when a transaction locks a row.
+/// When a transaction releases a row lock.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LockEnd {
-    /// Until its last command.
+    /// After its last command.
     Transaction,
-    /// Through the flush of its commit.
+    /// After the WAL flush of its commit.
     CommitFlush,
 }
 
-/// How the time of a flush is known.
+/// Source of the duration of a flush.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FlushSource {
-    /// The server measured it.
+    /// Measured by the server.
     Server,
-    /// It was measured before the run.
+    /// Measured before the run.
     BeforeRun,
 }
 
-/// How many transactions share a flush.
+/// Number of transactions that share a flush.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FlushSharing {
-    /// As counted.
+    /// The measured average.
     Average,
-    /// One, since there were more flushes than transactions.
+    /// One, because there were more flushes than transactions.
     One,
-    /// One of each client, the most that is possible.
+    /// One transaction of each client, the maximum.
     AllClients,
 }
 
-/// Who may use CPUs.
+/// Users of CPUs.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CpuOwner {

@@ -1,40 +1,39 @@
-//! A process as `/proc/PID/stat` has it: which one it is, and the CPU time that it has used. Read for our own process and
-//! for the server's, where they are on this host.
-//!
+//! A process in `/proc/PID/stat`: identity and CPU time. Used for pgmeter's own process, and for those of a server on
+//! this host. Manual: proc_pid_stat(5).
 //! Manual: proc_pid_stat(5).
 
 use std::fs;
 
-/// A process; its times are in the kernel's ticks.
+/// A process; times are in the kernel's ticks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProcessStat {
     /// The program's name, cut to 15 bytes.
     pub name: String,
-    /// The process that started it.
+    /// Process ID of the parent.
     pub parent: u32,
-    /// When it was started, after the host's start: a process number that is used again has another one.
+    /// Start time since boot; distinguishes processes with a reused process ID.
     pub started_ticks: u64,
-    /// In user space.
+    /// CPU time in user mode.
     pub user_ticks: u64,
-    /// In the kernel.
+    /// CPU time in kernel mode.
     pub system_ticks: u64,
-    /// In user space, of its children that have ended.
+    /// CPU time in user mode of its terminated children.
     pub children_user_ticks: u64,
-    /// In the kernel, of its children that have ended.
+    /// CPU time in kernel mode of its terminated children.
     pub children_system_ticks: u64,
 }
 
 impl ProcessStat {
-    /// As it is now; `None` if there is no such process.
+    /// The current state; `None` if there is no such process.
     pub fn read(process_id: u32) -> Option<ProcessStat> {
         let stat = fs::read(format!("/proc/{process_id}/stat")).ok()?;
         ProcessStat::parse(&String::from_utf8_lossy(&stat))
     }
 
     pub(crate) fn parse(stat: &str) -> Option<ProcessStat> {
-        // The name may hold anything, brackets too.
+        // The name can contain any character, including parentheses.
         let (head, rest) = stat.rsplit_once(')')?;
-        // The fields are numbered from 1 in the manual; the first behind the name is the third.
+        // The manual numbers fields from 1; the first field after the name is the third.
         let fields: Vec<_> = rest.split_whitespace().collect();
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         Some(ProcessStat {

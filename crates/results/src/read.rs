@@ -1,5 +1,5 @@
-//! How a record comes back from the disk: schema first, then the document, then whether it adds up.
-//! Called by `cli` for everything that works on stored runs.
+//! Reads a record: schema version first, then the document, then the consistency checks. `cli` calls this for all
+//! commands on stored runs.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,12 +11,12 @@ use crate::safe_text::in_one_line;
 use crate::upgrade::RECORD;
 use crate::{Record, ResultsError};
 
-/// A day of one-second intervals of ten scripts is below it; anything above is some other file.
+/// Maximum length of a file: more than a day of one-second intervals of ten scripts.
 const RECORD_LEN_MAX: u64 = 1 << 30;
-/// A pipe or a device does not say how much is to come: 100 runs of ten minutes are below it.
+/// Maximum length of a pipe or device, whose length is unknown: more than 100 runs of ten minutes.
 const STREAM_LEN_MAX: u64 = 1 << 27;
 
-/// Up to `len_max` bytes, and no further than it takes to see that they are no JSON object.
+/// Reads up to `len_max` bytes; stops early if the content is not a JSON object.
 fn read_document(file: File, len_max: u64) -> std::io::Result<Vec<u8>> {
     let (mut json, mut file) = (Vec::new(), file.take(len_max));
     while json.iter().all(u8::is_ascii_whitespace) {
@@ -30,14 +30,14 @@ fn read_document(file: File, len_max: u64) -> std::io::Result<Vec<u8>> {
     Ok(json)
 }
 
-/// So much is read to see what a file begins with.
+/// Bytes read first, to check the beginning.
 const FIRST_READ: u64 = 4096;
 
 impl Record {
-    /// Reads a record and checks it.
+    /// Reads and checks a record.
     ///
     /// # Errors
-    /// If there is no such file, it is not a record, it is of another schema, or it does not add up.
+    /// The file does not exist, is not a record, has another schema, or is inconsistent.
     pub fn read(path: &Path) -> Result<Record, ResultsError> {
         let failed = |source| ResultsError::Read { path: path.to_owned(), source };
         let file = File::open(path).map_err(failed)?;
@@ -60,7 +60,7 @@ impl Record {
         Record::from_json(&json, path)
     }
 
-    /// The record in `json`; `path` is what messages call it.
+    /// Reads a record from `json`; messages refer to it as `path`.
     ///
     /// # Errors
     /// As [`Record::read`].

@@ -1,5 +1,5 @@
-//! The record of a trial of timed steps: what was executed, how often, and what each time took and left behind.
-//! Not how it is measured (`cli`) nor where it is kept (`store`). docs/steps.md explains the document.
+//! The record of a trial of timed steps: the steps, and duration and results of each execution.
+//! `cli` measures them, and `store` keeps the record. docs/steps.md explains the document.
 
 use std::collections::BTreeMap;
 
@@ -17,95 +17,95 @@ pub const STEPS_SCHEMA_VERSION: u32 = STEPS.version();
 pub struct StepsRecord {
     /// The schema of this document, see [`STEPS_SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// The version of pgmeter that measured.
+    /// The version of pgmeter.
     pub pgmeter_version: String,
-    /// How that was built.
+    /// Build profile of pgmeter.
     pub pgmeter_build: PgmeterBuild,
-    /// Whether all steps were taken.
+    /// Whether all steps were executed.
     pub status: Status,
-    /// When the first step began.
+    /// Start of the first step.
     pub started_at: UtcTime,
-    /// Where the steps were executed.
+    /// Connection parameters.
     pub connection: Connection,
-    /// What stood for `:name` in the steps.
+    /// Values of `:name` in the steps.
     pub variables: BTreeMap<String, SafeText>,
-    /// Where it ran and against what.
+    /// Client's host and server.
     pub environment: Environment,
-    /// In the order in which they were taken; after a failure up to the one that failed.
+    /// Steps in order of execution; after a failure, up to the failed step.
     pub steps: Vec<StepResult>,
-    /// What a reader should know: what could not be seen, and why.
+    /// Notes for the reader: what could not be observed, and why.
     pub notes: Vec<SafeText>,
 }
 
-/// A step, with each time that it was taken.
+/// A step with its executions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepResult {
-    /// As the experiment calls it; a step of the loader by its name, such as `vacuum`.
+    /// Name in the experiment, or name of a loading step, such as `vacuum`.
     pub name: String,
-    /// What was executed, variables put in; `null` for a step of the loader.
+    /// The executed SQL, with substituted variables; `null` for a loading step.
     #[serde(deserialize_with = "crate::safe_text::read_optional_sql")]
     pub sql: Option<SafeText>,
-    /// After this long a time was cancelled; `null`: never.
+    /// Time limit after which an execution is cancelled; `null` for none.
     pub limit_us: Option<u64>,
-    /// What a cancelled time counts as; `null`: there is no limit.
+    /// The value recorded for a cancelled execution; `null` without a limit.
     pub at_limit_us: Option<u64>,
-    /// At least one.
+    /// Executions, at least one.
     pub times: Vec<StepTime>,
 }
 
-/// A step, taken once. What could not be seen is `null`, never zero.
+/// One execution of a step. Values that could not be observed are `null`, never zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepTime {
-    /// What it counts as: what it took, or at its limit what was agreed.
+    /// The recorded duration: the measured one, or `at_limit_us` after cancellation.
     pub duration_us: u64,
-    /// What it took until it was done, failed, or was cancelled; by the client's clock.
+    /// Measured duration until success, failure or cancellation, by the client's clock.
     pub measured_us: u64,
     /// Whether it was cancelled at its limit.
     pub limited: bool,
-    /// Why it failed; the trial ends with it.
+    /// The error; the trial ends with it.
     pub error: Option<SafeText>,
-    /// By how far the server's write-ahead log went on meanwhile.
+    /// WAL generated meanwhile.
     pub wal_bytes: Option<u64>,
-    /// CPU time of the backend in user space; without parallel workers.
+    /// CPU time of the backend in user mode, without parallel workers.
     pub backend_user_us: Option<u64>,
-    /// CPU time of the backend in the kernel.
+    /// CPU time of the backend in kernel mode, without parallel workers.
     pub backend_system_us: Option<u64>,
-    /// What was done to blocks.
+    /// Block accesses.
     pub buffers: StepBuffers,
-    /// All user tables of the database afterwards, with their TOAST tables and maps.
+    /// Size of all user tables of the database afterwards, with TOAST tables, free space and visibility maps.
     pub table_bytes: Option<u64>,
-    /// All their indexes.
+    /// Size of all their indexes afterwards.
     pub index_bytes: Option<u64>,
 }
 
-/// Blocks, counted as the server's version can.
+/// Block accesses, as far as the server's version counts them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StepBuffers {
     /// Found in shared buffers.
     pub hit: Option<u64>,
-    /// Read from the system.
+    /// Read from the operating system.
     pub read: Option<u64>,
-    /// Changed for the first time since they were written.
+    /// Dirtied.
     pub dirtied: Option<u64>,
-    /// Written out by the backend itself.
+    /// Written by the backend itself.
     pub written: Option<u64>,
 }
 
 impl StepsRecord {
-    /// The document, indented for people.
+    /// The document as indented JSON.
     pub fn to_json(&self) -> String {
         indented(self)
     }
 }
 
 impl StepResult {
-    /// The mean of what its times count as; `None` if it was never taken.
+    /// Mean recorded duration; `None` without an execution.
     pub fn mean_us(&self) -> Option<f64> {
         let sum: f64 = self.times.iter().map(|time| time.duration_us as f64).sum();
         (!self.times.is_empty()).then(|| sum / self.times.len() as f64)
     }
 
-    /// How many of its times were cancelled at the limit.
+    /// Number of executions cancelled at the limit.
     pub fn limited(&self) -> usize {
         self.times.iter().filter(|time| time.limited).count()
     }

@@ -1,5 +1,5 @@
-//! What was measured, as it is stored: in microseconds, with the names that others parse.
-//! `stats::Summary` is what it is made from; the histograms behind it are in `intervals`.
+//! The statistics of a run in the record: in microseconds, with names that are part of the format.
+//! Made from `stats::Summary`; `intervals` has the histograms.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::{Confidence, Generator, Measured, OtherEndings, Plan, SafeText, Stall
 pub struct Summary {
     /// Measured seconds, without warm-up.
     pub duration_s: f64,
-    /// Seconds from where measuring began until the last client was done, disconnecting included.
+    /// Seconds from the start of measuring until the last client had disconnected.
     pub elapsed_s: f64,
     /// Succeeded transactions per second.
     pub tps: f64,
@@ -26,27 +26,26 @@ pub struct Summary {
     pub service_us: Option<Latency>,
     /// Lag, from scheduled to started, of the succeeded transactions; `null` if none succeeded.
     pub lag_us: Option<Lag>,
-    /// Of all transactions that were due, the share of those that were skipped or above the latency limit; `null`
-    /// without such a limit.
+    /// Share of the scheduled transactions that were skipped or exceeded the latency limit; `null` without a limit.
     pub late_or_skipped_share: Option<f64>,
-    /// How long the transactions took that did not succeed.
+    /// Times of transactions that did not succeed.
     pub other_endings: OtherEndings,
-    /// Where no transaction was completed for long; `null` if that was not recorded.
+    /// Periods without a completed transaction; `null` if not recorded.
     pub stalls: Option<Stalls>,
-    /// Response time in a closed loop with the transactions that the stalls kept from being begun; `null` under a rate,
-    /// where `response_us` has them, and without stalls.
+    /// Response time in a closed loop, corrected for transactions that stalls kept from starting; `null` with a rate,
+    /// because `response_us` includes them, and without stalls.
     pub response_with_stalls_us: Option<Latency>,
-    /// Connecting and disconnecting, if each transaction had a connection of its own.
+    /// Connecting and disconnecting, with a connection per transaction.
     pub connecting: Option<Connecting>,
     /// CPU time of pgmeter itself per transaction that succeeded or failed; `null` if unknown.
     pub client_cpu_us_per_transaction: Option<f64>,
-    /// How the load generator fared, and whether it was the limit; `null` if that was not recorded.
+    /// Measurements of the load generator, and the verdict; `null` if not recorded.
     pub generator: Option<Generator>,
-    /// How sure throughput and mean latencies are.
+    /// Confidence intervals of throughput and mean latencies.
     pub confidence: Confidence,
-    /// Whether the run had settled; `null` if nothing was measured.
+    /// Whether the run reached a steady state; `null` if nothing was measured.
     pub steady_state: Option<SteadyState>,
-    /// Whether the run ended because its figures were known as well as `plan.until` asked; `null` if it did not ask.
+    /// Whether the run ended because its figures reached the precision of `plan.until`; `null` without `plan.until`.
     pub until_reached: Option<bool>,
     /// The same per script, in the plan's order; empty if nothing was measured.
     pub scripts: Vec<ScriptSummary>,
@@ -61,43 +60,43 @@ pub struct ScriptSummary {
     pub tps: f64,
     /// Its transactions by ending.
     pub counts: Counts,
-    /// Response time, as for the whole.
+    /// Response time, as for the run.
     pub response_us: Option<Latency>,
-    /// Service time, as for the whole.
+    /// Service time, as for the run.
     pub service_us: Option<Latency>,
-    /// How sure its throughput and mean latencies are.
+    /// Confidence intervals of its throughput and mean latencies.
     pub confidence: Confidence,
-    /// Its single commands, in order; empty if they were not looked at.
+    /// Its commands, in order; empty if they were not measured.
     pub commands: Vec<CommandSummary>,
 }
 
 /// One command of a script.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandSummary {
-    /// What it is: the first line of an SQL command, the whole of a meta command.
+    /// The first line of an SQL command, or a complete meta command.
     pub text: String,
-    /// The line of the script on which it begins, from 1.
+    /// The line of the script where it begins, from 1.
     pub line: u32,
-    /// How often it came to its end.
+    /// Completed executions.
     pub executions: u64,
-    /// Of those executions, how long they took; `null` if there were none.
+    /// Mean duration of these executions; `null` without any.
     pub mean_us: Option<f64>,
-    /// Of the population.
+    /// Standard deviation of the population.
     pub stddev_us: Option<f64>,
-    /// The shortest.
+    /// Minimum.
     pub min_us: Option<f64>,
-    /// The longest.
+    /// Maximum.
     pub max_us: Option<f64>,
-    /// How they are distributed; `null` for commands that do not wait for the server, and for those after the first
-    /// 256 that do.
+    /// Distribution of the durations; `null` for commands that do not wait for the server, and for those after the
+    /// first 256 that do.
     pub latency_us: Option<Latency>,
     /// Transactions that failed because of it.
     pub failures: u64,
-    /// Tries that were made anew because of it.
+    /// Retries caused by it.
     pub retries: u64,
 }
 
-/// How late transactions were started, in microseconds.
+/// Lateness of the start of transactions, in microseconds.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct Lag {
@@ -105,21 +104,21 @@ pub struct Lag {
     pub max: f64,
 }
 
-/// What connecting for each transaction took.
+/// Time for connections, with a connection per transaction.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Connecting {
-    /// Connections that were made.
+    /// Connections established.
     pub connects: u64,
-    /// Seconds spent connecting and disconnecting, all clients together.
+    /// Seconds spent connecting and disconnecting, summed over the clients.
     pub total_s: f64,
 }
 
-/// A distribution of latencies in microseconds, to the nanosecond; quantiles are true to three digits.
+/// A distribution of latencies in microseconds, to the nanosecond; quantiles have three significant digits.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct Latency {
     pub mean: f64,
-    /// Of the population.
+    /// Standard deviation of the population.
     pub stddev: f64,
     pub min: f64,
     pub p50: f64,
@@ -131,7 +130,7 @@ pub struct Latency {
 }
 
 impl Summary {
-    /// The summary as it is stored, without the generator, which [`crate::Record::new`] adds.
+    /// The summary for the record; [`crate::Record::new`] adds the generator.
     pub fn of(measured: &Measured<'_>, plan: &Plan) -> Summary {
         let Measured { summary, elapsed, commands, connecting, client_cpu, .. } = measured;
         let (stalls, response_with_stalls_us) = stalls::of(measured, plan);
@@ -172,8 +171,8 @@ impl Summary {
     }
 }
 
-/// Over all that came to an end: a failed transaction costs the client as much as another, one that was scheduled and
-/// never begun costs nothing.
+/// Over all finished transactions: a failed transaction costs the client as much as a succeeded one, a skipped one
+/// costs nothing.
 fn cpu_us_per_transaction(cpu: Duration, counts: &Counts) -> Option<f64> {
     let ran = counts.succeeded + counts.failed;
     (ran > 0).then(|| round_to_ns(cpu.as_secs_f64() * MICROSECONDS_PER_SECOND / ran as f64))
@@ -182,13 +181,13 @@ fn cpu_us_per_transaction(cpu: Duration, counts: &Counts) -> Option<f64> {
 const MICROSECONDS_PER_SECOND: f64 = 1e6;
 pub(crate) const NANOSECONDS_PER_MICROSECOND: f64 = 1e3;
 
-/// Microseconds without digits below the nanosecond, which nothing here can measure.
+/// Microseconds, rounded to the nanosecond: the measurements have no more digits.
 pub(crate) fn round_to_ns(us: f64) -> f64 {
     (us * NANOSECONDS_PER_MICROSECOND).round() / NANOSECONDS_PER_MICROSECOND
 }
 
 impl CommandSummary {
-    /// A command with the figures of its executions; its text and line are the script's.
+    /// A command with the statistics of its executions; text and line are from the script.
     pub fn of(text: &str, line: u32, stats: &stats::CommandStats) -> CommandSummary {
         let stats::CommandStats { completed, failures, retries, .. } = stats;
         let us = |ns: f64| round_to_ns(ns / NANOSECONDS_PER_MICROSECOND);
@@ -209,8 +208,8 @@ impl CommandSummary {
 }
 
 impl Lag {
-    /// The lag of the succeeded transactions; `None` if there are none. What lies between response and service
-    /// time is lag, so its sum is the difference of theirs.
+    /// The lag of the succeeded transactions; `None` without any. Lag is response time minus service time, so its sum
+    /// is the difference of their sums.
     fn of(stats: &stats::ScriptStats) -> Option<Lag> {
         let (response_ns, service_ns) = (stats.response.moments().sum_ns, stats.service.moments().sum_ns);
         let count = stats.counts.succeeded;
@@ -224,7 +223,7 @@ impl Lag {
 }
 
 impl Latency {
-    /// The figures of a distribution; `None` if it is empty.
+    /// The statistics of a distribution; `None` if it is empty.
     // 2⁵³ ns are 104 days.
     pub fn of(distribution: &stats::Distribution) -> Option<Latency> {
         let exact_us = |ns: u64| ns as f64 / NANOSECONDS_PER_MICROSECOND;

@@ -1,6 +1,6 @@
-//! The verdict: whether the load generator was what a run measured, and the evidence, a kind with its numbers.
-//! Pure: from what was observed of the run, and of the machine by `pgmeter calibrate`, to a [`Verdict`]. The ways
-//! and thresholds are explained for users in `docs/generator.md`; the observations are made ready by `generator`.
+//! The verdict: whether the load generator limited a run, with the evidence as a kind and its numbers.
+//! Pure functions: `generator` prepares the observations of the run and the calibration. `docs/generator.md` explains
+//! the rules and thresholds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,56 +13,56 @@ use crate::{Latency, ServerResource};
 pub struct Verdict {
     /// The limit.
     pub limit: LimitedBy,
-    /// What the verdict rests on.
+    /// Evidence for the limit.
     pub evidence: Evidence,
-    /// Of a server that was the limit: what it had too little of, if that was seen.
+    /// The resource that limited the server; absent if it was not observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource: Option<ServerResource>,
-    /// Of the time in which its backends worked, the share that they spent on this resource.
+    /// Share of the backends' active time that they spent on this resource.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resource_share: Option<f64>,
-    /// CPU use of other programs, if that is why the server is not called the limit.
+    /// CPU use of other programs, if it is the reason why the server is not named as the limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub others: Option<BusyCpus>,
 }
 
-/// CPUs that other programs kept busy.
+/// CPU use of other programs.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusyCpus {
-    /// Of this host's CPU time, the share in use.
+    /// Share of this host's CPU time in use.
     pub busy_share: f64,
-    /// Of this host's CPU time, the share that neither pgmeter nor this load's backends used.
+    /// Share of this host's CPU time used by neither pgmeter nor this load's backends.
     pub others_share: f64,
 }
 
-/// What a verdict rests on.
+/// Evidence of a verdict.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Evidence {
-    /// Too few transactions, or too short.
+    /// Too few transactions, or a measured time that is too short.
     TooShort {
         /// Transactions that ended.
         transactions: u64,
         /// The measured time.
         duration_s: f64,
     },
-    /// The scripts sent nothing to a server.
+    /// The scripts sent no statements to a server.
     NothingSent,
-    /// No command ended well.
+    /// No command succeeded.
     NoRoundTrip,
-    /// A worker was never or hardly ever idle.
+    /// A worker was hardly ever idle.
     WorkerSaturated {
         /// That worker.
         busiest: BusiestWorker,
-        /// What would help.
+        /// Remedy.
         remedy: GeneratorRemedy,
     },
-    /// A worker was so busy that it cannot be ruled out.
+    /// A worker may have been the limit: it was too busy to exclude it.
     WorkerBusy {
         /// That worker.
         busiest: BusiestWorker,
     },
-    /// A worker ran for most of the time, and how long it waited for a CPU is not known.
+    /// A worker ran for most of the time, and the time it waited for a CPU is unknown.
     CpuWaitUnknown {
         /// That worker.
         busiest: BusiestWorker,
@@ -71,157 +71,157 @@ pub enum Evidence {
     CpuWait {
         /// That worker.
         busiest: BusiestWorker,
-        /// Of a round trip, the wait for a CPU.
+        /// Wait for a CPU per round trip.
         cpu_wait_us: f64,
-        /// A round trip.
+        /// Duration of a round trip.
         round_trip_us: f64,
     },
-    /// The requested rate was kept.
+    /// The requested rate was reached.
     RateKept {
         /// The rate.
         rate_tps: f64,
         /// The busiest worker.
         busiest: BusiestWorker,
     },
-    /// The rate was not kept although most clients were idle for some of the time.
+    /// The requested rate was not reached although most clients were idle for some of the time.
     RateMissed {
         /// The rate.
         rate_tps: f64,
-        /// Transactions that were skipped or not finished in time.
+        /// Share of transactions that were skipped or not finished in time.
         missed_share: f64,
-        /// Of the clients' time, the share in which they were idle.
+        /// Share of the clients' time in which they were idle.
         clients_idle_share: f64,
     },
     /// Workers woke too late to start transactions.
     LateWakeups {
         /// The quantile: 0.5 or 0.99.
         quantile: f64,
-        /// The lateness there.
+        /// The lateness at this quantile.
         late_us: f64,
-        /// The response time there.
+        /// The response time at this quantile.
         response_us: f64,
     },
     /// A worker woke very late once.
     LateOnce {
-        /// How late.
+        /// The lateness.
         late_us: f64,
-        /// Of all transactions, the share that was scheduled meanwhile.
+        /// Share of transactions that were scheduled in this time.
         transactions_share: f64,
     },
-    /// The maximum of the calibration was reached.
+    /// The run reached the maximum of the calibration.
     CalibratedMaximum {
         /// Round trips per second of a worker.
         round_trips_per_s: f64,
-        /// The same as a share of the maximum.
+        /// Share of the maximum.
         reached_share: f64,
         /// The maximum.
         round_trips_per_s_max: f64,
     },
     /// A round trip took hardly longer than in the calibration.
     CalibratedFloor {
-        /// A round trip in the calibration.
+        /// Duration of a round trip in the calibration.
         floor_us: f64,
-        /// A round trip in the run.
+        /// Duration of a round trip in the run.
         round_trip_us: f64,
     },
     /// `\shell` and `\setshell` blocked the workers.
     Shell {
-        /// Of the workers' time.
+        /// Share of the workers' time.
         shell_share: f64,
     },
-    /// Most time went into `\sleep`.
+    /// Most time was spent in `\sleep`.
     Sleep {
-        /// Of the time in commands.
+        /// Share of the time in commands.
         sleep_share: f64,
     },
-    /// Most time went into connecting, within this host.
+    /// Most time was spent on connecting within this host.
     Connecting {
-        /// Of the clients' time.
+        /// Share of the clients' time.
         connecting_share: f64,
         /// The busiest worker.
         busiest: BusiestWorker,
     },
-    /// Most time went into connecting, over a network.
+    /// Most time was spent on connecting over a network.
     ConnectingOverNetwork {
-        /// Of the clients' time.
+        /// Share of the clients' time.
         connecting_share: f64,
     },
-    /// Sends were held back, since the other side did not take them.
+    /// Sends were delayed because the other side did not accept data.
     HeldBack {
-        /// Of the time.
+        /// Share of the measured time.
         held_back_share: f64,
-        /// Those sends.
+        /// Number of delayed sends.
         sends: u64,
     },
     /// pgmeter took most of a round trip.
     OwnTime {
         /// pgmeter's part.
         own_us: f64,
-        /// A round trip.
+        /// Duration of a round trip.
         round_trip_us: f64,
     },
     /// The network took most of a round trip.
     NetworkTime {
         /// The network's part.
         network_us: f64,
-        /// A round trip.
+        /// Duration of a round trip.
         round_trip_us: f64,
-        /// How that is known.
+        /// Source of the network's part.
         source: NetworkSource,
     },
     /// The server took most of a round trip.
     ServerTime {
         /// The server's part.
         server_us: f64,
-        /// A round trip.
+        /// Duration of a round trip.
         round_trip_us: f64,
         /// The busiest worker.
         busiest: BusiestWorker,
     },
-    /// None of them took most of a round trip.
+    /// Neither pgmeter, network nor server took most of a round trip.
     NoLargestPart {
         /// pgmeter's part.
         own_us: f64,
         /// The network's part.
         network_us: f64,
-        /// A round trip.
+        /// Duration of a round trip.
         round_trip_us: f64,
     },
-    /// The clients were too few for the rate.
+    /// There were too few clients for the rate.
     TooFewClients {
         /// Clients.
         clients: u32,
-        /// The highest rate that they can reach.
+        /// Maximum rate of these clients.
         tps_max: f64,
         /// The service time of a transaction.
         service_us: f64,
         /// The requested rate.
         rate_tps: f64,
-        /// Clients that the rate needs.
+        /// Number of clients required for the rate.
         clients_needed: f64,
     },
 }
 
-/// The worker that was idle least.
+/// The worker with the lowest idle share.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusiestWorker {
     /// Its number, from 0.
     pub worker: u32,
-    /// Workers in all.
+    /// Number of workers.
     pub workers: u32,
-    /// Of the time, the share in which it was idle.
+    /// Share of time in which it was idle.
     pub idle_share: f64,
-    /// The share in which it ran.
+    /// Share of time in which it ran.
     pub cpu_share: f64,
     /// The share in which it waited for a CPU; `null` if the system does not tell.
     pub run_queue_share: Option<f64>,
 }
 
-/// What would make the load generator faster.
+/// Remedies if the load generator is the limit.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GeneratorRemedy {
-    /// CPUs that it does not share.
+    /// CPUs of its own.
     OwnCpus,
     /// More workers.
     MoreWorkers,
@@ -229,35 +229,35 @@ pub enum GeneratorRemedy {
     MoreCpus,
 }
 
-/// How the network's part of a round trip is known.
+/// Source of the network's part of a round trip.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NetworkSource {
-    /// The relay was asked for this delay.
+    /// The delay requested from the relay.
     Relay,
-    /// The shortest connect took this long.
+    /// The shortest connect.
     ShortestConnect,
 }
 
-/// What kept a run from being faster.
+/// What limited a run.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
-    /// The server, as it should be.
+    /// The server, as intended.
     Server,
     /// The load generator: pgmeter itself, or the machine under it.
     #[serde(alias = "client")]
     Generator,
-    /// The number of clients: too few for the rate that was asked for, while the server answered fast.
+    /// Too few clients for the requested rate, although the server responded fast.
     ClientCount,
-    /// What lies between.
+    /// The network between client and server.
     Network,
-    /// Nothing, or nobody can tell.
+    /// No limit was found.
     Undecided,
 }
 
 impl LimitedBy {
-    /// As it is shown.
+    /// The name in output.
     pub fn name(self) -> &'static str {
         match self {
             LimitedBy::Server => "server",
@@ -269,96 +269,96 @@ impl LimitedBy {
     }
 }
 
-/// A resource that is busy for so much of the time is the limit: if it were infinitely fast, throughput could
-/// rise by a ninth at most before it meets it again (the bottleneck law: Lazowska, Zahorjan, Graham and Sevcik,
-/// Quantitative System Performance, 1984, chapter 5).
+/// Utilization from which a resource counts as the limit: throughput can rise by a ninth at most before the resource is
+/// fully used (the bottleneck law: Lazowska, Zahorjan, Graham and Sevcik, Quantitative System Performance, 1984,
+/// chapter 5).
 const SATURATED: f64 = 0.9;
-/// A worker as busy as that was not clearly the limit, but no clear alibi is left to it either.
+/// Utilization from which a worker cannot be excluded as the limit.
 const DOUBTFUL: f64 = 0.75;
-/// Whoever has more than half of a round trip is its limit: in a closed loop throughput is clients ÷ time of a
-/// cycle (Little's law), so that nobody else can shorten it as much.
+/// A component with more than this share of a round trip is the limit: in a closed loop, throughput is clients ÷ cycle
+/// time (Little's law), so no other component can reduce the cycle time as much.
 const DOMINANT: f64 = 0.5;
-/// A run that does so much of what the machine can do at best is at the machine's end: two runs of one load differ
-/// by less than the rest.
+/// Share of the calibrated maximum from which it counts as reached: two runs of one load differ by less than the
+/// remainder.
 const REACHED: f64 = 0.8;
-/// What pgmeter adds to a time shows in it if it is so much of it.
+/// Share of a response time from which the time added by pgmeter is significant.
 const DISTORTING: f64 = 0.25;
-/// A worker that waits for a core as long as this is short of cores, and not of threads.
+/// Share of time waiting for a core from which a worker lacks cores, and not threads.
 const CROWDED: f64 = 0.25;
-/// A rate is kept if no more than this was skipped or left over at the end.
+/// A rate is reached if at most this share was skipped or unfinished.
 pub(crate) const MISSED_MAX: f64 = 0.01;
-/// Shorter windows, with the scheduler's time slices in them, say nothing of shares.
+/// Minimum duration for shares of time: in shorter windows the scheduler's time slices distort them.
 const DURATION_MIN_S: f64 = 0.5;
-/// Fewer transactions say nothing of the worst of a hundred.
+/// Minimum number of transactions for a 99th percentile.
 const FINISHED_FOR_P99_MIN: u64 = 1_000;
-/// A delay of the generator shows in the 99th percentile if it met one transaction of a hundred, and more than a few.
+/// A delay of the generator affects the 99th percentile if it met this share of the transactions, and more than a few.
 const STALLED_SHARE_MIN: f64 = 0.01;
 const STALLED_MIN: f64 = 3.0;
-/// Fewer transactions say nothing of the typical one.
+/// Minimum number of transactions for a typical value.
 const FINISHED_MIN: u64 = 20;
 
-/// What was observed of a run.
+/// Observations of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Run<'a> {
     pub(crate) duration_s: f64,
-    /// Transactions that came to an end.
+    /// Completed transactions, failed ones included.
     pub(crate) finished: u64,
     pub(crate) clients: u32,
     pub(crate) workers: usize,
-    /// Processors that this process may use.
+    /// CPUs available to this process.
     pub(crate) cpus: Option<u32>,
     pub(crate) over_network: bool,
-    /// Whether a relay of ours makes it.
+    /// Whether pgmeter's relay simulates the network.
     pub(crate) is_relayed: bool,
     pub(crate) busiest: &'a WorkerCondition,
     pub(crate) opening: Opening,
     pub(crate) commands: CommandTimes,
-    /// Of the workers' time, that in which a command of the shell kept them waiting.
+    /// Share of the workers' time in which a shell command blocked them.
     pub(crate) shell_occupancy: f64,
-    /// Whether anything was sent to a server but to connect.
+    /// Whether statements were sent to a server.
     pub(crate) sends_sql: bool,
-    /// `None` if none ended well.
+    /// `None` if no round trip succeeded.
     pub(crate) round_trip: Option<RoundTrip>,
-    /// Of the clients' time, with a connection for each transaction.
+    /// Share of the clients' time spent on connecting, with a connection per transaction.
     pub(crate) connecting_share: f64,
     pub(crate) held_back: HeldBack,
     pub(crate) calibration: Option<CalibrationUsed>,
 }
 
-/// When transactions began.
+/// Start of transactions.
 #[derive(Copy, Clone, Debug)]
 pub(crate) enum Opening {
-    /// As soon as a client was free.
+    /// Closed loop: as soon as a client is free.
     Closed,
-    /// When they were due.
+    /// Open loop: at scheduled times.
     Scheduled {
         rate_tps: f64,
-        /// Of what was scheduled, what was skipped or left over at the end.
+        /// Share of the scheduled transactions that were skipped or unfinished.
         missed_share: f64,
-        /// How late workers woke for it.
+        /// Lateness of the workers' wake-ups for scheduled times.
         lateness: Option<Lateness>,
         response: Option<Latency>,
     },
 }
 
-/// A round trip of the busiest worker's clients, on average.
+/// A mean round trip of the busiest worker's clients.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct RoundTrip {
-    /// From sending to the end of the answer.
+    /// From sending to the end of the response.
     pub(crate) took_us: f64,
-    /// The part that the worker took, queueing for it included.
+    /// The worker's part, including queueing for it.
     pub(crate) own_us: f64,
-    /// Of that, what the worker waited for a core.
+    /// Share of `own_us` that the worker waited for a core.
     pub(crate) core_wait_us: f64,
-    /// The part of the network.
+    /// The network's part.
     pub(crate) network_us: Option<f64>,
 }
 
-/// Who was the limit, and the evidence.
+/// The limit and its evidence.
 type Finding = (LimitedBy, Evidence);
 
-/// Judges a run. The first rule that has something to say says it: whether there is anything to judge, then who
-/// was saturated, then who has most of a round trip.
+/// Judges a run. The first rule that applies decides: first whether the run can be judged, then which component was
+/// saturated, then which has most of a round trip.
 pub(crate) fn verdict(run: &Run<'_>) -> Verdict {
     let rules: [fn(&Run<'_>) -> Option<Finding>; 12] = [
         too_little,
@@ -405,7 +405,7 @@ impl BusiestWorker {
     }
 }
 
-/// What would make the generator faster.
+/// Chooses the remedy for a load generator that was the limit.
 fn remedy(run: &Run<'_>) -> GeneratorRemedy {
     let crowded = run.busiest.run_queue_share.is_some_and(|waited| waited >= CROWDED);
     let free_cores = run.cpus.is_none_or(|cpus| run.workers < cpus as usize);
@@ -417,7 +417,7 @@ fn remedy(run: &Run<'_>) -> GeneratorRemedy {
     }
 }
 
-/// A rate that was kept: nothing was at its limit, whatever it was busy with; but the latencies may be pgmeter's.
+/// The rate was reached, so nothing was at its limit; but late wake-ups may distort the latencies.
 fn kept_rate(run: &Run<'_>) -> Option<Finding> {
     let Opening::Scheduled { rate_tps, missed_share, lateness, response } = run.opening else { return None };
     let late = lateness.zip(response);
@@ -433,7 +433,7 @@ fn kept_rate(run: &Run<'_>) -> Option<Finding> {
     Some((LimitedBy::Undecided, Evidence::RateKept { rate_tps, busiest: BusiestWorker::of(run) }))
 }
 
-/// Late wake-ups that are a good part of the response times.
+/// Late wake-ups that are a significant part of the response times.
 fn distortion(run: &Run<'_>, late: Lateness, response: Latency) -> Option<Finding> {
     let pairs =
         [(0.5, late.p50, response.p50, FINISHED_MIN), (0.99, late.p99, response.p99, FINISHED_FOR_P99_MIN)];
@@ -444,8 +444,8 @@ fn distortion(run: &Run<'_>, late: Lateness, response: Latency) -> Option<Findin
     Some((LimitedBy::Generator, Evidence::LateWakeups { quantile, late_us, response_us }))
 }
 
-/// A rate that was not kept although most clients had nothing to do for some of the time: what was skipped came due
-/// while all of them were held up, and who held them up the round trips on average do not tell.
+/// A rate that was not reached although most clients were idle for some of the time. Transactions were skipped while
+/// all clients were delayed; the mean round trip does not show the cause.
 fn skipped_rate(run: &Run<'_>) -> Option<Finding> {
     let Opening::Scheduled { rate_tps, missed_share, .. } = run.opening else { return None };
     let CommandTimes { round_trips, round_trip_us, .. } = run.commands;
@@ -454,7 +454,7 @@ fn skipped_rate(run: &Run<'_>) -> Option<Finding> {
     (missed_share > MISSED_MAX && occupied < DOUBTFUL).then_some((LimitedBy::Undecided, evidence))
 }
 
-/// One long delay of a worker is one late wake-up, and late for all that was due meanwhile.
+/// One long delay of a worker: one late wake-up, but all transactions scheduled meanwhile start late.
 fn stall(run: &Run<'_>, rate_tps: f64, late: Lateness, response: Latency) -> Option<Finding> {
     let due = rate_tps / run.workers.max(1) as f64 * late.max / 1e6;
     let share = due / run.finished.max(1) as f64;
@@ -465,8 +465,8 @@ fn stall(run: &Run<'_>, rate_tps: f64, late: Lateness, response: Latency) -> Opt
     Some((LimitedBy::Generator, evidence))
 }
 
-/// The machine's own maximum was reached, or its floor. A worker that was idle most of the time was not at its maximum,
-/// whatever a calibration says that was made on a busy day.
+/// The calibrated maximum or floor was reached. A worker that was mostly idle was not at its maximum; the calibration
+/// may have been disturbed.
 fn calibrated_maximum(run: &Run<'_>) -> Option<Finding> {
     let CalibrationUsed { round_trips_per_s_max, reached_share, floor_us_per_round_trip: floor_us, .. } =
         run.calibration?;
@@ -481,7 +481,7 @@ fn calibrated_maximum(run: &Run<'_>) -> Option<Finding> {
     (floor_us >= DOMINANT * round_trip_us).then_some((LimitedBy::Generator, evidence))
 }
 
-/// The scripts themselves took the time.
+/// The scripts' own waits took the time.
 fn waiting_of_its_own(run: &Run<'_>) -> Option<Finding> {
     let (shell_share, sleep_share) = (run.shell_occupancy, run.commands.sleep_share);
     if shell_share >= DOMINANT {
@@ -490,7 +490,7 @@ fn waiting_of_its_own(run: &Run<'_>) -> Option<Finding> {
     (sleep_share >= DOMINANT).then_some((LimitedBy::Undecided, Evidence::Sleep { sleep_share }))
 }
 
-/// A connection for each transaction, and most of the time in that.
+/// A connection per transaction, and most of the time was spent on connecting.
 fn connecting(run: &Run<'_>) -> Option<Finding> {
     let connecting_share = run.connecting_share;
     if connecting_share < DOMINANT || run.busiest.busy_share() >= DOUBTFUL {
@@ -503,7 +503,7 @@ fn connecting(run: &Run<'_>) -> Option<Finding> {
     Some((LimitedBy::Server, Evidence::Connecting { connecting_share, busiest }))
 }
 
-/// Bytes that the other side does not take: of one client it is its own time, of many it is a path that is never free.
+/// Back-pressure. For one client it is the client's own time; for many, a path that is always congested.
 fn back_pressure(run: &Run<'_>) -> Option<Finding> {
     let threshold = if run.busiest.clients == 1 { DOMINANT } else { SATURATED };
     let HeldBack { sends, share: held_back_share } = run.held_back;
@@ -512,14 +512,14 @@ fn back_pressure(run: &Run<'_>) -> Option<Finding> {
     (held_back_share >= threshold).then_some((limit, evidence))
 }
 
-/// Answers that had come lay there, because the worker had no core to fetch them with.
+/// Responses had arrived, but the worker had no core to process them.
 fn crowded_worker(run: &Run<'_>) -> Option<Finding> {
     let RoundTrip { took_us: round_trip_us, core_wait_us: cpu_wait_us, .. } = run.round_trip?;
     let evidence = Evidence::CpuWait { busiest: BusiestWorker::of(run), cpu_wait_us, round_trip_us };
     (cpu_wait_us >= DISTORTING * round_trip_us).then_some((LimitedBy::Generator, evidence))
 }
 
-/// One side has more than half of a round trip.
+/// One component has more than half of a round trip.
 fn halves(run: &Run<'_>) -> Option<Finding> {
     let RoundTrip { took_us: round_trip_us, own_us, core_wait_us: _, network_us } = run.round_trip?;
     if own_us >= DOMINANT * round_trip_us {
@@ -530,7 +530,7 @@ fn halves(run: &Run<'_>) -> Option<Finding> {
     Some((LimitedBy::Network, Evidence::NetworkTime { network_us, round_trip_us, source }))
 }
 
-/// The worker was so busy, or so much is unknown of it, that it cannot be ruled out.
+/// The worker was too busy, or too much about it is unknown, to exclude it as the limit.
 fn may_be_at_fault(run: &Run<'_>) -> Option<Finding> {
     let WorkerCondition { cpu_share, run_queue_share, .. } = run.busiest;
     let busiest = BusiestWorker::of(run);
@@ -541,7 +541,8 @@ fn may_be_at_fault(run: &Run<'_>) -> Option<Finding> {
     is_doubtful.then_some((LimitedBy::Undecided, Evidence::WorkerBusy { busiest }))
 }
 
-/// What is neither pgmeter's nor the network's is the server's, if it is the bigger part.
+/// The remainder of a round trip, without pgmeter and the network, is the server's; it is the limit if it is the
+/// largest part.
 fn remainder(run: &Run<'_>) -> Finding {
     let Some(RoundTrip { took_us: round_trip_us, own_us, core_wait_us: _, network_us }) = run.round_trip
     else {
@@ -556,13 +557,13 @@ fn remainder(run: &Run<'_>) -> Finding {
     (LimitedBy::Server, Evidence::ServerTime { server_us, round_trip_us, busiest })
 }
 
-/// How long a client is at its worker in each of its cycles, waiting for it included, in the unit of the
-/// arguments: `held` is what the worker needs for one cycle, `cycle` how long a cycle takes, of each of `clients`.
+/// Time that a client spends at its worker in each cycle, including queueing, in the unit of the arguments. `held`:
+/// service time of the worker per cycle; `cycle`: duration of a cycle for each of `clients`.
 ///
 /// By mean value analysis of a closed network of one queue and one delay (Reiser and Lavenberg, Mean-Value Analysis of
-/// Closed Multichain Queuing Networks, Journal of the ACM 27, 1980): an arriving client finds the queue as it is on
-/// average with one client less. The delay, which is all the rest, is not known; it is the one that makes the cycle as
-/// long as it was measured, found by bisection.
+/// Closed Multichain Queuing Networks, Journal of the ACM 27, 1980): an arriving client finds the mean queue of the
+/// network with one client less. The delay, which covers everything else, is unknown; bisection finds the delay that
+/// gives the measured cycle.
 pub(crate) fn residence(held: f64, cycle: f64, clients: u32) -> f64 {
     let at_worker = |delay: f64| {
         let (mut queue, mut residence) = (0.0, held);
@@ -583,7 +584,7 @@ pub(crate) fn residence(held: f64, cycle: f64, clients: u32) -> f64 {
     at_worker(low).clamp(held, cycle)
 }
 
-/// Halvings of the range of the delay: a millionth of a cycle is nothing.
+/// Halvings of the range of the delay: the error is about a millionth of a cycle.
 const BISECTIONS: u32 = 20;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! The rules that decide which warnings a record gets: each looks at the record and gives one [`Warning`] or none. Pure;
-//! called when a record is made. Reports of several runs call [`warnings_of_comparison`].
+//! The rules for warnings: each examines a record and returns one [`Warning`] or none. Pure functions, called when a
+//! record is made. Reports of several runs call [`warnings_of_comparison`].
 
 use crate::observation::{Event, EventKind};
 use crate::stalls::differ;
@@ -8,7 +8,7 @@ use crate::{
     Record, SafeText, Script, ServerFacts, StallEffect, Stalls, Status, WaitMethod, Warning,
 };
 
-/// In the order in which they are shown; severe ones first.
+/// The rules in the order of output; severe warnings first.
 const RULES: [fn(&Record) -> Option<Warning>; 19] = [
     debug_build,
     assertions,
@@ -31,20 +31,20 @@ const RULES: [fn(&Record) -> Option<Warning>; 19] = [
     maintenance,
 ];
 
-/// The warnings that the rules give for one run, cautions first.
+/// The warnings for one run, cautions first.
 pub fn warnings(record: &Record) -> Vec<Warning> {
     RULES.iter().filter_map(|rule| rule(record)).collect()
 }
 
 impl Record {
-    /// Adds the warnings of the rules, and completes the verdict by what was observed of the server.
+    /// Adds the warnings, and corrects the verdict by the observations of the server.
     pub fn warn(&mut self) {
         self.warnings.extend(warnings(self));
         self.doubt_the_server();
         self.complete_verdict();
     }
 
-    /// That pgmeter waited for the server does not make the server the limit if others had its processors.
+    /// A wait for the server does not make it the limit if other programs used its CPUs.
     fn doubt_the_server(&mut self) {
         let busy_share = self.environment.conditions.processors.map_or(0.0, |shares| shares.busy);
         let is_full = self.environment.has_full_processors();
@@ -66,7 +66,7 @@ fn server(record: &Record) -> Option<&ServerFacts> {
     record.environment.server.as_ref()
 }
 
-/// A setting that decides on durability, checkpoints or memory.
+/// A setting for durability, checkpoints or memory.
 fn setting<'a>(record: &'a Record, name: &str) -> Option<&'a str> {
     let server = server(record)?;
     server.main_settings.get(name).or_else(|| server.non_default_settings.get(name))
@@ -76,7 +76,7 @@ fn assertions(record: &Record) -> Option<Warning> {
     (server(record)?.debug_assertions == Some(true)).then_some(Warning::DebugAssertions)
 }
 
-/// A script writes, and this setting is off.
+/// Whether a script writes while this setting is off.
 fn writes_without(record: &Record, name: &str) -> bool {
     writes(record) && setting(record, name) == Some("off")
 }
@@ -100,7 +100,7 @@ fn memory_disk(record: &Record) -> Option<Warning> {
         .then(|| Warning::MemoryDisk { holds: disk.holds, file_system: file_system.to_owned() })
 }
 
-/// Whether a script has one of these words, case and comments aside.
+/// Whether a script contains one of these words, ignoring case and comments.
 fn mentions(script: &Script, words: &[&str]) -> bool {
     let of_line = |line: &str| {
         let code = line.split("--").next().unwrap_or_default().to_ascii_lowercase();
@@ -110,13 +110,13 @@ fn mentions(script: &Script, words: &[&str]) -> bool {
     script.weight > 0 && script.text.lines().any(of_line)
 }
 
-/// Whether a script seems to change something; functions that do are not seen.
+/// Whether a script appears to write; writes within functions are not detected.
 fn writes(record: &Record) -> bool {
     const WORDS: [&str; 7] = ["insert", "update", "delete", "merge", "copy", "truncate", "create"];
     record.plan.scripts.iter().any(|script| mentions(script, &WORDS))
 }
 
-/// More clients than rows that each transaction of a script locks one of.
+/// More clients than rows for which the transactions of a script compete.
 fn contended_rows(record: &Record) -> Option<Warning> {
     let plan = &record.plan;
     let clients = plan.clients;
@@ -147,12 +147,12 @@ fn not_settled(record: &Record) -> Option<Warning> {
     }
 }
 
-/// Stalls that are shorter than this, and take less than this share of the run, are listed and not warned of.
+/// Minimum length of a stall, or minimum share of the run for all stalls, for a warning. Lesser stalls are listed only.
 const STALL_WARNED_S: f64 = 1.0;
 const STALLED_SHARE_MAX: f64 = 0.01;
 
 impl Record {
-    /// The stalls that a reader must know of before believing the latencies; `None` if there were none, or short ones only.
+    /// Stalls that affect the latencies significantly; `None` without any.
     pub fn grave_stalls(&self) -> Option<&Stalls> {
         let stalls = self.summary.stalls.as_ref().filter(|stalls| stalls.count > 0)?;
         let is_long = stalls.longest.iter().any(|stall| stall.length_s() > STALL_WARNED_S);
@@ -202,7 +202,7 @@ fn only_succeeded(record: &Record) -> Option<Warning> {
     })
 }
 
-/// Stolen time above this is worth a word; below it is how hypervisors keep time.
+/// Share of stolen time above which a warning is given; smaller shares come from the hypervisor's timekeeping.
 const STOLEN_SHARE_MAX: f64 = 0.02;
 
 fn stolen(record: &Record) -> Option<Warning> {
@@ -210,13 +210,13 @@ fn stolen(record: &Record) -> Option<Warning> {
 }
 
 impl Conditions {
-    /// That the hypervisor stole CPU time.
+    /// Warning about CPU time stolen by the hypervisor.
     pub fn stolen(&self) -> Option<Warning> {
         let stolen_share = self.processors?.stolen;
         (stolen_share > STOLEN_SHARE_MAX).then_some(Warning::Stolen { stolen_share })
     }
 
-    /// That a host with so many CPUs was busy before.
+    /// Warning about load on a host with this number of CPUs before the run.
     pub fn busy_before(&self, cpus: u32) -> Option<Warning> {
         let load_average_1m = self.load_average_1m?;
         (load_average_1m > LOAD_PER_PROCESSOR_MAX * f64::from(cpus))
@@ -224,11 +224,11 @@ impl Conditions {
     }
 }
 
-/// What others may take of the processors before it is said.
+/// Share of CPU time of other programs above which a warning is given.
 const OTHERS_SHARE_MAX: f64 = 0.15;
 
-/// Load before the run, per processor, above which others are taken to be at work. What pgmeter itself did just before,
-/// such as loading tables, is below it.
+/// Load average per CPU before the run above which other programs are assumed. pgmeter's own preceding work, such as
+/// loading tables, stays below it.
 const LOAD_PER_PROCESSOR_MAX: f64 = 0.75;
 
 fn other_programs(record: &Record) -> Option<Warning> {
@@ -239,7 +239,7 @@ fn other_programs(record: &Record) -> Option<Warning> {
     record.environment.conditions.busy_before(cpus)
 }
 
-/// The processors' time that went neither to pgmeter nor to the server; `None` where that cannot be told apart.
+/// Share of CPU time used by neither pgmeter nor the server; `None` if unknown.
 fn others_share(record: &Record) -> Option<f64> {
     let ProcessorShares { busy, own, .. } = record.environment.conditions.processors?;
     if !record.environment.connection.as_ref()?.same_host {
@@ -249,7 +249,7 @@ fn others_share(record: &Record) -> Option<f64> {
     Some((busy - own - backends_running(record)? / processors).max(0.0))
 }
 
-/// How many of the benchmark's backends were running on average, by their CPU time.
+/// Mean number of running backends of the benchmark, by their CPU time.
 fn backends_running(record: &Record) -> Option<f64> {
     let cost = record.observation.as_ref()?.per_transaction;
     let per_transaction_us = cost.backend_user_cpu_us? + cost.backend_system_cpu_us?;
@@ -258,8 +258,8 @@ fn backends_running(record: &Record) -> Option<f64> {
     (duration_us > 0.0).then(|| per_transaction_us * ran as f64 / duration_us)
 }
 
-/// How many of them were seen doing what takes processor time: running, or at I/O other than waiting for a flush, since
-/// what the page cache has is copied by the processor.
+/// Mean number of backends sampled in states that use CPU time: running, or I/O other than a flush, because reads from
+/// the page cache are copied by the CPU.
 fn backends_seen_running(record: &Record) -> Option<f64> {
     let waits = record.observation.as_ref()?.waits.as_ref()?;
     let runs = |event_type: &str, event: &str| {
@@ -269,17 +269,17 @@ fn backends_seen_running(record: &Record) -> Option<f64> {
     (waits.looks > 0).then(|| running.sum::<u64>() as f64 / waits.looks as f64)
 }
 
-/// By so much CPU time has to be above what was seen before the samples are said to be wrong: looks are few, and CPU
-/// time of a backend has ticks of 10 ms.
+/// Ratio of CPU time to samples above which the samples count as biased. Samples are few, and CPU time has ticks of 10
+/// ms.
 const RUNNING_RATIO_MAX: f64 = 1.5;
 const RUNNING_DIFFERENCE_MAX: f64 = 0.2;
 
 fn biased_samples(record: &Record) -> Option<Warning> {
-    // Backends that live for a transaction take CPU time before they can be seen.
+    // With a connection per transaction, backends use CPU time before a sample can show them.
     let (cpu_backends, sampled_backends) = (backends_running(record)?, backends_seen_running(record)?);
     let is_biased = cpu_backends > RUNNING_RATIO_MAX * sampled_backends
         && cpu_backends - sampled_backends > RUNNING_DIFFERENCE_MAX;
-    // Where the running share is known by CPU time, the samples do not decide on it.
+    // With post-stratification, the running share comes from CPU time and not from the samples.
     let method = record.observation.as_ref()?.waits.as_ref()?.method;
     (is_biased && method == WaitMethod::Samples && !record.plan.reconnect)
         .then_some(Warning::BiasedSamples { sampled_backends, cpu_backends })
@@ -291,7 +291,7 @@ fn power_saving(record: &Record) -> Option<Warning> {
     governor.split(", ").any(saves).then(|| Warning::PowerSaving { governor: governor.to_owned() })
 }
 
-/// Clocks that take a system call, or a read of a device, to ask.
+/// Clock sources that require a system call or access to a device.
 const SLOW_CLOCKS: [&str; 8] = [
     "hpet",
     "acpi_pm",
@@ -308,10 +308,10 @@ fn slow_clock(record: &Record) -> Option<Warning> {
     SLOW_CLOCKS.contains(&clock).then(|| Warning::SlowClock { clock_source: clock.to_owned() })
 }
 
-/// Of all processors of a host that a client shares with its server, what it may take without a caution.
+/// pgmeter's share of the CPUs of a host shared with the server, above which it is a caution.
 const OWN_SHARE_MAX: f64 = 0.15;
 
-/// pgmeter's share of a host that it shares with the server.
+/// pgmeter's share of the CPU time of a host shared with the server.
 fn share_beside_the_server(record: &Record) -> Option<f64> {
     let ConnectionInUse { same_host, .. } = record.environment.connection.as_ref()?;
     same_host.then_some(record.environment.conditions.processors.map_or(0.0, |shares| shares.own))
@@ -326,7 +326,7 @@ fn shared_host(record: &Record) -> Option<Warning> {
     (share_beside_the_server(record)? <= OWN_SHARE_MAX).then_some(Warning::SharedHost)
 }
 
-/// A shorter run is not meant to show what checkpoints do.
+/// Minimum duration for warnings about checkpoints; shorter runs are not expected to show their effect.
 const WORTH_A_CHECKPOINT_S: f64 = 60.0;
 
 fn no_checkpoint(record: &Record) -> Option<Warning> {
@@ -342,7 +342,7 @@ fn no_checkpoint(record: &Record) -> Option<Warning> {
     applies.then_some(Warning::NoCheckpoint { run_s, checkpoint_timeout_s })
 }
 
-/// A time as `current_setting` writes it, in seconds: `5min`, `30s`, `1h`.
+/// Parses a time in the format of `current_setting`, in seconds: `5min`, `30s`, `1h`.
 fn seconds(setting: &str) -> Option<f64> {
     let unit_at = setting.find(|c: char| !c.is_ascii_digit())?;
     let amount: f64 = setting[..unit_at].parse().ok()?;
@@ -357,7 +357,7 @@ fn seconds(setting: &str) -> Option<f64> {
     Some(amount * unit_s)
 }
 
-/// Events of a kind that lie within the measured time, at least in part.
+/// Events of a kind that overlap the measured time.
 fn events(record: &Record, kind: EventKind) -> impl Iterator<Item = &Event> {
     let end_s = record.summary.duration_s;
     let inside = move |event: &&Event| {
@@ -372,10 +372,10 @@ fn maintenance(record: &Record) -> Option<Warning> {
     (checkpoints + autovacuums > 0).then_some(Warning::Maintenance { checkpoints, autovacuums })
 }
 
-/// A fact of a record in which runs that are compared should agree.
+/// A fact that should be equal in compared runs.
 type Fact = (ComparedFact, fn(&Record) -> Option<String>);
 
-/// What makes figures differ though nothing was changed on purpose; other differences are for readers to judge.
+/// Facts that affect the figures and usually change unintentionally; the reader judges other differences.
 const FACTS: [Fact; 7] = [
     (ComparedFact::PgmeterBuild, |record| Some(format!("{:?}", record.pgmeter_build))),
     (ComparedFact::PgmeterHost, |record| Some(record.environment.host.hostname.clone())),
@@ -389,7 +389,7 @@ const FACTS: [Fact; 7] = [
     (ComparedFact::Scale, |record| record.tables.scale.map(|scale| scale.to_string())),
 ];
 
-/// What applies to runs that are compared with each other, beyond the warnings of each.
+/// Warnings about a set of compared runs, in addition to those of each run.
 pub fn warnings_of_comparison(records: &[&Record]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let observed: Vec<&&Record> = records.iter().filter(|record| record.observation.is_some()).collect();

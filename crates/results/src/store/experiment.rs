@@ -1,5 +1,5 @@
-//! A whole experiment, read back for whoever reports it: its trials, and of each what was measured. From the database
-//! alone, which has all but the course over time; the records are not opened. `trials` is what running it needs.
+//! A complete experiment for reports: trials and their measurements, from the database alone. It contains everything
+//! except the intervals; the records are not opened. `trials` has what running an experiment requires.
 
 use std::collections::BTreeMap;
 
@@ -17,71 +17,71 @@ use crate::{
 pub struct StoredExperiment {
     /// Its number.
     pub experiment: i64,
-    /// As its file calls it.
+    /// The name in its file.
     pub name: String,
     /// `full` or `quick`.
     pub profile: String,
-    /// When it was begun.
+    /// Start of the experiment.
     pub started_at: String,
-    /// Texts of its file and of the files beside it, by name, secrets masked.
+    /// Contents of its file and of referenced files, by name, with masked secrets.
     pub files: BTreeMap<String, String>,
-    /// In the order in which they run.
+    /// Trials in the order of execution.
     pub trials: Vec<StoredTrial>,
 }
 
-/// A trial and what came of it.
+/// A trial and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredTrial {
     /// Factors and levels.
     pub factors: BTreeMap<String, String>,
-    /// Which of its kind, from 1.
+    /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// How it stands; one that a killed process left behind is to be made again.
+    /// Its status; a trial of a killed process counts as planned.
     pub status: TrialStatus,
     /// Why it failed.
     pub reason: Option<String>,
-    /// The run that was made for it last.
+    /// Its latest run.
     pub run: Option<StoredRun>,
-    /// What was measured of it, if it is one of timed steps.
+    /// Measurements of a trial of timed steps.
     pub steps: Option<StepsRecord>,
 }
 
-/// What the database has of a run.
+/// The columns of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredRun {
     /// Its number.
     pub run: i64,
-    /// What was asked.
+    /// The plan.
     pub plan: Option<Plan>,
-    /// What was measured; `None` if it came to nothing, or another pgmeter wrote it in a form that this one cannot read.
+    /// The statistics; `None` if the run failed, or if this version cannot read them.
     pub summary: Option<Summary>,
-    /// Where it ran.
+    /// Client's host and server.
     pub environment: Option<Environment>,
-    /// What the backends did.
+    /// Wait events of the backends.
     pub waits: Option<Waits>,
-    /// What a transaction cost the server.
+    /// The server's cost per transaction.
     pub costs: PerTransaction,
-    /// What would bound it.
+    /// Upper bounds of the throughput.
     pub ceilings: Vec<Ceiling>,
-    /// Sizes of the tables that it used, and of their indexes, at its end.
+    /// Sizes of its tables and their indexes, at its end.
     pub sizes: Option<TableSizes>,
-    /// Those of its warnings that are cautions.
+    /// Its cautions.
     pub warnings: Vec<Warning>,
-    /// The pgmeter that measured.
+    /// The version of pgmeter.
     pub pgmeter_version: String,
 }
 
 /// Sizes of tables and of their indexes, in bytes.
 #[derive(Copy, Clone, Debug, Default, PartialEq)]
 pub struct TableSizes {
-    /// With TOAST tables and maps.
+    /// Size of the tables, with TOAST tables, free space and visibility maps.
     pub table_bytes: f64,
     /// All indexes of these tables.
     pub index_bytes: f64,
 }
 
 impl TableSizes {
-    /// The sum over all tables that were observed; `None` if there are none.
+    /// The sum over all observed tables; `None` without any.
     fn of(counters: &[CounterTable]) -> Option<TableSizes> {
         let tables = counters.iter().find(|table| table.view == "pg_stat_user_tables")?;
         let sizes = tables.rows.iter().filter_map(|row| {
@@ -96,7 +96,7 @@ impl TableSizes {
 }
 
 impl StoredRun {
-    /// Who kept it from being faster, if that is known.
+    /// What limited the run, if known.
     pub fn limited_by(&self) -> Option<LimitedBy> {
         Some(self.summary.as_ref()?.generator.as_ref()?.verdict.limit)
     }
@@ -110,10 +110,10 @@ const TRIALS: &str = "SELECT factors, repeat, trials.status, trials.reason, tria
                       WHERE experiment = ?1 ORDER BY position";
 
 impl Store {
-    /// Names of the experiments that were begun here, the newest first.
+    /// Names of the stored experiments, newest first.
     ///
     /// # Errors
-    /// If the store cannot be read.
+    /// The store cannot be read.
     pub fn experiment_names(&self) -> Result<Vec<String>, ResultsError> {
         let names = || -> rusqlite::Result<Vec<String>> {
             let sql = "SELECT name FROM experiments GROUP BY name ORDER BY max(experiment) DESC";
@@ -122,10 +122,10 @@ impl Store {
         names().map_err(failed(&self.path))
     }
 
-    /// The newest experiment of this name, in this profile or in whichever was begun last.
+    /// The newest experiment of this name in this profile, or in any profile.
     ///
     /// # Errors
-    /// If the store cannot be read.
+    /// The store cannot be read.
     pub fn stored_experiment(
         &self,
         name: &str,
@@ -198,7 +198,7 @@ fn stored_run(run: i64, row: &Row<'_>) -> rusqlite::Result<StoredRun> {
     })
 }
 
-/// What cannot be read is not there: a report says so, and shows the rest.
+/// Unreadable values are `None`: reports mention them and show the rest.
 fn json<T: DeserializeOwned>(text: Option<String>) -> Option<T> {
     serde_json::from_str(&text?).ok()
 }

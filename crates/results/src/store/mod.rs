@@ -1,7 +1,6 @@
-//! The store: an SQLite database with a row for each run, beside the records. What it is for and why SQLite:
-//! docs/decisions/0010-store.md; its tables and views, which people query: docs/store.md.
-//! Opened by `cli` at the beginning and the end of a run, and by whatever lists or compares runs. Several processes may
-//! have it open at once.
+//! The store: an SQLite database with a row per run, next to the records. Several processes may use it at once.
+//! docs/decisions/0010-store.md gives purpose and reasons; docs/store.md describes its tables and views, which users
+//! query.
 
 mod comparisons;
 mod executions;
@@ -31,16 +30,16 @@ pub use import::{Imported, records_in};
 pub use list::{RunLine, RunStatus, TrialOfRun, runs_json};
 pub use trials::{ExperimentRow, PlannedTrial, TrialFigures, TrialRow, TrialStatus};
 
-/// Where runs are stored if nobody says otherwise.
+/// Default path of the store.
 pub const DEFAULT_STORE: &str = "pgmeter-results/results.sqlite";
 
-/// The name of the database in a directory that is given instead of one.
+/// Name of the database if a directory is specified.
 const FILE_NAME: &str = "results.sqlite";
 
-/// How long another writer is waited for. One transaction takes milliseconds, unless somebody holds one open by hand.
+/// Time limit of waiting for another writer. Transactions take milliseconds, unless a user keeps one open.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The runs that are kept.
+/// The stored runs.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
@@ -48,17 +47,17 @@ pub struct Store {
 }
 
 impl Store {
-    /// The database that `path` means: itself, or the one in that directory.
+    /// The database of `path`: the file itself, or that in the directory.
     pub fn path_of(path: &Path) -> PathBuf {
         let names_directory = path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir();
         if names_directory { path.join(FILE_NAME) } else { path.to_owned() }
     }
 
-    /// Opens the store for writing; it is made if it is missing, and brought to today's form if it is older. Runs whose
-    /// process is gone are marked as killed.
+    /// Opens the store for writing. Creates it if it is missing, and upgrades an older format. Marks runs whose process
+    /// has gone as killed.
     ///
     /// # Errors
-    /// If it cannot be made or written, or is not a store of ours.
+    /// The store cannot be created or written, or is not a pgmeter store.
     pub fn create(path: &Path) -> Result<Store, ResultsError> {
         let path = file_name(path)?;
         let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
@@ -73,11 +72,11 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a store that exists, to read it; an older one is brought to today's form, and runs whose process is gone
-    /// are marked as killed. A directory that cannot be written does not matter.
+    /// Opens an existing store for reading. Upgrades an older format and marks runs whose process has gone as killed,
+    /// if the directory is writable.
     ///
     /// # Errors
-    /// If there is none, or it is not a store of ours.
+    /// The store does not exist or is not a pgmeter store.
     pub fn open(path: &Path) -> Result<Store, ResultsError> {
         let path = file_name(path)?;
         if !path.exists() {
@@ -92,11 +91,11 @@ impl Store {
             .and_then(|mut store| tables::bring_up(&store.path, &mut store.connection).map(|()| store));
         match opened {
             Ok(mut store) => {
-                // Where it cannot be written, whoever asks for a run is told all the same.
+                // If the store is read-only, reading functions compute the same status.
                 let _ = store.mark_killed();
                 Ok(store)
             }
-            // Readers of a write-ahead log write beside it; where they cannot, nobody else writes either.
+            // In WAL mode readers write to the directory, too; if this is impossible, no process writes there.
             Err(ResultsError::Store { ref cause, .. }) if is_for_reading_only(cause) => {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
                 let store = Store::connect(immutable(&path), flags)?;
@@ -107,12 +106,12 @@ impl Store {
         }
     }
 
-    /// Where it is.
+    /// Path of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The directory it is in, where its records are too.
+    /// Directory of the database and its records.
     pub fn directory(&self) -> &Path {
         directory_of(&self.path)
     }
@@ -130,8 +129,8 @@ impl Store {
     }
 }
 
-/// What [`Store::path_of`] means, unless SQLite would take it for a database in memory, a temporary one or a URI:
-/// <https://www.sqlite.org/inmemorydb.html>, <https://www.sqlite.org/uri.html>.
+/// The result of [`Store::path_of`]; rejects names that SQLite interprets as an in-memory database, a temporary
+/// database or a URI: <https://www.sqlite.org/inmemorydb.html>, <https://www.sqlite.org/uri.html>.
 fn file_name(path: &Path) -> Result<PathBuf, ResultsError> {
     let name = path.as_os_str().as_encoded_bytes();
     if name.is_empty() || name.starts_with(b":memory:") || name.starts_with(b"file:") {
@@ -144,7 +143,7 @@ fn file_name(path: &Path) -> Result<PathBuf, ResultsError> {
     Ok(Store::path_of(path))
 }
 
-/// Makes an empty file that only its owner can read, if there is none. SQLite gives its journals the same permissions
+/// Creates an empty file readable by its owner only, if it is missing. SQLite gives its journals the same permissions
 /// (`findCreateFileMode` in its os_unix.c).
 fn make_private(path: &Path) -> Result<(), ResultsError> {
     match crate::write::private().open(path) {
@@ -155,7 +154,7 @@ fn make_private(path: &Path) -> Result<(), ResultsError> {
     }
 }
 
-/// The directory of a file, `.` if it has none.
+/// The directory of a file; `.` for a bare file name.
 fn directory_of(path: &Path) -> &Path {
     path.parent().filter(|directory| !directory.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -165,7 +164,7 @@ fn is_for_reading_only(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(CannotOpen | PermissionDenied | ReadOnly))
 }
 
-/// SQLite's name for a file that nobody changes: <https://www.sqlite.org/uri.html>.
+/// SQLite's URI for a file that no process changes: <https://www.sqlite.org/uri.html>.
 fn immutable(path: &Path) -> PathBuf {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
     let encode = |byte: &u8| if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02x}") };
@@ -173,7 +172,7 @@ fn immutable(path: &Path) -> PathBuf {
     PathBuf::from(format!("file:{name}?immutable=1"))
 }
 
-/// Adds where it happened.
+/// Adds the path to an error.
 fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> ResultsError {
     let path = path.to_owned();
     move |cause| ResultsError::Store { path: path.clone(), cause }

@@ -1,5 +1,5 @@
-//! Experiments and their trials: planned in one commit, then each marked before and after it runs, so that whoever is
-//! killed can go on where they were. Here they are only kept; which are made, and in which order, is decided elsewhere.
+//! Experiments and their trials. One commit plans all trials; each trial is marked before and after it runs, so that an
+//! experiment can continue after its process was killed. The caller decides which trials run, in which order.
 
 use std::collections::BTreeMap;
 
@@ -10,16 +10,16 @@ use super::write::json;
 use super::{Store, failed};
 use crate::{KeptText, ResultsError, SafeText, UtcTime};
 
-/// How a trial stands.
+/// Status of a trial.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum TrialStatus {
-    /// It is to be made.
+    /// It has not run yet.
     Planned,
-    /// It is going on.
+    /// It is running.
     Running,
     /// Its run is complete.
     Complete,
-    /// It came to nothing.
+    /// It failed.
     Failed,
 }
 
@@ -27,7 +27,7 @@ const STATUSES: [TrialStatus; 4] =
     [TrialStatus::Planned, TrialStatus::Running, TrialStatus::Complete, TrialStatus::Failed];
 
 impl TrialStatus {
-    /// As it is stored.
+    /// The name in the store.
     pub fn name(self) -> &'static str {
         match self {
             TrialStatus::Planned => "planned",
@@ -37,52 +37,52 @@ impl TrialStatus {
         }
     }
 
-    /// The table takes no other.
+    /// From the name; the table's constraint excludes other names.
     pub(super) fn of(name: &str) -> Self {
         STATUSES.into_iter().find(|known| known.name() == name).unwrap_or(TrialStatus::Planned)
     }
 }
 
-/// A trial that is to be made.
+/// A planned trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedTrial {
     /// Factors and levels.
     pub factors: BTreeMap<String, String>,
-    /// Which of its kind, from 1.
+    /// Number of the repeat, from 1.
     pub repeat: u32,
 }
 
-/// An experiment as it is stored.
+/// A stored experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentRow {
     /// Its number.
     pub experiment: i64,
-    /// When it was begun.
+    /// Start of the experiment.
     pub started_at: String,
-    /// Texts of its file and of the files beside it, by name.
+    /// Contents of its file and of referenced files, by name.
     pub files: BTreeMap<String, KeptText>,
-    /// The process that is at work on it, if one is known to be.
+    /// Number of the process that is known to be running it, if any.
     pub worked_on_by: Option<i64>,
-    /// In the order in which they were planned.
+    /// Trials in the planned order.
     pub trials: Vec<TrialRow>,
 }
 
-/// A trial as it is stored.
+/// A stored trial.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrialRow {
     /// Its number in the store.
     pub trial: i64,
     /// Factors and levels.
     pub factors: BTreeMap<String, String>,
-    /// Which of its kind, from 1.
+    /// Number of the repeat, from 1.
     pub repeat: u32,
-    /// How it stands.
+    /// Its status.
     pub status: TrialStatus,
     /// Why it failed.
     pub reason: Option<String>,
-    /// The run that was made for it.
+    /// Its run.
     pub run: Option<i64>,
-    /// The main figures of that run, once it is complete.
+    /// The main figures of that run, if it is complete.
     pub figures: Option<TrialFigures>,
 }
 
@@ -91,17 +91,17 @@ pub struct TrialRow {
 pub struct TrialFigures {
     /// Transactions per second.
     pub tps: f64,
-    /// Response times in microseconds, if any transaction succeeded.
+    /// Median response time in microseconds; `None` if no transaction succeeded.
     pub p50_us: Option<f64>,
-    /// As `p50_us`.
+    /// 99th percentile, like `p50_us`.
     pub p99_us: Option<f64>,
 }
 
 impl Store {
-    /// Begins an experiment: all its trials are there, or none. Returns its number.
+    /// Adds an experiment with all its trials in one transaction. Returns its number.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// The store cannot be written.
     pub fn begin_experiment(
         &mut self,
         name: &str,
@@ -126,11 +126,11 @@ impl Store {
         })
     }
 
-    /// The newest experiment of this name in this profile. Trials that a killed process left behind as running are
-    /// complete if their runs are, and otherwise to be made again.
+    /// The newest experiment of this name in this profile. Trials that a killed process left as running become complete
+    /// if their runs are complete, otherwise planned.
     ///
     /// # Errors
-    /// If the store cannot be read or written.
+    /// The store cannot be read or written.
     pub fn newest_experiment(
         &mut self,
         name: &str,
@@ -145,7 +145,7 @@ impl Store {
             let Some((experiment, started_at, files)) = found.optional()? else { return Ok(None) };
             let worked_on_by = worked_on_by(transaction, experiment)?;
             if worked_on_by.is_none() {
-                // What a process elsewhere has begun stays its own, unless its run is known to be over.
+                // A process on another host keeps its trials, unless its run has ended.
                 let otherwise = if may_be_worked_on_elsewhere(transaction, experiment)? {
                     "WHEN 'killed' THEN 'planned' ELSE 'running'"
                 } else {
@@ -168,44 +168,44 @@ impl Store {
         })
     }
 
-    /// Takes a trial that is to be made, before it is prepared; false if another process has taken it.
+    /// Reserves a planned trial before its preparation; false if another process has reserved it.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// The store cannot be written.
     pub fn take_trial(&mut self, trial: i64) -> Result<bool, ResultsError> {
         let sql = "UPDATE trials SET status = 'running', reason = NULL, run = NULL \
                    WHERE trial = ?1 AND status = 'planned'";
         self.connection.execute(sql, [trial]).map(|taken| taken == 1).map_err(failed(&self.path))
     }
 
-    /// A trial begins, as this run.
+    /// Marks the start of a trial with this run.
     ///
     /// # Errors
-    /// If the store cannot be written, or has no such run.
+    /// The store cannot be written, or has no such run.
     pub fn begin_trial(&mut self, trial: i64, run: i64) -> Result<(), ResultsError> {
         let sql = "UPDATE trials SET status = 'running', reason = NULL, run = ?2 WHERE trial = ?1";
         self.connection.execute(sql, [trial, run]).map(drop).map_err(failed(&self.path))
     }
 
-    /// A trial is over: complete, or failed for this reason.
+    /// Marks the end of a trial: complete, or failed with this reason.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// The store cannot be written.
     pub fn end_trial(&mut self, trial: i64, failure: Option<&str>) -> Result<(), ResultsError> {
         end(&self.connection, trial, failure).map_err(failed(&self.path))
     }
 
-    /// Failed trials of an experiment are to be made again.
+    /// Resets failed trials of an experiment to planned.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// The store cannot be written.
     pub fn retry_failed(&mut self, experiment: i64) -> Result<(), ResultsError> {
         let sql = "UPDATE trials SET status = 'planned' WHERE experiment = ?1 AND status = 'failed'";
         self.connection.execute(sql, [experiment]).map(drop).map_err(failed(&self.path))
     }
 }
 
-/// The trial is complete, or failed for this reason.
+/// Marks the trial as complete, or as failed with this reason.
 pub(super) fn end(connection: &Connection, trial: i64, failure: Option<&str>) -> rusqlite::Result<()> {
     let status = if failure.is_none() { TrialStatus::Complete } else { TrialStatus::Failed };
     let reason = failure.map(|reason| SafeText::from(reason).as_str().to_owned());
@@ -213,7 +213,7 @@ pub(super) fn end(connection: &Connection, trial: i64, failure: Option<&str>) ->
     connection.execute(sql, params![trial, status.name(), reason]).map(drop)
 }
 
-/// The texts of files as they are stored.
+/// Contents of files in the form for the store.
 pub(super) fn kept(files: &BTreeMap<String, String>) -> BTreeMap<&String, KeptText> {
     files.iter().map(|(name, text)| (name, KeptText::of_file(name, text))).collect()
 }
