@@ -1,5 +1,4 @@
-//! From where to where the relay passes bytes, and through what network: what a caller says, checked. Units are in
-//! the types or the names. What the command line makes of it is the caller's business.
+//! Configuration of the relay: addresses, network parameters, limits, and their validation.
 
 use std::time::Duration;
 
@@ -7,64 +6,64 @@ use sockets::Endpoint as Address;
 
 use crate::error::RelayError;
 
-/// Longer than any path to another planet's orbit and back, short enough for every sum of times.
+/// Maximum delay: sufficient for any network, and small enough for sums of times.
 const DELAY_MAX: Duration = Duration::from_secs(3600);
-/// What a connection may have under way in one direction if nothing else is said: what Linux allows a TCP socket
-/// to grow to on its sending side (tcp(7), `tcp_wmem`).
+/// Default limit of bytes in transit, per connection and direction: the maximum send buffer of a TCP socket on Linux
+/// (tcp(7), `tcp_wmem`).
 const BUFFER_BYTES: usize = 4 << 20;
-/// What may wait before the link if nothing else is said: 170 full packets, a usual queue of a network device.
+/// Default limit of bytes queued before the link: about 170 full packets, a usual queue length of network devices.
 const QUEUE_BYTES: usize = 256 << 10;
-/// Less than a packet could never be sent.
+/// Minimum queue length: one packet.
 const QUEUE_BYTES_MIN: usize = 1500;
 
-/// How single delays lie around their mean.
+/// Distribution of the delays around their mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum JitterShape {
-    /// Anywhere within the jitter on either side, all equally likely.
+    /// Uniform within the jitter on either side.
     #[default]
     Uniform,
-    /// Normal, with the jitter as standard deviation; cut at four of them, and at the delay itself.
+    /// Normal, with the jitter as standard deviation; truncated at four standard deviations and at the delay.
     Normal,
 }
 
-/// What lies between the clients and the server. The default is a network that takes no time.
+/// Network between clients and server. The default has no delay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Network {
-    /// What a byte takes one way, in the mean; a round trip takes twice that.
+    /// Mean delay one way; a round trip takes twice as long.
     pub delay: Duration,
-    /// How far single delays lie from that: see [`JitterShape`]. Not more than the delay.
+    /// Variation of the delays: see [`JitterShape`]. At most `delay`.
     pub jitter: Duration,
-    /// How they lie around it.
+    /// Distribution of the delays.
     pub jitter_shape: JitterShape,
-    /// What the link carries in each direction, of all connections together; none: any amount at once.
+    /// Bandwidth of the link per direction, over all connections; `None`: unlimited.
     pub bandwidth_bits_per_s: Option<u64>,
-    /// Where all draws of jitter come from: connection by connection, the same seed gives the same ones.
+    /// Random seed of the jitter; the same seed gives each connection the same delays.
     pub seed: u64,
 }
 
-/// All that a relay must know.
+/// Configuration of a relay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Where clients connect.
+    /// Address for clients.
     pub listen: Address,
-    /// Where the server is.
+    /// Address of the server.
     pub to: Address,
-    /// What lies between.
+    /// The simulated network.
     pub network: Network,
-    /// Most bytes of one connection that are under way in one direction; its sender then waits. With a delay, no
-    /// connection is faster than this per delay.
+    /// Limit of bytes in transit, per connection and direction; senders wait at the limit. With a delay, it limits the
+    /// throughput of a connection to this number of bytes per delay.
     pub buffer_bytes: usize,
-    /// Most bytes that wait before a link of limited bandwidth, of all connections together; senders then wait.
+    /// Limit of bytes queued before a link of limited bandwidth, over all connections; senders wait at the limit.
     pub queue_bytes: usize,
 }
 
 impl Config {
-    /// From there to there through this network, with the usual limits.
+    /// A configuration with the default limits.
     pub fn new(listen: Address, to: Address, network: Network) -> Self {
         Self { listen, to, network, buffer_bytes: BUFFER_BYTES, queue_bytes: QUEUE_BYTES }
     }
 
-    /// That it makes sense.
+    /// Validates the configuration.
     pub(crate) fn check(&self) -> Result<(), RelayError> {
         let Network { delay, jitter, bandwidth_bits_per_s, .. } = self.network;
         let wrong = |what: String| Err(RelayError::Config(what));

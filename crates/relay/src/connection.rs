@@ -1,6 +1,6 @@
-//! One connection through the relay: a socket on either side, a delay line in either direction. It is opened as TCP's
-//! would be: the client's request travels to the server, the answer back, and only then the client's first byte begins
-//! its way. The service, which has the clock, the links and the schedule, tells it what to do.
+//! One connection through the relay: a socket and a delay line per side. Opening takes as long as with TCP: the
+//! client's request travels to the server, the response travels back, and only then the client's first byte is sent.
+//! The service has the clock, the links and the schedule, and calls these methods.
 
 use std::io;
 
@@ -14,77 +14,78 @@ use crate::delays::Delays;
 use crate::link::Link;
 use crate::statistics::Statistics;
 
-/// The side of the client, and the direction that begins there.
+/// Index of the client's side, and of the direction from client to server.
 pub(crate) const CLIENT: usize = 0;
-/// The side of the server, and the direction that begins there.
+/// Index of the server's side, and of the direction from server to client.
 pub(crate) const SERVER: usize = 1;
 
-/// How far the opening has come.
+/// State of the opening.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The request to connect is on its way, or the server's side has no room for it yet.
+    /// The request to connect is in transit, or the server's accept queue is full.
     Requested,
-    /// The server's side is being connected.
+    /// The relay is connecting to the server.
     Connecting,
-    /// It is; the news is on its way back.
+    /// The relay is connected; the response is in transit to the client.
     Confirming,
-    /// Both sides know.
+    /// Open on both sides.
     Open,
-    /// The server is not to be reached; that news is on its way back.
+    /// The server is unreachable; the response is in transit to the client.
     Refused,
 }
 
-/// One direction: what is under way, who sends it, who takes it.
+/// State of one direction.
 struct Direction {
     line: DelayLine,
-    /// Its sender has more to say, or may have.
+    /// The sender may send more data.
     sends: bool,
-    /// Its receiver takes what comes, or will.
+    /// The receiver accepts data.
     takes: bool,
-    /// The receiver's socket is full.
+    /// The receiver's socket buffer is full.
     blocked: bool,
-    /// When it was found to take bytes again. What was due before that is not late by our fault.
+    /// Time at which the socket became writable again. The relay did not cause delays before it.
     unblocked_at: Timestamp,
-    /// So much is under way that its sender is not read.
+    /// The limit of bytes in transit is reached, so the sender is not read.
     full: bool,
-    /// The forwarding of the next piece stands in the schedule.
+    /// The forwarding of the next piece is scheduled.
     scheduled: bool,
-    /// Its sender is in the queue of those that are read.
+    /// The sender is in the read queue.
     has_turn: bool,
 }
 
-/// How a turn of reading ended.
+/// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
-    /// There may be more to read.
+    /// More data may be available.
     Again,
-    /// Nothing to read until there is news.
+    /// No data until the next event.
     Waits,
 }
 
-/// How forwarding ended.
+/// Result of forwarding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forwarded {
-    /// So far so good; the sender should be read again if so.
+    /// The connection continues.
     Goes {
-        /// There is room for more.
+        /// Whether the sender should be read again.
         resume: bool,
-        /// The receiver takes nothing at present.
+        /// Whether the receiver's socket is full.
         blocked: bool,
     },
-    /// The connection is over.
+    /// The connection has ended.
     Over,
 }
 
-/// See the module.
+/// A connection through the relay.
 pub(crate) struct Connection {
-    /// In the order in which they were let in.
+    /// Number in the order of acceptance.
     pub(crate) number: u64,
     pub(crate) phase: Phase,
-    /// When the client's request reached the server's side.
+    /// Arrival of the client's request at the server's side.
     pub(crate) asked_at: Option<Timestamp>,
     pub(crate) sockets: [Option<Socket>; 2],
-    /// The peer has closed that side: reading goes on up to the end, which is no news any more.
+    /// The peer has closed this side; data until the end of the stream may remain, and no further event announces the
+    /// end.
     pub(crate) ends: [bool; 2],
     directions: [Direction; 2],
 }
@@ -117,17 +118,17 @@ impl Connection {
         }
     }
 
-    /// How long a signal without bytes takes in this direction.
+    /// Delay of a signal without data in this direction.
     pub(crate) fn control_delay(&mut self, direction: usize) -> std::time::Duration {
         self.directions[direction].line.control_delay()
     }
 
-    /// Whether the server's side is connected by now.
+    /// Whether the connection to the server is established.
     pub(crate) fn is_server_connected(&self) -> io::Result<bool> {
         self.sockets[SERVER].as_ref().map_or(Ok(false), Socket::is_connected)
     }
 
-    /// The server cannot be reached, as is seen now.
+    /// Marks the server as unreachable, as of `now`.
     pub(crate) fn refuse(&mut self, now: Timestamp) {
         self.phase = Phase::Refused;
         self.sockets[SERVER] = None;
@@ -135,27 +136,27 @@ impl Connection {
         self.directions[SERVER].line.end(End::Reset, now);
     }
 
-    /// Wants to hear when this side has something to read, and, if so asked, when it takes bytes again. Not of the latter
-    /// all the time: a Unix socket has that news each time its peer has read something.
+    /// Registers interest in readability of this side, and with `writable` in writability. Writability is not
+    /// permanent, because a Unix-domain socket reports it after each read of its peer.
     pub(crate) fn listen_to(&self, side: usize, writable: bool, registry: &Registry, token: Token) -> bool {
         let news = if writable { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
         self.sockets[side].as_ref().is_none_or(|socket| socket.reregister(registry, token, news).is_ok())
     }
 
-    /// Whether this side is to be read, and is not in the queue for that yet; it is then.
+    /// Whether this side is to be read and is not in the read queue yet; marks it as queued.
     pub(crate) fn wants_turn(&mut self, side: usize) -> bool {
         !self.directions[side].full
             && self.may_read(side)
             && !std::mem::replace(&mut self.directions[side].has_turn, true)
     }
 
-    /// Its turn has come; says whether it is still to be read.
+    /// Removes this side from the read queue; returns whether it is still to be read.
     pub(crate) fn begin_turn(&mut self, side: usize) -> bool {
         self.directions[side].has_turn = false;
         self.may_read(side)
     }
 
-    /// What was sent before a connection is open stays in its sender's socket.
+    /// Data sent before the connection is open stays in the sender's socket.
     fn may_read(&self, side: usize) -> bool {
         let state = &self.directions[side];
         let open = match side {
@@ -165,7 +166,7 @@ impl Connection {
         open && state.sends && state.takes
     }
 
-    /// Reads once, no more than may be under way.
+    /// Reads once, within the limit of bytes in transit.
     pub(crate) fn read(
         &mut self,
         side: usize,
@@ -188,7 +189,7 @@ impl Connection {
             Ok(Some(0)) => End::Closed,
             Ok(Some(count)) => {
                 state.line.put(&buffer[..count], now(), link);
-                // A read that was not filled has emptied the socket (epoll(7), questions and answers).
+                // A short read has emptied the socket (epoll(7), questions and answers).
                 return if count == most || self.ends[side] { Turn::Again } else { Turn::Waits };
             }
             Err(_) => End::Reset,
@@ -198,7 +199,7 @@ impl Connection {
         Turn::Waits
     }
 
-    /// When this direction is to be forwarded next, if that does not stand in the schedule yet; it does then.
+    /// Time of the next forwarding in this direction, if it is not scheduled yet; marks it as scheduled.
     pub(crate) fn schedule_next(&mut self, direction: usize) -> Option<Timestamp> {
         let state = &mut self.directions[direction];
         if state.scheduled || state.blocked {
@@ -209,12 +210,12 @@ impl Connection {
         Some(due)
     }
 
-    /// What stood in the schedule has come.
+    /// Marks the next forwarding as not scheduled.
     pub(crate) fn no_longer_scheduled(&mut self, direction: usize) {
         self.directions[direction].scheduled = false;
     }
 
-    /// The socket of this side takes bytes again; says whether some wait for that.
+    /// Marks this side's socket as writable; returns whether data waits for it.
     pub(crate) fn unblock(&mut self, side: usize, now: Timestamp) -> bool {
         let state = &mut self.directions[1 - side];
         let was_blocked = std::mem::replace(&mut state.blocked, false);
@@ -224,7 +225,7 @@ impl Connection {
         was_blocked
     }
 
-    /// Hands on what is due in one direction, the end of the stream included.
+    /// Forwards the due data of one direction, and the end of the stream.
     pub(crate) fn forward(
         &mut self,
         direction: usize,
@@ -256,7 +257,7 @@ impl Connection {
                     state.blocked = true;
                     break;
                 }
-                // Its other direction will tell how it ended, and its sender will hear of that.
+                // The other direction detects how the connection ended and reports it to the sender.
                 Err(_) => {
                     state.line.abandon();
                     state.takes = false;

@@ -1,5 +1,5 @@
-//! One direction of one connection: bytes that have come and are not yet due, in order, and how the stream ends.
-//! Memory is bounded by whoever reads the socket, who asks how much is here. Pure: handed `now` and a link.
+//! Delay line of one direction: received data that is not yet due, in order, and the end of the stream. The reader of
+//! the socket limits its memory. Pure: `now` and the link are arguments.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -10,15 +10,15 @@ use stats::Timestamp;
 use crate::delays::Delays;
 use crate::link::Link;
 
-/// A delay line that has been emptied keeps no more memory than this for the next bytes.
+/// Capacity that an empty delay line keeps.
 const KEPT_BYTES: usize = 4096;
 
-/// How a stream ends.
+/// End of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// Its sender has closed this direction; the other may go on.
+    /// The sender has closed this direction; the other may continue.
     Closed,
-    /// The connection broke off.
+    /// The connection was reset.
     Reset,
 }
 
@@ -29,13 +29,13 @@ struct Piece {
     due: Timestamp,
 }
 
-/// See the module.
+/// Data in transit in one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct DelayLine {
     delays: Delays,
     bytes: VecDeque<u8>,
     pieces: VecDeque<Piece>,
-    /// Nothing overtakes what came before it.
+    /// Due time of the last piece; later pieces are not due earlier.
     last_due: Timestamp,
     end: Option<(End, Timestamp)>,
 }
@@ -45,18 +45,18 @@ impl DelayLine {
         Self { delays, bytes: VecDeque::new(), pieces: VecDeque::new(), last_due: Timestamp::ZERO, end: None }
     }
 
-    /// How long a signal without bytes takes: the request to connect, its answer.
+    /// Delay of a signal without data: the request to connect, and its response.
     pub(crate) fn control_delay(&mut self) -> Duration {
         self.delays.delay()
     }
 
-    /// How many bytes are under way.
+    /// Number of bytes in transit.
     pub(crate) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Takes what was read at once: a delay is drawn for all of it; over a link it is cut into pieces that leave one
-    /// after another.
+    /// Adds the data of one read, with a common random delay. A link divides it into pieces that are sent one after
+    /// another.
     pub(crate) fn put(&mut self, bytes: &[u8], now: Timestamp, link: Option<&mut Link>) {
         self.bytes.extend(bytes);
         let delay = self.delays.delay();
@@ -75,8 +75,7 @@ impl DelayLine {
         self.pieces.push_back(Piece { bytes, due: self.last_due });
     }
 
-    /// The stream has ended now; that is known at its other end when all bytes have come there. What follows the
-    /// first end is none.
+    /// Adds the end of the stream, which is due after all data. Later calls are ignored.
     pub(crate) fn end(&mut self, end: End, now: Timestamp) {
         if self.end.is_none() {
             self.last_due = self.last_due.max(now + self.delays.delay());
@@ -84,20 +83,20 @@ impl DelayLine {
         }
     }
 
-    /// Nobody takes the bytes any more.
+    /// Discards the data, because the receiver has gone.
     pub(crate) fn abandon(&mut self) {
         self.bytes = VecDeque::new();
         self.pieces = VecDeque::new();
         self.end = None;
     }
 
-    /// When something of it is due next.
+    /// Next due time.
     pub(crate) fn next_due(&self) -> Option<Timestamp> {
         let piece = self.pieces.front().map(|piece| piece.due);
         piece.or(self.end.map(|(_, due)| due))
     }
 
-    /// The bytes that are due, as much as lies together.
+    /// The due bytes, in contiguous slices.
     pub(crate) fn due(&self, now: Timestamp) -> [IoSlice<'_>; 2] {
         let due = self.pieces.iter().take_while(|piece| piece.due <= now).map(|piece| piece.bytes).sum();
         let (first, second) = self.bytes.as_slices();
@@ -105,7 +104,7 @@ impl DelayLine {
         [IoSlice::new(&first[..of_first]), IoSlice::new(&second[..second.len().min(due - of_first)])]
     }
 
-    /// So many bytes have been handed on; `forwarded` hears when each piece was due that is through with them.
+    /// Removes forwarded bytes; calls `forwarded` with the due time of each completed piece.
     pub(crate) fn take(&mut self, count: usize, mut forwarded: impl FnMut(Timestamp)) {
         self.bytes.drain(..count);
         let mut left = count;
@@ -124,7 +123,7 @@ impl DelayLine {
         }
     }
 
-    /// How the stream ends, once all bytes are through and the end is due.
+    /// The end of the stream, when all data has been forwarded and the end is due.
     pub(crate) fn due_end(&self, now: Timestamp) -> Option<End> {
         let (end, due) = self.end?;
         (self.pieces.is_empty() && due <= now).then_some(end)
@@ -150,7 +149,7 @@ mod tests {
         Network { delay: Duration::from_millis(delay), ..Network::default() }
     }
 
-    /// Takes what is due, at most so many bytes.
+    /// Removes due data, at most `most` bytes.
     fn drain(line: &mut DelayLine, now: Timestamp, most: usize, into: &mut Vec<u8>) {
         let before = into.len();
         for slice in line.due(now) {

@@ -1,5 +1,5 @@
-//! The delay of single pieces: the mean and what is drawn around it, from a seed. Each direction of each connection has
-//! draws of its own, so that they do not depend on how connections happen to take turns. Pure; used by a line.
+//! Random delays from mean, jitter and seed. Each direction of each connection has its own random numbers, so the
+//! delays do not depend on the interleaving of connections.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use stats::SplitMix64;
 
 use crate::config::{JitterShape, Network};
 
-/// Beyond so many standard deviations nothing is drawn: one in 16,000 would be.
+/// Truncation in standard deviations; a normal distribution exceeds it once in 16,000.
 const DEVIATIONS_MAX: f64 = 4.0;
 
-/// Draws delays.
+/// Generator of delays.
 #[derive(Clone, Debug)]
 pub(crate) struct Delays {
     delay_ns: f64,
@@ -20,19 +20,19 @@ pub(crate) struct Delays {
 }
 
 impl Delays {
-    /// The draws of one direction (0 or 1) of the connection with this number.
+    /// The generator for one direction (0 or 1) of the connection with this number.
     pub(crate) fn new(network: &Network, connection: u64, direction: usize) -> Self {
         let stream = SplitMix64::new(network.seed).bits() ^ ((connection << 1) | direction as u64);
         Self {
             delay_ns: network.delay.as_nanos() as f64,
             jitter_ns: network.jitter.as_nanos() as f64,
             shape: network.jitter_shape,
-            // Once through, so that neighbouring streams have nothing in common.
+            // Hashed once, so that neighbouring seeds are uncorrelated.
             random: SplitMix64::new(SplitMix64::new(stream).bits()),
         }
     }
 
-    /// How long the next piece takes.
+    /// Delay of the next piece.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -43,14 +43,14 @@ impl Delays {
         Duration::from_nanos((self.delay_ns + off_ns).round().max(0.0) as u64)
     }
 
-    /// How far from the mean; never farther than the mean is from zero, on either side, so that it stays the mean.
+    /// Deviation from the mean, at most the mean on either side, which keeps the distribution symmetric.
     fn off_mean_ns(&mut self) -> f64 {
         match self.shape {
             JitterShape::Uniform => self.jitter_ns * (2.0 * self.random.share() - 1.0),
             JitterShape::Normal => {
                 let off_max_ns = (DEVIATIONS_MAX * self.jitter_ns).min(self.delay_ns);
                 loop {
-                    // As the jitter is no more than the delay, two of three draws are taken at the least.
+                    // The jitter is at most the delay, so at least two of three values are accepted.
                     let off_ns = self.jitter_ns * self.random.normal();
                     if off_ns.abs() <= off_max_ns {
                         return off_ns;
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn uniform_jitter_fills_its_range_and_keeps_the_mean() {
         let (mean, deviation, low, high) = drawn(&network(1000, JitterShape::Uniform));
-        // The mean's standard error is 1.8 µs, the deviation 1000/√3.
+        // The standard error of the mean is 1.8 µs; the standard deviation is 1000/√3.
         assert!((mean - 10_000.0).abs() < 10.0, "{mean}");
         assert!((deviation - 577.35).abs() < 5.0, "{deviation}");
         assert!((9000.0..9010.0).contains(&low) && (10_990.0..=11_000.0).contains(&high), "{low} {high}");

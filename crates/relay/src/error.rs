@@ -1,33 +1,33 @@
-//! Why there is no relay, or no more: what is wrong with its configuration, or what the system refused.
-//! What goes wrong with single connections is no error of the relay; it is passed on to their other end.
+//! Errors of the relay: invalid configuration, or errors of the operating system. Errors of single connections are
+//! forwarded to their other end instead.
 
 use std::io;
 
 use thiserror::Error;
 
-/// Why there is no relay.
+/// An error that prevents the relay from starting or ends it.
 #[derive(Debug, Error)]
 pub enum RelayError {
-    /// What was asked for makes no sense.
+    /// The configuration is invalid.
     #[error("{0}")]
     Config(String),
-    /// Nobody can listen there.
+    /// The relay cannot listen on the address.
     #[error("cannot listen at {address}: {error}; {}", listen_advice(error))]
     Listen {
-        /// Where.
+        /// The address.
         address: String,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// The system refused something else.
+    /// Another system call failed.
     #[error("cannot {what}: {error}")]
     System {
-        /// What was to be done.
+        /// The failed operation.
         what: &'static str,
-        /// What the system says.
+        /// The system's error.
         error: io::Error,
     },
-    /// Its thread has ended before it was asked to.
+    /// The relay's thread has ended unexpectedly.
     #[error("the relay ended unexpectedly; it forwards no more data")]
     Gone,
 }
@@ -41,7 +41,7 @@ fn listen_advice(error: &io::Error) -> &'static str {
 }
 
 impl RelayError {
-    /// For `map_err`.
+    /// Adapter for `map_err`.
     pub(crate) fn system(what: &'static str) -> impl Fn(io::Error) -> Self {
         move |error| Self::System { what, error }
     }

@@ -1,6 +1,5 @@
-//! What goes wrong with single connections and has a cause that whoever started the relay should know: sentences on
-//! their way out of its thread. The same one is not said for each of a thousand clients. Written by the service, read
-//! through the relay.
+//! Messages about failed connections for the caller of the relay, limited in frequency, so that a thousand clients do
+//! not cause a thousand equal messages. The service writes them; the caller reads them through the relay.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, SyncSender};
@@ -11,26 +10,26 @@ use stats::Timestamp;
 
 use sockets::Endpoint as Address;
 
-/// So often the same is said at most.
+/// Minimum time between equal messages.
 const SILENCE: Duration = Duration::from_secs(10);
-/// So many sentences wait to be read; more would say the same again.
+/// Limit of unread messages; further ones would repeat them.
 const WAITING_MAX: usize = 64;
 
-/// What can go wrong with a connection.
+/// Causes of failed connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RefusalCause {
-    /// The system has no descriptor left for a socket.
+    /// No file descriptor is left for a socket.
     Descriptors,
-    /// Nobody lets the relay in at the server's place.
+    /// The server cannot be reached.
     Unreachable,
 }
 
-/// See the module.
+/// Frequency limiter and channel of the messages.
 pub(crate) struct ErrorReports {
     to: SyncSender<String>,
-    /// When each was said last.
+    /// Time of the last message, by cause.
     reported: [Option<Timestamp>; 2],
-    /// How often it came since, in silence.
+    /// Number of messages omitted since then, by cause.
     suppressed: [u64; 2],
 }
 
@@ -40,7 +39,7 @@ impl ErrorReports {
         (Self { to, reported: [None; 2], suppressed: [0; 2] }, from)
     }
 
-    /// A client had to be turned away, with so many connections open.
+    /// Reports that a client was refused, with `open` connections.
     pub(crate) fn client_refused(&mut self, error: &io::Error, server: &Address, open: u64, now: Timestamp) {
         let trouble = RefusalCause::of(error);
         let at = trouble as usize;
@@ -63,7 +62,7 @@ impl ErrorReports {
                  the server is running and accepts connections"
             ),
         };
-        // If nobody reads them, there are enough.
+        // A full channel has enough unread messages.
         let _ = self.to.try_send(sentence);
     }
 }

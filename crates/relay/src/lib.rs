@@ -1,10 +1,9 @@
-//! A network in user space: the relay listens where a server would, passes the bytes of each connection on to
-//! the server and back, and makes them take as long as a network of a given delay, jitter and bandwidth would.
-//! It reads nothing of the protocol, so TLS passes like everything else.
+//! A network in user space: the relay listens in place of a server, and forwards the data of each connection with the
+//! delay, jitter and bandwidth of a given network. It does not parse the protocol, so TLS works too.
 //!
-//! In reading order: [`Config`] says from where to where and through what [`Network`]; the pure part decides when a
-//! piece of bytes is due (`delays`, `link`, `delay_line`); the rim moves the bytes (`connection`, `service`, over the
-//! crate `sockets`); [`Relay`] is the running thing, [`Statistics`] what it says of itself.
+//! [`Config`] has addresses and [`Network`]; `delays`, `link` and `delay_line` compute when data is due; `connection`
+//! and `service` transfer it, with the crate `sockets`; [`Relay`] is a running relay, and [`Statistics`] its
+//! statistics.
 
 mod config;
 mod error;

@@ -1,5 +1,5 @@
-//! A link of limited bandwidth: one byte after another, of whichever connection, in the order in which they come.
-//! Before it is a queue of limited length; when it is full, nobody is read until there is room. Pure: handed `now`.
+//! A link of limited bandwidth with a queue: bytes of all connections are sent in order of arrival. While the queue is
+//! full, the service reads no sender. Pure: `now` is an argument.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use stats::Timestamp;
 
 const NS_PER_S: u128 = 1_000_000_000;
 const BITS_PER_BYTE: u128 = 8;
-/// What a packet of Ethernet carries of a TCP stream (1500 less the headers of IP and TCP with its time stamps).
+/// TCP payload of an Ethernet packet (1500 bytes minus the headers of IP and TCP with timestamps).
 const SEGMENT_BYTES: usize = 1448;
-/// On fast links pieces are longer than a packet, but no longer than this.
+/// Maximum duration of a piece. On fast links, pieces are longer than a packet, up to this duration.
 const SEGMENT_TIME: Duration = Duration::from_micros(50);
 
-/// One direction of the link that all connections share.
+/// One direction of the link, shared by all connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     bits_per_s: u64,
     queue_time: Duration,
     segment_bytes: usize,
-    /// When the last byte that was accepted so far has been sent.
+    /// Time at which the last accepted byte has been sent.
     free_at: Timestamp,
 }
 
@@ -34,24 +34,24 @@ impl Link {
         }
     }
 
-    /// The most bytes that are sent as one piece: its first byte arrives with its last.
+    /// Maximum bytes of a piece; its first byte arrives with its last.
     pub(crate) fn segment_bytes(&self) -> usize {
         self.segment_bytes
     }
 
-    /// When the queue is no longer full; a moment that has passed if it is not.
+    /// Time at which the queue has room; in the past if it has room now.
     pub(crate) fn room_at(&self) -> Timestamp {
         Timestamp::ZERO + self.free_at.since(Timestamp::ZERO + self.queue_time)
     }
 
-    /// Takes so many bytes that came now; says when the last of them has been sent.
+    /// Adds bytes that arrived at `now`; returns the time at which the last of them has been sent.
     pub(crate) fn send(&mut self, bytes: usize, now: Timestamp) -> Timestamp {
         self.free_at = self.free_at.max(now) + time_to_send(bytes, self.bits_per_s);
         self.free_at
     }
 }
 
-/// How long so many bytes take on the line, rounded up to a nanosecond.
+/// Transmission time of `bytes`, rounded up to a nanosecond.
 fn time_to_send(bytes: usize, bits_per_s: u64) -> Duration {
     let nanos = (bytes as u128 * BITS_PER_BYTE * NS_PER_S).div_ceil(u128::from(bits_per_s.max(1)));
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn bytes_take_their_time_one_after_another() {
-        // 8 Mbit/s: a byte each microsecond.
+        // 8 Mbit/s: one byte per microsecond.
         let mut link = Link::new(8_000_000, 10_000);
         assert_eq!(link.send(1000, us(5000)), us(6000));
         assert_eq!(link.send(500, us(5100)), us(6500), "behind what was there before");

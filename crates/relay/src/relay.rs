@@ -1,5 +1,4 @@
-//! A relay that runs: where it listens, what it says of itself. It works in a thread of its own and ends when it is
-//! dropped; then all its connections are closed and nothing is left of it.
+//! A running relay. It has its own thread; dropping it ends the thread and closes all connections.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -18,17 +17,17 @@ use crate::statistics::Statistics;
 pub struct Relay {
     address: Address,
     waker: Waker,
-    /// Its thread ends when this is dropped and the waker tells it.
+    /// Dropping the sender and waking the thread ends it.
     requests: Option<Sender<StatisticsRequest>>,
     thread: Option<JoinHandle<io::Result<Statistics>>>,
     error_reports: Receiver<String>,
 }
 
 impl Relay {
-    /// Listens, and relays from then on. The server need not be there yet.
+    /// Listens and relays. The server may start later.
     ///
     /// # Errors
-    /// The configuration makes no sense; nobody can listen there; the system refuses a poll or a thread.
+    /// The configuration is invalid; the relay cannot listen on the address; the system refuses a poll or a thread.
     pub fn start(config: Config) -> Result<Self, RelayError> {
         config.check()?;
         let listener = Listener::bind(&config.listen)
@@ -48,15 +47,15 @@ impl Relay {
         Ok(Self { address, waker, requests: Some(requests), thread: Some(thread), error_reports })
     }
 
-    /// Where it listens.
+    /// The address that it listens on.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
-    /// What it has done since it was last asked; what is told here is not told again.
+    /// Statistics since the previous call.
     ///
     /// # Errors
-    /// It has ended by itself.
+    /// The relay's thread has ended unexpectedly.
     pub fn take_statistics(&self) -> Result<Statistics, RelayError> {
         let (answer, answered) = mpsc::channel();
         let asked = self.requests.as_ref().is_some_and(|requests| requests.send(answer).is_ok());
@@ -66,20 +65,20 @@ impl Relay {
         answered.recv().map_err(|_| RelayError::Gone)
     }
 
-    /// What went wrong since it was last asked, a sentence each; most of the time nothing.
+    /// Messages about failed connections since the previous call, one sentence each.
     pub fn error_reports(&self) -> impl Iterator<Item = String> {
         self.error_reports.try_iter()
     }
 
-    /// Whether it still relays.
+    /// Whether the relay's thread is running.
     pub fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Ends it; says what it has done since it was last asked.
+    /// Ends the relay; returns the statistics since the previous call of [`Relay::take_statistics`].
     ///
     /// # Errors
-    /// It had ended by itself, or cannot be told to end.
+    /// The relay's thread has ended unexpectedly, or cannot be woken.
     pub fn stop(mut self) -> Result<Statistics, RelayError> {
         self.end().ok_or(RelayError::Gone)?.map_err(RelayError::system("wait for sockets"))
     }
@@ -87,7 +86,7 @@ impl Relay {
     fn end(&mut self) -> Option<io::Result<Statistics>> {
         self.requests = None;
         let thread = self.thread.take()?;
-        // A waker that fails leaves the thread behind rather than the caller waiting for it.
+        // If waking fails, the thread is abandoned, because joining it would block.
         self.waker.wake().ok()?;
         thread.join().ok()
     }
@@ -95,7 +94,7 @@ impl Relay {
 
 impl Drop for Relay {
     fn drop(&mut self) {
-        // How it ended is told by `stop`.
+        // `stop` reports the result.
         let _ = self.end();
     }
 }

@@ -1,6 +1,5 @@
-//! The relay's thread: one wait over the listener and all sockets, and over what is due next. Everybody is read in
-//! turns, and between any two of them it is seen whether something is due. What is read when and for how long
-//! it is under way is the business of connections, lines and links.
+//! The relay's thread: one wait over the listener, all sockets and the schedule. Sockets are read in turns, and due
+//! tasks run between two reads. Connections, delay lines and links decide about times and limits.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,55 +17,56 @@ use crate::error_reports::ErrorReports;
 use crate::link::Link;
 use crate::statistics::{Statistics, ThreadTime};
 
-/// Wakes the thread: a request has come, or it should end.
+/// Wakes the thread for a request, or to end it.
 pub(crate) const WAKER: Token = Token(usize::MAX - 1);
 const LISTENER: Token = Token(usize::MAX - 2);
 const EVENTS_PER_WAIT: usize = 1024;
-/// What is read of one connection at once; others get their turn then.
+/// Maximum bytes per read of one connection, before the next one's turn.
 const READ_BYTES: usize = 64 << 10;
-/// When to try again what the system had no room for: a descriptor, a place in the server's queue.
+/// Delay before a retry after a lack of resources: descriptors, or room in the server's accept queue.
 const RETRY_PAUSE: Duration = Duration::from_millis(5);
-/// After so long a server that has no place for a connection counts as one that cannot be reached.
+/// Time after which a server with a full accept queue counts as unreachable.
 const CONNECT_LIMIT: Duration = Duration::from_secs(30);
 
-/// What can be due. Connections are named by their slot, lines by twice that and the direction. An entry of a connection
-/// that is gone meanwhile is recognised by the connection's number.
+/// Scheduled tasks. A connection is identified by its slot, a delay line by twice the slot plus the direction. The
+/// connection's number detects tasks of connections that have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Task {
-    /// The front of a line goes to its socket.
+    /// Forward the first piece of a delay line.
     Forward {
-        /// Which line.
+        /// The delay line.
         line: usize,
-        /// Of which connection.
+        /// The connection's number.
         number: u64,
     },
-    /// The client's request to connect has come to the server's side.
+    /// The client's request to connect has arrived at the server's side.
     Connect {
-        /// Where the connection is kept.
+        /// The connection's slot.
         slot: usize,
-        /// Which one it is.
+        /// The connection's number.
         number: u64,
     },
-    /// The news that the server was reached has come to the client's side.
+    /// The response of the server has arrived at the client's side.
     Open {
-        /// Where the connection is kept.
+        /// The connection's slot.
         slot: usize,
-        /// Which one it is.
+        /// The connection's number.
         number: u64,
     },
-    /// There is room before the link of this direction.
+    /// The queue before the link of this direction has room.
     Room(usize),
-    /// Clients may still wait to be accepted.
+    /// Clients may be waiting in the accept queue.
     Accept,
 }
 
-/// What the poll told of one socket.
+/// A poll event of one socket.
 #[derive(Clone, Copy, Debug)]
 struct SocketEvent {
     token: Token,
     readable: bool,
     writable: bool,
-    /// The peer has closed its side: what is read next goes up to the end, which is no news any more.
+    /// The peer has closed its side: data until the end of the stream may remain, and no further event announces the
+    /// end.
     ends: bool,
 }
 
@@ -81,33 +81,33 @@ impl From<&Event> for SocketEvent {
     }
 }
 
-/// A request for the statistics: where they are to be sent.
+/// A request for statistics: the channel for the response.
 pub(crate) type StatisticsRequest = Sender<Statistics>;
 
-/// See the module.
+/// State of the relay's thread.
 pub(crate) struct Service {
     clock: Clock,
     poll: TimedPoll,
     listener: Listener,
     config: Config,
     schedule: Timers<Task>,
-    /// By slot; those that are gone leave a hole.
+    /// Connections by slot; `None` for a free slot.
     connections: Vec<Option<Connection>>,
     holes: Vec<usize>,
     links: [Option<Link>; 2],
-    /// Sides that are to be read when there is room before the link of their direction.
+    /// Sides waiting for room before the link of their direction.
     before_links: [VecDeque<usize>; 2],
-    /// Sides that may have something to read: twice the slot, and the side.
+    /// Sides that may be readable: twice the slot plus the side.
     read_queue: VecDeque<usize>,
     buffer: Vec<u8>,
-    /// Clients accepted so far.
+    /// Number of accepted clients.
     admitted: u64,
-    /// Since it was last asked for.
+    /// Statistics since the previous request.
     statistics: Statistics,
-    /// How things were when it was last asked for: the thread's time, and what of it was polling.
+    /// Thread time and polling time at the previous request.
     told: (ThreadTime, Duration),
     reports: ErrorReports,
-    /// Given up for a moment to turn somebody away when no descriptor is left.
+    /// Spare descriptor, closed temporarily to refuse a client when no descriptor is left.
     spare: Option<File>,
     requests: Receiver<StatisticsRequest>,
 }
@@ -145,7 +145,7 @@ impl Service {
         })
     }
 
-    /// Relays until nobody can ask any more.
+    /// Relays until the handle is dropped.
     pub(crate) fn run(mut self) -> io::Result<Statistics> {
         raise_priority();
         let mut news = Vec::new();
@@ -176,11 +176,11 @@ impl Service {
         }
     }
 
-    /// Answers all requests; says whether it is time to end.
+    /// Answers all requests; returns whether the thread should end.
     fn answer(&mut self) -> bool {
         loop {
             match self.requests.try_recv() {
-                // Who asked and has gone needs no answer.
+                // The requester may have gone.
                 Ok(request) => drop(request.send(self.take_statistics())),
                 Err(TryRecvError::Empty) => return false,
                 Err(TryRecvError::Disconnected) => return true,
@@ -198,7 +198,7 @@ impl Service {
         Statistics { cpu_time: cpu, waited, polled: polled.saturating_sub(polled_before), ..statistics }
     }
 
-    /// Accepts all clients that wait.
+    /// Accepts all waiting clients.
     fn accept_all(&mut self) {
         loop {
             match self.listener.accept() {
@@ -206,7 +206,7 @@ impl Service {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) => {
                     self.report_error(&error);
-                    // No other event will tell of those that still wait.
+                    // No further event announces the clients that still wait.
                     if !self.refuse_client() {
                         return self.schedule.set(self.clock.now() + RETRY_PAUSE, Task::Accept);
                     }
@@ -215,8 +215,8 @@ impl Service {
         }
     }
 
-    /// Accepts a client with the descriptor that was kept for it, to close it at once: a client that is kept waiting
-    /// waits forever. Says whether there was one.
+    /// Accepts a client with the spare descriptor and closes it immediately; otherwise it would wait forever. Returns
+    /// whether a client was waiting.
     fn refuse_client(&mut self) -> bool {
         self.spare = None;
         let turned_away = self.listener.accept().is_ok();
@@ -237,7 +237,7 @@ impl Service {
             self.connections.push(None);
             self.connections.len() - 1
         });
-        // A client that cannot be watched is dropped, and so closed.
+        // Dropping a client that cannot be registered closes it.
         if client.register(self.poll.registry(), Token(2 * slot + CLIENT), Interest::READABLE).is_err() {
             return self.holes.push(slot);
         }
@@ -289,7 +289,7 @@ impl Service {
         }
     }
 
-    /// Reads whoever is next, unless the link of that direction is full.
+    /// Reads the next side in the queue, unless the link of its direction is full.
     fn read_next(&mut self) {
         let Some(side) = self.read_queue.pop_front() else { return };
         let direction = side % 2;
@@ -299,7 +299,7 @@ impl Service {
             if self.before_links[direction].is_empty() {
                 self.schedule.set(room_at, Task::Room(direction));
             }
-            // Its turn has not been taken, so that it waits here once only.
+            // Its turn is kept, so the side waits here only once.
             return self.before_links[direction].push_back(side);
         }
         if self.read(side) {
@@ -307,7 +307,7 @@ impl Service {
         }
     }
 
-    /// Reads a side whose turn it is; says whether it has another turn.
+    /// Reads a side; returns whether it stays in the queue.
     fn read(&mut self, side: usize) -> bool {
         let (slot, own) = (side / 2, side % 2);
         let Some(connection) = self.connections[slot].as_mut() else { return false };
@@ -322,7 +322,7 @@ impl Service {
         again
     }
 
-    /// Reads those that wait before a link, until it is full again.
+    /// Reads the sides waiting for a link until the link is full.
     fn fill_link(&mut self, direction: usize) {
         for _ in 0..self.before_links[direction].len() {
             let room_at = self.links[direction].as_ref().map(Link::room_at);
@@ -335,7 +335,7 @@ impl Service {
             }
         }
         if !self.before_links[direction].is_empty() {
-            // Each was read once; what is due comes before the next round.
+            // Each side was read once; due tasks precede the next round.
             self.schedule.set(self.clock.now(), Task::Room(direction));
         }
     }
@@ -347,7 +347,7 @@ impl Service {
         }
     }
 
-    /// Does what is due, all of it.
+    /// Runs all due tasks.
     fn do_due(&mut self) {
         while let Some((_, task)) = self.schedule.pop_due(self.clock.now()) {
             match task {
@@ -374,7 +374,7 @@ impl Service {
         }
     }
 
-    /// The connection in this slot, if it is still that one.
+    /// The connection in this slot, if its number matches.
     fn same(&mut self, slot: usize, number: u64) -> Option<&mut Connection> {
         self.connections[slot].as_mut().filter(|connection| connection.number == number)
     }
@@ -384,7 +384,7 @@ impl Service {
         let now = self.clock.now();
         let asked_at = *connection.asked_at.get_or_insert(now);
         let connected = Socket::connect(&self.config.to).and_then(|server| {
-            // It is writable when it is connected.
+            // A connecting socket becomes writable when it is connected.
             let news = Interest::READABLE | Interest::WRITABLE;
             server.register(self.poll.registry(), Token(2 * slot + SERVER), news)?;
             Ok(server)
@@ -418,7 +418,7 @@ impl Service {
         }
     }
 
-    /// See [`Connection::listen_to`]; a connection of which nothing would be heard any more is closed.
+    /// See [`Connection::listen_to`]; closes a connection that cannot be registered.
     fn listen_to(&mut self, slot: usize, side: usize, writable: bool) {
         let (registry, token) = (self.poll.registry(), Token(2 * slot + side));
         let connection = self.connections[slot].as_ref();
@@ -427,7 +427,7 @@ impl Service {
         }
     }
 
-    /// Hands on what is due in a line.
+    /// Forwards the due data of a delay line.
     fn forward(&mut self, line: usize) {
         let (slot, direction) = (line / 2, line % 2);
         let Some(connection) = self.connections[slot].as_mut() else { return };
@@ -447,25 +447,24 @@ impl Service {
     }
 }
 
-/// Whether there may be room a little later: a full queue of a Unix socket.
+/// Whether a retry may succeed: the accept queue of a Unix-domain socket was full.
 fn may_pass(error: &io::Error) -> bool {
     rustix::io::Errno::from_io_error(error) == Some(rustix::io::Errno::AGAIN)
 }
 
-/// A descriptor for nothing; none if the system has none.
+/// A descriptor of `/dev/null`; `None` if no descriptor is left.
 fn spare() -> Option<File> {
     File::open("/dev/null").ok()
 }
 
-/// A network does not wait for a core. Where the system allows it (root, or CAP_SYS_NICE, or a limit for it: ulimit -r),
-/// the relay's thread becomes a real-time one of the lowest priority, sched(7): it runs as soon as it has something to
-/// do, whatever else was running. Otherwise it asks for nice −20, and else waits like all threads. The time that it
-/// waits is counted (`Statistics::waited`).
+/// Minimizes the wait of the relay's thread for a core, because a network has no such wait. If permitted (root,
+/// CAP_SYS_NICE or ulimit -r), the thread gets the lowest real-time priority, sched(7), and precedes all ordinary
+/// threads. Otherwise it requests nice −20. The remaining wait is counted (`Statistics::waited`).
 #[cfg(target_os = "linux")]
 pub(crate) fn raise_priority() {
     const LEAST_NICE: i32 = -20;
     if ring::become_real_time().is_err() {
-        // setpriority(2) on Linux is for one thread alone.
+        // On Linux, setpriority(2) applies to a single thread.
         let _ = rustix::process::setpriority_process(None, LEAST_NICE);
     }
 }

@@ -1,33 +1,32 @@
-//! What passed a relay, as a line of names and numbers: how a relay in a process of its own answers the process that
-//! started it. Written and read here.
+//! Traffic of a relay as a line of names and numbers: the response of a relay in a separate process to the process that
+//! started it.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::statistics::Statistics;
 
-/// What passed since the last question, as a line of names and numbers: the answer of a relay to a line of its standard
-/// input.
+/// Traffic since the previous request: the response of a relay to a line on its standard input.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Traffic {
-    /// Connections that were accepted.
+    /// Accepted connections.
     pub connections: u64,
-    /// Connections that were turned away.
+    /// Refused connections.
     pub refused: u64,
-    /// Pieces of bytes, of both directions, of all connections.
+    /// Pieces of data, over both directions and all connections.
     pub pieces: u64,
-    /// How much later than due they were handed on: median, 99th percentile, maximum.
+    /// Lateness of the pieces: median, 99th percentile, maximum.
     pub late_us: [f64; 3],
-    /// CPU time, without what went into looking for what was due.
+    /// CPU time without polling.
     pub cpu_us: u64,
-    /// CPU time that went into looking for what was due.
+    /// CPU time of polling.
     pub polled_us: u64,
-    /// How long it was ready to run and had no core.
+    /// Time waiting for a core.
     pub waited_us: u64,
 }
 
 impl Traffic {
-    /// Of these statistics.
+    /// From statistics.
     #[must_use]
     pub fn of(statistics: &Statistics) -> Self {
         let us = |time: Duration| u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
@@ -42,7 +41,7 @@ impl Traffic {
         }
     }
 
-    /// The line back again.
+    /// Parses the line.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_whitespace();

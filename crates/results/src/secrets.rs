@@ -1,7 +1,6 @@
-//! Where the secrets are in text that users and servers wrote: connection strings and URIs, command lines, scripts,
-//! JSON, TOML. Finds ranges and replaces them by a mask; which texts are looked through is decided by `safe_text`,
-//! `plan` and the store. It knows secrets by the names before them, so it is no scanner for secrets of any kind:
-//! docs/record.md lists what it knows.
+//! Detection of secrets in text of users and servers: connection strings and URIs, command lines, scripts, JSON, TOML.
+//! Finds ranges and masks them; `safe_text`, `plan` and the store choose the texts. Secrets are recognised by the names
+//! before them only; docs/record.md lists these names.
 
 mod code;
 mod names;
@@ -14,19 +13,20 @@ pub use names::is_secret_name;
 use names::{Name, Strength};
 use values::Value;
 
-/// What stands where a secret stood; quotes around it stay.
+/// Replacement of a secret; surrounding quotes stay.
 pub(crate) const MASK: &str = "***";
 
-/// How a text is to be read.
+/// Syntax of a text.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A command line, a connection string, a message, a configuration file.
+    /// A command line, connection string, message or configuration file.
     Plain,
-    /// A script or a statement: outside of literals, comments and meta commands a bare word is a column, not a secret.
+    /// A script or statement: outside of literals, comments and meta commands, an unquoted word is a column and not a
+    /// secret.
     Sql,
 }
 
-/// The text without its secrets.
+/// The text with masked secrets.
 pub(crate) fn mask(text: &str, kind: Kind) -> String {
     let mut out = String::with_capacity(text.len());
     let mut done = 0;
@@ -39,7 +39,7 @@ pub(crate) fn mask(text: &str, kind: Kind) -> String {
     out
 }
 
-/// The value of a name as it may be shown: masked as a whole if the name says that it is secret.
+/// The value of a name; masked completely if the name is that of a secret.
 pub(crate) fn mask_named(name: &str, value: &str) -> String {
     match names::strength(name) {
         Some(Strength::Always) if !value.is_empty() => MASK.to_owned(),
@@ -48,7 +48,7 @@ pub(crate) fn mask_named(name: &str, value: &str) -> String {
     }
 }
 
-/// What is to be masked, in order and without overlaps.
+/// The ranges to mask, in order and without overlaps.
 fn ranges(text: &str, kind: Kind) -> Vec<Range<usize>> {
     let code = match kind {
         Kind::Plain => Code::none(),
@@ -62,7 +62,7 @@ fn ranges(text: &str, kind: Kind) -> Vec<Range<usize>> {
         if !value.secret.is_empty() {
             found.push(value.secret.clone());
         }
-        // Text that may be outside of the value is looked through too.
+        // Text that may be outside of the value is searched too.
         from = from.max(value.earliest_end);
         if value.earliest_end == text.len() {
             break;
@@ -84,7 +84,7 @@ fn merged(mut found: Vec<Range<usize>>) -> Vec<Range<usize>> {
     merged
 }
 
-/// What stands after a secret's name, if it is a value.
+/// The value after a secret's name; `None` if no value follows.
 fn value_of(text: &str, name: &Name, code: &Code) -> Option<Value> {
     let (separator, start) = values::separator(text, name)?;
     let value = values::value(text, start, separator, name)?;
@@ -92,8 +92,8 @@ fn value_of(text: &str, name: &Name, code: &Code) -> Option<Value> {
     (!values::stays(text, &value, name, is_code)).then_some(value)
 }
 
-/// The passwords of `scheme://user:password@host`. Where the user's part ends is decided as libpq does
-/// (`conninfo_uri_parse_options`): at an `@` before any `/`. A URI that libpq refuses may have its `@` later.
+/// The passwords of `scheme://user:password@host`. As in libpq (`conninfo_uri_parse_options`), the user's part ends at
+/// an `@` before any `/`. In a URI that libpq rejects, the `@` may be later.
 fn uri_passwords(text: &str) -> Vec<Range<usize>> {
     const SCHEME_END: &str = "://";
     let mut found = Vec::new();
@@ -121,7 +121,7 @@ fn uri_passwords(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// `\set` and `\setshell` with a secret's name: the rest of the line, unless an expression computes it.
+/// `\set` and `\setshell` with a secret's name: the rest of the line, unless it is an expression.
 fn set_commands(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;

@@ -1,6 +1,6 @@
-//! What the server's part of a verdict needs beyond pgmeter's own figures: the resource that a limiting server lacked,
-//! by what its backends were doing, and whether a rate was missed for want of clients. Pure, from the whole record;
-//! called when the observation is in it. docs/generator.md has the rules.
+//! Extends a verdict by observations of the server: the limiting resource, from the activity of its backends, and
+//! whether there were too few clients for a rate. Pure functions of the complete record. docs/generator.md has the
+//! rules.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,22 +8,22 @@ use serde::{Deserialize, Serialize};
 use crate::verdict::MISSED_MAX;
 use crate::{Evidence, Generator, LimitedBy, Record, WaitShare};
 
-/// What a server had too little of.
+/// The limiting resource of a server.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerResource {
-    /// Transactions waited for others that had locked the same rows.
+    /// Transactions waited for row locks of others.
     RowLocks,
-    /// Commits waited for WAL to be written and flushed.
+    /// Commits waited for WAL writes and flushes.
     WalFlush,
-    /// Backends ran, or waited for a processor.
+    /// Backends ran or waited for a CPU.
     Processors,
     /// Backends read or wrote tables, indexes and temporary files.
     Io,
 }
 
 impl ServerResource {
-    /// As it is shown.
+    /// The name in output.
     pub fn name(self) -> &'static str {
         match self {
             ServerResource::RowLocks => "row locks",
@@ -35,7 +35,7 @@ impl ServerResource {
 
     const ALL: [ServerResource; 4] = [Self::RowLocks, Self::WalFlush, Self::Processors, Self::Io];
 
-    /// The resource that a wait event is about. Names of events differ between versions in capitals alone.
+    /// The resource of a wait event. PostgreSQL versions differ in the capitalization of event names.
     fn of(wait: &WaitShare) -> Option<ServerResource> {
         let event = wait.event.to_ascii_lowercase();
         match wait.event_type.as_str() {
@@ -51,15 +51,15 @@ impl ServerResource {
     }
 }
 
-/// A resource is named if the backends had to do with it for so much of the time in which they worked.
+/// Minimum share of the backends' active time for naming a resource.
 const NAMED_SHARE: f64 = 0.4;
-/// Row locks that take half of the time make other clients wait, too.
+/// Minimum share of row locks in active time at which they delay other clients.
 const LOCKED_SHARE: f64 = 0.5;
 
-/// The resource that the backends had most to do with, and its share of the time in which they worked.
+/// The resource with the largest share of the backends' active time, and this share.
 fn resource(record: &Record) -> Option<(ServerResource, f64)> {
     let waits = record.observation.as_ref()?.waits.as_ref()?;
-    // Waiting for the client inside a transaction is not the server's.
+    // Waiting for the client within a transaction is not active time.
     let at_work: f64 =
         waits.top.iter().filter(|wait| wait.event_type != "Client").map(|wait| wait.share).sum();
     let share = |resource: ServerResource| {
@@ -71,8 +71,8 @@ fn resource(record: &Record) -> Option<(ServerResource, f64)> {
 }
 
 impl Record {
-    /// Completes a verdict on the server: a rate that was missed because too few clients were there to keep it is not
-    /// the server's fault; of what is, the resource is named.
+    /// Completes a verdict that names the server: names the resource, or the clients if there were too few for the
+    /// rate.
     pub(crate) fn complete_verdict(&mut self) {
         let found = resource(self);
         let shortage = too_few_clients(self, found);
@@ -88,8 +88,8 @@ impl Record {
     }
 }
 
-/// Why the clients were too few for the rate, if they were: all of them were busy, and the server answered as fast as
-/// it does, since neither its processors were busy nor rows locked for most of the time.
+/// Evidence that there were too few clients for the rate: all were busy, although neither the server's CPUs nor row
+/// locks took most of the time.
 fn too_few_clients(record: &Record, resource: Option<(ServerResource, f64)>) -> Option<Evidence> {
     let (plan, summary) = (&record.plan, &record.summary);
     let rate_tps = plan.rate_tps?;
@@ -98,10 +98,10 @@ fn too_few_clients(record: &Record, resource: Option<(ServerResource, f64)>) -> 
     }
     let is_full = record.environment.has_full_processors();
     let is_locked = matches!(resource, Some((ServerResource::RowLocks, share)) if share >= LOCKED_SHARE);
-    // Of another host's processors only its backends tell: where they mostly run, they may be all that there are.
+    // The CPU count of another host is unknown: if its backends mostly run, its CPUs may be fully used.
     let is_elsewhere = !record.environment.connection.as_ref().is_some_and(|connection| connection.same_host);
     let may_be_full = is_elsewhere && matches!(resource, Some((ServerResource::Processors, _)));
-    // Who did not look at the server cannot say that it had time.
+    // Without observation, free capacity of the server cannot be established.
     if is_full || may_be_full || is_locked || record.observation.as_ref()?.waits.is_none() {
         return None;
     }

@@ -1,5 +1,5 @@
-//! Stalls: stretches of the measured time in which no transaction was completed for much longer than one takes, and what
-//! they hide in the response times of a closed loop. Made when a record is, from the engine's gaps.
+//! Stalls: periods of the measured time without a completed transaction that are much longer than a transaction, and
+//! their effect on the response times of a closed loop. Computed from the engine's gaps when a record is made.
 
 use std::time::Duration;
 
@@ -12,41 +12,41 @@ use crate::{Connecting, Latency, Measured, Plan};
 /// Stalls of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stalls {
-    /// A stretch without a completed transaction is a stall if it is longer than that.
+    /// A period without a completed transaction is a stall if it is longer than this.
     pub threshold_us: f64,
-    /// How many there were.
+    /// Number of stalls.
     pub count: u64,
-    /// Seconds in them, all together.
+    /// Sum of their lengths in seconds.
     pub total_s: f64,
-    /// The longest of them, at most a hundred, in the order of time.
+    /// The longest stalls, at most a hundred, by start time.
     pub longest: Vec<Stall>,
 }
 
-/// A stretch of the measured time in which no transaction was completed.
+/// A period of the measured time without a completed transaction.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stall {
-    /// Where it begins, in seconds since the measured time began.
+    /// Start, in seconds since measuring began.
     pub start_s: f64,
-    /// Where it ends.
+    /// End, in seconds since measuring began.
     pub end_s: f64,
 }
 
 impl Stall {
-    /// How long it was, in seconds.
+    /// Length in seconds.
     pub fn length_s(&self) -> f64 {
         self.end_s - self.start_s
     }
 }
 
-/// Stalls that a record lists.
+/// Maximum number of stalls in a record.
 const STALLS_LISTED_MAX: usize = 100;
-/// A gap is a stall if it is longer than so many times p99.9, …
+/// Factor of p99.9 above which a gap is a stall, …
 const TIMES_P999: u32 = 10;
-/// … or longer than this, …
+/// … or a length above which it is one, …
 const LONG: Duration = Duration::from_secs(1);
-/// … unless half of all transactions take a third of that or more: then so many times the median.
+/// … unless this multiple of the median response time is longer.
 const TIMES_MEDIAN: u32 = 3;
-/// A figure that another way of counting changes by more than this share is shown with the other one.
+/// Minimum relative difference at which an alternative figure is shown as well.
 const CHANGE_MAX: f64 = 0.1;
 
 /// True if two figures differ by more than 10 % of the smaller one.
@@ -54,7 +54,7 @@ pub(crate) fn differ(one: f64, other: f64) -> bool {
     one.max(other) > one.min(other) * (1.0 + CHANGE_MAX)
 }
 
-/// The shorter of the two bounds that are to be reported, so that neither a p99.9 that the stall itself has raised nor one
+/// The lower of the two thresholds: p99.9 may be raised by the stall itself, or be far below a second.
 /// that is far below a second hides it.
 fn threshold(response: &Distribution) -> Duration {
     let quantile = |q: f64| response.quantile_ns(q).map(Duration::from_nanos);
@@ -63,16 +63,16 @@ fn threshold(response: &Distribution) -> Duration {
     times(quantile(0.999), TIMES_P999).unwrap_or(LONG).min(long).max(GAP_MIN)
 }
 
-/// Where each transaction has a connection of its own, connecting stands between two of them and is in no latency. Bounded
-/// as the threshold is, so that a stall that connecting itself met hides nothing.
+/// Extension of the threshold with a connection per transaction, because connecting lies between two transactions and
+/// is in no latency. It is limited like the threshold, so that a stall of connecting itself is not hidden.
 fn allowance(connecting: Connecting) -> Duration {
     let mean_s = connecting.total_s / connecting.connects.max(1) as f64;
     let mean = Duration::try_from_secs_f64(mean_s).unwrap_or_default();
     mean.saturating_mul(TIMES_P999).min(LONG.max(mean.saturating_mul(TIMES_MEDIAN)))
 }
 
-/// The stalls of a run, and the response times with the transactions that they kept from being begun, if the run was a
-/// closed loop and had any. `None` if nobody looked.
+/// The stalls of a run, and for a closed loop with stalls the response times including the transactions that the stalls
+/// kept from starting. `None` if not recorded.
 pub(crate) fn of(measured: &Measured<'_>, plan: &Plan) -> (Option<Stalls>, Option<Latency>) {
     let (Some(gaps), summary) = (measured.gaps, measured.summary) else { return (None, None) };
     let threshold =
@@ -95,7 +95,7 @@ pub(crate) fn of(measured: &Measured<'_>, plan: &Plan) -> (Option<Stalls>, Optio
     (Some(stalls), with_stalls)
 }
 
-/// Without a stall there is nothing to correct; without a transaction outside of the stalls there is no pace to go by.
+/// `None` without a stall, or without a transaction outside of the stalls, which determines the pace.
 fn with_stalls(
     total: &ScriptStats,
     duration: Duration,

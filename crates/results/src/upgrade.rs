@@ -1,5 +1,5 @@
-//! Versions of the documents: today's is read as it is, one of an earlier version is upgraded first, and one of a version
-//! that this pgmeter does not know is refused. Called for all that is read as JSON.
+//! Versions of documents: the current version is read directly, earlier ones are upgraded first, unknown ones are
+//! rejected. Used for all JSON documents.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 use crate::ResultsError;
 use crate::safe_text::in_one_line;
 
-/// What makes of a document of version n, from 1, one of version n + 1. It believes nothing: what is missing or of
-/// another kind than it was is left for the reading to refuse.
+/// Upgrades a document from version n, from 1, to n + 1. It must tolerate missing or unexpected values, which parsing
+/// then rejects.
 type Upgrader = fn(&mut Map<String, Value>);
 
-/// The kinds of documents. A format that changes gets its upgrader here, and a test with a document of before.
+/// Kinds of documents. A changed format requires an upgrader here, and a test with a document of the previous version.
 pub(crate) const RECORD: Format = Format { upgraders: &[] };
 pub(crate) const STEPS: Format = Format { upgraders: &[] };
 pub(crate) const COMPARISON: Format = Format { upgraders: &[] };
@@ -22,26 +22,26 @@ pub(crate) const COMPARISON: Format = Format { upgraders: &[] };
 /// A kind of document with a `schema_version`.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Format {
-    /// In order, from version 1 on.
+    /// Upgraders in order, from version 1.
     upgraders: &'static [Upgrader],
 }
 
-/// The one field that every version has, whatever else it has.
+/// The only field that all versions share.
 #[derive(Deserialize)]
 struct Versioned {
     schema_version: u64,
 }
 
 impl Format {
-    /// The version that is written, and the newest that is read.
+    /// The version that is written, and the newest that can be read.
     #[allow(clippy::cast_possible_truncation)] // a handful
     pub(crate) const fn version(&self) -> u32 {
         1 + self.upgraders.len() as u32
     }
 
-    /// The document in `json` as one of today; `path` is what messages call it.
+    /// Parses `json` as a document of the current version; messages refer to it as `path`.
     pub(crate) fn read<T: DeserializeOwned>(&self, json: &[u8], path: &Path) -> Result<T, ResultsError> {
-        // A parser quotes what it found.
+        // Parse errors of serde quote the content.
         let not_a_record =
             |what: &str| ResultsError::NotARecord { path: path.to_owned(), what: in_one_line(what) };
         let unreadable = |error: serde_json::Error| not_a_record(&error.to_string());
@@ -71,7 +71,7 @@ impl Format {
 mod tests {
     use super::*;
 
-    /// Version 2 has `length_s` in the place of `length_ms`, version 3 a name.
+    /// Version 2 replaces `length_ms` by `length_s`, version 3 adds a name.
     const THIRD: Format = Format {
         upgraders: &[
             |document| {

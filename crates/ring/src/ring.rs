@@ -1,6 +1,6 @@
-//! The ring: sockets in numbered slots, sends gathered into batches, receives that go on by themselves, one call that
-//! hands all over and waits. What must hold for the `unsafe` here: every address in a request is in the arena or the
-//! pool, and both outlive the kernel's use of them.
+//! The ring: sockets in numbered slots, batched sends, multishot receives, and one system call that submits and waits.
+//! Invariant of the `unsafe` code: every address in a request is in the arena or the pool, and both outlive the
+//! kernel's use of them.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,64 +17,64 @@ use crate::arena::{Arena, Piece};
 use crate::pool::{Filled, Pool};
 use crate::tag::{GENERATIONS, Kind, Tag};
 
-/// Requests that are handed over together; when there are more, they are handed over earlier.
+/// Maximum requests per submission; further ones cause an earlier submission.
 const REQUESTS: u32 = 256;
-/// Sends of one batch. More of them would keep the first waiting for the last.
+/// Maximum sends per batch. More would delay the first.
 const SENDS_PER_BATCH: usize = 64;
-/// Completions that the kernel can keep for us before it has to make do.
+/// Size of the completion queue.
 const COMPLETIONS: u32 = 4096;
-/// The group of our only pool.
+/// Buffer group of the only pool.
 const POOL: u16 = 0;
-/// The kernel's flag for "look for completions" (io_uring_enter(2)).
+/// The kernel's flag for processing completions (io_uring_enter(2)).
 const ENTER_GETEVENTS: u32 = 1;
-/// How often handing over is tried before the kernel counts as having no memory.
+/// Submission attempts before the kernel counts as out of memory.
 const SUBMISSIONS_MAX: usize = 1000;
-/// How long dropping waits for the kernel to let go of the memory.
+/// Time limit of dropping, which waits for the kernel's last use of the memory.
 const LET_GO: Duration = Duration::from_secs(1);
 
-/// How large a ring is.
+/// Sizes of a ring.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Sockets.
+    /// Number of sockets.
     pub slots: u32,
-    /// Buffers for what arrives, for all sockets together; rounded up to a power of two.
+    /// Receive buffers, shared by all sockets; rounded up to a power of two.
     pub buffers: u16,
-    /// Bytes of each.
+    /// Bytes per buffer.
     pub buffer_bytes: u32,
 }
 
-/// What happened to the socket in a slot.
+/// An event of the socket in a slot.
 #[derive(Debug)]
 pub enum Event {
-    /// Bytes came: see [`Ring::received`].
+    /// Data has arrived: see [`Ring::received`].
     Received,
-    /// Nothing more will come, because the peer has closed or because of an error.
+    /// The end of the stream, or an error.
     Ended(Option<io::Error>),
-    /// It takes bytes, or is connected, or cannot be.
+    /// The socket is writable, or connecting has ended.
     Writable,
 }
 
-/// A send that cannot be taken now: submit what is queued, look at what is unsent, and try again.
+/// The send was not accepted: submit the queue, process the unsent data, and retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused;
 
-/// A send that the socket did not take, or not all of it. Nothing of its bytes is sent later by itself.
+/// A send that the socket did not accept completely. The rest is not sent automatically.
 #[derive(Debug)]
 pub struct Unsent<'a> {
-    /// Whose it was.
+    /// The slot of its socket.
     pub slot: u32,
-    /// What is still to be sent.
+    /// The unsent data.
     pub rest: &'a [u8],
-    /// The socket is broken; `None`: it is full.
+    /// The socket's error; `None` if its buffer was full.
     pub error: Option<io::Error>,
 }
 
-/// What is known of a slot.
+/// State of a slot.
 #[derive(Clone, Copy, Default)]
 struct Slot {
-    /// Tells the socket that is there from those before.
+    /// Distinguishes the current socket from earlier ones.
     generation: u32,
-    /// The batch in which it has sent.
+    /// Batch of its latest send.
     batch: u64,
     attached: bool,
 }
@@ -93,7 +93,7 @@ enum News {
     Writable,
 }
 
-/// An io_uring with its sockets. Belongs to the thread that made it.
+/// An io_uring with its sockets, for the thread that made it.
 pub struct Ring {
     uring: ManuallyDrop<IoUring>,
     arena: ManuallyDrop<Arena>,
@@ -102,25 +102,25 @@ pub struct Ring {
     batch: Vec<Queued>,
     /// Counts from 1; no slot has sent in batch 0.
     batch_number: u64,
-    /// Sends of the batch that were not taken: which, and what the kernel said.
+    /// Index and kernel result of the batch's sends that were not accepted.
     unsent: VecDeque<(usize, i32)>,
-    /// Completions that nobody has seen yet.
+    /// Completions that have not been returned yet.
     ready: VecDeque<(Tag, News)>,
-    /// Lent out.
+    /// The buffer of the current event.
     current: Option<Filled>,
-    /// Sockets to be heard again, when there are buffers for them.
+    /// Sockets whose receive must be restarted when buffers are free.
     deaf: VecDeque<Tag>,
     own_thread: PhantomData<*const ()>,
 }
 
 impl Ring {
-    /// The longest send.
+    /// Maximum length of a send.
     pub const SEND_BYTES_MAX: usize = Arena::SIZE;
 
-    /// Makes a ring, with all that it will use, so that it fails now or never.
+    /// Makes a ring and allocates all its resources.
     ///
     /// # Errors
-    /// When the system has no io_uring, is too old (before Linux 6.1), forbids it, or has no memory for it.
+    /// The system has no io_uring, is older than Linux 6.1, forbids io_uring, or lacks memory.
     pub fn new(options: Options) -> io::Result<Self> {
         let mut builder = IoUring::builder();
         builder.setup_single_issuer().setup_defer_taskrun().setup_submit_all();
@@ -151,13 +151,13 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Puts a connected or connecting socket, which does not block, into a slot, and what was there away.
+    /// Puts a connected or connecting non-blocking socket into a slot, and removes the previous one.
     ///
     /// # Errors
-    /// When the kernel refuses the socket.
+    /// The kernel refuses the socket.
     ///
     /// # Panics
-    /// When there is no such slot.
+    /// There is no such slot.
     pub fn attach(&mut self, slot: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
         self.detach(slot)?;
         self.uring.submitter().register_files_update(slot, &[socket.as_raw_fd()])?;
@@ -165,20 +165,20 @@ impl Ring {
         Ok(())
     }
 
-    /// Takes the socket out of its slot. What was sent goes out first, as far as the socket takes it; what is still
-    /// to be seen of it is not seen any more.
+    /// Removes the socket from its slot. Queued data is sent first, as far as the socket accepts it; pending events are
+    /// discarded.
     ///
     /// # Errors
-    /// When the kernel takes no requests.
+    /// The kernel accepts no requests.
     ///
     /// # Panics
-    /// When there is no such slot.
+    /// There is no such slot.
     pub fn detach(&mut self, slot: u32) -> io::Result<()> {
         let Slot { generation, attached, .. } = self.slots[slot as usize];
         if !attached {
             return Ok(());
         }
-        // By their tags, which the kernel finds at once; by the socket it would look through those of all slots.
+        // Cancelling by tag is a hash lookup; cancelling by socket would search all slots.
         let tag = |kind| Tag { kind, generation, slot }.to_bits();
         let mut queued = Ok(());
         for kind in [Kind::Receive, Kind::Writable] {
@@ -186,7 +186,7 @@ impl Ring {
             let cancel = cancel.flags(Flags::SKIP_SUCCESS).user_data(tag(Kind::Cancel));
             queued = queued.and(self.push(cancel));
         }
-        // The cancelled requests end now, and with them their hold on the socket.
+        // This call completes the cancelled requests, which then release the socket.
         let entered = self.look();
         self.entered(entered)?;
         queued?;
@@ -197,20 +197,20 @@ impl Ring {
         Ok(())
     }
 
-    /// Hears the socket from now on, until it has ended.
+    /// Receives from the socket until the end of the stream.
     ///
     /// # Errors
-    /// When the kernel takes no requests.
+    /// The kernel accepts no requests.
     pub fn receive(&mut self, slot: u32) -> io::Result<()> {
         let tag = Tag { kind: Kind::Receive, generation: self.slots[slot as usize].generation, slot };
         let receive = opcode::RecvMulti::new(Fixed(slot), POOL).build();
         self.push(receive.user_data(tag.to_bits()))
     }
 
-    /// Tells, once, when the socket takes bytes or is connected.
+    /// Requests one event when the socket is writable or connected.
     ///
     /// # Errors
-    /// When the kernel takes no requests.
+    /// The kernel accepts no requests.
     pub fn watch_writable(&mut self, slot: u32) -> io::Result<()> {
         let tag = Tag { kind: Kind::Writable, generation: self.slots[slot as usize].generation, slot };
         let events = u32::from(libc::POLLOUT.unsigned_abs());
@@ -218,11 +218,11 @@ impl Ring {
         self.push(watch.user_data(tag.to_bits()))
     }
 
-    /// Queues bytes to be sent when next submitted. What the socket does not take then is [`Unsent`].
+    /// Queues data for the next submission. Data that the socket does not accept then is [`Unsent`].
     ///
     /// # Errors
-    /// [`Refused`] when the batch is full, or has a send of this slot already, which may yet turn out to be unsent;
-    /// always for more than [`Ring::SEND_BYTES_MAX`].
+    /// [`Refused`] if the batch is full, or has a send of this slot, which may still fail; always for more than
+    /// [`Ring::SEND_BYTES_MAX`].
     pub fn send(&mut self, slot: u32, bytes: &[u8]) -> Result<(), Refused> {
         let Slot { generation, batch, .. } = self.slots[slot as usize];
         let index = self.batch.len();
@@ -231,8 +231,8 @@ impl Ring {
         }
         let piece = self.arena.put(bytes).ok_or(Refused)?;
         let length = u32::try_from(piece.length).map_err(|_| Refused)?;
-        // Nothing is told of a send that the socket takes whole, which it does at once or not: with DONTWAIT the
-        // kernel never goes on by itself, with WAITALL it counts a short send as failed.
+        // A complete send has no completion, and sends never wait: with DONTWAIT the kernel does not retry, and with
+        // WAITALL it counts a short send as failed.
         let flags = libc::MSG_DONTWAIT | libc::MSG_WAITALL | libc::MSG_NOSIGNAL;
         let send = opcode::Send::new(Fixed(slot), self.arena.address(piece), length).flags(flags).build();
         let tag = Tag { kind: Kind::Send, generation: 0, slot: u32::try_from(index).map_err(|_| Refused)? };
@@ -242,16 +242,16 @@ impl Ring {
         Ok(())
     }
 
-    /// True when the batch has a send of this slot that may yet turn out to be unsent.
+    /// Whether the batch has a send of this slot that may still fail.
     pub fn has_queued(&self, slot: u32) -> bool {
         self.slots[slot as usize].batch == self.batch_number
     }
 
-    /// Hands over what is queued, all of it. After that the caller looks at [`Ring::next_unsent`] until there is no
-    /// more; then there is room for a whole batch.
+    /// Submits the queue. The caller must then call [`Ring::next_unsent`] until it returns `None`, after which a full
+    /// batch has room.
     ///
     /// # Errors
-    /// When the kernel takes no requests.
+    /// The kernel accepts no requests.
     pub fn submit(&mut self) -> io::Result<()> {
         let entered = self.uring.submit();
         self.entered(entered)?;
@@ -259,18 +259,18 @@ impl Ring {
             if self.is_handed_over() {
                 return Ok(());
             }
-            // Completions were in the way, or the kernel was short of memory for a moment.
+            // The completion queue was full, or the kernel was temporarily out of memory.
             let entered = self.look();
             self.entered(entered)?;
         }
         Err(io::Error::new(io::ErrorKind::OutOfMemory, "the kernel has no memory for requests of io_uring"))
     }
 
-    /// Hands over what is queued, and waits until something has happened or the time is over. Whoever sends looks at
-    /// [`Ring::next_unsent`] then.
+    /// Submits the queue, and waits for an event or the timeout. Callers with sends must then call
+    /// [`Ring::next_unsent`].
     ///
     /// # Errors
-    /// When the kernel takes no requests.
+    /// The kernel accepts no requests.
     pub fn wait(&mut self, timeout: Duration) -> io::Result<()> {
         self.hear_again();
         let entered = if timeout.is_zero() || !self.ready.is_empty() || !self.deaf.is_empty() {
@@ -282,14 +282,14 @@ impl Ring {
         self.entered(entered)
     }
 
-    /// Hands over what is queued, and lets the kernel tell what has happened, without waiting.
+    /// Submits the queue and processes completions, without waiting.
     fn look(&mut self) -> io::Result<usize> {
         let queued = u32::try_from(self.uring.submission().len()).unwrap_or(REQUESTS);
         // SAFETY: no argument is passed, and waiting for 0 completions needs none.
         unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
-    /// What happened, one by one; the bytes that the last one brought are gone then.
+    /// The next event; invalidates the data of the previous one.
     pub fn next_event(&mut self) -> Option<(u32, Event)> {
         self.give_back();
         while let Some((tag, news)) = self.ready.pop_front() {
@@ -311,18 +311,17 @@ impl Ring {
         None
     }
 
-    /// True when [`Ring::next_event`] has something, which may however be out of date.
+    /// Whether [`Ring::next_event`] has completions, which may be outdated.
     pub fn has_events(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// The bytes of the event that was just told, if it was [`Event::Received`].
+    /// The data of the current event, if it is [`Event::Received`].
     pub fn received(&self) -> &[u8] {
         self.current.as_ref().map_or(&[], |filled| self.pool.bytes(filled))
     }
 
-    /// The sends that the last submissions did not get rid of, one by one. All must be seen before there is room for
-    /// another batch.
+    /// The unsent data of the last submissions, one send per call. All must be taken before the next batch.
     pub fn next_unsent(&mut self) -> Option<Unsent<'_>> {
         while let Some((index, result)) = self.unsent.pop_front() {
             let Some(&Queued { slot, generation, piece }) = self.batch.get(index) else { continue };
@@ -342,7 +341,7 @@ impl Ring {
         None
     }
 
-    /// Queues a request, after those that are queued have been handed over if there is no room.
+    /// Queues a request; submits the queue first if it is full.
     fn push(&mut self, entry: Entry) -> io::Result<()> {
         if self.uring.submission().is_full() {
             self.submit()?;
@@ -352,12 +351,12 @@ impl Ring {
         pushed.map_err(|_| io::Error::new(io::ErrorKind::WouldBlock, "the kernel takes no more requests"))
     }
 
-    /// After a call of the kernel.
+    /// Processes completions after a system call.
     fn entered(&mut self, entered: io::Result<usize>) -> io::Result<()> {
         self.collect();
         match entered {
             Ok(_) => Ok(()),
-            // The time is over, a signal came, or completions were in the way, which are collected now.
+            // Timeout, signal, or full completion queue; completions are collected now.
             Err(error)
                 if matches!(
                     error.raw_os_error(),
@@ -370,7 +369,7 @@ impl Ring {
         }
     }
 
-    /// Takes the completions from the kernel.
+    /// Collects completions from the kernel.
     fn collect(&mut self) {
         let Self { uring, pool, unsent, ready, deaf, .. } = self;
         for completion in uring.completion() {
@@ -412,10 +411,10 @@ impl Ring {
         self.begin_batch();
     }
 
-    /// Makes room for another batch once this one is done with. A full batch whose sends were not all taken is done
-    /// with when these have been seen, whatever their sockets take.
+    /// Starts a new batch when this one is finished. A full batch with unsent data is finished when the caller has
+    /// taken all of it.
     fn begin_batch(&mut self) {
-        // All that was queued is with the kernel, so all sends are done with: those that were not are in `unsent`.
+        // The kernel has processed all requests, so all sends are finished; failed ones are in `unsent`.
         if !self.batch.is_empty() && self.unsent.is_empty() && self.is_handed_over() {
             self.batch.clear();
             self.arena.clear();
@@ -423,13 +422,13 @@ impl Ring {
         }
     }
 
-    /// The kernel has taken every request, and has no completion left.
+    /// Whether the kernel has accepted all requests and has no completion left.
     fn is_handed_over(&mut self) -> bool {
         let submission = self.uring.submission();
         submission.is_empty() && !submission.cq_overflow()
     }
 
-    /// Receives again where the kernel had no buffer left, or had other reasons to stop.
+    /// Restarts receives that ended for lack of buffers or for other reasons.
     fn hear_again(&mut self) {
         for _ in 0..self.deaf.len().min(self.pool.free()) {
             let Some(tag) = self.deaf.pop_front() else { return };
@@ -450,7 +449,7 @@ impl Ring {
 
 impl Drop for Ring {
     fn drop(&mut self) {
-        // What is queued is still to go out; then the kernel must let go of the memory.
+        // Submits the queue; then the kernel must release the memory.
         let _ = self.uring.submit();
         let let_go =
             self.uring.submitter().register_sync_cancel(Some(Timespec::from(LET_GO)), CancelBuilder::any());

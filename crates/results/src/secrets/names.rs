@@ -1,12 +1,11 @@
-//! Names whose values are secret. A name is a word of letters, digits and `_.-%`; percent codes count as what they
-//! stand for, as libpq takes them in URIs.
+//! Names of secrets. A name consists of letters, digits and `_.-%`; percent-encoding is decoded, as libpq does in URIs.
 
-/// How sure a name is.
+/// Classes of names.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Strength {
-    /// The value is secret, whatever it is.
+    /// Every value is secret.
     Always,
-    /// Benchmarks number their keys: what is a number is none that opens anything.
+    /// Numbers are not secret, because benchmarks number their keys.
     UnlessNumber,
 }
 
@@ -14,9 +13,9 @@ pub(super) enum Strength {
 const SECRET_PARTS: [&str; 5] = ["password", "passwd", "pwd", "secret", "token"];
 /// A part of names whose values are secret unless they are numbers.
 const KEY_PART: &str = "key";
-/// Beside it, they say that the key opens something.
+/// Together with `key`, these parts mark the name of a secret.
 const OPENING_PARTS: [&str; 7] = ["api", "access", "auth", "private", "encrypt", "signing", "licen"];
-/// Names that have such a part, and whose values are a method, a path or a flag (manual: runtime-config, libpq).
+/// Names with such a part whose values are a method, a path or a flag (manual: runtime-config, libpq).
 const NO_SECRETS: [&str; 8] = [
     "keyword",
     "password_encryption",
@@ -28,8 +27,9 @@ const NO_SECRETS: [&str; 8] = [
     "foreign_keys",
 ];
 
-/// Whether the values of this name are masked: it holds `password`, `passwd`, `pwd`, `secret`, `token` or `key`, in any
-/// case, and is no setting that is known to be harmless. Numbers stay where the name has only `key`, and not `api_key`.
+/// Whether values of this name are masked: it contains `password`, `passwd`, `pwd`, `secret`, `token` or `key`, in any
+/// case, and is not a setting known to be harmless. Numbers are not masked if the name contains only `key`; for
+/// `api_key` and similar names they are.
 pub fn is_secret_name(name: &str) -> bool {
     strength(name).is_some()
 }
@@ -52,11 +52,11 @@ pub(super) struct Name {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) strength: Strength,
-    /// It is just `key`, as many words of prose are.
+    /// The name is exactly `key`, a common word in prose.
     pub(super) is_plain_key: bool,
 }
 
-/// The next secret's name from there on.
+/// The next name of a secret from this position.
 pub(super) fn next(text: &str, from: usize) -> Option<Name> {
     let mut at = from;
     loop {
@@ -74,7 +74,7 @@ fn is_part(character: char) -> bool {
     character.is_alphanumeric() || matches!(character, '_' | '.' | '-' | '%')
 }
 
-/// Percent codes replaced by what they stand for (libpq, `conninfo_uri_decode`).
+/// The name with decoded percent-encoding (libpq, `conninfo_uri_decode`).
 fn decoded(name: &str) -> String {
     if !name.contains('%') {
         return name.to_owned();

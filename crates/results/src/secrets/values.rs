@@ -1,18 +1,18 @@
-//! What stands after a secret's name: how far a value reaches, in all the ways in which it can be written. Where it is
-//! unclear how a quote is to be read, the longest reading is masked, and looking for names goes on after the shortest.
+//! Values after a secret's name, in all supported notations. If the end of a quoted value is ambiguous, the longest
+//! reading is masked, and the search for names continues after the shortest.
 
 use std::ops::Range;
 
 use super::names::{Name, Strength};
 
-/// What is between a name and its value.
+/// Separator between a name and its value.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Separator {
     /// `=`, also `:=` and `=>`.
     Equals,
-    /// A colon after a name in quotes: JSON.
+    /// A colon after a quoted name: JSON.
     Colon,
-    /// A comma after a name in quotes: arguments of a function.
+    /// A comma after a quoted name: arguments of a function.
     Comma,
     /// Blanks, comments or `TO`: SQL's `PASSWORD '…'`, `OPTIONS (token '…')`, `SET app.token TO '…'`.
     Blank,
@@ -21,25 +21,25 @@ pub(super) enum Separator {
 /// A value.
 #[derive(Debug)]
 pub(super) struct Value {
-    /// What is to be masked: quotes around it stay.
+    /// The range to mask, without surrounding quotes.
     pub(super) secret: Range<usize>,
-    /// Where it ends in its shortest reading.
+    /// Its end in the shortest reading.
     pub(super) earliest_end: usize,
-    /// Without quotes around it.
+    /// The value is not quoted.
     is_bare: bool,
 }
 
-/// Digits of the longest number, SQL's `bigint`, with its sign.
+/// Maximum digits of a number: SQL's `bigint` with its sign.
 const NUMBER_LENGTH_MAX: usize = 20;
 
-/// Whether it is a number, and nothing else.
+/// Whether the text is a number.
 pub(super) fn is_number(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     text.len() <= NUMBER_LENGTH_MAX && is_plain && digits.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Whether a value may be shown although its name is a secret's.
+/// Whether a value stays unmasked although its name is that of a secret.
 pub(super) fn stays(text: &str, value: &Value, name: &Name, is_code: bool) -> bool {
     let content = &text[value.secret.clone()];
     let are_numbers = content.split(',').all(|item| is_number(item.trim()));
@@ -50,7 +50,7 @@ pub(super) fn stays(text: &str, value: &Value, name: &Name, is_code: bool) -> bo
         return false;
     }
     let is_parameter = content.strip_prefix('$').is_some_and(is_number);
-    // SQL takes without quotes: a column, a function, a variable of the script, but no literal except a number.
+    // Unquoted words in SQL are columns, functions or script variables; only numbers are literals.
     let is_number = content.starts_with(|first: char| first.is_ascii_digit() || "-+.".contains(first));
     let is_expression = is_code && !is_number && !is_custom_setting(text, name);
     let lower = content.to_ascii_lowercase();
@@ -61,7 +61,7 @@ pub(super) fn stays(text: &str, value: &Value, name: &Name, is_code: bool) -> bo
     is_parameter || is_expression || is_flag || is_placeholder
 }
 
-/// `SET app.token = word`: there a word is a literal (manual, SET).
+/// `SET app.token = word`, where an unquoted word is a literal (manual, SET).
 fn is_custom_setting(text: &str, name: &Name) -> bool {
     let before = text[..name.start].trim_end();
     let word = before.rsplit(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
@@ -69,11 +69,11 @@ fn is_custom_setting(text: &str, name: &Name) -> bool {
     sets && text[name.start..name.end].contains('.')
 }
 
-/// What separates the name from its value, and where that begins; `None` if no value follows.
+/// The separator between name and value, and the start of the value; `None` if no value follows.
 pub(super) fn separator(text: &str, name: &Name) -> Option<(Separator, usize)> {
     let before = text[..name.start].chars().next_back();
     let mut rest = &text[name.end..];
-    // The quote that closes the name, `\"` in JSON within a string.
+    // The closing quote of the name; `\"` in JSON within a string.
     let unescaped = rest.trim_start_matches('\\');
     let is_quoted = matches!(before, Some('"' | '\'')) && unescaped.starts_with(before?);
     if is_quoted {
@@ -107,7 +107,7 @@ fn skip_blanks(text: &str) -> &str {
     text.trim_start()
 }
 
-/// Blanks and SQL's comments.
+/// Skips blanks and SQL comments.
 fn skip_comments(mut text: &str) -> &str {
     loop {
         text = text.trim_start();
@@ -121,7 +121,7 @@ fn skip_comments(mut text: &str) -> &str {
     }
 }
 
-/// The value that begins there; `None` if there is none.
+/// The value at this position; `None` if there is none.
 pub(super) fn value(text: &str, start: usize, separator: Separator, name: &Name) -> Option<Value> {
     let rest = &text[start..];
     if let Some(prefix) = literal_prefix(rest) {
@@ -146,7 +146,7 @@ pub(super) fn value(text: &str, start: usize, separator: Separator, name: &Name)
     }
 }
 
-/// The length of what may stand before a quote of SQL: `E'…'`, `U&'…'`; `None` if there is no single quote.
+/// Length of the prefix of an SQL literal: `E'…'`, `U&'…'`; `None` without a single quote.
 fn literal_prefix(rest: &str) -> Option<usize> {
     let prefixes = ["", "e", "n", "b", "x", "u&"];
     prefixes.into_iter().map(str::len).zip(prefixes).find_map(|(length, prefix)| {
@@ -155,10 +155,10 @@ fn literal_prefix(rest: &str) -> Option<usize> {
     })
 }
 
-/// `'…'` and `"…"` from their first quote on.
+/// `'…'` and `"…"`, from the opening quote.
 fn quoted(text: &str, start: usize, has_escapes: bool) -> Value {
     let quote = &text[start..=start];
-    // TOML's strings of several lines; in a literal, a literal with its quotes doubled.
+    // TOML's multi-line strings; in a literal, a nested literal with doubled quotes.
     let count = text[start..].bytes().take_while(|byte| *byte == quote.as_bytes()[0]).count();
     let after = start + count;
     let opens = text[after..]
@@ -180,7 +180,7 @@ fn quoted(text: &str, start: usize, has_escapes: bool) -> Value {
     Value { secret, earliest_end, is_bare: false }
 }
 
-/// A literal goes on with another one on a later line (manual, "String Constants"). `None` if that is not closed.
+/// Continuation of a literal on a later line (manual, "String Constants"). `None` if it is not closed.
 fn continued(text: &str, end: usize, quote: &str) -> Option<usize> {
     let mut end = end;
     loop {
@@ -194,7 +194,7 @@ fn continued(text: &str, end: usize, quote: &str) -> Option<usize> {
     }
 }
 
-/// What follows the quote that closes the one at `start`; a doubled quote is one within. `None` if none closes it.
+/// Position after the closing quote of the quote at `start`; doubled quotes are skipped. `None` if it is not closed.
 pub(super) fn after_quote(text: &str, start: usize, has_escapes: bool) -> Option<usize> {
     let bytes = text.as_bytes();
     let quote = *bytes.get(start)?;
@@ -210,7 +210,7 @@ pub(super) fn after_quote(text: &str, start: usize, has_escapes: bool) -> Option
     None
 }
 
-/// What is within the dollar quotes that begin at `start`, and what follows them.
+/// The content of the dollar-quoted string at `start`, and the position after it.
 pub(super) fn after_dollar_quote(text: &str, start: usize) -> Option<(Range<usize>, usize)> {
     let begin = dollar_quote_end(text, start)?;
     let mark = &text[start..begin];
@@ -218,7 +218,7 @@ pub(super) fn after_dollar_quote(text: &str, start: usize) -> Option<(Range<usiz
     Some((inner.clone(), inner.end + mark.len()))
 }
 
-/// What follows the opening `$tag$` at `start`.
+/// Position after the opening `$tag$` at `start`.
 fn dollar_quote_end(text: &str, start: usize) -> Option<usize> {
     let tag = text[start + 1..].split_once('$')?.0;
     let is_tag = tag.chars().all(|c| c.is_alphanumeric() || c == '_')
@@ -226,7 +226,7 @@ fn dollar_quote_end(text: &str, start: usize) -> Option<usize> {
     is_tag.then_some(start + tag.len() + 2)
 }
 
-/// `$$…$$`, to the end of the text if they are not closed; `None` if it is something else.
+/// `$$…$$`, up to the end of the text if it is not closed; `None` if it is not a dollar quote.
 fn dollar_quoted(text: &str, start: usize) -> Option<Value> {
     if let Some((secret, earliest_end)) = after_dollar_quote(text, start) {
         return Some(Value { secret, earliest_end, is_bare: false });
@@ -235,7 +235,7 @@ fn dollar_quoted(text: &str, start: usize) -> Option<Value> {
     Some(Value { secret, earliest_end: text.len(), is_bare: false })
 }
 
-/// `\"…\"`: JSON within a string, each quote behind the same number of backslashes.
+/// `\"…\"`: JSON within a string; each quote follows the same number of backslashes.
 fn escaped_quote(text: &str, start: usize, escapes: usize, quote: char) -> Value {
     let open = start + escapes + 1;
     let bytes = text.as_bytes();
@@ -251,7 +251,7 @@ fn escaped_quote(text: &str, start: usize, escapes: usize, quote: char) -> Value
     Value { secret: open..text.len(), earliest_end: text.len(), is_bare: false }
 }
 
-/// A list or an object as a value: all of it.
+/// A complete list or object.
 fn nested(text: &str, start: usize) -> Value {
     let mut depth = 0_usize;
     let mut in_string = false;
@@ -272,7 +272,8 @@ fn nested(text: &str, start: usize) -> Value {
     Value { secret: start + 1..text.len(), earliest_end: text.len(), is_bare: false }
 }
 
-/// A value without quotes: to a blank, behind a backslash to the next one. What closes something around it stays.
+/// An unquoted value: up to a blank; after a backslash, up to the next blank. A closing bracket or quote around it is
+/// excluded.
 fn bare(text: &str, start: usize, separator: Separator, name: &Name) -> Value {
     let is_in_uri = matches!(text[..name.start].chars().next_back(), Some('?' | '&'));
     let rest = &text[start..];

@@ -1,5 +1,5 @@
-//! Which processes have worked on an experiment: so that no two do at once, and so that what a killed one left behind on
-//! servers that are not ours is known to be its own.
+//! Processes that execute an experiment: prevents concurrent executions, and identifies objects that a killed process
+//! left on external servers.
 
 use rusqlite::{Transaction, params};
 
@@ -7,20 +7,20 @@ use super::process::Process;
 use super::{Store, failed};
 use crate::{ResultsError, UtcTime};
 
-/// A process's work on an experiment, from its beginning or from where another was killed.
+/// A process's execution of an experiment, possibly continuing that of a killed process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Execution {
     /// Its number in the store.
     pub execution: i64,
-    /// What names of its own making carry: letters, digits and `_`, given to nobody else.
+    /// Unique part of the names of its objects: letters, digits and `_`.
     pub mark: String,
 }
 
 impl Store {
-    /// This process begins to work on an experiment.
+    /// Starts an execution of an experiment by this process.
     ///
     /// # Errors
-    /// If another process is at work on it, or the store cannot be written.
+    /// Another process is executing it, or the store cannot be written.
     pub fn begin_execution(&mut self, experiment: i64) -> Result<Execution, ResultsError> {
         let own = Process::own();
         let begun = self.in_transaction(|transaction| {
@@ -52,21 +52,20 @@ impl Store {
         begun.map_err(|pid| ResultsError::ExperimentBusy { store: self.path.clone(), pid })
     }
 
-    /// Nothing of an execution is left: it ended in order, or what it left behind has been removed.
+    /// Ends an execution: it was completed, or its objects have been removed.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// The store cannot be written.
     pub fn end_execution(&mut self, execution: i64) -> Result<(), ResultsError> {
         let sql = "UPDATE executions SET ended_at = ?2 WHERE execution = ?1";
         let updated = self.connection.execute(sql, params![execution, UtcTime::now().to_string()]);
         updated.map(drop).map_err(failed(&self.path))
     }
 
-    /// Executions of all experiments of this one's name and profile that did not end in order, and whose process is known
-    /// to be gone.
+    /// Executions of all experiments with this one's name and profile that were not ended and whose process has gone.
     ///
     /// # Errors
-    /// If the store cannot be read.
+    /// The store cannot be read.
     pub fn broken_executions(&mut self, experiment: i64) -> Result<Vec<Execution>, ResultsError> {
         let own = Process::own();
         let open = self.in_transaction(|transaction| {
@@ -81,11 +80,11 @@ impl Store {
         Ok(gone.map(|(execution, _)| execution).collect())
     }
 
-    /// Whoever knows that the processes are gone that worked on an experiment says so: of other hosts and containers it
-    /// cannot be seen here. Their trials are to be made again, and what they left is to be removed.
+    /// Declares the executing processes of an experiment as gone, for processes on other hosts and in other containers,
+    /// whose state is not visible here. Their trials return to planned, and their objects are to be removed.
     ///
     /// # Errors
-    /// If a process is known to be at work on it, or the store cannot be written.
+    /// A process is known to be executing it, or the store cannot be written.
     pub fn take_over(&mut self, experiment: i64) -> Result<(), ResultsError> {
         let own = Process::own();
         let taken = self.in_transaction(|transaction| {
@@ -94,7 +93,7 @@ impl Store {
             }
             let sql = "UPDATE trials SET status = 'planned' WHERE experiment = ?1 AND status = 'running'";
             transaction.execute(sql, [experiment])?;
-            // Gone for certain: of this host, before it was started.
+            // Identifies the process as one of this host before its last boot, and therefore as gone.
             let sql = "UPDATE executions SET hostname = ?2, boot_id = 'taken over' \
                        WHERE experiment = ?1 AND ended_at IS NULL";
             transaction.execute(sql, params![experiment, own.hostname])?;
@@ -104,15 +103,15 @@ impl Store {
     }
 }
 
-/// The number of a process that is known to be at work on an experiment.
+/// Process ID of a process that is known to be executing an experiment.
 pub(super) fn worked_on_by(transaction: &Transaction<'_>, experiment: i64) -> rusqlite::Result<Option<i64>> {
     let own = Process::own();
     let open = open_executions(transaction, experiment)?;
     Ok(open.iter().find(|(_, process)| process.runs(&own)).and_then(|(_, process)| process.pid))
 }
 
-/// Whether a process may be at work on an experiment of which nothing can be known here: on another host, or in another
-/// container.
+/// Whether a process on another host or in another container may be executing an experiment; its state is not visible
+/// here.
 pub(super) fn may_be_worked_on_elsewhere(
     transaction: &Transaction<'_>,
     experiment: i64,
@@ -160,7 +159,7 @@ mod tests {
         store.take_over(experiment).unwrap();
         assert_eq!(status(&mut store), TrialStatus::Planned);
         assert_eq!(store.broken_executions(experiment).unwrap().len(), 1);
-        // Whoever begins anew removes what is left of the one before.
+        // The next execution removes the objects of the previous one.
         let anew = begin(&mut store);
         assert_eq!(store.broken_executions(anew).unwrap(), [execution]);
     }
@@ -180,10 +179,10 @@ mod tests {
         let first = store.newest_experiment("e", "full").unwrap().unwrap().trials[0].trial;
         assert!(store.take_trial(first).unwrap());
         store.connection.execute_batch("UPDATE executions SET hostname = 'elsewhere'").unwrap();
-        // A trial of steps has no run that would tell.
+        // A trial of steps has no run that would show the end.
         assert_eq!(statuses(&mut store), [TrialStatus::Running, TrialStatus::Planned]);
         assert!(!store.take_trial(first).unwrap(), "it is the other's");
-        // The same process, on this host and gone.
+        // The same process, on this host, and gone.
         let gone =
             format!("UPDATE executions SET hostname = '{}', boot_id = 'another'", Process::own().hostname);
         store.connection.execute_batch(&gone).unwrap();

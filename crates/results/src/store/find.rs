@@ -1,5 +1,5 @@
-//! How people call a run: by its number, by how many runs ago it was, or by its record's file.
-//! Called by `cli` for everything that shows or compares stored runs.
+//! Finds a run by its number, by its distance from the newest run, or by the file of its record. `cli` uses this for
+//! all commands on stored runs.
 
 use std::path::{Path, PathBuf};
 
@@ -7,27 +7,27 @@ use super::{RunStatus, Store, directory_of, failed};
 use crate::error::shown;
 use crate::{Record, ResultsError};
 
-/// How the newest run is called; `last-1` is the one before.
+/// Name of the newest run; `last-1` is the previous one.
 const LAST: &str = "last";
 
-/// How a run in the store is called.
+/// Reference to a run in the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Called {
     Number(i64),
-    /// So many runs before the newest.
+    /// Number of runs before the newest.
     Ago(i64),
 }
 
-/// The record of the run that `which` calls: `12`, `last`, `last-1`, or the path of a record, which needs no store.
-/// `last` counts runs that have a record only, not those that go on, were killed or came to nothing.
+/// The record of the run `which`: `12`, `last`, `last-1`, or the path of a record, which requires no store. `last`
+/// counts only runs with a record, and not running, killed or failed ones.
 ///
 /// # Errors
-/// If there is no such run, or its record cannot be read.
+/// There is no such run, or its record cannot be read.
 pub fn find(store: &Path, which: &str) -> Result<Record, ResultsError> {
     find_numbered(store, which).map(|(_, record)| record)
 }
 
-/// The same, and the number of the run; `None` of a record that is called by its path.
+/// The record and the run's number; `None` if `which` is a path.
 ///
 /// # Errors
 /// As [`find`].
@@ -51,7 +51,7 @@ fn called(which: &str) -> Option<Called> {
 }
 
 impl Store {
-    /// The number of a stored run, and where its record is.
+    /// The number of a stored run, and the path of its record.
     fn record_path(&self, called: Called, which: &str) -> Result<(i64, PathBuf), ResultsError> {
         let (sql, number) = match called {
             Called::Number(number) => ("SELECT run, status, record_path FROM runs WHERE run = ?1", number),

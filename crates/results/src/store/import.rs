@@ -1,5 +1,5 @@
-//! Records that lie somewhere and are not in the store: of older versions, of other machines, or because the store was
-//! lost. Importing one twice changes nothing.
+//! Import of records that are not in the store: from older versions or other machines, or after the loss of the store.
+//! Repeating an import changes nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -9,22 +9,22 @@ use super::Store;
 use super::write::{NewRun, Rows, complete_row};
 use crate::{Record, ResultsError};
 
-/// What became of a record that was to be imported; the number of its run.
+/// Result of an import, with the run's number.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Imported {
-    /// It is in the store now.
+    /// The record was added.
     New(i64),
-    /// It was there already.
+    /// The store already had the record.
     Known(i64),
 }
 
 impl Store {
-    /// Takes the record in a file into the store; the file stays where it is.
+    /// Adds the record in a file to the store; the file stays in place.
     ///
     /// # Errors
-    /// If it is no record, or the store cannot be written.
+    /// The file is not a record, or the store cannot be written.
     pub fn import(&mut self, path: &Path) -> Result<Imported, ResultsError> {
-        // A pipe with a name would be waited for until somebody writes to it.
+        // Opening a named pipe would block until another process writes to it.
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             let source = std::io::Error::other("only files are imported, and this is none");
             return Err(ResultsError::Read { path: path.to_owned(), source });
@@ -36,7 +36,7 @@ impl Store {
         self.in_transaction(|transaction| {
             let run = match known(transaction, &record)? {
                 Some((run, true)) => return Ok(Imported::Known(run)),
-                // Its process was killed between writing the record and telling the store.
+                // The process was killed after writing the record and before completing its row.
                 Some((run, false)) => run,
                 None => NewRun::of(&record).insert(transaction, None)?,
             };
@@ -46,10 +46,10 @@ impl Store {
     }
 }
 
-/// The files of a directory that may be records, by their names oldest first.
+/// Files in a directory that may be records, oldest first by name.
 ///
 /// # Errors
-/// If the directory cannot be listed.
+/// The directory cannot be listed.
 pub fn records_in(directory: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
     let failed = |source| ResultsError::Read { path: directory.to_owned(), source };

@@ -1,5 +1,4 @@
-//! The stored runs, one line each, for people who look for one.
-//! Not the figures of a run, which are in its record.
+//! The stored runs, one line each, with identification and main figures. The complete figures are in the records.
 
 use std::collections::BTreeMap;
 
@@ -9,73 +8,73 @@ use super::{Store, failed};
 use crate::ResultsError;
 use crate::safe_text::indented;
 
-/// A stored run with what tells it from others.
+/// A stored run in the list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct RunLine {
-    /// What it is called.
+    /// Its number.
     pub run: i64,
-    /// How it ended, if it did.
+    /// Its status.
     pub status: RunStatus,
-    /// When it began, UTC.
+    /// Start time, UTC.
     pub started_at: String,
-    /// The names of its scripts, joined by `+`.
+    /// Names of its scripts, joined by `+`.
     pub scripts: String,
-    /// Its server's version.
+    /// Server version.
     pub server_version: Option<String>,
-    /// Its clients.
+    /// Number of clients.
     pub clients: u32,
-    /// Seconds it measured.
+    /// Measured seconds.
     pub duration_s: Option<f64>,
     /// Transactions per second.
     pub tps: Option<f64>,
-    /// The 95 % interval of that.
+    /// Lower bound of its 95 % interval.
     pub tps_low: Option<f64>,
-    /// The 95 % interval of that.
+    /// Upper bound of its 95 % interval.
     pub tps_high: Option<f64>,
-    /// The 99th percentile of its response times.
+    /// 99th percentile of the response times.
     pub p99_us: Option<f64>,
-    /// Transactions that failed.
+    /// Failed transactions.
     pub failed: Option<i64>,
-    /// Who limited it, called as in the views.
+    /// The limit, with the name in the views.
     #[serde(rename = "limited_by")]
     pub limit: Option<String>,
-    /// How many warnings its record has.
+    /// Number of warnings in its record.
     pub warnings: Option<i64>,
-    /// Its record, beside the store unless this is a whole path.
+    /// Path of its record; relative to the store's directory unless it is absolute.
     pub record_path: Option<String>,
-    /// The trial that it was made for, if it was one of an experiment.
+    /// Its trial, if it belongs to an experiment.
     pub trial: Option<TrialOfRun>,
 }
 
-/// What a run was a trial of.
+/// The trial of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TrialOfRun {
     /// The experiment's name.
     pub experiment: String,
     /// Factors and levels.
     pub factors: BTreeMap<String, String>,
-    /// Which of its kind, from 1.
+    /// Number of the repeat, from 1.
     pub repeat: u32,
 }
 
-/// How a run stands in the store.
+/// Status of a run in the store.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// Its process has not told its end yet.
+    /// Its process has not stored its end yet.
     Running,
-    /// It ran as long as it was asked to.
+    /// It ran to its planned end.
     Complete,
-    /// The user stopped it.
+    /// The user interrupted it.
     Interrupted,
-    /// It could not go on.
+    /// It failed.
     Failed,
-    /// Its process went away without a word.
+    /// Its process ended without storing the run's end.
     Killed,
 }
 
 impl RunStatus {
-    /// As it is stored and shown.
+    /// The name in the store and in output.
     pub fn name(self) -> &'static str {
         match self {
             RunStatus::Running => "running",
@@ -115,10 +114,11 @@ fn trial(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<TrialOfRun>> {
 }
 
 impl Store {
-    /// The newest `count_max` runs, oldest of them first. One whose process is gone is killed, whether or not that could
-    /// be stored.
+    /// The newest `count_max` runs in ascending order. A run whose process has gone is returned as killed, even if the
+    /// store is read-only.
     ///
     /// # Errors
+    /// The store cannot be read.
     /// If the store cannot be read.
     pub fn runs(&self, count_max: u32) -> Result<Vec<RunLine>, ResultsError> {
         let lines = || -> rusqlite::Result<Vec<RunLine>> {

@@ -1,5 +1,5 @@
-//! Which process a run belongs to, so that a run whose process was killed is told from one that is going on.
-//! A process number alone is given out again; with the moment it began, in ticks since the host's start, it is not.
+//! Identity of a run's process, which distinguishes killed from running processes. Process IDs are reused, so the
+//! identity includes the start time in ticks since boot.
 
 use std::fs;
 
@@ -7,20 +7,20 @@ use rusqlite::Row;
 
 use crate::ProcessStat;
 
-/// A process of some host.
+/// A process and its host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     pub(super) hostname: String,
-    /// Differs after each start of the host.
+    /// Differs after each boot.
     pub(super) boot_id: Option<String>,
-    /// In another container the same number is another process.
+    /// Process IDs are local to a container.
     pub(super) pid_namespace: Option<String>,
     pub(super) pid: Option<i64>,
     pub(super) pid_started_ticks: Option<i64>,
 }
 
 impl Process {
-    /// This one.
+    /// The current process.
     pub(super) fn own() -> Process {
         let pid = i64::from(std::process::id());
         Process {
@@ -47,8 +47,8 @@ impl Process {
         })
     }
 
-    /// Whether it is known that it still runs, as seen by the process `observer`. Of some processes, such as those of
-    /// other hosts, neither this is known nor that they are gone.
+    /// Whether the process is known to run, as seen by `observer`. For some processes, such as those of other hosts,
+    /// neither this nor the opposite is known.
     pub(super) fn runs(&self, observer: &Process) -> bool {
         let is_here = (&self.hostname, &self.boot_id, &self.pid_namespace)
             == (&observer.hostname, &observer.boot_id, &observer.pid_namespace);
@@ -56,7 +56,7 @@ impl Process {
         is_here && self.pid_started_ticks.is_some() && started() == self.pid_started_ticks
     }
 
-    /// Whether it is known that it does not run any more, as seen by the process `observer`.
+    /// Whether the process is known to have ended, as seen by `observer`.
     pub(super) fn is_gone(&self, observer: &Process) -> bool {
         if self.hostname != observer.hostname {
             return false;

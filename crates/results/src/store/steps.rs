@@ -1,5 +1,5 @@
-//! Trials of timed steps: their record is kept in the store itself, in the same commit that ends the trial. So a trial is
-//! complete with all its figures, or it is made again.
+//! Trials of timed steps: the store itself contains their record, written in the commit that ends the trial. So a
+//! complete trial has all its figures.
 
 use rusqlite::params;
 
@@ -9,10 +9,10 @@ use super::write::json;
 use crate::{ResultsError, StepsRecord};
 
 impl Store {
-    /// A trial of steps is over: complete, or failed for this reason; what it measured until then is kept either way.
+    /// Ends a trial of steps: complete, or failed with this reason. Measurements are stored in both cases.
     ///
     /// # Errors
-    /// If the store cannot be written, or has no such trial.
+    /// The store cannot be written, or has no such trial.
     pub fn end_steps(
         &mut self,
         trial: i64,

@@ -1,5 +1,5 @@
-//! The form of the store: its tables and views, made once, and brought from older forms to today's.
-//! A store says by `application_id` that it is ours, and by `user_version` which form it has.
+//! Schema of the store: creates tables and views, and upgrades older formats. `application_id` identifies a store,
+//! `user_version` its format.
 
 use std::path::Path;
 
@@ -9,30 +9,30 @@ use super::failed;
 use crate::ResultsError;
 use crate::error::shown;
 
-/// The form that this version makes, and the newest it knows.
+/// The format that this version writes, and the newest that it reads.
 const STORE_FORM: i64 = form_after(&STEPS);
 
-/// `pgme`, so that no other program's database is taken for a store.
+/// `pgme`; protects other programs' databases.
 const APPLICATION_ID: i64 = 0x7067_6d65;
-/// `pgmr`, of pgmeters from before the first release, whose forms were counted apart.
+/// `pgmr`, of versions before the first release, with separate format numbers.
 const UNRELEASED_APPLICATION_ID: i64 = 0x7067_6d72;
 
 const TABLES: &str = include_str!("tables.sql");
 const VIEWS: &str = include_str!("views.sql");
 
-/// What brings a store of form n, from 1, to form n + 1. A new store has all tables at once; its views, and those of a
-/// store that was brought up, are made anew.
+/// Upgrades of a store from format n, from 1, to n + 1. A new store is created with all tables; views are recreated
+/// after an upgrade.
 const STEPS: [&str; 0] = [];
 
 const fn form_after(steps: &[&str]) -> i64 {
     1 + steps.len() as i64
 }
 
-/// How often the change to write-ahead logging is tried: of several processes that make a store at once, one comes
-/// first, and SQLite does not wait in this one statement.
+/// Attempts to switch to WAL mode: if several processes create a store at once, one succeeds, and SQLite does not wait
+/// in this statement.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// Makes the tables, or brings them to today's form; says how writing is to be done.
+/// Creates or upgrades the tables, and sets the journal mode.
 pub(super) fn prepare(path: &Path, connection: &mut Connection) -> Result<(), ResultsError> {
     check(path, connection)?;
     write_ahead(connection).map_err(failed(path))?;
@@ -41,18 +41,18 @@ pub(super) fn prepare(path: &Path, connection: &mut Connection) -> Result<(), Re
     }
     let transaction =
         connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed(path))?;
-    // Another process may have done it meanwhile.
+    // Another process may have upgraded it meanwhile.
     check(path, &transaction)?;
     raise(&transaction, &STEPS).and_then(|()| transaction.commit()).map_err(failed(path))
 }
 
-/// The same for whoever only reads: a store of today's form is left as it is.
+/// Upgrades the tables for a reader; a store of the current format is not modified.
 pub(super) fn bring_up(path: &Path, connection: &mut Connection) -> Result<(), ResultsError> {
     check(path, connection)?;
     if form(connection).map_err(failed(path))? == STORE_FORM { Ok(()) } else { prepare(path, connection) }
 }
 
-/// Whether this is a store that this version can read. An empty database will become one.
+/// Whether this is a store that this version can read. An empty database is accepted, because it becomes one.
 pub(super) fn check(path: &Path, connection: &Connection) -> Result<(), ResultsError> {
     let facts = || -> rusqlite::Result<_> {
         let number = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
@@ -83,7 +83,7 @@ fn form(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Makes the tables, or takes the steps that are missing; the form is then as many steps above 1.
+/// Creates the tables, or runs the missing upgrades, and updates the format number.
 fn raise(transaction: &Transaction<'_>, steps: &[&str]) -> rusqlite::Result<()> {
     match usize::try_from(form(transaction)?).unwrap_or(0).checked_sub(1) {
         None => transaction.execute_batch(TABLES)?,
@@ -99,8 +99,8 @@ fn raise(transaction: &Transaction<'_>, steps: &[&str]) -> rusqlite::Result<()> 
     transaction.pragma_update(None, "user_version", form_after(steps))
 }
 
-/// Commits are on the disk when they are done (`synchronous`), and readers hold up no writer. A file system that cannot
-/// do write-ahead logging stays with SQLite's other journal, which is as safe.
+/// Enables WAL mode, in which readers do not block writers; commits are durable (`synchronous`). On a file system
+/// without support for WAL mode, SQLite keeps its rollback journal, which is equally durable.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "synchronous", "FULL")?;
     let mut attempt = 0;
@@ -128,7 +128,7 @@ mod tests {
         for taken in 0..=steps.len() {
             let transaction = connection.transaction().unwrap();
             raise(&transaction, &steps[..taken]).unwrap();
-            // A view that the step before made is made anew.
+            // The view of the previous upgrade is recreated.
             transaction
                 .query_row("SELECT count(*) FROM run_summary", [], |row| row.get::<_, i64>(0))
                 .unwrap();

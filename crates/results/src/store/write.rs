@@ -1,5 +1,5 @@
-//! How a run gets into the store: a row when it begins, which is completed when it is over, in one durable commit each.
-//! A process that is killed in between leaves the row, which the next one to open the store marks.
+//! Writes runs to the store: a row at the start, completed at the end, in one durable commit each. If a process is
+//! killed, the next process that opens the store marks its row.
 
 use std::path::{Path, PathBuf};
 
@@ -12,10 +12,10 @@ use super::{Store, failed};
 use crate::{Environment, Interval, Plan, Record, ResultsError, ServerSample, Status, UtcTime};
 
 impl Store {
-    /// Notes that a run begins, and returns its number.
+    /// Adds a row for a starting run, and returns its number.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// The store cannot be written.
     pub fn begin(
         &mut self,
         started_at: UtcTime,
@@ -26,11 +26,11 @@ impl Store {
         run.insert(&self.connection, Some(&Process::own())).map_err(failed(&self.path))
     }
 
-    /// Completes the row of a run that is over, and whose record is the file at `path`; returns its number, which is a
-    /// new one if the store was replaced meanwhile.
+    /// Completes the row of a finished run, whose record is the file at `path`. Returns its number, which is new if the
+    /// store was replaced meanwhile.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// The store cannot be written.
     pub fn finish(&mut self, run: i64, record: &Record, path: &Path) -> Result<i64, ResultsError> {
         let rows = Rows::of(record);
         let place = self.place_of(path);
@@ -44,10 +44,10 @@ impl Store {
         })
     }
 
-    /// Notes that a run came to nothing.
+    /// Marks a run as failed.
     ///
     /// # Errors
-    /// If the store cannot be written.
+    /// The store cannot be written.
     pub fn break_off(&mut self, run: i64, reason: &str) -> Result<(), ResultsError> {
         let reason = crate::SafeText::from(reason);
         let updated = self.connection.execute(
@@ -57,7 +57,7 @@ impl Store {
         updated.map(drop).map_err(failed(&self.path))
     }
 
-    /// Marks the runs whose process is gone.
+    /// Marks runs whose process has gone as killed.
     pub(super) fn mark_killed(&mut self) -> Result<(), ResultsError> {
         let gone = self.gone().map_err(failed(&self.path))?;
         for run in gone {
@@ -67,7 +67,7 @@ impl Store {
         Ok(())
     }
 
-    /// Runs that are stored as running and whose process is gone.
+    /// Runs with the status running whose process has gone.
     pub(super) fn gone(&self) -> rusqlite::Result<Vec<i64>> {
         let sql = "SELECT run, hostname, boot_id, pid_namespace, pid, pid_started_ticks FROM runs \
                    WHERE status = 'running'";
@@ -78,7 +78,8 @@ impl Store {
         Ok(found.into_iter().filter(|(_, process)| process.is_gone(&own)).map(|(run, _)| run).collect())
     }
 
-    /// A record's place as it is stored: its name alone if it lies beside the store, so that both can be moved.
+    /// The path of a record for the store: relative if it is in the store's directory, so that the directory can be
+    /// moved.
     pub(super) fn place_of(&self, path: &Path) -> String {
         let absolute = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -90,7 +91,7 @@ impl Store {
         place.to_string_lossy().into_owned()
     }
 
-    /// All or nothing of what `work` does.
+    /// Runs `work` in one transaction.
     pub(super) fn in_transaction<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
@@ -106,7 +107,7 @@ impl Store {
     }
 }
 
-/// Whether that row is this run's, and waits for its end.
+/// Whether the row belongs to this run and is not completed yet.
 fn is_open(connection: &Connection, run: i64, record: &Record) -> rusqlite::Result<bool> {
     connection.query_row(
         "SELECT count(*) = 1 FROM runs WHERE run = ?1 AND status IN ('running', 'killed') AND started_at = ?2",
@@ -115,7 +116,7 @@ fn is_open(connection: &Connection, run: i64, record: &Record) -> rusqlite::Resu
     )
 }
 
-/// What is known of a run when it begins.
+/// The columns that are known at the start of a run.
 pub(super) struct NewRun<'a> {
     started_at: UtcTime,
     pgmeter_version: &'a str,
@@ -129,7 +130,7 @@ impl NewRun<'_> {
         NewRun { started_at: *started_at, pgmeter_version, plan, environment }
     }
 
-    /// Makes its row, and returns its number; `process` is the one that will complete the row.
+    /// Inserts the row, and returns its number; `process` will complete it.
     pub(super) fn insert(&self, connection: &Connection, process: Option<&Process>) -> rusqlite::Result<i64> {
         let NewRun { started_at, pgmeter_version, plan, environment } = self;
         connection.execute(
@@ -153,7 +154,7 @@ impl NewRun<'_> {
     }
 }
 
-/// Fills in what is known at the end of a run.
+/// Sets the columns that are known at the end of a run.
 pub(super) fn complete_row(
     connection: &Connection,
     run: i64,
@@ -202,12 +203,12 @@ pub(super) fn complete_row(
     Ok(())
 }
 
-/// What a record becomes in the store beyond its own row; made before the store is locked.
+/// Rows of a record in other tables; made before the store is locked.
 pub(super) struct Rows {
-    /// Without the samples, which are rows.
+    /// The observation without samples, which have rows of their own.
     observation: Option<String>,
     samples: Vec<String>,
-    /// Of each interval: begin and end, counts, and figures in the place of its histograms.
+    /// Per interval: start, end, counts, and figures computed from its histograms.
     intervals: Vec<Vec<Value>>,
 }
 
@@ -226,7 +227,7 @@ impl Rows {
     }
 }
 
-/// In the order of the table's columns. A histogram that is damaged has no figures; its counts are known all the same.
+/// In the order of the table's columns. A damaged histogram has no figures, but its counts are valid.
 fn interval_figures(interval: &Interval) -> Vec<Value> {
     let counts = &interval.counts;
     let counts = [

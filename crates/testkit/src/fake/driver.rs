@@ -1,6 +1,6 @@
-//! The driver that carries bytes between the engine and the fake server's sessions, and the virtual clock.
-//! The clock advances in `wait`, to the next thing that is due or to the deadline, and by a tick for each
-//! look at it. As with sockets, an event means new bytes: what is left unread causes no second one.
+//! The driver between the engine and the fake server's sessions, with the virtual clock. The clock advances in `wait`,
+//! to the next event or the deadline, and by a tick per reading. As with edge-triggered sockets, an event means new
+//! data: unread data causes no further event.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, ErrorKind};
@@ -18,33 +18,33 @@ use super::{FakeServer, Pieces, Reach, Sends};
 use crate::request_log::Received;
 use crate::session::{Fault, FaultEffect, FaultTrigger, Session, SessionConfig, Step};
 
-/// Virtual time between two looks whether a command of the shell is still to be waited for.
+/// Virtual time between two checks for the end of a shell command.
 const SHELL_LOOK: Duration = Duration::from_millis(100);
 
-/// See the module.
+/// Driver of the engine for a fake server.
 pub struct FakeDriver {
     server: FakeServer,
     config: SessionConfig,
     now: Timestamp,
     event_queue: EventQueue<ScheduledEvent>,
-    /// By the worker's numbers.
+    /// Connections by the worker's numbers.
     lines: Vec<Option<Line>>,
     events: VecDeque<Event>,
-    /// Those that the last wait has brought; what happens after it is for the next one.
+    /// Events of the last wait; later events are for the next wait.
     ready: VecDeque<Event>,
     log: Log,
-    /// Connections begun, which also number them for the faults.
+    /// Number of connections started; faults refer to these numbers.
     generations: u64,
     sends: u64,
-    /// Sends that were not taken whole at once.
+    /// Sends that were not accepted completely at once.
     held_back: u64,
-    /// Connections with bytes that their sockets have not taken.
+    /// Connections with data that their sockets have not accepted.
     holding: BTreeSet<usize>,
-    /// Draws the seeds of the lines.
+    /// Seeds of the connections' random numbers.
     seeds: Random,
 }
 
-/// Something that will happen to a connection, unless that is gone by then.
+/// A future event of a connection; ignored if the connection has ended.
 #[derive(Debug)]
 struct ScheduledEvent {
     connection: usize,
@@ -56,15 +56,15 @@ struct ScheduledEvent {
 enum EventKind {
     Connected,
     Refused(ErrorKind),
-    /// The client's socket takes more of what waits.
+    /// The client's socket accepts more of the waiting data.
     SocketTakes,
-    /// The client's bytes reach the server.
+    /// The client's data arrives at the server.
     AtServer(Vec<u8>),
     /// A fault is injected into the session.
     Fault(FaultEffect),
-    /// The server is done with an answer and sends it, then perhaps ends the connection.
+    /// The server sends a response, and possibly ends the connection.
     Answer(Vec<u8>, Option<End>),
-    /// The server's bytes reach the client.
+    /// The server's data arrives at the client.
     AtClient(Vec<u8>),
     Ended(End),
 }
@@ -88,7 +88,7 @@ impl FakeDriver {
         }
     }
 
-    /// What the server hears, for the test to keep.
+    /// The log of messages to the server.
     pub fn log(&self) -> Log {
         self.log.clone()
     }
@@ -97,7 +97,7 @@ impl FakeDriver {
         self.event_queue.enter(at, ScheduledEvent { connection, generation, kind });
     }
 
-    /// Everything that is due by `now`.
+    /// Processes all events due by `now`.
     fn catch_up(&mut self) {
         while let Some((at, event)) = self.event_queue.take_due(self.now) {
             self.happen(at, event);
@@ -121,7 +121,7 @@ impl FakeDriver {
             EventKind::Fault(effect) if line.server_open => {
                 let mut out = Vec::new();
                 let step = line.session.inject(&effect, &mut out);
-                // Work in progress comes to nothing if the session does.
+                // The end of the session cancels work in progress.
                 self.leave(at, connection, out, end_of(step));
             }
             EventKind::Answer(bytes, end) if line.server_open => self.leave(at, connection, bytes, end),
@@ -137,7 +137,7 @@ impl FakeDriver {
         }
     }
 
-    /// The client's socket takes a piece of what waits before it, and later perhaps another one.
+    /// The client's socket accepts a piece of the waiting data; schedules the next one.
     fn take_piece(&mut self, at: Timestamp, connection: usize) {
         let Self { server, lines, event_queue, holding, .. } = self;
         let Some(line) = lines[connection].as_mut() else { return };
@@ -162,7 +162,7 @@ impl FakeDriver {
         }
     }
 
-    /// Tells the worker, once.
+    /// Sends one event to the worker.
     fn signal(&mut self, connection: usize) {
         if let Some(line) = self.lines[connection].as_mut()
             && !std::mem::replace(&mut line.signalled, true)
@@ -171,7 +171,7 @@ impl FakeDriver {
         }
     }
 
-    /// The client's bytes are at the server: the session answers, each answer in its time.
+    /// Processes the client's data at the server; schedules the responses.
     fn reach(&mut self, at: Timestamp, connection: usize, bytes: &[u8]) {
         let Self { server, config, lines, log, event_queue, .. } = self;
         let Some(line) = lines[connection].as_mut().filter(|line| line.server_open) else { return };
@@ -194,7 +194,7 @@ impl FakeDriver {
         }
     }
 
-    /// The server sends an answer off, in pieces, and perhaps closes.
+    /// Sends a response in pieces, and possibly closes the connection.
     fn leave(&mut self, at: Timestamp, connection: usize, bytes: Vec<u8>, end: Option<End>) {
         let Self { server, lines, event_queue, .. } = self;
         let Some(line) = lines[connection].as_mut() else { return };
@@ -214,7 +214,7 @@ impl FakeDriver {
         }
     }
 
-    /// What is on its way to the client arrives now.
+    /// Delivers data in transit to the client immediately.
     fn hurry(&mut self, connection: usize) {
         let of_line = |event: &ScheduledEvent| {
             event.connection == connection
@@ -278,7 +278,7 @@ impl Driver for FakeDriver {
         Ok(())
     }
 
-    /// Fails once the server has closed, as on a Unix socket; what it said before can then be read.
+    /// Fails after the server has closed, as on a Unix-domain socket; earlier data of the server can then be read.
     fn send(&mut self, connection: usize, bytes: &mut Vec<u8>) -> io::Result<()> {
         let bytes = std::mem::take(bytes);
         self.sends += 1;
@@ -314,7 +314,7 @@ impl Driver for FakeDriver {
         }
     }
 
-    /// The server still hears what was sent before.
+    /// The server still receives data sent before.
     fn close(&mut self, connection: usize) {
         let sent = |event: &ScheduledEvent| {
             event.connection == connection && matches!(event.kind, EventKind::AtServer(_))
@@ -322,7 +322,7 @@ impl Driver for FakeDriver {
         for (at, event) in self.event_queue.take_all(sent) {
             self.happen(at, event);
         }
-        // What the socket has not taken is lost, as with sockets.
+        // Data that the socket has not accepted is lost, as with real sockets.
         self.holding.remove(&connection);
         if let Some(line) = self.lines.get_mut(connection) {
             *line = None;
@@ -385,7 +385,7 @@ fn end_of(step: Step) -> Option<End> {
     }
 }
 
-/// The pieces of an answer; none if it is empty.
+/// The pieces of a response; none if it is empty.
 fn pieces(how: Pieces, bytes: Vec<u8>, random: &mut Random) -> Vec<Vec<u8>> {
     if bytes.is_empty() { Vec::new() } else { how.cut(bytes, random) }
 }

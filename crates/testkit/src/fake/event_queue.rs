@@ -1,5 +1,4 @@
-//! What will happen in virtual time, in order: a queue of events, those of one moment in the order in which
-//! they were entered. It knows nothing of connections; the driver makes things happen.
+//! Queue of future events in virtual time, ordered by time; events of the same time keep their order of insertion.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -30,7 +29,7 @@ impl<T> EventQueue<T> {
         self.entered += 1;
     }
 
-    /// When the next event is due.
+    /// Time of the next event.
     pub(super) fn next_at(&self) -> Option<Timestamp> {
         self.heap.peek().map(|entry| entry.at)
     }
@@ -43,7 +42,7 @@ impl<T> EventQueue<T> {
         self.heap.pop().map(|entry| (entry.at, entry.what))
     }
 
-    /// Takes out all events that `wanted` picks, in order.
+    /// Removes and returns all events selected by `wanted`, in order.
     pub(super) fn take_all(&mut self, wanted: impl Fn(&T) -> bool) -> Vec<(Timestamp, T)> {
         let all = std::mem::take(&mut self.heap).into_vec();
         let (mut taken, kept): (Vec<_>, Vec<_>) = all.into_iter().partition(|entry| wanted(&entry.what));
@@ -53,7 +52,7 @@ impl<T> EventQueue<T> {
     }
 }
 
-/// The greatest entry is the earliest, as the heap wants it.
+/// Reversed order: the heap returns the greatest entry first.
 impl<T> Ord for Entry<T> {
     fn cmp(&self, other: &Self) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))

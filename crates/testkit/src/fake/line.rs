@@ -1,5 +1,4 @@
-//! One connection of the fake server: the session behind it, and what has arrived in front of it.
-//! It keeps times and bytes apart for both ends; the driver carries them from one to the other.
+//! One connection of the fake server: its session and the data in transit. The driver transfers data between both ends.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,29 +8,29 @@ use stats::Timestamp;
 
 use crate::session::Session;
 
-/// See the module.
+/// State of a connection.
 #[derive(Debug)]
 pub(super) struct Line {
-    /// Tells this connection from earlier ones of the same number.
+    /// Distinguishes this connection from earlier ones with the same number.
     pub(super) generation: u64,
     pub(super) session: Session,
-    /// Draws service times and cuts.
+    /// Random numbers for service times and pieces.
     pub(super) random: Random,
     /// The server's end is open.
     pub(super) server_open: bool,
-    /// The server is busy with earlier statements until then.
+    /// End of the server's current work.
     pub(super) free_at: Timestamp,
-    /// The last piece on its way to the client arrives then; later ones not earlier.
+    /// Arrival time of the last piece in transit to the client; later pieces do not arrive earlier.
     pub(super) last_arrival: Timestamp,
-    /// What the client's socket has not taken yet.
+    /// Data that the client's socket has not accepted yet.
     pub(super) unsent: VecDeque<u8>,
-    /// What has arrived and was not read.
+    /// Data that has arrived and was not read.
     pub(super) inbox: VecDeque<Vec<u8>>,
-    /// What was read last.
+    /// The data of the last read.
     pub(super) reading: Vec<u8>,
-    /// The end of the connection has arrived.
+    /// Set when the end of the connection has arrived.
     pub(super) ended: Option<End>,
-    /// An event is waiting for the worker.
+    /// An event for the worker is pending.
     pub(super) signalled: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What the fake server heard, and when: the test keeps a handle while the engine owns the driver.
-//! It records and judges nothing.
+//! Log of the messages that the fake server received, with times. The test keeps a handle while the engine owns the
+//! driver.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,18 +8,18 @@ use stats::Timestamp;
 
 use crate::request_log::Received;
 
-/// A message of a client as it reached the server.
+/// A message received by the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// When, in virtual time.
+    /// Virtual time of its arrival.
     pub at: Timestamp,
-    /// On which connection.
+    /// Number of the connection.
     pub connection: usize,
-    /// What.
+    /// The message.
     pub message: Received,
 }
 
-/// A handle to all that was heard, in the order in which it was.
+/// A handle to the log; entries are in order of arrival.
 #[derive(Clone, Debug, Default)]
 pub struct Log(Rc<RefCell<Vec<Entry>>>);
 
@@ -28,7 +28,7 @@ impl Log {
         self.0.borrow_mut().push(entry);
     }
 
-    /// Everything.
+    /// All entries.
     pub fn entries(&self) -> Vec<Entry> {
         self.0.borrow().clone()
     }
@@ -43,14 +43,14 @@ impl Log {
             .collect()
     }
 
-    /// The statements that were run, of all connections, with the time at which each reached the server.
+    /// The executed statements of all connections, with the time of their arrival.
     pub fn statements(&self) -> Vec<(Timestamp, usize, String)> {
         let entries = self.0.borrow();
         let run = |entry: &Entry| Some((entry.at, entry.connection, entry.message.statement()?.to_owned()));
         entries.iter().filter_map(run).collect()
     }
 
-    /// The texts of the statements that one connection ran.
+    /// The executed statements of one connection.
     pub fn statements_of(&self, connection: usize) -> Vec<String> {
         let entries = self.0.borrow();
         let of_connection = entries.iter().filter(|entry| entry.connection == connection);

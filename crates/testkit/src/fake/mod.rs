@@ -1,6 +1,5 @@
-//! A PostgreSQL server in virtual time: all that it is, as data. [`FakeServer::driver`] makes of it a driver
-//! for the engine, in which a minute passes as fast as the machine can count and one seed always gives the
-//! same run.
+//! A simulated PostgreSQL server in virtual time, described as data. [`FakeServer::driver`] makes a driver for the
+//! engine. A run in virtual time takes only CPU time, and a seed reproduces it exactly.
 
 mod driver;
 mod event_queue;
@@ -20,56 +19,56 @@ pub use log::{Entry, Log};
 pub use crate::request_log::Received;
 pub use crate::session::{Fault, FaultEffect, FaultTrigger, Rows, reply};
 
-/// A server and the network in front of it. [`FakeServer::default`] is one without faults.
+/// A server and its network. [`FakeServer::default`] has no faults.
 #[derive(Clone, Debug)]
 pub struct FakeServer {
-    /// Every random draw comes from here: service times and the cuts between pieces.
+    /// Seed of all random numbers: service times and pieces.
     pub seed: u64,
-    /// How long bytes travel, in each direction; not zero.
+    /// Network delay in each direction; not zero.
     pub network_delay: Duration,
-    /// How long the server works on a statement. Connections do not wait for each other.
+    /// Duration of a statement. Connections are independent.
     pub service: Service,
-    /// How answers arrive.
+    /// How responses are divided into pieces.
     pub pieces: Pieces,
-    /// How much of what clients send their sockets take at once.
+    /// How much of a send the clients' sockets accept at once.
     pub sends: Sends,
-    /// What a `SELECT` returns.
+    /// Result of a `SELECT`.
     pub rows: Rows,
-    /// Asked for in clear text, if there is one.
+    /// Password, requested in clear text; `None` without authentication.
     pub password: Option<String>,
-    /// Times in which nothing gets done.
+    /// Periods in which the server is stopped.
     pub stalls: Vec<Stall>,
-    /// Faults of single connections or of all.
+    /// Faults of one or all connections.
     pub faults: Vec<Fault>,
-    /// Whether it can be reached.
+    /// Whether the server can be reached.
     pub reach: Reach,
-    /// What each look at the clock costs, so that a client that never waits does not stop the time; not zero.
+    /// Virtual time per clock reading, so that time advances without waits; not zero.
     pub tick: Duration,
-    /// How much later than asked the clients' side wakes when nothing has come that would wake it.
+    /// Lateness of timed wake-ups of the clients.
     pub wakes_late_by: Duration,
-    /// What commands of the shell answer; they are run on the clients' side.
+    /// Results of shell commands, which run on the client's side.
     pub shell: fn(&[u8]) -> std::io::Result<ShellAnswer>,
-    /// How long such a command takes.
+    /// Duration of a shell command.
     pub shell_time: Duration,
-    /// A run that lasts longer in virtual time hangs: waiting beyond it is an error.
+    /// Limit of virtual time; waiting beyond it is an error, because the run hangs.
     pub patience: Duration,
 }
 
-/// How long the server works on a statement.
+/// Duration of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Service {
-    /// Always as long.
+    /// Constant.
     Fixed(Duration),
     /// Exponentially distributed, with this mean.
     Exponential(Duration),
 }
 
-/// How the bytes of an answer arrive.
+/// How the bytes of a response arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pieces {
     /// In one piece.
     Whole,
-    /// Cut into pieces of 1 to `longest` bytes, each arriving `gap` after the one before.
+    /// Divided into pieces of 1 to `longest` bytes, each arriving `gap` after the previous one.
     Random {
         /// In bytes.
         longest: u64,
@@ -78,40 +77,40 @@ pub enum Pieces {
     },
 }
 
-/// What the clients' sockets take of a send.
+/// How much of a send the clients' sockets accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sends {
     /// All of it.
     Whole,
-    /// 1 to `longest` bytes; the rest waits in front of the socket, which takes as many again after each `gap`, but
-    /// nothing while the server is busy with a statement and does not read.
+    /// 1 to `longest` bytes; the socket accepts another piece after each `gap`, but nothing while the server executes a
+    /// statement and does not read.
     Short {
         /// In bytes.
         longest: u64,
-        /// The shortest time between two pieces.
+        /// Minimum time between two pieces.
         gap: Duration,
     },
 }
 
-/// A time in which the server gets nothing done: answers due in it come at its end.
+/// A period in which the server is stopped: responses due in it are sent at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
-    /// From here on.
+    /// Start.
     pub from: Timestamp,
-    /// Until here.
+    /// End.
     pub until: Timestamp,
 }
 
-/// Whether a connection comes about.
+/// Result of connecting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// Yes.
+    /// Success.
     Open,
-    /// The first so many attempts find the server's queue full.
+    /// The server's accept queue is full for this number of attempts.
     Busy(u32),
-    /// The attempt fails at once, as with a Unix socket that is not there.
+    /// Immediate failure, as with a missing Unix-domain socket.
     RefusedAtOnce(ErrorKind),
-    /// The attempt fails after a while, as with a TCP port where nobody listens.
+    /// Delayed failure, as with a TCP port without a listener.
     RefusedLater(ErrorKind),
 }
 
@@ -138,17 +137,17 @@ impl Default for FakeServer {
 }
 
 impl FakeServer {
-    /// The driver through which the engine meets this server, at the beginning of time.
+    /// The engine's driver for this server, at virtual time zero.
     ///
     /// # Panics
-    /// If the network delay or the tick is zero: time would stand still.
+    /// The network delay or the tick is zero, so that time would not advance.
     pub fn driver(self) -> FakeDriver {
         assert!(!self.network_delay.is_zero(), "bytes that take no time to travel stop the virtual clock");
         assert!(!self.tick.is_zero(), "looks at the clock that take no time stop the virtual clock");
         FakeDriver::new(self)
     }
 
-    /// When work that would be done at `due` is done.
+    /// Completion time of work that is due at `due`, after stalls.
     fn after_stalls(&self, mut due: Timestamp) -> Timestamp {
         for stall in &self.stalls {
             if (stall.from..stall.until).contains(&due) {
@@ -160,7 +159,7 @@ impl FakeServer {
 }
 
 impl Service {
-    /// Draws the time for one statement.
+    /// Random duration of a statement.
     #[expect(clippy::cast_precision_loss, reason = "a service time in nanoseconds stays far below 2^53")]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "never negative; saturates")]
     fn draw(self, random: &mut Random) -> Duration {
@@ -176,7 +175,7 @@ impl Service {
 }
 
 impl Pieces {
-    /// Cuts an answer up.
+    /// Divides a response into pieces.
     fn cut(self, bytes: Vec<u8>, random: &mut Random) -> Vec<Vec<u8>> {
         let Self::Random { longest, .. } = self else { return vec![bytes] };
         let mut pieces = Vec::new();
