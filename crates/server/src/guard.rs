@@ -1,6 +1,6 @@
-//! The guard of a temporary server: a small process that outlives a killed owner just long enough to stop the server
-//! and remove its home. It waits on a pipe whose other end only the owner holds, so it learns of the owner's end
-//! however that came, `kill -9` included. Where it cannot run, or is killed too, `sweep` does its work later.
+//! The guard of a temporary server: a small process that outlives a killed owner, stops the server and removes its
+//! home. It waits on a pipe whose write end only the owner holds, so it detects every end of the owner, including `kill
+//! -9`. If the guard cannot run or is killed too, `sweep` cleans up later.
 
 use std::fs::File;
 use std::io::Write;
@@ -13,14 +13,15 @@ use crate::files::create;
 use crate::patience::wait_for;
 use crate::tablespaces::Tablespace;
 
-/// What dismisses the guard; the end of the pipe without it means that the owner is gone.
+/// Message that dismisses the guard; an end of the pipe without it means that the owner has gone.
 const DISMISSAL: &[u8] = b"done\n";
 
-/// How long a guard may be at work: an initdb is let finish, and a server may be slow to end.
+/// Time limit of the guard's work: initdb is allowed to finish, and a server may stop slowly.
 const WORK_LIMIT: Duration = Duration::from_secs(60);
 
-/// Arguments: the home, the socket's directory, those of tablespaces. A process is the server's if it is a postgres whose working directory is
-/// the data directory; see `process`. An initdb is let finish, because killed in the middle it leaves shared memory.
+/// Arguments: the directories of home, socket and tablespaces. A process belongs to the server if it is a postgres
+/// whose working directory is the data directory; see `process`. initdb is allowed to finish, because killing it leaves
+/// shared memory.
 const SCRIPT: &str = r#"
 read -r word && [ "$word" = done ] && exit 0
 home=$1 data=$1/data
@@ -64,7 +65,7 @@ while [ "$round" -lt 100 ]; do
 done
 "#;
 
-/// Watches over one server until it is dismissed or dropped, which both end it.
+/// Guards one server until it is dismissed or dropped; both end the guard.
 #[derive(Debug)]
 pub(crate) struct Guard {
     process: Child,
@@ -72,12 +73,12 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard of a home; `None` where none can be had (no `/proc`, no shell).
+    /// Starts the guard of a home; `None` if the system has no `/proc` or no shell.
     pub(crate) fn over(home: &Path, sockets: &Path, tablespaces: &[Tablespace]) -> Option<Guard> {
         if !Path::new("/proc/self/cwd").exists() {
             return None;
         }
-        // Whoever can open it can hold the lock.
+        // A process that can open this file can hold the lock.
         let lock = create(&lock_of(home), 0o600, "").ok()?;
         lock.try_lock().ok()?;
         let mut process = Command::new("/bin/sh")
@@ -89,9 +90,9 @@ impl Guard {
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            // The lock goes over to the guard with the file, and is free when the last of its processes has ended.
+            // The guard inherits the lock with the file; it is released when the last of its processes has ended.
             .stderr(lock)
-            // Ctrl-C at the terminal is for the owner.
+            // Ctrl-C at the terminal must reach only the owner.
             .process_group(0)
             .spawn()
             .ok()?;
@@ -99,10 +100,10 @@ impl Guard {
         Some(Guard { process, pipe })
     }
 
-    /// The server needs no guard any more: it is gone, or is to stay.
+    /// Ends the guard: the server has stopped, or is to stay.
     pub(crate) fn dismiss(mut self) {
         if let Some(mut pipe) = self.pipe.take() {
-            // Fails if somebody killed the guard, which is just as well.
+            // Fails if the guard was killed, in which case there is nothing to dismiss.
             let _ = pipe.write_all(DISMISSAL);
         }
         let _ = self.process.wait();
@@ -113,7 +114,7 @@ fn lock_of(home: &Path) -> PathBuf {
     home.join("guard.lock")
 }
 
-/// Waits until no guard is at work in a home whose owner is gone: two that clean up at once are in each other's way.
+/// Waits until no guard works in a home whose owner has gone, because concurrent cleanups conflict.
 pub(crate) fn await_end(home: &Path) {
     let Ok(lock) = File::open(lock_of(home)) else { return };
     wait_for(WORK_LIMIT, || lock.try_lock().ok());

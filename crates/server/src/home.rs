@@ -1,6 +1,6 @@
-//! A server's home: one directory per server in the state directory, with its description, data, socket and log.
-//! Who holds the lock in it answers for the server; a home whose lock nobody holds, and that is not to be kept, was
-//! left by a killed process. Knows nothing of processes.
+//! A server's home: one directory per server in the state directory, with its description, data, socket and log. The
+//! holder of its lock is responsible for the server. An unlocked home that is not to be kept was left by a killed
+//! process.
 
 use std::fs::{self, File};
 use std::io;
@@ -18,61 +18,61 @@ use crate::patience::wait_for;
 use crate::tablespaces::{self, Tablespace};
 use crate::{Locations, ServerError, Setting, trust};
 
-/// The longest path of a socket that every system takes (macOS; Linux takes 107 bytes).
+/// Maximum length of a socket's path on all systems (macOS; Linux allows 107 bytes).
 const SOCKET_PATH_LIMIT: usize = 103;
-/// What a socket's name adds to its directory's.
+/// The socket's name, appended to its directory.
 const SOCKET_NAME: &str = "/.s.PGSQL.65535";
-/// Where sockets go whose home has too long a path.
+/// Parent directory of sockets if the home's path is too long.
 const SHORT_DIRECTORY: &str = "/tmp";
 const SHORT_PREFIX: &str = "pgm-";
-/// How often a made-up name is tried anew when another process has just taken it.
+/// Attempts to find an unused generated name.
 const NAME_ATTEMPTS: u32 = 1000;
 const NAME_LENGTH_LIMIT: usize = 40;
-/// How long removing is tried while the last processes of a server still write.
+/// Time limit of removing a directory while the server's last processes still write to it.
 const REMOVAL_LIMIT: Duration = Duration::from_secs(5);
 
-/// A process that is just being started by another thread of ours holds our locks too, until it runs its program.
+/// A process that another thread is starting holds copies of our locks until it executes its program.
 const FORK_PATIENCE: Duration = Duration::from_millis(100);
 
 /// The version of the description's format.
 const SCHEMA: u32 = 1;
 
-/// Files of a home. Those that a server is started with stand outside the data directory, where the server's user could
-/// put a link in their place.
+/// Files of a home. Files for starting a server are outside the data directory, where the server's user could replace
+/// them by links.
 pub(crate) const LOG: &str = "log";
 pub(crate) const CONFIGURATION: &str = "pgmeter.conf";
-/// Who may connect.
+/// Host-based authentication.
 pub(crate) const HBA_FILE: &str = "pg_hba.conf";
-/// Which users of the operating system are the superuser.
+/// User name map: operating system users that may connect as the superuser.
 pub(crate) const IDENT_FILE: &str = "pg_ident.conf";
-/// The superuser's password, in libpq's format; none for a server of an earlier pgmeter.
+/// The superuser's password, in libpq's format; missing for a server of an earlier version.
 pub(crate) const PASSWORD_FILE: &str = "pgpass";
-/// The certificate of a server that offers TLS, and its key.
+/// Certificate and key of a server with TLS.
 pub(crate) const CERTIFICATE: &str = "server.crt";
 pub(crate) const KEY: &str = "server.key";
 const DESCRIPTION: &str = "server.json";
 
-/// What is written down of a server, so that another process can find, start and stop it.
+/// Description of a server, by which other processes find, start and stop it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Description {
     pub(crate) schema: u32,
-    /// Whether it stays when no process answers for it.
+    /// Whether it stays when no process is responsible for it.
     pub(crate) kept: bool,
     pub(crate) version: String,
     pub(crate) bin_dir: PathBuf,
-    /// The operating system's user that runs it.
+    /// Operating system user of the server.
     pub(crate) server_user: String,
     pub(crate) settings: Vec<Setting>,
-    /// The port of the last start; 0 before the first.
+    /// Port of the last start; 0 before the first.
     pub(crate) port: u16,
     pub(crate) socket_directory: PathBuf,
     /// Those that are ours.
     #[serde(default)]
     pub(crate) tablespaces: Vec<Tablespace>,
-    /// Whether it listens on TCP beside its socket.
+    /// Whether it listens on TCP in addition to the socket.
     #[serde(default)]
     pub(crate) tcp: bool,
-    /// Whether the extension pg_stat_statements still has to be made in its databases.
+    /// Whether the extension pg_stat_statements must still be created in its databases.
     #[serde(default)]
     pub(crate) needs_extension: bool,
 }
@@ -108,8 +108,8 @@ pub(crate) struct Home {
     pub(crate) directory: PathBuf,
 }
 
-/// A home this process answers for, until it is dropped. The lock is not inherited by the server: files are opened
-/// close-on-exec.
+/// A home for which this process is responsible, until it is dropped. Files are opened close-on-exec, so the server
+/// does not inherit the lock.
 #[derive(Debug)]
 pub(crate) struct LockedHome {
     pub(crate) home: Home,
@@ -117,7 +117,7 @@ pub(crate) struct LockedHome {
 }
 
 impl Home {
-    /// The home of that name, whether there is one or not.
+    /// The home of that name, whether it exists or not.
     pub(crate) fn named(name: &str, locations: &Locations) -> Result<Home, ServerError> {
         let well_formed = name.len() <= NAME_LENGTH_LIMIT
             && name.starts_with(|c: char| c.is_ascii_alphanumeric())
@@ -157,7 +157,7 @@ impl Home {
         self.directory.join(name)
     }
 
-    /// What was written down; `None` for a home whose maker was killed before it came to that.
+    /// The description; `None` if the home's creator was killed before writing it.
     pub(crate) fn read(&self) -> Result<Option<Description>, ServerError> {
         let text = match fs::read_to_string(self.file(DESCRIPTION)) {
             Ok(text) => text,
@@ -173,7 +173,7 @@ impl Home {
         Ok(Some(description))
     }
 
-    /// Answers for it from now on, if no other process does.
+    /// Takes responsibility for the home, if no other process has it.
     pub(crate) fn claim(&self) -> Result<LockedHome, ServerError> {
         let path = self.directory.join("owner.lock");
         let lock = open_to_append(&path).map_err(ServerError::io("open", &path))?;
@@ -186,12 +186,13 @@ impl Home {
 }
 
 impl LockedHome {
-    /// Makes a home of that name, or of one that is made up, and answers for it from its first moment.
+    /// Creates a home with this or a generated name, locked from the start.
     pub(crate) fn new(name: Option<&str>, locations: &Locations) -> Result<LockedHome, ServerError> {
         let _all = AllHomes::lock(locations)?;
         let create = |home: &Home| {
             let made = fs::create_dir(&home.directory);
-            // Whatever the umask is: as root, the server's user passes through, and sees only its own files.
+            // Independent of the umask. As root, the server's user needs to pass through the directory, and can read
+            // only its own files.
             let mode = if rustix::process::geteuid().is_root() { 0o711 } else { 0o700 };
             made.and_then(|()| fs::set_permissions(&home.directory, fs::Permissions::from_mode(mode)))
         };
@@ -210,20 +211,20 @@ impl LockedHome {
         Err(state_failure(locations, io::Error::from(io::ErrorKind::AlreadyExists)))
     }
 
-    /// Writes the description down, whole or not at all.
+    /// Writes the description atomically.
     pub(crate) fn write(&self, description: &Description) -> Result<(), ServerError> {
         let path = self.home.file(DESCRIPTION);
         let failure = || ServerError::io("write", &path);
         let text = serde_json::to_string_pretty(description).map_err(|error| failure()(error.into()))?;
         let new = path.with_extension("new");
-        // A process that was killed may have left one.
+        // A killed process may have left this file.
         remove_file(&new)?;
-        // Settings may hold a password of the user's.
+        // Settings may contain a password.
         create(&new, 0o600, &text)?;
         fs::rename(&new, &path).map_err(failure())
     }
 
-    /// Makes the directory for the server's socket: here, or where the path is short enough.
+    /// Creates the directory of the server's socket: in the home, or elsewhere if the path is too long.
     pub(crate) fn make_socket_directory(&self, account: &Account) -> Result<PathBuf, ServerError> {
         let beside = self.home.directory.join("socket");
         let directory = if beside.as_os_str().len() + SOCKET_NAME.len() <= SOCKET_PATH_LIMIT {
@@ -240,9 +241,9 @@ impl LockedHome {
         Ok(directory)
     }
 
-    /// Removes everything of the server, which must not run any more. The lock goes last, with the claim.
+    /// Removes all files of the server, which must not be running. The lock is removed last.
     pub(crate) fn remove(&self) -> Result<(), ServerError> {
-        // Without a description that can be read there is no socket directory elsewhere that we know of.
+        // Without a readable description, the location of an external socket directory is unknown.
         if let Ok(Some(description)) = self.home.read() {
             remove_short_directory(&description.socket_directory)?;
             description.tablespaces.iter().try_for_each(tablespaces::remove_directory)?;
@@ -251,7 +252,7 @@ impl LockedHome {
     }
 }
 
-/// That it is not there is no error.
+/// Removes a file; a missing file is not an error.
 pub(crate) fn remove_file(path: &Path) -> Result<(), ServerError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ServerError::io("remove", path)(error)),
@@ -259,14 +260,14 @@ pub(crate) fn remove_file(path: &Path) -> Result<(), ServerError> {
     }
 }
 
-/// Only what we made: the description may have been changed by somebody.
+/// Removes only directories that pgmeter created, because the description may have been modified.
 fn remove_short_directory(directory: &Path) -> Result<(), ServerError> {
     let ours = directory.parent() == Some(Path::new(SHORT_DIRECTORY))
         && directory.file_name().is_some_and(|name| name.as_bytes().starts_with(SHORT_PREFIX.as_bytes()));
     if ours { remove_tree(directory) } else { Ok(()) }
 }
 
-/// Tries again while the last processes of a server that was killed still write.
+/// Retries while the last processes of a killed server still write.
 fn remove_tree(directory: &Path) -> Result<(), ServerError> {
     let mut failure = None;
     let removed = wait_for(REMOVAL_LIMIT, || match fs::remove_dir_all(directory) {
@@ -283,8 +284,8 @@ fn remove_tree(directory: &Path) -> Result<(), ServerError> {
     }
 }
 
-/// Held while homes are made and while orphans are looked for, so that a home that is just being made is not taken
-/// for one that was left.
+/// Lock on all homes, held while homes are created and while orphans are searched, so that a home under creation is not
+/// taken for an orphan.
 pub(crate) struct AllHomes {
     _lock: File,
 }
@@ -294,10 +295,10 @@ impl AllHomes {
         let directory = homes(locations);
         let unwritable = |source| state_failure(locations, source);
         make_open_directories(&directory).map_err(unwritable)?;
-        // Another user may have been faster where the directory was not there yet.
+        // Another user may have created the directory first.
         trust::check_directory(&directory, "PGMETER_STATE_DIR")?;
         let lock = open_to_append(&directory.join(".lock")).map_err(unwritable)?;
-        // Held for a few system calls at a time, so waiting for it ends.
+        // Held for a few system calls only, so the wait is short.
         lock.lock().map_err(unwritable)?;
         Ok(AllHomes { _lock: lock })
     }

@@ -1,5 +1,5 @@
-//! Where things are kept: downloaded programs in the cache directory, servers in the state directory, installed
-//! programs in the search path. The environment is handed in; only [`Environment::of_process`] reads it.
+//! Directories: downloaded programs in the cache directory, servers in the state directory, installed programs in the
+//! search path. Callers pass the environment; only [`Environment::of_process`] reads it.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use crate::{ServerError, trust};
 
-/// What of the process's surroundings matters here.
+/// The parts of the process's environment that determine the directories.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
     /// Environment variables by name.
@@ -17,37 +17,37 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// The surroundings of this process.
+    /// The environment of this process.
     pub fn of_process() -> Environment {
         let variables =
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value))).collect();
         Environment { variables, root: rustix::process::geteuid().is_root() }
     }
 
-    /// The directory a variable names; an empty or relative one counts as none, as the XDG specification has it.
+    /// The directory named by a variable; empty and relative ones are ignored, as the XDG specification requires.
     fn directory(&self, variable: &str) -> Option<PathBuf> {
         self.variables.get(variable).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 }
 
-/// The directories to use.
+/// The directories.
 #[derive(Clone, Debug)]
 pub struct Locations {
-    /// Downloaded programs, shared by all processes of the user.
+    /// Directory of downloaded programs, shared by all processes of the user.
     pub cache_dir: PathBuf,
-    /// Servers: their data, sockets and descriptions.
+    /// Directory of servers: data, sockets and descriptions.
     pub state_dir: PathBuf,
-    /// Where programs are searched: the entries of `PATH`.
+    /// Search path of programs: the entries of `PATH`.
     pub search_path: Vec<PathBuf>,
 }
 
 impl Locations {
-    /// As root `/var/cache/pgmeter` and `/var/lib/pgmeter`, else the XDG directories below the home directory;
+    /// As root `/var/cache/pgmeter` and `/var/lib/pgmeter`, otherwise the XDG directories within the home directory;
     /// `PGMETER_CACHE_DIR` and `PGMETER_STATE_DIR` override both.
     ///
     /// # Errors
-    /// No home directory and no override; an override that is no absolute path; as root, a directory that another user
-    /// could change.
+    /// There is neither a home directory nor an override; an override is not an absolute path; as root, another user
+    /// could modify a directory.
     pub fn from_environment(environment: &Environment) -> Result<Locations, ServerError> {
         let cache =
             Place { ours: "PGMETER_CACHE_DIR", of_root: "/var/cache", xdg: "XDG_CACHE_HOME", home: ".cache" };
@@ -75,7 +75,7 @@ impl Locations {
     }
 }
 
-/// The ways to one of the two directories, best first.
+/// Candidates for one of the two directories, in order of preference.
 struct Place {
     ours: &'static str,
     of_root: &'static str,
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(directories(false, &ours), ("/c".to_owned(), "/s".to_owned()));
     }
 
-    /// Only root is asked, and finds temporary files to be its own.
+    /// The check applies to root only, which owns its temporary files.
     #[test]
     #[allow(clippy::print_stderr)]
     fn root_keeps_nothing_where_another_user_could_change_it() {

@@ -1,5 +1,5 @@
-//! TLS to a server of ours: a certificate of its own, made with its home. Clients trust it only if they are told its
-//! path. Used by `running`.
+//! TLS to a server started by pgmeter: a certificate, created with its home. Clients trust it only if its path is
+//! specified. Used by `running`.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -10,16 +10,16 @@ use crate::account::Account;
 use crate::files::create;
 use crate::home::{self, Home};
 
-/// A server of ours lives for hours; a client whose clock is years off should still accept it.
+/// Start of validity. The server lives for hours, but a client's clock may be wrong by years.
 const FIRST_YEAR: i32 = 2000;
 const LAST_YEAR: i32 = 4000;
 
-/// The settings that make a server offer TLS. Relative paths begin in the data directory.
+/// Settings that enable TLS. Paths are relative to the data directory.
 pub(crate) const SETTINGS: [(&str, &str); 3] =
     [("ssl", "on"), ("ssl_cert_file", "../server.crt"), ("ssl_key_file", "../server.key")];
 
-/// Makes a key and the certificate for it: ECDSA on P-256, which every OpenSSL since 1.0 takes, and so every server.
-/// They stand in the home, not in the data directory, where the server's user could put links in their places.
+/// Creates a key and its certificate: ECDSA on P-256, which OpenSSL supports since 1.0, and so do all servers. The
+/// files are in the home and not in the data directory, where the server's user could replace them by links.
 pub(crate) fn make(home: &Home, account: &Account) -> Result<(), ServerError> {
     let failed = |error: rcgen::Error| ServerError::Certificate(error.to_string());
     let mut about = CertificateParams::new(vec!["localhost".to_owned()]).map_err(failed)?;
@@ -30,7 +30,7 @@ pub(crate) fn make(home: &Home, account: &Account) -> Result<(), ServerError> {
     let key = KeyPair::generate().map_err(failed)?;
     let signed = about.self_signed(&key).map_err(failed)?;
     create(&home.file(home::CERTIFICATE), 0o644, &signed.pem())?;
-    // A server refuses a key that others can read.
+    // PostgreSQL refuses a key that other users can read.
     let file = create(&home.file(home::KEY), 0o600, &key.serialize_pem())?;
     account.give(&file, &home.file(home::KEY))
 }

@@ -1,6 +1,6 @@
-//! Which user could change what stands at a path: its owner, whoever may write to it, and the same of each directory on
-//! the way, links included. As root, nothing that another user could change is run as root, and no server is kept there.
-//! Asked by `installation`, `locations`, `home` and `cache`.
+//! Determines which users could modify a path: owners and writers of the path and of all its parent directories, links
+//! included. As root, pgmeter executes no program and keeps no server at a path that another user could modify. Used by
+//! `installation`, `locations`, `home` and `cache`.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -11,14 +11,14 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::ServerError;
 
-/// As in the kernel: a path with more links is none.
+/// Maximum number of links in a path, as in the kernel.
 const LINKS_MAX: u32 = 40;
 const STICKY: u32 = 0o1000;
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 const ROOT: u32 = 0;
 
-/// A place on the way to a path, at which another user than root may change what stands there.
+/// A place in a path that a user other than root may modify.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Changeable {
     pub(crate) place: PathBuf,
@@ -26,8 +26,8 @@ pub(crate) struct Changeable {
     pub(crate) uid: u32,
 }
 
-/// The first place at which somebody else than root could change what this absolute path leads to. What is not there
-/// yet can be changed by nobody.
+/// The first place at which a user other than root could modify the target of this absolute path. Missing parts count
+/// as not modifiable.
 ///
 /// # Errors
 /// The path cannot be followed.
@@ -56,7 +56,7 @@ pub(crate) fn changeable(path: &Path) -> io::Result<Option<Changeable>> {
             if links > LINKS_MAX {
                 return Err(io::Error::other("it has too many symbolic links"));
             }
-            // In a sticky directory the owner of a link can replace it.
+            // In a sticky directory, the owner of a link can replace it.
             if is_sticky && about.uid() != ROOT {
                 return Ok(Some(Changeable { place: next, uid: about.uid() }));
             }
@@ -87,8 +87,8 @@ fn parts(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
         .into_iter()
 }
 
-/// Whether only its owners change what is in it, as in /tmp; an error if others may change this one. The last place of a
-/// path may not even be added to.
+/// Whether the directory is sticky, as /tmp, so that only owners modify its entries; an error if other users may modify
+/// it. The last place of a path must not allow other users to add entries either.
 fn examine(place: &Path, about: &Metadata, is_last: bool) -> Result<bool, Changeable> {
     let is_sticky = about.is_dir() && about.mode() & STICKY != 0;
     let others =
@@ -99,7 +99,8 @@ fn examine(place: &Path, about: &Metadata, is_last: bool) -> Result<bool, Change
     Ok(is_sticky)
 }
 
-/// As root: that nobody else can change what is kept in this directory. `variable` names another one.
+/// As root: checks that no other user can modify this directory. `variable`: the environment variable that selects
+/// another one.
 pub(crate) fn check_directory(path: &Path, variable: &'static str) -> Result<(), ServerError> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());

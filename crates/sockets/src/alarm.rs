@@ -1,6 +1,5 @@
-//! Waking up on time: the poll's own timeout counts whole milliseconds, a paced load needs
-//! microseconds. On Linux a timer file descriptor rings for the last stretch; elsewhere the poll's
-//! timeout, rounded up, has to do.
+//! Timed wake-ups with a resolution of microseconds, because the poll's own timeout counts milliseconds. On Linux, a
+//! timer file descriptor covers the last part of a wait; elsewhere the poll's timeout is rounded up.
 
 use std::io;
 use std::time::Duration;
@@ -8,9 +7,9 @@ use std::time::Duration;
 use mio::{Registry, Token};
 use stats::Timestamp;
 
-/// Waits longer than this begin with the poll's timeout, which then ends a little early.
+/// Longer waits start with the poll's timeout, which ends slightly early.
 const FINE_BELOW: Duration = Duration::from_millis(3);
-/// How early: one millisecond of rounding up, and one for luck.
+/// How early it ends: one millisecond for rounding up, and one of reserve.
 const EARLY: Duration = Duration::from_millis(2);
 
 #[cfg(target_os = "linux")]
@@ -38,7 +37,7 @@ mod linux {
     }
 
     impl Alarm {
-        /// A silent alarm, registered with the poll.
+        /// An unset alarm, registered with the poll.
         pub(crate) fn new(registry: &Registry, token: Token) -> io::Result<Self> {
             let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
             let timer = timerfd_create(TimerfdClockId::Monotonic, flags)?;
@@ -46,8 +45,7 @@ mod linux {
             Ok(Self { timer, armed_for: None })
         }
 
-        /// Arranges to be woken at `deadline`, or a little before it when that is far away, and
-        /// returns the timeout for the poll.
+        /// Sets the wake-up to `deadline`, or slightly before it if it is distant. Returns the timeout for the poll.
         pub(crate) fn set(&mut self, deadline: Timestamp, now: Timestamp) -> io::Result<Duration> {
             let wait = deadline.since(now);
             if wait.is_zero() {
@@ -56,7 +54,7 @@ mod linux {
             if wait >= FINE_BELOW {
                 return Ok(wait - EARLY);
             }
-            // A timer that has rung need not be read: setting it again makes the next edge.
+            // An expired timer need not be read: setting it again causes the next edge.
             if self.armed_for != Some(deadline) {
                 let it_value = Timespec { tv_sec: 0, tv_nsec: i64::from(wait.subsec_nanos()) };
                 let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
@@ -73,11 +71,11 @@ mod linux {
 mod portable {
     use super::{Duration, Registry, Timestamp, Token, io};
 
-    /// Only the poll's own timeout.
+    /// Uses only the poll's timeout.
     pub(crate) struct Alarm;
 
     impl Alarm {
-        /// Nothing to prepare.
+        /// Requires no preparation.
         pub(crate) fn new(_registry: &Registry, _token: Token) -> io::Result<Self> {
             Ok(Self)
         }

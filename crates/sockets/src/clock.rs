@@ -1,15 +1,13 @@
-//! The only module of the event loops that reads a clock: monotonic time, CPU time of process and thread, and how long
-//! a thread has waited for a core.
-//!
-//! Everything else is handed `now`. One clock is made per run and copied to each worker, so that
-//! their timestamps have the same zero.
+//! The clocks of the event loops: monotonic time, CPU time of process and thread, and time waiting for a core.
+//! Other modules receive `now` as an argument. One clock is made per run and copied to each worker, so that all
+//! timestamps have the same zero.
 
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 use stats::Timestamp;
 
-/// A monotonic clock whose zero is the moment it was made.
+/// A monotonic clock that starts at zero when it is made.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     epoch: Instant,
@@ -29,12 +27,12 @@ impl Clock {
     }
 }
 
-/// CPU time, user and system, of all threads of this process since it began.
+/// CPU time, user and system, of all threads of this process since its start.
 pub fn process_cpu_time() -> Duration {
     cpu_time(ClockId::ProcessCPUTime)
 }
 
-/// CPU time, user and system, of the calling thread since it began.
+/// CPU time, user and system, of the calling thread since its start.
 pub fn thread_cpu_time() -> Duration {
     cpu_time(ClockId::ThreadCPUTime)
 }
@@ -46,8 +44,8 @@ fn cpu_time(clock: ClockId) -> Duration {
     Duration::new(seconds, nanos)
 }
 
-/// How long the calling thread has been ready to run while other threads of this system had the cores: the second
-/// number of its schedstat (proc_pid_schedstat(5)). `None` where the system does not tell.
+/// Time for which the calling thread was ready to run and waited for a core: the second number of its schedstat
+/// (proc_pid_schedstat(5)). `None` if the system does not provide it.
 pub fn run_queue_time() -> Option<Duration> {
     let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     let nanos = schedstat.split_ascii_whitespace().nth(1)?.parse().ok()?;

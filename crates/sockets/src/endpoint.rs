@@ -1,26 +1,26 @@
-//! The address of a socket that listens, of either family. Host names are resolved before, by `connect`.
-//! Used by servers of ours, and by the relay for the server that it leads to.
+//! Address of a listening socket, TCP or Unix. `connect` resolves host names before. Used by pgmeter's servers, and by
+//! the relay for its target.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-/// Where a server of ours listens, or the one that it leads to.
+/// Address of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
-    /// A Unix socket, its file name (`.s.PGSQL.<port>`) included.
+    /// Path of a Unix-domain socket, including its file name (`.s.PGSQL.<port>`).
     Unix(PathBuf),
-    /// A TCP address; to listen at, port 0 is a free one.
+    /// A TCP address; when listening, port 0 selects a free port.
     Tcp(SocketAddr),
 }
 
 impl Endpoint {
-    /// The Unix socket that a server with this port has in this directory.
+    /// The Unix-domain socket of a server with this port in this directory.
     pub fn in_directory(directory: &Path, port: u16) -> Self {
         Self::Unix(directory.join(format!(".s.PGSQL.{port}")))
     }
 
-    /// The part of a connection string that leads there: `host='…' port=…`.
+    /// Its part of a connection string: `host='…' port=…`.
     pub fn conninfo(&self) -> String {
         let (host, port) = match self {
             Self::Unix(path) => {
@@ -30,7 +30,7 @@ impl Endpoint {
             }
             Self::Tcp(address) => (address.ip().to_string(), address.port().to_string()),
         };
-        // As libpq reads values.
+        // Quoted as libpq requires.
         let host = host.replace('\\', "\\\\").replace('\'', "\\'");
         format!("host='{host}' port={port}")
     }

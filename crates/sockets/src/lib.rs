@@ -1,5 +1,5 @@
-//! What the event loops of the engine, the relay and the null server share: the monotonic clock, timers, waiting that
-//! ends on time, and non-blocking sockets of both families. Knows nothing of what the bytes mean.
+//! Shared parts of the event loops of the engine, the relay and the null server: monotonic clock, timers, timed waits,
+//! and non-blocking TCP and Unix sockets. They do not interpret the data.
 
 mod alarm;
 mod clock;

@@ -1,5 +1,5 @@
-//! Sockets of both families behind one face: one that listens, those that it accepts, those that go to a server.
-//! None of them blocks. A call that would block gives `None`; one that a signal interrupted is repeated.
+//! TCP and Unix sockets with a common interface: listening, accepted and connecting ones. All are non-blocking: a call
+//! that would block returns `None`; interrupted calls are repeated.
 
 use std::io::{self, ErrorKind, IoSlice};
 use std::net::{SocketAddr, TcpListener};
@@ -16,10 +16,10 @@ use rustix::net::{SendFlags, sockopt};
 use crate::endpoint::Endpoint;
 use crate::unix_listener::{SocketFile, listen_unix};
 
-/// How many clients may wait to be accepted; the system allows no more than its own limit (net.core.somaxconn).
+/// Length of the accept queue; the system limits it further (net.core.somaxconn).
 const WAITING_MAX: i32 = 1 << 16;
 
-/// A socket that accepts clients. The name of a Unix socket is removed with it.
+/// A listening socket. Dropping it removes the file of a Unix socket.
 #[derive(Debug)]
 pub struct Listener {
     socket: Family,
@@ -34,15 +34,15 @@ enum Family {
 }
 
 impl Listener {
-    /// Listens at an address, without blocking.
+    /// Listens on an address, non-blocking.
     ///
     /// # Errors
-    /// As of bind(2); `AddrInUse` when a server listens there, or when the file is not a socket.
+    /// As of bind(2); `AddrInUse` if a server listens there, or if the file is not a socket.
     pub fn bind(endpoint: &Endpoint) -> io::Result<Self> {
         match endpoint {
             Endpoint::Tcp(address) => {
                 let listener = TcpListener::bind(address)?;
-                // Its queue is longer now than the standard library made it.
+                // Extends the accept queue, which the standard library makes shorter.
                 rustix::net::listen(&listener, WAITING_MAX)?;
                 listener.set_nonblocking(true)?;
                 let endpoint = Endpoint::Tcp(listener.local_addr()?);
@@ -55,7 +55,7 @@ impl Listener {
         }
     }
 
-    /// Where it listens; a port that was left to the system is known here.
+    /// Its address, with the port that the system assigned.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -72,7 +72,7 @@ impl Listener {
         registry.register(&mut SourceFd(&fd), token, Interest::READABLE)
     }
 
-    /// Accepts the next client that has not gone again.
+    /// Accepts the next client; skips clients that have disconnected.
     ///
     /// # Errors
     /// `WouldBlock` if none waits; as of accept(2).
@@ -98,15 +98,15 @@ impl Listener {
     }
 }
 
-/// A socket of a connection.
+/// A connection's socket.
 #[derive(Debug)]
 pub struct Socket(OwnedFd);
 
 impl Socket {
-    /// Begins to connect; it is writable when that is over.
+    /// Starts connecting; the socket is writable at its end.
     ///
     /// # Errors
-    /// As of connect(2); `WouldBlock` when the queue of a Unix socket is full.
+    /// As of connect(2); `WouldBlock` if the accept queue of a Unix socket is full.
     pub fn connect(to: &Endpoint) -> io::Result<Self> {
         match to {
             Endpoint::Tcp(address) => {
@@ -118,7 +118,7 @@ impl Socket {
         }
     }
 
-    /// The same over TCP, with the system's settings.
+    /// Starts connecting over TCP, with the system's settings.
     ///
     /// # Errors
     /// As of connect(2).
@@ -126,15 +126,15 @@ impl Socket {
         Ok(Self(mio::net::TcpStream::connect(to)?.into()))
     }
 
-    /// The same over a Unix socket, which is connected then.
+    /// Connects to a Unix socket immediately.
     ///
     /// # Errors
-    /// As of connect(2); `WouldBlock` when its queue is full.
+    /// As of connect(2); `WouldBlock` if its accept queue is full.
     pub fn connect_unix(to: &Path) -> io::Result<Self> {
         Ok(Self(mio::net::UnixStream::connect(to)?.into()))
     }
 
-    /// Whether it is connected by now; an error if it will never be.
+    /// Whether it is connected; an error if connecting has failed.
     pub fn is_connected(&self) -> io::Result<bool> {
         sockopt::socket_error(&self.0)??;
         match rustix::net::getpeername(&self.0) {
@@ -149,41 +149,41 @@ impl Socket {
         registry.register(&mut SourceFd(&self.0.as_fd().as_raw_fd()), token, interest)
     }
 
-    /// Changes what the poll looks for. What is so already gives an edge at once.
+    /// Changes the interest of the poll. A condition that is already true causes an event immediately.
     pub fn reregister(&self, registry: &Registry, token: Token, interest: Interest) -> io::Result<()> {
         registry.reregister(&mut SourceFd(&self.0.as_fd().as_raw_fd()), token, interest)
     }
 
-    /// How many bytes came; 0 at the end of the stream.
+    /// Returns the number of bytes read; 0 at the end of the stream.
     pub fn read(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         retry_interrupted(|| rustix::io::read(&self.0, &mut *buffer))
     }
 
-    /// How many bytes it took.
+    /// Returns the number of bytes written.
     pub fn write_vectored(&self, bytes: &[IoSlice<'_>]) -> io::Result<Option<usize>> {
         retry_interrupted(|| rustix::io::writev(&self.0, bytes))
     }
 
-    /// How many bytes it took.
+    /// Returns the number of bytes written.
     pub fn write(&self, bytes: &[u8]) -> io::Result<Option<usize>> {
         retry_interrupted(|| rustix::net::send(&self.0, bytes, SendFlags::NOSIGNAL))
     }
 
-    /// The other side reads the end of the stream, and may still write.
+    /// Closes the sending direction; the peer reads the end of the stream, and may still write.
     pub fn close_writing(&self) {
-        // Where that fails, the connection is gone already.
+        // This fails only if the connection is already closed.
         let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Write);
     }
 
-    /// Ends it in both directions; what has arrived can still be read.
+    /// Closes both directions; data that has arrived can still be read.
     pub fn shut_down(&self) {
-        // Where the peer has done so already there is nothing to do.
+        // The peer may have closed it already.
         let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both);
     }
 
-    /// Closes it in such a way that the other side notices that something went wrong, where the family has a way.
+    /// Closes the connection with a reset, if the socket's family supports it.
     pub fn reset(self) {
-        // A Unix socket has no reset of its own: its peer sees an end, or a broken pipe.
+        // A Unix socket has no reset: its peer sees the end of the stream, or a broken pipe.
         let _ = sockopt::set_socket_linger(&self.0, Some(Duration::ZERO));
     }
 }
@@ -194,7 +194,7 @@ impl AsFd for Socket {
     }
 }
 
-/// Repeats what a signal interrupted; "would block" is no error but `None`.
+/// Repeats an interrupted call; "would block" becomes `None`.
 fn retry_interrupted(mut call: impl FnMut() -> Result<usize, Errno>) -> io::Result<Option<usize>> {
     loop {
         return match call() {

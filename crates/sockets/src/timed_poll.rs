@@ -1,5 +1,5 @@
-//! A poll over sockets whose waits end on time, by an alarm and by what is known of late wake-ups. Used by the engine's
-//! driver over epoll and by the relay.
+//! A poll over sockets with precise timeouts, by an alarm and by the measured lateness of wake-ups. Used by the
+//! engine's epoll driver and by the relay.
 
 use std::io;
 use std::time::Duration;
@@ -12,10 +12,10 @@ use crate::alarm::Alarm;
 use crate::clock::Clock;
 use crate::wakeups::Wakeups;
 
-/// The token of the alarm; sockets have others.
+/// Token of the alarm; must not be used for sockets.
 const ALARM: Token = Token(usize::MAX);
 
-/// See the module.
+/// A poll with precise timeouts.
 pub struct TimedPoll {
     clock: Clock,
     poll: Poll,
@@ -24,7 +24,7 @@ pub struct TimedPoll {
     wakeups: Wakeups,
 }
 
-/// What a poll has brought.
+/// The events of a poll.
 pub struct Ready<'a>(event::Iter<'a>);
 
 impl<'a> Iterator for Ready<'a> {
@@ -37,7 +37,7 @@ impl<'a> Iterator for Ready<'a> {
 }
 
 impl TimedPoll {
-    /// A poll that brings up to `events_max` events at a time. The token `usize::MAX` is taken.
+    /// A poll that returns up to `events_max` events at a time. It reserves the token `usize::MAX`.
     ///
     /// # Errors
     /// The system refuses a timer.
@@ -46,21 +46,21 @@ impl TimedPoll {
         Ok(Self { clock, poll, events: Events::with_capacity(events_max), alarm, wakeups })
     }
 
-    /// Where sockets are registered.
+    /// Registry for sockets.
     pub fn registry(&self) -> &Registry {
         self.poll.registry()
     }
 
-    /// CPU time spent polling for what was not due yet.
+    /// CPU time spent on polling before a deadline.
     pub fn polled(&self) -> Duration {
         self.wakeups.polled()
     }
 
-    /// Waits until `until`, or until something has happened that means anything: `take` gets the events of each poll
-    /// and the time, and says so. Returns the time at which the wait ended.
+    /// Waits until `until`, or until a relevant event: `take` gets the events of each poll and the time, and returns
+    /// whether one was relevant. Returns the time at the end of the wait.
     ///
     /// # Errors
-    /// Of the poll and of the timer; a signal is none.
+    /// Errors of the poll and of the timer; signals are ignored.
     pub fn wait(
         &mut self,
         until: Option<Timestamp>,

@@ -1,12 +1,12 @@
-//! What is due when, earliest first. Holds no clock; a loop asks it with its `now`. An entry is never taken out before
-//! its time: the owner recognises those that are out of date.
+//! Queue of timed entries, earliest first, without a clock: the caller passes `now`. Entries cannot be cancelled; the
+//! owner recognises outdated ones.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use stats::Timestamp;
 
-/// Things by the time at which they are due; of the same time, in their own order.
+/// Entries by due time; entries with the same time are ordered by value.
 #[derive(Debug)]
 pub struct Timers<T: Ord> {
     heap: BinaryHeap<Reverse<(Timestamp, T)>>,
@@ -19,19 +19,19 @@ impl<T: Ord> Default for Timers<T> {
 }
 
 impl<T: Ord> Timers<T> {
-    /// `what` is due at `at`.
+    /// Adds `what`, due at `at`.
     #[inline]
     pub fn set(&mut self, at: Timestamp, what: T) {
         self.heap.push(Reverse((at, what)));
     }
 
-    /// When something is due next.
+    /// The next due time.
     #[inline]
     pub fn earliest(&self) -> Option<Timestamp> {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// The next thing whose time has come, with that time.
+    /// Removes the next entry that is due, and returns it with its time.
     #[inline]
     pub fn pop_due(&mut self, now: Timestamp) -> Option<(Timestamp, T)> {
         if self.earliest()? > now {

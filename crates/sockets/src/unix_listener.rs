@@ -1,5 +1,5 @@
-//! A Unix socket to listen on, for servers of ours that are not PostgreSQL: the null server and the relay. The file of
-//! a socket outlives a process that was killed; such a file is replaced, that of a running server never.
+//! Listening Unix sockets for the null server and the relay. The socket file of a killed process is replaced; that of a
+//! running server is not.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -10,24 +10,24 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock};
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, listen, socket_with};
 
-/// A Unix socket's name in the file system, removed when this is dropped.
+/// The file of a Unix socket, removed on drop.
 #[derive(Debug)]
 pub(crate) struct SocketFile(PathBuf);
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
-        // One that is gone already is as good.
+        // The file may have been removed already.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
-/// Listens at `path` with a queue of `waiting_max` connections, without blocking.
+/// Listens at `path` with an accept queue of `waiting_max`, non-blocking.
 ///
 /// # Errors
-/// As of bind(2); `AddrInUse` when a server listens there, or when the file is not a socket.
+/// As of bind(2); `AddrInUse` if a server listens there, or if the file is not a socket.
 pub(crate) fn listen_unix(path: &Path, waiting_max: i32) -> io::Result<(UnixListener, SocketFile)> {
-    // Two that start at the same moment must not replace each other's file. A directory that cannot be read cannot be
-    // locked; there is no other way then, and rarely a need.
+    // The lock keeps two starting processes from replacing each other's file. A directory that cannot be opened cannot
+    // be locked; this is accepted.
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let lock = File::open(directory).ok();
     if let Some(lock) = &lock {
@@ -41,20 +41,20 @@ pub(crate) fn listen_unix(path: &Path, waiting_max: i32) -> io::Result<(UnixList
         bound => bound,
     }?;
     let file = SocketFile(path.to_owned());
-    // The queue is longer now than the standard library made it.
+    // Extends the accept queue, which the standard library makes shorter.
     listen(&listener, waiting_max)?;
     listener.set_nonblocking(true)?;
     Ok((listener, file))
 }
 
-/// Whether the file is a socket at which nobody listens any more. Any doubt is a no.
+/// Whether the file is a socket without a listener; false in case of doubt.
 fn is_dead(path: &Path) -> bool {
     let is_socket = std::fs::symlink_metadata(path).is_ok_and(|metadata| metadata.file_type().is_socket());
     is_socket && is_refused(path).unwrap_or(false)
 }
 
 fn is_refused(path: &Path) -> Result<bool, rustix::io::Errno> {
-    // A server whose queue is full must not keep us waiting; it is alive.
+    // Non-blocking: a server with a full accept queue is alive.
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     Ok(connect(&socket, &SocketAddrUnix::new(path)?) == Err(rustix::io::Errno::CONNREFUSED))
@@ -74,7 +74,7 @@ mod tests {
     fn the_file_of_a_killed_server_is_replaced_and_that_of_a_running_one_never() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join(".s.PGSQL.5432");
-        // A listener of the standard library leaves its file behind, as a killed process does.
+        // A listener of the standard library leaves its file behind, like a killed process.
         drop(UnixListener::bind(&path).expect("a socket"));
         let (listener, file) = listen_unix(&path, 5).expect("the dead file is replaced");
         assert!(in_use(&path), "a server listens there");

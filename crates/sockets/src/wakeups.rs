@@ -1,6 +1,6 @@
-//! Waking up on time: the system wakes a sleeping thread some microseconds late, tens of them in a virtual machine. So
-//! a driver sleeps that much less, and polls for the rest. How late it usually wakes is learned from the sleeps
-//! themselves; where it is punctual, next to nothing is polled. A budget keeps polling a small part of the time.
+//! Compensates late wake-ups: the system wakes a sleeping thread some microseconds late, tens of microseconds in a
+//! virtual machine. A driver sleeps shorter by the usual lateness, which is estimated from the sleeps themselves, and
+//! polls for the remaining time. A budget limits the share of polling.
 
 use std::time::Duration;
 
@@ -8,34 +8,34 @@ use stats::Timestamp;
 
 use crate::clock::thread_cpu_time;
 
-/// No more than this is polled for, however late a crowded machine wakes us: others may need the core.
+/// Maximum duration of polling per wait, because other threads may need the core.
 const LEAD_MAX_NS: f64 = 80_000.0;
-/// How much a new observation counts in the mean and in the deviation. The estimate, mean and twice the deviation, is
-/// the one by which TCP knows when an answer is overdue (Jacobson, Congestion Avoidance and Control, 1988).
+/// Weights of a new observation in the mean and in the deviation. The estimate, mean plus twice the deviation, follows
+/// TCP's retransmission timeout (Jacobson, Congestion Avoidance and Control, 1988).
 const MEAN_WEIGHT: f64 = 0.125;
 const DEVIATION_WEIGHT: f64 = 0.25;
 const DEVIATIONS: f64 = 2.0;
-/// With a budget, polling may take one part in so many of the time.
+/// Reciprocal of the budget's share of time for polling.
 const POLLING_SHARE: u32 = 10;
-/// What may be saved up for it: a dozen wake-ups.
+/// Maximum unused budget: sufficient for a dozen wake-ups.
 const BUDGET_MAX: Duration = Duration::from_millis(1);
 
-/// How late the system wakes us, and what was polled because of that.
+/// Estimated lateness of wake-ups, and the polling time it caused.
 #[derive(Debug, Default)]
 pub struct Wakeups {
     mean_ns: f64,
     deviation_ns: f64,
     polled: Duration,
-    /// The thread's CPU time at the last poll of this wait.
+    /// The thread's CPU time at the last poll of the current wait.
     cpu_at_poll: Option<Duration>,
     budget: Option<Budget>,
 }
 
-/// How much may be polled.
+/// Budget for polling.
 #[derive(Debug)]
 struct Budget {
     left: Duration,
-    /// Up to when it has been given.
+    /// Time up to which the budget has been granted.
     given_until: Timestamp,
 }
 
@@ -48,20 +48,20 @@ impl Budget {
 }
 
 impl Wakeups {
-    /// Polls for no more than a tenth of the time from `now` on. Where things are due so often that it would poll all the
-    /// time, it sleeps: a core that is kept busy would be taken from others.
+    /// Limits polling to a tenth of the time from `now` on. With frequent deadlines, the thread sleeps instead of
+    /// polling permanently, which would take a core from others.
     pub fn with_budget(now: Timestamp) -> Self {
         Self { budget: Some(Budget { left: BUDGET_MAX, given_until: now }), ..Self::default() }
     }
 
-    /// How long to sleep if something is due after so much time; zero: poll.
+    /// Sleep time before a deadline after this time; zero means polling.
     #[inline]
     pub fn sleep(&self, until_due: Duration) -> Duration {
         let is_spent = self.budget.as_ref().is_some_and(|budget| budget.left.is_zero());
         if is_spent { until_due } else { until_due.saturating_sub(self.lead()) }
     }
 
-    /// A wait begins: what was done since the last one is no polling.
+    /// Starts a wait: work since the previous wait does not count as polling.
     #[inline]
     pub fn begin(&mut self, now: Timestamp) {
         self.cpu_at_poll = None;
@@ -70,8 +70,8 @@ impl Wakeups {
         }
     }
 
-    /// From `from` to `woke` nothing has happened, in a sleep of this length; zero: a poll for what was not due yet.
-    /// Of polls the thread's CPU time is counted: while others have its core, it waits for it, and that is told apart.
+    /// Records a wait without events from `from` to `woke`, with this sleep time; zero means polling. Polling is
+    /// measured in CPU time of the thread, which excludes waiting for a core.
     pub fn nothing_happened(&mut self, from: Timestamp, sleep: Duration, woke: Timestamp) {
         if sleep.is_zero() {
             let cpu = thread_cpu_time();
@@ -81,24 +81,24 @@ impl Wakeups {
             if let Some(budget) = &mut self.budget {
                 budget.left = budget.left.saturating_sub(polled);
             }
-            // Other threads that could use this core, those of the server for one, go first.
+            // Lets other threads on this core run first, such as the server's.
             rustix::thread::sched_yield();
         } else if woke >= from + sleep {
             self.woke(from + sleep, woke);
         }
     }
 
-    /// A sleep was to be over at `asked`, and was at `woke`.
+    /// Records a sleep that should have ended at `asked` and ended at `woke`.
     fn woke(&mut self, asked: Timestamp, woke: Timestamp) {
-        // A single long delay is no habit: it would be forgotten only after many short ones.
+        // Limits a single long delay, which would otherwise affect the estimate for a long time.
         let late_ns = (woke.since(asked).as_nanos() as f64).min(2.0 * LEAD_MAX_NS);
         let error_ns = late_ns - self.mean_ns;
         self.mean_ns += MEAN_WEIGHT * error_ns;
         self.deviation_ns += DEVIATION_WEIGHT * (error_ns.abs() - self.deviation_ns);
     }
 
-    /// CPU time spent polling for what was not due yet, a little less rather than more: the thread had nothing to do,
-    /// though it looks busy to the system.
+    /// CPU time spent on polling before a deadline, a lower bound: the thread had no work, but appears busy to the
+    /// system.
     pub fn polled(&self) -> Duration {
         self.polled
     }

@@ -1,8 +1,6 @@
-//! Throw-away clusters for tests: a real PostgreSQL, one per test process and major version, a fresh database per
-//! test, gone when the process ends however it ends. Used by the tests that must talk to a real server.
-//!
-//! Nothing drops a static, and a killed process drops nothing at all: what stops a shared cluster is the guard
-//! process that `server` gives to every temporary server, and, should that be killed too, the sweep before the next.
+//! Temporary clusters for tests: a real PostgreSQL server per test process and major version, with a new database per
+//! test. Rust does not drop statics, and killed processes drop nothing. So the guard process of `server` stops a shared
+//! cluster; if the guard is killed too, the next sweep does.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +12,7 @@ use crate::pgbench::DEBIAN;
 use connect::{Overrides, Session, resolve};
 use server::{Environment, Instrumentation, Locations, Server, ServerOptions, obtain, sweep};
 
-/// Small, and as fast as a server can be that need not survive anything.
+/// Small and fast, without durability.
 const SETTINGS: [(&str, &str); 5] = [
     ("fsync", "off"),
     ("full_page_writes", "off"),
@@ -22,10 +20,10 @@ const SETTINGS: [(&str, &str); 5] = [
     ("shared_buffers", "64MB"),
     ("max_connections", "300"),
 ];
-/// What of a test's name goes into its database's, whose name PostgreSQL cuts at 63 bytes.
+/// Length of the part of a test's name in the name of its database, which PostgreSQL limits to 63 bytes.
 const NAME_LENGTH: usize = 48;
 
-/// A running server that belongs to this test process.
+/// A running server of this test process.
 #[derive(Debug)]
 pub struct Cluster {
     server: Server,
@@ -33,10 +31,10 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// The server of this major version ("18", "9.6") that all tests of the process share; the first call starts it.
+    /// The server of this major version ("18", "9.6") shared by all tests of the process; the first call starts it.
     ///
     /// # Panics
-    /// It cannot be fetched or started: a test that cannot run says so.
+    /// It cannot be fetched or started.
     pub fn shared(major: &str) -> &'static Cluster {
         static SHARED: Mutex<BTreeMap<String, &'static OnceLock<Cluster>>> = Mutex::new(BTreeMap::new());
         let cell = *SHARED
@@ -47,7 +45,7 @@ impl Cluster {
         cell.get_or_init(|| Cluster::start(major))
     }
 
-    /// A server of one's own, for tests that stop it or change its settings; goes away when dropped.
+    /// A separate server, for tests that stop it or change its settings; removed on drop.
     ///
     /// # Panics
     /// It cannot be fetched or started.
@@ -55,7 +53,7 @@ impl Cluster {
         Cluster::start_with(major, &[])
     }
 
-    /// A server of one's own with these settings.
+    /// A separate server with these settings.
     ///
     /// # Panics
     /// It cannot be fetched or started.
@@ -63,8 +61,8 @@ impl Cluster {
         Cluster::start_from(None, major, settings)
     }
 
-    /// A server of the newest PostgreSQL that Debian's packages installed together with this library, which it loads;
-    /// `None`, which the test has to say aloud, where there is none.
+    /// A server of Debian's newest PostgreSQL that has this library, with the library loaded. `None` if there is none,
+    /// which the test must report.
     ///
     /// # Panics
     /// It cannot be started.
@@ -77,7 +75,7 @@ impl Cluster {
         let of_process = Locations::from_environment(&Environment::of_process());
         let started = of_process.and_then(|locations| {
             sweep(&locations);
-            // Not the programs that this machine happens to have: all machines test the same.
+            // Ignores installed programs, so that tests are the same on all machines.
             let locations = Locations { search_path: Vec::new(), ..locations };
             let installation = obtain(major, bin_dir, &locations, &mut |_| {})?;
             let settings =
@@ -96,20 +94,20 @@ impl Cluster {
         }
     }
 
-    /// Where the server has its files; the data directory is `data` within.
+    /// The server's directory; the data directory is `data` in it.
     pub fn directory(&self) -> &Path {
         self.server.directory()
     }
 
-    /// The server, to stop it in the middle of something.
+    /// The server, for tests that stop it.
     pub fn server(&mut self) -> &mut Server {
         &mut self.server
     }
 
-    /// Creates a fresh database whose name begins with `name` and says how to connect to it over the Unix socket.
+    /// Creates a database whose name begins with `name`; returns its connection string for the Unix socket.
     ///
     /// # Panics
-    /// The server is gone or refuses.
+    /// The server has stopped or reports an error.
     pub fn database(&self, name: &str) -> String {
         let number = self.databases.fetch_add(1, Ordering::Relaxed);
         let plain: String = name.chars().take(NAME_LENGTH).map(plain).collect();
@@ -118,12 +116,12 @@ impl Cluster {
         self.conninfo().replace("dbname=postgres", &format!("dbname={database}"))
     }
 
-    /// How to connect over the Unix socket, as the superuser, to the database `postgres`.
+    /// Connection string for the superuser and the database `postgres`, over the Unix socket.
     pub fn conninfo(&self) -> String {
         self.server.conninfo()
     }
 
-    /// How to connect over TCP, as the superuser, with the password from a file.
+    /// Connection string for the superuser over TCP, with the password in a file.
     ///
     /// # Panics
     /// Never: clusters for tests listen on TCP.
@@ -131,39 +129,39 @@ impl Cluster {
         self.server.conninfo_tcp().expect("it was started with TCP")
     }
 
-    /// The superuser's password, which is asked for over TCP alone.
+    /// The superuser's password, required over TCP only.
     ///
     /// # Panics
-    /// The password file of the server is gone.
+    /// The server's password file is missing.
     pub fn password(&self) -> String {
         let text = fs::read_to_string(self.server.directory().join("pgpass")).expect("it is there");
         text.trim().rsplit(':').next().expect("it has fields").to_owned()
     }
 
-    /// A session that only the connection string decides about, not this process's environment.
+    /// A session with this connection string, independent of the process's environment.
     ///
     /// # Panics
-    /// It cannot be had.
+    /// Connecting fails.
     pub fn session(conninfo: &str) -> Session {
         let target = resolve(Some(conninfo), &Overrides::default(), &connect::Environment::default());
         let session = target.and_then(|target| Session::connect(&target));
         session.unwrap_or_else(|error| panic!("no session with \"{conninfo}\": {error}"))
     }
 
-    /// Runs statements as the superuser in the database `postgres`.
+    /// Executes statements as the superuser in the database `postgres`.
     ///
     /// # Panics
-    /// The server is gone or refuses.
+    /// The server has stopped or reports an error.
     pub fn execute(&self, sql: &str) {
         let done = Cluster::session(&self.conninfo()).execute(sql);
         done.unwrap_or_else(|error| panic!("\"{sql}\": {error}"));
     }
 
-    /// Lets in only whom these lines of `pg_hba.conf` let in, and this test over the Unix socket: for tests of
-    /// passwords, on a cluster of one's own. The server takes it up with the next connection.
+    /// Replaces `pg_hba.conf` by these lines, and a line for this test over the Unix socket: for tests of passwords,
+    /// with a separate cluster. Applies to new connections.
     ///
     /// # Panics
-    /// The file cannot be written; the server is gone.
+    /// The file cannot be written, or the server has stopped.
     pub fn admit(&self, lines: &str) {
         let text = format!("local all all trust\n{lines}\n");
         fs::write(self.server.hba_file(), text).expect("the server's home is ours");
@@ -171,7 +169,7 @@ impl Cluster {
     }
 }
 
-/// The newest of Debian's servers that has a library.
+/// Directory of Debian's newest server that has a library.
 fn debian_with(library: &str) -> Option<PathBuf> {
     let folders = fs::read_dir(DEBIAN).ok()?.filter_map(Result::ok);
     let versions = folders.filter_map(|entry| {
@@ -183,7 +181,7 @@ fn debian_with(library: &str) -> Option<PathBuf> {
     versions.max().map(|(_, bin_dir)| bin_dir)
 }
 
-/// What needs no quotes in SQL or in a connection string.
+/// Characters that need no quotes in SQL or in a connection string.
 fn plain(character: char) -> char {
     if character.is_ascii_alphanumeric() { character.to_ascii_lowercase() } else { '_' }
 }
@@ -197,7 +195,7 @@ mod tests {
     use super::*;
 
     const LIMIT: Duration = Duration::from_secs(60);
-    /// Tells a copy of this test program to start a shared cluster, and how to end then.
+    /// Makes a copy of this test program start a shared cluster, and selects how it ends.
     const ENDING: &str = "PGMETER_TEST_ENDING";
 
     fn ask(conninfo: &str, sql: &str) -> String {
@@ -261,13 +259,13 @@ mod tests {
             let postmaster = Path::new("/proc").join(pid);
             while postmaster.exists() || Path::new(&directory).exists() {
                 assert!(since.elapsed() < LIMIT, "{ending}: {directory} is still there");
-                // Not to give it time, but to leave it the processor.
+                // Yields the CPU.
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
     }
 
-    /// Not a test of its own: the other end of the test above.
+    /// The child process of the test above.
     #[test]
     #[allow(clippy::print_stdout, clippy::exit)]
     fn a_process_with_a_shared_cluster() {
