@@ -1,4 +1,5 @@
 //! Configuration of the relay: addresses, network parameters, limits, and their validation.
+//! Units are in the types or the names; the caller parses the command line.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! A running relay. It has its own thread; dropping it ends the thread and closes all connections.
+//! A running relay.
+//! It has its own thread; dropping it ends the thread and closes all connections.
 
 use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};

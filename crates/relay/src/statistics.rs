@@ -1,4 +1,5 @@
-//! Statistics of a relay: forwarded data, lateness, and CPU cost. The service counts; callers get a copy.
+//! Statistics of a relay: forwarded data, lateness, and CPU cost.
+//! The service counts; callers get a copy.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The stored runs as a table, one line each: identification and main figures. Used by `pgmeter runs`.
+//! The stored runs as a table, one line each: identification and main figures.
+//! Used by `pgmeter runs`.
 
 use results::{RunLine, RunStatus, TrialOfRun};
 

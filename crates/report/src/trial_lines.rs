@@ -1,4 +1,5 @@
-//! One line per trial of an experiment, of load or of timed steps. `cli` prints it when the trial ends.
+//! One line per trial of an experiment, of load or of timed steps.
+//! `cli` prints it when the trial ends.
 
 use results::{Record, StepResult, StepsRecord};
 

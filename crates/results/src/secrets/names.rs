@@ -1,4 +1,5 @@
-//! Names of secrets. A name consists of letters, digits and `_.-%`; percent-encoding is decoded, as libpq does in URIs.
+//! Names of secrets.
+//! A name consists of letters, digits and `_.-%`; percent-encoding is decoded, as libpq does in URIs.
 
 /// Classes of names.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

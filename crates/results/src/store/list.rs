@@ -1,4 +1,5 @@
-//! The stored runs, one line each, with identification and main figures. The complete figures are in the records.
+//! The stored runs, one line each, with identification and main figures.
+//! The complete figures are in the records.
 
 use std::collections::BTreeMap;
 

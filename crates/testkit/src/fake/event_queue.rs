@@ -1,4 +1,5 @@
-//! Queue of future events in virtual time, ordered by time; events of the same time keep their order of insertion.
+//! Queue of future events in virtual time, ordered by time.
+//! Events of the same time keep their order of insertion.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;

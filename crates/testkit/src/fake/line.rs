@@ -1,4 +1,5 @@
-//! One connection of the fake server: its session and the data in transit. The driver transfers data between both ends.
+//! One connection of the fake server: its session and the data in transit.
+//! The driver transfers data between both ends.
 
 use std::collections::VecDeque;
 use std::io;
