@@ -9,9 +9,9 @@ pub enum Dialect {
     Pgbench,
     /// pgbench's language with three additions.
     ///
-    /// `\set name array(number, expression)` evaluates the number once (0 to 1,000,000) and the expression that
-    /// often, in order, and keeps the values as PostgreSQL's array literal, such as `{1,2.5,t,NULL}`. As a parameter
-    /// it is bound as this text; in a simple query it stands in quotes, so that one script works in all protocols:
+    /// `\set name array(number, expression)` evaluates the number once (0 to 1,000,000) and the expression that many
+    /// times, in order, and stores the values as PostgreSQL's array literal, such as `{1,2.5,t,NULL}`. A parameter is
+    /// this text; a simple query contains it in quotes, so that a script works with all protocols:
     ///
     /// ```text
     /// \set ids array(100, random(1, 100000 * :scale))

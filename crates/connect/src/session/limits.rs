@@ -175,7 +175,7 @@ impl Session {
         Err(self.give_up(limit, &format!("process {by} holds the lock that the statement waited for")))
     }
 
-    /// Queries over another connection what the backend waits for.
+    /// Queries the wait state of the backend over another connection.
     fn ask_elsewhere(&self, limit: Duration) -> Look {
         let target = Target {
             connect_timeout: Some(limit),
