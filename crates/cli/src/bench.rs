@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args};
 use connect::Overrides;
 use engine::Limit;
+use report::Subject;
 use report::pgbench::LogOptions;
 use run::{RunSpec, Runner, TooFewDescriptors};
 
 use crate::arguments::{ConnectionArguments, StoreArguments};
 use crate::failure::Failure;
 use crate::options::{RunCommand, RunOptions};
-use crate::output::{Output, OutputArguments, Subject};
+use crate::output::{Output, OutputArguments};
 use crate::progress::{ProgressStyle, serve_metrics};
 use crate::run_output::{self, OutputOptions};
 use crate::signals::Signals;

@@ -10,6 +10,7 @@ use std::process::{Child, Command, Stdio};
 use clap::{Arg, Args};
 use connect::{Environment, Overrides, Target};
 use engine::Limit;
+use report::Subject;
 use results::{Calibration, EventLoopName, Host};
 use run::options::RunOption;
 use run::{CALIBRATION_CLIENTS_MAX, CALIBRATION_STEPS, RunSpec, TooFewDescriptors, calibration_spec};
@@ -18,7 +19,7 @@ use tempfile::TempDir;
 
 use crate::failure::Failure;
 use crate::options::{self, RunCommand, RunOptions};
-use crate::output::{Output, OutputArguments, Subject};
+use crate::output::{Output, OutputArguments};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 

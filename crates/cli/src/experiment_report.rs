@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 
 use ::lab::{Experiment, Folder, Plan, Profile, profile_name};
+use report::Format;
 use report::experiment::{FromStore, Overview};
 use results::{DEFAULT_STORE, Store, StoredExperiment};
 
 use crate::failure::Failure;
-use crate::output::Format;
 
 /// The name of the selected experiment; `None` if runs are selected. By default the store's only experiment.
 pub(crate) fn asked_for(

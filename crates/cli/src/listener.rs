@@ -4,6 +4,7 @@
 use std::cell::RefCell;
 
 use ::lab::{Event, Listener, TrialRecord, rough};
+use report::Subject;
 use results::Plan;
 use run::StorePlaces;
 use server::FetchProgress;
@@ -11,7 +12,7 @@ use server::FetchProgress;
 use crate::comparison_progress::ComparisonProgress;
 use crate::failure::Failure;
 use crate::init::{self, LoadView};
-use crate::output::{Output, Subject};
+use crate::output::Output;
 use crate::progress::{ProgressDisplay, ProgressStyle, serve_metrics};
 use crate::terminal::{Bar, Terminal, Unit};
 use crate::{experiment_report, lab_status, run_output};
@@ -102,7 +103,7 @@ impl<'a> TerminalListener<'a> {
     /// Prints the results of an experiment so far, if there are any.
     fn report(&self, subject: &::lab::Subject, row: &results::ExperimentRow) {
         let is_complete = |trial: &results::TrialRow| trial.status == results::TrialStatus::Complete;
-        if !row.trials.iter().any(is_complete) {
+        if !row.trials.iter().any(is_complete) && self.output.is_text_on_terminal() {
             return;
         }
         if self.output.leaves_stdout() {

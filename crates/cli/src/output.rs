@@ -5,69 +5,28 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
-use report::experiment::{self, Overview};
-use report::{Document, Run, TextStyle};
-use results::{Calibration, ComparisonRecord, Record};
+use clap::Args;
+use report::{Format, Subject};
 
+use crate::arguments::{Word, words};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
-/// The formats of a report.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// The summary on the terminal
-    #[default]
-    Text,
-    /// The record, or a list of records
-    Json,
-    /// Markdown tables, for issues and notes
-    Markdown,
-    /// One line per figure
-    Csv,
-    /// A self-contained page with charts
-    Html,
-    /// The charts as a vector image
-    Svg,
-    /// The charts as a bitmap image
-    Png,
-}
-
-impl Format {
-    /// By the ending of a file's name; text if it says nothing.
-    fn of(path: &Path) -> Format {
-        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
-        match ending.to_str() {
-            Some("json") => Format::Json,
-            Some("md" | "markdown") => Format::Markdown,
-            Some("csv") => Format::Csv,
-            Some("html" | "htm") => Format::Html,
-            Some("svg") => Format::Svg,
-            Some("png") => Format::Png,
-            _ => Format::Text,
-        }
-    }
-
-    pub(crate) fn has_charts(self) -> bool {
-        self.not_for_terminals().is_some()
-    }
-
-    /// A file name of a format that no terminal shows.
-    fn not_for_terminals(self) -> Option<&'static str> {
-        match self {
-            Format::Html => Some("page.html"),
-            Format::Png => Some("charts.png"),
-            Format::Svg => Some("charts.svg"),
-            Format::Text | Format::Json | Format::Markdown | Format::Csv => None,
-        }
-    }
-}
+const FORMATS: [Word<Format>; 7] = [
+    ("text", "The summary on the terminal", Format::Text),
+    ("json", "The record, or a list of records", Format::Json),
+    ("markdown", "Markdown tables, for issues and notes", Format::Markdown),
+    ("csv", "One line per figure", Format::Csv),
+    ("html", "A self-contained page with charts", Format::Html),
+    ("svg", "The charts as a vector image", Format::Svg),
+    ("png", "The charts as a bitmap image", Format::Png),
+];
 
 /// The options of all commands that make a report.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct OutputArguments {
     /// Format of the report [default: by the ending of FILE, otherwise text]
-    #[arg(long, value_name = "FORMAT", help_heading = "Output")]
+    #[arg(long, value_name = "FORMAT", help_heading = "Output", value_parser = words(&FORMATS))]
     format: Option<Format>,
     /// Write the report to this file, replacing it; `-` is standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -81,21 +40,11 @@ pub(crate) struct Output {
     path: Option<PathBuf>,
 }
 
-/// What a report is about.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Subject<'a> {
-    /// Runs, each with its name.
-    Runs(&'a [(String, Record)]),
-    Experiment(&'a Overview),
-    Comparison(&'a ComparisonRecord),
-    Calibrations(&'a [Calibration]),
-}
-
 impl OutputArguments {
     /// Fails now if the report could not be written after a run that may take hours.
     pub(crate) fn output(&self, terminal: &Terminal) -> Result<Output, Failure> {
         let path = self.output.clone().filter(|path| !is_stdout(path));
-        let format = self.format.or_else(|| path.as_deref().map(Format::of)).unwrap_or_default();
+        let format = self.format.or_else(|| path.as_deref().map(Format::of_file)).unwrap_or_default();
         match (&path, format.not_for_terminals()) {
             (Some(path), _) => check_place(path)?,
             (None, Some(example)) if terminal.prints_to_one() => {
@@ -143,50 +92,13 @@ impl Output {
     pub(crate) fn write(&self, subject: Subject<'_>, terminal: &Terminal) -> Result<(), Failure> {
         let mut style = *terminal.style();
         style.colour &= self.path.is_none();
-        let report = form(subject, self.format, &style)?;
+        let report = report::formatted(subject, self.format, &style)?;
         match &self.path {
             Some(path) => write(path, &report, terminal)?,
             None => terminal.print_bytes(&report),
         }
         Ok(())
     }
-}
-
-fn form(subject: Subject<'_>, format: Format, style: &TextStyle) -> Result<Vec<u8>, Failure> {
-    let text = match (subject, format) {
-        (Subject::Runs(runs), Format::Json) => report::json(&borrowed(runs)),
-        (Subject::Runs(runs), Format::Csv) => {
-            // A column of the table has the number alone, which programs can read.
-            let mut runs = borrowed(runs);
-            runs.iter_mut().for_each(|run| run.name = run.name.strip_prefix("run ").unwrap_or(run.name));
-            report::csv(&runs)
-        }
-        (Subject::Experiment(overview), Format::Json) => experiment::json(overview),
-        (Subject::Experiment(overview), Format::Csv) => experiment::csv(overview),
-        (Subject::Comparison(record), Format::Json) => results::escaped_json(record.to_json()),
-        (Subject::Comparison(record), Format::Csv) => report::comparison_csv(record),
-        (Subject::Calibrations(all), Format::Json) => report::calibration_json(all),
-        (Subject::Calibrations(all), Format::Csv) => report::calibration_csv(all),
-        (_, Format::Text) => report::text(&document(subject), style),
-        (_, Format::Markdown) => report::markdown(&document(subject)),
-        (_, Format::Html) => report::html(&document(subject)),
-        (_, Format::Svg) => report::svg(&document(subject)),
-        (_, Format::Png) => return Ok(report::png(&document(subject))?),
-    };
-    Ok(text.into_bytes())
-}
-
-fn document(subject: Subject<'_>) -> Document {
-    match subject {
-        Subject::Runs(runs) => report::document(&borrowed(runs)),
-        Subject::Experiment(overview) => experiment::document(overview),
-        Subject::Comparison(record) => report::comparison(record),
-        Subject::Calibrations(all) => report::calibration(all),
-    }
-}
-
-fn borrowed(runs: &[(String, Record)]) -> Vec<Run<'_>> {
-    runs.iter().map(|(name, record)| Run { name, record }).collect()
 }
 
 /// Not as a file: where a shell has redirected it, a file of that name would replace the link in `/dev`.
@@ -270,7 +182,7 @@ mod tests {
             ("report", Format::Text),
             ("report.txt", Format::Text),
         ] {
-            assert_eq!(Format::of(Path::new(name)), format, "{name}");
+            assert_eq!(Format::of_file(Path::new(name)), format, "{name}");
         }
     }
 }

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use ::lab::Profile;
 use clap::Args;
+use report::Subject;
 use results::{ComparisonRecord, Record, Store};
 use run::StorePlaces;
 
 use crate::arguments::{Word, words};
 use crate::experiment_report;
 use crate::failure::Failure;
-use crate::output::{OutputArguments, Subject};
+use crate::output::OutputArguments;
 use crate::terminal::Terminal;
 
 /// The versions of an experiment that can be run.

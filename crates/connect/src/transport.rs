@@ -1,4 +1,5 @@
-//! Encryption and keep-alive of a connection. Detected by a session; the engine's clients then connect in the same way.
+//! Encryption and keep-alive of a connection.
+//! Detected by a session; the engine's clients then connect in the same way.
 
 use std::io;
 use std::os::fd::AsFd;

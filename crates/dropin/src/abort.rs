@@ -1,4 +1,5 @@
-//! Messages about aborted clients, in pgbench's words. The engine reports the causes; the program prints the messages.
+//! Messages about aborted clients, in pgbench's words.
+//! The engine reports the causes; the program prints the messages.
 
 use connect::{ProtocolError, ServerError};
 use engine::{AbortCause, AbortedClient, CommandPosition};

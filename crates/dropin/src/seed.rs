@@ -1,4 +1,5 @@
-//! The random seed, given by `--random-seed` or `PGBENCH_RANDOM_SEED`. Called while options are processed.
+//! The random seed, given by `--random-seed` or `PGBENCH_RANDOM_SEED`.
+//! Called while options are processed.
 
 use std::ffi::OsStr;
 use std::hash::{BuildHasher, RandomState};

@@ -1,4 +1,5 @@
-//! The session together with `wire`: it accepts messages of `wire`, replies like PostgreSQL, and implements each fault.
+//! The session together with `wire`: it accepts messages of `wire`,
+//! replies like PostgreSQL, and implements each fault.
 
 use pgmeter_null::session::{FaultEffect, FaultTrigger, Rows, Session, SessionConfig, Step, reply};
 use testkit::request_log::Received;

@@ -1,4 +1,5 @@
-//! CPU time of one backend on this host, for statements that are measured one by one. `observer` samples whole runs.
+//! CPU time of one backend on this host, for statements that are measured one by one.
+//! `observer` samples whole runs.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Counts of pg_stat_statements for the scripts' commands: matches its rows to scripts and commands. Pure.
+//! Counts of pg_stat_statements for the scripts' commands: matches its rows to scripts and commands.
+//! Pure.
 
 use results::{SafeText, StatementCounters};
 

@@ -50,6 +50,8 @@ mod csv;
 
 mod html;
 
+mod format;
+
 pub mod experiment;
 
 pub mod pgbench;
@@ -60,6 +62,7 @@ pub use chart::{PngError, png, svg};
 pub use comparison::{comparison, comparison_csv};
 pub use csv::{CSV_COLUMNS, csv};
 pub use document::{Document, markdown, text};
+pub use format::{Format, Subject, formatted};
 pub use html::html;
 pub use live::{LiveSample, Phase, live_line};
 pub use live_figures::LiveFigures;

@@ -1,4 +1,5 @@
-//! Additions of the extended dialect: arrays, `\batch` and `\target`. `engine` tests their effect on a run.
+//! Additions of the extended dialect: arrays, `\batch` and `\target`.
+//! `engine` tests their effect on a run.
 
 use insta::assert_snapshot;
 use pgmeter_script::{CommandKind, Dialect, Program, Random, Scope, Symbols, Variables, parse};

@@ -1,4 +1,5 @@
-//! Error messages for invalid scripts, identical to those of pgbench 15 in words and columns unless noted.
+//! Error messages for invalid scripts, identical to those of
+//! pgbench 15 in words and columns unless noted.
 
 use insta::assert_snapshot;
 use pgmeter_script::{CommandKind, Dialect, Random, Scope, Symbols, Value, Variables, parse};

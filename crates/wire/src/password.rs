@@ -1,4 +1,5 @@
-//! A password that neither Debug nor Display prints. `connect` finds it; `Startup` is the only reader.
+//! A password that neither Debug nor Display prints.
+//! `connect` finds it; `Startup` is the only reader.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

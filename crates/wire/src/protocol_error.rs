@@ -1,4 +1,5 @@
-//! Violations of the protocol. Returned by the decoder and by message bodies; the connection cannot be used any more.
+//! Violations of the protocol.
+//! Returned by the decoder and by message bodies; the connection cannot be used any more.
 
 use std::fmt;
 

@@ -5,13 +5,14 @@ mod arguments;
 
 use std::process::ExitCode;
 
+use report::Subject;
 use results::{ComparisonDecision, ComparisonRecord, ComparisonStatus};
 
 pub(crate) use arguments::CompareArguments;
 
 use crate::failure::Failure;
 use crate::listener::listening;
-use crate::output::{Output, Subject};
+use crate::output::Output;
 use crate::run_output::circumstances;
 use crate::signals::Signals;
 use crate::terminal::{self, Terminal};

@@ -1,4 +1,5 @@
-//! Resolves the settings of TLS and authentication. Reads no files: those are read for the first TLS connection.
+//! Resolves the settings of TLS and authentication.
+//! Reads no files: those are read for the first TLS connection.
 
 use std::path::PathBuf;
 

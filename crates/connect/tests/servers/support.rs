@@ -1,4 +1,5 @@
-//! Shared helpers: targets, attempts, and the server's view of a connection. `testkit` creates the servers.
+//! Shared helpers: targets, attempts, and the server's view of a connection.
+//! `testkit` creates the servers.
 
 use pgmeter_connect::{Environment, Overrides, Session, Target, resolve};
 

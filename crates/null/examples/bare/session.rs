@@ -1,4 +1,5 @@
-//! A blocking session on a Unix socket, used to prepare a measurement.
+//! A blocking session on a Unix socket,
+//! used to prepare a measurement.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

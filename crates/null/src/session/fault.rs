@@ -1,4 +1,5 @@
-//! Faults of a session, as data: connection, trigger and effect. The session applies them; its owner defines them.
+//! Faults of a session, as data: connection, trigger and effect.
+//! The session applies them; its owner defines them.
 
 use stats::Timestamp;
 

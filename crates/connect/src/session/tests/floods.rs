@@ -1,4 +1,5 @@
-//! Servers that send without end: a session limits the memory of answers, parameters and notices.
+//! Servers that send without end: a session limits the
+//! memory of answers, parameters and notices.
 
 use super::fake::{Fake, columns, complete, message, notice, ready, row};
 use super::*;

@@ -1,4 +1,5 @@
-//! Time limits of statements: which waits end the session. A fake server controls silence and answers.
+//! Time limits of statements: which waits end the session.
+//! A fake server controls silence and answers.
 
 use std::time::Duration;
 

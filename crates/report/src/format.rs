@@ -1,0 +1,114 @@
+//! The formats of a report, and the subjects that have one: each subject in each format. `cli` chooses both, and writes the
+//! result to a file or to standard output.
+
+use std::path::Path;
+
+use results::{Calibration, ComparisonRecord, Record};
+
+use crate::experiment::{self, Overview};
+use crate::{Document, PngError, Run, TextStyle};
+
+/// The formats of a report.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// The summary on the terminal
+    #[default]
+    Text,
+    /// The record, or a list of records
+    Json,
+    /// Markdown tables, for issues and notes
+    Markdown,
+    /// One line per figure
+    Csv,
+    /// A self-contained page with charts
+    Html,
+    /// The charts as a vector image
+    Svg,
+    /// The charts as a bitmap image
+    Png,
+}
+
+impl Format {
+    /// By the ending of a file's name; text if it says nothing.
+    pub fn of_file(path: &Path) -> Format {
+        let ending = path.extension().unwrap_or_default().to_ascii_lowercase();
+        match ending.to_str() {
+            Some("json") => Format::Json,
+            Some("md" | "markdown") => Format::Markdown,
+            Some("csv") => Format::Csv,
+            Some("html" | "htm") => Format::Html,
+            Some("svg") => Format::Svg,
+            Some("png") => Format::Png,
+            _ => Format::Text,
+        }
+    }
+
+    /// Whether it shows charts.
+    pub fn has_charts(self) -> bool {
+        self.not_for_terminals().is_some()
+    }
+
+    /// A file name of a format that no terminal shows.
+    pub fn not_for_terminals(self) -> Option<&'static str> {
+        match self {
+            Format::Html => Some("page.html"),
+            Format::Png => Some("charts.png"),
+            Format::Svg => Some("charts.svg"),
+            Format::Text | Format::Json | Format::Markdown | Format::Csv => None,
+        }
+    }
+}
+
+/// What a report is about.
+#[derive(Clone, Copy, Debug)]
+pub enum Subject<'a> {
+    /// Runs, each with its name.
+    Runs(&'a [(String, Record)]),
+    /// An experiment.
+    Experiment(&'a Overview),
+    /// A comparison.
+    Comparison(&'a ComparisonRecord),
+    /// Calibrations, such as one for each event loop.
+    Calibrations(&'a [Calibration]),
+}
+
+/// A subject in a format.
+///
+/// # Errors
+/// If there is no memory for a picture.
+pub fn formatted(subject: Subject<'_>, format: Format, style: &TextStyle) -> Result<Vec<u8>, PngError> {
+    let text = match (subject, format) {
+        (Subject::Runs(runs), Format::Json) => crate::json(&borrowed(runs)),
+        (Subject::Runs(runs), Format::Csv) => {
+            // A column of the table has the number alone, which programs can read.
+            let mut runs = borrowed(runs);
+            runs.iter_mut().for_each(|run| run.name = run.name.strip_prefix("run ").unwrap_or(run.name));
+            crate::csv(&runs)
+        }
+        (Subject::Experiment(overview), Format::Json) => experiment::json(overview),
+        (Subject::Experiment(overview), Format::Csv) => experiment::csv(overview),
+        (Subject::Comparison(record), Format::Json) => results::escaped_json(record.to_json()),
+        (Subject::Comparison(record), Format::Csv) => crate::comparison_csv(record),
+        (Subject::Calibrations(all), Format::Json) => crate::calibration_json(all),
+        (Subject::Calibrations(all), Format::Csv) => crate::calibration_csv(all),
+        (_, Format::Text) => crate::text(&document(subject), style),
+        (_, Format::Markdown) => crate::markdown(&document(subject)),
+        (_, Format::Html) => crate::html(&document(subject)),
+        (_, Format::Svg) => crate::svg(&document(subject)),
+        (_, Format::Png) => return crate::png(&document(subject)),
+    };
+    Ok(text.into_bytes())
+}
+
+fn document(subject: Subject<'_>) -> Document {
+    match subject {
+        Subject::Runs(runs) => crate::document(&borrowed(runs)),
+        Subject::Experiment(overview) => experiment::document(overview),
+        Subject::Comparison(record) => crate::comparison(record),
+        Subject::Calibrations(all) => crate::calibration(all),
+    }
+}
+
+fn borrowed(runs: &[(String, Record)]) -> Vec<Run<'_>> {
+    runs.iter().map(|(name, record)| Run { name, record }).collect()
+}
