@@ -96,8 +96,7 @@ pub(crate) fn run(
     if waited >= CROWDED_SHARE {
         terminal.warn("the worker had to wait for a core: other programs were busy, or there are too few cores; calibrate again when the machine is idle");
     }
-    let path = kept?;
-    terminal.say(format_args!("stored in {} for runs on this machine", path.display()));
+    terminal.say(format_args!("stored in {} for runs on this machine", kept?.display()));
     Ok(())
 }
 

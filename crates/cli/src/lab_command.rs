@@ -7,6 +7,7 @@ use std::time::Duration;
 use ::lab::{Campaign, CampaignLimits, ExecutionContext, FindHost, Listener, Profile, Subject};
 use clap::{Args, Subcommand};
 use results::SafeText;
+use run::{RunError, StorePlaces};
 
 use crate::arguments::StoreArguments;
 use crate::failure::Failure;
@@ -111,20 +112,9 @@ pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signa
             terminal.print(&results::escaped(outline.as_str()));
             Ok(())
         }
-        LabAction::Run(TrialsArguments { which, places, limits, output }) => {
-            let output = output.output(terminal)?;
-            let subject = read(which, Some(&::lab::find_host))?;
-            listening(terminal, places.places(), output, |listener| {
-                let campaign = Campaign::begin(subject, places.places(), listener)?;
-                run_trials(campaign, limits, listener, signals)
-            })
-        }
-        LabAction::Resume(TrialsArguments { which, places, limits, output }) => {
-            let output = output.output(terminal)?;
-            let campaign = Campaign::find(read(which, Some(&::lab::find_host))?, places.places())?;
-            listening(terminal, places.places(), output, |listener| {
-                run_trials(campaign, limits, listener, signals)
-            })
+        LabAction::Run(arguments) => run_trials(arguments, terminal, signals, Campaign::begin),
+        LabAction::Resume(arguments) => {
+            run_trials(arguments, terminal, signals, |subject, places, _| Campaign::find(subject, places))
         }
         LabAction::Status { which, places } => {
             let campaign = Campaign::find(read(which, None)?, places.places())?;
@@ -136,12 +126,16 @@ pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signa
 }
 
 fn run_trials(
-    mut campaign: Campaign,
-    limits: &Limits,
-    listener: Listener<'_>,
+    TrialsArguments { which, places, limits, output }: &TrialsArguments,
+    terminal: &Terminal,
     signals: &Signals,
+    open: impl FnOnce(Subject, StorePlaces, Listener<'_>) -> Result<Campaign, RunError>,
 ) -> Result<(), Failure> {
-    let circumstances = circumstances();
-    let context = ExecutionContext { listener, control: signals, circumstances, tracers: &tracer::of_trial };
-    Ok(campaign.run(&limits.into(), &context)?)
+    let output = output.output(terminal)?;
+    let subject = read(which, Some(&::lab::find_host))?;
+    listening(terminal, places.places(), output, |listener| {
+        let (circumstances, tracers) = (circumstances(), &tracer::of_trial);
+        let context = ExecutionContext { listener, control: signals, circumstances, tracers };
+        Ok(open(subject, places.places(), listener)?.run(&limits.into(), &context)?)
+    })
 }

@@ -103,13 +103,8 @@ fn main() -> ExitCode {
         }
     };
     let result = execute(&arguments.command, &terminal, &signals);
-    let result = match (result, terminal.lost()) {
-        (Ok(_), Some(failure)) => Err(failure),
-        (result, lost) => {
-            lost.iter().for_each(|failure| terminal.complain(failure));
-            result
-        }
-    };
+    let result = result.and_then(|code| terminal.lost().map_or(Ok(code), Err));
+    terminal.lost().iter().for_each(|failure| terminal.complain(failure));
     let code = match result {
         Ok(code) => code,
         Err(failure) => {
