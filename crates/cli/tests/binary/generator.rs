@@ -138,7 +138,7 @@ fn a_run_whose_clients_wait_for_one_row_names_row_locks() {
     );
     // The report breaks lines anywhere.
     let words = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("had to do with row locks "), "{words}");
+    assert!(words.contains("of their working time on row locks"), "{words}");
 }
 
 #[test]

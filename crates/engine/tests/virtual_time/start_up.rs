@@ -44,7 +44,7 @@ fn a_server_that_refuses_a_client_is_quoted() {
 fn an_authentication_that_is_not_spoken_is_named() {
     assert_eq!(
         refusal_of_client_5(FaultEffect::AskFor(reply::GSSAPI)),
-        "the server requests GSSAPI authentication, which is not supported"
+        "the server requires GSSAPI authentication, which is not supported"
     );
 }
 

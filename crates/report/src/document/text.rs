@@ -119,8 +119,8 @@ fn facts(facts: &[Fact], style: &TextStyle) -> String {
     facts.iter().map(line).collect()
 }
 
-/// A table gives up letters of its first column that the others leave no room for, then columns that may be left out,
-/// then gaps, then decimals.
+/// The first column is cut to the room that the others leave without decimals. Then the table gives up columns that may be
+/// left out, gaps and decimals.
 fn table(table: &Table, style: &TextStyle) -> String {
     let format = latency_format(table);
     let decimals = format.map_or(0, |format| format.decimals);
