@@ -91,6 +91,8 @@ pub fn formatted(subject: Subject<'_>, format: Format, style: &TextStyle) -> Res
         (Subject::Comparison(record), Format::Csv) => crate::comparison_csv(record),
         (Subject::Calibrations(all), Format::Json) => crate::calibration_json(all),
         (Subject::Calibrations(all), Format::Csv) => crate::calibration_csv(all),
+        // The terminal shows no charts, so the histograms that they are made of need not be decoded.
+        (Subject::Runs([(_, record)]), Format::Text) => crate::text(&crate::summary(record, true), style),
         (_, Format::Text) => crate::text(&document(subject), style),
         (_, Format::Markdown) => crate::markdown(&document(subject)),
         (_, Format::Html) => crate::html(&document(subject)),

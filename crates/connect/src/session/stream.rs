@@ -269,7 +269,7 @@ impl Encryption {
 }
 
 impl Socket {
-    /// Reads available bytes; 0 at the end of the stream, `None` if there are none.
+    /// Reads available bytes; 0 at the end of the stream, `None` if no byte has arrived.
     fn read(&self, buffer: &mut [u8]) -> Result<Option<usize>, Cause> {
         at_once(retry_on_intr(|| rustix::io::read(&self.0, &mut *buffer)))
     }

@@ -50,7 +50,7 @@ fn system() -> Result<Vec<CertificateDer<'static>>, TlsError> {
     Ok(found)
 }
 
-/// The revocation lists; empty if there are none.
+/// The revocation lists; empty without such files.
 pub(super) fn revoked(
     settings: &TlsSettings,
 ) -> Result<Vec<CertificateRevocationListDer<'static>>, TlsError> {

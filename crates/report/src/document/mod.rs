@@ -28,7 +28,7 @@ pub struct Document {
 /// A part of a report.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Section {
-    /// Unique in the report; the page links to it.
+    /// Unique on the page, which links to it.
     pub(crate) id: &'static str,
     /// Empty for the first section, which stands directly below the title.
     pub(crate) title: String,

@@ -33,7 +33,7 @@ pub(crate) struct Cell {
     pub(crate) has_rate: bool,
     /// The number of its store.
     pub(crate) host: usize,
-    /// The cell that this one is compared with; `None` if there is none or it is this one.
+    /// The cell that this one is compared with; `None` for the base itself, and where no cell was measured to compare with.
     pub(crate) base: Option<usize>,
     /// The cell with the nearest earlier level of the first chart's axis, everything else the same, if that factor has
     /// at least three levels.

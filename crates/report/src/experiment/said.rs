@@ -147,7 +147,7 @@ impl Overview {
         }
     }
 
-    /// How ratios are defined, in sentences; empty if there are none.
+    /// How ratios are defined, in sentences; empty for a report without ratios.
     pub(crate) fn ratios_in_words(&self) -> String {
         let mut sentences = Vec::new();
         if self.has_ratios() {
@@ -186,7 +186,7 @@ impl Overview {
         sentences.join(" ")
     }
 
-    /// How the ratios of steps are defined; `None` if there are none.
+    /// How the ratios of steps are defined; `None` for a report without such ratios.
     pub(crate) fn step_ratios_in_words(&self) -> Option<String> {
         let has_steps = self.cells.iter().any(|cell| !cell.steps.is_empty());
         (has_steps && self.has_ratios()).then(|| {
@@ -254,7 +254,7 @@ impl Overview {
         (!told.is_empty()).then(|| format!("{}; {among}.", told.join(", ")))
     }
 
-    /// How intervals were computed, in a sentence; `None` if there are none.
+    /// How intervals were computed, in a sentence; `None` for a report without intervals.
     pub(crate) fn intervals_in_words(&self) -> Option<String> {
         let any =
             self.cells.iter().any(|cell| cell.figure(self.main()).is_some_and(|it| it.interval.is_some()));

@@ -11,7 +11,7 @@ use super::{latencies, load, server, warnings};
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
     TIE, UNKNOWN_SIZE, as_asked, asked_seconds, count, counted, fixed, latency as shown_latency,
-    measured_seconds, percent, plus_minus, rate, share,
+    measured_seconds, number, percent, plus_minus, rate, share,
 };
 use crate::metrics::{Metric, Quantity};
 use crate::prose::{cut, enumerate, escaped_line};
@@ -254,7 +254,7 @@ fn server_cost(record: &Record) -> Option<String> {
     let full_pages = full_pages.map_or(String::new(), |images| format!(" ({} full pages)", few(images)));
     let read_time = of(Metric::BlockReadTime).filter(|&us| us > 0.0);
     let read_time = read_time.map_or(String::new(), |us| format!(" in {}", shown_latency(us)));
-    let cpu_us = of(Metric::ServerCpu).or_else(|| of(Metric::ServerUserCpu));
+    let cpu_us = of(Metric::ServerCpu);
     let parts = [
         of(Metric::WalBytes).map(|bytes| format!("{} of WAL{full_pages}", whole_bytes(bytes, ""))),
         of(Metric::BlocksHit).map(|blocks| format!("{}{TIE}blocks hit", few(blocks))),
@@ -268,7 +268,8 @@ fn server_cost(record: &Record) -> Option<String> {
 
 /// `1 byte`, `1,234 temporary bytes`
 fn whole_bytes(bytes: f64, kind: &str) -> String {
-    let number = fixed(bytes, 0);
+    // A mean of less than a byte is not shown as 0.
+    let number = if bytes > 0.0 && bytes < 0.5 { number(bytes) } else { fixed(bytes, 0) };
     let noun = if number == "1" { "byte" } else { "bytes" };
     format!("{number}{TIE}{kind}{noun}")
 }
@@ -414,6 +415,7 @@ mod tests {
     #[test]
     fn one_byte_is_not_several() {
         assert_eq!(with_ordinary_spaces(&whole_bytes(1.2, "")), "1 byte");
+        assert_eq!(with_ordinary_spaces(&whole_bytes(0.25, "")), "0.250 bytes");
         assert_eq!(with_ordinary_spaces(&whole_bytes(1_234.0, "temporary ")), "1,234 temporary bytes");
     }
 }

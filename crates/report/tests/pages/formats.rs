@@ -1,6 +1,8 @@
 //! Markdown, CSV and JSON of the same records.
 //! What a browser makes of the page is tested in `browser`.
 
+use std::collections::BTreeMap;
+
 use pgmeter_report::{Run, TextStyle};
 use results::{Record, Stall, Stalls};
 
@@ -329,80 +331,198 @@ fn percentiles_that_stalls_hardly_change_stand_alone() {
     assert!(!forms::text(&record, &STYLE).contains("with stalls"));
 }
 
-/// All numbers of a text; thousands are apart by commas.
-fn numbers(text: &str) -> Vec<f64> {
-    let pieces = text.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == ','));
-    let number = |piece: &str| piece.trim_matches(['.', ',']).replace(',', "").parse().ok();
-    pieces.filter_map(number).collect()
+/// Microseconds, bytes, a share or a number, as people read them: `6.48 ms`, `1.21 kB`, `3.0 %`, `1,234`.
+fn read(shown: &str) -> f64 {
+    const UNITS: [(&str, f64); 8] = [
+        ("µs", 1.0),
+        ("ms", 1e3),
+        ("s", 1e6),
+        ("bytes", 1.0),
+        ("kB", 1e3),
+        ("MB", 1e6),
+        ("%", 0.01),
+        ("tps", 1.0),
+    ];
+    let mut words = shown.split_whitespace();
+    let figure: f64 = words.next().unwrap_or_default().replace(',', "").parse().expect(shown);
+    let unit = words.next().and_then(|word| UNITS.iter().find(|(unit, _)| *unit == word));
+    figure * unit.map_or(1.0, |(_, factor)| *factor)
 }
 
-/// Whether a text has this value, in one of the units in which it may be written, within half of the last of three
-/// digits, or of two for shares.
-fn has(numbers: &[f64], value: f64, units: &[f64]) -> bool {
-    let is_near = |unit: &f64, shown: &f64| {
-        let value = value / unit;
-        let tolerance = if *unit < 1.0 { 0.05 } else { 0.005 };
-        (shown - value).abs() <= tolerance * value.abs() || (value.abs() < 0.001 && *shown <= 0.001)
-    };
-    units.iter().any(|unit| numbers.iter().any(|shown| is_near(unit, shown)))
+/// Whether a figure is the value, rounded to three digits, or to two if it is a share.
+fn assert_shown(what: &str, shown: &str, value: f64) {
+    let tolerance = if shown.contains('%') { 0.05 } else { 0.005 };
+    assert!((read(shown) - value).abs() <= tolerance * value.abs(), "{what}: {shown} is not {value}");
 }
 
-#[test]
-fn every_metric_of_a_run_has_one_value_in_all_formats() {
+/// The labels of single figures in reports; where a fact has several figures, the first one.
+const LABELS: [(&str, &str); 24] = [
+    ("succeeded", "succeeded"),
+    ("failed", "failed"),
+    ("skipped", "skipped as too late to start"),
+    ("retried", "tried again"),
+    ("late_or_skipped_share", "late or skipped"),
+    ("start_delay_mean_us", "start delay"),
+    ("client_cpu_us_per_transaction", "client CPU (pgmeter itself)"),
+    ("server_cpu_us", "server CPU"),
+    ("wal_bytes", "WAL"),
+    ("wal_records", "WAL records"),
+    ("wal_full_page_images", "full-page images"),
+    ("wal_full_page_image_bytes", "WAL of full-page images"),
+    ("blocks_hit", "shared buffers hit"),
+    ("blocks_read", "blocks read"),
+    ("block_read_us", "time reading blocks"),
+    ("blocks_dirtied", "blocks dirtied"),
+    ("blocks_written", "blocks written by backends"),
+    ("block_write_us", "time writing blocks"),
+    ("temp_bytes", "temporary files"),
+    ("backend_user_cpu_us", "server CPU, user"),
+    ("backend_system_cpu_us", "server CPU, system"),
+    ("backend_read_bytes", "read from disk"),
+    ("backend_written_bytes", "dirtied by backends, counted by the kernel"),
+    ("unfinished", "unfinished at the end"),
+];
+
+/// The columns of the table of latencies.
+const LATENCIES: [&str; 9] = ["mean", "stddev", "min", "p50", "p90", "p95", "p99", "p999", "max"];
+
+/// Figures of the CSV that no report shows by themselves: they follow from others that it shows, or are part of a sentence.
+const NOT_BY_THEMSELVES: [&str; 10] = [
+    "duration_s",
+    "tps_low",
+    "tps_high",
+    "cycle_us",
+    "scheduled",
+    "late",
+    "retries",
+    "failed_share",
+    "start_delay_max_us",
+    "stalls",
+];
+
+/// A run with a rate, a limit and costs.
+fn with_all_metrics() -> Record {
     let mut record = example::full(&Example { seconds: 5, ..Example::default() });
     record.plan.rate_tps = Some(5_000.0);
     record.plan.latency_limit_us = Some(10_000.0);
     record.summary.lag_us = Some(results::Lag { mean: 1_237.0, max: 12_345.0 });
     let counts = &mut record.summary.counts;
-    (counts.late, counts.skipped, counts.scheduled) = (341, 17, counts.scheduled + 17);
-    record.summary.late_or_skipped_share = Some(counts.late_or_skipped_share());
+    (counts.late, counts.skipped, counts.unfinished, counts.retried) = (341, 17, 23, 101);
+    counts.scheduled += 17 + 23;
+    record.summary.late_or_skipped_share = Some(record.summary.counts.late_or_skipped_share());
+    let costs = &mut record.observation.as_mut().expect("it was observed").per_transaction;
+    let mut value = 217.0;
+    for cost in [
+        &mut costs.wal_bytes,
+        &mut costs.wal_records,
+        &mut costs.wal_full_page_images,
+        &mut costs.wal_full_page_image_bytes,
+        &mut costs.blocks_hit,
+        &mut costs.blocks_read,
+        &mut costs.block_read_us,
+        &mut costs.blocks_dirtied,
+        &mut costs.blocks_written,
+        &mut costs.block_write_us,
+        &mut costs.temp_bytes,
+        &mut costs.backend_user_cpu_us,
+        &mut costs.backend_system_cpu_us,
+        &mut costs.backend_read_bytes,
+        &mut costs.backend_written_bytes,
+    ] {
+        value *= 1.9;
+        *cost = Some(value);
+    }
+    record
+}
+
+/// The metrics of the CSV that are of the whole run, with their values.
+fn csv_metrics(run: &[Run<'_>]) -> BTreeMap<String, f64> {
+    let of_run = |line: &str| {
+        let cells: Vec<&str> = line.split(',').collect();
+        let [_, "summary" | "per_transaction", .., metric, value] = cells.as_slice() else { return None };
+        Some(((*metric).to_owned(), value.parse().ok()?))
+    };
+    pgmeter_report::csv(run).lines().skip(1).filter_map(of_run).collect()
+}
+
+#[test]
+fn every_metric_of_a_run_has_one_value_in_all_formats() {
+    let record = with_all_metrics();
     let run = [Run { name: "a run", record: &record }];
-    let csv = pgmeter_report::csv(&run);
-    let values: Vec<(String, String, f64)> = csv
-        .lines()
-        .skip(1)
-        .filter_map(|line| {
-            let cells: Vec<&str> = line.split(',').collect();
-            let [_, part @ ("summary" | "per_transaction"), .., metric, value] = cells.as_slice() else {
-                return None;
-            };
-            Some(((*part).to_owned(), (*metric).to_owned(), value.parse().ok()?))
-        })
-        .collect();
-    assert!(values.len() > 50, "{values:?}");
-    let json = numbers(&pgmeter_report::json(&run));
-    let page = numbers(&forms::html(&run).replace("&lt;", ""));
-    let markdown = numbers(&forms::markdown(&run));
-    let wide = TextStyle { colour: false, width: 300 };
-    let text = numbers(&pgmeter_report::text(&pgmeter_report::summary(&record, true), &wide));
-    // Computed from others, or shown on a terminal and in CSV as a part of something else.
-    let derived = ["cycle_us", "failed_share", "tps_low", "tps_high", "server_cpu_us"];
-    for (part, metric, value) in &values {
-        let units: &[f64] = match metric {
-            share if share.ends_with("_share") => &[1.0, 0.01],
-            time if time.ends_with("_us") || time.contains("_us_") => &[1.0, 1e3, 1e6],
-            bytes if bytes.ends_with("_bytes") => &[1.0, 1e3, 1e6, 1e9],
-            _ => &[1.0],
-        };
-        let is_hidden = value == &0.0 || metric.starts_with("response_with_stalls");
-        assert!(
-            derived.contains(&metric.as_str()) || has(&json, *value, units),
-            "{metric} {value} is not in JSON"
-        );
-        // The page and Markdown leave out what other endings took, and what did not happen.
-        let is_of_others = ["failed_response", "skipped_response", "unfinished_response"]
-            .iter()
-            .any(|kind| metric.starts_with(kind));
-        let is_derived = metric == "cycle_us" || metric == "scheduled" || metric == "failed_share";
-        if !is_hidden && !is_of_others && !is_derived {
-            assert!(has(&page, *value, units), "{part} {metric} {value} is not on the page");
-            assert!(has(&markdown, *value, units), "{part} {metric} {value} is not in Markdown");
+    let metrics = csv_metrics(&run);
+    let markdown = forms::markdown(&run);
+    let page = forms::html(&run).replace('\u{a0}', " ");
+    for (metric, label) in LABELS {
+        let value = *metrics.get(metric).unwrap_or_else(|| panic!("{metric} is not in the CSV"));
+        let fact = format!("\n- {label}: ");
+        let (_, shown) = markdown.split_once(&fact).unwrap_or_else(|| panic!("{label} is not in Markdown"));
+        let shown = shown.lines().next().unwrap_or_default();
+        assert_shown(label, shown, value);
+        let on_page = format!("<dt>{label}</dt><dd>{}</dd>", shown.replace("\\", ""));
+        assert!(page.contains(&on_page), "not on the page: {on_page}");
+    }
+    // One unit above the table, then a column for each figure.
+    let line = |start: &str| markdown.lines().find(|line| line.starts_with(start)).expect(start);
+    let cells =
+        |line: &str| line.trim_matches('|').split('|').map(|it| it.trim().to_owned()).collect::<Vec<_>>();
+    let (head, unit) =
+        (cells(line("| latency, ")), cells(line("| latency, "))[0].split_off("latency, ".len()));
+    assert_eq!(head[2..].iter().map(|title| title.replace("p99.9", "p999")).collect::<Vec<_>>(), LATENCIES);
+    for kind in ["response", "service"] {
+        let row = cells(line(&format!("| {kind} |")));
+        assert_shown("tps", &row[1], metrics["tps"]);
+        for (shown, figure) in row[2..].iter().zip(LATENCIES) {
+            assert_shown(figure, &format!("{shown} {unit}"), metrics[&format!("{kind}_{figure}_us")]);
+            assert!(page.contains(&format!(">{shown}</td>")), "{kind} {figure}: {shown} is not on the page");
         }
     }
-    for metric in
-        ["tps", "succeeded", "late", "late_or_skipped_share", "start_delay_mean_us", "response_p99_us"]
-    {
-        let (.., value) = values.iter().find(|(_, name, _)| name == metric).expect("it is known");
-        assert!(has(&text, *value, &[1.0, 0.01, 1e3, 1e6]), "{metric} {value} is not in the text");
+    // The terminal has fewer figures, each with its label.
+    let wide = TextStyle { colour: false, width: 300 };
+    let text = pgmeter_report::text(&pgmeter_report::summary(&record, false), &wide);
+    for (label, metric) in [
+        ("  throughput ", "tps"),
+        ("  transactions ", "succeeded"),
+        ("  late or skipped ", "late_or_skipped_share"),
+        ("  start delay ", "start_delay_mean_us"),
+        ("  client CPU ", "client_cpu_us_per_transaction"),
+    ] {
+        let shown = text.lines().find_map(|line| line.strip_prefix(label)).expect(label);
+        assert_shown(label, shown, metrics[metric]);
     }
+    // A metric that is new has its place in this test.
+    let latencies = |metric: &String| LATENCIES.iter().any(|it| metric.ends_with(&format!("_{it}_us")));
+    let is_known = |metric: &&String| {
+        LABELS.iter().any(|(name, _)| name == metric)
+            || NOT_BY_THEMSELVES.contains(&metric.as_str())
+            || *metric == "tps"
+            || latencies(metric)
+    };
+    let unknown: Vec<&String> = metrics.keys().filter(|metric| !is_known(metric)).collect();
+    assert!(unknown.is_empty(), "{unknown:?} are in no list of this test");
+}
+
+#[test]
+fn the_record_has_the_metrics_that_it_is_the_source_of() {
+    let record = with_all_metrics();
+    let run = [Run { name: "a run", record: &record }];
+    let json: serde_json::Value = serde_json::from_str(&pgmeter_report::json(&run)).expect("it is JSON");
+    let metrics = csv_metrics(&run);
+    let (summary, costs) = (&json["summary"], &json["observation"]["per_transaction"]);
+    for (metric, of_record) in [
+        ("tps", &summary["tps"]),
+        ("succeeded", &summary["counts"]["succeeded"]),
+        ("late", &summary["counts"]["late"]),
+        ("late_or_skipped_share", &summary["late_or_skipped_share"]),
+        ("response_p99_us", &summary["response_us"]["p99"]),
+        ("service_mean_us", &summary["service_us"]["mean"]),
+        ("start_delay_max_us", &summary["lag_us"]["max"]),
+        ("client_cpu_us_per_transaction", &summary["client_cpu_us_per_transaction"]),
+    ] {
+        assert_eq!(of_record.as_f64(), Some(metrics[metric]), "{metric}");
+    }
+    for (metric, of_record) in costs.as_object().expect("it has costs") {
+        assert_eq!(of_record.as_f64(), Some(metrics[metric]), "{metric}");
+    }
+    let cpu = metrics["backend_user_cpu_us"] + metrics["backend_system_cpu_us"];
+    assert!((metrics["server_cpu_us"] - cpu).abs() < 1e-9);
 }
