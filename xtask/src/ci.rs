@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use crate::dependencies;
 use crate::fuzz::{self, SHORT_ROUND};
 use crate::leftovers::Scratch;
 use crate::test_output::{self, TestCounts};
 use crate::tidy;
+use crate::{dependencies, dist};
 
 /// What a step found.
 struct Verdict {
@@ -42,7 +42,7 @@ pub fn run() -> bool {
         step("format", format),
         step("clippy", clippy),
         step("dependencies", dependencies),
-        step("musl", musl),
+        step("packages", packages),
         step("test", || test(&scratch)),
         step("fuzz", fuzz),
         step("tidy", tidy),
@@ -89,22 +89,25 @@ fn dependencies() -> Verdict {
 /// The target of a static binary.
 const MUSL: &str = "x86_64-unknown-linux-musl";
 
-/// That pgmeter compiles for [`MUSL`]. Nothing is linked, so any C compiler for this processor does for the C code.
-fn musl() -> Verdict {
-    if !is_installed(MUSL) {
-        let required = std::env::var_os("PGMETER_TEST_MUSL").is_some();
-        let note = format!("NOT CHECKED: {MUSL} is not installed; run: rustup target add {MUSL}");
-        return Verdict::of_step(!required, note, "PGMETER_TEST_MUSL requires it");
-    }
+/// That the static binary and the Debian package can be built, and work in systems that contain nothing else.
+fn packages() -> Verdict {
+    let required = std::env::var_os("PGMETER_TEST_MUSL").is_some();
+    let not_checked = |why: &str| {
+        Verdict::of_step(!required, format!("NOT CHECKED: {why}"), "PGMETER_TEST_MUSL requires the packages")
+    };
     if cfg!(not(target_arch = "x86_64")) {
-        return Verdict::of_step(true, "NOT CHECKED: this machine has another processor than x86-64", "");
+        return not_checked("this machine has another processor than x86-64");
     }
-    let mut check = cargo(&["check", "--locked", "--quiet", "--target", MUSL, "--package", "pgmeter"]);
-    const C_COMPILER: &str = "CC_x86_64_unknown_linux_musl";
-    if std::env::var_os(C_COMPILER).is_none() {
-        check.env(C_COMPILER, "cc");
+    if !is_installed(MUSL) {
+        return not_checked(&format!("{MUSL} is not installed; run: rustup target add {MUSL}"));
     }
-    judge(check.output(), &format!("pgmeter compiles for {MUSL}"), stderr)
+    if let Some(obstacle) = dist::obstacle() {
+        return not_checked(&obstacle);
+    }
+    match dist::check_here() {
+        Ok(note) => Verdict::of_step(true, note, ""),
+        Err(error) => Verdict::of_step(false, "", error),
+    }
 }
 
 /// Whether there is a standard library for a target.
@@ -158,7 +161,7 @@ fn fuzz() -> Verdict {
 fn judge_fuzzing(stdout: &str, stderr: &str, ended_well: bool) -> Verdict {
     let (passed, failed) = fuzz::count(stdout);
     let lost = usize::from(!ended_well && failed == 0 || passed + failed == 0);
-    let note = format!("{} targets, {SHORT_ROUND} inputs each", passed + failed);
+    let note = format!("{} targets, up to {SHORT_ROUND} inputs each", passed + failed);
     Verdict { passed, failed: failed + lost, note, details: stderr.to_owned() }
 }
 

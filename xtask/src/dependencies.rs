@@ -52,9 +52,7 @@ pub fn check() -> Findings {
 }
 
 fn look() -> Result<Findings, String> {
-    let metadata = stdout_of(&["metadata", "--format-version", "1", "--locked"])?;
-    let metadata: Value =
-        serde_json::from_str(&metadata).map_err(|error| format!("cargo metadata: {error}"))?;
+    let metadata = metadata(&[])?;
     let packages = Package::all(&metadata).ok_or("cargo metadata: no packages")?;
     let tree = stdout_of(&[
         "tree",
@@ -71,6 +69,15 @@ fn look() -> Result<Findings, String> {
     problems.extend(advisories.problem);
     let note = format!("{} packages, at most {PACKAGES_LIMIT}; {}", packages.len(), advisories.note);
     Ok(Findings { problems, note })
+}
+
+/// What `cargo metadata` says of the workspace, with these additional options.
+///
+/// # Errors
+/// cargo fails.
+pub fn metadata(options: &[&str]) -> Result<Value, String> {
+    let text = stdout_of(&[&["metadata", "--format-version", "1", "--locked"], options].concat())?;
+    serde_json::from_str(&text).map_err(|error| format!("cargo metadata: {error}"))
 }
 
 /// A package of Cargo.lock.

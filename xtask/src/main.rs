@@ -1,5 +1,6 @@
 //! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run, `tidy` its part
-//! that checks the project's rules, `dependencies` its part that checks what comes from others; `lines` counts the
+//! that checks the project's rules, `dependencies` its part that checks what comes from others, `dist` makes the
+//! packages; `lines` counts the
 //! product's lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof` shows
 //! how often `pgmeter compare` is right, `prove faults` how every command ends when something fails, `fetch-postgres-19`
 //! fetches a server before its release. No part of what users get.
@@ -9,6 +10,7 @@ mod beside;
 mod ci;
 mod compare_proof;
 mod dependencies;
+mod dist;
 mod fetch_postgres;
 mod fuzz;
 mod leftovers;
@@ -21,8 +23,18 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The names of all chores.
-const CHORES: [&str; 9] =
-    ["ci", "tidy", "dependencies", "lines", "fuzz", "prove", "beside", "compare-proof", "fetch-postgres-19"];
+const CHORES: [&str; 10] = [
+    "ci",
+    "tidy",
+    "dependencies",
+    "dist",
+    "lines",
+    "fuzz",
+    "prove",
+    "beside",
+    "compare-proof",
+    "fetch-postgres-19",
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -31,6 +43,7 @@ fn main() -> ExitCode {
         ["tidy"] => run_tidy(),
         ["dependencies"] => run_dependencies(),
         ["lines", ref arguments @ ..] => tidy::lines::run(arguments, root()),
+        ["dist", ref arguments @ ..] => dist::run(arguments),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
         ["prove", ref arguments @ ..] => prove::run(arguments),
         ["beside", ref arguments @ ..] => beside::run(arguments),

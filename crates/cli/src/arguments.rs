@@ -1,17 +1,21 @@
 //! Arguments shared by several commands: connection, PostgreSQL installation, location of the store; and parsers of
 //! values.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
-use ::lab::{Programs, instrumentation};
+use ::lab::{Programs, check_setting, instrumentation};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use connect::{Environment, Overrides, Target};
+use report::ReportedStore;
+use results::Annotation;
 use run::StorePlaces;
 use run::options::seconds;
 use server::ServerOptions;
 
 use crate::failure::Failure;
+use crate::terminal::Terminal;
 
 /// The server's address. Missing parameters come from the PG* variables, as in psql.
 #[derive(Debug, Args)]
@@ -85,6 +89,9 @@ impl InstallationArguments {
     pub(crate) fn server_options(&self) -> Result<ServerOptions, Failure> {
         let setting = |text: &String| match text.split_once('=') {
             Some((name, value)) if !name.trim().is_empty() => {
+                // Programs of the user's own may have other settings.
+                let checked = if self.bin_dir.is_none() { check_setting(name.trim()) } else { Ok(()) };
+                checked.map_err(|why| Failure::Usage(format!("--set {text}: {why}")))?;
                 Ok((name.trim().to_owned(), value.trim().to_owned()))
             }
             _ => Err(Failure::Usage(format!(
@@ -103,23 +110,63 @@ impl InstallationArguments {
 /// Location of the store.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct StoreArguments {
-    /// Database of all runs, or its directory [default: results.sqlite in the directory of the records]
+    /// Database of all runs, or its directory [default: PGMETER_STORE; otherwise ./pgmeter-results if it exists; otherwise
+    /// pgmeter in the user's data directory]
     #[arg(long, value_name = "PATH")]
     store: Option<PathBuf>,
-    /// Directory of the records, one JSON file per run [default: the directory of --store, otherwise pgmeter-results]
+    /// Directory of the records, one JSON file per run [default: the directory of the store]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
 }
 
 impl StoreArguments {
-    pub(crate) fn places(&self) -> StorePlaces {
-        StorePlaces { store: self.store.clone(), records: self.results.clone() }
+    /// The places.
+    pub(crate) fn places(&self) -> Result<StorePlaces, Failure> {
+        places(self.store.as_deref(), self.results.as_deref())
     }
 
-    /// Path of the database.
-    pub(crate) fn store(&self) -> PathBuf {
-        self.places().store()
+    /// The places; says which store is used.
+    pub(crate) fn announced(&self, terminal: &Terminal) -> Result<StorePlaces, Failure> {
+        let places = self.places()?;
+        terminal.say(places.line());
+        Ok(places)
     }
+}
+
+/// Label and note of the results.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct AnnotationArguments {
+    /// Label of the results: a name for `report` and `runs`, which may be used again; it means the newest results that have it
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    label: Option<String>,
+    /// Note on the results, shown in reports
+    #[arg(long, value_name = "TEXT", help_heading = "Output")]
+    note: Option<String>,
+}
+
+impl AnnotationArguments {
+    /// The label and the note. Not parsed by clap, whose errors quote the whole text.
+    pub(crate) fn annotation(&self) -> Result<Annotation, Failure> {
+        Ok(Annotation {
+            label: parsed("--label", self.label.as_deref())?,
+            note: parsed("--note", self.note.as_deref())?,
+        })
+    }
+}
+
+/// A text of a type with rules; `what` names it in the error.
+pub(crate) fn parsed<T: FromStr<Err = String>>(what: &str, text: Option<&str>) -> Result<Option<T>, Failure> {
+    text.map(str::parse).transpose().map_err(|reason| Failure::Usage(format!("{what}: {reason}")))
+}
+
+/// The places for these options.
+pub(crate) fn places(store: Option<&Path>, records: Option<&Path>) -> Result<StorePlaces, Failure> {
+    Ok(StorePlaces::locate(store, records, &server::Environment::of_process())?)
+}
+
+/// The store for reports.
+pub(crate) fn reported(places: &StorePlaces) -> ReportedStore {
+    ReportedStore { path: places.store().to_owned(), is_default: places.is_default() }
 }
 
 /// A row of a table of words: the word, its help or "", its value.

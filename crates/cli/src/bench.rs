@@ -3,17 +3,20 @@
 
 use std::path::PathBuf;
 
+use ::lab::ServerHost;
 use clap::{ArgAction, Args};
 use connect::Overrides;
 use engine::Limit;
 use report::Subject;
 use report::pgbench::LogOptions;
+use run::options::whole_seconds;
 use run::{RunSpec, Runner, TooFewDescriptors};
 
-use crate::arguments::{ConnectionArguments, StoreArguments};
+use crate::arguments::{AnnotationArguments, ConnectionArguments, StoreArguments};
 use crate::failure::Failure;
 use crate::options::{RunCommand, RunOptions};
 use crate::output::{Output, OutputArguments};
+use crate::password::connect_asking;
 use crate::progress::{ProgressStyle, serve_metrics};
 use crate::run_output::{self, OutputOptions};
 use crate::signals::Signals;
@@ -31,7 +34,7 @@ pub(crate) struct BenchArguments {
     #[command(flatten)]
     run: RunOptions<Bench>,
 
-    /// Progress display: live (redrawn each second), plain (a line each second), a line every SECONDS, or none
+    /// Progress display: live (redrawn each second), plain (a line each second), a line at this interval (10, 1min), or none
     /// [default: live on a terminal, otherwise 10]
     #[arg(short = 'P', long, value_name = "STYLE", value_parser = ProgressStyle::parse, help_heading = "Output")]
     progress: Option<ProgressStyle>,
@@ -57,13 +60,15 @@ pub(crate) struct BenchArguments {
     )]
     log_prefix: PathBuf,
     /// Log one aggregated line per interval instead of each transaction
-    #[arg(long, value_name = "SECONDS", requires = "log", conflicts_with = "sampling_rate", help_heading = "Output", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "TIME", requires = "log", conflicts_with = "sampling_rate", help_heading = "Output", value_parser = whole_seconds)]
     aggregate_interval: Option<u32>,
     /// Log only this fraction of the transactions, such as 0.01
     #[arg(long, value_name = "SHARE", requires = "log", help_heading = "Output", value_parser = share)]
     sampling_rate: Option<f64>,
     #[command(flatten, next_help_heading = "Output")]
     places: StoreArguments,
+    #[command(flatten)]
+    annotation: AnnotationArguments,
     /// Write the report as a self-contained HTML page with charts
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
@@ -89,20 +94,27 @@ impl RunCommand for Bench {
 }
 
 pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
-    let spec = arguments.run.spec()?;
+    let annotation = arguments.annotation.annotation()?;
+    let mut spec = arguments.run.spec()?;
     let is_timed = matches!(spec.limit, Limit::Duration(_));
     if spec.max_tries.is_none() && !is_timed && spec.latency_limit.is_none() {
         return Err(Failure::Usage(
             "--max-tries 0 means no limit: it requires a duration (-T) or a latency limit (-L)".to_owned(),
         ));
     }
-    let clients = spec.clients;
     let output = arguments.output.output(terminal)?;
     let page = arguments.html.as_deref().map(Output::page).transpose()?;
     terminal::mask(run::secret_values(&spec.variables).into_iter().cloned());
     // `-d` may be a complete connection string, so its database is not used for targets.
     let of_targets = Overrides { dbname: None, ..arguments.connection.overrides() };
-    let runner = Runner::on_with(arguments.connection.target()?, spec, &of_targets)?;
+    let mut target = arguments.connection.target()?;
+    let host = || {
+        let session = connect_asking(&mut target, signals)?;
+        ServerHost::of_session(&session).map_err(Failure::Usage)
+    };
+    let relative = arguments.run.set_clients_per_core(&mut spec, host, terminal)?;
+    let clients = spec.clients;
+    let runner = Runner::on_with(target, spec, &of_targets)?;
     let connections = u64::from(clients) * runner.targets_in_use() as u64;
     run::provide_descriptors(connections).map_err(|TooFewDescriptors { needed, limit }| {
         let targets = match runner.targets_in_use() {
@@ -130,7 +142,9 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
         verbose_errors: arguments.verbose_errors,
         commands: arguments.report_per_command,
         prints_summary: output.leaves_stdout(),
-        places: arguments.places.places(),
+        relative,
+        annotation,
+        places: arguments.places.places()?,
     };
     let mut measured = Vec::new();
     let result = run_output::run(runner, options, &mut measured, terminal, signals);

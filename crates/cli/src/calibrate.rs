@@ -1,21 +1,17 @@
 //! `pgmeter calibrate`: measures the maximum rate of one worker on this machine, against a null server in a separate
 //! process. The result is stored as a reference for later runs; `bench` never calibrates.
 
-use std::fs;
-use std::io::{self, BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 
 use clap::{Arg, Args};
 use connect::{Environment, Overrides, Target};
 use engine::Limit;
+use null::NullProcess;
 use report::Subject;
 use results::{Calibration, EventLoopName, Host};
 use run::options::RunOption;
 use run::{CALIBRATION_CLIENTS_MAX, CALIBRATION_STEPS, RunSpec, TooFewDescriptors, calibration_spec};
 use server::Locations;
-use tempfile::TempDir;
 
 use crate::failure::Failure;
 use crate::options::{self, RunCommand, RunOptions};
@@ -80,14 +76,14 @@ pub(crate) fn run(
         },
     )?;
     let spec = arguments.run.spec()?;
-    let null_server = NullServer::start()?;
+    let (null_server, target) = start_null_server()?;
     if let Limit::Duration(time) = spec.limit {
         let seconds = time.as_secs_f64();
         terminal.say(format_args!("calibrating: {CALIBRATION_STEPS} steps of {seconds} s each"));
     }
     let bar = terminal.waiting(String::new());
     let told = &mut |step: String| bar.label(format!("calibrating: {step}"));
-    let calibration = run::calibrate(&null_server.target()?, &spec, signals, told)?;
+    let calibration = run::calibrate(&target, &spec, signals, told)?;
     drop((bar, null_server));
     // Stored before anything is shown: a report that cannot be written must not lose it.
     let kept = calibration.keep(&dir);
@@ -114,51 +110,11 @@ fn show(dir: &Path, output: &Output, terminal: &Terminal) -> Result<(), Failure>
     output.show(Subject::Calibrations(&kept), terminal)
 }
 
-/// The null server in a separate process. Dropping this removes the process and its directory.
-struct NullServer {
-    child: Child,
-    /// Its connection string.
-    conninfo: String,
-    _directory: TempDir,
-}
-
-impl NullServer {
-    fn start() -> Result<Self, Failure> {
-        let failed = |error| Failure::System { what: "start the null server".to_owned(), error };
-        // No other user may connect.
-        let permissions = fs::Permissions::from_mode(0o700);
-        let directory =
-            tempfile::Builder::new().prefix("pgmeter-calibrate-").permissions(permissions).tempdir();
-        let directory = directory.map_err(failed)?;
-        // A trailing slash marks the path as a directory.
-        let listen = directory.path().join("");
-        let mut child = Command::new(std::env::current_exe().map_err(failed)?)
-            .arg("null-server")
-            .arg("--listen")
-            .arg(&listen)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(failed)?;
-        let stdout = child.stdout.take();
-        let mut server = Self { child, conninfo: String::new(), _directory: directory };
-        let said = stdout.map_or(Ok(0), |stdout| BufReader::new(stdout).read_line(&mut server.conninfo));
-        if said.map_err(failed)? == 0 {
-            return Err(failed(io::Error::new(io::ErrorKind::UnexpectedEof, "it exited immediately")));
-        }
-        Ok(server)
-    }
-
-    /// The target of the clients.
-    fn target(&self) -> Result<Target, Failure> {
-        Ok(connect::resolve(Some(self.conninfo.trim()), &Overrides::default(), &Environment::default())?)
-    }
-}
-
-impl Drop for NullServer {
-    fn drop(&mut self) {
-        // It may have exited already, because Ctrl-C reaches it too.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// A null server in a process of its own, and the way to it.
+pub(crate) fn start_null_server() -> Result<(NullProcess, Target), Failure> {
+    let failed = |error| Failure::System { what: "start the null server".to_owned(), error };
+    let program = std::env::current_exe().map_err(failed)?;
+    let server = NullProcess::start(&program, "null-server").map_err(failed)?;
+    let target = connect::resolve(Some(server.conninfo()), &Overrides::default(), &Environment::default())?;
+    Ok((server, target))
 }

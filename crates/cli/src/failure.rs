@@ -1,24 +1,20 @@
 //! Errors of commands and their exit statuses.
 //! The messages come from the libraries; `main` prints them.
 
-use std::process::ExitCode;
-
 use ::lab::LabError;
 use connect::ConnectError;
 use engine::EngineError;
+use report::SelectionError;
 use results::ResultsError;
-use run::RunError;
+use run::{ExitStatus, RunError};
 use server::ServerError;
 use thiserror::Error;
 use workload::WorkloadError;
 
-/// Exit status after an interruption without a signal number, as after Ctrl-C.
-const INTERRUPTED: u8 = 130;
-
 /// A command that did not do everything it was asked to. The message is complete and meant for the user.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// The command line is invalid, or requested work was not done; exit status 1.
+    /// The command line is invalid, or requested work was not done.
     #[error("{0}")]
     Usage(String),
     /// A run or its preparation failed.
@@ -36,7 +32,7 @@ pub(crate) enum Failure {
     LogFile { path: String, reason: String },
     #[error(transparent)]
     Picture(#[from] report::PngError),
-    /// The run was measured, but clients were aborted.
+    /// The run was measured, but its results are incomplete, or everything failed.
     #[error("{0}")]
     Aborted(String),
     /// The comparison has no result.
@@ -47,16 +43,21 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Exit status. 1: nothing was measured or stored. 2: measured, but clients were aborted, as in pgbench; or a
-    /// comparison without result, where 1 means that B is worse. 3: the time was insufficient. 128 plus the signal
-    /// number: interrupted, as in shells.
-    pub(crate) fn exit_code(&self, interrupted: Option<u8>) -> ExitCode {
-        ExitCode::from(match self {
-            Self::Aborted(_) | Self::NotCompared(_) | Self::Run(RunError::Aborted(_)) => 2,
-            Self::Run(RunError::Unfinished(_)) => 3,
-            failure if failure.is_interruption() => interrupted.unwrap_or(INTERRUPTED),
-            _ => 1,
-        })
+    /// The exit status; `signal` interrupted the program.
+    pub(crate) fn exit_status(&self, signal: Option<u8>) -> ExitStatus {
+        match self {
+            _ if self.is_interruption() => signal.map_or(ExitStatus::INTERRUPTED, ExitStatus::Interrupted),
+            Self::Run(error) => error.into(),
+            Self::Aborted(_) => ExitStatus::Incomplete,
+            Self::NotCompared(_) => ExitStatus::NotCompared,
+            Self::Usage(_)
+            | Self::Lab(_)
+            | Self::Results(_)
+            | Self::System { .. }
+            | Self::LogFile { .. }
+            | Self::Picture(_)
+            | Self::Interrupted(_) => ExitStatus::NotStarted,
+        }
     }
 
     pub(crate) fn is_interruption(&self) -> bool {
@@ -64,6 +65,16 @@ impl Failure {
             Self::Interrupted(_) => true,
             Self::Run(error) => error.is_interruption(),
             _ => false,
+        }
+    }
+}
+
+impl From<SelectionError> for Failure {
+    fn from(error: SelectionError) -> Self {
+        match error {
+            SelectionError::Invalid(text) => Self::Usage(text),
+            SelectionError::Results(error) => error.into(),
+            SelectionError::Lab(error) => error.into(),
         }
     }
 }

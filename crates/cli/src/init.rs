@@ -7,8 +7,7 @@ use std::time::Duration;
 use clap::{ArgAction, Args};
 use connect::{Session, Target};
 use workload::{
-    InitOptions, InitProgress, InitReport, Logging, PartitionMethod, Partitioning, Step, Workload,
-    WorkloadName,
+    InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, Step, Workload, WorkloadName,
 };
 
 use crate::arguments::{ConnectionArguments, Word, words};
@@ -130,7 +129,7 @@ pub(crate) fn load(
     let terminal = view.terminal;
     let report = run::load(workload, target, session, options, signals, &mut |progress| view.show(progress));
     drop(view);
-    terminal.say(summary(options, &report?));
+    terminal.say(report?.summary(options.scale));
     Ok(())
 }
 
@@ -152,7 +151,7 @@ impl<'a> LoadView<'a> {
     pub(crate) fn show(&mut self, progress: InitProgress<'_>) {
         if let InitProgress::Lost { doing, reason } = progress {
             self.bar = None;
-            return self.terminal.warn(lost(doing, reason));
+            return self.terminal.warn(workload::reconnecting(doing, reason));
         }
         if self.is_quiet {
             return;
@@ -166,14 +165,14 @@ impl<'a> LoadView<'a> {
                 }
                 self.bar = Some(self.terminal.waiting(format!("{doing} …")));
             }
-            InitProgress::Rows { table, done, total, elapsed } => self.rows(table, done, total, elapsed),
+            InitProgress::Rows { table, done, total, elapsed, .. } => self.rows(table, done, total, elapsed),
             InitProgress::Finished(_) => self.bar = None,
             _ => {}
         }
     }
 
     fn rows(&mut self, table: &str, done: u64, total: u64, elapsed: Duration) {
-        let left = left(done, total, elapsed);
+        let left = workload::time_left(done, total, elapsed);
         if self.terminal.is_interactive() {
             let counting = self.bar.take().filter(Bar::counts);
             let rows = counting.unwrap_or_else(|| self.terminal.bar(total, Unit::Rows));
@@ -188,44 +187,5 @@ impl<'a> LoadView<'a> {
                 self.due += LINES_APART;
             }
         }
-    }
-}
-
-/// Remaining time at the average rate so far. The rate of the last seconds would be misleading, because partitions
-/// get their keys in between.
-fn left(done: u64, total: u64, elapsed: Duration) -> String {
-    let rest = u128::from(total.saturating_sub(done));
-    let seconds = elapsed.as_millis().saturating_mul(rest) / u128::from(done.max(1)) / 1000;
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
-    }
-}
-
-/// The message about a reconnection.
-pub(crate) fn lost(doing: &str, reason: &str) -> String {
-    format!("{reason} (while {doing}); reconnecting and repeating this step")
-}
-
-pub(crate) fn summary(options: &InitOptions, report: &InitReport) -> String {
-    let steps: Vec<String> =
-        report.steps.iter().map(|time| format!("{} {:.2} s", time.name, time.took.as_secs_f64())).collect();
-    let scale = options.scale;
-    format!("loaded scale {scale} in {:.2} s ({})", report.total().as_secs_f64(), steps.join(", "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_left_is_told_in_the_units_of_a_clock() {
-        let left = |done, total, seconds| left(done, total, Duration::from_secs(seconds));
-        assert_eq!(left(50, 100, 12), "12 s");
-        assert_eq!(left(10, 100, 30), "4 min 30 s");
-        assert_eq!(left(1_000_000, 2_000_000_000, 4), "2 h 13 min");
-        assert_eq!(left(0, 100, 0), "0 s");
-        assert_eq!(left(7, 7, 9), "0 s");
     }
 }

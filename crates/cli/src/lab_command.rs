@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use ::lab::{Campaign, CampaignLimits, ExecutionContext, FindHost, Listener, Profile, Subject};
 use clap::{Args, Subcommand};
+use report::experiment;
 use results::SafeText;
 use run::{RunError, StorePlaces};
 
-use crate::arguments::StoreArguments;
+use crate::arguments::{AnnotationArguments, StoreArguments};
 use crate::failure::Failure;
-use crate::lab_status;
 use crate::listener::listening;
 use crate::output::OutputArguments;
 use crate::run_output::circumstances;
@@ -33,7 +33,12 @@ enum LabAction {
         which: Which,
     },
     /// Run all trials of an experiment
-    Run(TrialsArguments),
+    Run {
+        #[command(flatten)]
+        annotation: AnnotationArguments,
+        #[command(flatten)]
+        trials: TrialsArguments,
+    },
     /// Continue an interrupted experiment: run the missing trials
     Resume(TrialsArguments),
     /// Show the state of an experiment
@@ -61,7 +66,7 @@ struct TrialsArguments {
 #[derive(Debug, Args)]
 struct Which {
     /// Experiment file (TOML)
-    file: PathBuf,
+    file: Option<PathBuf>,
     /// Run the small version of the experiment, described by its section [quick]
     #[arg(long)]
     quick: bool,
@@ -84,7 +89,7 @@ struct Limits {
     server_user: Option<String>,
 }
 
-fn budget(text: &str) -> Result<Duration, String> {
+pub(crate) fn budget(text: &str) -> Result<Duration, String> {
     let time = ::lab::duration(text).map_err(|expected| format!("expected {expected}"))?;
     if time.is_zero() { Err("expected a time above zero".to_owned()) } else { Ok(time) }
 }
@@ -96,7 +101,12 @@ impl From<&Limits> for CampaignLimits {
     }
 }
 
-fn read(Which { file, quick }: &Which, find_host: Option<FindHost<'_>>) -> Result<Subject, Failure> {
+fn read(
+    Which { file, quick }: &Which,
+    places: &StorePlaces,
+    find_host: Option<FindHost<'_>>,
+) -> Result<Subject, Failure> {
+    let file = file.as_ref().ok_or_else(|| ::lab::file_missing(places))?;
     let profile = if *quick { Profile::Quick } else { Profile::Full };
     let subject = Subject::read(file, profile, find_host)?;
     terminal::mask(::lab::secret_values(&subject.plan.cells));
@@ -106,20 +116,28 @@ fn read(Which { file, quick }: &Which, find_host: Option<FindHost<'_>>) -> Resul
 pub(crate) fn run(arguments: &LabArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     match &arguments.action {
         LabAction::Plan { which } => {
-            let Subject { experiment, plan, .. } = read(which, Some(&::lab::find_host))?;
+            let Subject { experiment, plan, .. } =
+                read(which, &StorePlaces::default(), Some(&::lab::find_host))?;
             let outline = ::lab::outline(&experiment, &plan);
             let outline = SafeText::from(::lab::hide_values(&plan.cells, &outline));
             terminal.print(&results::escaped(outline.as_str()));
-            Ok(())
+            Ok(::lab::preflight(&plan, signals)?)
         }
-        LabAction::Run(arguments) => run_trials(arguments, terminal, signals, Campaign::begin),
+        LabAction::Run { annotation, trials } => {
+            let annotation = annotation.annotation()?;
+            run_trials(trials, terminal, signals, |mut subject, places, listener| {
+                subject.experiment.annotation.replace(annotation);
+                Campaign::begin(subject, places, listener)
+            })
+        }
         LabAction::Resume(arguments) => {
             run_trials(arguments, terminal, signals, |subject, places, _| Campaign::find(subject, places))
         }
         LabAction::Status { which, places } => {
-            let campaign = Campaign::find(read(which, None)?, places.places())?;
+            let places = places.announced(terminal)?;
+            let campaign = Campaign::find(read(which, &places, None)?, places)?;
             let (subject, row) = (campaign.subject(), campaign.row());
-            terminal.print(&(lab_status::standing(subject, row) + &lab_status::outlook(subject, row)));
+            terminal.print(&(experiment::standing(subject, row) + &experiment::outlook(subject, row)));
             Ok(())
         }
     }
@@ -132,10 +150,12 @@ fn run_trials(
     open: impl FnOnce(Subject, StorePlaces, Listener<'_>) -> Result<Campaign, RunError>,
 ) -> Result<(), Failure> {
     let output = output.output(terminal)?;
-    let subject = read(which, Some(&::lab::find_host))?;
-    listening(terminal, places.places(), output, |listener| {
+    let subject = read(which, &places.places()?, Some(&::lab::find_host))?;
+    ::lab::preflight(&subject.plan, signals)?;
+    let places = places.announced(terminal)?;
+    listening(terminal, places.clone(), output, |listener| {
         let (circumstances, tracers) = (circumstances(), &tracer::of_trial);
         let context = ExecutionContext { listener, control: signals, circumstances, tracers };
-        Ok(open(subject, places.places(), listener)?.run(&limits.into(), &context)?)
+        Ok(open(subject, places, listener)?.run(&limits.into(), &context)?)
     })
 }

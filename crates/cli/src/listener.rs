@@ -4,18 +4,19 @@
 use std::cell::RefCell;
 
 use ::lab::{Event, Listener, TrialRecord, rough};
-use report::Subject;
+use report::{Subject, experiment};
 use results::Plan;
 use run::StorePlaces;
 use server::FetchProgress;
 
+use crate::arguments::reported;
 use crate::comparison_progress::ComparisonProgress;
 use crate::failure::Failure;
-use crate::init::{self, LoadView};
+use crate::init::LoadView;
 use crate::output::Output;
 use crate::progress::{ProgressDisplay, ProgressStyle, serve_metrics};
+use crate::run_output;
 use crate::terminal::{Bar, Terminal, Unit};
-use crate::{experiment_report, lab_status, run_output};
 
 struct TerminalListener<'a> {
     terminal: &'a Terminal,
@@ -64,12 +65,12 @@ impl<'a> TerminalListener<'a> {
             }
             Event::Loaded(options, report) => {
                 state.load = None;
-                terminal.say(init::summary(options, report));
+                terminal.say(report.summary(options.scale));
             }
             Event::TrialBegins(subject, row, position) => {
-                terminal.say(lab_status::name(&subject.plan, position));
+                terminal.say(experiment::trial_name(&subject.plan, position));
                 state.above = match terminal.can_draw() {
-                    true => lab_status::cells_so_far(subject, row, &terminal.message_style()),
+                    true => experiment::newest_cells(subject, row, &terminal.message_style()),
                     false => Vec::new(),
                 };
             }
@@ -91,8 +92,8 @@ impl<'a> TerminalListener<'a> {
             }
             Event::Ended(subject, row) => {
                 match self.output.leaves_stdout() {
-                    true => terminal.print(&lab_status::standing(subject, row)),
-                    false => terminal.say(lab_status::standing(subject, row).trim_end()),
+                    true => terminal.print(&experiment::standing(subject, row)),
+                    false => terminal.say(experiment::standing(subject, row).trim_end()),
                 }
                 self.report(subject, row);
             }
@@ -110,10 +111,10 @@ impl<'a> TerminalListener<'a> {
             self.terminal.print("\n");
         }
         let (name, format) = (&subject.experiment.name, self.output.format);
-        let overview =
-            experiment_report::overview(&[self.places.store()], name, Some(subject.profile), format);
+        let stores = [reported(&self.places)];
+        let overview = report::overview(&stores, name, Some(subject.profile), format);
         let show = |overview| self.output.show(Subject::Experiment(&overview), self.terminal);
-        if let Err(failure) = overview.and_then(show) {
+        if let Err(failure) = overview.map_err(Failure::from).and_then(show) {
             let told = format!("the trials are stored, but cannot be reported: {failure}");
             self.terminal.lose(Failure::Usage(told));
         }

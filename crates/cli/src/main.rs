@@ -6,11 +6,9 @@ mod bench;
 mod calibrate;
 mod compare;
 mod comparison_progress;
-mod experiment_report;
 mod failure;
 mod init;
 mod lab_command;
-mod lab_status;
 mod listener;
 mod manual;
 mod null_server;
@@ -24,6 +22,8 @@ mod relay;
 mod reporting;
 mod run_output;
 mod runs;
+mod screen;
+mod self_test;
 mod server_command;
 mod serving;
 mod signals;
@@ -34,7 +34,8 @@ mod tracer;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
+use run::ExitStatus;
 
 use failure::Failure;
 use signals::Signals;
@@ -67,10 +68,14 @@ enum Command {
     Report(reporting::ReportArguments),
     /// Measure the maximum rate of pgmeter on this machine, as a reference for later runs
     Calibrate(calibrate::CalibrateArguments),
+    /// Test in 20 seconds whether this machine can measure: event loop, clock, CPUs, wake-ups, rate of a worker
+    SelfTest(self_test::SelfTestArguments),
     /// List stored runs, newest last; `import` adds records to the store
     Runs(runs::RunsArguments),
     /// Run experiments from files: many trials in interleaved order, resumable
     Lab(lab_command::LabArguments),
+    /// Find out which of many server settings matter for a script
+    Screen(Box<screen::ScreenArguments>),
     /// Test whether B is faster than A with short alternating blocks; the exit status reports the verdict
     Compare(Box<compare::CompareArguments>),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
@@ -99,21 +104,19 @@ fn main() -> ExitCode {
         Ok(signals) => signals,
         Err(failure) => {
             terminal.complain(&failure);
-            return failure.exit_code(None);
+            return ExitCode::from(failure.exit_status(None).code());
         }
     };
-    let result = execute(&arguments.command, &terminal, &signals);
-    let result = result.and_then(|code| terminal.lost().map_or(Ok(code), Err));
-    terminal.lost().iter().for_each(|failure| terminal.complain(failure));
-    let code = match result {
-        Ok(code) => code,
-        Err(failure) => {
-            terminal.complain(&failure);
-            failure.exit_code(signals.exit_status())
-        }
-    };
+    let status = execute(&arguments.command, &terminal, &signals).unwrap_or_else(|failure| {
+        terminal.complain(&failure);
+        failure.exit_status(signals.first())
+    });
+    let lost = terminal.lost().map_or(ExitStatus::Success, |failure| {
+        terminal.complain(&failure);
+        ExitStatus::Incomplete
+    });
     stderr_queue::flush();
-    code
+    ExitCode::from(status.max(lost).code())
 }
 
 /// Prints a usage error or help. Messages of Rust's number parsers are replaced by plainer ones.
@@ -128,7 +131,15 @@ fn show_usage_error(error: &clap::Error) -> ExitCode {
     } else {
         terminal::print_help(&text);
     }
-    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+    // What could be parsed names the command.
+    let parsed = Arguments::command().ignore_errors(true).try_get_matches().ok();
+    let compares = parsed.as_ref().and_then(ArgMatches::subcommand_name) == Some("compare");
+    let status = match (to_stderr, compares) {
+        (false, _) => ExitStatus::Success,
+        (true, false) => ExitStatus::NotStarted,
+        (true, true) => ExitStatus::NotCompared,
+    };
+    ExitCode::from(status.code())
 }
 
 /// Masks secrets in the quoted arguments of the first line; the following help contains none.
@@ -151,9 +162,10 @@ fn in_plain_words(text: &str) -> String {
     PLAIN_WORDS.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
 }
 
-fn execute(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitCode, Failure> {
+fn execute(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitStatus, Failure> {
     let done = match command {
         Command::Compare(arguments) => return compare::run(arguments, terminal, signals),
+        Command::SelfTest(arguments) => return self_test::run(arguments, terminal, signals),
         Command::Quickstart(arguments) => quickstart::run(arguments, terminal, signals),
         Command::Bench(arguments) => bench::run(arguments, terminal, signals),
         Command::Init(arguments) => init::run(arguments, terminal, signals),
@@ -161,13 +173,14 @@ fn execute(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<
         Command::Calibrate(arguments) => calibrate::run(arguments, terminal, signals),
         Command::Runs(arguments) => runs::run(arguments, terminal),
         Command::Lab(arguments) => lab_command::run(arguments, terminal, signals),
+        Command::Screen(arguments) => screen::run(arguments, terminal, signals),
         Command::Server(arguments) => server_command::run(arguments, terminal, signals),
         Command::Relay(arguments) => relay::run(arguments, terminal, signals),
         Command::Completions(arguments) => manual::completions(arguments, Arguments::command(), terminal),
         Command::Man(arguments) => manual::man(arguments, Arguments::command()),
         Command::NullServer(arguments) => null_server::run(arguments, terminal, signals),
     };
-    done.map(|()| ExitCode::SUCCESS)
+    done.map(|()| ExitStatus::Success)
 }
 
 #[cfg(test)]

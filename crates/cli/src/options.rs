@@ -1,8 +1,10 @@
 //! Command-line flags for the options of a run, generated from the table in `run::options`, and the resulting
 //! specification. Each command selects its options and its base specification.
 
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
+use ::lab::ServerHost;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser, ValueParser};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
@@ -10,6 +12,7 @@ use run::RunSpec;
 use run::options::{Flag, Kind, OPTIONS, RunOption, Value};
 
 use crate::failure::Failure;
+use crate::terminal::Terminal;
 
 /// A command that runs a load.
 pub(crate) trait RunCommand: Clone + Send + Sync + 'static {
@@ -36,13 +39,39 @@ pub(crate) struct RunOptions<C> {
 }
 
 impl<C: RunCommand> RunOptions<C> {
-    /// The specification with these options.
+    /// If clients are given per core of the server's host: sets and says their number. Returns the options that are given
+    /// in this way.
+    pub(crate) fn set_clients_per_core(
+        &self,
+        spec: &mut RunSpec,
+        host: impl FnOnce() -> Result<ServerHost, Failure>,
+        terminal: &Terminal,
+    ) -> Result<BTreeMap<String, String>, Failure> {
+        let given =
+            self.given.iter().flat_map(|(option, values)| values.iter().map(|value| (*option, value)));
+        let mut per_core = given.filter_map(|(option, value)| match value {
+            Value::PerCore(number) => Some((option.name.to_owned(), *number, value.on_command_line())),
+            _ => None,
+        });
+        let mut relative = BTreeMap::new();
+        if let Some((option, number, words)) = per_core.next() {
+            let (clients, sentence) = ::lab::clients_per_core(number, host()?).map_err(Failure::Usage)?;
+            terminal.say(sentence);
+            spec.clients = clients;
+            relative.insert(option, words);
+        }
+        Ok(relative)
+    }
+
+    /// The specification with these options. A number of clients per core is not set: its host must be known.
     pub(crate) fn spec(&self) -> Result<RunSpec, Failure> {
         let base = C::base();
         // Given scripts replace the default scripts.
         let mut spec = RunSpec { scripts: Vec::new(), ..base.clone() };
         for (option, value) in self.values()? {
-            (option.set)(&mut spec, value).map_err(Failure::Usage)?;
+            if !matches!(value, Value::PerCore(_)) {
+                (option.set)(&mut spec, value).map_err(Failure::Usage)?;
+            }
         }
         if spec.scripts.is_empty() {
             spec.scripts = base.scripts;

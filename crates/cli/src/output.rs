@@ -12,11 +12,12 @@ use crate::arguments::{Word, words};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
-const FORMATS: [Word<Format>; 7] = [
+const FORMATS: [Word<Format>; 8] = [
     ("text", "The summary on the terminal", Format::Text),
     ("json", "The record, or a list of records", Format::Json),
     ("markdown", "Markdown tables, for issues and notes", Format::Markdown),
     ("csv", "One line per figure", Format::Csv),
+    ("junit", "JUnit XML with a case for each goal, for continuous integration", Format::Junit),
     ("html", "A self-contained page with charts", Format::Html),
     ("svg", "The charts as a vector image", Format::Svg),
     ("png", "The charts as a bitmap image", Format::Png),

@@ -4,6 +4,7 @@
 use engine::Progress;
 use report::{LiveFigures, MetricsServer, Phase};
 use results::{Plan, WaitMean};
+use run::options::whole_seconds;
 
 use crate::failure::Failure;
 use crate::terminal::Terminal;
@@ -28,9 +29,9 @@ impl ProgressStyle {
             "live" => Ok(Self::View),
             "plain" => Ok(Self::Lines(1)),
             "none" | "0" => Ok(Self::Nothing),
-            seconds => match seconds.parse() {
+            seconds => match whole_seconds(seconds) {
                 Ok(seconds) => Ok(Self::Lines(seconds)),
-                Err(_) => Err("expected live, plain, none, or a number of seconds".to_owned()),
+                Err(_) => Err("expected live, plain, none, or whole seconds, such as 10 or 1min".to_owned()),
             },
         }
     }

@@ -1,21 +1,22 @@
 //! `pgmeter quickstart`: starts an embedded server, loads it, runs workloads, and removes everything. `server` and
 //! `run` do the work.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ::lab::{Listener, obtain, sweep, warn_without_statements};
+use ::lab::{Listener, ServerHost, obtain, sweep, warn_without_statements};
 use clap::{Arg, Args};
 use connect::{Environment, Overrides};
 use engine::Limit;
 use report::Subject;
-use results::Record;
+use results::{Annotation, Record};
 use run::options::RunOption;
-use run::{RunSpec, Runner, ScriptSource, ScriptSpec};
+use run::{RunSpec, Runner, ScriptSource, ScriptSpec, StorePlaces};
 use server::{Locations, Server, ServerOptions};
 use workload::{InitOptions, Script, Workload};
 
-use crate::arguments::{InstallationArguments, StoreArguments};
+use crate::arguments::{AnnotationArguments, InstallationArguments, StoreArguments};
 use crate::failure::Failure;
 use crate::init::{self, LoadView};
 use crate::listener::listening;
@@ -40,6 +41,8 @@ pub(crate) struct QuickstartArguments {
     run: RunOptions<Quickstart>,
     #[command(flatten)]
     places: StoreArguments,
+    #[command(flatten)]
+    annotation: AnnotationArguments,
     /// Write a self-contained HTML page with charts that shows the workloads side by side
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
@@ -95,42 +98,45 @@ pub(crate) fn run(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<(), Failure> {
+    let annotation = arguments.annotation.annotation()?;
     let page = arguments.html.as_deref().map(Output::page).transpose()?;
     let locations = Locations::from_environment(&server::Environment::of_process())?;
-    let places = arguments.places.places();
-    let measured = listening(terminal, places, Output::default(), |listener| {
-        measure_on_server(arguments, &locations, listener, terminal, signals)
+    let places = arguments.places.places()?;
+    let measured = listening(terminal, places.clone(), Output::default(), |listener| {
+        let keeping = Keeping { places: &places, annotation };
+        measure_on_server(arguments, keeping, &locations, listener, terminal, signals)
     })?;
     page.map_or(Ok(()), |page| page.write(Subject::Runs(&measured), terminal))
 }
 
 fn measure_on_server(
     arguments: &QuickstartArguments,
+    keeping: Keeping<'_>,
     locations: &Locations,
     listener: Listener<'_>,
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<Vec<(String, Record)>, Failure> {
-    let spec = arguments.run.spec()?;
+    let mut spec = arguments.run.spec()?;
+    let host = || Ok(ServerHost::of_process());
+    let relative = arguments.run.set_clients_per_core(&mut spec, host, terminal)?;
     let spec = RunSpec { workload: Some(spec.workload.clone().unwrap_or_default()), ..spec };
     let workload = spec.workload.clone().unwrap_or_default().open()?;
+    let options = arguments.installation.server_options()?;
     sweep(locations, listener);
     let installation =
         signals.leave_at_once(|| obtain(arguments.installation.programs(), locations, listener))?;
     signals.check()?;
 
     let busy = listener.busy(format_args!("starting PostgreSQL {} …", installation.version));
-    let mut options = ServerOptions {
-        tcp: arguments.tcp,
-        stop: Some(signals.shared_stop()),
-        ..arguments.installation.server_options()?
-    };
+    let mut options = ServerOptions { tcp: arguments.tcp, stop: Some(signals.shared_stop()), ..options };
     let connections = spec.clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS);
     options.settings.insert(0, ("max_connections".to_owned(), connections.to_string()));
     let mut server = Server::start(&installation, &options, locations)?;
     drop(busy);
     warn_without_statements(&server, arguments.installation.no_instrumentation, listener);
-    let result = measure(arguments, &spec, &*workload, &server, terminal, signals);
+    let setup = Setup { keeping, scale: arguments.scale, relative };
+    let result = measure(&setup, &spec, &*workload, &server, terminal, signals);
     if arguments.keep && result.is_ok() {
         let status = server.keep()?;
         let conninfo = status.conninfo_tcp.as_ref().unwrap_or(&status.conninfo);
@@ -144,9 +150,23 @@ fn measure_on_server(
     Ok(measured)
 }
 
+/// Where the runs are stored, and as what.
+struct Keeping<'a> {
+    places: &'a StorePlaces,
+    annotation: Annotation,
+}
+
+/// The parts of the command that are not in the specification of its runs.
+struct Setup<'a> {
+    keeping: Keeping<'a>,
+    scale: u32,
+    /// Options given relative to the server's host, by name.
+    relative: BTreeMap<String, String>,
+}
+
 /// Loads the workload and runs its scripts on a running server.
 fn measure(
-    arguments: &QuickstartArguments,
+    setup: &Setup<'_>,
     spec: &RunSpec,
     workload: &dyn Workload,
     server: &Server,
@@ -159,8 +179,7 @@ fn measure(
     let target = connect::resolve(Some(&own_conninfo), &Overrides::default(), &environment)?;
     terminal.say(format_args!("PostgreSQL is running: psql \"{conninfo}\""));
     let mut session = signals.connect(&target)?;
-    let options =
-        InitOptions { scale: arguments.scale, jobs: run::loading_sessions(), ..InitOptions::default() };
+    let options = InitOptions { scale: setup.scale, jobs: run::loading_sessions(), ..InitOptions::default() };
     let view = LoadView::new(terminal);
     let loaded = init::load(workload, &target, &mut session, &options, view, signals);
     // After an interrupted load, the message about loading again would be wrong: the server is removed.
@@ -185,7 +204,9 @@ fn measure(
             verbose_errors: false,
             commands: false,
             prints_summary: true,
-            places: arguments.places.places(),
+            places: setup.keeping.places.clone(),
+            annotation: setup.keeping.annotation.clone(),
+            relative: setup.relative.clone(),
         };
         run_output::run(runner, output, &mut measured, terminal, signals)?;
     }

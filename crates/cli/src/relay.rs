@@ -2,13 +2,11 @@
 //! process. Prints how to connect, ends when its standard input is closed or on a signal, and then prints traffic
 //! statistics. Each line of input is answered with a line of statistics, which the lab uses.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use relay::{Address, Config, JitterShape, Network, Relay, RelayError, Statistics};
+use relay::{Address, Config, JitterShape, Network, OwnDirectory, Relay, RelayError, Statistics};
 use run::options::with_unit;
 
 use crate::arguments::{Word, words};
@@ -72,7 +70,7 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
     };
     let (listen, to) = (address(&arguments.listen)?, address(&arguments.to)?);
     run::raise_descriptors_to_maximum();
-    let _directory = arguments.own_directory.then(|| OwnDirectory::around(&listen)).transpose()?;
+    let _directory = arguments.own_directory.then(|| OwnDirectory::create(&listen)).transpose()?;
     let relay = Relay::start(Config::new(listen, to, network))?;
     terminal.print(&format!("{}\n", relay.address().conninfo()));
     let mut all = Statistics::default();
@@ -91,30 +89,8 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
         .map_err(|error| Failure::System { what: "read standard input".to_owned(), error })?;
     relay.error_reports().for_each(|report| terminal.warn(report));
     all.add(&relay.stop()?);
-    terminal.print(&told(&all));
+    terminal.print(&all.summary());
     Ok(())
-}
-
-/// A directory that exists as long as the relay.
-struct OwnDirectory(PathBuf);
-
-impl OwnDirectory {
-    fn around(socket: &Address) -> Result<Self, Failure> {
-        let Address::Unix(path) = socket else {
-            return Err(Failure::Usage("--own-directory is for Unix sockets".to_owned()));
-        };
-        let directory = path.parent().unwrap_or(path).to_owned();
-        let failed = |error| Failure::System { what: format!("create {}", directory.display()), error };
-        DirBuilder::new().mode(0o700).create(&directory).map_err(failed)?;
-        Ok(Self(directory))
-    }
-}
-
-impl Drop for OwnDirectory {
-    fn drop(&mut self) {
-        // The socket is already removed; files of other programs stay.
-        let _ = fs::remove_dir(&self.0);
-    }
 }
 
 fn address(typed: &str) -> Result<Address, Failure> {
@@ -129,29 +105,6 @@ fn address(typed: &str) -> Result<Address, Failure> {
 
 fn is_socket(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SOCKET_NAME))
-}
-
-/// The statistics as lines of text.
-fn told(statistics: &Statistics) -> String {
-    let Statistics { connections, refused, bytes_to_server, bytes_to_client, .. } = statistics;
-    let mut text = format!(
-        "connections  {connections}, {refused} of them rejected (standard error shows the reason)\n\
-         bytes        {bytes_to_server} to the server, {bytes_to_client} to clients, in {} pieces\n",
-        statistics.late.count()
-    );
-    let late = [0.5, 0.99, 1.0].map(|share| statistics.late_us(share));
-    if let ([Some(p50), Some(p99), Some(max)], Some(cpu)) = (late, statistics.cpu_per_piece()) {
-        text.push_str(&format!(
-            "late by      p50 {p50:.0} µs, p99 {p99:.0} µs, max {max:.0} µs\n\
-             CPU          {:.1} µs per piece, {:.2} s in all, {:.2} s of it polling; {:.2} s waiting for a \
-             core, which delayed packets\n",
-            cpu.as_nanos() as f64 / 1e3,
-            statistics.cpu_time.as_secs_f64(),
-            statistics.polled.as_secs_f64(),
-            statistics.waited.as_secs_f64()
-        ));
-    }
-    text
 }
 
 fn time(text: &str) -> Result<Duration, String> {
@@ -209,11 +162,5 @@ mod tests {
         let unix = |text: &str| address(text).expect("a path");
         assert_eq!(unix("/tmp/"), unix("/tmp/.s.PGSQL.5432"));
         assert_eq!(unix("/tmp/.s.PGSQL.6000").conninfo(), "host='/tmp' port=6000");
-    }
-
-    #[test]
-    fn what_it_tells_of_a_relay_that_nobody_used_has_no_figures_that_do_not_exist() {
-        let text = told(&Statistics::default());
-        assert!(text.contains("connections  0") && !text.contains("late"), "{text}");
     }
 }

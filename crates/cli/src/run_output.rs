@@ -1,11 +1,13 @@
 //! Output of a run for `pgmeter bench` and `quickstart`: progress, report, and saving the record. The drop-in has its
 //! own in `pgbench::output`.
 
+use std::collections::BTreeMap;
+
 use engine::End;
 use report::MetricsServer;
 use report::pgbench::LogOptions;
-use results::Record;
-use run::{Circumstances, Event, Finished, Keeper, Kept, Runner, StorePlaces, VacuumEvent};
+use results::{Annotation, GoalVerdict, Record};
+use run::{Circumstances, Event, Finished, Keeper, Kept, RunError, Runner, StorePlaces, VacuumEvent};
 
 use crate::failure::Failure;
 use crate::password;
@@ -16,6 +18,8 @@ use crate::tracer::{LogFault, RunMessages, tracers};
 
 /// Maximum number of aborted clients that are listed.
 const REASONS_SHOWN_MAX: usize = 3;
+
+const EVERYTHING_FAILED: &str = "no transaction succeeded; the errors are in the report";
 
 /// Output options of a run.
 pub(crate) struct OutputOptions {
@@ -28,6 +32,9 @@ pub(crate) struct OutputOptions {
     /// Whether the summary goes to standard output; otherwise that is left to another format.
     pub(crate) prints_summary: bool,
     pub(crate) places: StorePlaces,
+    /// Options given relative to the server's host, by name.
+    pub(crate) relative: BTreeMap<String, String>,
+    pub(crate) annotation: Annotation,
 }
 
 /// Circumstances of runs that are shown on the terminal.
@@ -51,10 +58,13 @@ pub(crate) fn run(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<(), Failure> {
+    let store = options.places.line();
     let mut keeper = Keeper::new(options.places);
     let circumstances = Circumstances {
         command_line: Some(run::command_line(runner.drawn_seed())),
         records: Some(keeper.records()),
+        relative: options.relative,
+        annotation: options.annotation,
         ..circumstances()
     };
     let prepared = runner.under(circumstances).prepare(signals, &mut |event| warn(&event, terminal))?;
@@ -80,12 +90,14 @@ pub(crate) fn run(
     if options.prints_summary {
         report(&finished, options.commands, terminal);
     }
+    let kept = kept.map_err(|error| Failure::Aborted(error.to_string()));
     let Kept { run, record: path } = kept?;
     let place = format!("\n  run {run:<11} {}\n", path.display());
     match options.prints_summary {
         true => terminal.print(&place),
         false => terminal.say(place.trim_matches('\n')),
     }
+    terminal.say(store);
     measured.push((format!("run {run}"), finished.record.clone()));
     conclude(finished, &log_fault, terminal)
 }
@@ -109,9 +121,10 @@ fn conclude(finished: Finished, log_fault: &LogFault, terminal: &Terminal) -> Re
             Err(Failure::Interrupted("interrupted; the results above cover the time before the interruption"))
         }
         (End::CutOff(cut_off), 0) => Err(Failure::Aborted(cut_off.to_string())),
+        (_, 0) if record.everything_failed() => Err(Failure::Aborted(EVERYTHING_FAILED.to_owned())),
         (_, 0) => match log_fault.get() {
-            None => Ok(checked?),
-            Some(reason) => Err(Failure::Usage(format!(
+            None => checked.map_err(Failure::from).and_then(|()| judge_goals(&record)),
+            Some(reason) => Err(Failure::Aborted(format!(
                 "a log file could not be written ({reason}): the log is incomplete; the results above are complete"
             ))),
         },
@@ -119,6 +132,15 @@ fn conclude(finished: Finished, log_fault: &LogFault, terminal: &Terminal) -> Re
             "{aborted} of {} clients were aborted; the above results are incomplete",
             record.plan.clients
         ))),
+    }
+}
+
+/// A missed or undecided goal is an error of its own exit status.
+fn judge_goals(record: &Record) -> Result<(), Failure> {
+    match report::unmet_goals(record) {
+        None | Some((GoalVerdict::Met, _)) => Ok(()),
+        Some((GoalVerdict::Missed, goals)) => Err(RunError::GoalMissed(goals).into()),
+        Some((GoalVerdict::Undecided, goals)) => Err(RunError::GoalUndecided(goals).into()),
     }
 }
 

@@ -4,7 +4,7 @@
 use ::lab::{Listener, obtain, sweep};
 use clap::{Args, Subcommand};
 use run::StorePlaces;
-use server::named::{self, Status};
+use server::named;
 use server::{Locations, ServerOptions};
 
 use crate::arguments::InstallationArguments;
@@ -115,43 +115,8 @@ fn obey(
             named::stop(name, &locations)?;
             terminal.say(format_args!("server {name} stopped; its data are kept"));
         }
-        ServerAction::List => terminal.print(&table(&named::list(&locations)?)),
-        ServerAction::Status { name } => terminal.print(&details(&named::status(name, &locations)?)),
+        ServerAction::List => terminal.print(&named::table(&named::list(&locations)?)),
+        ServerAction::Status { name } => terminal.print(&named::status(name, &locations)?.details()),
     }
     Ok(())
-}
-
-fn state(status: &Status) -> String {
-    match status.pid {
-        Some(pid) => format!("running (pid {pid})"),
-        None => "stopped".to_owned(),
-    }
-}
-
-fn table(servers: &[Status]) -> String {
-    if servers.is_empty() {
-        return "no servers; create one: pgmeter server install NAME\n".to_owned();
-    }
-    let width = servers.iter().map(|status| status.name.len()).max().unwrap_or(0).max("name".len());
-    let mut text = format!("{:width$}  {:8}  {:20}  connect\n", "name", "version", "state");
-    for status in servers {
-        let (name, version) = (&status.name, &status.version);
-        text += &format!("{name:width$}  {version:8}  {:20}  {}\n", state(status), status.conninfo);
-    }
-    text
-}
-
-fn details(status: &Status) -> String {
-    let rows = [
-        ("name", status.name.clone()),
-        ("version", status.version.clone()),
-        ("state", state(status)),
-        ("kept", if status.temporary { "no: temporary".to_owned() } else { "yes".to_owned() }),
-        ("socket", status.conninfo.clone()),
-        ("tcp", status.conninfo_tcp.clone().unwrap_or_else(|| "not listening".to_owned())),
-        ("data", status.data_dir.display().to_string()),
-        ("log", status.log_file.display().to_string()),
-        ("programs", status.bin_dir.display().to_string()),
-    ];
-    rows.iter().map(|(name, value)| format!("{name:9} {value}\n")).collect()
 }

@@ -83,12 +83,9 @@ impl Signals {
         Ok(caught)
     }
 
-    /// Exit status after an interruption: 130 after Ctrl-C, 143 after SIGTERM, as in shells.
-    pub(crate) fn exit_status(&self) -> Option<u8> {
-        match self.first.load(Ordering::SeqCst) {
-            0 => None,
-            signal => u8::try_from(SIGNALLED + signal).ok(),
-        }
+    /// The first signal that interrupted the program.
+    pub(crate) fn first(&self) -> Option<u8> {
+        u8::try_from(self.first.load(Ordering::SeqCst)).ok().filter(|signal| *signal > 0)
     }
 }
 

@@ -19,7 +19,7 @@ pub enum Level {
     Hint,
     /// Only the program's name as prefix.
     Info,
-    /// No prefix.
+    /// No prefix; the text contains its line ends.
     Bare,
 }
 
@@ -28,8 +28,22 @@ pub enum Level {
 pub struct Message {
     /// Its kind.
     pub level: Level,
-    /// Without a newline.
+    /// Without a newline at its end, unless the level is [`Level::Bare`].
     pub text: String,
+}
+
+impl Message {
+    /// A message of this level.
+    #[must_use]
+    pub fn new(level: Level, text: impl Display) -> Self {
+        Self { level, text: text.to_string() }
+    }
+
+    /// A line without prefix.
+    #[must_use]
+    pub fn line(text: impl Display) -> Self {
+        Self::new(Level::Bare, format_args!("{text}\n"))
+    }
 }
 
 /// An early exit: the remaining messages, and the exit status.
@@ -45,20 +59,19 @@ impl Stop {
     /// Exit status 1 with this error.
     #[must_use]
     pub fn error(text: impl Display) -> Self {
-        let message = Message { level: Level::Error, text: text.to_string() };
-        Self { messages: vec![message], code: 1 }
+        Self { messages: vec![Message::new(Level::Error, text)], code: 1 }
     }
 
     /// Exit status 0 with this text.
     #[must_use]
     pub fn done(text: impl Into<String>) -> Self {
-        Self { messages: vec![Message { level: Level::Bare, text: text.into() }], code: 0 }
+        Self { messages: vec![Message::new(Level::Bare, text.into())], code: 0 }
     }
 
     /// Adds a message.
     #[must_use]
     pub fn and(mut self, level: Level, text: impl Display) -> Self {
-        self.messages.push(Message { level, text: text.to_string() });
+        self.messages.push(Message::new(level, text));
         self
     }
 

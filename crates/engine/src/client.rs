@@ -10,6 +10,7 @@ use stats::{CommandTable, Ending, Failure, Sample, Timestamp};
 use wire::{ServerError, StartupError, TransactionStatus};
 
 use crate::abort::{AbortCause, AbortedClient, CommandPosition, capture_name};
+use crate::errors::ErrorTable;
 use crate::load::Load;
 use crate::plan::HostPlan;
 use crate::tracer::{ClientEvent, ClientStep, Tracer};
@@ -35,6 +36,9 @@ pub(crate) struct Turn<'a> {
     pub(crate) steps_wanted: bool,
     /// Statistics of single commands.
     pub(crate) commands: &'a mut CommandTable,
+    pub(crate) errors: &'a mut ErrorTable,
+    /// The transaction is not measured.
+    pub(crate) warmup: bool,
     /// No transaction is retried after this time; `None`: the limit is a number of transactions.
     pub(crate) end: Option<Timestamp>,
 }
@@ -117,6 +121,8 @@ pub(crate) struct Client {
     tries: u32,
     /// Number of executions that this transaction represents.
     business: u64,
+    /// The kind of its last error in [`Turn::errors`].
+    error_kind: usize,
 }
 
 impl Client {
@@ -146,6 +152,7 @@ impl Client {
             started: Timestamp::ZERO,
             tries: 1,
             business: 1,
+            error_kind: 0,
         }
     }
 
@@ -384,7 +391,7 @@ impl Client {
 }
 
 /// The SQL command at this index; `None` for other commands.
-fn sql_at<'l>(script: usize, command: usize, load: &'l Load<'_>) -> Option<&'l Sql> {
+pub(crate) fn sql_at<'l>(script: usize, command: usize, load: &'l Load<'_>) -> Option<&'l Sql> {
     match &load.plan.scripts[script].program.commands().get(command)?.kind {
         script::CommandKind::Sql(sql) => Some(sql),
         _ => None,

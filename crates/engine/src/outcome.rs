@@ -9,6 +9,7 @@ use stats::{CommandTable, Gaps, Interval, Summary, WorkerHealth};
 
 use crate::abort::AbortedClient;
 use crate::driver::EventLoop;
+use crate::errors::ErrorTable;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +112,8 @@ pub struct Outcome {
     pub reconnects: Reconnects,
     /// Statistics of single commands in the measured window.
     pub commands: CommandTable,
+    /// Errors of the measured transactions, and those that aborted a client. The failures add up to those of the summary.
+    pub errors: ErrorTable,
     /// Number of transactions that were run but not measured, because they were scheduled during the warm-up.
     pub warmup_transactions: u64,
     /// CPU time, user and system, of the whole process during the measured window.

@@ -12,6 +12,7 @@ use stats::{Interval, Timestamp};
 use crate::abort::{AbortCause, AbortedClient};
 use crate::driver::{Driver, EventLoop};
 use crate::error::EngineError;
+use crate::errors::ErrorTable;
 use crate::load::{Load, Share};
 use crate::measurement::IntervalSink;
 use crate::merging::Merging;
@@ -290,11 +291,12 @@ fn conclude(
     let failed_worker = outcomes.iter().position(|outcome| !outcome.aborted.is_empty());
     let mut commands = load.command_table();
     outcomes.iter().for_each(|outcome| commands.merge(&outcome.commands));
-    let mut health = Vec::with_capacity(outcomes.len());
+    let (mut errors, mut health) = (ErrorTable::default(), Vec::with_capacity(outcomes.len()));
     let mut aborted: Vec<_> = outcomes
         .into_iter()
         .flat_map(|outcome| {
             health.push(outcome.health);
+            errors.merge(outcome.errors);
             outcome.aborted
         })
         .collect();
@@ -315,6 +317,7 @@ fn conclude(
     let keeps_end = end == End::Complete && plan.compatibility == Compatibility::Pgmeter;
     let measured_until = timeline.end.filter(|_| keeps_end).map_or(finished, |planned| planned.max(finished));
     let (summary, gaps) = merging.finish(measured_until.since(timeline.measure), finished, timeline.end);
+    errors.conclude(summary.total.counts.failed);
     Ok(Outcome {
         end,
         summary,
@@ -323,6 +326,7 @@ fn conclude(
         elapsed: finished.since(timeline.start),
         reconnects,
         commands,
+        errors,
         warmup_transactions,
         health,
         client_cpu: cpu_from.map_or(Duration::ZERO, |from| cpu_to.saturating_sub(from)),

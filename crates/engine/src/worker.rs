@@ -13,6 +13,7 @@ use stats::{CommandTable, Timestamp, WorkerHealth};
 use crate::abort::AbortedClient;
 use crate::driver::{Driver, EventLoop};
 use crate::error::EngineError;
+use crate::errors::ErrorTable;
 use crate::load::{Load, Share};
 use crate::measurement::IntervalSink;
 use crate::outcome::{Exceeded, Reconnects};
@@ -51,6 +52,7 @@ pub(crate) struct WorkerOutcome {
     pub(crate) exceeded: Option<Exceeded>,
     pub(crate) reconnects: Reconnects,
     pub(crate) commands: CommandTable,
+    pub(crate) errors: ErrorTable,
     pub(crate) health: WorkerHealth,
     /// Sessions with a running command when the run was stopped.
     pub(crate) to_cancel: Vec<RunningSession>,

@@ -39,21 +39,32 @@ pub struct Plan {
     pub targets: Vec<&'static Target>,
     /// Inputs for each target.
     pub inputs: u64,
+    /// Fewer inputs for targets that take long.
+    pub is_short: bool,
     /// Decides about every input.
     pub seed: u64,
     /// Instead of all that: these inputs, once each.
     pub files: Vec<PathBuf>,
 }
 
+impl Plan {
+    /// How many inputs a target gets.
+    pub fn inputs_for(&self, target: &Target) -> u64 {
+        if self.is_short { self.inputs / target.short_round_divisor } else { self.inputs }
+    }
+}
+
 /// Understands the command line.
 pub fn parse(arguments: &[String]) -> Result<Task, String> {
-    let mut plan = Plan { targets: Vec::new(), inputs: INPUTS, seed: SEED, files: Vec::new() };
+    let mut plan =
+        Plan { targets: Vec::new(), inputs: INPUTS, is_short: false, seed: SEED, files: Vec::new() };
     let mut notebook = None;
     let mut left = arguments.iter();
     while let Some(argument) = left.next() {
         let mut value = || left.next().ok_or_else(|| format!("{argument} needs a value"));
         match argument.as_str() {
             "--inputs" => plan.inputs = number(value()?)?,
+            "--short" => plan.is_short = true,
             "--seed" => plan.seed = number(value()?)?,
             "--file" => plan.files.push(value()?.into()),
             "--notebook" => notebook = Some(PathBuf::from(value()?)),
@@ -86,7 +97,7 @@ fn target(name: &str) -> Result<&'static Target, String> {
 pub fn usage() -> String {
     let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
     format!(
-        "usage: cargo xtask fuzz [--inputs N] [--seed S] [target…]\n       \
+        "usage: cargo xtask fuzz [--inputs N] [--short] [--seed S] [target…]\n       \
          cargo xtask fuzz --file FILE target\ntargets: {}",
         names.join(", ")
     )
@@ -104,6 +115,13 @@ mod tests {
     fn without_names_all_targets_are_meant() {
         let Ok(Task::Fuzz(plan)) = parsed("--inputs 1_000 --seed 7") else { panic!("a plan") };
         assert_eq!((plan.targets.len(), plan.inputs, plan.seed), (TARGETS.len(), 1000, 7));
+    }
+
+    #[test]
+    fn a_short_round_has_fewer_inputs_where_one_takes_long() {
+        let Ok(Task::Fuzz(plan)) = parsed("--inputs 1000 --short records names") else { panic!("a plan") };
+        let inputs: Vec<u64> = plan.targets.iter().map(|target| plan.inputs_for(target)).collect();
+        assert_eq!(inputs, [100, 1000]);
     }
 
     #[test]

@@ -139,6 +139,7 @@ mod tests {
             generate: None,
             reshape: None,
             length_max: 4096,
+            short_round_divisor: 1,
             memory: |_| 64 * 1024,
             prepare,
         }

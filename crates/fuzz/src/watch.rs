@@ -58,7 +58,8 @@ struct Round<'a> {
 impl Round<'_> {
     fn command(&self) -> std::io::Result<Command> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.args(["--inputs", &self.plan.inputs.to_string(), "--seed", &self.plan.seed.to_string()]);
+        let inputs = self.plan.inputs_for(self.target);
+        command.args(["--inputs", &inputs.to_string(), "--seed", &self.plan.seed.to_string()]);
         for file in &self.plan.files {
             command.arg("--file").arg(file.canonicalize()?);
         }
@@ -225,7 +226,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("notebook");
         Notebook::open(&path).and_then(|mut notebook| notebook.note(7, b"a\0b\n")).expect("a note");
-        let plan = Plan { targets: Vec::new(), inputs: 1, seed: 9, files: Vec::new() };
+        let plan = Plan { targets: Vec::new(), inputs: 1, is_short: false, seed: 9, files: Vec::new() };
         let round = Round { target: &crate::targets::TARGETS[0], plan: &plan, notebook: &path };
         let text = round.describe("panicked");
         assert!(

@@ -9,18 +9,25 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use engine::{Tracer, WorkerIntro};
-use results::{ExperimentRow, KeptText, PlannedTrial, SafeText, Store, TrialRow, TrialStatus};
+use results::{
+    Annotation, EntryId, EntryKind, ExperimentRow, KeptText, NewDirectories, PlannedTrial, SafeText, Store,
+    TrialRow, TrialStatus, UnfinishedExperiment,
+};
 use run::{Circumstances, Control, RunError, ScriptSource, StorePlaces, without_secret_values};
 
 use crate::budget::{TimeBudget, TrialTiming};
 use crate::error::LabError;
 use crate::event::{Event, Listener};
 use crate::experiment::{Experiment, Profile};
+use crate::goals;
 use crate::leftovers;
 use crate::memory::Memory;
 use crate::plan::Plan;
 use crate::provision::Provisioner;
 use crate::relative::FindHost;
+use crate::repeating_failure::would_repeat;
+use crate::schema_change;
+use crate::screen;
 use crate::secret_levels;
 use crate::steps::{StepSql, StepWork};
 use crate::timed;
@@ -57,6 +64,7 @@ impl Subject {
             Plan::within(&experiment, &file.display().to_string(), folder.as_path(), &memory, find_host)?;
         secret_levels::hide_levels(&experiment, &mut plan.cells);
         timed::check(&plan.cells)?;
+        schema_change::check(plan.cells.iter().map(|cell| &cell.configuration))?;
         trial::check(&plan.cells)?;
         Ok(Self { experiment, plan, profile, folder, file: file.to_owned() })
     }
@@ -93,6 +101,16 @@ pub struct Campaign {
     subject: Rc<Subject>,
     places: StorePlaces,
     row: ExperimentRow,
+    /// What the store did not have before, if this process has begun the experiment.
+    begun: Option<Begun>,
+    is_forgotten: bool,
+}
+
+/// What began with an experiment.
+struct Begun {
+    /// Whether there was no store.
+    store: bool,
+    directories: NewDirectories,
 }
 
 /// Maximum length of a file that an experiment reads.
@@ -105,6 +123,8 @@ impl Campaign {
     /// A file of the experiment cannot be read, or the store cannot be written.
     pub fn begin(subject: Subject, places: StorePlaces, listener: Listener<'_>) -> Result<Self, RunError> {
         let files = files(&subject)?;
+        let directories = NewDirectories::of(places.store().parent().unwrap_or(Path::new("")));
+        let begun = Begun { store: !places.store().exists(), directories };
         let mut store = places.open()?;
         let (name, profile) = (&subject.experiment.name, profile_name(subject.profile));
         let before = store.newest_experiment(name, profile)?;
@@ -117,9 +137,13 @@ impl Campaign {
             .iter()
             .map(|trial| PlannedTrial { factors: factors(&subject.plan, trial.cell), repeat: trial.repeat })
             .collect();
-        store.begin_experiment(name, profile, &files, &trials)?;
+        let number = store.begin_experiment(name, profile, &files, &trials)?;
+        if subject.experiment.annotation != Annotation::default() {
+            store
+                .annotate(EntryId { kind: EntryKind::Experiment, number }, &subject.experiment.annotation)?;
+        }
         drop(store);
-        Self::find(subject, places)
+        Ok(Self { begun: Some(begun), ..Self::find(subject, places)? })
     }
 
     /// The newest execution of this experiment.
@@ -131,13 +155,15 @@ impl Campaign {
         let row = match places.store() {
             // A query must not create a store.
             store if !store.exists() => None,
-            store => Store::create(&store)?.newest_experiment(name, profile)?,
+            store => Store::create(store)?.newest_experiment(name, profile)?,
         };
         let Some(row) = row else {
             let store = places.store();
             return Err(RunError::Usage(format!(
-                "the store {} has no experiment {name} ({profile}): start it with pgmeter lab run",
-                store.display()
+                "the store {} has no experiment {name} ({profile}): start it with pgmeter lab run {}{}",
+                store.display(),
+                subject.file.display(),
+                unfinished(&places)
             )));
         };
         let begun_at = row.started_at.clone();
@@ -150,7 +176,7 @@ impl Campaign {
                  or look at what there is with pgmeter report --experiment {name} --profile {profile}",
             )));
         };
-        Ok(Self { subject: Rc::new(subject), places, row })
+        Ok(Self { subject: Rc::new(subject), places, row, begun: None, is_forgotten: false })
     }
 
     /// Runs the remaining trials.
@@ -178,11 +204,18 @@ impl Campaign {
         leftovers::end(&self.subject.plan, &execution, &self.places, listener)?;
         if let Err(RunError::Interrupted(_)) = result {
             listener.tell(Event::Ended(&self.subject, &self.row));
-            return Err(RunError::Interrupted("interrupted; continue with pgmeter lab resume"));
+            return Err(RunError::Interrupted(
+                format!("interrupted; continue with {}", self.resume()).into(),
+            ));
         }
-        result?;
+        if !matches!(result, Ok(()) | Err(RunError::Aborted(_))) {
+            if let Some(begun) = self.begun.take() {
+                begun.remove(&self.places)?;
+            }
+            return result;
+        }
         listener.tell(Event::Ended(&self.subject, &self.row));
-        self.judge()
+        result.and_then(|()| self.judge())
     }
 
     /// Marks trials that a process of another host or container had started as planned.
@@ -228,11 +261,7 @@ impl Campaign {
                 continue;
             }
             let finished = self.run_trial(position, provisioner, budget, &mut timing, context);
-            control.check().map_err(|_| {
-                RunError::Interrupted(
-                    "interrupted; continue with pgmeter lab resume, which repeats the interrupted trial",
-                )
-            })?;
+            control.check()?;
             if let Err(RunError::Unfinished(_)) = finished {
                 // The server is unavailable: the trial stays planned.
                 return finished.map(|_| false);
@@ -241,7 +270,22 @@ impl Campaign {
             let planned = self.row.trials.iter().zip(&plan.trials).skip(position + 1);
             let planned = planned.filter(|(trial, _)| trial.status == TrialStatus::Planned);
             let left = budget.left(plan, planned.map(|(_, planned)| planned.cell));
+            let repeats = finished.as_ref().err().is_some_and(would_repeat);
+            // If nothing was measured, there is nothing to be continued.
+            let is_new = matches!(finished, Err(RunError::Statement(_))) && self.begun.is_some();
+            if is_new && self.places.open()?.forget_experiment(self.row.experiment)? {
+                self.is_forgotten = true;
+                return finished.map(|_| true);
+            }
             self.note(position, finished, left, listener)?;
+            let others = self.row.trials.iter().filter(|trial| trial.status == TrialStatus::Planned).count();
+            if repeats && others > 0 {
+                return Err(RunError::Aborted(format!(
+                    "this failure would repeat, so the other {others} trials were not run: correct the cause, and begin anew \
+                     with pgmeter lab run, or continue with {} --retry-failed",
+                    self.resume()
+                )));
+            }
         }
         Ok(true)
     }
@@ -297,7 +341,8 @@ impl Campaign {
             Err(failure) => {
                 let reason = without_secret_values(&failure.to_string(), variables);
                 let reason = SafeText::from(reason);
-                listener.warn(format_args!("the trial failed, the experiment continues: {reason}"));
+                let next = if would_repeat(failure) { "" } else { ", the experiment continues" };
+                listener.warn(format_args!("the trial failed{next}: {reason}"));
                 Some(String::from(reason))
             }
         };
@@ -322,24 +367,83 @@ impl Campaign {
         &self.row
     }
 
+    /// The command that continues this experiment.
+    fn resume(&self) -> String {
+        let quick = if self.subject.profile == Profile::Quick { " --quick" } else { "" };
+        format!("pgmeter lab resume {}{quick}", self.subject.file.display())
+    }
+
+    /// Whether the experiment was removed from the store, since nothing was measured.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        self.is_forgotten
+    }
+
     fn judge(&self) -> Result<(), RunError> {
         let number = |status| self.row.trials.iter().filter(|trial| trial.status == status).count();
         let total = self.row.trials.len();
         if let running @ 1.. = number(TrialStatus::Running) {
             return Err(RunError::Unfinished(format!(
                 "{running} of {total} trials are another process's, of which nothing is known here (another host or \
-                 container): if it is gone, pgmeter lab resume --take-over makes them again"
+                 container): if it is gone, {} --take-over makes them again",
+                self.resume()
             )));
         }
         match (number(TrialStatus::Planned), number(TrialStatus::Failed)) {
-            (left @ 1.., _) => Err(RunError::Unfinished(format!(
-                "the time budget is exhausted, {left} of {total} trials remain; continue with pgmeter lab resume"
+            (left @ 1.., 0) => Err(RunError::Unfinished(format!(
+                "the time budget is exhausted, {left} of {total} trials remain; continue with {}",
+                self.resume()
             ))),
-            (_, failed @ 1..) => Err(RunError::Aborted(format!(
-                "{failed} of {total} trials failed; repeat them with pgmeter lab resume --retry-failed"
+            (0, failed @ 1..) => Err(RunError::Aborted(format!(
+                "{failed} of {total} trials failed; repeat them with {} --retry-failed",
+                self.resume()
             ))),
-            _ => Ok(()),
+            (left @ 1.., failed) => Err(RunError::Aborted(format!(
+                "{failed} of {total} trials failed, and {left} remain because the time budget is exhausted; continue \
+                 with {} --retry-failed",
+                self.resume()
+            ))),
+            (0, 0) => goals::judge(&self.subject.plan, &self.row, &self.places),
         }
+    }
+}
+
+/// The error of a command that needs the file of an experiment.
+#[must_use]
+pub fn file_missing(places: &StorePlaces) -> RunError {
+    RunError::Usage(format!("name the experiment's file, such as experiment.toml{}", unfinished(places)))
+}
+
+/// Experiments that are named.
+const UNFINISHED_MAX: usize = 3;
+
+/// `; with trials left: pgmeter lab resume cells.toml (4 of 6)`, for the experiments in a store.
+fn unfinished(places: &StorePlaces) -> String {
+    let found = Store::open(places.store()).and_then(|store| store.unfinished_experiments());
+    let found = found.unwrap_or_default();
+    let commands: Vec<String> = found.iter().take(UNFINISHED_MAX).map(|it| resume_of(it, places)).collect();
+    if commands.is_empty() { String::new() } else { format!("; with trials left: {}", commands.join(", ")) }
+}
+
+fn resume_of(experiment: &UnfinishedExperiment, places: &StorePlaces) -> String {
+    let UnfinishedExperiment { name, profile, files, left, trials } = experiment;
+    let of_screening = screen::file_of(places.store(), name);
+    let is_experiment = |file: &&String| file.ends_with(".toml") && !file.ends_with("workload.toml");
+    let file = if of_screening.exists() {
+        of_screening.display().to_string()
+    } else {
+        files.iter().find(is_experiment).unwrap_or(name).clone()
+    };
+    let quick = if profile == profile_name(Profile::Quick) { " --quick" } else { "" };
+    format!("pgmeter lab resume {file}{quick} ({left} of {trials})")
+}
+
+impl Begun {
+    /// Removes the store that was made for an experiment without a measurement.
+    fn remove(&self, places: &StorePlaces) -> Result<(), RunError> {
+        if self.store && places.open()?.remove_if_empty()? {
+            self.directories.remove_empty();
+        }
+        Ok(())
     }
 }
 
@@ -412,6 +516,11 @@ pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunEr
                 if let StepSql::File(path) = sql {
                     add(path)?;
                 }
+            }
+        }
+        for sql in [&configuration.ddl, &configuration.ddl_undo].into_iter().flatten() {
+            if let StepSql::File(path) = sql {
+                add(path)?;
             }
         }
         for script in &configuration.load.scripts {

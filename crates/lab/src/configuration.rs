@@ -10,7 +10,8 @@ use run::RunSpec;
 use workload::{InitOptions, Logging, PartitionMethod, Partitioning, WorkloadError, WorkloadName};
 
 use crate::relative::Relative;
-use crate::steps::Step;
+use crate::session_settings;
+use crate::steps::{Step, StepSql};
 
 /// The complete configuration of a combination of levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +38,17 @@ pub struct Configuration {
     pub metrics: Option<String>,
     /// Timed steps in order; empty: a trial of load.
     pub steps: Vec<Step>,
+    /// Change of the schema of the database in place, such as an index.
+    pub ddl: Option<StepSql>,
+    /// Its undo; `None`: derived.
+    pub ddl_undo: Option<StepSql>,
+    /// Whether the user allows changes of the schema.
+    pub allow_ddl: bool,
+    /// Settings that each connection sets for itself, taken from those of the server when the experiment is planned.
+    pub session: BTreeMap<String, String>,
+    /// Settings of an embedded server that are applied before each trial, taken from those of the server when a screening
+    /// is planned.
+    pub applied: BTreeMap<String, String>,
     /// Values relative to the server's host, by key; in a plan's cell the field of the key contains the number.
     pub relative: BTreeMap<&'static str, Relative>,
 }
@@ -65,6 +77,11 @@ impl Default for Configuration {
             load_balance: None,
             metrics: None,
             steps: Vec::new(),
+            ddl: None,
+            ddl_undo: None,
+            allow_ddl: false,
+            session: BTreeMap::new(),
+            applied: BTreeMap::new(),
             relative: BTreeMap::new(),
         }
     }
@@ -76,9 +93,34 @@ impl Configuration {
         self.relative.iter().map(|(key, relative)| ((*key).to_owned(), relative.words.clone())).collect()
     }
 
+    /// The settings of the server and of the sessions, by name.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.server.settings.iter().chain(&self.session).chain(&self.applied)
+    }
+
+    /// The key of this configuration that requires data of pgmeter's own.
+    fn key_of_own_data(&self) -> Option<&'static str> {
+        let (data, usual) = (&self.data, DataSpec::default());
+        let keys = [
+            ("setup", self.setup.is_some()),
+            ("data_setup", data.setup.is_some()),
+            ("init_steps", data.init_steps != usual.init_steps),
+            ("fillfactor", data.fillfactor != usual.fillfactor),
+            ("unlogged", data.unlogged),
+            ("partitions", data.partitions != 0),
+            ("foreign_keys", data.foreign_keys),
+            ("tablespace", data.tablespace.is_some()),
+            ("index_tablespace", data.index_tablespace.is_some()),
+            ("restore", data.restore != usual.restore),
+            ("step", !self.steps.is_empty()),
+        ];
+        keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
+    }
+
     /// Checks that the parts are compatible; the error is a sentence.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Self { server, data, load, .. } = self;
+        let has_ddl = self.ddl.is_some();
         let has_hosts = !self.hosts.is_empty() || self.load_balance.is_some();
         let is_running = server.origin.dsn().is_some();
         let rules = [
@@ -86,12 +128,24 @@ impl Configuration {
                 load.until.is_some() && !matches!(load.limit, Limit::Duration(_)),
                 "until requires a duration instead of transactions",
             ),
+            (load.stop_on_miss && load.goals.is_empty(), "stop_on_miss requires a goal"),
             (load.check && data.workload.is_none(), "check requires a workload, and workload is \"none\""),
             (
                 has_hosts && self.network != Network::default(),
                 "hosts and load_balance_hosts cannot be combined with network: each defines how clients reach \
                  the server",
             ),
+            (
+                has_ddl && !server.in_place,
+                "ddl changes the schema of a database in place: set in_place (--in-place); for tables of pgmeter's own use \
+                 data_setup",
+            ),
+            (
+                has_ddl && !self.allow_ddl,
+                "ddl changes the schema of your database, and needs locks on its tables: allow it with allow_ddl \
+                 (--allow-ddl)",
+            ),
+            (self.ddl_undo.is_some() && !has_ddl, "ddl_undo has nothing to undo: set ddl"),
             (
                 is_running && !server.tablespaces.is_empty(),
                 "tablespaces are created on embedded servers only: with a dsn, set tablespace to an existing one",
@@ -106,6 +160,20 @@ impl Configuration {
                 "hosts and load_balance_hosts require a running server: set dsn in [server]",
             ),
         ];
+        if server.in_place && !is_running {
+            return Err("in_place requires a running server: set dsn in [server]; dsn = \"\" means the server of PGHOST and the \
+                        other PG variables"
+                .to_owned());
+        }
+        if let Some(key) = self.key_of_own_data().filter(|_| server.in_place) {
+            return Err(format!(
+                "{key} changes the database or needs a copy of it, and in_place uses it as it is: remove {key} or in_place"
+            ));
+        }
+        let refused = |(name, _): (&String, &String)| session_settings::refused(name, &server.origin);
+        if let Some(sentence) = self.settings().find_map(refused) {
+            return Err(sentence);
+        }
         if let Some((_, sentence)) = rules.iter().find(|(is_broken, _)| *is_broken) {
             return Err((*sentence).to_owned());
         }
@@ -132,6 +200,8 @@ pub struct ServerSpec {
     pub tablespaces: BTreeMap<String, String>,
     /// Whether an embedded server loads pg_stat_statements and sets `track_io_timing`.
     pub instrumentation: bool,
+    /// Whether the database of a running server is used as it is, without databases and tables of pgmeter's own.
+    pub in_place: bool,
 }
 
 /// Origin of a server.
@@ -241,7 +311,13 @@ pub enum NetworkKind {
 impl Default for ServerSpec {
     fn default() -> Self {
         let origin = Origin::Version("18".to_owned());
-        Self { origin, settings: BTreeMap::new(), tablespaces: BTreeMap::new(), instrumentation: true }
+        Self {
+            origin,
+            settings: BTreeMap::new(),
+            tablespaces: BTreeMap::new(),
+            instrumentation: true,
+            in_place: false,
+        }
     }
 }
 

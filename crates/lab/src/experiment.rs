@@ -3,8 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::str::FromStr;
 
-use config::{Complaint, Entry, Folder, Node, Place, Table, Value, nearest, unknown_key};
+use config::{Complaint, Entry, Folder, Node, Place, Table, Value, unknown_key};
+
+use results::Annotation;
+use run::options::percent;
+use stats::SCREENED_MAX;
 
 use crate::LabError;
 use crate::configuration::Configuration;
@@ -34,6 +39,8 @@ pub struct Experiment {
     pub source: Option<String>,
     /// Description in reports.
     pub description: Option<String>,
+    /// Label and note of its results.
+    pub annotation: Annotation,
     /// The configuration that all trials share.
     pub base: Configuration,
     /// Factors in the order of the file; the first one varies slowest.
@@ -81,6 +88,21 @@ pub struct Design {
     pub seed_given: Option<u64>,
     /// The baseline of ratios, as factors and levels; empty: none.
     pub base: Vec<(String, String)>,
+    /// The combinations of levels that are run.
+    pub combinations: Combinations,
+}
+
+/// The combinations of an experiment.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Combinations {
+    /// All of them, except those that are excluded.
+    All,
+    /// Those of a screening design, which shows the main effects of many factors with two levels each. Effects within
+    /// ± this share do not matter.
+    Screening {
+        /// Above 0 and below 1.
+        tolerance: f64,
+    },
 }
 
 /// Order of the trials.
@@ -129,6 +151,11 @@ impl Experiment {
     }
 }
 
+/// A text of a type with rules.
+fn parsed<T: FromStr<Err = String>>(node: &Node) -> Result<T, Complaint> {
+    node.text()?.parse().map_err(|what: String| Complaint::at(node.place, what))
+}
+
 /// State of the parser.
 struct Reader<'a> {
     folder: Folder<'a>,
@@ -144,6 +171,7 @@ impl Reader<'_> {
         let name = top.read("name", name)?.ok_or_else(needs_name)?;
         let title = top.text("title")?.unwrap_or_else(|| name.clone());
         let (source, description) = (top.text("source")?, top.text("description")?);
+        let annotation = Annotation { label: top.read("label", parsed)?, note: top.read("note", parsed)? };
         let steps = steps::steps(top.one_or_more("step"), self.folder)?;
         let has_steps = !steps.is_empty();
         let mut base = Configuration { steps, ..Configuration::default() };
@@ -184,11 +212,16 @@ impl Reader<'_> {
         }
         let Presentation { charts, differences, ratios } =
             presentation::presentation(&mut top, &factors, has_steps)?;
+        if design.combinations != Combinations::All {
+            check_screening(&factors, &exclude, &design)
+                .map_err(|what| Complaint::at(place_of_design, self.of_profile(what)))?;
+        }
         let experiment = Experiment {
             name,
             title,
             source,
             description,
+            annotation,
             base,
             factors,
             exclude,
@@ -216,6 +249,9 @@ impl Reader<'_> {
             let what = match keys::section_of(&entry.key) {
                 Some(found) if found == section => None,
                 Some(other) => Some(format!("\"{}\" belongs into [{}]", entry.key, other.name())),
+                None if keys::canonical(&entry.key) != entry.key => {
+                    Some(format!("\"{0}\" is a setting: write settings.{0}", entry.key))
+                }
                 None => {
                     let (table, known) = (format!("[{}]", section.name()), keys::names_in(section));
                     Some(unknown_key(&entry.key, &table, &known))
@@ -233,8 +269,7 @@ impl Reader<'_> {
     fn factor(&self, name: &str, place: Place, node: Node, levels: &mut Table) -> Result<Factor, Complaint> {
         let mut described = levels.take(name).map(Node::into_table).transpose()?;
         if !keys::is_key(name) && described.is_none() {
-            let help = nearest(name, &keys::proposals())
-                .map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
+            let help = keys::near(name).map_or(String::new(), |near| format!("; did you mean \"{near}\"?"));
             let what = format!("\"{name}\" is not a key, and no [levels.{name}.LEVEL] defines it{help}");
             return Err(Complaint::at(place, what));
         }
@@ -270,7 +305,7 @@ impl Reader<'_> {
         let mut sets = Vec::new();
         for entry in table.entries {
             if !keys::is_key(&entry.key) {
-                return Err(Complaint::at(entry.place, unknown_key(&entry.key, "a level", &keys::names())));
+                return Err(Complaint::at(entry.place, keys::unknown(&entry.key, "a level", &[])));
             }
             sets.push((entry.key, entry.node));
         }
@@ -355,9 +390,8 @@ impl Reader<'_> {
                 return Err(Complaint::at(entry.place, what));
             }
             if !keys::is_key(&entry.key) {
-                let mut known = keys::names();
-                known.extend(["repeats", "factors", "times"]);
-                return Err(Complaint::at(entry.place, unknown_key(&entry.key, "[quick]", &known)));
+                let what = keys::unknown(&entry.key, "[quick]", &["repeats", "factors", "times"]);
+                return Err(Complaint::at(entry.place, what));
             }
             self.set(base, &entry)?;
         }
@@ -404,9 +438,6 @@ impl Reader<'_> {
                     steps::check_key(name, node.place)?;
                 }
                 keys::set(&mut tried, name, node, self.folder)?;
-                if tried.server.origin.dsn().is_some() && !tried.server.settings.is_empty() {
-                    return Err(Complaint::at(node.place, keys::KEEPS_ITS_SETTINGS));
-                }
             }
         }
         Ok(())
@@ -426,7 +457,7 @@ fn names_set<'a>(name: &'a str, node: &'a Node) -> Box<dyn Iterator<Item = Strin
         Value::Table(entries) if keys::PARENTS.contains(&name) => {
             Box::new(entries.iter().map(move |entry| format!("{name}.{}", entry.key)))
         }
-        _ => Box::new(std::iter::once(name.to_owned())),
+        _ => Box::new(std::iter::once(keys::canonical(name))),
     }
 }
 
@@ -459,7 +490,45 @@ fn design(mut table: Table) -> Result<Design, Complaint> {
         seed: seed_given.unwrap_or(1),
         seed_given,
         base: table.read("base", combination)?.unwrap_or_default(),
+        combinations: combinations(&mut table)?,
     })
+}
+
+/// The usual share within which effects of a screening do not matter.
+pub(crate) const TOLERANCE: f64 = 0.05;
+
+fn combinations(table: &mut Table) -> Result<Combinations, Complaint> {
+    const WORDS: [(&str, bool); 2] = [("all", false), ("screening", true)];
+    let is_screening = table.read("combinations", |node| node.one_of(&WORDS))?.unwrap_or(false);
+    let place = table.place;
+    let percent =
+        |node: &Node| percent(node.text()?).map_err(|_| node.expected("a percentage, such as \"5%\""));
+    match (is_screening, table.read("tolerance", percent)?) {
+        (true, tolerance) => Ok(Combinations::Screening { tolerance: tolerance.unwrap_or(TOLERANCE) }),
+        (false, None) => Ok(Combinations::All),
+        (false, Some(_)) => {
+            Err(Complaint::at(place, "tolerance applies to combinations = \"screening\" only: remove it"))
+        }
+    }
+}
+
+/// Checks that a screening design exists for these factors; the error is a sentence.
+fn check_screening(
+    factors: &[Factor],
+    exclude: &[Vec<(String, String)>],
+    design: &Design,
+) -> Result<(), String> {
+    if let Some(factor) = factors.iter().find(|factor| factor.levels.len() != 2) {
+        let (name, levels) = (&factor.name, factor.levels.len());
+        return Err(format!("a screening requires factors with two levels each; {name} has {levels}"));
+    }
+    if factors.is_empty() || factors.len() > SCREENED_MAX {
+        return Err(format!("a screening requires 1 to {SCREENED_MAX} factors; there are {}", factors.len()));
+    }
+    if !exclude.is_empty() || !design.base.is_empty() {
+        return Err("exclude and base apply to combinations = \"all\" only: remove them".to_owned());
+    }
+    Ok(())
 }
 
 /// In the quick profile, an exclusion of a removed level has no effect.

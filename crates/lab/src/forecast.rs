@@ -11,9 +11,10 @@ use crate::memory::data_bytes;
 use crate::plan::Plan;
 use crate::readiness::{Preparation, Readiness};
 
-/// Estimates in seconds: initdb and starting; loading, and per unit of scale; copying, and per gigabyte; the overhead
+/// Estimates in seconds: initdb and starting; restarting; loading, and per unit of scale; copying, and per gigabyte; the overhead
 /// of each trial, such as a checkpoint and connecting; a load given in transactions.
 const STARTING_S: f64 = 5.0;
+const RESTARTING_S: f64 = 2.0;
 const LOADING_S: f64 = 1.0;
 const LOADING_PER_SCALE_S: f64 = 0.25;
 const COPYING_S: f64 = 0.5;
@@ -125,12 +126,13 @@ fn asked_s(configuration: &Configuration) -> f64 {
 /// Estimated preparation; includes the overhead of every trial, so that it is never zero.
 fn preparing_s(plan: &Plan, cell: usize, what: Preparation) -> f64 {
     let (_, data) = &plan.data[plan.data_of[cell]];
-    let Preparation { starts, loads, copies } = what;
+    let Preparation { starts, loads, copies, restarts } = what;
     // On a running server only a session is started.
     let runs_already = plan.cells[cell].configuration.server.origin.dsn().is_some();
     let part = |is_done: bool, seconds: f64| if is_done { seconds } else { 0.0 };
     BESIDE_LOAD_S / 4.0
         + part(starts && !runs_already, STARTING_S)
+        + part(restarts, RESTARTING_S)
         + part(loads, LOADING_S + LOADING_PER_SCALE_S * scale(data))
         + part(copies, COPYING_S + COPYING_PER_GB_S * data_bytes(data) as f64 / 1e9)
 }

@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 
-use config::{Complaint, Entry, Folder, Node, Place};
+use config::{Complaint, Entry, Folder, Node, Place, Value, nearest, unknown_key};
 use run::options::{self, Kind, RunOption, Value as OptionValue, word_of, words};
 use workload::{PartitionMethod, WorkloadName};
 
 use crate::configuration::{Configuration, Origin, Restore};
 use crate::relative;
 use crate::schema::count;
+use crate::settings;
 use crate::values::{
-    dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version, workload,
+    ddl, dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version, workload,
 };
 
 /// The section of a key in an experiment file.
@@ -110,7 +111,7 @@ const BALANCES: [(&str, Option<bool>); 2] = [("disable", Some(false)), ("random"
 pub(crate) const KEYS: [(Section, &[Key]); 3] =
     [(Section::Server, &SERVER), (Section::Data, &DATA), (Section::Load, &LOAD)];
 
-const SERVER: [Key; 6] = [
+const SERVER: [Key; 7] = [
     Key::other(
         "version",
         "version",
@@ -139,7 +140,7 @@ const SERVER: [Key; 6] = [
         "settings",
         "settings",
         |it, node, _| pairs(&mut it.server.settings, node),
-        "Settings as in postgresql.conf; settings.NAME sets a single one",
+        "Settings as in postgresql.conf; settings.NAME sets a single one. Those that differ between combinations and that a session can set are set by each connection, and so are all settings of a running server",
     ),
     Key::other(
         "tablespaces",
@@ -154,9 +155,26 @@ const SERVER: [Key; 6] = [
         field!(server.instrumentation),
         "Load pg_stat_statements and set track_io_timing on an embedded server; this has a small cost",
     ),
+    Key::new(
+        "in_place",
+        Kind::Flag,
+        (|it| it.server.in_place.into(), set_in_place),
+        "Use the database of the dsn as it is: without a copy, tables of pgmeter's own, vacuum or checkpoints",
+    ),
 ];
 
-const DATA: [Key; 15] = [
+/// In place, a vacuum or a checkpoint needs a key of its own, which follows in the section of the data.
+fn set_in_place(configuration: &mut Configuration, value: OptionValue) -> Result<(), String> {
+    let in_place = value.try_into()?;
+    let Configuration { server, data, .. } = configuration;
+    if in_place && !server.in_place {
+        (data.vacuum, data.checkpoint) = (false, false);
+    }
+    server.in_place = in_place;
+    Ok(())
+}
+
+const DATA: [Key; 18] = [
     Key::other(
         "workload",
         "text",
@@ -216,6 +234,20 @@ const DATA: [Key; 15] = [
         |it, node, folder| put(&mut it.data.setup, file(node, folder)),
         "SQL file that is run after loading, relative to the experiment file; \"\": none",
     ),
+    Key::other(
+        "ddl",
+        "text",
+        |it, node, folder| put(&mut it.ddl, ddl(node, folder)),
+        "With in_place and allow_ddl: SQL, or the name of an .sql file, that changes the schema for the time of a trial, such as \
+         CREATE INDEX; \"\": none",
+    ),
+    Key::other(
+        "ddl_undo",
+        "text",
+        |it, node, folder| put(&mut it.ddl_undo, ddl(node, folder)),
+        "SQL, or the name of an .sql file, that undoes ddl; for CREATE INDEX with a name, the default is DROP INDEX",
+    ),
+    Key::new("allow_ddl", Kind::Flag, field!(allow_ddl), "Allow ddl to change the schema of the database in place"),
     Key::new(
         "restore",
         Kind::Choice(&words(&RESTORES)),
@@ -295,9 +327,18 @@ pub(crate) fn names() -> Vec<&'static str> {
     KEYS.iter().flat_map(|(section, _)| names_in(*section)).collect()
 }
 
-/// Names that messages suggest for an unknown key.
-pub(crate) fn proposals() -> Vec<&'static str> {
-    [names().as_slice(), &["settings.NAME", "parameters.NAME", "variables.NAME"]].concat()
+/// The key, or else the setting, whose name is most similar to this one.
+pub(crate) fn near(name: &str) -> Option<&'static str> {
+    let keys = [names().as_slice(), &PARENTS_SHOWN].concat();
+    nearest(name, &keys).or_else(|| nearest(name, &settings::names().collect::<Vec<_>>()))
+}
+
+/// The sentence about an unknown key, with the most similar key or setting; `more` are further known words.
+pub(crate) fn unknown(name: &str, what: &str, more: &[&str]) -> String {
+    match near(name).filter(|_| nearest(name, more).is_none()) {
+        Some(near) => format!("unknown key \"{name}\" in {what}; did you mean \"{near}\"?"),
+        None => unknown_key(name, what, &[names().as_slice(), more].concat()),
+    }
 }
 
 fn key(name: &str) -> Option<(Section, &'static Key)> {
@@ -312,29 +353,36 @@ pub(crate) fn section_of(name: &str) -> Option<Section> {
 
 /// Keys with user-defined subkeys; a single one is written with a dot, such as `settings.NAME`.
 pub(crate) const PARENTS: [&str; 3] = ["settings", "parameters", "variables"];
+/// Their subkeys in messages.
+const PARENTS_SHOWN: [&str; 3] = ["settings.NAME", "parameters.NAME", "variables.NAME"];
 
 /// Whether a name is a key, including `settings.NAME` and the like.
-pub fn is_key(name: &str) -> bool {
+pub(crate) fn is_key(name: &str) -> bool {
     section_of(name).is_some() || parent(name).is_some()
 }
 
-/// Splits `settings.wal_compression` into `settings` and `wal_compression`.
+/// Splits `settings.wal_compression` into `settings` and `wal_compression`; a name that is no key but a setting of
+/// PostgreSQL means the same.
 fn parent(name: &str) -> Option<(&'static str, &str)> {
-    let (parent, child) = name.split_once('.')?;
+    let Some((parent, child)) = name.split_once('.') else {
+        let is_setting = section_of(name).is_none() && settings::scope(name).is_some();
+        return is_setting.then_some(("settings", name));
+    };
     let parent = PARENTS.into_iter().find(|known| *known == parent)?;
     (!child.is_empty()).then_some((parent, child))
 }
 
+/// The complete name of a key: a setting without its parent gets it.
+pub(crate) fn canonical(name: &str) -> String {
+    parent(name).map_or_else(|| name.to_owned(), |(parent, child)| format!("{parent}.{child}"))
+}
+
 /// Keys that exclude each other in one table, with the reason. A level may still override the section's key.
-const EXCLUSIVE: [(&[&str], &str); 4] = [
+const EXCLUSIVE: [(&[&str], &str); 3] = [
     (&["version", "bin_dir", "dsn"], "both select the server"),
-    (&["dsn", "settings"], KEEPS_ITS_SETTINGS),
     (&["duration", "transactions"], "both end the trial"),
     (&["workers", "threads"], "both are the number of threads"),
 ];
-
-/// Why a running server gets no settings.
-pub(crate) const KEEPS_ITS_SETTINGS: &str = "the settings of a running server stay unchanged";
 
 /// Rejects the second of two keys that exclude each other.
 pub(crate) fn check_exclusive<'a>(keys: impl Iterator<Item = (&'a str, Place)>) -> Result<(), Complaint> {
@@ -390,7 +438,7 @@ pub(crate) fn set(
             let value = value_of(*kind, None, node)?;
             set(configuration, value).map_err(|what| Complaint::at(node.place, what))
         }
-        None => Err(Complaint::at(node.place, config::unknown_key(name, "the experiment", &names()))),
+        None => Err(Complaint::at(node.place, unknown(name, "the experiment", &[]))),
     }
 }
 
@@ -413,6 +461,15 @@ fn option_value(
             let table = node.clone().into_table()?;
             let targets = table.entries.iter().map(|entry| Ok((entry.key.clone(), dsn(&entry.node)?)));
             Ok(OptionValue::Pairs(targets.collect::<Result<_, Complaint>>()?))
+        }
+        "goal" => {
+            let texts = match &node.value {
+                Value::List(nodes) => nodes.iter().map(Node::text).collect::<Result<Vec<_>, _>>()?,
+                _ => vec![node.text()?],
+            };
+            let texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
+            let Kind::Words(goals) = option.kind else { return value_of(option.kind, option.unset, node) };
+            goals(&texts).map_err(|what| Complaint::at(node.place, what))
         }
         _ => value_of(option.kind, option.unset, node),
     }

@@ -108,7 +108,12 @@ pub(super) fn end(
     places: &StorePlaces,
     listener: Listener<'_>,
 ) -> Result<(), RunError> {
-    let servers: BTreeSet<&str> = plan.servers.iter().filter_map(|server| server.origin.dsn()).collect();
+    let servers: BTreeSet<&str> = plan
+        .servers
+        .iter()
+        .filter(|server| !server.in_place)
+        .filter_map(|server| server.origin.dsn())
+        .collect();
     let mut is_clean = true;
     for dsn in servers {
         if let Err(failure) = removing(|| remove_from(dsn, &prefix(&execution.mark), listener)) {

@@ -12,6 +12,20 @@ mod experiment;
 
 mod keys;
 
+mod settings;
+
+mod session_settings;
+
+mod schema_change;
+
+mod preflight;
+
+mod repeating_failure;
+
+mod applied_settings;
+
+mod screen;
+
 mod values;
 
 mod configuration;
@@ -50,6 +64,7 @@ mod servers;
 
 mod network;
 
+mod goals;
 mod leftovers;
 
 mod provision;
@@ -68,7 +83,7 @@ mod secret_levels;
 
 mod compare;
 
-pub use campaign::{Campaign, CampaignLimits, ExecutionContext, Subject, profile_name};
+pub use campaign::{Campaign, CampaignLimits, ExecutionContext, Subject, file_missing, profile_name};
 pub use compare::{Comparable, CompareOptions, ComparisonRun, compare};
 pub use config::{Folder, Place};
 pub use configuration::{
@@ -76,19 +91,24 @@ pub use configuration::{
 };
 pub use error::LabError;
 pub use event::{Busy, ComparisonEvent, Event, Listener, TrialRecord};
-pub use experiment::{Design, Experiment, Factor, Level, Order, Profile};
+pub use experiment::{Combinations, Design, Experiment, Factor, Level, Order, Profile};
 pub use forecast::{Expected, Forecast};
-pub use keys::is_key;
 pub use matrix::Cell;
 pub use memory::{Arrangement, Memory};
 pub use outline::{outline, rough};
 pub use plan::{Plan, Trial};
+pub use preflight::preflight;
 pub use presentation::{Chart, Contrast, METRICS, METRICS_OF_STEPS, STEP};
 pub use readiness::{Preparation, Readiness};
-pub use relative::{FindHost, Relative, ServerHost, find_host};
+pub use relative::{FindHost, Relative, ServerHost, clients_per_core, find_host};
 pub use run::options::duration;
 pub use schema::{keys_table, schema};
+pub use screen::{
+    PreparedScreening, ScreenOptions, directory_of_screenings, prepare_screening, run_screening,
+    screening_in_words,
+};
 pub use secret_levels::{hide_values, secret_values};
 pub use servers::{Programs, instrumentation, obtain, sweep, warn_without_statements};
+pub use settings::check_name as check_setting;
 pub use steps::{Step, StepSql, StepWork};
-pub use typed::Typed;
+pub use typed::{Typed, TypedDdl};

@@ -2,10 +2,11 @@
 //! orders the trials.
 
 use config::{Complaint, Folder, Place};
+use stats::screening_design;
 use workload::WorkloadName;
 
 use crate::configuration::Configuration;
-use crate::experiment::Experiment;
+use crate::experiment::{Combinations, Experiment};
 use crate::keys;
 use crate::relative::{FindHost, Hosts};
 use crate::workloads::Workloads;
@@ -22,6 +23,40 @@ pub struct Cell {
     pub configuration: Configuration,
 }
 
+/// The levels of each combination, by their numbers.
+fn combinations(experiment: &Experiment) -> Vec<Vec<usize>> {
+    match experiment.design.combinations {
+        Combinations::All => {
+            experiment.factors.iter().fold(vec![Vec::new()], |known: Vec<Vec<usize>>, factor| {
+                let with = |levels: &Vec<usize>| {
+                    let levels = levels.clone();
+                    (0..factor.levels.len()).map(move |level| [levels.clone(), vec![level]].concat())
+                };
+                known.iter().flat_map(with).collect()
+            })
+        }
+        // The number of factors was checked when the file was read.
+        Combinations::Screening { .. } => screening_design(experiment.factors.len())
+            .unwrap_or_default()
+            .into_iter()
+            .map(|row| row.into_iter().map(usize::from).collect())
+            .collect(),
+    }
+}
+
+fn cell(experiment: &Experiment, levels: &[usize], folder: Folder<'_>) -> Cell {
+    let mut cell = Cell { levels: Vec::new(), configuration: experiment.base.clone() };
+    for (factor, level) in experiment.factors.iter().zip(levels) {
+        let level = &factor.levels[*level];
+        cell.levels.push((factor.name.clone(), level.label.clone()));
+        for (name, node) in &level.sets {
+            // All levels were checked when the file was read.
+            let _ = keys::set(&mut cell.configuration, name, node, folder);
+        }
+    }
+    cell
+}
+
 /// The combinations in the file's order; the last factor varies fastest. Errors: a workload lacks something, or a
 /// relative value cannot be calculated.
 pub(crate) fn cells(
@@ -29,25 +64,8 @@ pub(crate) fn cells(
     folder: Folder<'_>,
     find_host: Option<FindHost<'_>>,
 ) -> Result<Vec<Cell>, Complaint> {
-    let mut cells = vec![Cell { levels: Vec::new(), configuration: experiment.base.clone() }];
-    for factor in &experiment.factors {
-        let with = |cell: &Cell| {
-            factor
-                .levels
-                .iter()
-                .map(|level| {
-                    let mut cell = cell.clone();
-                    cell.levels.push((factor.name.clone(), level.label.clone()));
-                    for (name, node) in &level.sets {
-                        // All levels were checked when the file was read.
-                        let _ = keys::set(&mut cell.configuration, name, node, folder);
-                    }
-                    cell
-                })
-                .collect::<Vec<_>>()
-        };
-        cells = cells.iter().flat_map(with).collect();
-    }
+    let mut cells: Vec<Cell> =
+        combinations(experiment).iter().map(|levels| cell(experiment, levels, folder)).collect();
     let is_left_out = |cell: &Cell| {
         experiment.exclude.iter().any(|pairs| pairs.iter().all(|pair| cell.levels.contains(pair)))
     };

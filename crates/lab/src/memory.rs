@@ -45,6 +45,9 @@ pub enum Arrangement {
 const USABLE_PERCENT: u64 = 80;
 /// Memory of a server in addition to buffers and clients: its processes and shared tables.
 const SERVER_BYTES: u64 = 64 << 20;
+/// Estimate for tables that a user's own SQL creates, and for a unit of scale of a workload of unknown size. All of a
+/// server's shared buffers, by default a quarter of the memory, were far too much: few of them are ever filled.
+const UNKNOWN_BYTES: u64 = 256 << 20;
 /// Estimate for each connection: a backend's memory, mostly catalog and plan caches, and `work_mem`.
 const CONNECTION_BYTES: u64 = 10 << 20;
 
@@ -86,12 +89,18 @@ fn server_bytes<'a>(
     data: impl Iterator<Item = &'a DataSpec> + Clone,
     default_bytes: u64,
 ) -> u64 {
-    let is_unknown = data.clone().any(|data| data.bytes_per_scale.is_none() || data.setup.is_some());
-    let data_bytes = data.map(data_bytes).max().unwrap_or(0).saturating_mul(2);
+    let data_bytes = data.map(estimated_bytes).max().unwrap_or(0).saturating_mul(2);
     let shared_buffers_bytes = shared_buffers_bytes(&server.settings).unwrap_or(default_bytes);
     // Buffers that never held a page occupy no memory.
-    let filled = if is_unknown { shared_buffers_bytes } else { shared_buffers_bytes.min(data_bytes) };
-    SERVER_BYTES.saturating_add(filled).saturating_add(data_bytes)
+    SERVER_BYTES.saturating_add(shared_buffers_bytes.min(data_bytes)).saturating_add(data_bytes)
+}
+
+/// The size of a data set, with an estimate of what is unknown.
+fn estimated_bytes(data: &DataSpec) -> u64 {
+    let scales =
+        if data.workload.is_some() && data.bytes_per_scale.is_none() { u64::from(data.scale) } else { 0 };
+    let unknown = scales.saturating_add(u64::from(data.setup.is_some()));
+    data_bytes(data).saturating_add(unknown.saturating_mul(UNKNOWN_BYTES))
 }
 
 /// Approximate size of a data set in bytes; the size of tables created by user SQL is unknown.
@@ -165,6 +174,20 @@ mod tests {
         let versions = ["8GB"; 9];
         assert!(is_side_by_side(check(&versions, 1, 8, Some(4 * GB))), "nine servers with data of 16 MB");
         assert!(!is_side_by_side(check(&versions, 1000, 8, Some(64 * GB))));
+    }
+
+    #[test]
+    fn tables_of_unknown_size_do_not_count_as_all_shared_buffers() {
+        const KNOWN: u64 = 16_000_000;
+        let known = DataSpec { bytes_per_scale: Some(KNOWN), ..DataSpec::default() };
+        let with_setup = DataSpec { setup: Some("index.sql".into()), ..known.clone() };
+        let unknown = DataSpec { bytes_per_scale: None, scale: 3, ..DataSpec::default() };
+        let bytes = |data: &DataSpec| server_bytes(&ServerSpec::default(), std::iter::once(data), 6 * GB);
+        assert_eq!(bytes(&known), SERVER_BYTES + 4 * KNOWN);
+        assert_eq!(bytes(&with_setup), SERVER_BYTES + 4 * (KNOWN + UNKNOWN_BYTES));
+        assert_eq!(bytes(&unknown), SERVER_BYTES + 12 * UNKNOWN_BYTES);
+        let none = DataSpec { workload: None, bytes_per_scale: None, ..DataSpec::default() };
+        assert_eq!(bytes(&none), SERVER_BYTES);
     }
 
     #[test]

@@ -71,6 +71,10 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
         let _ = writeln!(out, "  servers     {words}");
     }
     for (number, (server, data)) in plan.data.iter().enumerate() {
+        if plan.servers[*server].in_place {
+            let _ = writeln!(out, "  data {:<6} on server {}: the database as it is", number + 1, server + 1);
+            continue;
+        }
         let _ = writeln!(out, "  data {:<6} on server {}: {}", number + 1, server + 1, data_in_words(data));
         let _ = writeln!(out, "              {}", restore_in_words(plan, number, data));
     }
@@ -120,9 +124,11 @@ fn server_in_words(server: &ServerSpec) -> String {
     let origin = match &server.origin {
         Origin::Version(version) => format!("PostgreSQL {version}, embedded"),
         Origin::Programs(directory) => format!("PostgreSQL of {}", directory.display()),
+        Origin::Running(dsn) if dsn.is_empty() => "running server of the PG variables".to_owned(),
         Origin::Running(dsn) => format!("running server at {dsn}"),
     };
     let mut words = vec![origin];
+    words.extend(server.in_place.then(|| "in place".to_owned()));
     words.extend(server.settings.iter().map(|(name, value)| format!("{name} = {value}")));
     words.extend(server.tablespaces.iter().map(|(name, directory)| {
         format!("tablespace {name} {}", if directory.is_empty() { "beside its data" } else { directory })

@@ -1,17 +1,21 @@
 //! The plan of an experiment: trials in order, required servers and data, and the expected time. Nothing is started;
 //! `cli` shows the plan, `campaign` runs its trials.
 
+use std::collections::BTreeMap;
+
 use config::{Complaint, Folder};
-use stats::SplitMix64;
+use stats::{SplitMix64, in_stretches};
 
 use crate::LabError;
+use crate::applied_settings;
 use crate::configuration::{DataSpec, ServerSpec};
-use crate::experiment::{Experiment, Order};
+use crate::experiment::{Combinations, Experiment, Order};
 use crate::forecast::{Expected, Forecast};
 use crate::matrix::{Cell, START, cells};
 use crate::memory::{Arrangement, Memory};
 use crate::readiness::Readiness;
 use crate::relative::FindHost;
+use crate::session_settings;
 
 /// An experiment, ready to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,7 +79,10 @@ impl Plan {
     ) -> Result<Plan, LabError> {
         let complain = |what: String| LabError::File(Complaint::at(START, what).in_file(file));
         let levels = experiment.factors.iter().map(|factor| factor.levels.len());
-        let combinations = levels.fold(1, usize::saturating_mul);
+        let combinations = match experiment.design.combinations {
+            Combinations::All => levels.fold(1, usize::saturating_mul),
+            Combinations::Screening { .. } => levels.sum(),
+        };
         if combinations > COMBINATIONS_MAX {
             return Err(complain(format!(
                 "the experiment has {combinations} combinations, more than {COMBINATIONS_MAX}; remove levels, \
@@ -86,12 +93,16 @@ impl Plan {
         if number > TRIALS_MAX {
             return Err(complain(format!("the experiment has {number} trials, more than {TRIALS_MAX}")));
         }
-        let cells =
+        let mut cells =
             cells(experiment, folder.into(), find_host).map_err(|complaint| complaint.in_file(file))?;
         if cells.is_empty() {
             return Err(complain("exclude leaves out all combinations".to_owned()));
         }
         cells.iter().try_for_each(|cell| cell.configuration.check()).map_err(complain)?;
+        session_settings::separate(&mut cells);
+        if experiment.design.combinations != Combinations::All {
+            applied_settings::separate(&mut cells).map_err(complain)?;
+        }
         Ok(Plan::of_cells(experiment, cells, memory))
     }
 
@@ -146,12 +157,26 @@ impl Plan {
                 let mut blocks = blocks.clone();
                 random.shuffle(&mut blocks);
                 for mut cells in blocks {
-                    random.shuffle(&mut cells);
+                    if experiment.design.combinations == Combinations::All {
+                        random.shuffle(&mut cells);
+                    } else {
+                        cells = in_stretches(self.by_start(cells), &mut random);
+                    }
                     trials.extend(cells.into_iter().map(|cell| trial(design.seed, cell, repeat)));
                 }
             }
         }
         trials
+    }
+
+    /// These cells by the settings that their server takes at its start.
+    fn by_start(&self, cells: Vec<usize>) -> Vec<Vec<usize>> {
+        let mut groups: BTreeMap<BTreeMap<String, String>, Vec<usize>> = BTreeMap::new();
+        for cell in cells {
+            let taken = applied_settings::taken_at_start(&self.cells[cell].configuration);
+            groups.entry(taken).or_default().push(cell);
+        }
+        groups.into_values().collect()
     }
 
     /// Cells on the given servers, grouped by data set.

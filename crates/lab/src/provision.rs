@@ -13,6 +13,7 @@ use run::{Control, RunError};
 use server::{Locations, Server, ServerOptions};
 use workload::{InitOptions, InitProgress};
 
+use crate::applied_settings;
 use crate::campaign::{Subject, text_of};
 use crate::configuration::{Configuration, DataSpec, NetworkKind, Origin, Restore, ServerSpec};
 use crate::event::{Event, Listener};
@@ -20,7 +21,9 @@ use crate::leftovers;
 use crate::memory::Arrangement;
 use crate::network::{Networks, RunningRelay, resolve};
 use crate::readiness::{LoadedData, Preparation};
+use crate::schema_change::{SchemaChange, SchemaSwitch};
 use crate::servers::{self, Programs};
+use crate::session_settings::{self, with_settings};
 use crate::stopwatch::Stopwatch;
 
 /// How long to wait for a running server that stopped answering, and the interval of attempts.
@@ -40,7 +43,7 @@ pub(super) struct Provisioner<'a> {
     /// Relays are removed before the servers behind them.
     networks: Networks,
     /// By their indexes in the plan.
-    servers: BTreeMap<usize, ServerInUse>,
+    servers: BTreeMap<usize, ServerInUse<'a>>,
     /// Servers that are ready or were ready.
     ever_ready: BTreeSet<usize>,
     /// Prefix of the names of databases, unique to this execution.
@@ -56,14 +59,18 @@ pub(super) struct Ready {
 }
 
 /// A running server.
-struct ServerInUse {
+struct ServerInUse<'a> {
     /// `None` for a server that was already running.
     server: Option<Server>,
     /// On such a server, a session that has our databases' prefix as its name and marks them as being in use.
     _witness: Option<Session>,
+    /// The schema of its database, if that is used in place.
+    schema: Option<SchemaSwitch<'a>>,
     /// Target of its administrative database.
     target: Target,
     data: LoadedData,
+    /// Settings that it took for the trial.
+    applied: BTreeMap<String, String>,
     /// Databases that pgmeter created.
     databases: BTreeSet<String>,
     /// Copies of all files, by the index of the data set, with the databases that they contain.
@@ -140,7 +147,7 @@ impl<'a> Provisioner<'a> {
             let in_use = self.start(&wanted.server)?;
             self.servers.insert(server, in_use);
         }
-        let result = self.prepare(server, number, wanted);
+        let result = self.apply(server, wanted).and_then(|()| self.prepare(server, number, wanted));
         if result.is_err() {
             // The next trial replaces whatever is broken.
             self.networks.forget(server);
@@ -157,11 +164,24 @@ impl<'a> Provisioner<'a> {
         }
     }
 
-    fn start(&self, wanted: &ServerSpec) -> Result<ServerInUse, RunError> {
+    /// Changes the schema of a database in place to that of this cell, whose server is in use.
+    pub(super) fn switch_schema(&mut self, cell: usize) -> Result<(), RunError> {
+        let wanted = SchemaChange::of(&self.subject.plan.cells[cell].configuration)?;
+        let schemas = self.servers.values_mut().filter_map(|in_use| in_use.schema.as_mut());
+        schemas.into_iter().try_for_each(|schema| schema.switch_to(wanted.clone(), self.control))
+    }
+
+    /// Number of these changes so far, and their mean time.
+    pub(super) fn cost_of_schema(&self) -> (u32, f64) {
+        let mut schemas = self.servers.values().filter_map(|in_use| in_use.schema.as_ref());
+        schemas.next().map_or((0, 0.0), SchemaSwitch::cost)
+    }
+
+    fn start(&self, wanted: &ServerSpec) -> Result<ServerInUse<'a>, RunError> {
         let (version, bin_dir) = match &wanted.origin {
             Origin::Version(version) => (version.as_str(), None),
             Origin::Programs(directory) => ("", Some(directory.as_path())),
-            Origin::Running(dsn) => return running(dsn, &self.prefix, self.control),
+            Origin::Running(dsn) => return self.running(dsn, wanted.in_place),
         };
         let programs = Programs { version, bin_dir, checksum: None };
         let obtain = || servers::obtain(programs, &self.locations, self.listener);
@@ -187,6 +207,23 @@ impl<'a> Provisioner<'a> {
         Ok(ServerInUse::new(Some(server), None, target))
     }
 
+    /// A server that was already running and is left running.
+    fn running(&self, dsn: &str, in_place: bool) -> Result<ServerInUse<'a>, RunError> {
+        let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
+        let mut session = self.control.connect(&target)?;
+        if in_place {
+            let (database, role) = (&target.database, &target.user);
+            self.listener
+                .say(format_args!("in place: database {database} as role {role}, {}", session.address()));
+            let schema = SchemaSwitch::new(target.clone(), self.listener);
+            let mut in_use = ServerInUse::new(None, None, target);
+            in_use.schema = Some(schema);
+            return Ok(in_use);
+        }
+        session.execute(&format!("SET application_name = {}", literal(&self.prefix)))?;
+        Ok(ServerInUse::new(None, Some(session), target))
+    }
+
     /// All cells measured on a server.
     fn cells_of<'b>(&'b self, wanted: &'b ServerSpec) -> impl Iterator<Item = &'b Configuration> {
         let cells = self.subject.plan.cells.iter().map(|cell| &cell.configuration);
@@ -201,9 +238,33 @@ impl<'a> Provisioner<'a> {
         std::iter::once(room).chain(wanted.settings.clone()).collect()
     }
 
+    /// Has the server take the settings of a cell, with a restart if it takes one of them only at its start.
+    fn apply(&mut self, server: usize, wanted: &Configuration) -> Result<(), RunError> {
+        let in_use = self.servers.get_mut(&server).ok_or_else(|| internal("server in use"))?;
+        let Some(ours) = in_use.server.as_mut().filter(|_| in_use.applied != wanted.applied) else {
+            return Ok(());
+        };
+        let mut session = self.control.connect(&in_use.target)?;
+        if applied_settings::apply(&mut session, &in_use.applied, &wanted.applied, self.control)? {
+            drop(session);
+            let _busy = self.listener.busy("restarting the server …");
+            ours.restart()?;
+            in_use.target = resolve(&ours.conninfo())?;
+            self.networks.forget(server);
+        }
+        in_use.applied.clone_from(&wanted.applied);
+        self.control.check()
+    }
+
     /// Loads the data if they are missing, and creates the trial's copy.
     fn prepare(&mut self, server: usize, data: usize, wanted: &Configuration) -> Result<Ready, RunError> {
         let in_use = self.servers.get_mut(&server).ok_or_else(|| internal("server in use"))?;
+        if !wanted.session.is_empty() {
+            check_session_settings(&in_use.target, wanted, self.control)?;
+        }
+        if let Some(schema) = &mut in_use.schema {
+            schema.switch_to(SchemaChange::of(wanted)?, self.control)?;
+        }
         let Preparation { loads, copies, .. } = in_use.data.next(data, wanted);
         let trial_database = leftovers::trial_database(&self.prefix);
         let spec = &wanted.data;
@@ -216,11 +277,13 @@ impl<'a> Provisioner<'a> {
                 self.networks.forget(server);
             }
         }
+        let trial_database =
+            if wanted.server.in_place { in_use.target.database.clone() } else { trial_database };
         let mut session = control.connect(&in_use.target)?;
         // If this process is killed, its unfinished database is found and removed by this list.
         session.execute(&format!("SET application_name = {}", literal(&self.prefix)))?;
         match spec.restore {
-            Restore::Template => {
+            Restore::Template if !wanted.server.in_place => {
                 let kept = leftovers::data_database(&self.prefix, data);
                 if loads {
                     in_use.make_database(&mut session, &kept, "", control)?;
@@ -237,7 +300,7 @@ impl<'a> Provisioner<'a> {
                 in_use.make_database(&mut session, &trial_database, "", control)?;
                 load(&in_database(&in_use.target, &trial_database))?;
             }
-            Restore::Reload | Restore::Never | Restore::Files => {}
+            Restore::Template | Restore::Reload | Restore::Never | Restore::Files => {}
         }
         if spec.checkpoint {
             control.guard(&mut session, |session| session.patiently(|it| it.execute("CHECKPOINT")))?;
@@ -249,14 +312,16 @@ impl<'a> Provisioner<'a> {
         let ServerInUse { server: ours, target: direct, .. } = in_use;
         let (target, relay) =
             self.networks.target(server, ours.as_ref(), direct, &wanted.network, self.listener)?;
-        Ok(Ready { target: in_database(&target, &trial_database), relay })
+        let target = with_settings(in_database(&target, &trial_database), &wanted.session);
+        Ok(Ready { target, relay })
     }
 }
 
-impl ServerInUse {
+impl ServerInUse<'_> {
     fn new(server: Option<Server>, witness: Option<Session>, target: Target) -> Self {
         let (data, databases, copies) = (LoadedData::default(), BTreeSet::new(), BTreeMap::new());
-        Self { server, _witness: witness, target, data, databases, copies }
+        let applied = BTreeMap::new();
+        Self { server, _witness: witness, schema: None, target, data, applied, databases, copies }
     }
 
     /// Restores all files of the server to the state after loading: loads them the first time, and copies them.
@@ -311,10 +376,10 @@ impl ServerInUse {
     }
 }
 
-impl Drop for ServerInUse {
+impl Drop for ServerInUse<'_> {
     /// Removes our databases from a running server; an embedded server is removed completely.
     fn drop(&mut self) {
-        if self.server.is_some() {
+        if self.server.is_some() || self.schema.is_some() {
             return;
         }
         // A database that cannot be dropped now is found again by its name, at the end of the execution or when the
@@ -327,6 +392,17 @@ impl Drop for ServerInUse {
     }
 }
 
+/// Whether sessions can set the settings of this configuration; the first refusal is the error.
+fn check_session_settings(
+    target: &Target,
+    wanted: &Configuration,
+    control: &Control,
+) -> Result<(), RunError> {
+    let mut session = control.connect(target)?;
+    let refused = session_settings::refused_by_server(&mut session, wanted.session.keys())?;
+    refused.into_iter().next().map_or(Ok(()), |why| Err(RunError::Usage(why)))
+}
+
 fn internal(what: &str) -> RunError {
     RunError::Usage(format!("the plan has no {what}"))
 }
@@ -335,14 +411,6 @@ fn internal(what: &str) -> RunError {
 fn tablespaces(wanted: &ServerSpec) -> Vec<(String, Option<PathBuf>)> {
     let place = |directory: &String| (!directory.is_empty()).then(|| PathBuf::from(directory));
     wanted.tablespaces.iter().map(|(name, directory)| (name.clone(), place(directory))).collect()
-}
-
-/// A server that was already running and is left running.
-fn running(dsn: &str, prefix: &str, control: &Control) -> Result<ServerInUse, RunError> {
-    let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
-    let mut witness = control.connect(&target)?;
-    witness.execute(&format!("SET application_name = {}", literal(prefix)))?;
-    Ok(ServerInUse::new(None, Some(witness), target))
 }
 
 fn in_database(target: &Target, database: &str) -> Target {

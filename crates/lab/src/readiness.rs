@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::applied_settings;
 use crate::configuration::{Configuration, Restore};
 use crate::memory::Arrangement;
 use crate::plan::Plan;
@@ -16,6 +17,8 @@ pub struct Preparation {
     pub loads: bool,
     /// Create a copy of the data.
     pub copies: bool,
+    /// Restart the server, because it takes a setting of the cell only at its start.
+    pub restarts: bool,
 }
 
 /// The servers running after some trials, by their indexes in the plan.
@@ -31,6 +34,8 @@ pub(crate) struct LoadedData {
     fresh: Option<usize>,
     /// The data set in the trials' database, possibly changed.
     in_trial: Option<usize>,
+    /// Settings that the server took at its start.
+    taken_at_start: BTreeMap<String, String>,
 }
 
 impl Readiness {
@@ -55,6 +60,9 @@ impl Readiness {
 impl LoadedData {
     /// Preparation of the next trial, which uses this data set; marks it as done.
     pub(crate) fn next(&mut self, data: usize, wanted: &Configuration) -> Preparation {
+        if wanted.server.in_place {
+            return Preparation::default();
+        }
         let is_stale = self.fresh != Some(data);
         let (loads, copies) = match wanted.data.restore {
             Restore::Template | Restore::Files => (self.loaded.insert(data), is_stale),
@@ -63,7 +71,10 @@ impl LoadedData {
         };
         self.in_trial = Some(data);
         self.fresh = wanted.only_reads().then_some(data);
-        Preparation { starts: false, loads, copies }
+        let taken_at_start = applied_settings::taken_at_start(wanted);
+        let restarts = self.taken_at_start != taken_at_start;
+        self.taken_at_start = taken_at_start;
+        Preparation { starts: false, loads, copies, restarts }
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use config::{Complaint, Node, Place, Value};
 use connect::{Environment, Overrides, Session};
+use run::options::{PER_CORE, PER_CORE_MAX};
 
 use crate::configuration::{Configuration, DataSpec, Origin};
 use crate::matrix::START;
@@ -31,6 +32,56 @@ pub struct ServerHost {
     pub memory_bytes: Option<u64>,
 }
 
+impl ServerHost {
+    /// The number of clients for a number per core.
+    fn per_core(&self, per_core: f64) -> Result<u64, Unresolved> {
+        let cores = self
+            .cores
+            .ok_or("the number of cores of the server's host is unknown; give a number of clients")?;
+        Ok(rounded_up(per_core * cores))
+    }
+
+    /// The host of this process.
+    #[must_use]
+    pub fn of_process() -> Self {
+        Self::of(std::process::id())
+    }
+
+    fn of(process_id: u32) -> Self {
+        Self { cores: results::cpus_allowed(process_id), memory_bytes: results::memory_allowed(process_id) }
+    }
+
+    /// The host of the server of this session.
+    ///
+    /// # Errors
+    /// The server's processes are not visible; a complete sentence.
+    pub fn of_session(session: &Session) -> Result<Self, String> {
+        let process_id = session.cancel_key().process_id;
+        if observe::is_server_here(process_id) {
+            return Ok(Self::of(process_id));
+        }
+        Err("the server runs on another host or in a container, so its cores and memory are unknown; give a number"
+            .to_owned())
+    }
+}
+
+/// Clients for a number per core of the server's host, and a sentence about them.
+///
+/// # Errors
+/// The number of cores is unknown, or the number of clients is too large; a complete sentence.
+pub fn clients_per_core(per_core: f64, host: ServerHost) -> Result<(u32, String), String> {
+    match host.per_core(per_core).and_then(|number| within(number, &KEYS[0])) {
+        Ok(clients) => {
+            let cores = (host.cores.unwrap_or_default() * 100.0).round() / 100.0;
+            Ok((
+                clients,
+                format!("clients: {per_core}{PER_CORE} = {clients} ({cores} cores on the server's host)"),
+            ))
+        }
+        Err(why) => Err(format!("-c {per_core}{PER_CORE}: {why}")),
+    }
+}
+
 /// A key that accepts relative values.
 struct RelativeKey {
     name: &'static str,
@@ -51,15 +102,10 @@ type Unresolved = String;
 const KEYS: [RelativeKey; 2] = [
     RelativeKey {
         name: "clients",
-        unit: "/core",
-        most: 10_000.0,
+        unit: PER_CORE,
+        most: PER_CORE_MAX,
         expected: "a whole number from 1 to 100000, or up to 10000 clients per core of the server's host, such as \"2/core\"",
-        resolve: |per_core, _, host| {
-            let cores = host
-                .cores
-                .ok_or("the number of cores of the server's host is unknown; give a number of clients")?;
-            Ok(rounded_up(per_core * cores))
-        },
+        resolve: |per_core, _, host| host.per_core(per_core),
         set: |it, clients| it.load.clients = clients,
         most_resolved: 100_000,
     },
@@ -198,20 +244,11 @@ pub(crate) fn in_words<'a>(
 /// # Errors
 /// The connection failed, or the server's processes are not visible.
 pub fn find_host(origin: &Origin) -> Result<ServerHost, String> {
-    let of_process = |process_id| ServerHost {
-        cores: results::cpus_allowed(process_id),
-        memory_bytes: results::memory_allowed(process_id),
-    };
-    let Origin::Running(dsn) = origin else { return Ok(of_process(std::process::id())) };
+    let Origin::Running(dsn) = origin else { return Ok(ServerHost::of_process()) };
     let in_words = |error: connect::ConnectError| format!("the server's host cannot be examined: {error}");
     let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process());
     let session = Session::connect(&target.map_err(in_words)?).map_err(in_words)?;
-    let process_id = session.cancel_key().process_id;
-    if observe::is_server_here(process_id) {
-        return Ok(of_process(process_id));
-    }
-    Err("the server runs on another host or in a container, so its cores and memory are unknown; give a number"
-        .to_owned())
+    ServerHost::of_session(&session)
 }
 
 #[cfg(test)]
@@ -251,6 +288,17 @@ mod tests {
             clients("10000/core", 64.0),
             Err("clients = \"10000/core\": this is 640000 on this host, more than the limit of 100000; use a smaller value".to_owned())
         );
+    }
+
+    #[test]
+    fn clients_per_core_of_a_command_line_are_explained() {
+        let host = |cores| ServerHost { cores, memory_bytes: None };
+        let (clients, sentence) = clients_per_core(2.0, host(Some(4.0))).unwrap();
+        assert_eq!((clients, &*sentence), (8, "clients: 2/core = 8 (4 cores on the server's host)"));
+        let error = clients_per_core(2.0, host(None)).unwrap_err();
+        assert!(error.starts_with("-c 2/core: the number of cores"), "{error}");
+        let error = clients_per_core(9000.0, host(Some(100.0))).unwrap_err();
+        assert!(error.starts_with("-c 9000/core: this is 900000 on this host"), "{error}");
     }
 
     #[test]

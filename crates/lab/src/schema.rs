@@ -54,6 +54,8 @@ pub(crate) const TOP: &[Field] = &[
     field("title", Kind::Text, "Title in reports"),
     field("source", Kind::Text, "Publication that the experiment reproduces"),
     field("description", Kind::Text, "Description in reports"),
+    field("label", Kind::Text, "Label of the results, a name for reports and lists; --label replaces it"),
+    field("note", Kind::Text, "Note on the results; --note replaces it"),
     named_field("server", "server", "The server under test"),
     named_field("data", "data", "The data on the server"),
     named_field("load", "load", "The load on the server"),
@@ -96,6 +98,13 @@ pub(crate) const DESIGN: &[Field] = &[
         "Seed of the order and of the trials' random numbers [default: 1]",
     ),
     named_field("base", "combination", "Baseline: the combination that others are compared with"),
+    field(
+        "combinations",
+        Kind::Choice(&["all", "screening"]),
+        "\"screening\": of factors with two levels, the few combinations of a Plackett–Burman design with its mirror \
+         image, which show main effects [default: all]",
+    ),
+    field("tolerance", Kind::Text, "Of a screening: effects within ± this share do not matter [default: 5%]"),
 ];
 
 /// `[[chart]]`.
@@ -335,6 +344,9 @@ fn of_kind(kind: Kind) -> Value {
         Kind::Count { least, most_in_file, .. } => {
             json!({ "type": "integer", "minimum": least, "maximum": most_in_file })
         }
+        Kind::CountOrPerCore { most_in_file } => {
+            json!({ "type": "integer", "minimum": 1, "maximum": most_in_file })
+        }
         Kind::Time { .. } | Kind::Milliseconds => {
             json!({ "type": "string", "pattern": "^ *[0-9.]+ *(us|ms|s|min|h) *$" })
         }
@@ -365,6 +377,7 @@ fn named(name: &str) -> Value {
         "targets" => table_of(of_kind(Kind::Text)),
         "tablespaces" => table_of(json!({ "type": "string", "pattern": "^(/.*)?$" })),
         "init_steps" => json!({ "type": "string", "pattern": "^[dtgGvpf]+$" }),
+        "goal" => one_or_list(of_kind(Kind::Text)),
         "hosts" => json!({ "anyOf": [of_kind(Kind::Text), list_of(of_kind(Kind::Text))] }),
         "script_name" => {
             json!({ "type": "string", "pattern": "^(tpcb-like|simple-update|select-only|.+\\.sql)$" })

@@ -39,7 +39,7 @@ pub fn hide_values(cells: &[Cell], text: &str) -> String {
 /// Variables and settings with secret names.
 fn secretly_named(cells: &[Cell]) -> BTreeSet<(&String, &String)> {
     let configurations = cells.iter().map(|cell| &cell.configuration);
-    configurations.flat_map(|it| it.load.variables.iter().chain(&it.server.settings)).collect()
+    configurations.flat_map(|it| it.load.variables.iter().chain(it.settings())).collect()
 }
 
 /// Secret values of these combinations, which no message may show.

@@ -1,9 +1,10 @@
 //! One trial: a run that is stored like any other, and a line with its result. `campaign` selects the trial,
 //! `provision` prepares its server and data.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use connect::{Environment, HostOrder, Overrides, Target};
+use connect::{Environment, HostOrder, Overrides, SqlState, Target};
 use engine::EventLoopChoice;
 use results::{Record, Status, TrialFigures};
 use run::{
@@ -18,6 +19,7 @@ use crate::event::{Event, TrialRecord};
 use crate::matrix::Cell;
 use crate::network;
 use crate::provision::Ready;
+use crate::repeating_failure::aborted_by_repeated;
 
 /// A trial fails if no transaction ends for this long: the server does not respond, or another session holds a lock.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(600);
@@ -64,7 +66,9 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
         ..circumstances.clone()
     };
     let runner = runner(cell, *seed, target)?.under(circumstances);
-    let prepared = runner.prepare(control, &mut |event| listener.tell(Event::Run(event)))?;
+    let prepared = runner.prepare(control, &mut |event| listener.tell(Event::Run(event)));
+    let is_in_place = cell.configuration.server.in_place;
+    let prepared = prepared.map_err(|error| with_advice(error, is_in_place, YOUR_TABLES))?;
     listener.tell(Event::RunBegins(prepared.plan(), cell.configuration.metrics.as_deref()));
     // Traffic before the measurement does not count. A relay that cannot be asked now fails again at the end, which
     // is reported then.
@@ -87,12 +91,15 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
     if let Some(relay) = &relay {
         network::add_cost(&mut record, &relay.network, traffic.unwrap_or_else(|| relay.traffic()));
     }
-    let finished = finish(keeper.finish(&record)?.run, record)?;
+    let finished = finish(keeper.finish(&record)?.run, record, is_in_place)?;
     checked.map(|()| finished)
 }
 
-fn finish(run: i64, record: Record) -> Result<Finished, RunError> {
+fn finish(run: i64, record: Record, is_in_place: bool) -> Result<Finished, RunError> {
     match &record.status {
+        Status::Complete if record.everything_failed() => Err(RunError::Aborted(
+            "no transaction succeeded; the errors are in the report of the run".to_owned(),
+        )),
         Status::Complete => {
             let us = record.summary.response_us.as_ref();
             let figures = TrialFigures {
@@ -106,9 +113,35 @@ fn finish(run: i64, record: Record) -> Result<Finished, RunError> {
                 record: TrialRecord::Load(Box::new(record)),
             })
         }
-        Status::Interrupted => Err(RunError::Interrupted("interrupted; the trial was not completed")),
+        Status::Interrupted => {
+            Err(RunError::Interrupted(Cow::Borrowed("interrupted; the trial was not completed")))
+        }
+        Status::Failed { reason } if aborted_by_repeated(&record) => {
+            let hint = if is_in_place || !lacks_table(&record) { "" } else { YOUR_TABLES };
+            Err(RunError::Usage(format!("{reason}{hint}")))
+        }
         Status::Failed { reason } => Err(RunError::Aborted(reason.as_str().to_owned())),
     }
+}
+
+/// Added to the reason if a script needs other tables than those of the trial.
+const YOUR_TABLES: &str = "; trials run in a database of their own: in_place = true runs them on the tables of your database, \
+    and workload or data_setup load tables of yours";
+
+/// The error of a script that needs other tables than those of pgmeter's own database, with what to do.
+pub(crate) fn with_advice(error: RunError, is_in_place: bool, advice: &str) -> RunError {
+    match error {
+        RunError::Statement(error) if error.sqlstate == SqlState::UNDEFINED_TABLE && !is_in_place => {
+            RunError::Statement(error.with_advice(advice))
+        }
+        other => other,
+    }
+}
+
+fn lacks_table(record: &Record) -> bool {
+    let undefined = SqlState::UNDEFINED_TABLE.to_string();
+    let mut kinds = record.summary.errors.iter().flat_map(|errors| &errors.kinds);
+    kinds.any(|kind| kind.sqlstate == undefined)
 }
 
 /// Whether the scripts of all cells can be parsed.
@@ -116,9 +149,16 @@ pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
     let mut seen: Vec<(Option<&WorkloadName>, &[ScriptSpec])> = Vec::new();
     for Cell { configuration, .. } in cells.iter().filter(|cell| cell.configuration.steps.is_empty()) {
         let scripts = (configuration.data.workload.as_ref(), configuration.load.scripts.as_slice());
-        if !seen.contains(&scripts) {
+        let has_goals = !configuration.load.goals.is_empty();
+        if has_goals || !seen.contains(&scripts) {
             let workload = scripts.0.cloned().unwrap_or_default().open()?;
-            Scripts::read(scripts.1, &*workload)?;
+            let parsed = Scripts::read(scripts.1, &*workload)?;
+            let of_workload = workload.parameters().keys();
+            let defined = of_workload
+                .chain(configuration.data.parameters.keys())
+                .chain(configuration.load.variables.keys());
+            parsed.check_variables(defined.map(String::as_str))?;
+            run::check_goals(&configuration.load, &parsed)?;
             seen.push(scripts);
         }
     }
@@ -127,13 +167,14 @@ pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
 
 /// The load of a cell on this server.
 pub(crate) fn runner(cell: &Cell, seed: u64, target: Target) -> Result<Runner, RunError> {
-    let Configuration { data, load, .. } = &cell.configuration;
+    let Configuration { server, data, load, .. } = &cell.configuration;
     let vacuum = data.vacuum && data.workload.is_some();
     let spec = RunSpec {
         // pgbench's tables are examined if one of its scripts runs, those of a user's workload in any case.
         workload: data.workload.clone().filter(|name| *name != WorkloadName::default()),
         variables: data.parameters.clone().into_iter().chain(load.variables.clone()).collect(),
-        scale: Some(data.scale),
+        // In place, the scale is that of the tables.
+        scale: Some(data.scale).filter(|scale| !server.in_place || *scale > 1),
         vacuum: if vacuum { Vacuum::SmallTables } else { Vacuum::Nothing },
         seed: Some(seed),
         event_loop: match load.event_loop {

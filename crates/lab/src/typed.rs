@@ -1,9 +1,11 @@
 //! An experiment defined by keys and one factor on the command line instead of a file, parsed by the same tables.
 //! Used by `pgmeter compare`; the command line maps options to keys.
 
-use config::{Complaint, Entry, Folder, Node, Place, Value, nearest, unknown_key};
+use config::{Complaint, Entry, Folder, Node, Place, Value};
+use run::options::{RunOption, Value as OptionValue};
+use run::{RunSpec, ScriptSource, ScriptSpec};
 
-use crate::configuration::Configuration;
+use crate::configuration::{Configuration, Origin};
 use crate::experiment::{Experiment, Factor, Level, Profile, add_level};
 use crate::{LabError, keys};
 
@@ -16,16 +18,96 @@ pub struct Typed {
     pub scripts: Vec<(String, u32)>,
     /// `KEY=LEVEL,LEVEL`.
     pub factor: String,
+    /// Instead of a factor, changes of the schema: those of A and of B.
+    pub ddl: [TypedDdl; 2],
 }
 
+/// A change of the schema on a command line: SQL or the names of files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TypedDdl {
+    /// The change; `None`: the database as it is.
+    pub sql: Option<String>,
+    /// Its undo.
+    pub undo: Option<String>,
+}
+
+impl TypedDdl {
+    /// The label of this side.
+    fn label(&self) -> String {
+        const LENGTH_MAX: usize = 60;
+        let Some(sql) = &self.sql else { return "as it is".to_owned() };
+        let words = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown: String = words.chars().take(LENGTH_MAX).collect();
+        if shown.len() < words.len() { format!("{shown}…") } else { words }
+    }
+
+    fn level(&self) -> Level {
+        let keys = [("ddl", &self.sql), ("ddl_undo", &self.undo)];
+        let node = |text: &String| at_no_place(Value::Text(text.clone()));
+        let sets = keys.iter().filter_map(|(key, text)| Some(((*key).to_owned(), node(text.as_ref()?))));
+        Level { label: self.label(), sets: sets.collect() }
+    }
+}
+
+/// Keys that select the server.
+const SERVER: [&str; 3] = ["version", "bin_dir", "dsn"];
+
 impl Typed {
+    /// Adds options of a run: those with a key of the same name, and scripts.
+    ///
+    /// # Errors
+    /// A value is invalid.
+    pub fn add_options(
+        &mut self,
+        options: impl IntoIterator<Item = (&'static RunOption, OptionValue)>,
+    ) -> Result<(), String> {
+        let mut scripts = RunSpec { scripts: Vec::new(), ..RunSpec::default() };
+        for (option, value) in options {
+            match value {
+                OptionValue::Pairs(pairs) => {
+                    let named = |(name, value)| (format!("{}.{name}", option.name), value);
+                    self.keys.extend(pairs.into_iter().map(named));
+                }
+                value if keys::is_key(option.name) => {
+                    self.keys.push((option.name.to_owned(), value.in_file()))
+                }
+                value => (option.set)(&mut scripts, value)?,
+            }
+        }
+        let typed_script = |script: ScriptSpec| match script.source {
+            ScriptSource::File(path) => (path.display().to_string(), script.weight),
+            ScriptSource::OfWorkload(name) | ScriptSource::Text { name, .. } => (name, script.weight),
+        };
+        self.scripts.extend(scripts.scripts.into_iter().map(typed_script));
+        Ok(())
+    }
+
+    /// Adds the `NAME=VALUE` of an option, as keys with this prefix.
+    ///
+    /// # Errors
+    /// One has no name or no value.
+    pub fn add_pairs(&mut self, option: &str, prefix: &str, pairs: &[String]) -> Result<(), LabError> {
+        for pair in pairs {
+            let named = pair.split_once('=').filter(|(name, _)| !name.is_empty());
+            let (name, value) =
+                named.ok_or_else(|| typed(&format!("{option} {pair}"), "expected NAME=VALUE".to_owned()))?;
+            self.keys.push((format!("{prefix}{name}"), value.to_owned()));
+        }
+        Ok(())
+    }
+
     /// The equivalent experiment of a file.
     ///
     /// # Errors
     /// A key or a value is invalid; the error quotes it.
     pub fn experiment(&self, name: &str) -> Result<Experiment, LabError> {
+        self.check_beside_factor()?;
         let empty = format!("name = \"{name}\"");
         let mut experiment = Experiment::parse(&empty, name, Folder::Typed, Profile::Full)?;
+        let is = |key: &str| self.keys.iter().any(|(name, _)| name == key);
+        if is("in_place") && !is("dsn") && self.factor_key() != "dsn" {
+            experiment.base.server.origin = Origin::Running(String::new());
+        }
         for (key, text) in &self.keys {
             set(&mut experiment.base, key, text).map_err(|what| typed(&shown(key, text), what))?;
         }
@@ -38,20 +120,62 @@ impl Typed {
         Ok(experiment)
     }
 
+    /// The complete key of the factor.
+    fn factor_key(&self) -> String {
+        let name = self.factor.split_once('=').map_or(self.factor.as_str(), |(name, _)| name);
+        run::options::key(name).map_or_else(|| keys::canonical(name), |option| option.name.to_owned())
+    }
+
+    /// Rejects keys that the factor's levels would silently override.
+    fn check_beside_factor(&self) -> Result<(), LabError> {
+        let factor = self.factor_key();
+        let why = |key: &str| {
+            if keys::canonical(key) == factor {
+                Some("each level sets it for its side")
+            } else if SERVER.contains(&key) && SERVER.contains(&factor.as_str()) {
+                Some("both select the server")
+            } else if factor == "dsn" && key.starts_with("settings.") {
+                Some("the settings of a running server stay unchanged")
+            } else {
+                None
+            }
+        };
+        let scripts = self.scripts.iter().map(|(name, _)| ("script", name.as_str()));
+        let keys = self.keys.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        match keys.chain(scripts).find_map(|(key, value)| Some((shown(key, value), why(key)?))) {
+            None => Ok(()),
+            Some((beside, why)) => {
+                let option = format!("{beside} cannot be combined with --factor {factor}");
+                Err(typed(&option, why.to_owned()))
+            }
+        }
+    }
+
+    /// The factor of the changes of the schema.
+    fn schemas(&self, base: &Configuration) -> Result<Factor, LabError> {
+        let mut factor = Factor { name: "ddl".to_owned(), levels: Vec::new() };
+        for (ddl, option) in self.ddl.iter().zip(["--a-sql", "--b-sql"]) {
+            let level = ddl.level();
+            for (key, node) in &level.sets {
+                let tried = keys::set(&mut base.clone(), key, node, Folder::Typed);
+                tried.map_err(|complaint| typed(option, complaint.what))?;
+            }
+            add_level(&mut factor.levels, level, Place::default()).map_err(|it| typed(option, it.what))?;
+        }
+        Ok(factor)
+    }
+
     fn factor(&self, base: &Configuration) -> Result<Factor, LabError> {
+        if self.factor.is_empty() && self.ddl.iter().any(|ddl| ddl.sql.is_some()) {
+            return self.schemas(base);
+        }
         let (key, text) = self.factor.split_once('=').unwrap_or((&self.factor, ""));
         let complain = |what: String| typed(&format!("--factor {}", shown(key, text)), what);
         let Some((name, levels)) = self.factor.split_once('=') else {
             return Err(complain("expected KEY=A,B, such as settings.wal_compression=off,pglz".to_owned()));
         };
         if !keys::is_key(name) {
-            let known = keys::proposals();
-            let what = unknown_key(name, "an experiment", &known);
-            return Err(complain(if nearest(name, &known).is_some() {
-                what
-            } else {
-                format!("{what}; to set a parameter of the server, write settings.{name}")
-            }));
+            return Err(complain(keys::unknown(name, "an experiment", &[])));
         }
         let mut factor = Factor { name: name.to_owned(), levels: Vec::new() };
         for text in split(levels) {
@@ -78,7 +202,7 @@ fn typed(option: &str, what: String) -> LabError {
 
 /// Sets a key, first with the text parsed as a value of a file, otherwise with the text itself, so that strings need
 /// no quotation marks.
-fn set(configuration: &mut Configuration, key: &str, text: &str) -> Result<Node, String> {
+pub(crate) fn set(configuration: &mut Configuration, key: &str, text: &str) -> Result<Node, String> {
     let plain = at_no_place(Value::Text(text.to_owned()));
     let first = value(text).unwrap_or_else(|| plain.clone());
     let mut try_it = |node: Node| -> Result<Node, Complaint> {
@@ -131,11 +255,13 @@ fn split(text: &str) -> Vec<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{NetworkKind, Origin, Plan};
+    use crate::{NetworkKind, Plan};
 
     fn read(factor: &str, keys: &[(&str, &str)]) -> Result<Experiment, String> {
         let keys = keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let typed = Typed { keys, scripts: vec![("select-only".to_owned(), 1)], factor: factor.to_owned() };
+        let scripts =
+            if factor.starts_with("script=") { Vec::new() } else { vec![("select-only".to_owned(), 1)] };
+        let typed = Typed { keys, scripts, factor: factor.to_owned(), ..Typed::default() };
         typed.experiment("compare").map_err(|error| error.to_string())
     }
 
@@ -148,6 +274,32 @@ mod tests {
         let file = Experiment::parse(file, "f", std::path::Path::new("."), Profile::Full).unwrap();
         let plan = |experiment: &Experiment| Plan::of(experiment, "f", Folder::Typed).unwrap().cells;
         assert_eq!(plan(&typed), plan(&file));
+    }
+
+    #[test]
+    fn the_name_of_a_setting_is_enough_and_means_the_key() {
+        let short = read("wal_compression=off,pglz", &[("work_mem", "1MB")]).unwrap();
+        let long = read("settings.wal_compression=off,pglz", &[("settings.work_mem", "1MB")]).unwrap();
+        let configurations = |experiment: &Experiment| {
+            let cells = Plan::of(experiment, "f", Folder::Typed).unwrap().cells.into_iter();
+            cells.map(|cell| cell.configuration).collect::<Vec<_>>()
+        };
+        assert_eq!(configurations(&short), configurations(&long));
+        let twice = read("wal_compression=off,pglz", &[("settings.wal_compression", "on")]).unwrap_err();
+        assert!(twice.ends_with("each level sets it for its side"), "{twice}");
+    }
+
+    #[test]
+    fn in_place_is_on_the_server_of_the_environment_if_no_other_is_given() {
+        let cells = |keys: &[(&str, &str)]| {
+            Plan::of(&read("work_mem=1MB,2MB", keys).unwrap(), "f", Folder::Typed).unwrap().cells
+        };
+        let environment = cells(&[("in_place", "true")]).swap_remove(0).configuration;
+        assert_eq!(environment.server.origin, Origin::Running(String::new()));
+        assert!(environment.server.in_place && !environment.data.vacuum && !environment.data.checkpoint);
+        let named = cells(&[("in_place", "true"), ("dsn", "host=a")]).swap_remove(1).configuration;
+        assert_eq!(named.server.origin, Origin::Running("host=a".to_owned()));
+        assert_eq!((named.server.settings.len(), named.session["work_mem"].as_str()), (0, "2MB"));
     }
 
     #[test]
@@ -177,10 +329,9 @@ mod tests {
             sentence("client=1,2", &[]),
             "--factor client=1,2: unknown key \"client\" in an experiment; did you mean \"clients\"?"
         );
-        let setting = sentence("work_mem=1MB,2MB", &[]);
-        assert!(
-            setting.ends_with("; to set a parameter of the server, write settings.work_mem"),
-            "{setting}"
+        assert_eq!(
+            sentence("wrk_mem=1MB,2MB", &[]),
+            "--factor wrk_mem=1MB,2MB: unknown key \"wrk_mem\" in an experiment; did you mean \"work_mem\"?"
         );
         let variable = sentence("clients=1,2", &[("variables.1x", "3")]);
         assert!(variable.contains("\"1x\" is not a valid variable name"), "{variable}");
@@ -198,5 +349,10 @@ mod tests {
         assert!(sentence("script=select-only,none.sql", &[]).contains("there is no file "));
         let injected = sentence("clients=1,2", &[("clients", "1\nscale = 2")]);
         assert!(injected.starts_with("clients=1"), "{injected}");
+        let twice = sentence("clients=1,2", &[("clients", "3")]);
+        assert_eq!(
+            twice,
+            "clients=3 cannot be combined with --factor clients: each level sets it for its side"
+        );
     }
 }

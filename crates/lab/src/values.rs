@@ -12,6 +12,7 @@ use workload::WorkloadName;
 
 use crate::configuration::{Network, NetworkKind};
 use crate::schema;
+use crate::steps::StepSql;
 
 /// Longest delay that a relay supports.
 const NETWORK_DELAY_MAX: Duration = Duration::from_secs(3600);
@@ -26,6 +27,7 @@ pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<O
         (Kind::Count { least, most_in_file, .. }, _) => {
             node.whole(least, most_in_file).map(OptionValue::Count)
         }
+        (Kind::CountOrPerCore { most_in_file }, _) => node.whole(1, most_in_file).map(OptionValue::Count),
         (Kind::Flag, _) => node.truth().map(OptionValue::Truth),
         (Kind::Rate, _) => {
             node.positive().map(OptionValue::Number).map_err(|_| expected(kind.expected_in_file()))
@@ -39,6 +41,16 @@ pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<O
 pub(crate) fn file(node: &Node, folder: Folder<'_>) -> Result<Option<PathBuf>, Complaint> {
     let name = node.text()?;
     if name.is_empty() { Ok(None) } else { beside(node, folder).map(Some) }
+}
+
+/// SQL, or the name of a file that ends in `.sql`.
+pub(crate) fn ddl(node: &Node, folder: Folder<'_>) -> Result<Option<StepSql>, Complaint> {
+    match node.text()?.trim() {
+        "" => Ok(None),
+        name if name.ends_with(".sql") => beside(node, folder).map(|path| Some(StepSql::File(path))),
+        sql if sql.contains('\0') => Err(node.expected("SQL")),
+        sql => Ok(Some(StepSql::Here(sql.to_owned()))),
+    }
 }
 
 /// A file in the experiment's directory.

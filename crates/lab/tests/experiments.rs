@@ -190,7 +190,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("= 3"), @r#"x.toml:2:1: invalid TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"#);
     insta::assert_snapshot!(named("[load]\ndurration = \"3s\""), @r#"x.toml:3:1: unknown key "durration" in [load]; did you mean "duration"?"#);
     insta::assert_snapshot!(named("[load]\nscale = 3"), @r#"x.toml:3:1: "scale" belongs into [data]"#);
-    insta::assert_snapshot!(named("[server]\nfrobnicate = 3"), @r#"x.toml:3:1: unknown key "frobnicate" in [server]; known are version, bin_dir, dsn, settings, tablespaces, instrumentation"#);
+    insta::assert_snapshot!(named("[server]\nfrobnicate = 3"), @r#"x.toml:3:1: unknown key "frobnicate" in [server]; known are version, bin_dir, dsn, settings, tablespaces, instrumentation, in_place"#);
     insta::assert_snapshot!(named("[load]\nduration = 3"), @r#"x.toml:3:12: expected a number with a unit (us, ms, s, min, h), such as "60s", found 3"#);
     insta::assert_snapshot!(named("[load]\nduration = \"0s\""), @r#"x.toml:3:12: expected a time above zero, found "0s""#);
     insta::assert_snapshot!(named("[load]\nclients = 0"), @r#"x.toml:3:11: expected a whole number from 1 to 100000, found 0"#);
@@ -202,10 +202,16 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("[server]\nversion = 9.6"), @r#"x.toml:3:11: expected a version in quotation marks, such as "18", found 9.6"#);
     insta::assert_snapshot!(named("[server]\ndsn = \"postgresql://me:secret@host/db\""), @r#"x.toml:3:7: an experiment file must not contain a password: set PGPASSWORD or use a password file"#);
     insta::assert_snapshot!(named("[server]\nversion = \"18\"\nbin_dir = \"bin\""), @r#"x.toml:4:1: "bin_dir" cannot be combined with "version" of line 3: both select the server"#);
-    insta::assert_snapshot!(named("[server]\ndsn = \"\"\nsettings.fsync = false"), @r#"x.toml:4:1: "settings" cannot be combined with "dsn" of line 3: the settings of a running server stay unchanged"#);
+    insta::assert_snapshot!(named("[server]\ndsn = \"\"\nsettings.fsync = false"), @"x.toml:1:1: a session cannot set fsync, and pgmeter does not change the configuration of a running server: change it there yourself, or leave out the dsn (and in_place), so that pgmeter starts servers with the setting");
+    insta::assert_snapshot!(named("[server]\nwork_mem = \"1MB\""), @r#"x.toml:3:1: "work_mem" is a setting: write settings.work_mem"#);
+    insta::assert_snapshot!(named("[server]\nsettings.wrk_mem = \"1MB\""), @r#"x.toml:1:1: unknown setting "wrk_mem"; did you mean "work_mem"?"#);
+    insta::assert_snapshot!(named("[factors]\nwrk_mem = [1]"), @r#"x.toml:3:1: "wrk_mem" is not a key, and no [levels.wrk_mem.LEVEL] defines it; did you mean "work_mem"?"#);
+    insta::assert_snapshot!(named("[factors]\nwork_mem = [1]\n\"settings.work_mem\" = [2]"), @r#"x.toml:4:24: "settings.work_mem" is set by the factor settings.work_mem and, in line 3, by the factor work_mem: only one factor can set a key"#);
+    insta::assert_snapshot!(named("[server]\nin_place = true"), @r#"x.toml:1:1: in_place requires a running server: set dsn in [server]; dsn = "" means the server of PGHOST and the other PG variables"#);
+    insta::assert_snapshot!(named("[server]\ndsn = \"\"\nin_place = true\n[data]\nfillfactor = 50"), @"x.toml:1:1: fillfactor changes the database or needs a copy of it, and in_place uses it as it is: remove fillfactor or in_place");
     insta::assert_snapshot!(named("[quick]\nduration = \"1s\"\ntransactions = 3"), @r#"x.toml:4:1: "transactions" cannot be combined with "duration" of line 3: both end the trial"#);
     insta::assert_snapshot!(named("[factors]\nversion = [\"17\"]\ndsn = [\"host=a\"]"), @r#"x.toml:4:8: "dsn" cannot be combined with "version" of line 3: both select the server"#);
-    insta::assert_snapshot!(named("[server]\ndsn = \"\"\n[factors]\n\"settings.fsync\" = [false]"), @"x.toml:5:21: the settings of a running server stay unchanged");
+    insta::assert_snapshot!(named("[server]\ndsn = \"\"\n[factors]\n\"settings.fsync\" = [false]"), @"x.toml:1:1: a session cannot set fsync, and pgmeter does not change the configuration of a running server: change it there yourself, or leave out the dsn (and in_place), so that pgmeter starts servers with the setting");
     insta::assert_snapshot!(named("[load]\nscript = \"away.sql\""), @r#"x.toml:3:10: expected a file in the experiment's directory, not a link to a file outside of it, found "away.sql""#);
     insta::assert_snapshot!(named("[factors]\nclient = [1]"), @r#"x.toml:3:1: "client" is not a key, and no [levels.client.LEVEL] defines it; did you mean "clients"?"#);
     insta::assert_snapshot!(named("[factors]\nclients = 1"), @r#"x.toml:3:11: expected a list in brackets, found 1"#);
@@ -245,7 +251,7 @@ fn a_short_file_cannot_ask_for_more_combinations_than_can_be_planned() {
     let levels = |count: u32| (1..=count).map(|level| level.to_string()).collect::<Vec<_>>().join(", ");
     let text = |count| {
         let (first, second) = (levels(count), levels(100));
-        format!("name = \"x\"\n[factors]\n\"settings.a\" = [{first}]\nclients = [{second}]\n")
+        format!("name = \"x\"\n[factors]\n\"variables.a\" = [{first}]\nclients = [{second}]\n")
     };
     let said = folder.read(&text(101), Profile::Full).expect_err("too many");
     assert!(said.contains("has 10100 combinations, more than 10000"), "{said}");

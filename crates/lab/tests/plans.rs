@@ -54,6 +54,20 @@ fn versions_and_settings_are_servers_of_their_own_and_are_mixed_where_memory_all
 }
 
 #[test]
+fn settings_that_a_session_can_set_need_no_server_of_their_own() {
+    let text = r#"
+name = "settings"
+server = { settings = { jit = "off", work_mem = "1MB" } }
+factors = { work_mem = ["1MB", "64MB"], synchronous_commit = ["on", "off"], clients = [1, 2] }
+"#;
+    let (_, plan) = read(text, GB);
+    assert_eq!(plan.servers[0].settings.keys().collect::<Vec<_>>(), ["jit"]);
+    let sessions = plan.cells.iter().map(|cell| cell.configuration.session["work_mem"].as_str());
+    assert_eq!(sessions.collect::<Vec<_>>(), ["1MB", "1MB", "1MB", "1MB", "64MB", "64MB", "64MB", "64MB"]);
+    assert_eq!(plan.servers.len(), 1);
+}
+
+#[test]
 fn where_memory_does_not_allow_it_one_server_after_another_stands_alone() {
     let (_, plan) = read(VERSIONS, GB);
     assert!(matches!(plan.arrangement, Arrangement::OneAtATime { .. }), "{:?}", plan.arrangement);
@@ -76,7 +90,7 @@ fn where_memory_does_not_allow_it_one_server_after_another_stands_alone() {
 fn needs(plan: &Plan, cells: &[usize]) -> String {
     let mut readiness = Readiness::default();
     let letters = |what: Preparation| {
-        let Preparation { starts, loads, copies } = what;
+        let Preparation { starts, loads, copies, restarts: _ } = what;
         [(starts, 'S'), (loads, 'L'), (copies, 'C')]
             .into_iter()
             .filter(|part| part.0)
@@ -111,7 +125,7 @@ fn the_forecast_learns_from_the_trials_that_were_made() {
     );
     let seconds = |time: Duration| time.as_secs_f64();
     let mut forecast = Forecast::default();
-    let what = Preparation { starts: true, loads: true, copies: true };
+    let what = Preparation { starts: true, loads: true, copies: true, restarts: false };
     let guess = forecast.expected(&plan, 0, what);
     assert!((10.0..20.0).contains(&seconds(guess.trials)) && seconds(guess.preparing) > 1.0, "{guess:?}");
     forecast.learn(&plan, 0, what, guess.preparing * 3, Duration::from_secs(14));
@@ -133,7 +147,7 @@ fn a_server_that_runs_already_takes_no_time_to_start() {
     let first = |server: &str| {
         let load = "load = { duration = \"1s\", warmup = \"0s\" }\ndata = { scale = 1 }";
         let (_, plan) = read(&format!("name = \"x\"\n{load}\nserver = {{ {server} }}"), GB);
-        let what = Preparation { starts: true, loads: true, copies: true };
+        let what = Preparation { starts: true, loads: true, copies: true, restarts: false };
         Forecast::default().expected(&plan, 0, what).total().as_secs_f64()
     };
     let (running, own) = (first("dsn = \"host=h\""), first("version = \"18\""));
@@ -231,7 +245,7 @@ fn a_ladder_may_set_network_reconnecting_script_and_anything_else() {
                 (it.load.reconnect, "reconnecting"),
                 (it.setup.is_some(), "setup"),
                 (it.data.unlogged, "unlogged"),
-                (!it.server.settings.is_empty(), "settings"),
+                (!it.server.settings.is_empty() || !it.session.is_empty(), "settings"),
                 (!it.load.variables.is_empty(), "variables"),
             ];
             let flags: Vec<&str> = flags.into_iter().filter(|flag| flag.0).map(|flag| flag.1).collect();
@@ -266,7 +280,7 @@ fn a_ladder_may_set_network_reconnecting_script_and_anything_else() {
     small 1 90: OfWorkload("tpcb-like") Prepared Unix socket unlogged settings variables
     large 10 90: OfWorkload("tpcb-like") Prepared Unix socket unlogged settings variables
     "#);
-    assert_eq!(plan.servers.len(), 2, "the setting of the last rungs asks for a server of its own");
+    assert_eq!(plan.servers.len(), 1, "connections set the setting of the last rungs for themselves");
 }
 
 #[test]

@@ -2,13 +2,15 @@
 //! benchmark of it measures the load generator.
 //!
 //! [`session`] processes one client's bytes without a socket and a clock. [`NullServer`] runs sessions over sockets,
-//! all on one thread.
+//! all on one thread; [`NullProcess`] is a separate process with one.
 
 mod connection;
+mod process;
 mod server;
 mod service;
 pub mod session;
 mod stall;
 
+pub use process::NullProcess;
 pub use server::{ListenAddress, NullOptions, NullServer, OnRequest};
 pub use stall::Stalls;

@@ -2,7 +2,8 @@
 //! each bound is computed only where it applies. docs/observing.md has the formulas and their sources.
 
 use results::{
-    Ceiling, CeilingBasis, CommandSummary, CpuOwner, FlushSharing, FlushSource, LockEnd, ObserveLevel, Record,
+    Ceiling, CeilingBasis, CommandSummary, CpuOwner, FlushSharing, FlushSource, LockEnd, ObserveLevel,
+    Record, WaitShare,
 };
 
 const MICROS_PER_SECOND: f64 = 1e6;
@@ -195,8 +196,34 @@ fn reached_tps(record: &Record) -> f64 {
     as_f64(record.summary.counts.succeeded) / record.summary.duration_s
 }
 
+/// The server's own times are the most exact; a flush that was timed before the run says the least.
 fn flush(record: &Record) -> Option<Ceiling> {
-    ceiling(flushes(commit_flush(record)?)?, record)
+    let known = commit_flush(record);
+    let timed = known.filter(|known| known.spent_us.is_some()).and_then(flushes);
+    let bound = timed.or_else(|| flush_waits(record)).or_else(|| known.and_then(flushes))?;
+    ceiling(bound, record)
+}
+
+/// Samples of the wait events below which they say nothing.
+const LOOKS_MIN: u64 = 10;
+
+/// Throughput ÷ share of the time in which WAL is flushed: the utilization law, as for rows. One backend at a time
+/// flushes, and while it does, at most all others wait for the lock.
+fn flush_waits(record: &Record) -> Option<Bound> {
+    let waits = record.observation.as_ref()?.waits.as_ref().filter(|waits| waits.looks >= LOOKS_MIN)?;
+    let clients = as_f64(waits.backends_seen) / as_f64(waits.looks);
+    let busy_clients = clients * (1.0 - waits.idle_share);
+    let in_wait = |event_type: &str, names: &[&str]| {
+        let is_it = |wait: &&WaitShare| {
+            wait.event_type == event_type && names.iter().any(|name| wait.event.eq_ignore_ascii_case(name))
+        };
+        waits.top.iter().filter(is_it).map(|wait| wait.share).sum::<f64>() * busy_clients
+    };
+    let flushing = in_wait("IO", &["WALSync"]);
+    let queued = in_wait("LWLock", &["WALWrite", "WALWriteLock"]);
+    let by_queue = if clients > 1.0 { queued / (clients - 1.0) } else { 0.0 };
+    let busy_share = flushing.max(by_queue).min(1.0);
+    (busy_share > 0.0).then(|| (record.summary.tps / busy_share, CeilingBasis::FlushWaits { busy_share }))
 }
 
 /// Commits per flush ÷ time of a flush: WAL flushes are sequential, and one flush serves all commits that arrived
@@ -288,6 +315,8 @@ fn as_f64(count: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use results::{Observation, ObserverCost, PerTransaction, WaitMethod, Waits};
+
     use super::*;
 
     fn check((tps, basis): Bound, expected_tps: f64, expected: CeilingBasis) {
@@ -403,6 +432,66 @@ mod tests {
         let most = basis(500.0, FlushSource::BeforeRun, 8.0, FlushSharing::AllClients);
         check(flushes(uncounted).unwrap(), 16_000.0, most);
         assert_eq!(flushes(Flushing { on_disk_us: None, ..uncounted }), None);
+    }
+
+    /// The limits of a run on two CPUs whose eight backends were seen in these waits, lowest first.
+    fn limits(waits: &[(&str, &str, f64)]) -> Vec<&'static str> {
+        let json = include_bytes!("../../results/tests/record.json");
+        let mut record = Record::from_json(json, std::path::Path::new("record.json")).unwrap();
+        record.plan.scripts.iter_mut().for_each(|script| script.contention = None);
+        record.plan.clients = 8;
+        let wait = |&(event_type, event, share): &(&str, &str, f64)| WaitShare {
+            event_type: event_type.to_owned(),
+            event: event.to_owned(),
+            seen: 100,
+            share,
+            interval: None,
+        };
+        record.observation = Some(Observation {
+            level: ObserveLevel::Light,
+            missing: Vec::new(),
+            cost: ObserverCost::default(),
+            waits: Some(Waits {
+                source: "pg_stat_activity".to_owned(),
+                rate_hz: 10.0,
+                looks: 100,
+                backends_seen: 800,
+                method: WaitMethod::PostStratified,
+                running_backends: None,
+                runnable_backends: None,
+                idle_share: 0.05,
+                idle_interval: None,
+                top: waits.iter().map(wait).collect(),
+                scripts: Vec::new(),
+            }),
+            per_transaction: PerTransaction {
+                wal_bytes: Some(600.0),
+                backend_user_cpu_us: Some(250.0),
+                backend_system_cpu_us: Some(50.0),
+                ..PerTransaction::default()
+            },
+            counters: Vec::new(),
+            statements: Vec::new(),
+            events: Vec::new(),
+            samples: Vec::new(),
+            server_cpus_allowed: None,
+            ceilings: Vec::new(),
+        });
+        ceilings(&record).iter().map(|ceiling| ceiling.basis.name()).collect()
+    }
+
+    #[test]
+    fn backends_that_wait_for_wal_are_limited_by_flushes_and_not_by_cpus() {
+        let cpu = ("CPU", "running", 0.27);
+        let nearest = |waits: &[(&str, &str, f64)]| limits(waits).first().copied();
+        assert_eq!(
+            nearest(&[("LWLock", "WALWrite", 0.54), ("IO", "WALSync", 0.19), cpu]),
+            Some("flush_waits")
+        );
+        assert_eq!(nearest(&[("LWLock", "WALWriteLock", 0.73), cpu]), Some("flush_waits"), "PostgreSQL 9.6");
+        assert_eq!(nearest(&[("IO", "WalSync", 0.73), cpu]), Some("flush_waits"), "PostgreSQL 17");
+        assert_eq!(limits(&[("Lock", "transactionid", 0.73), cpu]), ["cpu"]);
+        assert_eq!(limits(&[("IO", "WALSync", 0.001), ("CPU", "running", 0.9)]), ["cpu", "flush_waits"]);
     }
 
     #[test]

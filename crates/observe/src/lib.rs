@@ -12,6 +12,7 @@ mod backend_filter;
 
 mod normal_form;
 
+mod relations;
 mod scripts;
 
 mod probe;
@@ -56,4 +57,5 @@ pub use observer::{Observer, ObserverOptions, Ran, RecentWaits};
 pub use one_backend::{Backend, BackendCpu};
 pub use processes::cpu_s;
 pub use processes::is_server_here;
+pub use relations::{StatementText, relations};
 pub use scripts::Script;

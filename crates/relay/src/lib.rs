@@ -7,6 +7,7 @@
 
 mod config;
 mod error;
+mod own_directory;
 mod statistics;
 mod traffic;
 
@@ -21,6 +22,7 @@ mod service;
 
 pub use config::{Config, JitterShape, Network};
 pub use error::RelayError;
+pub use own_directory::OwnDirectory;
 pub use relay::Relay;
 pub use sockets::Endpoint as Address;
 pub use statistics::Statistics;

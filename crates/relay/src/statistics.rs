@@ -74,6 +74,30 @@ impl Statistics {
     pub fn late_us(&self, share: f64) -> Option<f64> {
         self.late.quantile_ns(share).map(|ns| ns as f64 / 1e3)
     }
+
+    /// The statistics as lines of text.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let Statistics { connections, refused, bytes_to_server, bytes_to_client, .. } = self;
+        let mut text = format!(
+            "connections  {connections}, {refused} of them rejected (standard error shows the reason)\n\
+             bytes        {bytes_to_server} to the server, {bytes_to_client} to clients, in {} pieces\n",
+            self.late.count()
+        );
+        let late = [0.5, 0.99, 1.0].map(|share| self.late_us(share));
+        if let ([Some(p50), Some(p99), Some(max)], Some(cpu)) = (late, self.cpu_per_piece()) {
+            text.push_str(&format!(
+                "late by      p50 {p50:.0} µs, p99 {p99:.0} µs, max {max:.0} µs\n\
+                 CPU          {:.1} µs per piece, {:.2} s in all, {:.2} s of it polling; {:.2} s waiting for a \
+                 core, which delayed packets\n",
+                cpu.as_nanos() as f64 / 1e3,
+                self.cpu_time.as_secs_f64(),
+                self.polled.as_secs_f64(),
+                self.waited.as_secs_f64()
+            ));
+        }
+        text
+    }
 }
 
 /// Time of a thread since its start.
@@ -94,5 +118,16 @@ impl ThreadTime {
     /// Difference from an earlier moment.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self { cpu: self.cpu.saturating_sub(earlier.cpu), waited: self.waited.saturating_sub(earlier.waited) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_summary_of_an_unused_relay_has_no_figures_that_do_not_exist() {
+        let text = Statistics::default().summary();
+        assert!(text.contains("connections  0") && !text.contains("late"), "{text}");
     }
 }

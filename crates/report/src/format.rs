@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use results::{Calibration, ComparisonRecord, Record};
+use results::{Calibration, ComparisonRecord, Record, SelfTest};
 
 use crate::experiment::{self, Overview};
 use crate::{Document, PngError, Run, TextStyle};
@@ -20,6 +20,8 @@ pub enum Format {
     Markdown,
     /// One line per figure
     Csv,
+    /// JUnit XML with a case for each goal, for continuous integration
+    Junit,
     /// A self-contained page with charts
     Html,
     /// The charts as a vector image
@@ -35,6 +37,7 @@ impl Format {
         match ending.to_str() {
             Some("json") => Format::Json,
             Some("md" | "markdown") => Format::Markdown,
+            Some("xml") => Format::Junit,
             Some("csv") => Format::Csv,
             Some("html" | "htm") => Format::Html,
             Some("svg") => Format::Svg,
@@ -54,7 +57,7 @@ impl Format {
             Format::Html => Some("page.html"),
             Format::Png => Some("charts.png"),
             Format::Svg => Some("charts.svg"),
-            Format::Text | Format::Json | Format::Markdown | Format::Csv => None,
+            Format::Text | Format::Json | Format::Markdown | Format::Csv | Format::Junit => None,
         }
     }
 }
@@ -70,6 +73,8 @@ pub enum Subject<'a> {
     Comparison(&'a ComparisonRecord),
     /// Calibrations, such as one for each event loop.
     Calibrations(&'a [Calibration]),
+    /// A self-test.
+    SelfTest(&'a SelfTest),
 }
 
 /// A subject in a format.
@@ -91,8 +96,11 @@ pub fn formatted(subject: Subject<'_>, format: Format, style: &TextStyle) -> Res
         (Subject::Comparison(record), Format::Csv) => crate::comparison_csv(record),
         (Subject::Calibrations(all), Format::Json) => crate::calibration_json(all),
         (Subject::Calibrations(all), Format::Csv) => crate::calibration_csv(all),
+        (Subject::SelfTest(test), Format::Json) => crate::self_test_json(test),
+        (Subject::SelfTest(test), Format::Csv) => crate::self_test_csv(test),
         // The terminal shows no charts, so the histograms that they are made of need not be decoded.
         (Subject::Runs([(_, record)]), Format::Text) => crate::text(&crate::summary(record, true), style),
+        (_, Format::Junit) => crate::junit::junit(subject),
         (_, Format::Text) => crate::text(&document(subject), style),
         (_, Format::Markdown) => crate::markdown(&document(subject)),
         (_, Format::Html) => crate::html(&document(subject)),
@@ -108,6 +116,7 @@ fn document(subject: Subject<'_>) -> Document {
         Subject::Experiment(overview) => experiment::document(overview),
         Subject::Comparison(record) => crate::comparison(record),
         Subject::Calibrations(all) => crate::calibration(all),
+        Subject::SelfTest(test) => crate::self_test(test),
     }
 }
 

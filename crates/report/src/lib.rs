@@ -1,6 +1,6 @@
 //! What is shown. A run, several runs side by side, an experiment, a comparison and a calibration each become a
 //! [`Document`] once; [`text`], [`markdown`], [`html`], [`svg`] and [`png`] give it a format. CSV and JSON are for programs.
-//! Pure, but for pgbench's log files and [`MetricsServer`]: strings and bytes are returned, and `cli` decides where they go.
+//! Pure, but for pgbench's log files, [`MetricsServer`] and [`select`], which reads the store: strings and bytes are returned, and `cli` decides where they go.
 //!
 //! In reading order: `metrics` is the table of all figures; `run`, [`experiment`], `comparison` and `calibration` build
 //! documents; `document` is their model with its writers for text and Markdown, `chart` draws, `html` writes pages.
@@ -16,8 +16,10 @@ mod cells_so_far;
 
 mod calibration;
 
-mod run_list;
+mod selection;
 
+mod self_test;
+mod store_list;
 mod table;
 
 mod live;
@@ -50,6 +52,8 @@ mod csv;
 
 mod html;
 
+mod junit;
+
 mod format;
 
 pub mod experiment;
@@ -71,7 +75,9 @@ pub use metrics::metrics_reference;
 pub use metrics_server::MetricsServer;
 pub use openmetrics::{Metrics, open_metrics};
 pub use prose::TextStyle;
-pub use run::{Run, document, json, summary};
-pub use run_list::run_list;
+pub use run::{Run, document, json, summary, unmet_goals};
+pub use selection::{ReportedStore, Selected, Selection, SelectionError, overview, select};
+pub use self_test::{self_test, self_test_csv, self_test_json};
+pub use store_list::{counted_entries, removed, store_list};
 pub use trial_lines::{steps_line, trial_line};
 pub use wording::warning_text as warning;

@@ -22,6 +22,8 @@ pub struct LiveSample {
     pub failed: u64,
     /// Transactions skipped because of the latency limit.
     pub skipped: u64,
+    /// Succeeded transactions that exceeded the latency limit; `None` without a limit.
+    pub late: Option<u64>,
     /// Mean time between scheduled and actual start; `None` without a rate. Not shown for the warm-up.
     pub lag_us: Option<f64>,
 }
@@ -38,24 +40,25 @@ pub enum Phase {
 /// One line, without line end; at most 80 characters unless thousands failed.
 pub fn live_line(sample: &LiveSample) -> String {
     const NOTHING: &str = "-   ";
-    let LiveSample { elapsed, phase, tps, response_us, failed, skipped, lag_us } = sample;
+    let LiveSample { elapsed, phase, tps, response_us, failed, skipped, late, lag_us } = sample;
     let figure =
         |of: fn(&Latency) -> f64| response_us.as_ref().map_or(NOTHING.to_owned(), |us| latency(of(us)));
-    let mut line = format!(
-        "{:>3.0} s {:>7} tps  mean {:>7}  p50 {:>7}  p99 {:>7}",
-        elapsed.as_secs_f64(),
-        rate(*tps),
-        figure(|us| us.mean),
-        figure(|us| us.p50),
-        figure(|us| us.p99),
-    );
+    let mut line = format!("{:>3.0} s {:>7} tps", elapsed.as_secs_f64(), rate(*tps));
+    // With a latency limit, the mean makes room for the late transactions.
+    if late.is_none() {
+        line += &format!("  mean {:>7}", figure(|us| us.mean));
+    }
+    line += &format!("  p50 {:>7}  p99 {:>7}", figure(|us| us.p50), figure(|us| us.p99));
     if let (Phase::Measuring, Some(lag_us)) = (phase, lag_us) {
         line += &format!("  lag {:>7}", latency(*lag_us));
     }
-    line += &format!("  {} failed", count(*failed));
-    if *skipped > 0 {
-        line += &format!(", {} skipped", count(*skipped));
-    }
+    // Nor has the line room for zeros then.
+    let has_zero = late.is_none_or(|late| late == 0 && *skipped == 0);
+    let losses =
+        [(*failed, "failed", has_zero), (*skipped, "skipped", false), (late.unwrap_or(0), "late", false)];
+    let losses = losses.iter().filter(|(number, _, has_zero)| *number > 0 || *has_zero);
+    let losses: Vec<String> = losses.map(|(number, what, _)| format!("{} {what}", count(*number))).collect();
+    line += &format!("  {}", losses.join(", "));
     if *phase == Phase::WarmUp {
         line += "  warm-up";
     }

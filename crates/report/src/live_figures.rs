@@ -103,6 +103,7 @@ impl LiveFigures {
             response_us: Latency::of(&stats.response),
             failed: stats.counts.failed,
             skipped: stats.counts.skipped,
+            late: self.plan.latency_limit_us.map(|_| stats.counts.late),
             lag_us: self.plan.rate_tps.and_then(|_| lag_us()),
         };
         self.restart();

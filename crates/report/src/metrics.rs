@@ -387,6 +387,7 @@ impl From<ComparedMetric> for Metric {
             ComparedMetric::ClientCpu => Metric::ClientCpu,
             ComparedMetric::Wal => Metric::WalBytes,
             ComparedMetric::FullPageImages => Metric::FullPageImages,
+            ComparedMetric::BlocksRead => Metric::BlocksRead,
         }
     }
 }

@@ -73,6 +73,11 @@ impl Calibration {
         }
     }
 
+    /// The highest rate of all levels, in round trips per second.
+    pub fn best_rate(&self) -> f64 {
+        self.levels.iter().map(|level| level.round_trips_per_s).fold(0.0, f64::max)
+    }
+
     /// The stored calibration for this machine and loop in `dir`; `None` if there is none, or if it was made with
     /// another version, kernel or CPU configuration.
     pub fn kept(dir: &Path, host: &Host, event_loop: EventLoopName) -> Option<Calibration> {

@@ -4,11 +4,12 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use stats::goals::{GoalResult, GoalStop};
 
 use crate::{
     CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures, Generator, Interval,
     IntervalScript, Latency, Lateness, OtherEndings, ProcessorShares, Record, ScriptSummary, Stall, Stalls,
-    SteadyState, Summary,
+    SteadyState, Summary, TransactionError, TransactionErrors,
 };
 
 /// `Err` names the contradictory figures in a phrase.
@@ -55,6 +56,10 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         confidence,
         steady_state,
         until_reached: _,
+        service_level,
+        errors,
+        goals,
+        goal_stop,
         scripts,
     } = summary;
     check_counts(counts)?;
@@ -67,13 +72,18 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     require(*tps <= MOST && *duration_s <= MOST && *elapsed_s <= MOST, AN_IMPOSSIBLE_FIGURE)?;
     check_latencies([*response_us, *service_us])?;
     require(late_or_skipped_share.is_none_or(is_share), A_SHARE)?;
+    require(service_level.is_none_or(|level| is_share(level.missed_share)), A_SHARE)?;
     check_latencies([*response_with_stalls_us, None])?;
     check_other_endings(other_endings, counts)?;
     stalls.as_ref().map_or(Ok(()), check_stalls)?;
     let latencies = response_us.is_some() == measured && service_us.is_some() == measured;
     require(latencies, "latencies without transactions, or transactions without latencies")?;
+    errors.as_ref().map_or(Ok(()), |errors| check_errors(errors, counts.failed, script_count))?;
     check_confidence(confidence, *tps, *response_us, *service_us)?;
     steady_state.as_ref().map_or(Ok(()), check_steady_state)?;
+    goals.iter().try_for_each(check_goal)?;
+    let is_goal = |stop: &GoalStop| usize::try_from(stop.goal).is_ok_and(|goal| goal < goals.len());
+    require(goal_stop.is_none_or(|stop| is_goal(&stop)), "an end for a goal that is not there")?;
     if scripts.is_empty() {
         return require(counts.scheduled == 0, "transactions of no script");
     }
@@ -83,6 +93,20 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     }
     let all = sum(scripts.iter().map(|script| &script.counts));
     require(all == Some(*counts), "the scripts have other transactions than the whole")
+}
+
+fn check_errors(errors: &TransactionErrors, failed: u64, script_count: usize) -> Result<(), String> {
+    require(errors.failed() == Some(failed), "the errors failed other transactions than the summary has")?;
+    let is_known = |error: &TransactionError| usize::try_from(error.script).is_ok_and(|at| at < script_count);
+    require(errors.kinds.iter().all(is_known), "an error in a script that the plan does not have")
+}
+
+fn check_goal(result: &GoalResult) -> Result<(), String> {
+    let GoalResult { value, low, high, transactions, uncompleted, needed_s, .. } = result;
+    let figures = [value, low, high, needed_s].into_iter().flatten();
+    require(figures.into_iter().all(|figure| *figure >= 0.0), "a goal: a negative figure")?;
+    let is_ordered = low.zip(*high).is_none_or(|(low, high)| low <= high);
+    require(is_ordered && uncompleted <= transactions, "a goal: figures that contradict each other")
 }
 
 /// Upper bound of any figure of a run: a century has 3 × 10¹⁵ microseconds.

@@ -6,7 +6,7 @@ use stats::comparison::{Block, ComparedMetric, ComparisonDecision, MetricFinding
 
 use crate::safe_text::indented;
 use crate::upgrade::COMPARISON;
-use crate::{ComparisonNote, UtcTime};
+use crate::{Annotation, ComparisonNote, UtcTime};
 
 /// The schema that this version writes.
 pub const COMPARISON_SCHEMA: u32 = COMPARISON.version();
@@ -18,6 +18,9 @@ pub struct ComparisonRecord {
     pub schema_version: u32,
     /// Version of pgmeter.
     pub pgmeter_version: String,
+    /// The user's label and note.
+    #[serde(flatten)]
+    pub annotation: Annotation,
     /// Start of the comparison.
     pub started_at: UtcTime,
     /// The experiment's name.
@@ -196,6 +199,7 @@ pub(crate) fn example() -> ComparisonRecord {
     ComparisonRecord {
         schema_version: COMPARISON_SCHEMA,
         pgmeter_version: "0.0.0".to_owned(),
+        annotation: Annotation::default(),
         started_at: UtcTime::from_unix_millis(0),
         name: "compare".to_owned(),
         factor: "protocol".to_owned(),

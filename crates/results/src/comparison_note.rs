@@ -54,6 +54,13 @@ pub enum ComparisonNote {
         /// How often.
         setups: u64,
     },
+    /// The schema of the database was changed between A and B.
+    SchemaChanged {
+        /// How often.
+        switches: u64,
+        /// Mean time of a change.
+        switch_s: f64,
+    },
     /// The two servers were already running and were not restarted.
     ServersNotRestarted,
     /// Something that runs are warned of too.

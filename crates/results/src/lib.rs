@@ -13,6 +13,8 @@ mod record;
 
 mod plan;
 
+mod relations;
+
 mod steps;
 
 mod environment;
@@ -22,8 +24,11 @@ mod host;
 mod conditions;
 
 mod allowance;
+mod annotation;
 mod disk;
 mod process_stat;
+
+mod transaction_errors;
 
 mod summary;
 
@@ -33,6 +38,7 @@ mod endings;
 
 mod generator;
 
+mod service_level;
 mod verdict;
 
 mod confidence;
@@ -56,6 +62,7 @@ mod safe_text;
 mod server_limit;
 
 mod secrets;
+mod self_test;
 
 pub mod calendar;
 
@@ -72,6 +79,7 @@ mod store;
 mod error;
 
 pub use allowance::{cpus_allowed, memory_allowed};
+pub use annotation::{Annotation, Label, Note};
 pub use calendar::{UtcTime, unix_now};
 pub use calibration::{Calibration, Level};
 pub use comparison::{
@@ -102,21 +110,27 @@ pub use observation::{
 pub use plan::{Connection, Contention, Plan, Script, Target};
 pub use process_stat::ProcessStat;
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status, Tables};
+pub use relations::{Index, Relation, RelationKind, Relations, StatementPlace};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use secrets::is_secret_name;
+pub use self_test::{Check, ClockFigures, Grade, SelfTest};
 pub use server_limit::ServerResource;
+pub use service_level::ServiceLevel;
 pub use stalls::{Stall, Stalls};
 pub use stats::comparison::{
     ComparedMetric, ComparisonDecision, CrossoverEffect, MetricFinding, MetricNoise,
 };
+pub use stats::goals::{Goal, GoalResult, GoalStop, GoalTally, GoalVerdict};
 pub use stats::{Counts, Failures, Limit, PartitionMethod, Protocol};
 pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
 pub use store::{
-    DEFAULT_STORE, Execution, ExperimentRow, Imported, PlannedTrial, RunLine, RunStatus, Store,
-    StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialFigures, TrialOfRun, TrialRow, TrialStatus,
-    find, find_numbered, records_in, runs_json,
+    ComparisonLine, DEFAULT_STORE, Entry, EntryId, EntryKind, Execution, ExperimentLine, ExperimentRow,
+    Found, ImportEvent, ImportTotals, Imported, ListFilter, NewDirectories, PlannedTrial, Removed, RunLine,
+    RunStatus, Store, StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialFigures, TrialOfRun,
+    TrialRow, TrialStatus, UnfinishedExperiment, entries_json, find, find_entry, records_in,
 };
 pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary};
+pub use transaction_errors::{ErrorCounts, TransactionError, TransactionErrors};
 pub use verdict::{BusiestWorker, BusyCpus, Evidence, GeneratorRemedy, LimitedBy, NetworkSource, Verdict};
 pub use warning::{ComparedFact, FailedCheck, Severity, StallEffect, Warning};
 pub use warnings::{warnings, warnings_of_comparison};

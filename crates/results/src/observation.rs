@@ -313,6 +313,11 @@ pub enum CeilingBasis {
         /// Source of this number.
         sharing: FlushSharing,
     },
+    /// Flushes of WAL that the server did not time.
+    FlushWaits {
+        /// Least share of the time in which WAL was flushed, by the wait events of the backends.
+        busy_share: f64,
+    },
     /// Round trips over a network.
     RoundTrips {
         /// Clients.
@@ -341,6 +346,7 @@ impl CeilingBasis {
         match self {
             CeilingBasis::HottestRow { .. } => "hottest_row",
             CeilingBasis::Flush { .. } => "flush",
+            CeilingBasis::FlushWaits { .. } => "flush_waits",
             CeilingBasis::RoundTrips { .. } => "round_trips",
             CeilingBasis::Cpu { .. } => "cpu",
         }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
+use stats::goals::Goal;
 use stats::{Limit, Protocol};
 
 use crate::{KeptText, SafeText};
@@ -32,6 +33,12 @@ pub struct Plan {
     /// The run may end early, when the half-widths of the 95 % intervals of throughput and mean response time are at
     /// most this share of the figures; `null` if it may not.
     pub until: Option<f64>,
+    /// Goals, such as `p99 < 20ms`; `summary.goals` has their verdicts, in the same order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goals: Vec<Goal>,
+    /// The run may end early, when a goal cannot be met any more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stop_on_miss: bool,
     /// Scheduled transactions per second; `null` means as fast as possible.
     pub rate_tps: Option<f64>,
     /// Response times above this are counted as late.

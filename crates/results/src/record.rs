@@ -13,8 +13,8 @@ use crate::confidence;
 use crate::safe_text::indented;
 use crate::upgrade::RECORD;
 use crate::{
-    CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Observation, Plan, SafeText,
-    Severity, Summary, UtcTime, Warning,
+    Annotation, CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Observation,
+    Plan, Relations, SafeText, ServiceLevel, Severity, Summary, UtcTime, Warning,
 };
 
 /// The schema that this version writes, and the newest it reads.
@@ -31,6 +31,9 @@ pub struct Record {
     pub pgmeter_version: String,
     /// How that was built.
     pub pgmeter_build: PgmeterBuild,
+    /// The user's label and note.
+    #[serde(flatten)]
+    pub annotation: Annotation,
     /// Whether the run came to its end.
     pub status: Status,
     /// When it started, warm-up included.
@@ -41,6 +44,8 @@ pub struct Record {
     pub environment: Environment,
     /// The tables of the workload.
     pub tables: Tables,
+    /// The tables and indexes that the scripts' statements use, before the run; `null` if unknown.
+    pub relations: Option<Relations>,
     /// Seconds until all clients were connected; `null` if they never were.
     pub connection_time_s: Option<f64>,
     /// What was measured, in all and per script.
@@ -136,6 +141,7 @@ impl Record {
     ) -> Record {
         let mut summary = Summary::of(&measured, &plan);
         confidence::fill(&mut summary, &measured.intervals);
+        summary.service_level = ServiceLevel::new(&plan, &status, &summary.counts);
         summary.generator = measured
             .introspection
             .as_ref()
@@ -144,17 +150,24 @@ impl Record {
             schema_version: SCHEMA_VERSION,
             pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
             pgmeter_build: PgmeterBuild::of_this(),
+            annotation: Annotation::default(),
             status,
             started_at,
             plan,
             environment,
             tables,
+            relations: None,
             connection_time_s: measured.connection_time.map(|time| time.as_secs_f64()),
             summary,
             intervals: measured.intervals,
             observation: None,
             warnings: Vec::new(),
         }
+    }
+
+    /// Whether transactions failed and none succeeded.
+    pub fn everything_failed(&self) -> bool {
+        self.summary.counts.failed > 0 && self.summary.counts.succeeded == 0
     }
 
     /// The warnings without which the figures are misleading.

@@ -6,8 +6,12 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::Counts;
+use stats::goals::{GoalResult, GoalStop};
 
-use crate::{Confidence, Generator, Measured, OtherEndings, Plan, SafeText, Stalls, SteadyState, stalls};
+use crate::{
+    Confidence, Generator, Measured, OtherEndings, Plan, SafeText, ServiceLevel, Stalls, SteadyState,
+    TransactionErrors, stalls,
+};
 
 /// The statistics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,6 +51,16 @@ pub struct Summary {
     pub steady_state: Option<SteadyState>,
     /// Whether the run ended because its figures reached the precision of `plan.until`; `null` without `plan.until`.
     pub until_reached: Option<bool>,
+    /// Whether the run kept its rate and its latency limit; `null` without both, or if nothing was scheduled.
+    pub service_level: Option<ServiceLevel>,
+    /// The server's errors in transactions; `null` if not recorded.
+    pub errors: Option<TransactionErrors>,
+    /// The goals of the run with their figures and verdicts, in the plan's order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub goals: Vec<GoalResult>,
+    /// Why the run ended early: a goal could not be met any more; `null` if it did not end for this reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal_stop: Option<GoalStop>,
     /// The same per script, in the plan's order; empty if nothing was measured.
     pub scripts: Vec<ScriptSummary>,
 }
@@ -166,6 +180,10 @@ impl Summary {
             confidence: Confidence::default(),
             steady_state: None,
             until_reached: None,
+            service_level: None,
+            errors: None,
+            goals: Vec::new(),
+            goal_stop: None,
             scripts: plan.scripts.iter().enumerate().filter_map(per_script).collect(),
         }
     }

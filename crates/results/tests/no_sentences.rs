@@ -9,7 +9,7 @@ use schemars::schema_for;
 use serde_json::{Value, json};
 
 /// The kinds that sentences are made of: texts in them are short names, or come from outside.
-const KINDS: [&str; 12] = [
+const KINDS: [&str; 15] = [
     "BusiestWorker",
     "BusyCpus",
     "Ceiling",
@@ -17,6 +17,9 @@ const KINDS: [&str; 12] = [
     "Drift",
     "Evidence",
     "FailedCheck",
+    "Goal",
+    "GoalResult",
+    "GoalStop",
     "StallEffect",
     "SteadyEvidence",
     "SteadyState",
@@ -24,8 +27,9 @@ const KINDS: [&str; 12] = [
     "Warning",
 ];
 
-/// Names in them: a file system, governors, a clock source, `p99`.
-const NAMES: [&str; 4] = [
+/// Names in them: a goal as its user wrote it, a file system, governors, a clock source, `p99`.
+const NAMES: [&str; 5] = [
+    "Goal",
     "Warning/memory_disk/file_system",
     "Warning/only_succeeded/percentile",
     "Warning/power_saving/governor",

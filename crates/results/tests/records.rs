@@ -47,6 +47,8 @@ fn plan() -> Plan {
         limit: Limit::Duration(Duration::from_secs(10)),
         warmup_s: 2.0,
         until: Some(0.01),
+        goals: vec!["script=select-only: p99 < 20ms".parse().expect("a goal")],
+        stop_on_miss: true,
         rate_tps: Some(1500.0),
         latency_limit_us: None,
         max_tries: Some(3),
@@ -310,6 +312,7 @@ fn intervals_that_were_stored_add_up_to_the_summary_again() {
     let mut again = pgmeter_results::Summary::of(&again, &record.plan);
     again.generator.clone_from(&record.summary.generator);
     again.steady_state.clone_from(&record.summary.steady_state);
+    again.service_level = record.summary.service_level;
     assert_eq!(again, record.summary);
 }
 
@@ -401,7 +404,7 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
     insta::assert_snapshot!(refusal("2026-11-21T", "2026-02-30T"), @r#"r.json is not a readable record: "2026-02-30T12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 6 column 42; name a file that pgmeter wrote, unchanged"#);
     // What a file says neither ends the line nor reaches the terminal as it is.
     insta::assert_snapshot!(refusal("2026-11-21T", "\\n\\u001b[2J"), @r#"r.json is not a readable record: "\n\x1b[2J12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 6 column 42; name a file that pgmeter wrote, unchanged"#);
-    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 50 column 34; name a file that pgmeter wrote, unchanged"#);
+    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 54 column 34; name a file that pgmeter wrote, unchanged"#);
 }
 
 #[test]
@@ -430,6 +433,19 @@ fn figures_that_contradict_each_other_are_refused() {
     insta::assert_snapshot!(refusal("\"mean_us\": 3.0", "\"mean_us\": 4.5"), @"r.json does not add up: script tpcb-like: a command's mean latency beyond its extremes; it was changed or damaged after it was written, use another copy");
     insta::assert_snapshot!(refusal("\"executions\": 2", "\"executions\": 0"), @"r.json does not add up: script tpcb-like: a command with executions but no latencies, or the other way round; it was changed or damaged after it was written, use another copy");
     insta::assert_snapshot!(refusal("\"failures\": 1,", "\"failures\": 5,"), @"r.json does not add up: script tpcb-like: more commands than transactions failed; it was changed or damaged after it was written, use another copy");
+}
+
+#[test]
+fn errors_that_do_not_add_up_with_the_failed_transactions_are_refused() {
+    let others = |failed, script| {
+        let error = serde_json::json!({"sqlstate": "40001", "message": "m", "script": script, "line": 1,
+            "text": "SELECT 1;", "failed": 1, "retried": 0, "aborted": 0});
+        let others = serde_json::json!({"failed": failed, "retried": 0, "aborted": 0});
+        format!("\"errors\": {}", serde_json::json!({"kinds": [error], "others": others}))
+    };
+    insta::assert_snapshot!(refusal("\"errors\": null", &others(0_u64, 0)), @"r.json does not add up: the errors failed other transactions than the summary has; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"errors\": null", &others(u64::MAX, 0)), @"r.json does not add up: the errors failed other transactions than the summary has; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"errors\": null", &others(1, 2)), @"r.json does not add up: an error in a script that the plan does not have; it was changed or damaged after it was written, use another copy");
 }
 
 /// Of a server of which nothing is known but what a transaction cost it.

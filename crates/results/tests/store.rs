@@ -225,7 +225,7 @@ fn what_is_stored_is_not_changed_and_not_removed() {
     place.run(&record(0));
     let sql = place.sql();
     let said = |statement: &str| sql.execute(statement, []).expect_err("it must be refused").to_string();
-    assert_eq!(said("DELETE FROM runs"), "runs are never removed from the store");
+    assert_eq!(said("DELETE FROM runs"), "runs are removed only by pgmeter runs rm");
     assert_eq!(said("UPDATE runs SET plan = '{}'"), "a run that is over is never changed");
 }
 

@@ -1,6 +1,7 @@
 //! Measures the maximum rate of one worker on this machine, with a growing number of clients against a server that
 //! takes no time. The caller starts that server and saves the result.
 
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -55,6 +56,16 @@ pub fn calibrate(
     control: &Control,
     told: &mut dyn FnMut(String),
 ) -> Result<Calibration, RunError> {
+    Ok(calibrate_and_name_loop(target, spec, control, told)?.0)
+}
+
+/// [`calibrate`], with the event loop and why it is not io_uring.
+pub(crate) fn calibrate_and_name_loop(
+    target: &Target,
+    spec: &RunSpec,
+    control: &Control,
+    told: &mut dyn FnMut(String),
+) -> Result<(Calibration, results::EventLoop), RunError> {
     let measured_at = UtcTime::now();
     let measure = |clients, rate_tps| step(target, RunSpec { clients, rate_tps, ..spec.clone() }, control);
     let mut levels = Vec::new();
@@ -68,7 +79,7 @@ pub fn calibrate(
     let mut lateness = Distribution::new();
     outcome.health.iter().for_each(|health| lateness.merge(&health.wakeup_lateness));
     let used = event_loop(&outcome.event_loop);
-    Ok(Calibration::new(measured_at, Host::detect(), used.name, levels, &lateness))
+    Ok((Calibration::new(measured_at, Host::detect(), used.name, levels, &lateness), used))
 }
 
 fn step(target: &Target, spec: RunSpec, control: &Control) -> Result<Outcome, RunError> {
@@ -77,7 +88,7 @@ fn step(target: &Target, spec: RunSpec, control: &Control) -> Result<Outcome, Ru
     let finished = Runner::on(target.clone(), spec)?.under(circumstances).run(control);
     // Ctrl-C reaches the null server too, which may abort clients.
     if control.stop().load(Ordering::Relaxed) {
-        return Err(RunError::Interrupted("interrupted; the machine was not calibrated"));
+        return Err(RunError::Interrupted(Cow::Borrowed("interrupted; the machine was not calibrated")));
     }
     let outcome = finished?.outcome;
     let failed = |reason: String| RunError::Aborted(format!("the machine was not calibrated: {reason}"));

@@ -1,7 +1,8 @@
 //! A command that repeats the run, for the record: the original command line quoted for a shell, with the seed if
 //! none was given and with the variables that select the server. The record's own type masks passwords.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
 use results::SafeText;
 
@@ -9,7 +10,9 @@ use results::SafeText;
 const PROGRAM: &str = "pgmeter";
 
 /// Commands that run a load.
-const COMMANDS: [&str; 2] = ["bench", "quickstart"];
+const COMMANDS: [&str; 3] = ["bench", "quickstart", DROP_IN];
+/// The command that is implied by a link of this name.
+const DROP_IN: &str = "pgbench";
 
 /// Environment variables that change the meaning of the command; none of them contains a password.
 const VARIABLES: [&str; 12] = [
@@ -32,7 +35,10 @@ const VARIABLES: [&str; 12] = [
 pub fn command_line(seed_drawn: Option<u64>) -> SafeText {
     let variable = |name: &&str| std::env::var_os(name).map(|value| ((*name).to_owned(), value));
     let variables = VARIABLES.iter().filter_map(variable).collect();
-    compose(variables, std::env::args_os().skip(1).collect(), seed_drawn)
+    let mut arguments = std::env::args_os();
+    let program = arguments.next().map(PathBuf::from).unwrap_or_default();
+    let implied = (program.file_name() == Some(OsStr::new(DROP_IN))).then(|| OsString::from(DROP_IN));
+    compose(variables, implied.into_iter().chain(arguments).collect(), seed_drawn)
 }
 
 fn compose(variables: Vec<(String, OsString)>, arguments: Vec<OsString>, seed: Option<u64>) -> SafeText {

@@ -1,6 +1,7 @@
 //! Stops a run from outside, by a flag that the load checks and by cancelling the statement of a control session.
 //! Signal handlers and timers call [`Control::interrupt`], which never waits for a server on the caller's thread.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
@@ -102,7 +103,7 @@ impl Control {
     /// [`RunError::Interrupted`] if the user has asked to stop.
     pub fn check(&self) -> Result<(), RunError> {
         if self.stop().load(Ordering::Relaxed) {
-            return Err(RunError::Interrupted("interrupted; nothing was measured"));
+            return Err(RunError::Interrupted(Cow::Borrowed("interrupted; nothing was measured")));
         }
         Ok(())
     }

@@ -42,6 +42,11 @@ pub fn provide_descriptors(connections: u64) -> Result<(), TooFewDescriptors> {
     }
 }
 
+/// The hard limit of open files; `None`: there is none.
+pub(crate) fn hard_limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).maximum
+}
+
 /// Raises the limit to the maximum, for a server with an unknown number of clients.
 pub fn raise_descriptors_to_maximum() {
     let limit = getrlimit(Resource::Nofile);

@@ -1,6 +1,7 @@
 //! Errors before and during a run. A run that was measured but is incomplete is not an error: its record contains the
 //! reason.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use connect::ConnectError;
@@ -11,6 +12,8 @@ use server::ServerError;
 use thiserror::Error;
 use workload::WorkloadError;
 
+use crate::statement_check::StatementError;
+
 /// A run without a result. The message is complete and meant for the user.
 #[derive(Debug, Error)]
 pub enum RunError {
@@ -20,6 +23,9 @@ pub enum RunError {
     /// A script cannot be parsed.
     #[error("{0}")]
     Script(ParseError),
+    /// A statement of a script fails on this server.
+    #[error("{0}")]
+    Statement(StatementError),
     /// A connection or one of pgmeter's own statements failed.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -58,12 +64,18 @@ pub enum RunError {
     /// The work is incomplete and can be continued.
     #[error("{0}")]
     Unfinished(String),
+    /// The work is complete, and a goal was missed: which.
+    #[error("a goal was missed: {0}")]
+    GoalMissed(String),
+    /// The work is complete, no goal was missed, and one is undecided: which.
+    #[error("a goal is undecided: {0}")]
+    GoalUndecided(String),
     /// The work was stopped before its end.
     #[error("{0}")]
     Aborted(String),
     /// The user asked to stop.
     #[error("{0}")]
-    Interrupted(&'static str),
+    Interrupted(Cow<'static, str>),
 }
 
 impl From<StatementsError> for RunError {

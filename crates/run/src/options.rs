@@ -2,6 +2,7 @@
 //! Flags, help, experiment keys, the manual's tables and the JSON Schema are generated from it. Options for output
 //! and storage are elsewhere.
 
+mod repeated;
 mod value;
 
 use std::fmt::Write as _;
@@ -12,12 +13,15 @@ use engine::{EventLoopChoice, Grace, Limit, Protocol};
 use results::ObserveLevel;
 use workload::WorkloadName;
 
+pub use repeated::definition;
+use repeated::{builtins, definitions, files, goals, set_goals, set_targets, targets};
 pub use value::{
-    Kind, Value, duration, expected_unit, percent, seconds, weighted, with_unit, word_of, words,
+    Kind, PER_CORE, PER_CORE_MAX, Value, duration, expected_unit, percent, seconds, weighted, whole_seconds,
+    with_unit, word_of, words,
 };
 
 use crate::error::RunError;
-use crate::spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec, Vacuum};
+use crate::spec::{RunSpec, ScriptSource, ScriptSpec, Vacuum};
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug)]
@@ -197,8 +201,12 @@ pub const OPTIONS: &[RunOption] = &[
         is_key: true,
         flag: aliased("clients", Some('c'), &["client"], "N"),
         pgbench: Some("-c, --client"),
-        ..of_load("clients", Kind::count(100_000), "Number of clients, each with its own connection")
-            .sets(|spec| spec.clients.into(), |spec, value| put(&mut spec.clients, value.try_into()))
+        ..of_load(
+            "clients",
+            Kind::CountOrPerCore { most_in_file: 100_000 },
+            "Number of clients, each with its own connection; 2/core: two for each core of the server's host, which must be this host",
+        )
+        .sets(|spec| spec.clients.into(), |spec, value| put(&mut spec.clients, value.try_into()))
     },
     RunOption {
         is_key: true,
@@ -211,10 +219,10 @@ pub const OPTIONS: &[RunOption] = &[
     RunOption {
         in_file: Some("Length of the measurement, such as \"60s\""),
         is_key: true,
-        flag: aliased("duration", Some('T'), &["time"], "SECONDS"),
+        flag: aliased("duration", Some('T'), &["time"], "TIME"),
         pgbench: Some("-T, --time"),
         conflicts: &["transactions"],
-        ..of_load("duration", Kind::Time { may_be_zero: false }, "Length of the measurement in seconds").sets(
+        ..of_load("duration", Kind::Time { may_be_zero: false }, "Length of the measurement, in seconds or with a unit (90s, 5min)").sets(
             |spec| match spec.limit {
                 Limit::Duration(time) => time.into(),
                 Limit::TransactionsPerClient(_) => Value::Unset,
@@ -244,8 +252,8 @@ pub const OPTIONS: &[RunOption] = &[
     RunOption {
         in_file: Some("Load before the measurement that is not counted, such as \"5s\""),
         is_key: true,
-        flag: long("warmup", "SECONDS"),
-        ..of_load("warmup", Kind::Time { may_be_zero: true }, "Seconds of load before the measurement that are not counted")
+        flag: long("warmup", "TIME"),
+        ..of_load("warmup", Kind::Time { may_be_zero: true }, "Load before the measurement that is not counted, in seconds or with a unit")
             .sets(|spec| spec.warmup.into(), |spec, value| put(&mut spec.warmup, value.try_into()))
     },
     RunOption {
@@ -254,7 +262,7 @@ pub const OPTIONS: &[RunOption] = &[
             "Time that transactions get to finish after the end of the run; after it they are cancelled and count as unfinished; \
              \"auto\": ten times the p99, between 10s and 60s",
         ),
-        flag: long("grace", "DURATION"),
+        flag: long("grace", "TIME"),
         unset: Some("auto"),
         default_in_words: Some("ten times the p99, between 10s and 60s"),
         ..of_load(
@@ -284,6 +292,29 @@ pub const OPTIONS: &[RunOption] = &[
         )
     },
     RunOption {
+        in_file: Some(
+            "Conditions that each trial must fulfil, such as \"p99 < 20ms\", or a list of these; the exit status reports whether they \
+             were met",
+        ),
+        is_key: true,
+        flag: aliased("goal", None, &[], "GOAL"),
+        ..of_load(
+            "goal",
+            Kind::Words(goals),
+            "Condition that the run must fulfil, such as 'p99 < 20ms', 'over(20ms) < 1%', 'failed < 0.1%', 'tps > 5000' or \
+             'script=NAME: lag p99 < 5ms'; exit status 5: missed, 3: undecided; may be repeated",
+        )
+        .sets(unset, set_goals)
+    },
+    RunOption {
+        in_file: Some("End a trial early once one of its goals cannot be met any more"),
+        is_key: true,
+        flag: long("stop-on-miss", ""),
+        requires: Some("goal"),
+        ..of_load("stop_on_miss", Kind::Flag, "End early once a goal cannot be met any more")
+            .sets(|spec| spec.stop_on_miss.into(), |spec, value| put(&mut spec.stop_on_miss, value.try_into()))
+    },
+    RunOption {
         is_key: true,
         flag: flag("protocol", 'M', "PROTOCOL"),
         pgbench: Some("-M, --protocol"),
@@ -307,13 +338,13 @@ pub const OPTIONS: &[RunOption] = &[
     RunOption {
         in_file: Some("Transactions that take longer count as late; with a rate, a transaction is skipped if its start is delayed by more than this"),
         is_key: true,
-        flag: flag("latency-limit", 'L', "MS"),
+        flag: flag("latency-limit", 'L', "TIME"),
         pgbench: Some("-L, --latency-limit"),
         unset: Some("none"),
         ..of_load(
             "latency_limit",
             Kind::Milliseconds,
-            "Transactions that take longer (in milliseconds) count as late; with -R, a transaction is skipped if its start is delayed by more than this",
+            "Transactions that take longer (in milliseconds, or with a unit: 20ms) count as late; with -R, a transaction is skipped if its start is delayed by more than this",
         )
         .sets(|spec| spec.latency_limit.into(), |spec, value| put(&mut spec.latency_limit, value.optional()))
     },
@@ -564,84 +595,6 @@ fn add_builtin(spec: &mut RunSpec, name: &str) -> Result<(), String> {
     add_scripts(spec, Value::Scripts(vec![ScriptSpec::new(ScriptSource::OfWorkload(name.to_owned()))]))
 }
 
-fn files(words: &[String]) -> Result<Value, String> {
-    scripts(words, |path| ScriptSource::File(path.into()))
-}
-
-fn builtins(words: &[String]) -> Result<Value, String> {
-    scripts(words, |name| ScriptSource::OfWorkload(name.to_owned()))
-}
-
-fn scripts(words: &[String], source: fn(&str) -> ScriptSource) -> Result<Value, String> {
-    let script = |word: &String| {
-        let (name, weight) = weighted(word, value::weight)?;
-        Ok(ScriptSpec { source: source(name), weight })
-    };
-    Ok(Value::Scripts(words.iter().map(script).collect::<Result<_, String>>()?))
-}
-
-/// Parses `NAME=VALUE` words.
-fn definitions(words: &[String]) -> Result<Value, String> {
-    Ok(Value::Pairs(words.iter().map(|word| definition(word)).collect::<Result<_, _>>()?))
-}
-
-/// Splits `NAME=VALUE`, as given to `-D`.
-///
-/// # Errors
-/// The form or the variable name is invalid.
-pub fn definition(word: &str) -> Result<(String, String), String> {
-    match word.split_once('=') {
-        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
-            if script::Symbols::is_valid_name(name) {
-                Ok((name.to_owned(), value.to_owned()))
-            } else {
-                Err(format!("option -D: invalid variable name: \"{name}\""))
-            }
-        }
-        // The word may contain a secret.
-        Some(_) => Err(
-            "invalid variable definition: no name before \"=\", or no value after it; expected -D name=value"
-                .to_owned(),
-        ),
-        None => {
-            Err("invalid variable definition: there is no \"=\" in it; expected -D name=value".to_owned())
-        }
-    }
-}
-
-/// Parses `NAME=CONNECTION` words. Parameters missing in a connection come from `-h`, `-p` and `-U`, then from the
-/// PG* variables.
-fn targets(words: &[String]) -> Result<Value, String> {
-    let target = |word: &String| {
-        match word.split_once('=') {
-        // A URI without a name may contain a password, so messages show nothing of it.
-        Some((name, connection)) if is_target_name(name) && !connection.is_empty() => {
-            Ok((name.to_owned(), connection.to_owned()))
-        }
-        _ => Err("--target: expected NAME=CONNECTION with a name of letters, digits, \"_\", \"-\" and \".\", such as \
-                  --target replica=postgresql://host/db"
-            .to_owned()),
-    }
-    };
-    Ok(Value::Pairs(words.iter().map(target).collect::<Result<_, String>>()?))
-}
-
-fn set_targets(spec: &mut RunSpec, value: Value) -> Result<(), String> {
-    let Value::Pairs(pairs) = value else { return Err(format!("{value:?} are no targets")) };
-    if let Some((name, _)) = pairs.iter().find(|(name, _)| !is_target_name(name)) {
-        return Err(format!(
-            "the name of a target is made of letters, digits, \"_\", \"-\" and \".\", and here it is \"{}\"",
-            name.escape_debug()
-        ));
-    }
-    spec.targets = pairs.into_iter().map(|(name, connection)| TargetSpec { name, connection }).collect();
-    Ok(())
-}
-
-fn is_target_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -677,12 +630,5 @@ mod tests {
         shorts.sort_unstable();
         shorts.dedup();
         assert_eq!((names.len(), longs.len(), shorts.len()), numbers);
-    }
-
-    #[test]
-    fn a_definition_has_a_name_and_a_value() {
-        assert_eq!(definition("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
-        assert!(definition("a=").is_err_and(|why| why.starts_with("invalid variable definition")));
-        assert_eq!(definition("1a=2"), Err("option -D: invalid variable name: \"1a\"".to_owned()));
     }
 }

@@ -52,6 +52,8 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         limit: spec.limit,
         warmup_s: spec.warmup.as_secs_f64(),
         until: spec.until,
+        goals: spec.goals.clone(),
+        stop_on_miss: spec.stop_on_miss,
         rate_tps: spec.rate_tps,
         latency_limit_us: spec.latency_limit.map(|limit| limit.as_secs_f64() * MICROS_PER_SECOND),
         max_tries: spec.max_tries.map(NonZeroU32::get),
@@ -97,6 +99,8 @@ impl From<&results::Plan> for RunSpec {
             limit: plan.limit,
             warmup: Duration::try_from_secs_f64(plan.warmup_s).unwrap_or_default(),
             until: plan.until,
+            goals: plan.goals.clone(),
+            stop_on_miss: plan.stop_on_miss,
             rate_tps: plan.rate_tps,
             latency_limit: plan
                 .latency_limit_us

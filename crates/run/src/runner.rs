@@ -13,11 +13,12 @@ use engine::{
     WorkerIntro,
 };
 use results::{
-    Calibration, Environment, FailedCheck, Interval, Measured, ProcessorTimes, Record, SafeText, Status,
-    UtcTime, Warning,
+    Annotation, Calibration, Environment, FailedCheck, Interval, Measured, ProcessorTimes, Record, SafeText,
+    Status, UtcTime, Warning,
 };
 use script::Program;
 use server::{Facts, ServerError};
+use stats::goals::GoalMeter;
 use stats::{Timestamp, Until};
 use workload::{Tables, Tpcb, Workload, WorkloadError};
 
@@ -29,9 +30,12 @@ use crate::generator;
 use crate::observing::{self, Observing};
 use crate::pauses::PauseDetector;
 use crate::plan_record;
+use crate::relations;
 use crate::scripts::Scripts;
 use crate::secrets::without_secret_values;
 use crate::spec::{RunSpec, Vacuum};
+use crate::statement_check;
+use crate::transaction_errors;
 
 /// Creates the tracer of each worker, which receives single transactions.
 pub type Tracers<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>;
@@ -57,6 +61,8 @@ pub struct Circumstances {
     pub relative: BTreeMap<String, String>,
     /// A command that repeats the run.
     pub command_line: Option<SafeText>,
+    /// The user's label and note.
+    pub annotation: Annotation,
     /// Asks the user for a password if the server requires one.
     pub ask_password: Option<fn() -> io::Result<Password>>,
     /// Called before the load starts, so that the caller can protect the load from its own output.
@@ -78,6 +84,7 @@ impl Default for Circumstances {
             relay_delay: None,
             relative: BTreeMap::new(),
             command_line: None,
+            annotation: Annotation::default(),
             ask_password: None,
             output: None,
         }
@@ -123,6 +130,7 @@ struct Found {
     further: Vec<Places>,
     scale: u32,
     tables: results::Tables,
+    relations: Option<results::Relations>,
     /// `None` if it was not queried.
     facts: Option<Result<Facts, ServerError>>,
 }
@@ -176,6 +184,7 @@ impl Runner {
         for (name, value) in workload.parameters() {
             spec.variables.entry(name.clone()).or_insert_with(|| value.clone());
         }
+        scripts.check_variables(spec.variables.keys().map(String::as_str))?;
         let environment = connect::Environment::of_process();
         let mut targets: Vec<(String, Target)> = Vec::new();
         for further in &spec.targets {
@@ -185,6 +194,7 @@ impl Runner {
             let resolved = connect::resolve(Some(&further.connection), overrides, &environment)?;
             targets.push((further.name.clone(), resolved));
         }
+        crate::goals::check_goals(&spec, &scripts)?;
         let runner = Self { targets, workload, ..Self::with_scripts(target, spec, scripts) };
         match runner.scripts.programs.iter().find(|program| runner.target_of(program).is_none()) {
             None => Ok(runner),
@@ -255,7 +265,7 @@ impl Runner {
         control: &Control,
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Prepared, RunError> {
-        let Found { places, further, scale, tables, facts } = self.find(control, events)?;
+        let Found { places, further, scale, tables, relations, facts } = self.find(control, events)?;
         control.check()?;
         let observing = Observing::start(&mut self, &places.addresses().collect::<Vec<_>>());
         let plan_record = plan_record::plan(&self, &places, &further, scale);
@@ -266,6 +276,7 @@ impl Runner {
         };
         let circumstances = self.circumstances.clone();
         let until = self.spec.until.map(Until::new);
+        let goals = crate::goals::meter(&self.spec, &self.scripts);
         let checks = self.spec.check.then(|| Checks {
             workload: Arc::clone(&self.workload),
             target: self.target.clone(),
@@ -278,9 +289,11 @@ impl Runner {
             plan_record,
             environment,
             tables,
+            relations,
             settings_error,
             observing,
             until,
+            goals,
             circumstances,
             checks,
             started_at: UtcTime::now(),
@@ -305,9 +318,11 @@ impl Runner {
     fn find(&mut self, control: &Control, events: &mut dyn FnMut(Event<'_>)) -> Result<Found, RunError> {
         let ask = self.circumstances.ask_password;
         let mut further = Vec::new();
-        for (_, target) in &mut self.targets {
-            let session = connect(target, ask, control)?;
+        for at in 0..self.targets.len() {
+            let target = &mut self.targets[at].1;
+            let mut session = connect(target, ask, control)?;
             further.push(Places::of(&session, target, control)?);
+            control.guard(&mut session, |session| self.check_statements(session, at + 1))?;
         }
         events(Event::Connecting(&self.target));
         let mut session = connect(&mut self.target, ask, control)?;
@@ -316,14 +331,63 @@ impl Runner {
         control.guard(&mut session, |session| {
             let tables = self.find_tables(session, events)?;
             let scale = tables.and_then(|tables| tables.scale).or(self.spec.scale).unwrap_or(1);
-            vacuum(self.spec.vacuum, &*self.workload, session, &mut |event| events(Event::Vacuum(event)));
+            self.check_statements(session, 0)?;
+            // The drop-in complains about missing tables, as pgbench does.
+            let complains = self.circumstances.compatibility == Compatibility::Pgbench;
+            vacuum(self.spec.vacuum, &*self.workload, session, &mut |event| match event {
+                VacuumEvent::Failed(failure) if failure.is_missing_table() && !complains => {}
+                event => events(Event::Vacuum(event)),
+            });
             let facts = self.circumstances.asks_settings.then(|| server::facts(session));
             let tables = match tables {
                 Some(tables) => results::Tables { scale: Some(scale), ..plan_record::tables(&tables) },
                 None => results::Tables { scale: Some(scale), ..results::Tables::default() },
             };
-            Ok(Found { places, further, scale, tables, facts })
+            let relations = self.find_relations(session);
+            if session.is_lost() {
+                // Fails with the reason, instead of a load that cannot connect.
+                session.query("select 1")?;
+            }
+            Ok(Found { places, further, scale, tables, relations, facts })
         })
+    }
+
+    /// Checks the tables and the statements of the scripts on the server, and starts nothing.
+    ///
+    /// # Errors
+    /// The server is unreachable, tables are missing, or a statement fails.
+    pub fn check_scripts(&mut self, control: &Control) -> Result<(), RunError> {
+        let mut session = connect(&mut self.target, self.circumstances.ask_password, control)?;
+        control.guard(&mut session, |session| {
+            self.find_tables(session, &mut |_| ())?;
+            self.check_statements(session, 0)
+        })
+    }
+
+    /// Refuses scripts with a statement that fails on this server, in order of [`Runner::target_of`]. The drop-in sends it,
+    /// as pgbench does, and so does a run that continues on errors.
+    fn check_statements(&self, session: &mut Session, server: usize) -> Result<(), RunError> {
+        let is_lenient =
+            self.spec.continue_on_error || self.circumstances.compatibility == Compatibility::Pgbench;
+        if is_lenient {
+            return Ok(());
+        }
+        let target = server.checked_sub(1).map_or(&self.target, |at| &self.targets[at].1);
+        let is_here = |script: usize| self.runs_on(script, server);
+        statement_check::check(session, &self.scripts, &self.spec.variables, &target.user, is_here)
+    }
+
+    fn runs_on(&self, script: usize, server: usize) -> bool {
+        let (text, program) = (&self.scripts.texts[script], &self.scripts.programs[script]);
+        text.weight > 0 && self.target_of(program) == Some(server)
+    }
+
+    /// The tables that the statements use, if the server's facts are wanted too.
+    fn find_relations(&self, session: &mut Session) -> Option<results::Relations> {
+        let is_wanted =
+            self.circumstances.asks_settings && self.circumstances.compatibility == Compatibility::Pgmeter;
+        let is_here = |script: usize| self.runs_on(script, 0);
+        is_wanted.then(|| relations::relations(session, &self.scripts, &self.spec.variables, is_here))?
     }
 
     /// Examines the workload's tables, if they are used.
@@ -424,9 +488,11 @@ pub struct Prepared {
     plan_record: results::Plan,
     environment: Environment,
     tables: results::Tables,
+    relations: Option<results::Relations>,
     settings_error: Option<ServerError>,
     observing: Observing,
     until: Option<Until>,
+    goals: GoalMeter,
     circumstances: Circumstances,
     checks: Option<Checks>,
     started_at: UtcTime,
@@ -469,6 +535,12 @@ impl Prepared {
         &self.environment
     }
 
+    /// The label and the note as they will be recorded.
+    #[must_use]
+    pub fn annotation(&self) -> &Annotation {
+        &self.circumstances.annotation
+    }
+
     /// The start time as it will be recorded.
     #[must_use]
     pub fn started_at(&self) -> UtcTime {
@@ -488,14 +560,17 @@ impl Prepared {
         let processors = ProcessorTimes::now();
         let recent_waits = self.observing.recent_waits();
         let mut intervals = Intervals::default();
-        let until = &mut self.until;
+        let (until, goals) = (&mut self.until, &mut self.goals);
         let mut second = |progress: &Progress<'_>| {
             if !progress.warmup {
                 intervals.add(progress);
             }
             events(Event::Second { progress, waits: &recent_waits.waits() });
-            let is_enough = |until: &mut Until| !progress.warmup && until.take(progress.interval);
-            progress.enough.set(until.as_mut().is_some_and(is_enough));
+            if !progress.warmup {
+                let is_precise = until.as_mut().is_some_and(|until| until.take(progress.interval));
+                let is_missed = goals.take(progress.interval);
+                progress.enough.set(is_precise || is_missed);
+            }
         };
         // The drop-in does not catch SIGCONT, as pgbench does not.
         let pauses = (self.circumstances.compatibility == Compatibility::Pgmeter).then(PauseDetector::begin);
@@ -550,9 +625,14 @@ impl Prepared {
                 calibration.as_ref(),
             )),
         };
+        let errors = transaction_errors::of(&plan, &outcome.errors);
         let status = status(outcome, &plan);
         let workers = plan_record.workers;
         let mut record = Record::new(self.started_at, status, plan_record, environment, tables, measured);
+        record.annotation = circumstances.annotation;
+        record.relations = self.relations;
+        record.summary.errors = Some(errors);
+        (record.summary.goals, record.summary.goal_stop) = (self.goals.evaluate(), self.goals.stop());
         record.summary.until_reached = self.until.map(|until| until.is_reached());
         record.observation = observation;
         observing::add_ceilings(&mut record);

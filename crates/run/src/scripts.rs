@@ -6,7 +6,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use engine::Protocol;
-use script::{CommandKind, Dialect, PARAMETERS_MAX, ParseError, Program, Symbols};
+use script::{
+    CommandKind, DefinedVariables, Dialect, PARAMETERS_MAX, ParseError, Program, Symbols, UndefinedVariable,
+};
 use workload::{Script, Workload};
 
 use crate::error::RunError;
@@ -103,6 +105,9 @@ pub struct Scripts {
     pub(crate) symbols: Symbols,
 }
 
+/// The variables that the engine defines.
+const AUTOMATIC: [&str; 4] = ["scale", "client_id", "random_seed", "default_seed"];
+
 /// Maximum number of scripts in a mix, as in pgbench.
 pub const SCRIPTS_MAX: usize = 128;
 
@@ -134,6 +139,27 @@ impl Scripts {
         self.programs.push(script::parse(&text.name, &text.text, &mut self.symbols, self.dialect)?);
         self.texts.push(text);
         Ok(())
+    }
+
+    /// Refuses a script with a variable that is certainly undefined: that no script assigns, and none of `defined` is.
+    ///
+    /// # Errors
+    /// There is one.
+    pub fn check_variables<'a>(&self, defined: impl Iterator<Item = &'a str>) -> Result<(), RunError> {
+        let defined =
+            DefinedVariables::new(&self.programs, &self.symbols, AUTOMATIC.into_iter().chain(defined));
+        let Some(UndefinedVariable { name, error }) =
+            self.programs.iter().find_map(|program| defined.first_undefined(program))
+        else {
+            return Ok(());
+        };
+        let names = defined.names();
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        let help = match config::nearest(&name, &known) {
+            Some(nearest) => format!("did you mean \":{nearest}\"?"),
+            None => format!("define it with \\set {name} … or -D {name}=VALUE"),
+        };
+        Err(RunError::Usage(format!("{error}\n{help}")))
     }
 
     /// Texts with their programs.

@@ -10,6 +10,7 @@ use std::time::Duration;
 use engine::{EventLoopChoice, Grace, Limit, Protocol};
 use results::ObserveLevel;
 use serde::{Deserialize, Serialize};
+use stats::goals::Goal;
 use stats::load::seconds;
 use workload::WorkloadName;
 
@@ -41,6 +42,10 @@ pub struct RunSpec {
     pub grace: Grace,
     /// Half width of the confidence intervals, relative to their estimates, at which the run may end early.
     pub until: Option<f64>,
+    /// Conditions that figures of the run must fulfil, such as `p99 < 20ms`.
+    pub goals: Vec<Goal>,
+    /// The run ends once a goal cannot be met any more.
+    pub stop_on_miss: bool,
     /// Open loop: arrivals per second; `None`: each client starts a transaction when its previous one has ended.
     pub rate_tps: Option<f64>,
     /// Successful transactions that take longer are late; with a rate, a transaction is skipped if its start is
@@ -83,6 +88,8 @@ impl Default for RunSpec {
             warmup: Duration::ZERO,
             grace: Grace::Automatic,
             until: None,
+            goals: Vec::new(),
+            stop_on_miss: false,
             rate_tps: None,
             latency_limit: None,
             max_tries: Some(NonZeroU32::MIN),

@@ -67,6 +67,30 @@ impl From<String> for ParseErrorKind {
     }
 }
 
+impl ParseError {
+    /// An error at byte `at` of an SQL command that starts on this line; without a position, of its first line.
+    pub fn in_statement(
+        file: &str,
+        first_line: u32,
+        text: &[u8],
+        at: Option<usize>,
+        kind: impl Into<ParseErrorKind>,
+    ) -> Self {
+        let place = at.unwrap_or(0).min(text.len());
+        let start = text[..place].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let end = text[place..].iter().position(|&byte| byte == b'\n').map_or(text.len(), |end| place + end);
+        let lines = text[..start].iter().filter(|&&byte| byte == b'\n').count();
+        Self {
+            file: file.into(),
+            line: first_line.saturating_add(u32::try_from(lines).unwrap_or(u32::MAX)),
+            column: at.map(|_| shown(&text[start..place]).len() + 1),
+            kind: kind.into(),
+            command: None,
+            source: shown(&text[start..end]),
+        }
+    }
+}
+
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, line, column, kind, command, source } = self;

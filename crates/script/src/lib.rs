@@ -28,6 +28,7 @@ mod random;
 mod datum;
 mod number;
 mod symbols;
+mod undefined;
 mod value;
 mod variables;
 
@@ -46,8 +47,9 @@ pub use program::{Command, CommandKind, Program, Set, parse};
 pub use random::Random;
 pub use shell::{SetShell, Shell};
 pub use sleep::Sleep;
-pub use sql::{Capture, CaptureKind, PARAMETERS_MAX, Sql};
+pub use sql::{Capture, CaptureKind, PARAMETERS_MAX, SentAs, Sql};
 pub use statements::{Statement, StatementsError, statements};
 pub use symbols::{Slot, Symbols};
+pub use undefined::{DefinedVariables, UndefinedVariable};
 pub use value::Value;
 pub use variables::Variables;

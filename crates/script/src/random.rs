@@ -105,7 +105,7 @@ impl Random {
     }
 
     /// A standard normal number (Box and Muller 1958); the second of the pair is discarded, as in pgbench.
-    fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         let radius = 1.0 - self.next_f64();
         let angle = 1.0 - self.next_f64();
         (-2.0 * radius.ln()).sqrt() * (2.0 * PI * angle).sin()

@@ -59,6 +59,28 @@ pub(crate) fn scan(script: &[u8], from: usize) -> Piece {
     }
 }
 
+/// Positions of the colons of an SQL command outside of strings, quoted names, comments and brackets, in order. `None` if
+/// they may belong to the SQL/JSON functions in which a colon separates keys and values.
+pub(crate) fn bare_colons(sql: &[u8]) -> Option<Vec<usize>> {
+    let mut scanner = Scanner { bytes: sql, position: 0, parentheses: 0, routine: Routine::default() };
+    let (mut colons, mut brackets) = (Vec::new(), 0_usize);
+    while let Some(byte) = scanner.peek(0) {
+        let start = scanner.position;
+        scanner.skip_token(byte);
+        match byte {
+            b'[' => brackets += 1,
+            b']' => brackets = brackets.saturating_sub(1),
+            b':' if brackets == 0 => colons.push(start),
+            _ => {}
+        }
+        let word = &sql[start..scanner.position];
+        if [&b"json_object"[..], b"json_objectagg"].iter().any(|name| word.eq_ignore_ascii_case(name)) {
+            return None;
+        }
+    }
+    Some(colons)
+}
+
 /// The first byte from `from` that is neither a space nor part of a `--` comment.
 fn skip_blank(bytes: &[u8], from: usize) -> usize {
     let mut position = from;
@@ -101,17 +123,24 @@ impl Scanner<'_> {
                     self.parentheses = self.parentheses.saturating_sub(1);
                     self.position += 1;
                 }
-                b'\'' | b'"' => self.skip_quoted(byte),
-                b'-' if self.peek(1) == Some(b'-') => self.position = line_end(self.bytes, self.position),
-                b'/' if self.peek(1) == Some(b'*') => self.skip_block_comment(),
-                b'$' => self.skip_dollar(),
-                b':' => self.skip_colon(),
-                b'0'..=b'9' => self.skip_number(),
-                _ if is_name_start(byte) => self.skip_word(),
-                _ => self.position += 1,
+                _ => self.skip_token(byte),
             }
         }
         Stop::End
+    }
+
+    /// Advances over the token that starts with `byte`.
+    fn skip_token(&mut self, byte: u8) {
+        match byte {
+            b'\'' | b'"' => self.skip_quoted(byte),
+            b'-' if self.peek(1) == Some(b'-') => self.position = line_end(self.bytes, self.position),
+            b'/' if self.peek(1) == Some(b'*') => self.skip_block_comment(),
+            b'$' => self.skip_dollar(),
+            b':' => self.skip_colon(),
+            b'0'..=b'9' => self.skip_number(),
+            _ if is_name_start(byte) => self.skip_word(),
+            _ => self.position += 1,
+        }
     }
 
     fn peek(&self, ahead: usize) -> Option<u8> {

@@ -77,6 +77,11 @@ impl Sql {
         &self.parameters
     }
 
+    /// The ranges of its variables in the text as written, each with its colon; in order.
+    pub(crate) fn places(&self) -> &[Range<usize>] {
+        &self.places
+    }
+
     /// The text with `$1`, `$2`, … for its variables.
     pub fn numbered_text(&self) -> &[u8] {
         self.numbered.as_deref().unwrap_or(&self.text)
@@ -110,6 +115,57 @@ impl Sql {
         }
         out.extend_from_slice(&text[copied..]);
     }
+
+    /// The byte of the text as written at a position of the text as sent, in characters from 1. A position in the value
+    /// of a variable is that of its name. `None` if it is beyond the end.
+    pub fn offset_of(&self, position: u32, sent: SentAs<'_>) -> Option<usize> {
+        let mut left = usize::try_from(position).ok()?.checked_sub(1)?;
+        let mut copied = 0;
+        let mut value = Vec::new();
+        let text_end = self.text.len();
+        let ends = std::iter::once(text_end..text_end);
+        for (index, place) in self.places.iter().cloned().chain(ends).enumerate() {
+            let literal = &self.text[copied..place.start];
+            let length = characters(literal);
+            if left < length {
+                let mut starts = literal.iter().enumerate().filter(|(_, byte)| **byte & 0xc0 != 0x80);
+                return starts.nth(left).map(|(at, _)| copied + at);
+            }
+            left -= length;
+            let Some(&slot) = self.parameters.get(index) else { break };
+            value.clear();
+            let is_sent = match sent {
+                SentAs::Values(variables) => variables.write_sql(slot, &mut value),
+                SentAs::Numbered => {
+                    value.push(b'$');
+                    write_integer(i64::try_from(index + 1).ok()?, &mut value);
+                    true
+                }
+            };
+            let length = characters(if is_sent { &value } else { &self.text[place.clone()] });
+            if left < length {
+                return Some(place.start);
+            }
+            left -= length;
+            copied = place.end;
+        }
+        // The server points behind the last character if the statement ends too early.
+        (left == 0).then_some(text_end)
+    }
+}
+
+/// Form in which a command was sent, which determines the meaning of a position in an error message.
+#[derive(Copy, Clone, Debug)]
+pub enum SentAs<'a> {
+    /// [`Sql::write_simple`] with these variables.
+    Values(&'a Variables),
+    /// [`Sql::numbered_text`].
+    Numbered,
+}
+
+/// Bytes that begin a character of UTF-8.
+fn characters(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|&&byte| byte & 0xc0 != 0x80).count()
 }
 
 /// Ranges of the `:name`s in a text.
@@ -178,6 +234,35 @@ mod tests {
         let mut out = b"> ".to_vec();
         sql.write_simple(&variables, &mut out);
         assert_eq!(String::from_utf8(out).unwrap(), "> select -5, 'true', NULL, 0.5, x'y, :f");
+    }
+
+    #[test]
+    fn positions_in_what_was_sent_are_found_in_the_script() {
+        let mut symbols = Symbols::new();
+        let text = "select 'é', :name, :n frm t";
+        let sql = Sql::new(text.into(), &mut symbols);
+        let mut variables = Variables::new(&symbols);
+        variables.set_text(symbols.intern("name"), "'Zoë or so'");
+        let check = |sent: &str, form, at: &str, expected: &str| {
+            let position = sent.split(at).next().map(|before| before.chars().count() + 1).unwrap();
+            let offset = sql.offset_of(u32::try_from(position).unwrap(), form).unwrap();
+            assert!(text[offset..].starts_with(expected), "{sent}: {at}");
+        };
+        let mut simple = Vec::new();
+        sql.write_simple(&variables, &mut simple);
+        let simple = String::from_utf8(simple).unwrap();
+        let numbered = std::str::from_utf8(sql.numbered_text()).unwrap();
+        for (sent, form) in [(&*simple, SentAs::Values(&variables)), (numbered, SentAs::Numbered)] {
+            check(sent, form, "select", "select");
+            check(sent, form, "'é'", "'é'");
+            check(sent, form, "frm", "frm");
+        }
+        check(&simple, SentAs::Values(&variables), "or so", ":name");
+        check(&simple, SentAs::Values(&variables), ":n", ":n frm");
+        check(numbered, SentAs::Numbered, "$2", ":n frm");
+        let end = u32::try_from(numbered.chars().count() + 1).unwrap();
+        assert_eq!(sql.offset_of(end, SentAs::Numbered), Some(text.len()));
+        assert_eq!([0, end + 1].map(|position| sql.offset_of(position, SentAs::Numbered)), [None, None]);
     }
 
     proptest! {

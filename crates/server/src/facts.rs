@@ -48,12 +48,15 @@ pub struct Build {
 const IDENTITY: &str = "select version(), current_setting('server_version'), current_setting('server_version_num'), \
                         current_setting('fsync'), current_setting('debug_assertions')";
 
-/// Without the settings of this session (client, session), and without those that follow from others or from the
-/// location of files (override), except those that initdb fixed. The query runs with the session's own `search_path`,
+/// With the settings of the connection string (client), which the load's sessions have too, except its names. Without
+/// those of this session alone (session), and without those that follow from others or from the location of files
+/// (override), except those that initdb fixed. The query runs with the session's own `search_path`,
 /// because that is one of the settings; so each function, operator and type is schema-qualified.
 const SETTINGS: &str = "select name, pg_catalog.current_setting(name) from pg_catalog.pg_settings \
                         where (source operator(pg_catalog.<>) all \
-                                 ('{default,override,client,session}'::pg_catalog.text[]) \
+                                 ('{default,override,session}'::pg_catalog.text[]) \
+                               and name operator(pg_catalog.<>) all \
+                                 ('{application_name,client_encoding}'::pg_catalog.text[]) \
                                or name operator(pg_catalog.=) any \
                                  ('{data_checksums,wal_segment_size}'::pg_catalog.text[])) \
                           and not coalesce(setting operator(pg_catalog.=) boot_val, \

@@ -45,4 +45,5 @@ pub use memory::available_memory;
 pub use running::{Server, ServerOptions};
 pub use settings::{Instrumentation, Setting, default_shared_buffers};
 pub use sweep::{Swept, sweep};
+pub use trust::{Changeable, changeable, check_directory};
 pub use version::{Major, Version, Wanted};

@@ -25,7 +25,7 @@ impl Environment {
     }
 
     /// The directory named by a variable; empty and relative ones are ignored, as the XDG specification requires.
-    fn directory(&self, variable: &str) -> Option<PathBuf> {
+    pub fn directory(&self, variable: &str) -> Option<PathBuf> {
         self.variables.get(variable).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 }

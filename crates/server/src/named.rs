@@ -47,6 +47,45 @@ impl Status {
             bin_dir: about.bin_dir.clone(),
         }
     }
+
+    fn state(&self) -> String {
+        match self.pid {
+            Some(pid) => format!("running (pid {pid})"),
+            None => "stopped".to_owned(),
+        }
+    }
+
+    /// All details as lines of text.
+    #[must_use]
+    pub fn details(&self) -> String {
+        let rows = [
+            ("name", self.name.clone()),
+            ("version", self.version.clone()),
+            ("state", self.state()),
+            ("kept", if self.temporary { "no: temporary".to_owned() } else { "yes".to_owned() }),
+            ("socket", self.conninfo.clone()),
+            ("tcp", self.conninfo_tcp.clone().unwrap_or_else(|| "not listening".to_owned())),
+            ("data", self.data_dir.display().to_string()),
+            ("log", self.log_file.display().to_string()),
+            ("programs", self.bin_dir.display().to_string()),
+        ];
+        rows.iter().map(|(name, value)| format!("{name:9} {value}\n")).collect()
+    }
+}
+
+/// Servers as a table of text, or how to create one.
+#[must_use]
+pub fn table(servers: &[Status]) -> String {
+    if servers.is_empty() {
+        return "no servers; create one: pgmeter server install NAME\n".to_owned();
+    }
+    let width = servers.iter().map(|status| status.name.len()).max().unwrap_or(0).max("name".len());
+    let mut text = format!("{:width$}  {:8}  {:20}  connect\n", "name", "version", "state");
+    for status in servers {
+        let (name, version) = (&status.name, &status.version);
+        text += &format!("{name:width$}  {version:8}  {:20}  {}\n", status.state(), status.conninfo);
+    }
+    text
 }
 
 /// Creates a server with this name and a data directory, without starting it. The name in the options is ignored.

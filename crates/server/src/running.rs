@@ -175,6 +175,16 @@ impl Server {
         tablespaces::create(&self.about.tablespaces, &mut session)
     }
 
+    /// Stops it normally and starts it again, so that it takes settings that it reads only at its start. Its port may
+    /// change.
+    ///
+    /// # Errors
+    /// It does not stop or start. It is then unusable.
+    pub fn restart(&mut self) -> Result<(), ServerError> {
+        self.end(&FAST_SHUTDOWN)?;
+        self.launch()
+    }
+
     /// Stops it, copies all its files including tablespaces, and starts it again. Its port may change.
     ///
     /// # Errors

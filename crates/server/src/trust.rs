@@ -20,10 +20,11 @@ const ROOT: u32 = 0;
 
 /// A place in a path that a user other than root may modify.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Changeable {
-    pub(crate) place: PathBuf,
+pub struct Changeable {
+    /// The place.
+    pub place: PathBuf,
     /// Its owner.
-    pub(crate) uid: u32,
+    pub uid: u32,
 }
 
 /// The first place at which a user other than root could modify the target of this absolute path. Missing parts count
@@ -31,7 +32,7 @@ pub(crate) struct Changeable {
 ///
 /// # Errors
 /// The path cannot be followed.
-pub(crate) fn changeable(path: &Path) -> io::Result<Option<Changeable>> {
+pub fn changeable(path: &Path) -> io::Result<Option<Changeable>> {
     let mut left: VecDeque<OsString> = parts(path).collect();
     let mut place = PathBuf::from("/");
     let mut links = 0;
@@ -101,7 +102,10 @@ fn examine(place: &Path, about: &Metadata, is_last: bool) -> Result<bool, Change
 
 /// As root: checks that no other user can modify this directory. `variable`: the environment variable that selects
 /// another one.
-pub(crate) fn check_directory(path: &Path, variable: &'static str) -> Result<(), ServerError> {
+///
+/// # Errors
+/// Another user can modify it, or the path cannot be followed.
+pub fn check_directory(path: &Path, variable: &'static str) -> Result<(), ServerError> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }

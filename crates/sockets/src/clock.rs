@@ -27,6 +27,20 @@ impl Clock {
     }
 }
 
+/// Reads the clock `reads` times in a row; returns the mean time of a read in nanoseconds, and how many reads gave an
+/// earlier time than the read before.
+pub fn read_cost(reads: u32) -> (f64, u32) {
+    let start = clock_gettime(ClockId::Monotonic);
+    let (mut last, mut backwards) = (start, 0);
+    for _ in 0..reads {
+        let now = clock_gettime(ClockId::Monotonic);
+        backwards += u32::from((now.tv_sec, now.tv_nsec) < (last.tv_sec, last.tv_nsec));
+        last = now;
+    }
+    let nanos = (last.tv_sec - start.tv_sec) as f64 * 1e9 + (last.tv_nsec - start.tv_nsec) as f64;
+    (nanos / f64::from(reads.max(1)), backwards)
+}
+
 /// CPU time, user and system, of all threads of this process since its start.
 pub fn process_cpu_time() -> Duration {
     cpu_time(ClockId::ProcessCPUTime)

@@ -27,6 +27,10 @@ pub struct RatioEstimate {
     pub autocorrelation: f64,
 }
 
+fn standard_error(noise: &Noise, len: usize) -> f64 {
+    (noise.density / len as f64).sqrt()
+}
+
 impl RatioEstimate {
     /// The ratio of two series of the same intervals; `None` if they are too short or vary too much.
     ///
@@ -42,17 +46,25 @@ impl RatioEstimate {
         if len < INTERVALS_MIN {
             return None;
         }
-        let denominator = mean(denominators);
-        let ratio = mean(numerators) / denominator;
-        let standard_error = |noise: &Noise| (noise.density / len as f64).sqrt();
-        if standard_error(&Noise::of(denominators, 0)) > DENOMINATOR_ERROR_MAX * denominator {
+        if standard_error(&Noise::of(denominators, 0), len) > DENOMINATOR_ERROR_MAX * mean(denominators) {
             return None;
         }
+        RatioEstimate::of_any_denominators(numerators, denominators)
+    }
+
+    /// The same however much the denominators vary: the interval is approximate then.
+    pub(crate) fn of_any_denominators(numerators: &[f64], denominators: &[f64]) -> Option<RatioEstimate> {
+        let len = denominators.len();
+        if len < INTERVALS_MIN {
+            return None;
+        }
+        let denominator = mean(denominators);
+        let ratio = mean(numerators) / denominator;
         let pairs = numerators.iter().zip(denominators);
         let residuals: Vec<f64> = pairs.map(|(y, x)| (y - ratio * x) / denominator).collect();
         let noise = Noise::of(&residuals, 0);
         let Noise { degrees_of_freedom, autocorrelation, .. } = noise;
-        let half_width = two_sided_t(CONFIDENCE, f64::from(degrees_of_freedom)) * standard_error(&noise);
+        let half_width = two_sided_t(CONFIDENCE, f64::from(degrees_of_freedom)) * standard_error(&noise, len);
         let estimate = RatioEstimate { ratio, half_width, degrees_of_freedom, autocorrelation };
         (ratio.is_finite() && half_width.is_finite()).then_some(estimate)
     }

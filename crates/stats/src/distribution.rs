@@ -220,7 +220,8 @@ impl Distribution {
 
     /// The non-empty buckets in order, with lowest and highest value and count; for charts.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> {
-        self.histogram.recorded().map(|(bucket, count)| (bucket.lowest(), bucket.highest(), count))
+        let buckets = self.histogram.recorded_in(used(&self.moments));
+        buckets.map(|(bucket, count)| (bucket.lowest(), bucket.highest(), count))
     }
 
     /// Number of values above [`HIGHEST_TRACKED_NS`].

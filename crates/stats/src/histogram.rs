@@ -91,8 +91,14 @@ impl Histogram {
 
     /// The non-empty buckets, in order.
     pub(crate) fn recorded(&self) -> impl Iterator<Item = (Bucket, u64)> {
-        let buckets = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        buckets.map(|(index, count)| (Bucket(index), *count))
+        self.recorded_in(0..BUCKETS)
+    }
+
+    /// The same, if all values are in `used`.
+    pub(crate) fn recorded_in(&self, used: Range<usize>) -> impl Iterator<Item = (Bucket, u64)> {
+        let first = used.start;
+        let buckets = self.counts[used].iter().enumerate().filter(|(_, count)| **count > 0);
+        buckets.map(move |(index, count)| (Bucket(first + index), *count))
     }
 
     /// The bucket of the value with this rank among all values, counted from 1; `None` if there are fewer.

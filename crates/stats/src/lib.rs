@@ -8,7 +8,8 @@
 //! in which nothing was completed. Series of them yield a [`RatioEstimate`] (a mean with its confidence interval) and
 //! its [`Steadiness`] (whether it was in a steady state). A [`CommandTable`] counts the single commands of a run, and
 //! a [`WorkerHealth`] describes the condition of the generator. [`comparison`] is independent: it decides from many
-//! short runs whether one side is faster than the other.
+//! short runs whether one side is faster than the other. A [`Factorial`] has the effects of an experiment's factors, a
+//! [`Screening`] those of many factors from few combinations. [`goals`] evaluates conditions such as `p99 < 20ms`.
 
 mod timestamp;
 
@@ -44,6 +45,10 @@ mod permutation;
 
 mod quantiles;
 
+mod factorial;
+
+mod screening;
+
 mod sample_mean;
 
 mod series;
@@ -61,11 +66,14 @@ pub mod load;
 
 pub mod comparison;
 
+pub mod goals;
+
 pub use command_table::{CommandStats, CommandTable, TIMED_COMMANDS_MAX};
 pub use completions::Completions;
 pub use confidence::{INTERVALS_MIN, RatioEstimate};
 pub use counts::{Counts, Failures};
 pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
+pub use factorial::{Averaged, Change, Factorial, Interaction, MainEffect, Measurements, Observation, found};
 pub use gaps::{GAP_MIN, Gap, Gaps, LongGaps};
 pub use interval::Interval;
 pub use load::{Limit, PartitionMethod, Protocol};
@@ -74,6 +82,7 @@ pub use permutation::permutation_p;
 pub use recorder::Recorder;
 pub use sample::{Ending, Failure, Sample};
 pub use sample_mean::{CONFIDENCE, SampleMean};
+pub use screening::{ErrorSource, SCREENED_MAX, Screening, in_stretches, screening_design, simultaneous};
 pub use script_stats::ScriptStats;
 pub use splitmix::SplitMix64;
 pub use steadiness::Steadiness;

@@ -1,5 +1,5 @@
 //! Quantiles of Student's t and Fisher's F for any degrees of freedom, computed without tables. Quantiles of
-//! latencies are in `distribution`. Used by `confidence`, `steadiness` and `comparison`.
+//! latencies are in `distribution`. Used by `confidence`, `steadiness`, `goals` and `comparison`.
 //!
 //! Both distributions are a regularized incomplete beta function (Abramowitz and Stegun, Handbook of Mathematical
 //! Functions, 1964: 26.7.1 for t, 26.6.2 for F), which is inverted by bisection: slower than an approximation, but
@@ -10,6 +10,20 @@ pub fn two_sided_t(confidence: f64, degrees_of_freedom: f64) -> f64 {
     // P(|T| ≤ t) = I_x(1/2, ν/2) with x = t² ÷ (ν + t²).
     let x = inverse_beta(0.5, degrees_of_freedom / 2.0, confidence);
     (degrees_of_freedom * x / (1.0 - x)).sqrt()
+}
+
+/// The probability that a t-distributed quantity has at least this absolute value.
+pub(crate) fn two_sided_p(t: f64, degrees_of_freedom: f64) -> f64 {
+    if t.is_infinite() {
+        return 0.0;
+    }
+    // The complement of `two_sided_t`, by I_x(a, b) = 1 − I_{1−x}(b, a), so that small values keep their digits.
+    regularized_beta(degrees_of_freedom / 2.0, 0.5, degrees_of_freedom / (degrees_of_freedom + t * t))
+}
+
+/// The probability that an F-distributed quantity is at least this large.
+pub(crate) fn upper_p_of_f(f: f64, above: f64, below: f64) -> f64 {
+    regularized_beta(below / 2.0, above / 2.0, below / (below + above * f))
 }
 
 /// The value that an F-distributed quantity stays below with the probability `confidence`.
@@ -23,7 +37,7 @@ pub(crate) fn upper_f(confidence: f64, above: f64, below: f64) -> f64 {
 const BISECTIONS: u32 = 52;
 
 /// The `x` at which the regularized incomplete beta function is `share`.
-fn inverse_beta(a: f64, b: f64, share: f64) -> f64 {
+pub(crate) fn inverse_beta(a: f64, b: f64, share: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     for _ in 0..BISECTIONS {
         let middle = f64::midpoint(low, high);
@@ -38,7 +52,7 @@ fn inverse_beta(a: f64, b: f64, share: f64) -> f64 {
 
 /// I_x(a, b), by its continued fraction on the side where that converges fast (Abramowitz and Stegun 26.5.8 and, for
 /// the other side, 26.5.2).
-fn regularized_beta(a: f64, b: f64, x: f64) -> f64 {
+pub(crate) fn regularized_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
     }
@@ -50,10 +64,9 @@ fn regularized_beta(a: f64, b: f64, x: f64) -> f64 {
     }
 }
 
-/// The denominator of the fraction, 1 + d₁/(1 + d₂/(1 + …)), evaluated backwards with a fixed number of terms that
-/// suffices for all our arguments.
+/// The denominator of the fraction, 1 + d₁/(1 + d₂/(1 + …)), evaluated backwards.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
-    (1..=FRACTION_TERMS).rev().fold(1.0, |rest, term| {
+    (1..=fraction_terms(a, b)).rev().fold(1.0, |rest, term| {
         let m = f64::from(term / 2);
         let numerator = if term % 2 == 0 {
             m * (b - m) / ((a + 2.0 * m - 1.0) * (a + 2.0 * m))
@@ -64,8 +77,12 @@ fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     })
 }
 
-/// It converges in about √max(a, b) terms; our arguments need fewer than 60.
-const FRACTION_TERMS: u32 = 60;
+/// It converges in about √max(a, b) terms (Press and others, Numerical Recipes, section 6.4); arguments are numbers of
+/// transactions too.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a root of a count")]
+fn fraction_terms(a: f64, b: f64) -> u32 {
+    (5.0 * a.max(b).sqrt()).clamp(60.0, 1e6) as u32
+}
 
 /// ln Γ(x) for x > 0 (Lanczos, A precision approximation of the gamma function, 1964; the coefficients for
 /// g = 7, n = 9 as computed by Godfrey), to some 14 digits.
@@ -120,6 +137,17 @@ mod tests {
             let (f, t) = (upper_f(0.95, 1.0, degrees), two_sided_t(0.95, degrees));
             assert!((f - t * t).abs() < 1e-8 * f, "{f} {t}");
         }
+    }
+
+    #[test]
+    fn probabilities_are_the_inverse_of_quantiles() {
+        for degrees in [1.0, 4.0, 23.0] {
+            let p = two_sided_p(-two_sided_t(0.99, degrees), degrees);
+            assert!((p - 0.01).abs() < 1e-9, "{p}");
+            let p = upper_p_of_f(upper_f(0.95, 3.0, degrees), 3.0, degrees);
+            assert!((p - 0.05).abs() < 1e-9, "{p}");
+        }
+        assert_eq!((two_sided_p(0.0, 3.0), two_sided_p(f64::INFINITY, 3.0)), (1.0, 0.0));
     }
 
     #[test]

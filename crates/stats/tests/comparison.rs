@@ -145,10 +145,19 @@ fn what_is_the_same_is_known_to_be_so_long_before_the_time_is_over() {
 }
 
 #[test]
-fn a_large_difference_needs_thirteen_pairs_or_a_few_more() {
-    for test in compare(SimulatedMachine::as_measured(), 1.0, &planned(TOLERANCE, 1_000), 20) {
+fn a_large_difference_needs_thirteen_pairs_and_a_factor_of_two_a_few() {
+    for test in compare(SimulatedMachine::as_measured(), 0.4, &planned(TOLERANCE, 1_000), 20) {
         assert_eq!((test.decision(), test.pairs()), (ComparisonDecision::Better, 13));
     }
+    let tests = compare(SimulatedMachine::as_measured(), 1.0, &planned(TOLERANCE, 1_000), 250);
+    for test in &tests {
+        assert_eq!(test.decision(), ComparisonDecision::Better);
+        assert!((4..=13).contains(&test.pairs()), "{}", test.pairs());
+    }
+    assert!(share(&tests, |test| test.pairs() <= 8) > 0.9);
+    let held = |(low, high): (f64, f64)| low <= f64::ln_1p(1.0) && f64::ln_1p(1.0) <= high;
+    let covered = share(&tests, |test| test.estimate().unwrap().interval.is_some_and(held));
+    assert!(covered >= 0.92, "{covered}");
 }
 
 #[test]

@@ -123,6 +123,19 @@ pub struct FailedCheck {
     pub first: String,
 }
 
+impl WorkloadError {
+    /// Whether a statement failed because a table does not exist.
+    pub fn is_missing_table(&self) -> bool {
+        const UNDEFINED_TABLE: &str = "42P01";
+        match self {
+            Self::Query { source, .. } => {
+                source.server_error().is_some_and(|error| error.sqlstate.to_string() == UNDEFINED_TABLE)
+            }
+            _ => false,
+        }
+    }
+}
+
 impl FailedCheck {
     /// Maximum length of a row in a message.
     const SHOWN_MAX: usize = 100;

@@ -7,6 +7,7 @@
 mod error;
 mod folder;
 mod load;
+mod loader;
 mod manifest;
 mod registry;
 mod stopwatch;
@@ -15,7 +16,11 @@ mod workload;
 
 pub use error::{FailedCheck, WorkloadError};
 pub use folder::Folder;
-pub use load::{InitOptions, InitProgress, InitReport, Logging, Progress, ROWS_PER_PROGRESS, StepTime};
+pub use load::{
+    InitOptions, InitProgress, InitReport, Logging, Progress, ROWS_PER_PROGRESS, StepTime, reconnecting,
+    time_left,
+};
+pub use loader::{RowSource, RowWriter};
 pub use registry::WorkloadName;
 pub use stats::PartitionMethod;
 pub use tpcb::{Partitioning, Step, Tpcb};

@@ -95,11 +95,13 @@ pub enum InitProgress<'a> {
     /// where several connections make them. Fewer than before if rows were lost with their connection.
     Rows {
         /// The table being filled.
-        table: &'static str,
+        table: &'a str,
         /// Rows made so far.
         done: u64,
         /// Rows there will be.
         total: u64,
+        /// Bytes of these rows as COPY text.
+        bytes: u64,
         /// Time since this table's first row.
         elapsed: Duration,
     },
@@ -143,6 +145,34 @@ impl InitReport {
     /// All steps together.
     pub fn total(&self) -> Duration {
         self.steps.iter().map(|step| step.took).sum()
+    }
+
+    /// The steps with their times: `drop tables 0.01 s, create tables 0.02 s`.
+    pub fn steps_text(&self) -> String {
+        let step = |step: &StepTime| format!("{} {:.2} s", step.name, step.took.as_secs_f64());
+        self.steps.iter().map(step).collect::<Vec<_>>().join(", ")
+    }
+
+    /// `loaded scale 10 in 1.52 s (…)`
+    pub fn summary(&self, scale: u32) -> String {
+        format!("loaded scale {scale} in {:.2} s ({})", self.total().as_secs_f64(), self.steps_text())
+    }
+}
+
+/// The message about [`InitProgress::Lost`].
+pub fn reconnecting(doing: &str, reason: &str) -> String {
+    format!("{reason} (while {doing}); reconnecting and repeating this step")
+}
+
+/// Remaining time at the average rate so far, as text. The rate of the last seconds would be misleading, because
+/// partitions get their keys in between.
+pub fn time_left(done: u64, total: u64, elapsed: Duration) -> String {
+    let rest = u128::from(total.saturating_sub(done));
+    let seconds = elapsed.as_millis().saturating_mul(rest) / u128::from(done.max(1)) / 1000;
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
 }
 
@@ -211,5 +241,15 @@ mod tests {
         let mut early = self::options("ft");
         early.add_foreign_keys();
         assert_eq!(early.steps, [Step::ForeignKeys, Step::CreateTables]);
+    }
+
+    #[test]
+    fn the_remaining_time_has_the_units_of_a_clock() {
+        let left = |done, total, seconds| time_left(done, total, Duration::from_secs(seconds));
+        assert_eq!(left(50, 100, 12), "12 s");
+        assert_eq!(left(10, 100, 30), "4 min 30 s");
+        assert_eq!(left(1_000_000, 2_000_000_000, 4), "2 h 13 min");
+        assert_eq!(left(0, 100, 0), "0 s");
+        assert_eq!(left(7, 7, 9), "0 s");
     }
 }

@@ -101,7 +101,7 @@ pub struct Tree {
 }
 
 /// Folders at the root that hold no source.
-const NOT_READ: [&str; 3] = [".git", "target", "pgmeter-results"];
+const NOT_READ: [&str; 4] = [".git", "dist", "target", "pgmeter-results"];
 
 impl Tree {
     /// Reads everything below `root`.

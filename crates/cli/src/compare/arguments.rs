@@ -4,13 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ::lab::{Cell, Comparable, CompareOptions, Design, Experiment, Profile, Typed};
-use clap::{Arg, ArgAction, Args};
+use ::lab::{Cell, Comparable, CompareOptions, Experiment, Profile, Typed, TypedDdl};
+use clap::{Arg, Args};
 use results::ComparedMetric;
-use run::options::{RunOption, Value, key, percent};
-use run::{RunSpec, ScriptSource, ScriptSpec};
+use run::RunSpec;
+use run::options::{RunOption, percent};
 
-use crate::arguments::{StoreArguments, Word, positive_seconds, words};
+use crate::arguments::{AnnotationArguments, StoreArguments, Word, positive_seconds, words};
 use crate::failure::Failure;
 use crate::options::{self, RunCommand, RunOptions};
 use crate::output::OutputArguments;
@@ -69,6 +69,18 @@ pub(crate) struct CompareArguments {
     /// Experiment key that differs between A and B, and its two levels, such as settings.wal_compression=off,pglz
     #[arg(long, value_name = "KEY=A,B", conflicts_with = "experiment", help_heading = "Comparison")]
     factor: Option<String>,
+    /// SQL, or a file ending in .sql, that changes the schema for A; without it, A is the database as it is
+    #[arg(long, value_name = "SQL", conflicts_with_all = ["experiment", "factor"], help_heading = "Comparison")]
+    a_sql: Option<String>,
+    /// SQL that undoes --a-sql; the default for CREATE INDEX with a name is DROP INDEX
+    #[arg(long, value_name = "SQL", requires = "a_sql", help_heading = "Comparison")]
+    a_undo: Option<String>,
+    /// SQL, or a file ending in .sql, that changes the schema for B, such as 'CREATE INDEX i ON t (x)'
+    #[arg(long, value_name = "SQL", conflicts_with_all = ["experiment", "factor"], help_heading = "Comparison")]
+    b_sql: Option<String>,
+    /// SQL that undoes --b-sql
+    #[arg(long, value_name = "SQL", requires = "b_sql", help_heading = "Comparison")]
+    b_undo: Option<String>,
     #[command(flatten)]
     run: RunOptions<Compare>,
     /// Any other experiment key, such as fillfactor=50 or network=tcp; may be repeated
@@ -80,9 +92,16 @@ pub(crate) struct CompareArguments {
     /// Directory with the programs of an installed PostgreSQL
     #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "dsn"], help_heading = "Server")]
     bin_dir: Option<PathBuf>,
-    /// Connection string of a running server; the comparison creates its own databases there and drops them
+    /// Connection string of a running server; without --in-place, the comparison creates its own databases there and drops them
     #[arg(long, value_name = "CONNECTION", conflicts_with = "experiment", help_heading = "Server")]
     dsn: Option<String>,
+    /// Use your database as it is: that of --dsn or of PGHOST, PGDATABASE and the like; without copies, own tables, vacuum or
+    /// checkpoints
+    #[arg(long, conflicts_with_all = ["experiment", "pg_version", "bin_dir"], help_heading = "Server")]
+    in_place: bool,
+    /// Allow --a-sql and --b-sql to change the schema of your database in place; the changes are undone at the end
+    #[arg(long, requires = "in_place", help_heading = "Server")]
+    allow_ddl: bool,
     /// Server setting for both sides; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "experiment", help_heading = "Server")]
     settings: Vec<String>,
@@ -105,19 +124,21 @@ pub(crate) struct CompareArguments {
     /// Blocks of each side in a pair, each on new connections
     #[arg(long, value_name = "N", default_value_t = 1, hide = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     blocks: u32,
-    /// Request a checkpoint before each block if the load writes
-    #[arg(long, value_name = "WHEN", default_value = "auto", help_heading = "Comparison", action = ArgAction::Set, value_parser = words(&CHECKPOINTS))]
-    checkpoint: bool,
+    /// Request a checkpoint before each block if the load writes [default: auto; with --in-place: never]
+    #[arg(long, value_name = "WHEN", help_heading = "Comparison", value_parser = words(&CHECKPOINTS))]
+    checkpoint: Option<bool>,
     /// Seed of the order and of all random numbers [default: the experiment's seed, otherwise random]
     #[arg(long, value_name = "SEED", alias = "random-seed", help_heading = "Comparison")]
     seed: Option<u64>,
     #[command(flatten)]
     pub(super) output: OutputArguments,
     #[command(flatten)]
+    annotation: AnnotationArguments,
+    #[command(flatten)]
     pub(super) places: StoreArguments,
 }
 
-const METRICS: [Word<ComparedMetric>; 7] = [
+const METRICS: [Word<ComparedMetric>; 8] = [
     ("tps", "Transactions per second", ComparedMetric::Tps),
     ("p50", "Median latency", ComparedMetric::P50),
     ("p99", "99th percentile of latency", ComparedMetric::P99),
@@ -125,6 +146,7 @@ const METRICS: [Word<ComparedMetric>; 7] = [
     ("client-cpu", "CPU time of pgmeter per transaction", ComparedMetric::ClientCpu),
     ("wal", "WAL per transaction", ComparedMetric::Wal),
     ("full-page-images", "Full-page images in the WAL per transaction", ComparedMetric::FullPageImages),
+    ("blocks-read", "Blocks read per transaction", ComparedMetric::BlocksRead),
 ];
 
 const CHECKPOINTS: [Word<bool>; 2] = [
@@ -149,16 +171,21 @@ fn time(text: &str) -> Result<Duration, String> {
 impl CompareArguments {
     /// The comparison, before workloads are read.
     pub(super) fn comparable(&self) -> Result<Comparable, Failure> {
+        let annotation = self.annotation.annotation()?;
+        let mut what = self.comparable_without_annotation()?;
+        what.experiment.annotation.replace(annotation);
+        Ok(what)
+    }
+
+    fn comparable_without_annotation(&self) -> Result<Comparable, Failure> {
         let server_user = self.server_user.clone();
         let Some(file) = &self.experiment else {
-            if self.factor.is_none() {
-                let what = "specify the difference, such as --factor protocol=simple,prepared, or an experiment with one \
-                            factor of two levels";
+            if self.factor.is_none() && self.a_sql.is_none() && self.b_sql.is_none() {
+                let what = "specify the difference, such as --factor protocol=simple,prepared, --b-sql 'CREATE INDEX …', or \
+                            an experiment with one factor of two levels";
                 return Err(Failure::Usage(what.to_owned()));
             }
-            let typed = self.typed()?;
-            check_beside_factor(&typed)?;
-            let experiment = typed.experiment(NAME)?;
+            let experiment = self.typed()?.experiment(NAME)?;
             return Ok(Comparable {
                 experiment,
                 folder: None,
@@ -175,45 +202,29 @@ impl CompareArguments {
 
     /// The options as keys of an experiment.
     fn typed(&self) -> Result<Typed, Failure> {
-        let mut typed = Typed { factor: self.factor.clone().unwrap_or_default(), ..Typed::default() };
-        let mut key = |name: &str, value: Option<String>| {
-            typed.keys.extend(value.map(|value| (name.to_owned(), value)));
+        let ddl = [(&self.a_sql, &self.a_undo), (&self.b_sql, &self.b_undo)];
+        let mut typed = Typed {
+            factor: self.factor.clone().unwrap_or_default(),
+            ddl: ddl.map(|(sql, undo)| TypedDdl { sql: sql.clone(), undo: undo.clone() }),
+            ..Typed::default()
         };
-        key("version", self.pg_version.clone());
-        key("bin_dir", self.bin_dir.as_ref().map(|path| path.display().to_string()));
-        key("dsn", self.dsn.clone());
-        let mut scripts = RunSpec { scripts: Vec::new(), ..RunSpec::default() };
-        for (option, value) in self.run.values()? {
-            match value {
-                Value::Pairs(pairs) => {
-                    let named = |(name, value)| (format!("{}.{name}", option.name), value);
-                    typed.keys.extend(pairs.into_iter().map(named));
-                }
-                value if ::lab::is_key(option.name) => {
-                    typed.keys.push((option.name.to_owned(), value.in_file()))
-                }
-                value => (option.set)(&mut scripts, value).map_err(Failure::Usage)?,
-            }
-        }
-        let typed_script = |script: ScriptSpec| match script.source {
-            ScriptSource::File(path) => (path.display().to_string(), script.weight),
-            ScriptSource::OfWorkload(name) | ScriptSource::Text { name, .. } => (name, script.weight),
-        };
-        typed.scripts.extend(scripts.scripts.into_iter().map(typed_script));
-        for (option, prefix, pairs) in [("--set", "settings.", &self.settings), ("--key", "", &self.keys)] {
-            for pair in pairs {
-                let (name, value) = pair
-                    .split_once('=')
-                    .filter(|(name, _)| !name.is_empty())
-                    .ok_or_else(|| Failure::Usage(format!("{option} {pair}: expected NAME=VALUE")))?;
-                typed.keys.push((format!("{prefix}{name}"), value.to_owned()));
-            }
-        }
+        let keys = [
+            ("version", self.pg_version.clone()),
+            ("bin_dir", self.bin_dir.as_ref().map(|path| path.display().to_string())),
+            ("dsn", self.dsn.clone()),
+            ("in_place", self.in_place.then(|| "true".to_owned())),
+            ("allow_ddl", self.allow_ddl.then(|| "true".to_owned())),
+        ];
+        typed.keys = keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();
+        typed.add_options(self.run.values()?).map_err(Failure::Usage)?;
+        typed.add_pairs("--set", "settings.", &self.settings)?;
+        typed.add_pairs("--key", "", &self.keys)?;
         Ok(typed)
     }
 
     /// Options of the comparison.
-    pub(super) fn options(&self, cells: &[Cell; 2], design: &Design) -> Result<CompareOptions, Failure> {
+    pub(super) fn options(&self, what: &Comparable, cells: &[Cell; 2]) -> Result<CompareOptions, Failure> {
+        let allows = |cell: &Cell| !cell.configuration.server.in_place || cell.configuration.data.checkpoint;
         let has_rate = cells.iter().any(|cell| cell.configuration.load.rate_tps.is_some());
         let usual = if has_rate { ComparedMetric::P50 } else { ComparedMetric::Tps };
         let budget_s = self.budget.as_secs_f64();
@@ -227,8 +238,8 @@ impl CompareArguments {
             budget_s,
             tolerance: self.tolerance,
             decisive: self.metric.unwrap_or(usual),
-            seed: self.seed.or(design.seed_given).unwrap_or_else(seed_of_the_system),
-            checkpoints: self.checkpoint,
+            seed: self.seed.or(what.experiment.design.seed_given).unwrap_or_else(seed_of_the_system),
+            checkpoints: self.checkpoint.unwrap_or_else(|| cells.iter().all(allows)),
             block_s: self.block,
             blocks: self.blocks as usize,
         })
@@ -238,64 +249,6 @@ impl CompareArguments {
 /// A random seed that `--random-seed` accepts and JSON preserves.
 fn seed_of_the_system() -> u64 {
     run::fresh_seed() >> 11
-}
-
-/// Keys that select the server.
-const SERVER: [&str; 3] = ["version", "bin_dir", "dsn"];
-
-/// Rejects keys that the factor's levels would silently override.
-fn check_beside_factor(typed: &Typed) -> Result<(), Failure> {
-    let Some((factor, _)) = typed.factor.split_once('=') else { return Ok(()) };
-    let factor = key(factor).map_or(factor, |option| option.name);
-    let why = |key: &str| {
-        if key == factor {
-            Some("each level sets it for its side")
-        } else if SERVER.contains(&key) && SERVER.contains(&factor) {
-            Some("both select the server")
-        } else if factor == "dsn" && key.starts_with("settings.") {
-            Some("the settings of a running server stay unchanged")
-        } else {
-            None
-        }
-    };
-    // A connection string may contain a password.
-    let shown = |key: &str, value: &str| if key == "dsn" { key.to_owned() } else { format!("{key}={value}") };
-    let scripts = typed.scripts.iter().map(|(name, _)| ("script", name.as_str()));
-    let keys = typed.keys.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    for (key, value) in keys.chain(scripts) {
-        if let Some(why) = why(key) {
-            let beside = shown(key, value);
-            return Err(Failure::Usage(format!("{beside} cannot be combined with --factor {factor}: {why}")));
-        }
-    }
-    Ok(())
-}
-
-/// The two sides.
-pub(super) fn sides(what: &Comparable) -> Result<[Cell; 2], Failure> {
-    let file = what.file.as_ref().map_or("--factor".to_owned(), |file| file.display().to_string());
-    let factors = &what.experiment.factors;
-    let has = match factors.as_slice() {
-        [] => "is no factor".to_owned(),
-        [one] if one.levels.len() == 1 => format!("is 1 level of {}", one.name),
-        [one] => format!("are {} levels of {}", one.levels.len(), one.name),
-        several => format!("are {} factors", several.len()),
-    };
-    let wrong = || {
-        Failure::Usage(format!(
-            "{file}: a comparison requires one factor with two levels, A and B, but there {has}"
-        ))
-    };
-    if factors.len() != 1 {
-        return Err(wrong());
-    }
-    let cells = <[Cell; 2]>::try_from(what.cells()?).map_err(|_| wrong())?;
-    if cells.iter().any(|cell| !cell.configuration.steps.is_empty()) {
-        return Err(Failure::Usage(format!(
-            "{file}: its trials are timed steps, but a comparison requires a load: use pgmeter lab run"
-        )));
-    }
-    Ok(cells)
 }
 
 #[cfg(test)]

@@ -3,10 +3,9 @@
 
 mod arguments;
 
-use std::process::ExitCode;
-
 use report::Subject;
 use results::{ComparisonDecision, ComparisonRecord, ComparisonStatus};
+use run::ExitStatus;
 
 pub(crate) use arguments::CompareArguments;
 
@@ -17,15 +16,11 @@ use crate::run_output::circumstances;
 use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
 
-/// Exit statuses, documented in docs/comparing.md.
-const WORSE: u8 = 1;
-const UNDECIDED: u8 = 3;
-
 pub(crate) fn run(
     arguments: &CompareArguments,
     terminal: &Terminal,
     signals: &Signals,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitStatus, Failure> {
     compare(arguments, terminal, signals).map_err(|failure| match failure {
         _ if failure.is_interruption() => failure,
         _ => Failure::NotCompared(Box::new(failure)),
@@ -36,30 +31,30 @@ fn compare(
     arguments: &CompareArguments,
     terminal: &Terminal,
     signals: &Signals,
-) -> Result<ExitCode, Failure> {
+) -> Result<ExitStatus, Failure> {
     let output = arguments.output.output(terminal)?;
     let what = arguments.comparable()?;
-    let cells = arguments::sides(&what)?;
+    let cells = what.sides()?;
     terminal::mask(::lab::secret_values(&cells));
-    let options = arguments.options(&cells, &what.experiment.design)?;
-    let places = arguments.places.places();
+    let options = arguments.options(&what, &cells)?;
+    let places = arguments.places.announced(terminal)?;
     let (record, kept) = listening(terminal, places.clone(), Output::default(), |listener| {
         ::lab::compare(what, cells, options, &places, &circumstances(), listener, signals)
     })?;
     output.show(Subject::Comparison(&record), terminal)?;
-    terminal.say(format_args!("stored as comparison {kept} in {}", places.store().display()));
+    terminal.say(format_args!("stored as comparison c{kept} in {}", places.store().display()));
     judge(&record)
 }
 
-fn judge(record: &ComparisonRecord) -> Result<ExitCode, Failure> {
+fn judge(record: &ComparisonRecord) -> Result<ExitStatus, Failure> {
     if record.status == ComparisonStatus::Interrupted {
         return Err(Failure::Interrupted("interrupted; the result covers the pairs before that"));
     }
     Ok(match record.decision {
         ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse => {
-            ExitCode::SUCCESS
+            ExitStatus::Success
         }
-        ComparisonDecision::WorseThanTolerance => ExitCode::from(WORSE),
-        ComparisonDecision::Undecided => ExitCode::from(UNDECIDED),
+        ComparisonDecision::WorseThanTolerance => ExitStatus::Worse,
+        ComparisonDecision::Undecided => ExitStatus::Undecided,
     })
 }

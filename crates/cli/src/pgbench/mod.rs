@@ -2,11 +2,9 @@
 //! statuses with the engine of `pgmeter bench`. Called by `main` before its own options are parsed.
 
 mod benchmark;
-mod client_messages;
 mod diagnostics;
 mod initialization;
 mod output;
-mod sessions;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;

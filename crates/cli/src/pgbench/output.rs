@@ -1,20 +1,16 @@
 //! Output of the drop-in's run: banner, lines on stderr, final report. `report::pgbench` makes the texts from the
 //! record; their order is pgbench's.
 
-use connect::{Session, Target};
-use dropin::{Level, Options, version};
-use engine::{End, Limit, Progress};
+use dropin::{ClientMessages, Level, Options};
+use engine::{ClientEvent, End, Progress};
 use report::pgbench::{Columns, LogOptions, Presentation, ProgressClock, ProgressMeter, final_report};
-use results::unix_now;
-use run::{Event, Finished, Runner, VacuumEvent};
-use workload::{WorkloadError, tpcb};
+use results::{Record, unix_now};
+use run::{Event, Finished, Keeper, RunError, Runner, StorePlaces};
 
-use super::client_messages::PgbenchMessages;
 use super::diagnostics::Diagnostics;
-use super::sessions;
 use crate::failure::Failure;
 use crate::signals::Signals;
-use crate::tracer::{LogFault, tracers};
+use crate::tracer::{self, LogFault, tracers};
 
 /// Default prefix of log files.
 const LOG_PREFIX: &str = "pgbench_log";
@@ -47,77 +43,52 @@ impl<'a> Output<'a> {
             failures_detailed: options.failures_detailed,
             writes_last_interval: false,
         });
-        let messages = PgbenchMessages {
-            diagnostics: self.diagnostics.clone(),
+        let messages = ClientMessages {
             max_tries: plan.max_tries,
             latency_limit: options.spec.latency_limit,
             verbose_errors: options.verbose_errors,
             debug: options.debug,
             password_file_warning: self.password_file_warning.clone(),
         };
+        let messages = PrintedMessages { diagnostics: self.diagnostics.clone(), messages };
         let tracers = tracers(logs, plan, LogFault::default(), messages)?;
         // The clients connect now; with `-C` they connect later, and their tracer prints the messages.
-        if let (Some(warning), false) = (&self.password_file_warning, plan.reconnect) {
-            (0..plan.clients).for_each(|_| self.diagnostics.write(&format!("{warning}\n")));
+        if !plan.reconnect {
+            (0..plan.clients).for_each(|_| self.warn_of_password_file(self.password_file_warning.as_deref()));
         }
         let finished = prepared.run(signals, &*tracers, &mut |event| {
             if let Event::Second { progress, .. } = event {
                 self.second(progress, columns);
             }
         })?;
-        self.conclude(&finished)
+        let result = self.conclude(&finished);
+        if let Err(error) = store(&finished.record) {
+            self.diagnostics.say(Level::Warning, format_args!("the run is not stored: {error}"));
+        }
+        result
     }
 
     /// Messages before the run begins.
     fn before(&mut self, event: &Event<'_>) {
         match event {
-            Event::Connecting(target) => sessions::warn(target, self.diagnostics),
-            Event::Connected(session, target) => self.connected(session, target),
-            Event::ScaleIgnored { scale, table, .. } => {
-                let sentence = format!("scale option ignored, using count from {table} table ({scale})");
-                self.diagnostics.say(Level::Warning, sentence);
+            // libpq looks for a password before it connects.
+            Event::Connecting(target) => self.warn_of_password_file(target.password_file_warning.as_deref()),
+            Event::Connected(session, target) => {
+                self.password_file_warning.clone_from(&target.password_file_warning);
+                self.diagnostics.print(&dropin::banner(session));
+                let parameters = dropin::parameters_message(&self.options, session, target);
+                self.diagnostics.say_all(parameters.as_slice());
             }
-            Event::Vacuum(event) => self.vacuum(*event),
+            Event::ScaleIgnored { scale, table, .. } => {
+                self.diagnostics.say_all(&[dropin::scale_ignored(table, *scale)]);
+            }
+            Event::Vacuum(event) => self.diagnostics.say_all(&dropin::vacuum_messages(*event)),
             Event::Checking(_) | Event::Second { .. } => {}
         }
     }
 
-    fn connected(&mut self, session: &Session, target: &Target) {
-        self.password_file_warning.clone_from(&target.password_file_warning);
-        let server = session.parameter("server_version").unwrap_or_default();
-        self.diagnostics.print(&format!("pgbench ({}, server {server})\n", version()));
-        if self.options.debug {
-            let host = run::host(session.address());
-            let port = target.host_of(session.address()).port;
-            let (clients, database) = (self.options.spec.clients, &target.database);
-            let limit = match self.options.spec.limit {
-                Limit::Duration(time) => format!("duration: {}", time.as_secs()),
-                Limit::TransactionsPerClient(each) => format!("nxacts: {each}"),
-            };
-            self.diagnostics.say(
-                Level::Info,
-                format_args!("pghost: {host} pgport: {port} nclients: {clients} {limit} dbName: {database}"),
-            );
-        }
-    }
-
-    fn vacuum(&self, event: VacuumEvent<'_>) {
-        match event {
-            VacuumEvent::SmallTables => self.diagnostics.write("starting vacuum..."),
-            VacuumEvent::LargeTables => {
-                self.diagnostics.write(&format!("starting vacuum {}...", tpcb::ACCOUNTS_NAME));
-            }
-            VacuumEvent::Done => self.diagnostics.write("end.\n"),
-            VacuumEvent::Failed(failure) => {
-                match failure {
-                    WorkloadError::Query { sql, source } => {
-                        self.diagnostics.error(sessions::words(source, Some(sql)));
-                    }
-                    other => self.diagnostics.error(other),
-                }
-                self.diagnostics.say(Level::Detail, "(ignoring this error and continuing anyway)");
-            }
-        }
+    fn warn_of_password_file(&self, warning: Option<&str>) {
+        warning.iter().for_each(|warning| self.diagnostics.write(&format!("{warning}\n")));
     }
 
     fn second(&mut self, progress: &Progress<'_>, columns: Columns) {
@@ -148,5 +119,34 @@ impl<'a> Output<'a> {
             return Ok(());
         }
         Err(Failure::Aborted("Run was aborted; the above results are incomplete.".to_owned()))
+    }
+}
+
+/// Stores the run if `PGMETER_STORE` is set, without output.
+fn store(record: &Record) -> Result<(), RunError> {
+    match StorePlaces::named_by_variable(&server::Environment::of_process())? {
+        None => Ok(()),
+        Some(places) => Keeper::new(places).finish(record).map(drop),
+    }
+}
+
+/// Messages about clients, printed on each worker's thread.
+#[derive(Clone)]
+struct PrintedMessages {
+    diagnostics: Diagnostics,
+    messages: ClientMessages,
+}
+
+impl tracer::ClientMessages for PrintedMessages {
+    fn wants_steps(&self) -> bool {
+        self.messages.debug
+    }
+
+    fn event(&self, event: &ClientEvent<'_>) {
+        self.diagnostics.say_all(&self.messages.of(event));
+    }
+
+    fn log_failed(&self, reason: &str) {
+        self.diagnostics.error(format_args!("could not write to log file: {reason}"));
     }
 }

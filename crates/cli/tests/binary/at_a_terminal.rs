@@ -11,6 +11,7 @@ use std::process::Stdio;
 use results::{Status, Warning};
 use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use testkit::cluster::Cluster;
 use testkit::null::{NullOptions, NullServer};
 
@@ -117,6 +118,30 @@ fn whoever_watches_sees_lines_that_are_drawn_anew_and_are_gone_at_the_end() {
     assert!(shown.contains("throughput") && shown.contains("100 %, 2 s, 0 s left"), "{shown}");
     let (_, after) = shown.rsplit_once("\x1b[J").expect("it was erased");
     assert!(!after.contains("throughput"), "{shown}");
+}
+
+#[test]
+fn the_list_of_runs_fits_a_terminal_of_80_columns() {
+    let conninfo = Cluster::shared("18").database("columns");
+    let bench = Bench::new();
+    let script = bench.file("a-script-with-a-long-name-that-must-be-cut.sql", "SELECT 1;");
+    let goals = ["--goal", "tps > 100000000", "-R", "1000000", "-L", "0.001"];
+    for label in ["before the new index on orders (customer)", "after the new index on orders (customer)"] {
+        let words = ["bench", "-n", "-T", "1", "-f", script, "--label", label, &conninfo];
+        bench.run(words.iter().chain(&goals)).exits(5);
+    }
+    let (keyboard, theirs) = terminal();
+    let size = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&theirs, size).expect("a terminal has a size");
+    let mut command = bench.command(["runs"]);
+    command.env("NO_COLOR", "1").stdout(Stdio::from(theirs)).stderr(Stdio::null());
+    let mut child = command.spawn().expect("the program can be started");
+    drop(command);
+    let shown = keyboard.read_to_the_end();
+    assert!(child.wait().expect("the child is ours").success());
+    assert_eq!(shown.lines().count(), 3, "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+    assert!(shown.contains("NOT KEPT, goal miss") && shown.contains("before the…"), "{shown}");
 }
 
 /// A script that says more than a terminal and pgmeter's own queue hold.

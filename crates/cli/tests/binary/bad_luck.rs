@@ -48,7 +48,9 @@ fn a_failure_that_the_server_asks_to_retry_is_counted_and_the_run_goes_on() {
         "BEGIN;\nDO $$ BEGIN RAISE EXCEPTION 'try again' USING ERRCODE = '40001'; END $$;\nEND;",
     );
     let flags = ["bench", "-n", "-c", "2", "-t", "5", "-f", script];
-    bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(0);
+    let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(2);
+    let out = out.says(&["no transaction succeeded; the errors are in the report"]);
+    assert!(out.stdout.starts_with("EVERYTHING FAILED: all 10 transactions"), "{}", out.stdout);
     let counts = bench.record().summary.counts;
     assert_eq!((counts.scheduled, counts.failed, counts.failures.serialization), (10, 10, 10));
 }
@@ -101,14 +103,14 @@ fn a_record_that_cannot_be_written_is_an_error_after_the_report() {
     let flags = ["bench", "-n", "-t", "5", "-f", script, "--store", "my.db", "--results", "kept"];
     let out = bench
         .run(flags.iter().chain(&[conninfo.as_str()]))
-        .exits(1)
+        .exits(2)
         .says(&["cannot write a record into kept"]);
     assert!(out.stdout.contains("5 succeeded"), "{}", out.stdout);
 
     // Here the store is spoilt, and the record is not.
     let script = bench.file("spoil.sql", "\\shell cp spoil.sql my.db\nSELECT 1;");
     let flags = ["bench", "-n", "-t", "5", "-f", script, "--store", "my.db", "--results", "pgmeter-results"];
-    let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(1);
+    let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(2);
     let out = out.says(&[
         "was saved, but the run was not added to the store: cannot use the store",
         "pgmeter runs import pgmeter-results/",

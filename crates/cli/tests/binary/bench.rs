@@ -73,7 +73,7 @@ fn a_report_has_the_format_and_the_place_that_were_asked_for() {
     let refused = bench.run(["bench", "-t", "1", "-o", "no/such/page.html", &conninfo]).exits(1);
     refused.says(&["cannot write the report to \"no/such/page.html\""]);
     let full =
-        bench.run(["bench", "-S", "-t", "5", "-o", "/dev/full", "--html", "kept.html", &conninfo]).exits(1);
+        bench.run(["bench", "-S", "-t", "5", "-o", "/dev/full", "--html", "kept.html", &conninfo]).exits(2);
     let full = full.says(&["cannot write the report to \"/dev/full\"", "report written to kept.html"]);
     assert!(full.stdout.contains("throughput"), "{}", full.stdout);
     let stdout = run(&["-o", "/dev/stdout", "--format", "csv"]);
@@ -202,4 +202,32 @@ fn connections_are_found_by_uri_variables_and_password_file() {
 
     let json: String = bench.records().iter().map(results::Record::to_json).collect();
     assert!(!json.contains("x y") && !json.contains("x%20y"), "a password is in a record");
+}
+
+#[test]
+fn times_and_clients_of_the_command_line_may_have_units() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("units");
+    let script = bench.file("one.sql", "SELECT 1;");
+    let options = ["-T", "500ms", "-L", "1.5s", "-c", "2/core", "--warmup", "100ms", "-P", "1min"];
+    let arguments = ["bench", "-n", "-f", script].into_iter().chain(options).chain([conninfo.as_str()]);
+    let out = bench.run(arguments).exits(0);
+    let record = bench.record();
+    let cores = results::cpus_allowed(std::process::id()).expect("it is known on Linux");
+    let clients = record.plan.clients;
+    assert!(clients >= 1 && (f64::from(clients) - 2.0 * cores).abs() < 1.0, "{clients} for {cores} cores");
+    assert_eq!(record.plan.latency_limit_us, Some(1_500_000.0));
+    assert_eq!(record.plan.relative["clients"], "2/core");
+    assert!(out.stderr.contains(&format!("clients: 2/core = {clients} (")), "{}", out.stderr);
+    let bare = ["-T", "1", "-L", "20", "-c", "1"];
+    let arguments = ["bench", "-n", "-f", script].into_iter().chain(bare).chain([conninfo.as_str()]);
+    bench.run(arguments).exits(0);
+    assert_eq!(bench.records()[1].plan.latency_limit_us, Some(20_000.0));
+    for (option, value, says) in [
+        ("-c", "2/cores", "such as 2/core"),
+        ("-L", "20 parsecs", "number of milliseconds"),
+        ("-T", "5m", "min"),
+    ] {
+        bench.run(["bench", "-n", "-f", script, option, value]).exits(1).says(&[says]);
+    }
 }

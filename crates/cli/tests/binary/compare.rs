@@ -33,7 +33,7 @@ fn who_does_twenty_times_the_work_is_worse_and_the_other_is_better() {
     // Lines are broken where the terminal ends.
     let out = bench.run(on_shared("variables.rows=1000,20000", "5min")).exits(1);
     assert!(out.stdout.starts_with("variables.rows: A is 1000, B is 20000\n  B is "), "{}", out.stdout);
-    for words in ["% slower (95 %: −", "smallest detectable difference", "worse than the tolerance of 2"] {
+    for words in ["% slower (95 %: −", "worse than the tolerance of 2"] {
         assert!(told(&out.stdout).contains(words), "{}", out.stdout);
     }
     let out = bench.run(on_shared("variables.rows=20000,1000", "5min")).exits(0);
@@ -42,7 +42,7 @@ fn who_does_twenty_times_the_work_is_worse_and_the_other_is_better() {
     let [worse, better] = [1, 2].map(|number| store.comparison(number).expect("it is kept"));
     assert_eq!(worse.decision, ComparisonDecision::WorseThanTolerance);
     assert_eq!((better.decision, better.status), (ComparisonDecision::Better, ComparisonStatus::Complete));
-    assert!(better.pairs.iter().filter(|pair| !pair.is_noise_floor).count() >= 26);
+    assert!(better.pairs.iter().filter(|pair| !pair.is_noise_floor).count() >= 8);
     assert!(better.pairs.iter().all(|pair| pair.blocks.len() == 2));
     assert!(better.findings.iter().any(|finding| finding.different == Some(true)));
 }
@@ -196,7 +196,7 @@ fn what_makes_no_sense_is_told_in_one_sentence() {
     let shared =
         ["--factor", "settings.shared_buffers=16MB,32MB", "--key", "workload=none", "-f", "rows.sql"];
     let told = tell(&[&shared[..], &["--dsn", &dsn]].concat());
-    assert!(told.contains("shared_buffers cannot be set per session"), "{told}");
+    assert!(told.contains("a session cannot set shared_buffers"), "{told}");
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn what_a_killed_comparison_left_goes_with_the_next_and_what_a_living_one_needs_
     let again = bench.run(["report", "--comparison", "last", "--store", "out/"]).exits(0);
     assert!(again.stdout.starts_with("variables.rows: A is 1000, B is 1001\n"), "{}", again.stdout);
     let sentence =
-        "the store out/results.sqlite has no comparison 9: it has 1 to 2, of which the newest is \"last\"";
+        "there is no comparison c9 in the store out/results.sqlite: `pgmeter runs` lists those that are";
     bench.run(["report", "--comparison", "9", "--store", "out/"]).exits(1).says(&[sentence]);
     for (format, words) in [
         ("json", "\"schema_version\""),

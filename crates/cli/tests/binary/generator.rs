@@ -184,7 +184,7 @@ fn the_event_loop_is_chosen_by_option_or_variable() {
         assert_eq!((event_loop.name, event_loop.because), (EventLoopName::Epoll, None));
     }
     let mut wrong = bench.command(flags);
-    finish(wrong.env("PGMETER_EVENT_LOOP", "kqueue")).exits(2).says(&["kqueue", "io_uring", "epoll"]);
+    finish(wrong.env("PGMETER_EVENT_LOOP", "kqueue")).exits(1).says(&["kqueue", "io_uring", "epoll"]);
 }
 
 #[test]
@@ -255,6 +255,45 @@ fn a_calibration_that_is_interrupted_keeps_nothing_and_leaves_nothing() {
     running.finish().exits(130).says(&["interrupted; the machine was not calibrated"]);
     assert_nothing_is_left(&bench);
     assert!(!bench.path().join("cache/calibrations").exists());
+}
+
+#[test]
+fn a_self_test_says_whether_the_machine_can_measure_and_leaves_nothing() {
+    let bench = Bench::new();
+    fs::create_dir_all(bench.path().join("tmp")).expect("it can be made");
+    let junit = bench.path().join("self-test.xml");
+    let run = |words: &[&str]| {
+        finish(
+            bench
+                .command(["self-test", "-T", "0.2"].iter().chain(words))
+                .env("TMPDIR", bench.path().join("tmp")),
+        )
+    };
+    run(&["-o", junit.to_str().expect("a path of ours")]).exits(5);
+    let cases = fs::read_to_string(junit).expect("it is there");
+    assert!(cases.contains("tests=\"9\"") && cases.contains("name=\"build\""), "{cases}");
+    let json = bench.path().join("self-test.json");
+    let out = run(&["-o", json.to_str().expect("a path of ours")]);
+    // Tests run a debug build, which is not fit for measuring.
+    let out = out.exits(5);
+    let lines: Vec<&str> = out.stdout.lines().map(str::trim_end).collect();
+    assert_eq!(lines[0], "This machine cannot measure reliably, for the reasons below.");
+    for part in [
+        "build  ",
+        "event loop  ",
+        "clock  ",
+        "CPUs  ",
+        "open files  ",
+        "late wake-ups  ",
+        "rate of a worker  ",
+    ] {
+        assert!(out.stdout.contains(part), "{part} is missing: {}", out.stdout);
+    }
+    let found: serde_json::Value =
+        serde_json::from_slice(&fs::read(json).expect("it is there")).expect("JSON");
+    assert_eq!((&found["grade"], &found["checks"][0]), (&"bad".into(), &serde_json::json!(["build", "bad"])));
+    assert!(found["clock"]["read_ns"].as_f64().is_some_and(|nanos| nanos > 0.0));
+    assert_nothing_is_left(&bench);
 }
 
 #[test]

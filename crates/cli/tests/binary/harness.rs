@@ -29,7 +29,10 @@ impl Bench {
         // The user who runs the servers must be able to pass through.
         let permissions = fs::Permissions::from_mode(0o755);
         let directory = tempfile::Builder::new().prefix("pgmeter-test-").permissions(permissions).tempdir();
-        Self { directory: directory.expect("a temporary directory can be made") }
+        let directory = directory.expect("a temporary directory can be made");
+        // The store of all runs in this directory.
+        fs::create_dir(directory.path().join("pgmeter-results")).expect("a directory can be made");
+        Self { directory }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -64,6 +67,7 @@ impl Bench {
             command.env("PGMETER_CACHE_DIR", cache);
         }
         command.env("PGMETER_STATE_DIR", self.path().join("state"));
+        command.env("XDG_DATA_HOME", self.path().join("data"));
         command
     }
 

@@ -43,7 +43,7 @@ fn a_plan_is_shown_and_starts_nothing() {
     let out = bench.run(["lab", "plan", file]).exits(0);
     assert!(out.stdout.contains("4 combinations × 2 repeats = 8 trials"), "{}", out.stdout);
     assert!(out.stdout.contains("server 1    PostgreSQL 18, embedded"), "{}", out.stdout);
-    assert!(!bench.path().join("pgmeter-results").exists());
+    assert!(!bench.path().join("pgmeter-results/results.sqlite").exists());
     let file = bench.file("wrong.toml", "name = \"x\"\n[load]\nclient = 3\n");
     let out = bench.run(["lab", "plan", file]).exits(1);
     let sentence =
@@ -125,7 +125,7 @@ fn every_form_of_the_report(bench: &Bench, file: &str) {
     assert!(json.contains("\"trials\": [") && json.contains("\"within_repeats\": true"), "{json}");
     let picture = bench.run(["report", "--store", "out/", "--format", "png", "-o", "clients.png"]).exits(0);
     assert_eq!(picture.stdout, "");
-    let full = bench.run(["lab", "resume", file, "--store", "out/", "-o", "/dev/full"]).exits(1).stderr;
+    let full = bench.run(["lab", "resume", file, "--store", "out/", "-o", "/dev/full"]).exits(2).stderr;
     let told = "the trials are stored, but cannot be reported: cannot write the report to \"/dev/full\"";
     assert!(full.contains(told), "{full}");
     let other = bench.run(["report", "--store", "out/", "--experiment", "other"]).exits(1).stderr;

@@ -1,6 +1,7 @@
 //! The binary as users run it: against real servers, from the outside, by its output, its records and its
 //! exit status.
 
+mod answers;
 mod at_a_terminal;
 mod bad_input;
 mod bad_luck;
@@ -13,20 +14,27 @@ mod faults;
 mod foreign_databases;
 mod front_ends;
 mod generator;
+mod goals;
 mod harness;
 mod hostile_objects;
+mod in_place;
 mod lab;
 mod lab_kills;
 mod lab_networks;
+mod labels;
+mod mistakes;
 mod null_server;
 mod observing;
 mod processes;
 mod quickstart;
 mod relay;
 mod runs;
+mod screen;
+mod script_tables;
 mod secrets;
 mod servers;
 mod statistics;
 mod steps;
+mod store;
 mod watching;
 mod workloads;

@@ -73,7 +73,7 @@ fn a_failed_check_is_an_error_and_the_run_is_kept() {
     let (conninfo, mut session) = loaded(&bench, "failed_check");
     session.execute("update shop_products set in_stock = 7 where id = 3").expect("a change");
     let words = ["bench", "--workload", "shop", "-b", "look", "-t", "5", "--check"];
-    let out = bench.run(words.iter().copied().chain([conninfo.as_str()])).exits(1);
+    let out = bench.run(words.iter().copied().chain([conninfo.as_str()])).exits(6);
     let sentence = "1 check of the workload shop failed: stock (1 row: 3 | 7 | 0). A check returns no row if the data are \
                     sound";
     assert!(out.stderr.ends_with(&format!("pgmeter: error: {sentence}\n")), "{}", out.stderr);
@@ -93,7 +93,7 @@ fn the_tables_of_pgbench_are_checked_too() {
     bench.run(["bench", "-t", "5", "--check", &conninfo]).exits(0);
     assert_eq!(bench.record().plan.workload.as_deref(), Some("tpcb"));
     Cluster::session(&conninfo).execute("delete from pgbench_tellers where tid = 3").expect("a change");
-    let out = bench.run(["bench", "-t", "5", "--workload", "tpcb", "--check", &conninfo]).exits(1);
+    let out = bench.run(["bench", "-t", "5", "--workload", "tpcb", "--check", &conninfo]).exits(6);
     out.says(&["1 check of the workload tpcb failed: pgbench_tellers (1 row: 9 | 1)"]);
 }
 

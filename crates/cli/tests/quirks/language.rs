@@ -73,15 +73,25 @@ fn quirk_07_a_name_inside_a_string_literal_is_replaced_in_simple_mode_and_a_para
 }
 
 #[test]
-fn quirk_08_as_a_parameter_an_undefined_variable_is_null_and_a_null_one_is_a_word() {
+fn quirk_08_as_a_parameter_a_null_variable_is_a_word_and_an_undefined_one_is_null_or_refused_by_bench() {
     for who in BOTH {
         let desk = Desk::new("quirk_08");
         desk.execute("create table seen (undefined text, nothing text)");
         let script = "\\set nothing null\ninsert into seen values (:undefined, :nothing);\n";
         for protocol in ["extended", "prepared"] {
-            desk.run(who, &format!("-t 1 -M {protocol}"), script).exits(0);
+            let options = format!("-t 1 -M {protocol}");
+            match who {
+                Who::Pgbench => drop(desk.run(who, &options, script).exits(0)),
+                Who::Bench => drop(desk.run(who, &options, script).fails().says(&["undefined variable"])),
+            }
+            let script = "\\set nothing null\ninsert into seen values (null, :nothing);\n";
+            desk.run(who, &options, script).exits(0);
         }
-        assert_eq!(desk.ask("select * from seen"), ["(null)|NULL", "(null)|NULL"]);
+        let expected = match who {
+            Who::Pgbench => vec!["(null)|NULL"; 4],
+            Who::Bench => vec!["(null)|NULL"; 2],
+        };
+        assert_eq!(desk.ask("select * from seen"), expected);
     }
 }
 

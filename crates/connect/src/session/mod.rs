@@ -12,6 +12,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use wire::frontend::MessageTooLong;
 use wire::{CancelKey, Decoder, ServerError, frontend};
 
 use crate::address::Address;
@@ -98,6 +99,18 @@ impl Session {
         self.run(sql, false).map(|answer| answer.rows)
     }
 
+    /// Parses one statement without executing it. The server resolves its names, and in a transaction keeps the locks of
+    /// its tables. Several statements are an error.
+    pub fn analyze(&mut self, sql: &str) -> Result<(), ConnectError> {
+        let analyze = |out: &mut Vec<u8>, sql: &[u8]| {
+            frontend::parse(out, b"", sql)?;
+            frontend::sync(out);
+            Ok(())
+        };
+        let answer = self.ask_by(sql, false, analyze)?;
+        self.complete(answer).map(drop)
+    }
+
     /// Runs one or more statements; returns the last result set.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, ConnectError> {
         let sets = self.query_sets(sql)?;
@@ -154,7 +167,12 @@ impl Session {
 
     /// Sends a query and reads the complete answer.
     fn run(&mut self, sql: &str, keeps_rows: bool) -> Result<Answer, ConnectError> {
-        let mut answer = self.ask(sql, keeps_rows)?;
+        let answer = self.ask(sql, keeps_rows)?;
+        self.complete(answer)
+    }
+
+    /// Reads the rest of an answer.
+    fn complete(&mut self, mut answer: Answer) -> Result<Answer, ConnectError> {
         while !answer.is_complete {
             if answer.wants_copy_data {
                 answer.wants_copy_data = false;
@@ -176,6 +194,16 @@ impl Session {
 
     /// Sends a query.
     fn ask(&mut self, sql: &str, keeps_rows: bool) -> Result<Answer, ConnectError> {
+        self.ask_by(sql, keeps_rows, frontend::query)
+    }
+
+    /// Sends a statement with the messages that `encode` makes of it.
+    fn ask_by(
+        &mut self,
+        sql: &str,
+        keeps_rows: bool,
+        encode: impl Fn(&mut Vec<u8>, &[u8]) -> Result<(), MessageTooLong>,
+    ) -> Result<Answer, ConnectError> {
         if let Some(reason) = &self.ended {
             return Err(ConnectError::Lost(reason.clone()));
         }
@@ -190,8 +218,7 @@ impl Session {
             false => self.decoder.keep_rows(false),
         }
         self.out.clear();
-        frontend::query(&mut self.out, sql.as_bytes())
-            .map_err(|_| ConnectError::WrongStatement(SQL_TOO_LONG))?;
+        encode(&mut self.out, sql.as_bytes()).map_err(|_| ConnectError::WrongStatement(SQL_TOO_LONG))?;
         let mut answer = Answer::new(keeps_rows);
         self.waiting.begin(sql);
         self.send(&mut answer)?;

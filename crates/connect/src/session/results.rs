@@ -165,7 +165,10 @@ impl Answer {
                 self.wants_copy_data = false;
             }
             Message::CopyInResponse => self.wants_copy_data = true,
-            Message::CopyOutResponse | Message::CopyData { .. } | Message::CopyDone => {}
+            Message::ParseComplete
+            | Message::CopyOutResponse
+            | Message::CopyData { .. }
+            | Message::CopyDone => {}
             Message::ReadyForQuery(_) => self.is_complete = true,
             _ => self.broken = Some(Broken::Unexpected(message.name())),
         }

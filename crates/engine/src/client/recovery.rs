@@ -1,11 +1,13 @@
 //! Handling of server errors: the client is aborted, or its transaction is rolled back and retried or given up
 //! (reference, section 15).
 
+use script::SentAs;
 use stats::{Ending, Failure};
 use wire::{ServerError, SqlState, TransactionStatus, frontend};
 
 use super::{Client, Phase, Step, Turn, sql_at};
 use crate::abort::AbortCause;
+use crate::errors;
 use stats::Protocol;
 
 use crate::plan::{Compatibility, Plan};
@@ -21,8 +23,10 @@ impl Client {
         {
             return step;
         }
+        self.error_kind = self.kind_of(&error, pipeline, turn);
         let statement = if pipeline { self.statement_piped(turn) } else { self.statement_sent(turn) };
         let Some(failure) = failure(&error, turn.load.plan) else {
+            turn.errors.count(self.error_kind).aborted += 1;
             let statement = statement.map(Into::into);
             return self.abort(AbortCause::Sql { error, statement }, turn.load);
         };
@@ -41,6 +45,21 @@ impl Client {
             return self.abort(error.into(), turn.load);
         }
         self.await_reply(Phase::RollingBack(failure), turn)
+    }
+
+    /// The kind of an error of the current command, or of a command of the pipeline.
+    fn kind_of(&self, error: &ServerError, pipeline: bool, turn: &mut Turn<'_>) -> usize {
+        let completed = self.links[self.link].reply.completed_before_error as usize;
+        let piped = self.piped.get(completed).filter(|_| pipeline);
+        let command = (self.script, piped.copied().unwrap_or(self.command));
+        let sent = match turn.load.plan.protocol {
+            Protocol::Simple => SentAs::Values(&self.variables),
+            Protocol::Extended | Protocol::Prepared => SentAs::Numbered,
+        };
+        let load = turn.load;
+        turn.errors.kind(command, error.sqlstate, || {
+            (Box::new(error.clone()), errors::offset(load, command, error, sent))
+        })
     }
 
     /// The text of the failed command of a pipeline, unless it was prepared and only executed.
@@ -82,10 +101,12 @@ impl Client {
         let in_time = plan.latency_limit.is_none_or(|limit| elapsed <= limit);
         if over || !left || !in_time || failure == Failure::Other {
             turn.commands.fail(script, command);
+            turn.errors.count(self.error_kind).failed += u64::from(!turn.warmup);
             turn.tracer.on_event(&ClientEvent::GaveUp { client, tries, elapsed });
             return self.free(Ending::Failed(failure));
         }
         turn.commands.retry(script, command);
+        turn.errors.count(self.error_kind).retried += u64::from(!turn.warmup);
         turn.tracer.on_event(&ClientEvent::Retried { client, tries, elapsed });
         self.tries = tries.saturating_add(1);
         self.random = self.random_at_start.clone();

@@ -4,6 +4,7 @@
 use stats::{CommandTable, Sample, Timestamp};
 
 use crate::client::Turn;
+use crate::errors::ErrorTable;
 use crate::load::Load;
 use crate::timeline::Timeline;
 use crate::tracer::{ClientEvent, EndedTransaction, Tracer};
@@ -22,6 +23,7 @@ pub(super) struct ClientContext<'p> {
     measured: CommandTable,
     /// Statistics of warm-up transactions, which are discarded.
     warmup: CommandTable,
+    errors: ErrorTable,
     end: Option<Timestamp>,
 }
 
@@ -36,6 +38,7 @@ impl<'p> ClientContext<'p> {
             computed: vec![0; load.plan.scripts.len()].into_boxed_slice(),
             measured: load.command_table(),
             warmup: load.unmeasured_command_table(),
+            errors: ErrorTable::default(),
             end: None,
         }
     }
@@ -64,6 +67,8 @@ impl<'p> ClientContext<'p> {
             tracer: &mut *self.tracer,
             steps_wanted: self.steps_wanted,
             commands,
+            errors: &mut self.errors,
+            warmup,
             end: self.end,
         }
     }
@@ -91,14 +96,14 @@ impl<'p> ClientContext<'p> {
         self.tracer.on_event(event);
     }
 
-    /// Ends the tracer and returns the statistics.
-    pub(super) fn end(&mut self, now: Timestamp) -> CommandTable {
+    /// Ends the tracer and returns the statistics of commands and errors.
+    pub(super) fn end(&mut self, now: Timestamp) -> (CommandTable, ErrorTable) {
         std::mem::replace(&mut self.tracer, Box::new(())).end(now);
         self.watched = false;
         self.steps_wanted = false;
         for (script, times) in self.computed.iter_mut().enumerate() {
             self.measured.complete_script_at_once(script, std::mem::take(times));
         }
-        std::mem::take(&mut self.measured)
+        (std::mem::take(&mut self.measured), std::mem::take(&mut self.errors))
     }
 }

@@ -102,6 +102,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let finished = self.account(interrupted);
         let Self { number, mut sessions, measurement, health, cpu_at_measure, aborted, reconnects, .. } =
             self;
+        let (commands, errors) = sessions.context.end(finished);
         Ok(WorkerOutcome {
             finished: measured_until.unwrap_or(finished),
             cpu_at_measure,
@@ -113,7 +114,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             exceeded,
             health: health.finish(number, sessions.slots.len(), over.is_some(), &mut sessions.driver),
             reconnects,
-            commands: sessions.context.end(finished),
+            commands,
+            errors,
             to_cancel: sessions.terminate_all(interrupted),
             event_loop: sessions.driver.event_loop(),
         })

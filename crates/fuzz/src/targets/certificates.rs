@@ -42,6 +42,7 @@ pub const TARGET: Target = Target {
     generate: None,
     reshape: None,
     length_max: SHORT,
+    short_round_divisor: 1,
     memory: |input| allowance(1024, 64, input),
     prepare,
 };

@@ -23,6 +23,7 @@ pub const TARGET: Target = Target {
     generate: Some(|random, out| out.extend_from_slice(draw(shipped(), random))),
     reshape: Some(reshape),
     length_max: SHORT,
+    short_round_divisor: 1,
     memory: |input| allowance(16 * 1024, 4096, input),
     prepare,
 };

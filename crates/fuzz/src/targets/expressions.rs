@@ -85,6 +85,7 @@ pub const TARGET: Target = Target {
     generate: Some(|random, out| expression(random, out, DEPTH_MAX)),
     reshape: None,
     length_max: SHORT,
+    short_round_divisor: 1,
     memory,
     prepare: || Ok(Box::new(attempt) as Attempt),
 };

@@ -54,6 +54,7 @@ pub const TARGET: Target = Target {
     generate: None,
     reshape: None,
     length_max: SHORT,
+    short_round_divisor: 1,
     memory: |input| allowance(256, 16, input),
     prepare,
 };

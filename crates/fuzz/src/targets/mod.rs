@@ -42,6 +42,8 @@ pub struct Target {
     pub reshape: Option<Reshape>,
     /// The longest input, but for the few that are blown up.
     pub length_max: usize,
+    /// One of so many inputs is tried in a short round: more than 1 where an input takes long.
+    pub short_round_divisor: u64,
     /// The most memory that an input may take, the attempt's own included.
     pub memory: fn(&[u8]) -> u64,
     /// Makes ready once for a whole round, whose folder is the current one.

@@ -19,6 +19,7 @@ pub const TARGET: Target = Target {
     generate: Some(generate),
     reshape: None,
     length_max: SHORT,
+    short_round_divisor: 1,
     memory: |input| allowance(64, 512, input),
     prepare: || Ok(Box::new(attempt) as Attempt),
 };

@@ -21,6 +21,7 @@ pub const TARGET: Target = Target {
     generate: None,
     reshape: Some(reshape),
     length_max: 32 * 1024,
+    short_round_divisor: 10,
     memory: |input| allowance(32 * 1024, 2048, input),
     prepare,
 };

@@ -56,6 +56,7 @@ pub const TARGET: Target = Target {
     generate: Some(|random, out| frames::write(random, out, TAGS, PARTS)),
     reshape: None,
     length_max: SHORT,
+    short_round_divisor: 1,
     memory: |input| allowance(64, 4, input),
     prepare: || Ok(Box::new(attempt) as Attempt),
 };

@@ -42,6 +42,7 @@ pub const TARGET: Target = Target {
     generate: Some(generate),
     reshape: None,
     length_max: SHORT,
+    short_round_divisor: 1,
     memory: |input| allowance(128, 4, input),
     prepare: || Ok(Box::new(attempt) as Attempt),
 };

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use results::{PlannedTrial, ResultsError, Store, find};
+use results::{ListFilter, PlannedTrial, ResultsError, Store, find};
 use rusqlite::Connection;
 use script::Random;
 use serde_json::Value;
@@ -33,6 +33,7 @@ pub const TARGET: Target = Target {
     generate: Some(generate),
     reshape: Some(records::reshape),
     length_max: SHORT,
+    short_round_divisor: 1,
     // What SQLite takes is not counted; the address space of the process bounds it.
     memory: |input| allowance(64 * 1024, 1024, input),
     prepare,
@@ -64,9 +65,11 @@ const COLUMNS: &[(&str, &[&str])] = &[
             "observation",
             "warnings",
             "notes",
+            "label",
+            "note",
         ],
     ),
-    ("experiments", &["name", "profile", "files", "started_at"]),
+    ("experiments", &["name", "profile", "files", "started_at", "hostname", "label", "note"]),
     ("trials", &["experiment", "position", "factors", "repeat", "status", "reason", "run"]),
     ("executions", &["experiment", "mark", "hostname", "boot_id", "pid", "pid_started_ticks", "ended_at"]),
     ("samples", &["position", "sample"]),
@@ -229,8 +232,8 @@ fn read(path: &Path, outcome: &mut Digest) -> Result<(), String> {
         Ok(store) => store,
         Err(error) => return refused(&error, outcome),
     };
-    match store.runs(RUNS) {
-        Ok(lines) => outcome.debug(&(lines.len(), results::runs_json(&lines).is_empty())),
+    match store.entries(&ListFilter { newest: RUNS, ..ListFilter::default() }) {
+        Ok(entries) => outcome.debug(&(entries.len(), results::entries_json(&entries).is_empty())),
         Err(error) => refused(&error, outcome)?,
     }
     match store.stored_experiment(EXPERIMENT, None) {
@@ -248,11 +251,22 @@ fn read(path: &Path, outcome: &mut Digest) -> Result<(), String> {
         }
     }
     drop(store);
-    match find(path, "last") {
-        Ok(_) => outcome.debug(&true),
+    for which in ["last", "before"] {
+        match find(path, which) {
+            Ok(_) => outcome.debug(&true),
+            Err(error) => refused(&error, outcome)?,
+        }
+    }
+    // What is left of a damaged store can be imported into another one.
+    let mut other =
+        Store::create(&path.with_file_name("other/other.sqlite")).map_err(|error| error.to_string())?;
+    let beside = path.with_file_name("other");
+    match other.import_all(&[path.to_owned()], &beside, |_| None, &mut |_| ()) {
+        Ok(totals) => outcome.debug(&totals),
         Err(error) => refused(&error, outcome)?,
     }
-    Ok(())
+    drop(other);
+    fs::remove_dir_all(beside).map_err(|error| error.to_string())
 }
 
 /// An error is one line that steers no terminal.

@@ -45,6 +45,7 @@ pub const TARGET: Target = Target {
     generate: None,
     reshape: Some(reshape),
     length_max: SHORT,
+    short_round_divisor: 1,
     memory: |input| allowance(16 * 1024, 4096, input),
     prepare: || Ok::<Attempt, io::Error>(Box::new(attempt)),
 };

@@ -1,6 +1,7 @@
 //! A block: one side under load for a short time, on its own connections, with its costs. Blocks are independent;
 //! `comparison_run` orders them.
 
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::fs;
 use std::sync::atomic::Ordering;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use connect::quote::literal;
 use connect::{ConnectError, Session, SqlState};
-use engine::{End, Limit, Outcome, Plan, Progress, Tracer, WorkerIntro};
+use engine::{AbortCause, End, Limit, Outcome, Plan, Progress, Tracer, WorkerIntro};
 use results::ComparedBlock;
 use run::{Control, Event, RunError, Runner, VacuumEvent};
 use stats::Timestamp;
@@ -17,6 +18,7 @@ use stats::comparison::Block;
 
 use crate::event::Listener;
 use crate::stopwatch::Stopwatch;
+use crate::trial::with_advice;
 
 const NANOS_PER_SECOND: f64 = 1e9;
 
@@ -27,12 +29,16 @@ pub(super) struct Side {
     /// Application name of its sessions, unique to the comparison; each block appends its number.
     mark: String,
     blocks: u64,
+    /// Whether it runs on a database as it is.
+    is_in_place: bool,
     /// Whether the CPU time of its backends can be read here.
     is_local: bool,
     /// Query for the WAL position.
     wal_position: Counter,
     /// Query for the number of full-page images, available since PostgreSQL 14.
     full_page_images: Counter,
+    /// Query for the number of blocks read, exact since PostgreSQL 15.
+    blocks_read: Counter,
     /// Whether the backends of a block disappear after it; not behind a pooler, which keeps them.
     backends_leave: Cell<bool>,
 }
@@ -87,6 +93,7 @@ impl Side {
         runner: Runner,
         session: Session,
         mark: &str,
+        is_in_place: bool,
         listener: Listener<'_>,
         control: &Control,
     ) -> Result<Self, RunError> {
@@ -95,22 +102,28 @@ impl Side {
             if let Event::Vacuum(VacuumEvent::Failed(failure)) = event {
                 listener.warn(failure);
             }
-        })?;
+        });
+        let plan = plan.map_err(|error| with_advice(error, is_in_place, YOUR_TABLES))?;
         let is_local = is_local(&mut session);
         let version = session.server_version_num();
         let wal_position = match version {
             ..100_000 => "SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
             _ => "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')",
         };
+        // Before 15, the statistics collector counts them up to half a second later.
+        let blocks_read = (version >= 150_000)
+            .then_some("SELECT blks_read FROM pg_stat_database WHERE datname = current_database()");
         let full_page_images = (version >= 140_000).then_some("SELECT wal_fpi FROM pg_stat_wal");
         Ok(Self {
             plan,
             session: RefCell::new(session),
             mark: mark.to_owned(),
             blocks: 0,
+            is_in_place,
             is_local,
             wal_position: Counter(Cell::new(Some(wal_position))),
             full_page_images: Counter(Cell::new(full_page_images)),
+            blocks_read: Counter(Cell::new(blocks_read)),
             backends_leave: Cell::new(true),
         })
     }
@@ -161,7 +174,8 @@ impl Side {
             return Err(INTERRUPTED);
         }
         made?;
-        let before = [&self.wal_position, &self.full_page_images].map(|counter| counter.read(&self.session));
+        let counters = [&self.wal_position, &self.full_page_images, &self.blocks_read];
+        let before = counters.map(|counter| counter.read(&self.session));
         let reading = Mutex::new(BackendTimes::default());
         let mut interval = |progress: &Progress<'_>| {
             if progress.warmup {
@@ -182,7 +196,8 @@ impl Side {
         }
         let outcome = ran?;
         if let Some(first) = outcome.aborted.first() {
-            return Err(RunError::Aborted(format!("a client was aborted: {first}")));
+            let hint = if is_missing_table(&first.cause) && !self.is_in_place { YOUR_TABLES } else { "" };
+            return Err(RunError::Aborted(format!("a client was aborted: {first}{hint}")));
         }
         if let End::CutOff(cut_off) = outcome.end {
             return Err(RunError::Aborted(format!("a block did not end: {cut_off}")));
@@ -192,10 +207,11 @@ impl Side {
         let counter = |counter: &Counter, before: Option<f64>| Some(counter.read(&self.session)? - before?);
         let wal_bytes = counter(&self.wal_position, before[0]);
         let full_page_images = counter(&self.full_page_images, before[1]);
+        let blocks_read = counter(&self.blocks_read, before[2]);
         let setup_s = passed.seconds() - lengths.block_s - lengths.warmup_s;
         Ok(figures(
             &outcome,
-            &Server { cpu_s: locked(&reading).cpu_s(), wal_bytes, full_page_images },
+            &Server { cpu_s: locked(&reading).cpu_s(), wal_bytes, full_page_images, blocks_read },
             setup_s,
         ))
     }
@@ -232,8 +248,16 @@ impl Side {
     }
 }
 
+/// Added to the error of a script that needs other tables than those of the comparison.
+const YOUR_TABLES: &str = "; the comparison runs in a database of its own: --in-place (in_place = true) runs it on the \
+    tables of your database, and --key workload=DIR loads tables of yours";
+
+fn is_missing_table(cause: &AbortCause) -> bool {
+    matches!(cause, AbortCause::Sql { error, .. } if error.sqlstate == SqlState::UNDEFINED_TABLE)
+}
+
 /// Why a block has no result.
-pub(super) const INTERRUPTED: RunError = RunError::Interrupted("interrupted");
+pub(super) const INTERRUPTED: RunError = RunError::Interrupted(Cow::Borrowed("interrupted"));
 
 /// The first column of a row, as text.
 fn first(row: &connect::Row) -> Option<&str> {
@@ -254,6 +278,7 @@ struct Server {
     cpu_s: Option<f64>,
     wal_bytes: Option<f64>,
     full_page_images: Option<f64>,
+    blocks_read: Option<f64>,
 }
 
 fn figures(outcome: &Outcome, server: &Server, setup_s: f64) -> BlockResult {
@@ -271,6 +296,7 @@ fn figures(outcome: &Outcome, server: &Server, setup_s: f64) -> BlockResult {
         client_cpu_ns_per_transaction: each(outcome.client_cpu.as_secs_f64() * NANOS_PER_SECOND),
         wal_bytes_per_transaction: of_all(server.wal_bytes),
         full_page_images_per_transaction: of_all(server.full_page_images),
+        blocks_read_per_transaction: of_all(server.blocks_read),
     };
     let mean_s = total.response.mean_ns().unwrap_or_default() / NANOS_PER_SECOND;
     BlockResult { block, transactions, mean_s, setup_s }

@@ -16,6 +16,8 @@ use crate::stopwatch::Stopwatch;
 
 /// Error probability per metric.
 pub(super) const ERROR_RATE: f64 = 0.05;
+/// Planned sequences with which ranks can decide; fewer are tested with Student's t.
+const SEQUENCES_FOR_RANKS: usize = 8;
 /// Sequences for the noise floor of a server, twice the required minimum.
 const NOISE_FLOOR_OF_A_SERVER: usize = 12;
 
@@ -51,6 +53,8 @@ pub struct ComparisonRun {
     pub(super) status: ComparisonStatus,
     pub(super) elapsed_s: f64,
     pub(super) found_after_s: Option<f64>,
+    /// Number of changes of the schema, and their mean time.
+    pub(super) schema_changes: (u32, f64),
     /// Number of started blocks; each has its own random numbers.
     blocks: u64,
     stopwatch: Stopwatch,
@@ -78,6 +82,7 @@ impl ComparisonRun {
             status: ComparisonStatus::Complete,
             elapsed_s: 0.0,
             found_after_s: None,
+            schema_changes: (0, 0.0),
             blocks: seeds,
             stopwatch: Stopwatch::start(),
         };
@@ -86,6 +91,7 @@ impl ComparisonRun {
             DrawnAnew::Connections => runner.run_on_new_connections(),
             DrawnAnew::Servers => runner.run_on_new_servers(),
         };
+        runner.run.schema_changes = runner.ready.as_ref().map_or((0, 0.0), ReadySides::cost_of_schema);
         let mut run = runner.run;
         run.elapsed_s = run.stopwatch.seconds();
         layout.listener.tell(Event::Comparison(&run, ComparisonEvent::Ends));
@@ -161,7 +167,12 @@ impl PairRunner<'_, '_> {
         run.options.blocks = blocks;
         let planned = whole((sequences - noise_floor).max(1.0));
         run.pairs_planned = PAIRS_OF_SEQUENCE * planned;
-        run.comparison = Comparison::new(&question(run.options, planned));
+        let question = question(run.options, planned);
+        run.comparison = if planned < SEQUENCES_FOR_RANKS {
+            Comparison::of_few_sequences(&question)
+        } else {
+            Comparison::new(&question)
+        };
         first.into_iter().for_each(|pair| run.comparison.add(pair));
         self.tell(ComparisonEvent::Begins(PAIRS_OF_SEQUENCE as f64 * sequences));
         let mut made = 0;
@@ -191,6 +202,14 @@ impl PairRunner<'_, '_> {
         self.run.setup_s = starting_s;
         self.run.pairs_planned = whole(servers.starts);
         self.run.comparison = Comparison::of_few_draws(&question(self.run.options, self.run.pairs_planned));
+        if let Some(needed_s) = servers.budget_needed_s(starting_s) {
+            self.layout.listener.warn(format_args!(
+                "--budget {}s is too short for an answer: setting up the two servers took {starting_s:.1} s, and an answer needs \
+                 three set-ups, each under load for as long; give --budget {:.0}s or more; one pair is measured and kept",
+                self.run.options.budget_s,
+                needed_s.ceil()
+            ));
+        }
         self.tell(ComparisonEvent::Begins(servers.starts));
         for at in 0..self.run.pairs_planned {
             if self.run.is_over() {
@@ -297,7 +316,7 @@ impl PairRunner<'_, '_> {
             Checkpoints::NotNeeded | Checkpoints::NotAllowed | Checkpoints::NotWanted => BlockStart::AtOnce,
         };
         let Some(ready) = &mut self.ready else { return Err(RunError::Usage("no side is ready".to_owned())) };
-        let ran = ready.sides[runs_on].run(self.run.lengths, seed, start, self.layout.control)?;
+        let ran = ready.side(runs_on)?.run(self.run.lengths, seed, start, self.layout.control)?;
         let draw = if which == 0 { &mut pair.pair.base } else { &mut pair.pair.candidate };
         draw.blocks.push(ran.block);
         pair.pair.order.push(side);

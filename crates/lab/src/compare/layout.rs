@@ -2,7 +2,7 @@
 //! connection can set. Otherwise two servers run at the same time and are recreated several times, because each start
 //! and load has random effects on performance.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io;
 
 use connect::{Password, Target};
@@ -14,26 +14,24 @@ use super::server_set::{Comparable, ServerSet};
 use crate::configuration::Configuration;
 use crate::event::Listener;
 use crate::matrix::Cell;
+use crate::session_settings::{self, Settings, with_settings};
 use crate::stopwatch::Stopwatch;
 use crate::trial;
 
 /// The servers of both sides.
 #[derive(Clone, Debug)]
 pub(super) enum ServerLayout {
-    /// One server, with the session settings of A and of B.
-    Shared([Settings; 2]),
+    /// One server, with the names of the settings that connections set for themselves.
+    Shared(BTreeSet<String>),
     /// Two servers.
     Apart,
 }
 
-type Settings = BTreeMap<String, String>;
-
 impl ServerLayout {
     /// Names of the settings that differ per connection.
     pub(super) fn session_settings(&self) -> Vec<String> {
-        let ServerLayout::Shared(sides) = self else { return Vec::new() };
-        let names: BTreeSet<&String> = sides.iter().flat_map(BTreeMap::keys).collect();
-        names.into_iter().cloned().collect()
+        let ServerLayout::Shared(names) = self else { return Vec::new() };
+        names.iter().cloned().collect()
     }
 }
 
@@ -53,7 +51,23 @@ pub(super) struct ReadySides<'a> {
     pub(super) sides: [Side; 2],
     /// Time to start and load their servers.
     pub(super) starting_s: f64,
-    _servers: Vec<ServerSet<'a>>,
+    /// One for both, or one for each.
+    servers: Vec<ServerSet<'a>>,
+}
+
+impl ReadySides<'_> {
+    /// A side on a shared server, with the schema that it is measured with.
+    pub(super) fn side(&mut self, at: usize) -> Result<&mut Side, RunError> {
+        if let [shared] = self.servers.as_mut_slice() {
+            shared.switch_schema(at)?;
+        }
+        Ok(&mut self.sides[at])
+    }
+
+    /// Number of changes of the schema so far, and their mean time.
+    pub(super) fn cost_of_schema(&self) -> (u32, f64) {
+        self.servers.first().map_or((0, 0.0), ServerSet::cost_of_schema)
+    }
 }
 
 impl<'a> Layout<'a> {
@@ -75,47 +89,38 @@ impl<'a> Layout<'a> {
             }
             return Ok((ServerLayout::Apart, self.apart(0)?));
         }
-        let session = if runs_already {
-            [a.server.settings.clone(), b.server.settings.clone()]
-        } else {
-            [only_in(a, b), only_in(b, a)]
-        };
-        let mut servers = self.shared_servers(&session)?;
-        let target = servers.ready(0)?;
-        let refused = settings_of_the_server(&target, &session, self.control)?;
+        // Both have all settings that sessions are known to be able to set; of others, the server is asked.
+        let others = [only_in(a, b), only_in(b, a)];
+        let mut servers = self.shared_servers(&others)?;
+        let mut session = self.control.connect(&servers.ready(0)?)?;
+        let refused =
+            session_settings::refused_by_server(&mut session, others.iter().flat_map(Settings::keys))?;
+        drop(session);
         if refused.is_empty() {
-            let layout = ServerLayout::Shared(session);
-            let ready = self.on(servers, &layout)?;
-            return Ok((layout, ready));
-        }
-        if runs_already {
-            return Err(RunError::Usage(format!(
-                "{} cannot be set per session, and the settings of a running server stay unchanged: use \
-                 --pg-version instead of --dsn",
-                refused.join(", ")
-            )));
+            let names = others.iter().chain([&a.session, &b.session]).flat_map(Settings::keys);
+            let layout = ServerLayout::Shared(names.cloned().collect());
+            return Ok((layout, self.on(servers, &others)?));
         }
         drop(servers);
         Ok((ServerLayout::Apart, self.apart(0)?))
     }
 
     /// One server for both, with their common settings.
-    fn shared_servers(&self, session: &[Settings; 2]) -> Result<ServerSet<'a>, RunError> {
+    fn shared_servers(&self, others: &[Settings; 2]) -> Result<ServerSet<'a>, RunError> {
         let mut cells = self.cells.to_vec();
-        for (cell, own) in cells.iter_mut().zip(session) {
+        for (cell, own) in cells.iter_mut().zip(others) {
             cell.configuration.server.settings.retain(|name, _| !own.contains_key(name));
         }
         ServerSet::new(&self.what, cells, self.listener, self.control)
     }
 
-    fn on(&self, mut servers: ServerSet<'a>, layout: &ServerLayout) -> Result<ReadySides<'a>, RunError> {
-        let none = [Settings::new(), Settings::new()];
-        let session = if let ServerLayout::Shared(session) = layout { session } else { &none };
+    fn on(&self, mut servers: ServerSet<'a>, others: &[Settings; 2]) -> Result<ReadySides<'a>, RunError> {
         // Both are prepared first, because preparing one may recreate the trial's database.
         let (a, b) = (servers.ready(0)?, servers.ready(1)?);
-        let sides = [self.side(0, a, &session[0])?, self.side(1, b, &session[1])?];
+        let sides =
+            [self.side(0, with_settings(a, &others[0]))?, self.side(1, with_settings(b, &others[1]))?];
         // A shared server is never restarted.
-        Ok(ReadySides { sides, starting_s: 0.0, _servers: vec![servers] })
+        Ok(ReadySides { sides, starting_s: 0.0, servers: vec![servers] })
     }
 
     /// Recreates both servers; a random one is first.
@@ -129,27 +134,28 @@ impl<'a> Layout<'a> {
                 ServerSet::new(&self.what, vec![self.cells[at].clone()], self.listener, self.control)?;
             let target = servers.ready(0)?;
             self.control.check()?;
-            made[at] = Some((self.side(at, target, &Settings::new())?, servers));
+            made[at] = Some((self.side(at, target)?, servers));
         }
         match made {
             [Some((a, servers_a)), Some((b, servers_b))] => Ok(ReadySides {
                 sides: [a, b],
                 starting_s: passed.seconds(),
-                _servers: vec![servers_a, servers_b],
+                servers: vec![servers_a, servers_b],
             }),
             _ => Err(RunError::Usage("a pair has two sides".to_owned())),
         }
     }
 
-    fn side(&self, at: usize, target: Target, session: &Settings) -> Result<Side, RunError> {
+    fn side(&self, at: usize, target: Target) -> Result<Side, RunError> {
         let mark = format!("pgmeter {:016x}", fresh_seed());
-        let mut target = with_settings(target, session);
+        let mut target = target;
         let control = run::connect(&mut target, self.ask_password, self.control)?;
         // Like a trial, a block ends if its server stops responding.
         let circumstances =
             Circumstances { silence_limit: Some(trial::SILENCE_LIMIT), ..Circumstances::default() };
         let runner = trial::runner(&self.cells[at], self.seed, target)?.under(circumstances);
-        Side::prepare(runner, control, &mark, self.listener, self.control)
+        let is_in_place = self.cells[at].configuration.server.in_place;
+        Side::prepare(runner, control, &mark, is_in_place, self.listener, self.control)
     }
 
     /// The level at which randomness is drawn again on these servers.
@@ -176,58 +182,4 @@ fn only_in(one: &Configuration, other: &Configuration) -> Settings {
         |(name, value): &(&String, &String)| other.server.settings.get(*name).is_none_or(|it| it != *value);
     let settings = one.server.settings.iter().filter(differs);
     settings.map(|(name, value)| (name.clone(), value.clone())).collect()
-}
-
-/// The settings that a session cannot change (manual, pg_settings.context).
-fn settings_of_the_server(
-    target: &Target,
-    session: &[Settings; 2],
-    control: &Control,
-) -> Result<Vec<String>, RunError> {
-    let names: BTreeSet<String> = session.iter().flat_map(|settings| settings.keys().cloned()).collect();
-    if names.is_empty() {
-        return Ok(Vec::new());
-    }
-    let mut control = control.connect(target)?;
-    let rows = control.query_catalogs(
-        "SELECT lower(name) FROM pg_settings WHERE context = 'user' OR context = 'superuser' \
-         AND (SELECT rolsuper FROM pg_roles WHERE rolname = current_user)",
-    )?;
-    let settable: Vec<&str> = rows.iter().filter_map(|row| row.get(0)).collect();
-    let is_refused = |name: &String| !settable.contains(&name.to_ascii_lowercase().as_str());
-    Ok(names.into_iter().filter(is_refused).collect())
-}
-
-/// A word for `options` in the startup packet: whitespace and backslashes are escaped with a backslash (manual,
-/// message formats, StartupMessage).
-fn escaped(text: &str) -> String {
-    let mut word = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(character, '\\' | ' ' | '\t'..='\r') {
-            word.push('\\');
-        }
-        word.push(character);
-    }
-    word
-}
-
-/// A target whose connections begin with these settings.
-fn with_settings(target: Target, settings: &Settings) -> Target {
-    if settings.is_empty() {
-        return target;
-    }
-    let mut options: Vec<String> = target.options.clone().into_iter().collect();
-    options
-        .extend(settings.iter().map(|(name, value)| format!("-c {}", escaped(&format!("{name}={value}")))));
-    Target { options: Some(options.join(" ")), ..target }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_with_white_space_is_one_word_of_the_options() {
-        assert_eq!(escaped("a=b c\t-c\nd\u{b}\u{c}\r\\é"), "a=b\\ c\\\t-c\\\nd\\\u{b}\\\u{c}\\\r\\\\é");
-    }
 }

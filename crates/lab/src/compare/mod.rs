@@ -49,9 +49,9 @@ pub fn compare(
     }
     let files = what.files(&cells)?;
     // A store that cannot be written is reported before the comparison starts.
-    drop(places.open()?);
+    places.check()?;
     let started_at = UtcTime::now();
-    let name = what.experiment.name.clone();
+    let (name, annotation) = (what.experiment.name.clone(), what.experiment.annotation.clone());
     what.remove_leftovers(&cells, listener)?;
     let conditions = Conditions::detect();
     let ask_password = circumstances.ask_password;
@@ -70,7 +70,8 @@ pub fn compare(
     let shares = processors.zip(ProcessorTimes::now()).and_then(|(before, after)| before.until(&after));
     let conditions = Conditions { processors: shares, ..conditions };
     let cells = &layout.cells;
-    let setup = Setup { started_at, name, cells, layout: server_layout, draws, versions, conditions };
+    let setup =
+        Setup { started_at, name, annotation, cells, layout: server_layout, draws, versions, conditions };
     let record = record::record(setup, run);
     drop(busy);
     let kept = places.open()?.add_comparison(&record, &files).map_err(run::RunError::from)?;

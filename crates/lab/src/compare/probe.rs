@@ -18,8 +18,14 @@ const TRANSACTIONS_FEW: f64 = 3.0;
 const TRANSACTIONS_MIN: f64 = 200.0;
 /// Maximum share of the budget for a block, when lengthened for its number of transactions.
 const BLOCKS_MIN: f64 = 80.0;
-/// Maximum share of the budget for a block, when lengthened for its preparation and a few transactions.
-const BLOCKS_MIN_OF_SETUP: f64 = 12.0;
+/// Maximum share of the budget for a block, when lengthened for its preparation and a few transactions: eight sequences,
+/// with which the test can decide.
+const BLOCKS_MIN_OF_SETUP: f64 = 32.0;
+/// Ratio of the sides in the probe from which a difference is evident.
+const EVIDENT_RATIO: f64 = 2.0;
+/// Minimum length of a block, as a share of the time of a change of the schema. A sequence has four blocks and two or three
+/// changes.
+const SHARE_OF_SWITCH: f64 = 0.5;
 /// Factor by which a probe's block is lengthened if it had no transaction, and the probe's maximum share of the
 /// budget.
 const LONGER: f64 = 2.0;
@@ -29,6 +35,8 @@ const BLOCKS_OF_TRANSACTION_MAX: f64 = 4.0;
 /// WAL per transaction above which a load counts as writing: a commit record alone is larger, and background work
 /// under read-only clients is smaller.
 const WAL_BYTES_OF_WRITING: f64 = 10.0;
+/// WAL that background work may write in a block with few transactions, such as a record of the running transactions.
+const WAL_BYTES_OF_BACKGROUND: f64 = 100.0;
 
 /// Results of the probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -54,10 +62,11 @@ impl Probe {
         let may_checkpoint = options.checkpoints && may_checkpoint(ready, layout)?;
         let mut writes = false;
         let mut needs = BlockNeeds::default();
-        for side in &mut ready.sides {
+        for at in 0..ready.sides.len() {
+            let side = ready.side(at)?;
             let ran = probe.block(side, options, BlockStart::AtOnce, &mut seed, layout)?;
             needs.add(&ran);
-            writes |= ran.block.wal_bytes_per_transaction.is_some_and(|bytes| bytes >= WAL_BYTES_OF_WRITING);
+            writes |= does_write(&ran);
         }
         if writes {
             probe.checkpoints = match (options.checkpoints, may_checkpoint) {
@@ -68,12 +77,14 @@ impl Probe {
         }
         if probe.checkpoints == Checkpoints::EachBlock {
             needs = BlockNeeds::default();
-            for side in &mut ready.sides {
+            for at in 0..ready.sides.len() {
+                let side = ready.side(at)?;
                 let ran = probe.block(side, options, BlockStart::AfterCheckpoint, &mut seed, layout)?;
                 needs.add(&ran);
             }
         }
         probe.setup_s = needs.setup_s;
+        needs.switch_s = ready.cost_of_schema().1;
         if options.block_s.is_none() {
             probe.lengths = needs.lengths(options.budget_s);
         }
@@ -112,6 +123,13 @@ impl Probe {
     }
 }
 
+/// Whether the transactions of a block write.
+fn does_write(ran: &BlockResult) -> bool {
+    let transactions = ran.transactions as f64;
+    let wal_bytes = ran.block.wal_bytes_per_transaction.map_or(0.0, |bytes| bytes * transactions);
+    wal_bytes >= WAL_BYTES_OF_WRITING * transactions + WAL_BYTES_OF_BACKGROUND
+}
+
 /// Needs of the slower side in the probe's blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct BlockNeeds {
@@ -120,21 +138,31 @@ struct BlockNeeds {
     /// For three transactions per client.
     few_s: f64,
     setup_s: f64,
+    /// Time of a change of the schema between the sides.
+    switch_s: f64,
+    /// Transactions per second of the slower and of the faster side.
+    tps: Option<(f64, f64)>,
 }
 
 impl BlockNeeds {
     fn add(&mut self, ran: &BlockResult) {
         let each_s = ran.block.tps.map_or(f64::INFINITY, f64::recip);
+        let (low, high) = self.tps.unwrap_or((f64::INFINITY, 0.0));
+        self.tps = Some((low.min(each_s.recip()), high.max(each_s.recip())));
         let enough_s = (TRANSACTIONS_EACH * ran.mean_s).max(TRANSACTIONS_MIN * each_s);
         self.transactions_s = self.transactions_s.max(enough_s);
         self.few_s = self.few_s.max(TRANSACTIONS_FEW * ran.mean_s);
         self.setup_s = self.setup_s.max(ran.setup_s);
     }
 
-    /// Length of blocks: enough transactions, and at least the time to prepare a block.
+    /// Length of blocks: enough transactions, and at least the time to prepare a block. For an evident difference, few
+    /// transactions are enough.
     fn lengths(self, budget_s: f64) -> BlockLengths {
-        let for_transactions = self.transactions_s.min(budget_s / BLOCKS_MIN);
-        let at_least = self.setup_s.max(self.few_s).min(budget_s / BLOCKS_MIN_OF_SETUP);
+        let is_evident = self.tps.is_some_and(|(low, high)| high > low * EVIDENT_RATIO);
+        let enough_s = if is_evident { self.few_s } else { self.transactions_s };
+        let for_transactions = enough_s.min(budget_s / BLOCKS_MIN);
+        let prepared_s = self.setup_s.max(self.switch_s * SHARE_OF_SWITCH);
+        let at_least = prepared_s.max(self.few_s).min(budget_s / BLOCKS_MIN_OF_SETUP);
         let block_s = for_transactions.max(at_least).max(BLOCK_S);
         BlockLengths { block_s, warmup_s: (block_s / 5.0).max(WARMUP_S) }
     }
@@ -157,18 +185,29 @@ mod tests {
     #[test]
     fn a_block_is_at_least_as_long_as_its_set_up_and_has_time_for_its_transactions() {
         let block_s = |budget_s, transactions_s, few_s, setup_s| {
-            BlockNeeds { transactions_s, few_s, setup_s }.lengths(budget_s).block_s
+            BlockNeeds { transactions_s, few_s, setup_s, ..BlockNeeds::default() }.lengths(budget_s).block_s
         };
         assert_eq!(block_s(300.0, 0.01, 0.003, 0.03), BLOCK_S);
         assert_eq!(block_s(300.0, 1.5, 0.45, 0.03), 1.5);
         assert_eq!(block_s(300.0, 0.01, 0.003, 0.8), 0.8);
         assert_eq!(block_s(300.0, 99.0, 3.0, 0.1), 3.75, "transactions that take long");
-        assert_eq!(block_s(30.0, 10.0, 1.5, 0.1), 1.5, "transactions of half a second, in little time");
+        assert_eq!(block_s(60.0, 10.0, 1.5, 0.1), 1.5, "transactions of half a second, in little time");
+        assert_eq!(block_s(30.0, 10.0, 1.5, 0.1), 30.0 / 32.0, "there must be time for eight sequences");
         assert_eq!(
             block_s(30.0, 0.01, 0.003, 60.0),
-            2.5,
+            30.0 / 32.0,
             "a checkpoint that takes as long as all of the time"
         );
         assert_eq!(block_s(1.0, 0.01, 0.003, 0.01), BLOCK_S);
+        // 107 ms against 1.35 ms: an answer in seconds.
+        let index = BlockNeeds {
+            transactions_s: 21.4,
+            few_s: 0.321,
+            setup_s: 0.03,
+            switch_s: 0.0,
+            tps: Some((9.3, 740.0)),
+        };
+        assert_eq!(index.lengths(300.0).block_s, 0.321);
+        assert_eq!(BlockNeeds { switch_s: 2.0, ..index }.lengths(300.0).block_s, 1.0);
     }
 }

@@ -2,9 +2,9 @@
 //! built by `compare` after the run and displayed by `report`.
 
 use results::{
-    COMPARISON_SCHEMA, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision, ComparisonMethod,
-    ComparisonNote, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew, MetricFinding, MetricNoise,
-    PgmeterBuild, UtcTime, Warning,
+    Annotation, COMPARISON_SCHEMA, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision,
+    ComparisonMethod, ComparisonNote, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew,
+    MetricFinding, MetricNoise, PgmeterBuild, UtcTime, Warning,
 };
 
 use super::comparison_run::{ComparisonRun, ERROR_RATE};
@@ -18,6 +18,7 @@ use crate::matrix::Cell;
 pub(super) struct Setup<'a> {
     pub(super) started_at: UtcTime,
     pub(super) name: String,
+    pub(super) annotation: Annotation,
     pub(super) cells: &'a [Cell; 2],
     pub(super) layout: ServerLayout,
     pub(super) draws: DrawnAnew,
@@ -36,13 +37,16 @@ pub(super) fn record(setup: Setup<'_>, run: ComparisonRun) -> ComparisonRecord {
     let deciding = findings.iter().find(|finding| finding.metric == run.options.decisive);
     let decided = deciding.map_or(ComparisonDecision::Undecided, |finding| finding.decision);
     let tps_low = deciding.filter(|it| it.metric == ComparedMetric::Tps).and_then(|finding| finding.low);
-    let Setup { started_at, name, cells, layout, draws, versions: [version_a, version_b], .. } = setup;
+    let Setup {
+        started_at, name, annotation, cells, layout, draws, versions: [version_a, version_b], ..
+    } = setup;
     let level = |cell: &Cell| cell.levels.first().cloned().unwrap_or_default();
     let side =
         |cell: &Cell, server_version| ComparedSide { label: level(cell).1, server_version, load: load(cell) };
     ComparisonRecord {
         schema_version: COMPARISON_SCHEMA,
         pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
+        annotation,
         started_at,
         name,
         factor: level(&cells[0]).0,
@@ -130,6 +134,10 @@ fn notes(
     notes.extend(findings.iter().filter_map(|finding| means_differ(finding, pairs)));
     notes.extend(host_warnings(&setup.conditions).map(ComparisonNote::Run));
     notes.extend(layout_note(setup, run));
+    let (switches, switch_s) = run.schema_changes;
+    notes.extend(
+        (switches > 0).then_some(ComparisonNote::SchemaChanged { switches: switches.into(), switch_s }),
+    );
     notes
 }
 

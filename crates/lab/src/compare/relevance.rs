@@ -1,6 +1,8 @@
 //! Detects settings that cannot affect the measured load, such as `wal_compression` without full-page images. A
 //! comparison without a difference then says so, because it could not have found one.
 
+use std::collections::BTreeMap;
+
 use results::{Checkpoints, ComparedMetric, ComparedPair, ComparisonNote, NoEffect};
 use run::ScriptSource;
 use workload::WorkloadName;
@@ -102,14 +104,20 @@ pub(super) fn notes(measured: &Measured<'_>) -> Vec<ComparisonNote> {
 /// The differing settings; empty if the sides also differ in anything else.
 fn differing_settings([a, b]: &[Cell; 2]) -> Vec<String> {
     let [mut rest_a, mut rest_b] = [a.configuration.clone(), b.configuration.clone()];
-    rest_a.server.settings.clear();
-    rest_b.server.settings.clear();
+    for rest in [&mut rest_a, &mut rest_b] {
+        rest.server.settings.clear();
+        rest.session.clear();
+    }
     if rest_a != rest_b {
         return Vec::new();
     }
-    let (a, b) = (&a.configuration.server.settings, &b.configuration.server.settings);
-    let mut names: Vec<String> =
-        a.keys().chain(b.keys()).filter(|name| a.get(*name) != b.get(*name)).cloned().collect();
+    let [a, b] = [a, b].map(|cell| cell.configuration.settings().collect::<BTreeMap<_, _>>());
+    let mut names: Vec<String> = a
+        .keys()
+        .chain(b.keys())
+        .filter(|name| a.get(*name) != b.get(*name))
+        .map(|name| (*name).clone())
+        .collect();
     names.sort_unstable();
     names.dedup();
     names

@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use config::Folder;
+use config::{FileError, Folder};
 use connect::Target;
 use run::{Control, RunError, fresh_seed};
 
 use crate::campaign::{self, Subject};
-use crate::configuration::Origin;
 use crate::error::LabError;
 use crate::event::Listener;
 use crate::experiment::{Experiment, Profile};
@@ -21,6 +20,7 @@ use crate::network::RunningRelay;
 use crate::plan::Plan;
 use crate::provision::{Provisioner, Ready};
 use crate::relative::find_host;
+use crate::schema_change;
 use crate::secret_levels;
 
 /// A comparison before anything is started.
@@ -53,19 +53,55 @@ impl Comparable {
     ///
     /// # Errors
     /// They are incompatible.
-    pub fn cells(&self) -> Result<Vec<Cell>, LabError> {
+    fn cells(&self) -> Result<Vec<Cell>, LabError> {
         let file = self.file.as_deref().unwrap_or(Path::new("--factor")).display().to_string();
         let folder = self.folder.as_deref().map_or(Folder::Typed, Folder::Disk);
-        let plan = Plan::within(&self.experiment, &file, folder, &Memory::PLENTY, Some(&find_host))?;
+        let plan = Plan::within(&self.experiment, &file, folder, &Memory::PLENTY, Some(&find_host));
+        // Without a file there is no position in one.
+        let plan = plan.map_err(|error| match error {
+            LabError::File(FileError { what, .. }) if self.file.is_none() => RunError::Usage(what).into(),
+            other => other,
+        })?;
         let mut cells = plan.cells;
         secret_levels::hide_levels(&self.experiment, &mut cells);
         Ok(cells)
     }
 
+    /// The two sides.
+    ///
+    /// # Errors
+    /// The experiment is not one factor of two levels with a load.
+    pub fn sides(&self) -> Result<[Cell; 2], LabError> {
+        let file = self.file.as_ref().map_or("--factor".to_owned(), |file| file.display().to_string());
+        let wrong = |what: String| LabError::Typed { option: file.clone(), what };
+        let factors = &self.experiment.factors;
+        let has = match factors.as_slice() {
+            [] => "is no factor".to_owned(),
+            [one] if one.levels.len() == 1 => format!("is 1 level of {}", one.name),
+            [one] => format!("are {} levels of {}", one.levels.len(), one.name),
+            several => format!("are {} factors", several.len()),
+        };
+        let not_two =
+            || wrong(format!("a comparison requires one factor with two levels, A and B, but there {has}"));
+        if factors.len() != 1 {
+            return Err(not_two());
+        }
+        let cells = <[Cell; 2]>::try_from(self.cells()?).map_err(|_| not_two())?;
+        if cells.iter().any(|cell| !cell.configuration.steps.is_empty()) {
+            return Err(wrong(
+                "its trials are timed steps, but a comparison requires a load: use pgmeter lab run"
+                    .to_owned(),
+            ));
+        }
+        schema_change::check(cells.iter().map(|cell| &cell.configuration))?;
+        Ok(cells)
+    }
+
     /// Removes databases of killed comparisons from the running servers of these combinations.
     pub(super) fn remove_leftovers(&self, cells: &[Cell], listener: Listener<'_>) -> Result<(), RunError> {
-        let origins = cells.iter().map(|cell| &cell.configuration.server.origin);
-        let servers: BTreeSet<&str> = origins.filter_map(Origin::dsn).collect();
+        // In place, there are none of pgmeter's own.
+        let servers = cells.iter().map(|cell| &cell.configuration.server).filter(|server| !server.in_place);
+        let servers: BTreeSet<&str> = servers.filter_map(|server| server.origin.dsn()).collect();
         servers.into_iter().try_for_each(|dsn| leftovers::remove_abandoned(dsn, listener))
     }
 
@@ -94,6 +130,16 @@ impl<'a> ServerSet<'a> {
         let prefix = leftovers::prefix_of_comparison(fresh_seed());
         let provisioner = Provisioner::new(subject, what.server_user.clone(), prefix, listener, control)?;
         Ok(Self { provisioner, relays: Vec::new() })
+    }
+
+    /// Changes the schema of a database in place to that of a combination.
+    pub(super) fn switch_schema(&mut self, cell: usize) -> Result<(), RunError> {
+        self.provisioner.switch_schema(cell)
+    }
+
+    /// Number of these changes so far, and their mean time.
+    pub(super) fn cost_of_schema(&self) -> (u32, f64) {
+        self.provisioner.cost_of_schema()
     }
 
     /// Starts a combination's server and loads its data; returns the target of clients.

@@ -11,6 +11,7 @@ use results::{SafeText, StepTime};
 use workload::WorkloadError;
 
 use super::meter::{Meter, Reading, micros};
+use crate::repeating_failure;
 use crate::steps::Step;
 use crate::stopwatch::Stopwatch;
 
@@ -29,17 +30,27 @@ pub(super) struct Outcome {
 
 enum Failure {
     Limited,
-    Failed(SafeText),
+    /// `repeats`: each trial would meet the same error.
+    Failed {
+        error: SafeText,
+        repeats: bool,
+    },
 }
 
 /// An error of the work, and whether it means that the work was cancelled.
 pub(super) trait WorkError: std::fmt::Display {
     fn is_cancelled(&self) -> bool;
+    /// Whether each trial would meet it.
+    fn would_repeat(&self) -> bool;
 }
 
 impl WorkError for ConnectError {
     fn is_cancelled(&self) -> bool {
         self.sqlstate() == Some(SqlState::QUERY_CANCELED)
+    }
+
+    fn would_repeat(&self) -> bool {
+        repeating_failure::repeats(self)
     }
 }
 
@@ -49,6 +60,10 @@ impl WorkError for WorkloadError {
             WorkloadError::Query { source, .. } => source.is_cancelled(),
             _ => false,
         }
+    }
+
+    fn would_repeat(&self) -> bool {
+        repeating_failure::repeats_of_workload(self)
     }
 }
 
@@ -82,7 +97,9 @@ pub(super) fn timed<E: WorkError>(
         Some(error) if error.is_cancelled() && limit.is_some_and(|limit| took >= limit) => {
             Some(Failure::Limited)
         }
-        Some(error) => Some(Failure::Failed(error.to_string().into())),
+        Some(error) => {
+            Some(Failure::Failed { repeats: error.would_repeat(), error: error.to_string().into() })
+        }
         None => limit.is_some_and(|limit| took > limit).then_some(Failure::Limited),
     };
     if failure.is_some() {
@@ -128,6 +145,11 @@ pub(super) fn with_cancel<T>(
 }
 
 impl Outcome {
+    /// Whether each trial would fail in the same way.
+    pub(super) fn would_repeat(&self) -> bool {
+        matches!(self.failure, Some(Failure::Failed { repeats: true, .. }))
+    }
+
     /// The record of an execution, with the current sizes.
     pub(super) fn into_time(self, step: &Step, session: &mut Session, meter: &mut Meter) -> StepTime {
         let Outcome { took, used, failure } = self;
@@ -139,7 +161,7 @@ impl Outcome {
             measured_us: micros(took),
             limited,
             error: match failure {
-                Some(Failure::Failed(error)) => Some(error),
+                Some(Failure::Failed { error, .. }) => Some(error),
                 Some(Failure::Limited) | None => None,
             },
             wal_bytes: used.wal,

@@ -5,6 +5,7 @@ mod init;
 mod limit;
 mod meter;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -16,13 +17,15 @@ use crate::campaign::text_of;
 use crate::configuration::Configuration;
 use crate::event::{Listener, TrialRecord};
 use crate::matrix::Cell;
+use crate::repeating_failure::would_repeat;
 use crate::steps::{Step, StepSql, StepWork};
 use crate::trial::Finished;
 use limit::WorkError;
 use meter::Meter;
 
 /// Why a trial was abandoned.
-const INTERRUPTED: RunError = RunError::Interrupted("interrupted; the trial was not completed");
+const INTERRUPTED: RunError =
+    RunError::Interrupted(Cow::Borrowed("interrupted; the trial was not completed"));
 
 /// State shared by all steps of a trial.
 struct Trial<'a> {
@@ -32,6 +35,8 @@ struct Trial<'a> {
     control: &'a Control,
     /// Figures that are not available.
     notes: Vec<SafeText>,
+    /// Whether it failed as each trial would.
+    would_repeat: bool,
 }
 
 /// Whether the SQL of all steps can be parsed, with the variables of these cells.
@@ -62,11 +67,12 @@ pub(crate) fn run(
     let mut session = control.connect(target)?;
     let facts = server::facts(&mut session).ok();
     let connection = run::connection_to(target, session.address());
-    let mut environment = run::survey(facts.as_ref(), Some(session.address()), &places.records());
+    let mut environment = run::survey(facts.as_ref(), Some(session.address()), places.records());
     drop(session);
     let processors = ProcessorTimes::now();
     let started_at = UtcTime::now();
-    let mut of_trial = Trial { configuration, target, listener, control, notes: Vec::new() };
+    let mut of_trial =
+        Trial { configuration, target, listener, control, notes: Vec::new(), would_repeat: false };
     let mut steps = Vec::new();
     let taken = of_trial.run_all(&mut steps);
     let is_out_of_time = control.is_out_of_time();
@@ -99,6 +105,7 @@ pub(crate) fn run(
     places.open()?.end_steps(trial, &record, reason.as_deref())?;
     match reason {
         None => Ok(Finished { run: None, figures: None, record: TrialRecord::Steps(Box::new(record)) }),
+        Some(reason) if of_trial.would_repeat => Err(RunError::Usage(reason)),
         Some(reason) => Err(RunError::Aborted(reason)),
     }
 }
@@ -162,10 +169,12 @@ impl Trial<'_> {
             let outcome =
                 limit::timed(session, step.limit, is_one_statement, &mut meter, control.stop(), work);
             control.check()?;
+            let repeats = outcome.would_repeat();
             let time = outcome.into_time(step, session, &mut meter);
-            Ok::<_, RunError>((time, meter))
+            Ok::<_, RunError>((time, meter, repeats))
         });
-        let (time, meter) = time?;
+        self.would_repeat |= time.as_ref().map_or_else(would_repeat, |(_, _, repeats)| *repeats);
+        let (time, meter, _) = time?;
         for note in meter.into_notes() {
             if !self.notes.contains(&note) {
                 self.notes.push(note);

@@ -1,7 +1,7 @@
 //! The entries of a chart's legend: colours, dashes, bands and signs with their names. The page and the pictures lay
 //! them out.
 
-use super::{Band, Chart, Colour, Plot, Sign};
+use super::{Axis, Band, Chart, Colour, Plot, Sign};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Item {
@@ -22,17 +22,21 @@ pub(super) fn items(chart: &Chart) -> Vec<Item> {
     let mut items = Vec::new();
     let mut signs: Vec<Sign> = Vec::new();
     match &chart.plot {
-        Plot::Lines { series, bands, .. } => {
+        Plot::Lines { y, series, bands, .. } => {
             let named = series.iter().filter(|series| !series.label.is_empty());
             items.extend(named.map(|series| Item {
                 name: series.label.clone(),
                 colour: series.colour,
                 kind: if series.is_dashed { Kind::Dashed } else { Kind::Solid },
             }));
+            add_thresholds(&mut items, y);
             add_bands(&mut items, bands);
             signs.extend(series.iter().flat_map(|series| &series.points).flat_map(|point| &point.signs));
         }
-        Plot::Heat { bands, .. } => add_bands(&mut items, bands),
+        Plot::Heat { y, bands, .. } => {
+            add_thresholds(&mut items, y);
+            add_bands(&mut items, bands);
+        }
         Plot::Bars { groups, legend, .. } => {
             let item = |(name, colour): &(String, Colour)| Item {
                 name: name.clone(),
@@ -50,6 +54,14 @@ pub(super) fn items(chart: &Chart) -> Vec<Item> {
         kind: Kind::Sign(sign),
     }));
     items
+}
+
+fn add_thresholds(items: &mut Vec<Item>, y: &Axis) {
+    items.extend(y.thresholds.iter().map(|threshold| Item {
+        name: threshold.label.clone(),
+        colour: Colour::Bad,
+        kind: Kind::Dashed,
+    }));
 }
 
 /// A kind of event once.

@@ -66,6 +66,16 @@ pub(crate) struct Axis {
     pub(crate) marks: Vec<(f64, String)>,
     /// The ends, if they do not follow from the points: several charts then share a scale.
     pub(crate) ends: Option<(f64, f64)>,
+    /// Of a vertical axis: values that are marked across the plot.
+    pub(crate) thresholds: Vec<Threshold>,
+}
+
+/// A value that a dashed line marks, such as a latency limit or a goal.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Threshold {
+    pub(crate) value: f64,
+    /// In the legend.
+    pub(crate) label: String,
 }
 
 /// A line, or a layer of stacked areas.
@@ -174,7 +184,15 @@ impl Chart {
 impl Axis {
     /// Linear, from 0 or the least point to the greatest.
     pub(crate) fn new(name: impl Into<String>, quantity: Quantity) -> Axis {
-        Axis { name: name.into(), quantity, suffix: "", is_logarithmic: false, marks: Vec::new(), ends: None }
+        Axis {
+            name: name.into(),
+            quantity,
+            suffix: "",
+            is_logarithmic: false,
+            marks: Vec::new(),
+            ends: None,
+            thresholds: Vec::new(),
+        }
     }
 
     #[must_use]
@@ -185,6 +203,11 @@ impl Axis {
     #[must_use]
     pub(crate) fn with_marks(self, marks: Vec<(f64, String)>) -> Axis {
         Axis { marks, ..self }
+    }
+
+    #[must_use]
+    pub(crate) fn with_thresholds(self, thresholds: Vec<Threshold>) -> Axis {
+        Axis { thresholds, ..self }
     }
 
     #[must_use]

@@ -4,7 +4,7 @@
 use super::colour::{Paint, SHADES};
 use super::scale::Scale;
 use super::shapes::{Anchor, Shape, dot};
-use super::{Axis, Band, Heat, Plot, Point, Series, Sign};
+use super::{Axis, Band, Heat, Plot, Point, Series, Sign, Threshold};
 use crate::figures::with_ordinary_spaces;
 use crate::metrics::Quantity;
 
@@ -53,11 +53,14 @@ pub(super) fn drawn(plot: &Plot, is_low: bool, width: f32) -> Option<Drawn> {
                     drawn.marks(series, (at as f32 - middle).clamp(-2.0, 2.0));
                 }
             }
+            drawn.thresholds(&y.thresholds, width);
             Some(drawn)
         }
         Plot::Heat { x, y, heat, bands } => {
             let (low, high) = (heat.edges.first().copied(), heat.edges.last().copied());
-            let ends = y.ends.or(low.zip(high)).unwrap_or((1.0, 10.0));
+            let rows = y.ends.or(low.zip(high)).unwrap_or((1.0, 10.0));
+            let values = y.thresholds.iter().map(|threshold| threshold.value).chain([rows.0, rows.1]);
+            let ends = extent(values, y.is_logarithmic);
             let last = heat.columns.last().map_or(1.0, |(_, end, _)| *end);
             let (from, to) = x.ends.unwrap_or((0.0, last));
             let y_scale = Scale::new(y.is_logarithmic, ends, (height, 0.0));
@@ -66,6 +69,7 @@ pub(super) fn drawn(plot: &Plot, is_low: bool, width: f32) -> Option<Drawn> {
             drawn.axes(x, y, width);
             drawn.heat(heat);
             drawn.bands(bands, width, true);
+            drawn.thresholds(&y.thresholds, width);
             Some(drawn)
         }
     }
@@ -118,7 +122,8 @@ fn y_scale(axis: &Axis, series: &[Series], height: f32) -> Scale {
         let (low, high) = point.interval.unwrap_or((point.y, point.y));
         [point.y, low, high]
     });
-    let (low, high) = extent(values, axis.is_logarithmic);
+    let thresholds = axis.thresholds.iter().map(|threshold| threshold.value);
+    let (low, high) = extent(values.chain(thresholds), axis.is_logarithmic);
     // Signs stand above their points.
     let has_signs = points(series).any(|point| !point.signs.is_empty());
     let ends = axis.ends.unwrap_or(match (axis.is_logarithmic, has_signs) {
@@ -242,6 +247,17 @@ impl Drawn {
         }
     }
 
+    /// In front of the series. A scale that is given may end before a threshold, which then has no line.
+    fn thresholds(&mut self, thresholds: &[Threshold], width: f32) {
+        for threshold in thresholds {
+            let at = self.y.at(threshold.value);
+            if (0.0..=self.height).contains(&at) {
+                let (points, paint) = (vec![(0.0, at), (width, at)], Paint::Of(super::Colour::Bad));
+                self.shapes.push(Shape::Line { points, paint, width: 1.3, is_dashed: true });
+            }
+        }
+    }
+
     /// A place in the plot; what lies outside is on its edge.
     fn place(&self, point: &Point) -> (f32, f32) {
         (self.x.at(point.x), self.y.at(point.y).clamp(0.0, self.height))
@@ -322,7 +338,11 @@ impl Drawn {
     /// Cells of equal shade that touch are one; those of one shade are one shape.
     fn heat(&mut self, heat: &Heat) {
         let rows = heat.edges.len().saturating_sub(1);
-        let row_height = self.height / rows.max(1) as f32;
+        // All rows are equally high.
+        let row_height = match heat.edges[..] {
+            [lower, upper, ..] => self.y.at(lower) - self.y.at(upper),
+            _ => self.height,
+        };
         let mut shades: Vec<Vec<(f32, f32, f32)>> = vec![Vec::new(); SHADES];
         for row in (0..rows).rev() {
             let [lower, upper] = [heat.edges[row], heat.edges[row + 1]].map(|edge| self.y.at(edge));
@@ -462,6 +482,30 @@ mod tests {
         let axis = Axis::new("", Quantity::Seconds);
         assert_eq!(with_ordinary_spaces(&tick(&axis, 60.0, 120.0)), "60 s");
         assert_eq!([tick(&axis, 60.0, 600.0), tick(&axis, 3_725.0, 7_200.0)], ["1:00", "1:02:05"]);
+    }
+
+    #[test]
+    fn a_threshold_is_a_dashed_line_across_lines_and_heat_maps_also_above_all_values() {
+        let limit = Threshold { value: 1_000.0, label: "latency limit 1 ms".to_owned() };
+        let axis = |quantity| Axis::new("", quantity).logarithmic(true).with_thresholds(vec![limit.clone()]);
+        let (x, y) = (Axis::new("", Quantity::Seconds), axis(Quantity::Microseconds));
+        let bands = Vec::new;
+        let series = vec![series(&[1.0, 10.0])];
+        let lines = Plot::Lines { x: x.clone(), y: y.clone(), series, is_stacked: false, bands: bands() };
+        let heat = Heat { edges: vec![1.0, 10.0, 100.0], columns: vec![(0.0, 1.0, vec![9, 9])], most: 9 };
+        for plot in [lines, Plot::Heat { x, y, heat, bands: bands() }] {
+            let drawn = drawn(&plot, false, 300.0).unwrap();
+            let at = drawn.y.at(1_000.0);
+            assert!((0.0..=drawn.height).contains(&at), "{at}");
+            let is_threshold = |shape: &Shape| matches!(shape, Shape::Line { points, is_dashed: true, .. } if *points == [(0.0, at), (300.0, at)]);
+            assert_eq!(drawn.shapes.iter().filter(|shape| is_threshold(shape)).count(), 1);
+            let cells = drawn.shapes.iter().find_map(|shape| match shape {
+                Shape::Cells { cells, height, .. } => Some((cells[0].2, *height)),
+                _ => None,
+            });
+            // Two of three decades are rows.
+            assert!(cells.is_none_or(|(_, height)| (height - drawn.height / 3.0).abs() < 0.01), "{cells:?}");
+        }
     }
 
     #[test]

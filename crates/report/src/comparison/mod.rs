@@ -24,6 +24,7 @@ const NANOS_PER_MICRO: f64 = 1e3;
 pub fn comparison(record: &ComparisonRecord) -> Document {
     let [a, b] = record.sides.each_ref().map(|side| escaped_line(&side.label));
     let mut sections: Vec<Section> = of_terminal(record).into_iter().chain(of_page(record)).collect();
+    sections.insert(1, Section::annotation(&record.annotation));
     sections.retain(|section| !section.blocks.is_empty());
     let title = format!("{}: A is {a}, B is {b}", escaped_line(&record.factor));
     Document { title, sections, ..Document::default() }
@@ -171,7 +172,7 @@ fn in_words(finding: &MetricFinding) -> String {
 }
 
 /// The change and the ends of its interval in per cent, with signs: in the sentence and in the table.
-fn figures(finding: &MetricFinding) -> [Option<String>; 3] {
+pub(crate) fn figures(finding: &MetricFinding) -> [Option<String>; 3] {
     let error = finding.low.zip(finding.high).map_or(finding.ratio - 1.0, |(low, high)| (high - low) / 2.0);
     let change = signed(finding.ratio - 1.0, error.abs());
     let end = |end: Option<f64>| {
@@ -216,6 +217,7 @@ fn words(metric: ComparedMetric) -> (&'static str, &'static str, &'static str) {
         ComparedMetric::ClientCpu => ("The client's CPU time for a transaction of B is", "more", "less"),
         ComparedMetric::Wal => ("WAL for a transaction of B is", "more", "less"),
         ComparedMetric::FullPageImages => ("B writes full-page images for a transaction", "more", "less"),
+        ComparedMetric::BlocksRead => ("B reads blocks for a transaction", "more", "less"),
     }
 }
 
@@ -306,14 +308,15 @@ fn notes(record: &ComparisonRecord) -> Vec<String> {
 fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
     let error = (noise.high - noise.low) / 2.0;
     let [ratio, low, high] = [noise.ratio, noise.low, noise.high].map(|end| signed(end - 1.0, error));
-    let finding = record.finding(noise.metric);
+    let of_sides = record.finding(noise.metric).map(|finding| percent(finding.pair_deviation, 1.0));
+    let of_sides =
+        of_sides.map_or(String::new(), |deviation| format!("; that of a pair of A and B is {deviation}"));
     format!(
         "Noise floor: {} of identical sides differs by {ratio} % (95 %: {low} … {high}, {} pairs). The standard deviation of \
-         a pair is {}; that of a pair of A and B is {}.",
+         a pair is {}{of_sides}.",
         Metric::from(noise.metric).row().short,
         noise.pairs,
         percent(noise.pair_deviation, 1.0),
-        finding.map_or("?".to_owned(), |finding| percent(finding.pair_deviation, 1.0)),
     )
 }
 
@@ -409,6 +412,7 @@ fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String>
         }
         ComparedMetric::ServerCpu => "in which not all backends' time could be read".to_owned(),
         ComparedMetric::Wal | ComparedMetric::FullPageImages => "in which none was written".to_owned(),
+        ComparedMetric::BlocksRead => "in which none was read".to_owned(),
         ComparedMetric::Tps | ComparedMetric::P50 | ComparedMetric::ClientCpu => {
             "without a transaction".to_owned()
         }
@@ -418,7 +422,7 @@ fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String>
 
 #[cfg(test)]
 mod tests {
-    use results::{ComparedPair, ComparedSide, ComparisonMethod, UtcTime};
+    use results::{Annotation, ComparedPair, ComparedSide, ComparisonMethod, UtcTime};
     use stats::comparison::Block;
 
     use super::*;
@@ -459,6 +463,7 @@ mod tests {
         };
         let with = |has: fn(&(Option<f64>, Option<f64>)) -> bool| blocks.iter().filter(|it| has(it)).count();
         ComparisonRecord {
+            annotation: Annotation::default(),
             schema_version: results::COMPARISON_SCHEMA,
             pgmeter_version: "0.0.0".to_owned(),
             started_at: UtcTime::from_unix_millis(0),

@@ -10,7 +10,7 @@ pub fn markdown(document: &Document) -> String {
     let Document { banners, title, subtitle, sections } = document;
     let title = escaped([title.as_str(), subtitle.as_str()].join(" ").trim_end());
     let mut out = format!("# {title}\n\n");
-    out += &banners.iter().map(|it| format!("> **Warning:** {}\n\n", escaped(it))).collect::<String>();
+    out += &banners.iter().map(|it| format!("> **{}**\n\n", escaped(&it.text))).collect::<String>();
     let shown = sections.iter().filter(|it| matches!(it.audience, Audience::All | Audience::Documents));
     for Section { title, blocks, .. } in shown {
         let content: String = blocks.iter().map(block).collect();
@@ -31,7 +31,9 @@ fn block(block: &Block) -> String {
         Block::Paragraph(Tone::Strong, text) => format!("**{}**\n\n", escaped(text)),
         Block::Paragraph(_, text) => format!("{}\n\n", escaped(text)),
         Block::Banner(_, strong, text) => {
-            format!("**{}** {}\n\n", escaped(strong), escaped(text)).replace(" \n\n", "\n\n")
+            let strong = if strong.is_empty() { String::new() } else { format!("**{}**", escaped(strong)) };
+            let parts = [strong, escaped(text)];
+            parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>().join(" ") + "\n\n"
         }
         Block::Headline { figure, unit, below, beside } => {
             let first = format!("**{} {unit}** {}", escaped(figure), escaped(below));
@@ -99,4 +101,18 @@ fn escaped(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_banner_without_strong_words_has_no_empty_emphasis() {
+        let banner =
+            |strong: &str, text: &str| block(&Block::Banner(Tone::Plain, strong.into(), text.into()));
+        assert_eq!(banner("", "It was steady."), "It was steady.\n\n");
+        assert_eq!(banner("CLIENT-LIMITED:", ""), "**CLIENT-LIMITED:**\n\n");
+        assert_eq!(banner("NOT KEPT:", "4 % late"), "**NOT KEPT:** 4 % late\n\n");
+    }
 }

@@ -10,19 +10,30 @@ pub(crate) use layout::{latency_format, plus_minus, table_text};
 pub use markdown::markdown;
 pub use text::text;
 
+use results::Annotation;
+
 use crate::chart::Chart;
 use crate::metrics::Quantity;
+use crate::prose::escaped_line;
 
 /// A report.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Document {
-    /// Facts that come before everything else, such as an interrupted run.
-    pub(crate) banners: Vec<String>,
+    /// What comes before everything else: the answer to the question, and facts such as an interrupted run.
+    pub(crate) banners: Vec<Banner>,
     /// Of the page and of the first heading, such as `tpcb-like`.
     pub(crate) title: String,
     /// The less prominent rest of the title, such as `on PostgreSQL 18.1`.
     pub(crate) subtitle: String,
     pub(crate) sections: Vec<Section>,
+}
+
+/// A line before everything else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Banner {
+    /// `Good`, `Bad`, or `Caution` for an answer that is open.
+    pub(crate) tone: Tone,
+    pub(crate) text: String,
 }
 
 /// A part of a report.
@@ -161,6 +172,12 @@ pub(crate) enum Content {
     },
 }
 
+impl Banner {
+    pub(crate) fn new(tone: Tone, text: impl Into<String>) -> Banner {
+        Banner { tone, text: text.into() }
+    }
+}
+
 impl Fact {
     pub(crate) fn new(label: impl Into<String>, value: impl Into<String>) -> Fact {
         Fact { label: label.into(), value: value.into() }
@@ -234,5 +251,15 @@ impl Section {
         blocks: Vec<Block>,
     ) -> Section {
         Section { id, title: title.into(), link, audience, blocks }
+    }
+
+    /// The user's label and note; without blocks if there are none.
+    pub(crate) fn annotation(annotation: &Annotation) -> Section {
+        let Annotation { label, note } = annotation;
+        let label = label.as_ref().map(|label| Fact::new("label", escaped_line(label.as_str())));
+        let note = note.as_ref().map(|note| Fact::new("note", escaped_line(note.as_str())));
+        let facts: Vec<Fact> = label.into_iter().chain(note).collect();
+        let blocks = if facts.is_empty() { Vec::new() } else { vec![Block::Facts(facts)] };
+        Section::new("annotation", "", "", Audience::All, blocks)
     }
 }

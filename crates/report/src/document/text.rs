@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use results::escaped;
 
 use super::layout::{LatencyFormat, is_left, latency_format, table_text};
-use super::{Audience, Block, Document, Fact, Section, Table, Tone};
+use super::{Audience, Banner, Block, Document, Fact, Section, Table, Tone};
 use crate::TextStyle;
 use crate::figures::with_ordinary_spaces;
-use crate::prose::{Emphasis, cut, emphasise, escaped_line, wrap};
+use crate::prose::{Emphasis, cut, emphasise, wrap};
 use crate::table::{Cells, Side, fits, fitted, padded};
 
 /// Blanks before everything below the title.
@@ -25,9 +25,10 @@ const GAP: usize = 2;
 pub fn text(document: &Document, style: &TextStyle) -> String {
     let Document { banners, title, subtitle, sections } = document;
     let mut out = String::new();
-    for banner in banners {
-        let lines = wrap(&escaped(banner), 0, 0, style.width);
-        out += &format!("{}\n\n", emphasise(&lines, Emphasis::Alarm, style));
+    for Banner { tone, text } in banners {
+        let lines = wrap(&escaped(text), 0, 0, style.width);
+        let emphasis = if *tone == Tone::Good { Emphasis::Strong } else { Emphasis::Alarm };
+        out += &format!("{}\n\n", emphasise(&lines, emphasis, style));
     }
     let title = [title.as_str(), subtitle.as_str()].join(" ");
     let title = wrap(&escaped(title.trim_end()), 0, INDENT, style.width);
@@ -65,7 +66,7 @@ fn block(block: &Block, style: &TextStyle) -> String {
         Block::Table(it) => table(it, style),
         Block::List(tone, items) => items.iter().map(|item| list_item(*tone, item, style)).collect(),
         Block::Code(text) => {
-            text.lines().map(|line| format!("{}{}\n", " ".repeat(INDENT), escaped_line(line))).collect()
+            text.lines().map(|line| format!("{}{}\n", " ".repeat(INDENT), escaped(line).trim_end())).collect()
         }
         Block::Columns(columns) => columns.iter().flatten().map(|it| self::block(it, style)).collect(),
         Block::Folded { .. } | Block::Chart(_) => String::new(),

@@ -2,9 +2,11 @@
 //! a format; the charts come from `drawn`, the sentences from `said`.
 
 use results::StoredRun;
+use stats::Change;
 
 use super::cells::{Standing, Trial};
 use super::contrasts::{Contrast, ContrastOfCell};
+use super::effects::LevelEffect;
 use super::metric::Metric;
 use super::overview::Overview;
 use super::repeats::{Ratio, Repeated};
@@ -17,23 +19,31 @@ use super::{Quantity, drawn};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
 use crate::figures::half_width;
 use crate::prose::{cut, escaped_line};
+use crate::wording;
 
 /// Trials without figures that a terminal lists; the page has all.
 const LOST_SHOWN_MAX: usize = 20;
 /// Wait events of a combination in a table.
 const WAITS_SHOWN_MAX: usize = 2;
+/// Interactions in a list.
+const INTERACTIONS_SHOWN_MAX: usize = 6;
+/// The longest name of a level.
+const LEVEL_LEN_MAX: usize = 24;
 /// The longest name of a combination.
 const LABEL_LEN_MAX: usize = 48;
 
 /// The whole report.
 pub fn document(overview: &Overview) -> Document {
     let sections = [
+        section("answer", "", "", Audience::All, answer(overview)),
+        Some(Section::annotation(&overview.annotation)).filter(|section| !section.blocks.is_empty()),
         Some(Section::new("summary", "", "", Audience::Terminal, standing(overview))),
         Some(Section::new("top", "", "", Audience::Documents, headline(overview))),
         section("about", "About this experiment", "", Audience::Documents, about(overview)),
         section("warnings", "Warnings", "Warnings", Audience::Documents, warnings(overview)),
         section("lost", "Trials without figures", "", Audience::Documents, lost(overview, usize::MAX)),
         section("charts", "Charts", "Charts", Audience::Page, drawn::charts(overview)),
+        section("effects", "Effects", "Effects", Audience::All, effects(overview)),
         section("results", "Results", "Results", Audience::All, results(overview)),
         section("latencies", "Latencies", "Latencies", Audience::All, latencies(overview)),
         section("ratios", "Named ratios", "", Audience::All, ratios(overview)),
@@ -99,6 +109,61 @@ fn standing(overview: &Overview) -> Vec<Block> {
 fn headline(overview: &Overview) -> Vec<Block> {
     let mut blocks = standing(overview);
     blocks.extend(best(overview).map(|sentence| Block::Paragraph(Tone::Strong, sentence)));
+    blocks
+}
+
+/// The effects of the factors, in one sentence.
+fn answer(overview: &Overview) -> Vec<Block> {
+    let main = overview.effects.first();
+    main.map(|effects| Block::Paragraph(Tone::Strong, wording::effects_answer(overview, effects)))
+        .into_iter()
+        .collect()
+}
+
+/// The effects of the levels on each figure, by size, and the interactions.
+fn effects(overview: &Overview) -> Vec<Block> {
+    let Some(main) = overview.effects.first() else { return Vec::new() };
+    if main.factors().len() < 2 {
+        // The ratios to the base say the same.
+        return Vec::new();
+    }
+    let metrics = || overview.effects.iter().map(|effects| overview.title_of(effects.metric));
+    let mut columns = vec![Column::text("factor"), Column::text("level"), Column::text("base")];
+    columns.extend(metrics().map(Column::figures));
+    let row = |effect: &LevelEffect| {
+        let Change { factor, level } = effect.change;
+        let of = |level: usize| {
+            Cell::text(cut(&escaped_line(&overview.factors[factor].levels[level]), LEVEL_LEN_MAX))
+        };
+        let name = wording::factor_name(&overview.factors[factor].name);
+        let mut row = vec![Cell::text(cut(&name, LABEL_LEN_MAX)), of(level), of(main.base[factor])];
+        row.extend(overview.effects.iter().map(|effects| {
+            let same = effects.levels.iter().find(|it| it.change == effect.change);
+            let ratio = same.and_then(|it| it.ratio);
+            ratio.map_or_else(
+                || Cell::text("—"),
+                |it| {
+                    Cell::text(wording::effect(&it)).with_note(
+                        wording::effect_range(&it).map_or(String::new(), |range| format!("({range})")),
+                    )
+                },
+            )
+        }));
+        row
+    };
+    let rows = main.levels.iter().map(row).collect();
+    let table = Table { columns, rows, optional_columns: overview.effects.len() - 1, ..Table::default() };
+    let mut blocks = vec![Block::Table(table)];
+    let found = (0..main.interactions.len().min(INTERACTIONS_SHOWN_MAX))
+        .map(|number| format!("{}.", wording::interaction(overview, main, number)))
+        .collect::<Vec<_>>();
+    if !found.is_empty() {
+        blocks.push(Block::List(Tone::Plain, found));
+    }
+    let more = main.interactions.len().saturating_sub(INTERACTIONS_SHOWN_MAX);
+    let more = (more > 0).then(|| format!("{more} smaller interactions are in the JSON."));
+    let sentences = more.into_iter().chain(wording::other_interactions(main));
+    blocks.extend(quiet(sentences.chain(wording::effects_notes(overview, main))));
     blocks
 }
 

@@ -3,18 +3,22 @@
 
 use std::collections::BTreeMap;
 
-use results::{StepResult, WaitShare};
+use results::{Annotation, StepResult, WaitShare};
 use serde::Serialize;
 
 use super::cells::Standing;
 use super::overview::Overview;
 use super::steps::StepFigures;
-use super::{MARKS, Metric, Ratio, Repeated, Trial};
+use super::{Effects, LevelEffect, MARKS, Metric, Ratio, Repeated, Trial};
 
 #[derive(Serialize)]
 struct Document<'a> {
     trials: Vec<TrialJson<'a>>,
     cells: Vec<CellJson<'a>>,
+    /// Of each level instead of its base.
+    effects: Vec<EffectJson<'a>>,
+    /// Of each two levels that interact.
+    interactions: Vec<InteractionJson<'a>>,
     /// Named differences of the file.
     differences: Vec<DifferenceJson<'a>>,
     /// Named ratios of the file.
@@ -26,6 +30,8 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct About<'a> {
     name: &'a str,
+    #[serde(flatten)]
+    annotation: &'a Annotation,
     title: &'a str,
     source: Option<&'a str>,
     profile: &'a str,
@@ -111,6 +117,28 @@ struct RatioJson {
 }
 
 #[derive(Serialize)]
+struct EffectJson<'a> {
+    metric: &'static str,
+    factor: &'a str,
+    level: &'a str,
+    base: &'a str,
+    /// `null` if the trials do not determine it.
+    #[serde(flatten)]
+    ratio: Option<RatioJson>,
+    /// Combinations of the other factors that it is averaged over, and those that lack a figure.
+    combinations: usize,
+    missing: usize,
+}
+
+#[derive(Serialize)]
+struct InteractionJson<'a> {
+    metric: &'static str,
+    factors: BTreeMap<&'a str, &'a str>,
+    #[serde(flatten)]
+    ratio: RatioJson,
+}
+
+#[derive(Serialize)]
 struct DifferenceJson<'a> {
     name: &'a str,
     metric: &'static str,
@@ -138,10 +166,13 @@ pub fn json(overview: &Overview) -> String {
     let document = Document {
         trials: (1..).zip(&overview.trials).map(|(at, trial)| of_trial(overview, at, trial)).collect(),
         cells: (0..overview.cells.len()).map(|cell| of_cell(overview, cell)).collect(),
+        effects: effects(overview),
+        interactions: interactions(overview),
         differences: differences(overview),
         ratios: ratios(overview),
         experiment: About {
             name: &overview.name,
+            annotation: &overview.annotation,
             title: &overview.title,
             source: overview.source.as_deref(),
             profile: &overview.profile,
@@ -186,6 +217,38 @@ fn of_trial<'a>(overview: &Overview, number: usize, trial: &'a Trial) -> TrialJs
         steps: trial.steps.as_ref().map(|record| record.steps.as_slice()),
         waits: run.and_then(|run| run.waits.as_ref()).map_or(&[], |waits| &waits.top),
     }
+}
+
+fn effects(overview: &Overview) -> Vec<EffectJson<'_>> {
+    let of_levels = overview.effects.iter().flat_map(|of| of.levels.iter().map(move |level| (of, level)));
+    let effect = |(of, effect): (&Effects, &'_ LevelEffect)| {
+        let factor = &overview.factors[effect.change.factor];
+        EffectJson {
+            metric: column(overview, of.metric),
+            factor: &factor.name,
+            level: &factor.levels[effect.change.level],
+            base: &factor.levels[of.base[effect.change.factor]],
+            ratio: effect.ratio.map(of_ratio),
+            combinations: effect.combinations,
+            missing: effect.missing,
+        }
+    };
+    of_levels.map(effect).collect()
+}
+
+fn interactions(overview: &Overview) -> Vec<InteractionJson<'_>> {
+    let all = overview.effects.iter().flat_map(|of| of.interactions.iter().map(move |it| (of, it)));
+    all.map(|(of, interaction)| InteractionJson {
+        metric: column(overview, of.metric),
+        factors: interaction
+            .changes
+            .iter()
+            .map(|change| (&overview.factors[change.factor], change.level))
+            .map(|(factor, level)| (factor.name.as_str(), factor.levels[level].as_str()))
+            .collect(),
+        ratio: of_ratio(interaction.ratio),
+    })
+    .collect()
 }
 
 fn differences(overview: &Overview) -> Vec<DifferenceJson<'_>> {

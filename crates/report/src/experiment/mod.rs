@@ -2,8 +2,8 @@
 //! lines of cells. Pure: from what the store has and what the file says to strings and pictures; `cli` writes them.
 //! In reading order: `metric` has the figures of a trial, `repeats` the statistics over several, [`Overview`] is the
 //! whole, `steps` has the trials of timed steps, `chart` the cells of charts, `contrasts` the named ratios and
-//! differences, `concerns` the warnings, `said` the sentences. `document` makes the report of them, `drawn` its charts;
-//! `csv` and `json` are for programs.
+//! differences, `effects` the effects of the factors, `concerns` the warnings, `said` the sentences. `document` makes
+//! the report of them, `drawn` its charts; `csv` and `json` are for programs. `status` has the state of an execution.
 
 mod metric;
 
@@ -25,6 +25,8 @@ mod curves;
 
 mod concerns;
 
+mod effects;
+
 mod said;
 
 mod document;
@@ -35,16 +37,20 @@ mod csv;
 
 mod json;
 
+mod status;
+
 pub use csv::csv;
 pub use curves::CurveOfRun;
 pub use document::document;
 pub use hosts::FromStore;
 pub use json::json;
 pub use overview::Overview;
+pub use status::{newest_cells, outlook, standing, trial_name};
 
 pub(crate) use crate::metrics::Quantity;
-pub(crate) use cells::{Cell, Trial};
+pub(crate) use cells::{Cell, Standing, Trial};
 pub(crate) use chart::Marks;
+pub(crate) use effects::{Effects, LevelEffect};
 pub(crate) use metric::Metric;
 pub(crate) use repeats::{Ratio, Repeated};
 pub(crate) use said::MARKS;

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use lab::{Experiment, Order, Plan};
-use results::{StoredExperiment, StoredRun};
+use lab::{Combinations, Experiment, Order, Plan};
+use results::{Annotation, StoredExperiment, StoredRun};
 
 use super::cells::{self, Cell, Factor, Standing, Trial};
 use super::chart::{self, Chart};
 use super::contrasts::{self, Contrast};
 use super::curves::Curve;
+use super::effects::Effects;
 use super::hosts::{self, FromStore, Host};
 use super::metric::Metric;
 use super::repeats::{Ratio, Subtraction, ratio};
@@ -24,6 +25,7 @@ const FILES_DIFFER: &str = "The files of the experiment differ between the store
 #[derive(Clone, Debug)]
 pub struct Overview {
     pub(crate) name: String,
+    pub(crate) annotation: Annotation,
     pub(crate) title: String,
     pub(crate) source: Option<String>,
     pub(crate) description: Option<String>,
@@ -63,6 +65,10 @@ pub struct Overview {
     pub(crate) ratios: Vec<Contrast<Ratio>>,
     /// Figures of the file's charts, differences and ratios.
     subjects: Vec<Subject>,
+    /// Of a screening: effects within ± this share do not matter.
+    pub(crate) screening_tolerance: Option<f64>,
+    /// The effects of the factors on the main figure, then on others; empty without factors or figures.
+    pub(crate) effects: Vec<Effects>,
     /// Warnings, as sentences.
     pub(crate) concerns: Vec<String>,
     /// Differences between the builds of the servers.
@@ -99,7 +105,7 @@ impl Overview {
         let order = file.map(|file| file.design.order);
         let files_differ = all.windows(2).any(|pair| pair[0].stored.files != pair[1].stored.files);
         let (first, trials) = hosts::merged(all, &hosts, host_factor);
-        let StoredExperiment { experiment, name, profile, started_at, files, .. } = first;
+        let StoredExperiment { experiment, name, annotation, profile, started_at, files, .. } = first;
         let factors = cells::factors(&trials, file);
         let (cells, trials) = cells::cells(trials, &factors, host_factor, plan);
         // If no trial is complete, only the file shows their kind.
@@ -112,6 +118,7 @@ impl Overview {
         };
         let text = |of: fn(&Experiment) -> Option<&String>| file.and_then(of).map(|text| escaped_line(text));
         let mut overview = Overview {
+            annotation,
             title: escaped_line(file.map_or(&name, |file| &file.title)),
             name: escaped_line(&name),
             source: text(|file| file.source.as_ref()),
@@ -136,6 +143,8 @@ impl Overview {
             differences: Vec::new(),
             ratios: Vec::new(),
             subjects: Vec::new(),
+            screening_tolerance: file.and_then(screening_tolerance),
+            effects: Vec::new(),
             concerns: Vec::new(),
             builds: Vec::new(),
         };
@@ -149,6 +158,8 @@ impl Overview {
             overview.differences = contrasts::differences(&overview, &file.differences);
             overview.ratios = contrasts::ratios(&overview, &file.ratios);
         }
+        let metrics = overview.metrics_of_effects().into_iter();
+        overview.effects = metrics.filter_map(|metric| Effects::of(&overview, plan, metric)).collect();
         overview.subjects = file.map_or(Vec::new(), |file| overview.subjects_of(file));
         overview.concerns = super::concerns::concerns(&overview, order);
         if files_differ {
@@ -350,5 +361,12 @@ impl Overview {
             mean(Metric::Operations) > mean(Metric::Tps) * (1.0 + 1e-9)
         };
         self.cells.iter().any(batched)
+    }
+}
+
+fn screening_tolerance(file: &Experiment) -> Option<f64> {
+    match file.design.combinations {
+        Combinations::All => None,
+        Combinations::Screening { tolerance } => Some(tolerance),
     }
 }

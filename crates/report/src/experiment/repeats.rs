@@ -104,12 +104,13 @@ pub(crate) fn ratio(base: &Repeated, other: &Repeated, repeats_are_blocks: bool)
         };
         let differences: Vec<f64> = other.values.iter().filter_map(pair).collect();
         if let Some(mean) = SampleMean::of(&differences) {
-            return Some(back(&mean, true));
+            return Some(Ratio::of_logarithm(&mean, CONFIDENCE, true));
         }
     }
     let logarithms =
         |it: &Repeated| SampleMean::of(&it.values.iter().map(|(_, figure)| figure.ln()).collect::<Vec<_>>());
-    Some(back(&logarithms(other)?.minus(&logarithms(base)?), false))
+    let difference = logarithms(other)?.minus(&logarithms(base)?);
+    Some(Ratio::of_logarithm(&difference, CONFIDENCE, false))
 }
 
 /// The figure of one combination minus that of another.
@@ -141,9 +142,12 @@ impl Subtraction {
     }
 }
 
-fn back(ln_ratio: &SampleMean, paired: bool) -> Ratio {
-    let interval = ln_ratio.interval(CONFIDENCE).map(|(low, high)| (low.exp(), high.exp()));
-    Ratio { value: ln_ratio.mean.exp(), interval, paired }
+impl Ratio {
+    /// From the logarithm of the ratio; `paired` is whether it was computed within each repeat.
+    pub(crate) fn of_logarithm(ln_ratio: &SampleMean, confidence: f64, paired: bool) -> Ratio {
+        let interval = ln_ratio.interval(confidence).map(|(low, high)| (low.exp(), high.exp()));
+        Ratio { value: ln_ratio.mean.exp(), interval, paired }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ mod head;
 mod markup;
 
 use crate::document::{
-    Audience, Block, Cell, Column, Content, Document, Fact, Section, Table, Tone, latency_format, table_text,
+    Audience, Banner, Block, Cell, Column, Content, Document, Fact, Section, Table, Tone, latency_format,
+    table_text,
 };
 use markup::Markup;
 
@@ -35,7 +36,10 @@ pub fn html(document: &Document) -> String {
             page.leaf("span", &[("class", "on")], &format!(" {subtitle}"));
         }
     });
-    banners.iter().for_each(|it| body.page.leaf("p", &[("class", "verdict bad")], it));
+    for Banner { tone, text } in banners {
+        let class = format!("verdict {}", tone_class(*tone));
+        body.page.leaf("p", &[("class", class.trim_end())], text);
+    }
     shown.iter().for_each(|it| body.section(it));
     page.raw("</main>\n");
     page.element("footer", &[], |page| {

@@ -7,7 +7,7 @@ use results::{
 };
 use stats::INTERVALS_MIN;
 
-use super::{latencies, load, server, warnings};
+use super::{errors, goals, latencies, load, server, warnings};
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
     TIE, UNKNOWN_SIZE, as_asked, asked_seconds, count, counted, fixed, latency as shown_latency,
@@ -26,7 +26,13 @@ pub(super) fn sections(record: &Record) -> Vec<Section> {
     let paragraph = |text: String| Block::Paragraph(Tone::Plain, text);
     let plan =
         [Some(load_in_words(record)), event_loop(record)].into_iter().flatten().map(paragraph).collect();
-    let mut sections = vec![section("load", plan), section("summary", vec![Block::Facts(facts(record))])];
+    let mut sections = vec![section("load", plan)];
+    // The first line has a single goal.
+    if record.summary.goals.len() > 1 {
+        sections.push(section("goals", goals::blocks(record)));
+    }
+    sections.push(section("summary", vec![Block::Facts(facts(record))]));
+    sections.push(Section::new("brief-errors", "errors", "", Audience::Terminal, errors::brief(record)));
     sections.extend(latency(record).into_iter().map(|blocks| section("latency", blocks)));
     sections.push(section("warnings", warnings::of_run(record, 0)));
     let commands = latencies::commands_of_scripts(record);

@@ -69,7 +69,7 @@ pub(super) fn comparison(runs: &[Run<'_>]) -> Vec<ComparedRun> {
         let interval = record.summary.confidence.tps.filter(|_| record.summary.tps > 0.0);
         ComparedRun {
             letter: letter(at),
-            name: crate::prose::escaped_line(run.name),
+            name: run.name_with_label(),
             description: format!("{} on {}, {}", run.scripts(), run.server(), run.load_in_short()),
             tps: record.summary.tps,
             plus_minus: interval
@@ -189,12 +189,10 @@ fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) ->
     let shown = |difference: f64| signed_percent(relative(difference).max(-1.0));
     let bounds = |low: f64, high: f64| format!("between {} and {}", shown(low), shown(high));
     let higher_is_better = direction == Direction::HigherIsBetter;
-    let (metric, more, less) = match direction {
-        Direction::HigherIsBetter => ("throughput", "faster", "slower"),
-        Direction::LowerIsBetter => ("mean latency", "longer", "shorter"),
+    let metric = match direction {
+        Direction::HigherIsBetter => "throughput",
+        Direction::LowerIsBetter => "mean latency",
     };
-    let what =
-        if higher_is_better { format!("{b} is") } else { format!("On average a transaction of {b} takes") };
     let (verdict, interval, sentence) = match compare(first, second) {
         _ if first.value <= 0.0 => {
             let sentence = format!("{a} has no {metric} to compare that of {b} with.");
@@ -202,11 +200,12 @@ fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) ->
         }
         Comparison::Apart(Difference { mean, low, high }) => {
             let verdict = if (mean > 0.0) == higher_is_better { Verdict::Better } else { Verdict::Worse };
-            let word = if mean > 0.0 { more } else { less };
-            let size = shown(mean).replace(['+', '−'], "");
             let bounds = bounds(low, high);
-            let by = if higher_is_better { " in throughput" } else { "" };
-            (verdict, bounds.clone(), format!("{what} {size} {word} than {a}{by} ({bounds}, 95{TIE}%)."))
+            (
+                verdict,
+                bounds.clone(),
+                format!("{} ({bounds}, 95{TIE}%).", apart(relative(mean), direction, [a, b])),
+            )
         }
         Comparison::Alike(Difference { low, high, .. }) => {
             let sure =
@@ -219,19 +218,17 @@ fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) ->
         Comparison::Unknown { difference, p: Some(p) } if p <= 1.0 - CONFIDENCE => {
             let verdict =
                 if (difference > 0.0) == higher_is_better { Verdict::Better } else { Verdict::Worse };
-            let (word, size) =
-                (if difference > 0.0 { more } else { less }, shown(difference).replace(['+', '−'], ""));
-            let by = if higher_is_better { " in throughput" } else { "" };
-            let test = format!("permutation test over one-second blocks, p{TIE}={TIE}{}", number(p));
+            let test = format!("permutation test over one-second blocks, {}", p_value(p));
             let sentence = format!(
-                "{what} {size} {word} than {a}{by} ({test}; it assumes that seconds are independent of each other)."
+                "{} ({test}; it assumes that seconds are independent of each other).",
+                apart(relative(difference), direction, [a, b])
             );
-            (verdict, format!("p{TIE}={TIE}{}", number(p)), sentence)
+            (verdict, p_value(p), sentence)
         }
         Comparison::Unknown { p, .. } => {
             let is_long = |mean: &Mean| mean.estimate.is_none() && !mean.is_short();
             let why = match p {
-                Some(p) => format!("p{TIE}={TIE}{} in a permutation test over one-second blocks", number(p)),
+                Some(p) => format!("{} in a permutation test over one-second blocks", p_value(p)),
                 None if is_long(first) || is_long(second) => {
                     "too unsteady for a confidence interval".to_owned()
                 }
@@ -247,15 +244,59 @@ fn tell(first: &Mean, second: &Mean, direction: Direction, [a, b]: [&str; 2]) ->
     Told { verdict, change: shown(second.value - first.value), interval, sentence: Some(sentence) }
 }
 
-/// `+3.2 %`, with a true minus.
+/// A change by this factor or more is told as a factor: `× 148` says more than `+14,742 %`, and `÷ 79` than `−99 %`.
+const FACTOR_MIN: f64 = 10.0;
+
+/// How much more or less the second figure is, as half a sentence.
+fn apart(share: f64, direction: Direction, [a, b]: [&str; 2]) -> String {
+    let is_more = share > 0.0;
+    match (direction, factor(share)) {
+        (Direction::HigherIsBetter, Some(factor)) => {
+            let word = if is_more { "higher" } else { "lower" };
+            format!("The throughput of {b} is {factor} times {word} than that of {a}")
+        }
+        (Direction::LowerIsBetter, Some(factor)) => {
+            let word = if is_more { "longer" } else { "shorter" };
+            format!("On average a transaction of {b} takes {factor} times {word} than one of {a}")
+        }
+        (Direction::HigherIsBetter, None) => {
+            let word = if is_more { "faster" } else { "slower" };
+            format!("{b} is {} {word} than {a} in throughput", unsigned_percent(share))
+        }
+        (Direction::LowerIsBetter, None) => {
+            let word = if is_more { "longer" } else { "shorter" };
+            format!("On average a transaction of {b} takes {} {word} than {a}", unsigned_percent(share))
+        }
+    }
+}
+
+/// The factor of a large change, as text.
+fn factor(share: f64) -> Option<String> {
+    let ratio = 1.0 + share;
+    let factor = if share > 0.0 { ratio } else { 1.0 / ratio };
+    (factor.is_finite() && factor >= FACTOR_MIN).then(|| fixed(factor, decimals_for(factor, 2)))
+}
+
+/// `p = 0.012` or `p < 0.001`.
+fn p_value(p: f64) -> String {
+    let text = number(p);
+    if text.starts_with('<') { format!("p{TIE}{text}") } else { format!("p{TIE}={TIE}{text}") }
+}
+
+fn unsigned_percent(share: f64) -> String {
+    let percent = share.abs() * 100.0;
+    format!("{}{TIE}%", fixed(percent, decimals_for(percent, 2).min(2)))
+}
+
+/// `+3.2 %`, with a true minus; a factor where the change is large.
 pub(super) fn signed_percent(share: f64) -> String {
     if !share.is_finite() {
         return "—".to_owned();
     }
-    let percent = share.abs() * 100.0;
-    let decimals = decimals_for(percent, 2).min(2);
-    let sign = if share < 0.0 { "−" } else { "+" };
-    format!("{sign}{}{TIE}%", fixed(percent, decimals))
+    if let Some(factor) = factor(share) {
+        return format!("{}{TIE}{factor}", if share < 0.0 { '÷' } else { '×' });
+    }
+    format!("{}{}", if share < 0.0 { "−" } else { "+" }, unsigned_percent(share))
 }
 
 #[cfg(test)]
@@ -333,7 +374,7 @@ mod tests {
         assert_eq!(verdict, Verdict::Better);
         assert_eq!(
             sentence,
-            "B is 9,900 % faster than A in throughput (permutation test over one-second blocks, p = 0.002; it assumes \
+            "The throughput of B is 100 times higher than that of A (permutation test over one-second blocks, p = 0.002; it assumes \
              that seconds are independent of each other)."
         );
         assert_eq!(told(&short(1.0), &short(1.0), Direction::LowerIsBetter).0, Verdict::Unknown);
@@ -341,7 +382,14 @@ mod tests {
 
     #[test]
     fn a_change_has_a_sign() {
-        for (share, shown) in [(0.0321, "+3.2 %"), (-0.5, "−50 %"), (f64::NAN, "—"), (12.3, "+1,230 %")] {
+        for (share, shown) in [
+            (0.0321, "+3.2 %"),
+            (-0.5, "−50 %"),
+            (f64::NAN, "—"),
+            (12.3, "× 13"),
+            (-0.95, "÷ 20"),
+            (-1.0, "−100 %"),
+        ] {
             assert_eq!(with_ordinary_spaces(&signed_percent(share)), shown);
         }
     }

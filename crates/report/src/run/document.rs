@@ -4,7 +4,9 @@
 use results::{LimitedBy, Record};
 
 use super::difference::{ComparedRun, QUANTILES, Told, Verdict, comparison};
-use super::{Run, brief, environment, latencies, letter, load, server, settings, warnings};
+use super::{
+    Run, brief, environment, errors, goals, latencies, letter, load, relations, server, settings, warnings,
+};
 use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
 use crate::figures::{
@@ -28,6 +30,7 @@ pub fn document(runs: &[Run<'_>]) -> Document {
 /// The document of one run for the terminal alone, with the tables of commands if they are wanted.
 pub fn summary(record: &Record, has_commands: bool) -> Document {
     let mut sections = brief::sections(record);
+    sections.insert(0, Section::annotation(&record.annotation));
     sections.retain(|it| !it.blocks.is_empty() && (has_commands || it.id != brief::COMMANDS));
     let (title, subtitle) = title(record);
     Document { banners: warnings::banners(record), title, subtitle, sections }
@@ -42,14 +45,18 @@ fn one(run: Run<'_>) -> Document {
     let warnings_title =
         if matches!(warnings.first(), Some(Block::List(Tone::Caution, _))) { "Warnings" } else { "" };
     let mut sections = brief::sections(record);
+    sections.insert(0, Section::annotation(&record.annotation));
     sections.extend([
         documents("headline", "", "", headline(run)),
+        documents("goals", "Goals", "Goals", goals::blocks(record)),
+        documents("errors", "Errors", "Errors", errors::blocks(record)),
         documents("warnings", warnings_title, "", warnings),
         documents("over-time", "Over time", "Over time", charts(over_time)),
         documents("latency", "Latency", "Latency", latency_blocks(record, percentiles)),
         documents("server", "Server activity", "Server", server::blocks(record)),
         documents("cost", "Cost per transaction", "", costs(record)),
         documents("commands", "Commands", "Commands", commands(record)),
+        documents("tables", "Tables and indexes", "Tables", relations::blocks(record)),
         documents("generator", "Load generator", "", generator(record)),
         documents("settings", "Load, settings and environment", "Settings", environment(run)),
         documents("repeat", "Repeat this run", "Repeat", repeat(record)),
@@ -266,7 +273,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     ]);
     sections.retain(|section| !section.blocks.is_empty());
     Document {
-        banners: Vec::new(),
+        banners: warnings::banners_of_runs(runs),
         title: format!("{} runs side by side", runs.len()),
         subtitle: String::new(),
         sections,
@@ -375,6 +382,10 @@ fn details(runs: &[Run<'_>]) -> Vec<Block> {
             blocks.extend(of_part);
         };
         part("Transactions", vec![Block::Facts(load::transactions(record))]);
+        let errors = errors::blocks(record);
+        if !errors.is_empty() {
+            part("Errors", errors);
+        }
         part("Server activity", server::blocks(record));
         part("Cost per transaction", costs(record));
         part("Commands", commands(record));

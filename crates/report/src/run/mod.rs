@@ -5,8 +5,11 @@ mod brief;
 mod difference;
 mod document;
 mod environment;
+mod errors;
+mod goals;
 mod latencies;
 mod load;
+mod relations;
 mod server;
 mod settings;
 mod warnings;
@@ -18,6 +21,7 @@ use crate::figures::counted;
 use crate::prose::{enumerate, escaped_line};
 
 pub use document::{document, summary};
+pub use goals::unmet_goals;
 pub(crate) use server::{ceilings, event_name, waits_table};
 
 /// A record to be shown.
@@ -30,6 +34,12 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// `run 12`, or `run 12, before` with a label.
+    pub(crate) fn name_with_label(&self) -> String {
+        let label = self.record.annotation.label.as_ref();
+        escaped_line(&label.map_or(self.name.to_owned(), |label| format!("{}, {label}", self.name)))
+    }
+
     /// The scripts, such as `tpcb-like and select-only`.
     pub(crate) fn scripts(&self) -> String {
         let names: Vec<String> =

@@ -2,7 +2,7 @@
 //! Used by `document`.
 
 use super::load::plan;
-use super::{Run, letter};
+use super::{Run, letter, relations};
 use crate::document::{Block, Cell, Column, Fact, Table, Tone};
 use crate::prose::{enumerate, escaped_line};
 
@@ -68,7 +68,7 @@ pub(crate) fn settings(runs: &[Run<'_>]) -> Vec<Setting> {
     let mut settings: Vec<Setting> = names.into_iter().map(setting).collect();
     settings.retain(|setting| !(setting.differs && PLACES.contains(&setting.name.as_str())));
     settings.sort_by_key(|setting| !setting.differs);
-    of_the_plan(runs).into_iter().chain(settings).collect()
+    of_the_plan(runs).into_iter().chain(relations::differences(runs)).chain(settings).collect()
 }
 
 /// Runs whose settings have a column each; of more, equal values stand together.

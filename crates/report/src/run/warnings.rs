@@ -3,16 +3,60 @@
 
 use std::collections::BTreeSet;
 
-use results::{BuildFingerprint, Event, Limit, LimitedBy, Record, Status};
+use results::{BuildFingerprint, Event, Limit, LimitedBy, Record, ServiceLevel, Status};
 
-use super::{Run, letter};
-use crate::document::{Block, Tone};
+use super::{Run, goals, letter};
+use crate::document::{Banner, Block, Tone};
 use crate::figures::{asked_seconds, counted, measured_seconds};
 use crate::prose::{enumerate, escaped_line, sentence};
 use crate::wording;
 
-/// Before everything else: that a run was cut short, or that pgmeter was the limit.
-pub(super) fn banners(record: &Record) -> Vec<String> {
+/// Before everything else: that a run was cut short, whether it met its goals, whether it kept its rate and limit, that everything failed, that
+/// pgmeter was the limit.
+pub(super) fn banners(record: &Record) -> Vec<Banner> {
+    let bad = |text| Banner::new(Tone::Bad, text);
+    let [cut_short, everything_failed, client_limited] = alarms(record).map(|text| text.map(bad));
+    let kept = wording::service_level(record).map(|(level, text)| service_level_banner(level, text));
+    cut_short
+        .into_iter()
+        .chain(goals::banner(record))
+        .chain(kept)
+        .chain(everything_failed)
+        .chain(client_limited)
+        .collect()
+}
+
+fn service_level_banner(level: ServiceLevel, text: String) -> Banner {
+    Banner::new(if level.kept { Tone::Good } else { Tone::Bad }, text)
+}
+
+/// Runs whose answers are told one by one.
+const ANSWERS_MAX: usize = 12;
+
+/// Before runs side by side: which of them met their goals, and kept their rates and limits.
+pub(super) fn banners_of_runs(runs: &[Run<'_>]) -> Vec<Banner> {
+    let told = |(at, run): (usize, &Run<'_>)| {
+        let (level, text) = wording::service_level(run.record)?;
+        Some(service_level_banner(level, format!("{}: {text}", letter(at))))
+    };
+    let banners: Vec<Banner> = runs.iter().enumerate().filter_map(told).collect();
+    let of_goals = |(at, run): (usize, &Run<'_>)| {
+        let Banner { tone, text } = goals::banner(run.record)?;
+        Some(Banner::new(tone, format!("{}: {text}", letter(at))))
+    };
+    let of_goals: Vec<Banner> = runs.iter().take(ANSWERS_MAX).enumerate().filter_map(of_goals).collect();
+    let after_goals = |banners| of_goals.into_iter().chain(banners).collect();
+    if banners.len() <= ANSWERS_MAX {
+        return after_goals(banners);
+    }
+    let kept = banners.iter().filter(|banner| banner.tone == Tone::Good).count();
+    let tone = if kept == banners.len() { Tone::Good } else { Tone::Bad };
+    let text = format!("KEPT by {kept} of {} runs with a rate or a latency limit.", banners.len());
+    after_goals(vec![Banner::new(tone, text)])
+}
+
+/// That a run was cut short, that everything failed, that pgmeter was the limit.
+fn alarms(record: &Record) -> [Option<String>; 3] {
     let figures = if record.summary.duration_s > 0.0 { " The figures are of that part only." } else { "" };
     let cut_short = ending(record).map(|ending| match ending {
         (word, when, None) => format!("{word} {when}.{figures}"),
@@ -24,7 +68,8 @@ pub(super) fn banners(record: &Record) -> Vec<String> {
         let evidence = wording::evidence(verdict);
         format!("CLIENT-LIMITED: {evidence} The figures say more about pgmeter than about the server.")
     });
-    cut_short.into_iter().chain(client_limited).collect()
+    let failed = record.everything_failed().then(|| wording::everything_failed(record.summary.counts.failed));
+    [cut_short, failed, client_limited]
 }
 
 /// How a run ended that is not complete: in capitals, when, and the reason of a failure.
@@ -58,8 +103,8 @@ pub(super) fn of_runs(runs: &[Run<'_>], damaged_histograms: &[usize]) -> Vec<Blo
     let of_comparison = results::warnings_of_comparison(&records);
     let of_comparison = of_comparison.iter().map(wording::warning);
     let of_run = |(at, run): (usize, &Run<'_>)| {
-        let cut_short = banners(run.record).into_iter();
-        let all = cut_short.chain(damaged_sentence(damaged_histograms[at]));
+        let alarms = alarms(run.record).into_iter().flatten();
+        let all = alarms.chain(damaged_sentence(damaged_histograms[at]));
         let letter = letter(at);
         all.map(|warning| format!("{letter}: {warning}")).collect::<Vec<_>>()
     };

@@ -3,14 +3,14 @@
 
 use results::{CeilingBasis, CpuOwner, FlushSharing, FlushSource, LockEnd};
 
-use super::counted;
+use super::{counted, share};
 use crate::figures::{as_asked, count, fixed, latency};
 
 /// What bounds the throughput.
 pub(crate) fn ceiling_name(basis: &CeilingBasis) -> &'static str {
     match basis {
         CeilingBasis::HottestRow { .. } => "locks of contended rows",
-        CeilingBasis::Flush { .. } => "WAL flushes",
+        CeilingBasis::Flush { .. } | CeilingBasis::FlushWaits { .. } => "WAL flushes",
         CeilingBasis::RoundTrips { .. } => "round trips",
         CeilingBasis::Cpu { .. } => "CPUs",
     }
@@ -45,6 +45,12 @@ pub(crate) fn ceiling(basis: &CeilingBasis) -> String {
                 }
             };
             format!("A WAL flush takes {} ({source}) and serves {serves}.", latency(flush_us))
+        }
+        CeilingBasis::FlushWaits { busy_share } => {
+            format!(
+                "The backends waited for WAL (WALSync, WALWrite), which was flushed at least {} of the time.",
+                share(busy_share)
+            )
         }
         CeilingBasis::RoundTrips { clients, round_trips_per_transaction, round_trip_us } => format!(
             "Each of {} clients waits for {} network round trips per transaction, at least {} each.",
@@ -106,6 +112,10 @@ mod tests {
             (
                 flush,
                 "A WAL flush takes 2.50 ms (as measured by the server) and serves 4 transactions on average.",
+            ),
+            (
+                CeilingBasis::FlushWaits { busy_share: 0.83 },
+                "The backends waited for WAL (WALSync, WALWrite), which was flushed at least 83 % of the time.",
             ),
             (
                 CeilingBasis::RoundTrips {

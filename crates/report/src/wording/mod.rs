@@ -3,17 +3,28 @@
 
 mod ceilings;
 mod comparison;
+mod effects;
+mod goals;
+mod service_level;
 mod steady;
 mod verdict;
 mod warnings;
 
 pub(crate) use ceilings::{ceiling, ceiling_name};
-pub(crate) use comparison::{comparison_note, notes_of_method};
+pub(crate) use comparison::{comparison_in_short, comparison_note, notes_of_method};
+pub(crate) use effects::{
+    effect, effect_range, effects_answer, effects_notes, factor_name, interaction, other_interactions,
+};
+pub(crate) use goals::{
+    goal, goals, goals_in_short, interval as goal_interval, method as method_of_goals, stopped,
+    value as goal_value, verdict_name,
+};
+pub(crate) use service_level::service_level;
 pub(crate) use steady::{drifts, steady};
 pub(crate) use verdict::evidence;
 pub(crate) use warnings::{warning, warnings_by_kind};
 
-use results::Warning;
+use results::{Counts, ExperimentLine, RunLine, RunStatus, Warning};
 
 use crate::figures::{TIE, count, percent, with_ordinary_spaces};
 use crate::prose::escaped_line;
@@ -23,6 +34,45 @@ pub fn warning_text(warning: &Warning) -> String {
     with_ordinary_spaces(&warnings::warning(warning))
 }
 
+/// The answer of a run in a list: how it ended and, if it is complete, whether it kept its rate and its latency limit and
+/// met its goals: `KEPT, goal met`, `NOT KEPT, 2/3 goals missed: 159 of 300 per second; 47 % skipped`.
+pub(crate) fn short_answer(run: &RunLine) -> String {
+    match (run.status, &run.reason) {
+        (RunStatus::Complete, _) => {}
+        (status, Some(reason)) => return format!("{}: {}", status.name(), escaped_line(reason)),
+        (status, None) => return status.name().to_owned(),
+    }
+    let kept = run.kept.map(|kept| service_level::kept_in_short(kept).to_owned());
+    let answers: Vec<String> = kept.into_iter().chain(goals_in_short(run.goals)).collect();
+    let is_failure = |counts: &Counts| counts.failed > 0 && counts.succeeded == 0;
+    let reason = match (&run.plan, &run.summary) {
+        (_, Some(summary)) if is_failure(&summary.counts) => Some("all transactions failed".to_owned()),
+        (Some(plan), Some(summary)) => {
+            let level = summary.service_level.filter(|level| !level.kept);
+            level.map(|level| service_level::reason(level, plan, summary)).filter(|reason| !reason.is_empty())
+        }
+        _ => None,
+    };
+    match (answers.join(", "), reason) {
+        (answers, Some(reason)) if answers.is_empty() => reason,
+        (answers, Some(reason)) => format!("{answers}: {reason}"),
+        (answers, None) if answers.is_empty() => run.status.name().to_owned(),
+        (answers, None) => answers,
+    }
+}
+
+/// The answer of an experiment in a list: `goals missed in 2 of 8 trials; 8 of 12 trials complete, 1 failed`.
+pub(crate) fn experiment_in_short(experiment: &ExperimentLine) -> String {
+    let &ExperimentLine { trials, complete, failed, running, goals, .. } = experiment;
+    let of_goals = goals.verdict().map(|verdict| {
+        let (number, all) = (goals.count(verdict), goals.total());
+        format!("goals {} in {number} of {all} trials; ", verdict_name(verdict))
+    });
+    let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
+    let running = if running { ", one running" } else { "" };
+    format!("{}{complete} of {trials} trials complete{failed}{running}", of_goals.unwrap_or_default())
+}
+
 /// `LWLock WALWrite`; a backend that does not wait is `running`, or `waiting for a CPU`.
 pub(crate) fn wait_name(event_type: &str, event: &str) -> String {
     match (event_type, event) {
@@ -30,6 +80,14 @@ pub(crate) fn wait_name(event_type: &str, event: &str) -> String {
         // The sum of rare kinds has no type.
         ("CPU" | "", _) => escaped_line(event),
         _ => format!("{}{TIE}{}", escaped_line(event_type), escaped_line(event)),
+    }
+}
+
+/// That no transaction of a run succeeded.
+pub fn everything_failed(failed: u64) -> String {
+    match failed {
+        1 => "EVERYTHING FAILED: the only transaction that ended failed.".to_owned(),
+        failed => format!("EVERYTHING FAILED: all {} transactions that ended failed.", count(failed)),
     }
 }
 

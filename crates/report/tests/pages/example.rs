@@ -4,15 +4,15 @@
 use std::collections::BTreeMap;
 
 use results::{
-    BuildFingerprint, BusiestWorker, CalibrationUsed, Ceiling, CeilingBasis, CommandSummary, CommandTimes,
-    Conditions, Confidence, Connection, ConnectionInUse, Counts, Disk, DiskHolds, Drift, DriftMeaning,
-    EncodedDistribution, Environment, Estimate, Event, EventKind, EventLoop, EventLoopName, Evidence,
-    FlushSharing, FlushSource, Generator, HeldBack, Host, Interval, IntervalScript, Latency, Lateness, Limit,
-    LimitedBy, LockEnd, Missing, Observation, ObserveLevel, ObserverCost, OtherEndings, PerTransaction,
-    Percentiles, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, SCHEMA_VERSION, Script,
-    ScriptSummary, ServerFacts, ServerSample, ShareInterval, StatementCounters, Status, SteadyEvidence,
-    SteadyMetric, SteadyState, Summary, Tables, TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod,
-    WaitShare, Waits, Warning, WorkerCondition,
+    Annotation, BuildFingerprint, BusiestWorker, CalibrationUsed, Ceiling, CeilingBasis, CommandSummary,
+    CommandTimes, Conditions, Confidence, Connection, ConnectionInUse, Counts, Disk, DiskHolds, Drift,
+    DriftMeaning, EncodedDistribution, Environment, Estimate, Event, EventKind, EventLoop, EventLoopName,
+    Evidence, FlushSharing, FlushSource, Generator, HeldBack, Host, Interval, IntervalScript, Latency,
+    Lateness, Limit, LimitedBy, LockEnd, Missing, Observation, ObserveLevel, ObserverCost, OtherEndings,
+    PerTransaction, Percentiles, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, SCHEMA_VERSION,
+    Script, ScriptSummary, ServerFacts, ServerSample, ShareInterval, StatementCounters, Status,
+    SteadyEvidence, SteadyMetric, SteadyState, Summary, Tables, TransportInUse, UtcTime, Verdict, WaitMean,
+    WaitMethod, WaitShare, Waits, Warning, WorkerCondition,
 };
 use stats::Distribution;
 
@@ -128,11 +128,13 @@ pub fn full(example: &Example) -> Record {
         schema_version: SCHEMA_VERSION,
         pgmeter_version: "0.1.0".to_owned(),
         pgmeter_build: PgmeterBuild::Release,
+        annotation: Annotation::default(),
         status: Status::Complete,
         started_at: UtcTime::from_unix_millis(1_795_262_581_250),
         plan: plan(duration_s),
         environment: environment(),
         tables: Tables { scale: Some(100), partition_method: None, partitions: Some(0) },
+        relations: None,
         connection_time_s: Some(0.016),
         summary: Summary {
             duration_s,
@@ -152,6 +154,10 @@ pub fn full(example: &Example) -> Record {
             confidence,
             steady_state: Some(steady()),
             until_reached: None,
+            service_level: None,
+            errors: None,
+            goals: Vec::new(),
+            goal_stop: None,
             scripts: vec![script],
         },
         intervals,
@@ -312,6 +318,8 @@ fn plan(duration_s: f64) -> Plan {
         limit: Limit::Duration(std::time::Duration::from_secs_f64(duration_s)),
         warmup_s: 5.0,
         until: None,
+        goals: Vec::new(),
+        stop_on_miss: false,
         rate_tps: None,
         latency_limit_us: None,
         max_tries: Some(3),

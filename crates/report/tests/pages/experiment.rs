@@ -8,8 +8,8 @@ use lab::{Experiment, Plan, Profile};
 use pgmeter_report::TextStyle;
 use pgmeter_report::experiment::{FromStore, Overview};
 use results::{
-    StepResult, StepTime, StepsRecord, StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialStatus,
-    WaitShare, Warning,
+    Annotation, StepResult, StepTime, StepsRecord, StoredExperiment, StoredRun, StoredTrial, TableSizes,
+    TrialStatus, WaitShare, Warning,
 };
 
 use crate::browser::{artefact, assert_quiet, browser, marks};
@@ -56,7 +56,7 @@ fn figures(protocol: &str, clients: f64) -> (f64, f64) {
     (tps, clients / tps * 1e6)
 }
 
-fn run(number: i64, protocol: &str, clients: u32, noise: f64) -> StoredRun {
+pub(crate) fn run(number: i64, protocol: &str, clients: u32, noise: f64) -> StoredRun {
     let record = example::full(&Example { seconds: 1, tps: 100.0, ..Example::default() });
     let (mut summary, observation) = (record.summary, record.observation.expect("somebody looked"));
     let (tps, mean) = figures(protocol, f64::from(clients));
@@ -90,7 +90,7 @@ fn run(number: i64, protocol: &str, clients: u32, noise: f64) -> StoredRun {
 }
 
 /// Three repeats of six cells, of which one trial failed and one is still to be made.
-fn stored() -> StoredExperiment {
+pub(crate) fn stored() -> StoredExperiment {
     let mut trials = Vec::new();
     for (repeat, of_block) in [(1, 1.0), (2, 0.9), (3, 1.1)] {
         for protocol in ["simple", "prepared"] {
@@ -112,6 +112,7 @@ fn stored() -> StoredExperiment {
     (trials[17].status, trials[17].run) = (TrialStatus::Planned, None);
     StoredExperiment {
         experiment: 3,
+        annotation: Annotation::default(),
         name: "clients".to_owned(),
         profile: "full".to_owned(),
         started_at: "2026-11-21T12:03:01.250Z".to_owned(),
@@ -120,13 +121,13 @@ fn stored() -> StoredExperiment {
     }
 }
 
-const WIDE: TextStyle = TextStyle { colour: false, width: 400 };
+pub(crate) const WIDE: TextStyle = TextStyle { colour: false, width: 400 };
 
 fn overview(stored: StoredExperiment) -> Overview {
     overview_by(FILE, stored)
 }
 
-fn overview_by(text: &str, stored: StoredExperiment) -> Overview {
+pub(crate) fn overview_by(text: &str, stored: StoredExperiment) -> Overview {
     let file = Experiment::parse(text, "clients.toml", Path::new(""), Profile::Full).expect("it is a file");
     let plan = Plan::of(&file, "clients.toml", Path::new("")).expect("it can be planned");
     Overview::new(vec![from_store("pgmeter-results", stored)], Some((&file, &plan)))

@@ -3,6 +3,7 @@
 
 mod browser;
 mod devtools;
+mod effects;
 mod escapes;
 mod example;
 mod experiment;

@@ -22,6 +22,7 @@ fn second(phase: Phase) -> LiveSample {
         response_us: Some(latency(6_482.0)),
         failed: 0,
         skipped: 0,
+        late: None,
         lag_us: None,
     }
 }

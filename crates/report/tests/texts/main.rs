@@ -1,11 +1,13 @@
 //! What is printed, word for word: each test is a situation and the whole text for it. Not what is stored, which
 //! `results` tests; how single numbers are written is tested beside `figures`.
 
+mod errors;
 mod fixture;
+mod kept;
 mod limits;
 mod live;
 mod observed;
 mod pgbench_lines;
 mod pgbench_report;
-mod run_list;
+mod store_list;
 mod summaries;

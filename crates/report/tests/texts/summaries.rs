@@ -66,6 +66,7 @@ pub fn tpcb_like() -> Record {
         plan,
         environment: Environment { host, server: Some(server), ..base.environment },
         tables: Tables { scale: Some(10), ..Tables::default() },
+        relations: None,
         connection_time_s: Some(0.012),
         summary,
         ..base
@@ -433,6 +434,10 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         confidence: Confidence::default(),
         steady_state: None,
         until_reached: None,
+        service_level: None,
+        errors: None,
+        goals: Vec::new(),
+        goal_stop: None,
         scripts: Vec::new(),
     };
     insta::assert_snapshot!(text(&record, &PLAIN), @r#"
@@ -525,7 +530,7 @@ fn absurd_figures_are_shown_not_a_panic() {
 
 fn second(elapsed_s: u64, phase: Phase, tps: f64, response_us: Option<Latency>) -> LiveSample {
     let elapsed = Duration::from_secs(elapsed_s);
-    LiveSample { elapsed, phase, tps, response_us, failed: 0, skipped: 0, lag_us: None }
+    LiveSample { elapsed, phase, tps, response_us, failed: 0, skipped: 0, late: None, lag_us: None }
 }
 
 fn lines(samples: &[LiveSample]) -> String {
@@ -562,5 +567,21 @@ fn progress_under_a_rate_shows_the_lag() {
     1 s   1,500 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  0 failed  warm-up
     1 s   1,500 tps  mean 6.48 ms  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  0 failed
     2 s   20.00 tps  mean    -     p50    -     p99    -     lag  1.20 s  0 failed, 1,480 skipped
+    "#);
+}
+
+#[test]
+fn progress_under_a_latency_limit_shows_late_and_skipped_transactions() {
+    let on_time = LiveSample {
+        late: Some(0),
+        lag_us: Some(12.4),
+        ..second(1, Phase::Measuring, 299.8, Some(tpcb_us()))
+    };
+    let late = LiveSample { late: Some(159), skipped: 141, ..on_time.clone() };
+    let failing = LiveSample { late: Some(7), failed: 12, ..on_time.clone() };
+    insta::assert_snapshot!(lines(&[on_time, late, failing]), @r#"
+    1 s   299.8 tps  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  0 failed
+    1 s   299.8 tps  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  141 skipped, 159 late
+    1 s   299.8 tps  p50 6.12 ms  p99 13.4 ms  lag 12.4 µs  12 failed, 7 late
     "#);
 }

@@ -3,13 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use rusqlite::params;
+use rusqlite::{Connection, Row, params};
 
+use super::find::annotation;
+use super::process::Process;
 use super::trials::kept;
 use super::write::json;
 use super::{Store, failed};
 use crate::upgrade::COMPARISON;
-use crate::{ComparisonRecord, ResultsError, UtcTime};
+use crate::{Annotation, ComparisonRecord, Label, Note, ResultsError, UtcTime};
 
 impl Store {
     /// Keeps a comparison that is over, with the texts of the files it was made from; returns its number.
@@ -21,24 +23,12 @@ impl Store {
         record: &ComparisonRecord,
         files: &BTreeMap<String, String>,
     ) -> Result<i64, ResultsError> {
-        let inserted = self.connection.execute(
-            "INSERT INTO comparisons (name, status, decision, started_at, ended_at, files, record) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![
-                record.name,
-                record.status.name(),
-                record.decision.name(),
-                record.started_at.to_string(),
-                UtcTime::now().to_string(),
-                json(&kept(files)),
-                json(record),
-            ],
-        );
-        inserted.map_err(failed(&self.path))?;
-        Ok(self.connection.last_insert_rowid())
+        let (ended_at, hostname) = (UtcTime::now().to_string(), Process::own().hostname);
+        insert(&self.connection, record, &ended_at, &json(&kept(files)), &hostname)
+            .map_err(failed(&self.path))
     }
 
-    /// The number of the newest comparison, if there is any; all from 1 to this are there.
+    /// The number of the newest comparison, if there is any.
     ///
     /// # Errors
     /// If the store cannot be read.
@@ -47,15 +37,45 @@ impl Store {
         self.connection.query_row(sql, [], |row| row.get(0)).map_err(failed(&self.path))
     }
 
-    /// A comparison by its number.
+    /// A comparison by its number, with the label and the note that it has in the store.
     ///
     /// # Errors
     /// If the store cannot be read, has none of that number, or one of another schema.
     pub fn comparison(&self, comparison: i64) -> Result<ComparisonRecord, ResultsError> {
-        let sql = "SELECT record FROM comparisons WHERE comparison = ?1";
-        let read = self.connection.query_row(sql, [comparison], |row| row.get::<_, String>(0));
-        COMPARISON.read(read.map_err(failed(&self.path))?.as_bytes(), &self.path)
+        let sql = "SELECT record, label, note FROM comparisons WHERE comparison = ?1";
+        let row = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, annotation(row, 1)?));
+        let (record, annotation) =
+            self.connection.query_row(sql, [comparison], row).map_err(failed(&self.path))?;
+        Ok(ComparisonRecord { annotation, ..COMPARISON.read(record.as_bytes(), &self.path)? })
     }
+}
+
+/// Inserts the row of a comparison, and returns its number; `files` is JSON.
+pub(super) fn insert(
+    connection: &Connection,
+    record: &ComparisonRecord,
+    ended_at: &str,
+    files: &str,
+    hostname: &str,
+) -> rusqlite::Result<i64> {
+    let Annotation { label, note } = &record.annotation;
+    connection.execute(
+        "INSERT INTO comparisons (name, status, decision, started_at, ended_at, files, record, hostname, label, note) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+        params![
+            record.name,
+            record.status.name(),
+            record.decision.name(),
+            record.started_at.to_string(),
+            ended_at,
+            files,
+            json(record),
+            hostname,
+            label.as_ref().map(Label::as_str),
+            note.as_ref().map(Note::as_str),
+        ],
+    )?;
+    Ok(connection.last_insert_rowid())
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 use rusqlite::{OptionalExtension, Row, params};
 use serde::de::DeserializeOwned;
 
+use super::find::annotation;
 use super::{Store, TrialStatus, failed};
 use crate::{
-    Ceiling, CounterTable, Environment, KeptText, LimitedBy, Observation, PerTransaction, Plan, ResultsError,
-    StepsRecord, Summary, Waits, Warning,
+    Annotation, Ceiling, CounterTable, Environment, KeptText, LimitedBy, Observation, PerTransaction, Plan,
+    ResultsError, StepsRecord, Summary, Waits, Warning,
 };
 
 /// An experiment with all its trials.
@@ -17,6 +18,8 @@ use crate::{
 pub struct StoredExperiment {
     /// Its number.
     pub experiment: i64,
+    /// Label and note.
+    pub annotation: Annotation,
     /// The name in its file.
     pub name: String,
     /// `full` or `quick`.
@@ -131,24 +134,37 @@ impl Store {
         name: &str,
         profile: Option<&str>,
     ) -> Result<Option<StoredExperiment>, ResultsError> {
-        let read = || -> rusqlite::Result<Option<StoredExperiment>> {
-            let sql = "SELECT experiment, profile, started_at, files FROM experiments \
-                       WHERE name = ?1 AND profile = coalesce(?2, profile) ORDER BY experiment DESC LIMIT 1";
-            let found = self.connection.query_row(sql, params![name, profile], |row| {
+        let sql = "SELECT experiment FROM experiments \
+                   WHERE name = ?1 AND profile = coalesce(?2, profile) ORDER BY experiment DESC LIMIT 1";
+        let found = self.connection.query_row(sql, params![name, profile], |row| row.get(0)).optional();
+        match found.map_err(failed(&self.path))? {
+            Some(experiment) => self.experiment(experiment).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The experiment of this number.
+    ///
+    /// # Errors
+    /// The store cannot be read, or has none of that number.
+    pub fn experiment(&self, experiment: i64) -> Result<StoredExperiment, ResultsError> {
+        let read = || -> rusqlite::Result<StoredExperiment> {
+            let sql =
+                "SELECT name, profile, started_at, files, label, note FROM experiments WHERE experiment = ?1";
+            let stored = self.connection.query_row(sql, [experiment], |row| {
                 Ok(StoredExperiment {
-                    experiment: row.get(0)?,
-                    name: name.to_owned(),
+                    experiment,
+                    annotation: annotation(row, 4)?,
+                    name: row.get(0)?,
                     profile: row.get(1)?,
                     started_at: row.get(2)?,
                     files: texts(json(row.get(3)?).unwrap_or_default()),
                     trials: Vec::new(),
                 })
-            });
-            let Some(mut experiment) = found.optional()? else { return Ok(None) };
+            })?;
             let mut statement = self.connection.prepare(TRIALS)?;
-            let trials = statement.query_map([experiment.experiment], trial)?;
-            experiment.trials = trials.collect::<Result<_, _>>()?;
-            Ok(Some(experiment))
+            let trials = statement.query_map([experiment], trial)?.collect::<Result<_, _>>()?;
+            Ok(StoredExperiment { trials, ..stored })
         };
         read().map_err(failed(&self.path))
     }

@@ -1,86 +1,323 @@
-//! Finds a run by its number, by its distance from the newest run, or by the file of its record. `cli` uses this for
-//! all commands on stored runs.
+//! Finds a run, a comparison or an experiment by its number, by its distance from the newest run, by its label, or a run
+//! by the file of its record. All commands on stored results use this.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use rusqlite::{OptionalExtension, Row, params};
 
 use super::{RunStatus, Store, directory_of, failed};
 use crate::error::shown;
-use crate::{Record, ResultsError};
+use crate::{Annotation, Record, ResultsError};
 
 /// Name of the newest run; `last-1` is the previous one.
 const LAST: &str = "last";
 
-/// Reference to a run in the store.
+/// The kinds of results in the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EntryKind {
+    /// A run, also of a trial.
+    Run,
+    /// A comparison.
+    Comparison,
+    /// An experiment.
+    Experiment,
+}
+
+impl EntryKind {
+    /// All kinds.
+    pub const ALL: [EntryKind; 3] = [EntryKind::Run, EntryKind::Comparison, EntryKind::Experiment];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            EntryKind::Run => "run",
+            EntryKind::Comparison => "comparison",
+            EntryKind::Experiment => "experiment",
+        }
+    }
+
+    /// Its table; the column of numbers has the kind's name.
+    pub(super) fn table(self) -> &'static str {
+        match self {
+            EntryKind::Run => "runs",
+            EntryKind::Comparison => "comparisons",
+            EntryKind::Experiment => "experiments",
+        }
+    }
+
+    /// The letter before its numbers.
+    fn prefix(self) -> &'static str {
+        match self {
+            EntryKind::Run => "",
+            EntryKind::Comparison => "c",
+            EntryKind::Experiment => "e",
+        }
+    }
+}
+
+/// The number of an entry of the store: `12` for a run, `c3` for a comparison, `e2` for an experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct EntryId {
+    /// The kind.
+    pub kind: EntryKind,
+    /// The number among those of the kind.
+    pub number: i64,
+}
+
+impl fmt::Display for EntryId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // As one text, so that it can be padded.
+        formatter.pad(&format!("{}{}", self.kind.prefix(), self.number))
+    }
+}
+
+impl FromStr for EntryId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<EntryId, String> {
+        let of = |kind: EntryKind| {
+            let number = text.strip_prefix(kind.prefix()).and_then(whole)?;
+            Some(EntryId { kind, number })
+        };
+        let id = EntryKind::ALL.into_iter().find_map(of);
+        id.ok_or_else(|| {
+            "expected a number from `pgmeter runs`: 12 for a run, c3 for a comparison, e2 for an experiment"
+                .to_owned()
+        })
+    }
+}
+
+fn whole(digits: &str) -> Option<i64> {
+    let is_whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    digits.parse().ok().filter(|_| is_whole)
+}
+
+/// A name of an entry that needs no file and no label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Called {
-    Number(i64),
+    Id(EntryId),
     /// Number of runs before the newest.
     Ago(i64),
 }
 
-/// The record of the run `which`: `12`, `last`, `last-1`, or the path of a record, which requires no store. `last`
-/// counts only runs with a record, and not running, killed or failed ones.
+/// `None` for a path or a label.
+fn called(which: &str) -> Option<Called> {
+    let ago = || {
+        which.strip_prefix(LAST).and_then(|rest| match rest {
+            "" => Some(0),
+            rest => whole(rest.strip_prefix('-')?),
+        })
+    };
+    which.parse().ok().map(Called::Id).or_else(|| ago().map(Called::Ago))
+}
+
+/// Whether this names an entry by its number or age, so that it cannot be a label.
+pub(crate) fn is_reserved_name(text: &str) -> bool {
+    let digits_only = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    digits_only || called(text).is_some()
+}
+
+/// An entry that was named in a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Found {
+    /// A run; its number is `None` if its record was named by its path.
+    Run(Option<i64>, Box<Record>),
+    /// The number of a comparison.
+    Comparison(i64),
+    /// The number of an experiment.
+    Experiment(i64),
+}
+
+/// The entry `which` of one of these kinds: `12`, `c3`, `e2`, `last`, `last-1`, the path of a record, which requires no
+/// store, or a label, which means the newest entry that has it. `last` counts only runs with a record, and not running,
+/// killed or failed ones.
+///
+/// # Errors
+/// There is no such entry, or its record cannot be read.
+pub fn find_entry(store: &Path, which: &str, kinds: &[EntryKind]) -> Result<Found, ResultsError> {
+    if called(which).is_none() && is_path(which) {
+        return Ok(Found::Run(None, Box::new(Record::read(Path::new(which))?)));
+    }
+    let opened = Store::open(store)?;
+    let EntryId { kind, number } = opened.entry(which, kinds)?;
+    Ok(match kind {
+        EntryKind::Run => Found::Run(Some(number), Box::new(opened.record(number)?)),
+        EntryKind::Comparison => Found::Comparison(number),
+        EntryKind::Experiment => Found::Experiment(number),
+    })
+}
+
+/// The record of a run, named as in [`find_entry`].
 ///
 /// # Errors
 /// There is no such run, or its record cannot be read.
 pub fn find(store: &Path, which: &str) -> Result<Record, ResultsError> {
-    find_numbered(store, which).map(|(_, record)| record)
+    match find_entry(store, which, &[EntryKind::Run])? {
+        Found::Run(_, record) => Ok(*record),
+        Found::Comparison(_) | Found::Experiment(_) => unreachable!("only runs are looked for"),
+    }
 }
 
-/// The record and the run's number; `None` if `which` is a path.
-///
-/// # Errors
-/// As [`find`].
-pub fn find_numbered(store: &Path, which: &str) -> Result<(Option<i64>, Record), ResultsError> {
-    let Some(called) = called(which) else { return Ok((None, Record::read(Path::new(which))?)) };
-    let (number, path) = Store::open(store)?.record_path(called, which)?;
-    Ok((Some(number), Record::read(&path)?))
-}
-
-/// `None` for the path of a file.
-fn called(which: &str) -> Option<Called> {
-    let number = |text: &str| {
-        let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse().ok().filter(|_| digits)
-    };
-    let ago = which.strip_prefix(LAST).and_then(|rest| match rest {
-        "" => Some(0),
-        rest => number(rest.strip_prefix('-')?),
-    });
-    number(which).map(Called::Number).or(ago.map(Called::Ago))
+/// Whether this is a path and not a label: it names a file, or is written as no label can be.
+fn is_path(which: &str) -> bool {
+    which.parse::<crate::Label>().is_err() || Path::new(which).is_file()
 }
 
 impl Store {
-    /// The number of a stored run, and the path of its record.
-    fn record_path(&self, called: Called, which: &str) -> Result<(i64, PathBuf), ResultsError> {
-        let (sql, number) = match called {
-            Called::Number(number) => ("SELECT run, status, record_path FROM runs WHERE run = ?1", number),
-            Called::Ago(ago) => (
-                "SELECT run, status, record_path FROM runs WHERE record_path IS NOT NULL \
-                 ORDER BY run DESC LIMIT 1 OFFSET ?1",
-                ago,
-            ),
+    /// The entry `which` of one of these kinds, by its number, its age or its label.
+    ///
+    /// # Errors
+    /// The store has no such entry.
+    pub fn entry(&self, which: &str, kinds: &[EntryKind]) -> Result<EntryId, ResultsError> {
+        let found = match called(which) {
+            Some(Called::Id(id)) if kinds.contains(&id.kind) => {
+                self.exists(id).map(|exists| exists.then_some(id))
+            }
+            Some(Called::Id(_)) => Ok(None),
+            Some(Called::Ago(ago)) if kinds.contains(&EntryKind::Run) => self.run_ago(ago),
+            Some(Called::Ago(ago)) => self.newest(kinds, ago),
+            None => self.labelled(which, kinds),
         };
-        let row = |row: &rusqlite::Row<'_>| {
-            Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<String>>(2)?))
-        };
-        let found = match self.connection.query_row(sql, [number], row) {
-            Err(rusqlite::Error::QueryReturnedNoRows) => None,
-            found => Some(found.map_err(failed(&self.path))?),
-        };
+        found.map_err(failed(&self.path))?.ok_or_else(|| self.missing(which, kinds))
+    }
+
+    /// The message that the store has no such entry.
+    fn missing(&self, which: &str, kinds: &[EntryKind]) -> ResultsError {
         let store = shown(&self.path);
-        Err(ResultsError::Refused(match found {
-            Some((run, _, Some(place))) => return Ok((run, directory_of(&self.path).join(place))),
-            Some((run, status, None)) => {
+        let id = which.parse::<EntryId>();
+        let removed = id.as_ref().ok().and_then(|id| self.removed_at(*id).ok().flatten());
+        let kind = match (&id, kinds) {
+            (Ok(id), _) => id.kind.name(),
+            (Err(_), [only]) => only.name(),
+            (Err(_), _) => "run",
+        };
+        let shown = crate::safe_text::in_one_line(which);
+        ResultsError::Refused(match (called(which), removed) {
+            (Some(_), Some(at)) => format!("{kind} {shown} was removed from the store {store} on {at}"),
+            (Some(_), None) => {
+                format!(
+                    "there is no {kind} {shown} in the store {store}: `pgmeter runs` lists those that are"
+                )
+            }
+            (None, _) => {
+                let kinds: Vec<&str> = kinds.iter().map(|kind| kind.name()).collect();
+                format!(
+                    "there is no file {shown}, and no {} of the store {store} has this label: `pgmeter runs` lists \
+                     the labels",
+                    kinds.join(" or ")
+                )
+            }
+        })
+    }
+
+    pub(super) fn exists(&self, id: EntryId) -> rusqlite::Result<bool> {
+        let (table, column) = (id.kind.table(), id.kind.name());
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {column} = ?1)");
+        self.connection.query_row(&sql, [id.number], |row| row.get(0))
+    }
+
+    fn removed_at(&self, id: EntryId) -> rusqlite::Result<Option<String>> {
+        let sql = "SELECT removed_at FROM removals WHERE kind = ?1 AND number = ?2";
+        let found = self.connection.query_row(sql, params![id.kind.name(), id.number], |row| row.get(0));
+        found.optional()
+    }
+
+    fn run_ago(&self, ago: i64) -> rusqlite::Result<Option<EntryId>> {
+        let sql = "SELECT run FROM runs WHERE record_path IS NOT NULL ORDER BY run DESC LIMIT 1 OFFSET ?1";
+        let found = self.connection.query_row(sql, [ago], |row| row.get(0)).optional()?;
+        Ok(found.map(|number| EntryId { kind: EntryKind::Run, number }))
+    }
+
+    /// The newest entry of the first of these kinds, or one before it.
+    fn newest(&self, kinds: &[EntryKind], ago: i64) -> rusqlite::Result<Option<EntryId>> {
+        let Some(kind) = kinds.first().copied() else { return Ok(None) };
+        let (table, column) = (kind.table(), kind.name());
+        let sql = format!("SELECT {column} FROM {table} ORDER BY {column} DESC LIMIT 1 OFFSET ?1");
+        let found = self.connection.query_row(&sql, [ago], |row| row.get(0)).optional()?;
+        Ok(found.map(|number| EntryId { kind, number }))
+    }
+
+    /// The newest entry with this label; runs with a record come first, since only these can be shown.
+    fn labelled(&self, label: &str, kinds: &[EntryKind]) -> rusqlite::Result<Option<EntryId>> {
+        let Ok(label) = label.parse::<crate::Label>() else { return Ok(None) };
+        let mut newest: Option<((bool, String, i64), EntryId)> = None;
+        for &kind in kinds {
+            let has_record = if kind == EntryKind::Run { "record_path IS NOT NULL" } else { "1" };
+            let (table, column) = (kind.table(), kind.name());
+            let sql = format!(
+                "SELECT {has_record}, started_at, {column} FROM {table} WHERE label = ?1 ORDER BY 1 DESC, 2 DESC, 3 DESC \
+                 LIMIT 1"
+            );
+            let row = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+            let found = self.connection.query_row(&sql, [label.as_str()], row).optional()?;
+            if let Some(found) =
+                found.filter(|found| newest.as_ref().is_none_or(|(newest, _)| found > newest))
+            {
+                let id = EntryId { kind, number: found.2 };
+                newest = Some((found, id));
+            }
+        }
+        Ok(newest.map(|(_, id)| id))
+    }
+
+    /// The record of a stored run, with the label and the note that it has in the store.
+    pub(super) fn record(&self, run: i64) -> Result<Record, ResultsError> {
+        let path = self.record_path(run)?;
+        let annotation = self.annotation(EntryId { kind: EntryKind::Run, number: run })?;
+        Ok(Record { annotation, ..Record::read(&path)? })
+    }
+
+    /// The path of the record of a stored run.
+    fn record_path(&self, run: i64) -> Result<PathBuf, ResultsError> {
+        let sql = "SELECT status, record_path FROM runs WHERE run = ?1";
+        let row = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?));
+        let (status, path) = self.connection.query_row(sql, [run], row).map_err(failed(&self.path))?;
+        match path {
+            Some(path) => Ok(directory_of(&self.path).join(path)),
+            None => {
                 let is_killed = self.gone().map_err(failed(&self.path))?.contains(&run);
                 let status = if is_killed { RunStatus::Killed.name() } else { &status };
-                format!("run {which} in the store {store} has no record: it is {status}")
+                let store = shown(&self.path);
+                Err(ResultsError::Refused(format!(
+                    "run {run} in the store {store} has no record: it is {status}"
+                )))
             }
-            None => {
-                format!("there is no run {which} in the store {store}: `pgmeter runs` lists those that are")
-            }
-        }))
+        }
     }
+
+    /// The label and the note of an entry. Texts that are none are ignored: others may have changed the store.
+    ///
+    /// # Errors
+    /// The store cannot be read, or has no such entry.
+    pub fn annotation(&self, id: EntryId) -> Result<Annotation, ResultsError> {
+        let (table, column) = (id.kind.table(), id.kind.name());
+        let sql = format!("SELECT label, note FROM {table} WHERE {column} = ?1");
+        self.connection.query_row(&sql, [id.number], |row| annotation(row, 0)).map_err(failed(&self.path))
+    }
+
+    /// Sets the label and the note of an entry.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn annotate(&mut self, id: EntryId, annotation: &Annotation) -> Result<(), ResultsError> {
+        let (table, column) = (id.kind.table(), id.kind.name());
+        let sql = format!("UPDATE {table} SET label = ?2, note = ?3 WHERE {column} = ?1");
+        let Annotation { label, note } = annotation;
+        let (label, note) =
+            (label.as_ref().map(crate::Label::as_str), note.as_ref().map(crate::Note::as_str));
+        self.connection.execute(&sql, params![id.number, label, note]).map(drop).map_err(failed(&self.path))
+    }
+}
+
+/// From two columns of a row: label and note.
+pub(super) fn annotation(row: &Row<'_>, first_column: usize) -> rusqlite::Result<Annotation> {
+    let text = |column| row.get::<_, Option<String>>(column);
+    Ok(Annotation {
+        label: text(first_column)?.and_then(|text| text.parse().ok()),
+        note: text(first_column + 1)?.and_then(|text| text.parse().ok()),
+    })
 }
 
 #[cfg(test)]
@@ -88,12 +325,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_called_by_number_by_how_long_ago_or_by_its_file() {
-        assert_eq!(called("12"), Some(Called::Number(12)));
+    fn an_entry_is_called_by_its_number_or_by_how_long_ago() {
+        let id = |kind, number| Some(Called::Id(EntryId { kind, number }));
+        assert_eq!(called("12"), id(EntryKind::Run, 12));
+        assert_eq!(called("c3"), id(EntryKind::Comparison, 3));
+        assert_eq!(called("e2"), id(EntryKind::Experiment, 2));
         let ago = [called("last"), called("last-0"), called("last-3")];
         assert_eq!(ago, [0, 0, 3].map(|ago| Some(Called::Ago(ago))));
-        for file in ["./12", "+3", "-1", "last-", "last-x", "last1", "a/last", "99999999999999999999", ""] {
-            assert_eq!(called(file), None, "{file}");
+        for other in
+            ["./12", "+3", "-1", "last-", "last-x", "last1", "a/last", "99999999999999999999", "", "c", "c-1"]
+        {
+            assert_eq!(called(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn numbers_are_shown_as_they_are_read() {
+        for text in ["12", "c3", "e2"] {
+            assert_eq!(text.parse::<EntryId>().map(|id| id.to_string()), Ok(text.to_owned()));
+        }
+        assert!("last".parse::<EntryId>().is_err_and(|why| why.contains("12 for a run")));
     }
 }

@@ -7,11 +7,14 @@ mod executions;
 mod experiment;
 mod find;
 mod import;
+mod join;
 mod list;
 mod process;
+mod remove;
 mod steps;
 mod tables;
 mod trials;
+mod undo;
 mod write;
 
 use std::fs;
@@ -25,10 +28,15 @@ use crate::error::shown;
 
 pub use executions::Execution;
 pub use experiment::{StoredExperiment, StoredRun, StoredTrial, TableSizes};
-pub use find::{find, find_numbered};
-pub use import::{Imported, records_in};
-pub use list::{RunLine, RunStatus, TrialOfRun, runs_json};
-pub use trials::{ExperimentRow, PlannedTrial, TrialFigures, TrialRow, TrialStatus};
+pub(crate) use find::is_reserved_name;
+pub use find::{EntryId, EntryKind, Found, find, find_entry};
+pub use import::{ImportEvent, ImportTotals, Imported, records_in};
+pub use list::{
+    ComparisonLine, Entry, ExperimentLine, ListFilter, RunLine, RunStatus, TrialOfRun, entries_json,
+};
+pub use remove::Removed;
+pub use trials::{ExperimentRow, PlannedTrial, TrialFigures, TrialRow, TrialStatus, UnfinishedExperiment};
+pub use undo::NewDirectories;
 
 /// Default path of the store.
 pub const DEFAULT_STORE: &str = "pgmeter-results/results.sqlite";

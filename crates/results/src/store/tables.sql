@@ -1,6 +1,7 @@
 -- The tables of the store. A change here needs a step in tables.rs. What people query are the views; docs/store.md
 -- explains both.
--- Nothing is ever removed, and a run that is over is never changed: two triggers see to it.
+-- A run that is over is never changed, apart from its label and its note, and entries are removed only after a row of
+-- removals says so: triggers check both.
 
 CREATE TABLE runs (
     run INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -24,7 +25,9 @@ CREATE TABLE runs (
     summary TEXT CHECK (summary IS NULL OR json_valid(summary)),
     observation TEXT CHECK (observation IS NULL OR json_valid(observation)),
     warnings TEXT CHECK (warnings IS NULL OR json_valid(warnings)),
-    notes TEXT CHECK (notes IS NULL OR json_valid(notes))
+    notes TEXT CHECK (notes IS NULL OR json_valid(notes)),
+    label TEXT,
+    note TEXT
 );
 
 CREATE INDEX runs_identity ON runs (started_at, hostname, seed);
@@ -63,7 +66,10 @@ CREATE TABLE experiments (
     name TEXT NOT NULL,
     profile TEXT NOT NULL CHECK (profile IN ('full', 'quick')),
     files TEXT NOT NULL CHECK (json_valid(files)),
-    started_at TEXT NOT NULL
+    started_at TEXT NOT NULL,
+    hostname TEXT NOT NULL,
+    label TEXT,
+    note TEXT
 );
 
 CREATE TABLE trials (
@@ -104,12 +110,36 @@ CREATE TABLE comparisons (
     started_at TEXT NOT NULL,
     ended_at TEXT NOT NULL,
     files TEXT NOT NULL CHECK (json_valid(files)),
-    record TEXT NOT NULL CHECK (json_valid(record))
+    record TEXT NOT NULL CHECK (json_valid(record)),
+    hostname TEXT NOT NULL,
+    label TEXT,
+    note TEXT
 );
 
-CREATE TRIGGER runs_stay BEFORE DELETE ON runs
-BEGIN SELECT RAISE(ABORT, 'runs are never removed from the store'); END;
+CREATE TABLE removals (
+    kind TEXT NOT NULL CHECK (kind IN ('run', 'comparison', 'experiment')),
+    number INTEGER NOT NULL,
+    started_at TEXT NOT NULL,
+    removed_at TEXT NOT NULL,
+    PRIMARY KEY (kind, number)
+) WITHOUT ROWID;
 
-CREATE TRIGGER runs_that_are_over_stay_as_they_are BEFORE UPDATE ON runs
+CREATE TRIGGER runs_stay BEFORE DELETE ON runs
+WHEN NOT EXISTS (SELECT 1 FROM removals WHERE kind = 'run' AND number = OLD.run)
+BEGIN SELECT RAISE(ABORT, 'runs are removed only by pgmeter runs rm'); END;
+
+CREATE TRIGGER comparisons_stay BEFORE DELETE ON comparisons
+WHEN NOT EXISTS (SELECT 1 FROM removals WHERE kind = 'comparison' AND number = OLD.comparison)
+BEGIN SELECT RAISE(ABORT, 'comparisons are removed only by pgmeter runs rm'); END;
+
+CREATE TRIGGER experiments_stay BEFORE DELETE ON experiments
+WHEN NOT EXISTS (SELECT 1 FROM removals WHERE kind = 'experiment' AND number = OLD.experiment)
+    AND EXISTS (SELECT 1 FROM trials WHERE experiment = OLD.experiment)
+BEGIN SELECT RAISE(ABORT, 'experiments are removed only by pgmeter runs rm'); END;
+
+CREATE TRIGGER runs_that_are_over_stay_as_they_are BEFORE UPDATE OF
+    run, status, reason, started_at, ended_at, pgmeter_version, schema_version, record_path, record_bytes, hostname, boot_id,
+    pid_namespace, pid, pid_started_ticks, seed, plan, environment, tables, summary, observation, warnings, notes
+ON runs
 WHEN OLD.status NOT IN ('running', 'killed')
 BEGIN SELECT RAISE(ABORT, 'a run that is over is never changed'); END;

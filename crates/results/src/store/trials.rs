@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::executions::{may_be_worked_on_elsewhere, worked_on_by};
+use super::process::Process;
 use super::write::json;
 use super::{Store, failed};
 use crate::{KeptText, ResultsError, SafeText, UtcTime};
@@ -50,6 +51,21 @@ pub struct PlannedTrial {
     pub factors: BTreeMap<String, String>,
     /// Number of the repeat, from 1.
     pub repeat: u32,
+}
+
+/// An experiment with planned trials.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnfinishedExperiment {
+    /// Its name.
+    pub name: String,
+    /// Its profile.
+    pub profile: String,
+    /// Names of its files, relative to its directory.
+    pub files: Vec<String>,
+    /// Number of planned trials.
+    pub left: i64,
+    /// Number of all trials.
+    pub trials: i64,
 }
 
 /// A stored experiment.
@@ -112,8 +128,8 @@ impl Store {
         let started_at = UtcTime::now().to_string();
         self.in_transaction(|transaction| {
             transaction.execute(
-                "INSERT INTO experiments (name, profile, files, started_at) VALUES (?1, ?2, ?3, ?4)",
-                params![name, profile, json(&kept(files)), started_at],
+                "INSERT INTO experiments (name, profile, files, started_at, hostname) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![name, profile, json(&kept(files)), started_at, Process::own().hostname],
             )?;
             let experiment = transaction.last_insert_rowid();
             let sql = "INSERT INTO trials (experiment, position, factors, repeat, status) \
@@ -166,6 +182,34 @@ impl Store {
             let files = serde_json::from_str(&files).unwrap_or_default();
             Ok(Some(ExperimentRow { experiment, started_at, files, worked_on_by, trials }))
         })
+    }
+
+    /// Experiments whose newest execution has planned trials, newest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn unfinished_experiments(&self) -> Result<Vec<UnfinishedExperiment>, ResultsError> {
+        let read = || {
+            let sql = "SELECT name, profile, files, sum(status = 'planned'), count(*) \
+                       FROM experiments AS it JOIN trials USING (experiment) \
+                       WHERE experiment = (SELECT max(experiment) FROM experiments AS same \
+                                           WHERE same.name = it.name AND same.profile = it.profile) \
+                       GROUP BY experiment HAVING sum(status = 'planned') > 0 ORDER BY experiment DESC";
+            let mut statement = self.connection.prepare(sql)?;
+            let rows = statement.query_map([], |row| {
+                let files: String = row.get(2)?;
+                let files: BTreeMap<String, KeptText> = serde_json::from_str(&files).unwrap_or_default();
+                Ok(UnfinishedExperiment {
+                    name: row.get(0)?,
+                    profile: row.get(1)?,
+                    files: files.into_keys().collect(),
+                    left: row.get(3)?,
+                    trials: row.get(4)?,
+                })
+            })?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
+        };
+        read().map_err(failed(&self.path))
     }
 
     /// Reserves a planned trial before its preparation; false if another process has reserved it.

@@ -46,9 +46,18 @@ SELECT run,
            json_extract(summary, '$.generator.verdict.limit')) AS limited_by,
        json_extract(summary, '$.generator.verdict.evidence.kind') AS evidence,
        json_extract(summary, '$.steady_state.settled') AS settled,
+       json_extract(summary, '$.service_level.kept') AS kept,
+       (SELECT count(*) FROM json_each(summary, '$.goals') WHERE json_extract(value, '$.verdict') = 'met')
+           AS goals_met,
+       (SELECT count(*) FROM json_each(summary, '$.goals') WHERE json_extract(value, '$.verdict') = 'missed')
+           AS goals_missed,
+       (SELECT count(*) FROM json_each(summary, '$.goals') WHERE json_extract(value, '$.verdict') = 'undecided')
+           AS goals_undecided,
        json_array_length(warnings) AS warnings,
        record_path,
-       record_bytes
+       record_bytes,
+       label,
+       note
 FROM runs;
 
 CREATE VIEW run_scripts AS
@@ -213,7 +222,9 @@ SELECT comparison, name, status, decision, started_at, ended_at,
        (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
         WHERE json_extract(value, '$.metric') = 'client_cpu') AS client_cpu_ratio,
        (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
-        WHERE json_extract(value, '$.metric') = 'wal') AS wal_ratio
+        WHERE json_extract(value, '$.metric') = 'wal') AS wal_ratio,
+       label,
+       note
 FROM comparisons;
 
 CREATE VIEW comparison_findings AS

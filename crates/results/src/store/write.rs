@@ -9,7 +9,9 @@ use serde::Serialize;
 
 use super::process::Process;
 use super::{Store, failed};
-use crate::{Environment, Interval, Plan, Record, ResultsError, ServerSample, Status, UtcTime};
+use crate::{
+    Annotation, Environment, Interval, Label, Note, Plan, Record, ResultsError, ServerSample, Status, UtcTime,
+};
 
 impl Store {
     /// Adds a row for a starting run, and returns its number.
@@ -22,7 +24,9 @@ impl Store {
         plan: &Plan,
         environment: &Environment,
     ) -> Result<i64, ResultsError> {
-        let run = NewRun { started_at, pgmeter_version: env!("CARGO_PKG_VERSION"), plan, environment };
+        let annotation = &Annotation::default();
+        let run =
+            NewRun { started_at, pgmeter_version: env!("CARGO_PKG_VERSION"), plan, environment, annotation };
         run.insert(&self.connection, Some(&Process::own())).map_err(failed(&self.path))
     }
 
@@ -122,21 +126,22 @@ pub(super) struct NewRun<'a> {
     pgmeter_version: &'a str,
     plan: &'a Plan,
     environment: &'a Environment,
+    annotation: &'a Annotation,
 }
 
 impl NewRun<'_> {
     pub(super) fn of(record: &Record) -> NewRun<'_> {
-        let Record { started_at, pgmeter_version, plan, environment, .. } = record;
-        NewRun { started_at: *started_at, pgmeter_version, plan, environment }
+        let Record { started_at, pgmeter_version, plan, environment, annotation, .. } = record;
+        NewRun { started_at: *started_at, pgmeter_version, plan, environment, annotation }
     }
 
     /// Inserts the row, and returns its number; `process` will complete it.
     pub(super) fn insert(&self, connection: &Connection, process: Option<&Process>) -> rusqlite::Result<i64> {
-        let NewRun { started_at, pgmeter_version, plan, environment } = self;
+        let NewRun { started_at, pgmeter_version, plan, environment, annotation } = self;
         connection.execute(
             "INSERT INTO runs (status, started_at, pgmeter_version, hostname, boot_id, pid_namespace, pid, \
-             pid_started_ticks, seed, plan, environment) \
-             VALUES ('running', ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+             pid_started_ticks, seed, plan, environment, label, note) \
+             VALUES ('running', ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             params![
                 started_at.to_string(),
                 pgmeter_version,
@@ -148,6 +153,8 @@ impl NewRun<'_> {
                 plan.seed.to_string(),
                 json(plan),
                 json(environment),
+                annotation.label.as_ref().map(Label::as_str),
+                annotation.note.as_ref().map(Note::as_str),
             ],
         )?;
         Ok(connection.last_insert_rowid())

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use stats::goals::Goal;
+
 use crate::spec::ScriptSpec;
 
 /// Type of an option's value.
@@ -17,12 +19,17 @@ pub enum Kind {
         /// Maximum in an experiment file.
         most_in_file: u64,
     },
+    /// A whole number from 1, or a number per core of the server's host, such as `2/core`.
+    CountOrPerCore {
+        /// Maximum in an experiment file.
+        most_in_file: u64,
+    },
     /// A time: on a command line a number of seconds, or a number with a unit, as in files.
     Time {
         /// Whether zero is allowed.
         may_be_zero: bool,
     },
-    /// A time above zero, in milliseconds on a command line.
+    /// A time above zero: on a command line a number of milliseconds, or a number with a unit.
     Milliseconds,
     /// A share above 0 and below 1, as a percentage.
     Percent,
@@ -45,6 +52,8 @@ pub enum Value {
     Unset,
     /// A whole number.
     Count(u64),
+    /// A number per core of the server's host.
+    PerCore(f64),
     /// A decimal number.
     Number(f64),
     /// A time.
@@ -59,6 +68,8 @@ pub enum Value {
     Pairs(Vec<(String, String)>),
     /// Scripts with their weights.
     Scripts(Vec<ScriptSpec>),
+    /// Goals.
+    Goals(Vec<Goal>),
 }
 
 /// Longer than any real wait, short enough that sums of times do not overflow.
@@ -86,18 +97,21 @@ impl Kind {
                 let count = word.parse().ok().filter(|count| (least..=most).contains(count));
                 count.map(Value::Count).ok_or_else(|| expected_count(least, most))
             }
+            Kind::CountOrPerCore { most_in_file } => match word.strip_suffix(PER_CORE) {
+                None => Kind::count(most_in_file).word(word).map_err(|expected| {
+                    format!("{expected}, or a number for each core of the server's host, such as 2{PER_CORE}")
+                }),
+                Some(number) => per_core(number).map(Value::PerCore),
+            },
             Kind::Time { may_be_zero } => {
-                let time = seconds_or_time(word)?;
+                let time = Duration::from_secs_f64(seconds(word)?);
                 if time.is_zero() && !may_be_zero {
                     Err("must be more than 0".to_owned())
                 } else {
                     Ok(Value::Time(time))
                 }
             }
-            // A time longer than any run has no effect, so it is cut to the maximum.
-            Kind::Milliseconds => positive_number(word).map(|number| {
-                Value::Time(Duration::try_from_secs_f64(number / MILLIS_PER_SECOND).unwrap_or(Duration::MAX))
-            }),
+            Kind::Milliseconds => milliseconds(word).map(Value::Time),
             Kind::Percent => percent(word).map(Value::Number),
             Kind::Rate => positive_number(word).map(Value::Number),
             Kind::Flag => match word {
@@ -128,7 +142,9 @@ impl Kind {
             Kind::Choice(_) | Kind::Text | Kind::Percent => {
                 self.word(text).map_err(|_| self.expected_in_file())
             }
-            Kind::Count { .. } | Kind::Rate | Kind::Flag | Kind::Words(_) => Err(self.expected_in_file()),
+            Kind::Count { .. } | Kind::CountOrPerCore { .. } | Kind::Rate | Kind::Flag | Kind::Words(_) => {
+                Err(self.expected_in_file())
+            }
         }
     }
 
@@ -139,6 +155,7 @@ impl Kind {
             Kind::Count { least, most_in_file, .. } => {
                 format!("a whole number from {least} to {most_in_file}")
             }
+            Kind::CountOrPerCore { most_in_file } => Kind::count(most_in_file).expected_in_file(),
             Kind::Time { .. } | Kind::Milliseconds => expected_time(),
             Kind::Percent => {
                 "a percentage above 0% and below 100% in quotation marks, such as \"1%\"".to_owned()
@@ -168,12 +185,13 @@ impl Value {
     pub fn on_command_line(&self) -> String {
         match self {
             Value::Count(count) => count.to_string(),
+            Value::PerCore(number) => format!("{number}{PER_CORE}"),
             Value::Number(number) => number.to_string(),
             Value::Time(time) => time.as_secs_f64().to_string(),
             Value::Truth(truth) => truth.to_string(),
             Value::Choice(word) => (*word).to_owned(),
             Value::Text(text) => text.clone(),
-            Value::Unset | Value::Pairs(_) | Value::Scripts(_) => String::new(),
+            Value::Unset | Value::Pairs(_) | Value::Scripts(_) | Value::Goals(_) => String::new(),
         }
     }
 
@@ -185,6 +203,7 @@ impl Value {
             Value::Scripts(scripts) => {
                 scripts.iter().map(|script| script.source.name()).collect::<Vec<_>>().join(" + ")
             }
+            Value::Goals(goals) => goals.iter().map(Goal::to_string).collect::<Vec<_>>().join(", "),
             other => other.on_command_line(),
         }
     }
@@ -326,23 +345,58 @@ pub fn with_unit(text: &str, units: &[(&str, f64)], example: &str) -> Result<f64
     if number.is_finite() && number >= 0.0 { Ok(number * factor) } else { Err(wrong()) }
 }
 
-/// Parses a number of seconds of at least 0, such as `10`, `0.5` or `10s`.
+/// Parses a number of seconds of at least 0, such as `10` or `0.5`, or a time with a unit, such as `500ms` or `2min`.
 ///
 /// # Errors
 /// A message.
 pub fn seconds(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('s').parse::<f64>() {
+    match text.parse::<f64>() {
         Ok(seconds) if (0.0..=SECONDS_MAX).contains(&seconds) => Ok(seconds),
-        _ => Err(format!("expected a number of seconds from 0 to {SECONDS_MAX}, such as 10 or 0.5")),
+        Ok(_) => Err(format!("expected a number of seconds from 0 to {SECONDS_MAX}, such as 10 or 0.5")),
+        Err(_) => match duration(text) {
+            Ok(time) => Ok(time.as_secs_f64()),
+            Err(expected) => Err(format!("expected a number of seconds, or {expected}")),
+        },
     }
 }
 
-/// Parses a time in seconds, or with a unit (`90s`, `2min`).
-fn seconds_or_time(text: &str) -> Result<Duration, String> {
-    match text.parse::<f64>() {
-        Ok(_) => seconds(text).map(Duration::from_secs_f64),
-        Err(_) => duration(text).map_err(|expected| format!("expected a number of seconds, or {expected}")),
+/// Parses a number of whole seconds above 0, or a time with a unit that is such a number.
+///
+/// # Errors
+/// A message.
+pub fn whole_seconds(text: &str) -> Result<u32, String> {
+    let time = Duration::try_from_secs_f64(seconds(text)?).unwrap_or_default();
+    let whole = u32::try_from(time.as_secs()).ok().filter(|whole| *whole > 0 && time.subsec_nanos() == 0);
+    whole.ok_or_else(|| "expected whole seconds above 0, such as 10 or 1min".to_owned())
+}
+
+/// Parses a number of milliseconds above 0, or a time with a unit.
+fn milliseconds(text: &str) -> Result<Duration, String> {
+    let Ok(number) = text.parse::<f64>() else {
+        let time =
+            duration(text).map_err(|expected| format!("expected a number of milliseconds, or {expected}"))?;
+        return if time.is_zero() { Err("must be more than 0".to_owned()) } else { Ok(time) };
+    };
+    match number {
+        // A time longer than any run has no effect, so it is cut to the maximum.
+        number if number.is_finite() && number > 0.0 => {
+            Ok(Duration::try_from_secs_f64(number / MILLIS_PER_SECOND).unwrap_or(Duration::MAX))
+        }
+        _ => Err("expected a positive number".to_owned()),
     }
+}
+
+/// The unit of values relative to the cores of the server's host.
+pub const PER_CORE: &str = "/core";
+/// Maximum number for each core.
+pub const PER_CORE_MAX: f64 = 10_000.0;
+
+/// Parses the number before `/core`.
+fn per_core(text: &str) -> Result<f64, String> {
+    let is_plain = |text: &&str| text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let number = Some(text.trim_end()).filter(is_plain).and_then(|text| text.parse::<f64>().ok());
+    let number = number.filter(|number| *number > 0.0 && *number <= PER_CORE_MAX);
+    number.ok_or_else(|| format!("expected a number above 0 and up to {PER_CORE_MAX} before {PER_CORE}"))
 }
 
 /// Parses a percentage such as `1%`, as a share.
@@ -408,7 +462,7 @@ mod tests {
     #[test]
     fn a_time_on_a_command_line_is_in_seconds_or_has_a_unit() {
         let time = Kind::Time { may_be_zero: true };
-        for (text, seconds) in [("0", 0.0), ("2.5s", 2.5), ("10", 10.0), ("2min", 120.0)] {
+        for (text, seconds) in [("0", 0.0), ("2.5s", 2.5), ("10", 10.0), ("2min", 120.0), ("250ms", 0.25)] {
             assert_eq!(time.word(text), Ok(Value::Time(Duration::from_secs_f64(seconds))), "{text}");
         }
         for wrong in ["-1", "NaN", "inf", "x", "", "1e9"] {
@@ -429,5 +483,38 @@ mod tests {
             weighted("a@-1", weight),
             Err("weight specification out of range (0 .. 2147483647): -1".to_owned())
         );
+    }
+
+    #[test]
+    fn a_latency_limit_is_in_milliseconds_or_has_a_unit() {
+        for (text, ms) in [("20", 20), ("20ms", 20), ("1.5s", 1500), ("1 min", 60_000)] {
+            assert_eq!(Kind::Milliseconds.word(text), Ok(Value::Time(Duration::from_millis(ms))), "{text}");
+        }
+        for wrong in ["0", "0ms", "-1", "20 parsecs", "", "NaN", "ms"] {
+            assert!(Kind::Milliseconds.word(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn clients_are_a_number_or_a_number_per_core() {
+        let clients = Kind::CountOrPerCore { most_in_file: 100 };
+        assert_eq!(clients.word("8"), Ok(Value::Count(8)));
+        assert_eq!(clients.word("2/core"), Ok(Value::PerCore(2.0)));
+        assert_eq!(clients.word("0.5 /core").map(|value| value.on_command_line()), Ok("0.5/core".to_owned()));
+        for wrong in ["0", "2/cores", "/core", "0/core", "-1/core", "1e3/core", "inf/core", "10001/core", "x"]
+        {
+            assert!(clients.word(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn whole_seconds_may_have_a_unit() {
+        assert_eq!(
+            (whole_seconds("10"), whole_seconds("1min"), whole_seconds("2000ms")),
+            (Ok(10), Ok(60), Ok(2))
+        );
+        for wrong in ["0", "1.5", "500ms", "-1", "x", ""] {
+            assert!(whole_seconds(wrong).is_err(), "{wrong}");
+        }
     }
 }

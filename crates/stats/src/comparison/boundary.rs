@@ -1,11 +1,17 @@
 //! Critical values of the ranks at each look, such that all looks together have the required error rate; intervals
 //! after a crossing; and the detectable difference. Used by `sequential`.
 
+use std::ops::RangeInclusive;
+
 use crate::comparison::normal::{cumulative, decreasing_root, ln_upper_tail, upper_quantile, upper_tail};
 use crate::comparison::signed_rank::{ExactDistribution, critical_by_approximation};
 
-/// Share of the error rate for differences that are evident immediately.
-const EARLY_SHARE: f64 = 0.1;
+/// Share of the error rate for differences that are evident immediately: by ranks, and by Student's t.
+const EARLY_SHARE: f64 = EARLY_RANKS + EARLY_T;
+const EARLY_RANKS: f64 = 0.07;
+const EARLY_T: f64 = 0.03;
+/// The looks with Student's t, at which ranks cannot reject anything yet.
+const T_LOOKS: RangeInclusive<usize> = 4..=EARLY_FIRST - 1;
 /// The first look of the early part; with one pair fewer not even full agreement is improbable enough.
 const EARLY_FIRST: usize = 13;
 /// Up to this number of pairs the exact distribution of the ranks is used.
@@ -25,12 +31,16 @@ const DRIFT_MAX: f64 = 60.0;
 ///   looks cost hardly any pairs. With infinitely many looks, the boundary of the *sum* of the observations is one
 ///   constant b with P(max W > b) = 2·P(W₁ > b), by the reflection principle of Brownian motion; with n looks it is
 ///   lower by 0.583/√n (Siegmund, Sequential Analysis, 1985, chapter X.2), because a walk oversteps it.
-/// - One tenth is for very large differences: with it 13 pairs that agree are enough, however many are planned. Look
-///   n gets a share ∝ 1/(n(n − 1)), which adds up to 1 over all looks.
+/// - One tenth is for very large differences. With 7 % of the error rate, 13 pairs that agree are enough, however many
+///   are planned: look n gets a share ∝ 1/(n(n − 1)), which adds up to 1 over all looks. The other 3 % are for looks
+///   4 to 12 in equal shares, by Student's t. Ratios of pairs are symmetric if the sides do not differ, and for symmetric
+///   distributions with long tails the test is conservative (Benjamini, Is the t test really conservative when the
+///   parent distribution is long-tailed?, Journal of the American Statistical Association 78, 1983).
 #[derive(Clone, Debug)]
 pub(crate) struct Boundary {
     /// After n pairs, at index n − 1: the number of Walsh averages on one side of a value that reject it.
     critical: Vec<f64>,
+    error_rate: f64,
     /// b for infinitely many looks, in standard errors at the end of the plan.
     level: f64,
 }
@@ -50,7 +60,7 @@ impl Boundary {
             }
             critical_by_approximation(count, late_z.min(upper_quantile(early)))
         });
-        Boundary { critical: critical.collect(), level }
+        Boundary { critical: critical.collect(), error_rate, level }
     }
 
     /// The number of Walsh averages on one side of a value that reject it after this number of pairs; `None` beyond
@@ -89,6 +99,12 @@ impl Boundary {
         Some(self.z(count)?.min(self.z_left(count)))
     }
 
+    /// The coverage of the interval of Student's t that may reject at this early look; `None` at all other looks.
+    pub(crate) fn early_coverage(&self, count: usize) -> Option<f64> {
+        let looks = T_LOOKS.count() as f64;
+        T_LOOKS.contains(&count).then(|| 1.0 - self.error_rate * EARLY_T / looks)
+    }
+
     /// Number of planned pairs.
     pub(crate) fn pairs(&self) -> usize {
         self.critical.len()
@@ -106,7 +122,7 @@ fn early_share(count: usize) -> f64 {
         return 0.0;
     }
     let (first, n) = (EARLY_FIRST as f64, count as f64);
-    EARLY_SHARE * (first - 1.0) / (n * (n - 1.0))
+    EARLY_RANKS * (first - 1.0) / (n * (n - 1.0))
 }
 
 /// The probability that a Brownian motion with a drift reaches a level above 0 within time 1 (Siegmund, Sequential
@@ -179,7 +195,10 @@ mod tests {
     #[test]
     fn the_early_part_spends_its_share_and_no_more() {
         let spent: f64 = (1..100_000).map(early_share).sum();
-        assert!(spent <= EARLY_SHARE && spent > 0.999 * EARLY_SHARE, "{spent}");
+        assert!(spent <= EARLY_RANKS && spent > 0.999 * EARLY_RANKS, "{spent}");
+        let boundary = Boundary::new(0.05, 20);
+        let by_t: f64 = (0..40).filter_map(|count| boundary.early_coverage(count)).map(|it| 1.0 - it).sum();
+        assert!((by_t - 0.05 * EARLY_T).abs() < 1e-12, "{by_t}");
     }
 
     #[test]

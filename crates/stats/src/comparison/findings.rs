@@ -63,6 +63,14 @@ impl Comparison {
         Comparison::with(question, PAIRS_OF_SEQUENCE, SequentialTest::by_ranks)
     }
 
+    /// The same for few sequences, whose logarithms are assumed to be normally distributed.
+    ///
+    /// # Panics
+    /// If the error rate or the tolerance is invalid.
+    pub fn of_few_sequences(question: &Question) -> Comparison {
+        Comparison::with(question, PAIRS_OF_SEQUENCE, SequentialTest::by_student)
+    }
+
     /// The same for few, expensive draws: each is an observation by itself, and their logarithms are assumed to be
     /// normally distributed.
     ///

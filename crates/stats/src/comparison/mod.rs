@@ -5,7 +5,7 @@
 //! a sequence, A B B A or B A A B, which is one observation. A [`Comparison`] collects them, with a [`SequentialTest`]
 //! for each [`ComparedMetric`], and returns a [`MetricFinding`].
 
-mod normal;
+pub(crate) mod normal;
 
 mod pair;
 

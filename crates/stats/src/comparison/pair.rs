@@ -41,6 +41,8 @@ pub enum ComparedMetric {
     Wal,
     /// Full-page images in the WAL per transaction.
     FullPageImages,
+    /// Blocks that the server read per transaction.
+    BlocksRead,
 }
 
 impl ComparedMetric {
@@ -54,11 +56,12 @@ impl ComparedMetric {
             ComparedMetric::ClientCpu => "client CPU/tx",
             ComparedMetric::Wal => "WAL/tx",
             ComparedMetric::FullPageImages => "full pages/tx",
+            ComparedMetric::BlocksRead => "blocks read/tx",
         }
     }
 
     /// All metrics in the order of output.
-    pub const ALL: [ComparedMetric; 7] = [
+    pub const ALL: [ComparedMetric; 8] = [
         ComparedMetric::Tps,
         ComparedMetric::P50,
         ComparedMetric::P99,
@@ -66,6 +69,7 @@ impl ComparedMetric {
         ComparedMetric::ClientCpu,
         ComparedMetric::Wal,
         ComparedMetric::FullPageImages,
+        ComparedMetric::BlocksRead,
     ];
 
     /// 1 if more is better, −1 if less is better.
@@ -77,7 +81,8 @@ impl ComparedMetric {
             | ComparedMetric::ServerCpu
             | ComparedMetric::ClientCpu
             | ComparedMetric::Wal
-            | ComparedMetric::FullPageImages => -1.0,
+            | ComparedMetric::FullPageImages
+            | ComparedMetric::BlocksRead => -1.0,
         }
     }
 }
@@ -99,6 +104,8 @@ pub struct Block {
     pub wal_bytes_per_transaction: Option<f64>,
     /// Full-page images in the WAL per transaction.
     pub full_page_images_per_transaction: Option<f64>,
+    /// Blocks per transaction that were not in shared buffers.
+    pub blocks_read_per_transaction: Option<f64>,
 }
 
 impl Block {
@@ -112,6 +119,7 @@ impl Block {
             ComparedMetric::ClientCpu => self.client_cpu_ns_per_transaction,
             ComparedMetric::Wal => self.wal_bytes_per_transaction,
             ComparedMetric::FullPageImages => self.full_page_images_per_transaction,
+            ComparedMetric::BlocksRead => self.blocks_read_per_transaction,
         }
     }
 

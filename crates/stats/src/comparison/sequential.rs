@@ -63,6 +63,10 @@ const SPREAD_Z: f64 = 1.645;
 /// Beyond this number of standard errors the time of stopping makes no difference.
 const PLAIN_Z: f64 = 30.0;
 
+/// ln(B ÷ A) that all observations must exceed for a decision at an early look: a factor of 1.5. So blocks with few
+/// transactions, whose ratios have few values, cannot agree on one by chance.
+const EARLY_LN_RATIO_MIN: f64 = 0.405;
+
 /// Minimum number of draws to estimate their variation.
 const DRAWS_MIN: usize = 3;
 
@@ -157,7 +161,13 @@ impl SequentialTest {
     fn look(&mut self) {
         let seen = match &self.method {
             Method::Ranks(tallies) => self.critical().map(|critical| {
-                tallies.each_ref().map(|tally| (tally.above() >= critical, tally.below() >= critical))
+                let early = self.early();
+                let seen_by = |tally: &Tally, origin: f64| {
+                    let (low, high) = early.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+                    (tally.above() >= critical || low > origin, tally.below() >= critical || high < origin)
+                };
+                let origins = self.origins();
+                std::array::from_fn(|at| seen_by(&tallies[at], origins[at]))
             }),
             Method::Student => {
                 self.student_interval().map(|(low, high)| self.origins().map(|it| (low > it, high < it)))
@@ -167,6 +177,14 @@ impl SequentialTest {
             rejected.seen_above |= above;
             rejected.seen_below |= below;
         }
+    }
+
+    /// The interval of Student's t at an early look, if all observations agree on a large difference.
+    fn early(&self) -> Option<(f64, f64)> {
+        let coverage = self.boundary.early_coverage(self.ln_ratios.len())?;
+        let is_large = |sign: f64| self.ln_ratios.iter().all(|ln_ratio| sign * ln_ratio > EARLY_LN_RATIO_MIN);
+        let interval = SampleMean::of(&self.ln_ratios)?.interval(coverage);
+        interval.filter(|_| is_large(1.0) || is_large(-1.0))
     }
 
     /// For the look at the current pairs: the number of Walsh averages that rejects a value.
@@ -294,6 +312,13 @@ impl SequentialTest {
     fn after_crossing(&self, centre: f64, standard_error: f64, origin: f64) -> (f64, f64) {
         let z = (centre - origin).abs() / standard_error;
         let plain = upper_quantile(self.error_rate / 2.0);
+        // Early looks decide only at a large distance.
+        let early = self.boundary.early_coverage(self.ln_ratios.len());
+        if let Some(interval) =
+            early.and_then(|_| SampleMean::of(&self.ln_ratios)?.interval(1.0 - self.error_rate))
+        {
+            return interval;
+        }
         let (near, far) = if z < PLAIN_Z {
             interval_after_crossing(z, self.error_rate)
         } else {

@@ -99,6 +99,7 @@ impl SimulatedRun {
             client_cpu_ns_per_transaction: Some(1e8 / tps),
             wal_bytes_per_transaction: Some(512.0),
             full_page_images_per_transaction: Some(0.0),
+            blocks_read_per_transaction: None,
         }
     }
 }

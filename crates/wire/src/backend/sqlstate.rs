@@ -14,6 +14,16 @@ impl SqlState {
     pub const DEADLOCK_DETECTED: SqlState = SqlState(*b"40P01");
     /// The table, view or sequence does not exist.
     pub const UNDEFINED_TABLE: SqlState = SqlState(*b"42P01");
+    /// The column does not exist.
+    pub const UNDEFINED_COLUMN: SqlState = SqlState(*b"42703");
+    /// No function has this name and these types.
+    pub const UNDEFINED_FUNCTION: SqlState = SqlState(*b"42883");
+    /// A type, or another object, does not exist.
+    pub const UNDEFINED_OBJECT: SqlState = SqlState(*b"42704");
+    /// The schema does not exist.
+    pub const INVALID_SCHEMA_NAME: SqlState = SqlState(*b"3F000");
+    /// The statement does not follow the grammar.
+    pub const SYNTAX_ERROR: SqlState = SqlState(*b"42601");
     /// The role lacks a privilege.
     pub const INSUFFICIENT_PRIVILEGE: SqlState = SqlState(*b"42501");
     /// The server refuses the role: it does not exist, or no line of `pg_hba.conf` matches.

@@ -1,18 +1,16 @@
 //! Creates and fills pgbench's tables, and times each step. The counterpart of `pgbench -i`. `phase` plans the work,
-//! `executor` carries it out.
-
-use std::sync::atomic::AtomicBool;
+//! `loader` carries it out.
 
 use connect::{Session, Target};
 
-use super::connection::Shared;
+use super::Tpcb;
 use super::existing::ExistingTables;
 use super::phase::{LoadContext, grouped};
-use super::schema::{Partitioning, needs_major};
+use super::schema::{ACCOUNTS_PER_BRANCH, Partitioning, needs_major};
 use super::step::Step;
-use super::{Tpcb, executor, memory};
 use crate::WorkloadError;
 use crate::load::{InitOptions, InitReport, Progress};
+use crate::loader::{self, Execution};
 
 /// The greatest scale and number of partitions, as in `pgbench`: what its `int` holds.
 const COUNT_MAX: u32 = i32::MAX.unsigned_abs();
@@ -39,21 +37,21 @@ pub(super) fn init(
     let mut before = Vec::new();
     for steps in grouped(context) {
         let phase = context.phase(&before, steps.clone());
-        let mut others = Vec::new();
-        while others.len() + 1 < phase.chains.len().min(options.jobs as usize) {
-            // As many as the server accepts.
-            let Ok(other) = Session::connect(target) else { break };
-            others.push(other);
-        }
-        let settings = memory::settings(session, options, &phase, others.len() + 1);
-        // Earlier notices do not belong to the loading.
-        session.take_notices();
-        let shared = Shared { target, options, settings: &settings, halt: &AtomicBool::new(false) };
-        let mut sessions: Vec<&mut Session> = [&mut *session].into_iter().chain(&mut others).collect();
-        report.steps.extend(executor::work(phase, &mut sessions, shared, progress)?);
+        let execution = Execution {
+            target,
+            connections: phase.chains.len().min(options.jobs as usize),
+            key_rows: steps.contains(&Step::PrimaryKeys).then(|| rows_per_key(options)),
+        };
+        report.steps.extend(loader::work(phase.into(), session, &execution, progress)?);
         before.extend(steps);
     }
     Ok(report)
+}
+
+/// Accounts in a partition, or in the table without partitions.
+fn rows_per_key(options: &InitOptions) -> u64 {
+    let partitions = options.partitioning.map_or(1, |partitioning| u64::from(partitioning.partitions));
+    (u64::from(options.scale) * ACCOUNTS_PER_BRANCH).div_ceil(partitions.max(1))
 }
 
 /// Rejects invalid options before anything is dropped.

@@ -1,11 +1,8 @@
 //! The workload of pgbench: its four TPC-B-like tables, loaded as `pgbench -i` does it, and its three scripts.
 //! The drop-in for pgbench takes its words and its SQL from here.
 
-mod connection;
-mod executor;
 mod existing;
 mod load;
-mod memory;
 mod phase;
 mod rows;
 mod schema;

@@ -1,13 +1,15 @@
 //! The tasks of loading as data: steps grouped into phases, each with first tasks, parallel tasks and last tasks.
-//! Takes existing tables into account; does not use a server. `executor` carries it out.
+//! Takes existing tables into account; does not use a server. `loader` carries it out.
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use super::existing::ExistingTables;
-use super::rows::{ACCOUNT_ROWS, BRANCH_ROWS, FILLED, Rows, TELLER_ROWS};
+use super::rows::{ACCOUNT_ROWS, BRANCH_ROWS, FILLED, NumberedRows, Rows, TELLER_ROWS};
 use super::schema::{self, ACCOUNTS, BRANCHES, HISTORY, Partitioning, TELLERS, Table};
 use super::step::Step;
 use crate::load::InitOptions;
+use crate::loader::{Job, Part, Plan, StatementOf, Task};
 use stats::PartitionMethod;
 
 /// Maximum number of partitions loaded in parallel; beyond it there is no gain, and the list of tasks gets long.
@@ -30,43 +32,6 @@ pub(crate) struct LoadPhase {
     pub closing: Vec<Job>,
 }
 
-/// A task as part of a step.
-#[derive(Debug)]
-pub(crate) struct Job {
-    /// Index of its step in the phase.
-    pub step: usize,
-    pub task: Task,
-}
-
-/// A unit of work for one session, repeated from its beginning if the connection is lost.
-#[derive(Debug)]
-pub(crate) enum Task {
-    /// Statements, each a transaction of its own.
-    Each(Vec<String>),
-    /// Statements that build indexes, each a transaction of its own that begins with the settings of [`Shared`].
-    ///
-    /// [`Shared`]: super::connection::Shared
-    BuildKeys(Vec<String>),
-    /// Statements in one transaction.
-    Together(Vec<String>),
-    /// Creates the partitions of pgbench_accounts.
-    CreatePartitions(Partitioning),
-    /// Empties tables, then fills some by COPY, in one transaction.
-    Load { truncate: String, parts: Vec<Part> },
-}
-
-/// Rows for one relation.
-#[derive(Debug)]
-pub(crate) struct Part {
-    pub rows: &'static Rows,
-    /// The relation that is filled: the table, or one of its partitions.
-    pub relation: String,
-    /// The numbers of its rows, counted from 0 through the whole table.
-    pub numbers: Range<u64>,
-    /// Rows of the whole table that are loaded in this phase, by all sessions.
-    pub total: u64,
-}
-
 /// The input of the phases.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct LoadContext<'a> {
@@ -74,6 +39,17 @@ pub(crate) struct LoadContext<'a> {
     /// The server's version as libpq counts.
     pub version: u32,
     pub existing: &'a ExistingTables,
+}
+
+impl From<LoadPhase> for Plan {
+    fn from(phase: LoadPhase) -> Plan {
+        let LoadPhase { steps, opening, chains, closing } = phase;
+        let mut plan = Plan { steps: steps.into_iter().map(Into::into).collect(), jobs: Vec::new() };
+        let opened = plan.add_chain(opening, &[]);
+        let ends: Vec<usize> = chains.into_iter().flat_map(|chain| plan.add_chain(chain, &opened)).collect();
+        plan.add_chain(closing, if ends.is_empty() { &opened } else { &ends });
+        plan
+    }
 }
 
 /// Groups the steps whose work may overlap.
@@ -121,14 +97,14 @@ impl LoadContext<'_> {
         if !phase.steps.iter().all(|&step| self.works_side_by_side(before, step)) {
             for place in 0..phase.steps.len() {
                 let tasks = self.serial(phase.steps[place]);
-                phase.opening.extend(tasks.into_iter().map(|task| Job { step: place, task }));
+                phase.opening.extend(tasks.into_iter().map(|task| Job::new(place, task)));
             }
             return phase;
         }
         if phase.steps[0] == Step::GenerateClientSide && !self.existing.has_branches {
             let parts = vec![self.whole(&BRANCH_ROWS), self.whole(&TELLER_ROWS)];
             let truncate = schema::truncate_tables();
-            phase.opening.push(Job { step: 0, task: Task::Load { truncate, parts } });
+            phase.opening.push(Job::new(0, Task::Load { truncate, parts }));
         }
         // The total number of rows, for the progress.
         let missing = (1..=partitions).filter(|number| !self.existing.partitions.contains(number));
@@ -136,7 +112,7 @@ impl LoadContext<'_> {
             missing.map(|number| self.numbers(number, partitions)).map(|rows| rows.end - rows.start).sum();
         let chain = |task: &dyn Fn(Step) -> Option<Task>| -> Vec<Job> {
             let jobs = phase.steps.iter().enumerate();
-            jobs.filter_map(|(place, &step)| Some(Job { step: place, task: task(step)? })).collect()
+            jobs.filter_map(|(place, &step)| Some(Job::new(place, task(step)?))).collect()
         };
         let mut chains: Vec<_> = (1..=partitions)
             .map(|number| chain(&|step| self.of_partition(number, partitions, total, step)))
@@ -156,7 +132,12 @@ impl LoadContext<'_> {
             Step::DropTables => vec![Task::Each(vec![schema::drop_tables()])],
             Step::CreateTables => {
                 let tables = Task::Each(schema::create_tables(options).into());
-                [tables].into_iter().chain(options.partitioning.map(Task::CreatePartitions)).collect()
+                let create_partitions = |partitioning: Partitioning| {
+                    let statement = schema::create_partition(options, partitioning);
+                    let statement = StatementOf(Box::new(statement));
+                    Task::CreatePartitions { partitions: partitioning.partitions, statement }
+                };
+                [tables].into_iter().chain(options.partitioning.map(create_partitions)).collect()
             }
             Step::GenerateClientSide => {
                 let parts = FILLED.iter().map(|rows| self.whole(rows)).collect();
@@ -186,7 +167,7 @@ impl LoadContext<'_> {
                     return None;
                 }
                 let truncate = schema::truncate(&relation);
-                let part = Part { rows: &ACCOUNT_ROWS, relation, numbers, total };
+                let part = part(&ACCOUNT_ROWS, relation, numbers, total);
                 Some(Task::Load { truncate, parts: vec![part] })
             }
             // Analyzing the parent includes the partitions, unless the server supports ONLY.
@@ -251,8 +232,14 @@ impl LoadContext<'_> {
     /// All rows of a table.
     fn whole(self, rows: &'static Rows) -> Part {
         let total = u64::from(self.options.scale) * rows.table.rows_per_scale;
-        Part { rows, relation: rows.table.name.to_owned(), numbers: 0..total, total }
+        part(rows, rows.table.name.to_owned(), 0..total, total)
     }
+}
+
+/// Rows of a table; `total` is the number of all rows that this phase loads into the table.
+fn part(rows: &'static Rows, relation: String, numbers: Range<u64>, total: u64) -> Part {
+    let source = Arc::new(NumberedRows { rows, numbers });
+    Part { source, chunk: (0, 1), relation, progress: (rows.table.name.into(), total) }
 }
 
 /// One task of these statements, or none without statements.
@@ -285,9 +272,9 @@ mod tests {
             Task::Each(statements) | Task::BuildKeys(statements) | Task::Together(statements) => {
                 statements.join("; ")
             }
-            Task::CreatePartitions(_) => "partitions".to_owned(),
+            Task::CreatePartitions { .. } => "partitions".to_owned(),
             Task::Load { parts, .. } => {
-                let parts = parts.iter().map(|part| format!("{} {:?}", part.relation, part.numbers));
+                let parts = parts.iter().map(|part| format!("{} {:?}", part.relation, part.source));
                 format!("load {}", parts.collect::<Vec<_>>().join(", "))
             }
         }

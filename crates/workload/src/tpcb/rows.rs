@@ -1,6 +1,11 @@
 //! The rows of the tables as COPY text: written one after the other into a buffer that is used again,
 //! so that a row costs no allocation. What a row holds depends on its number only.
 
+use std::fmt;
+use std::ops::Range;
+
+use crate::loader::{RowSource, RowWriter};
+
 use super::schema::{ACCOUNTS, ACCOUNTS_PER_BRANCH, BRANCHES, TELLERS, TELLERS_PER_BRANCH, Table};
 
 /// A table and the function that writes its row number `k`, counted from 0.
@@ -8,6 +13,50 @@ use super::schema::{ACCOUNTS, ACCOUNTS_PER_BRANCH, BRANCHES, TELLERS, TELLERS_PE
 pub(crate) struct Rows {
     pub table: Table,
     pub write: fn(k: u64, numbers: &mut itoa::Buffer, out: &mut Vec<u8>),
+}
+
+/// Rows written before they are sent: few enough for the CPU cache.
+const ROWS_PER_BUFFER: u64 = 1000;
+
+/// Rows of a table by their numbers. They are always one chunk.
+pub(crate) struct NumberedRows {
+    pub rows: &'static Rows,
+    /// Counted from 0 through the whole table.
+    pub numbers: Range<u64>,
+}
+
+impl fmt::Debug for NumberedRows {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.numbers.fmt(out)
+    }
+}
+
+impl RowSource for NumberedRows {
+    fn rows(&self) -> u64 {
+        self.numbers.end - self.numbers.start
+    }
+
+    fn writer(&self, _number: u32, _chunks: u32) -> Box<dyn RowWriter + '_> {
+        Box::new(NumberedWriter { rows: self.rows, left: self.numbers.clone(), numbers: itoa::Buffer::new() })
+    }
+}
+
+struct NumberedWriter {
+    rows: &'static Rows,
+    left: Range<u64>,
+    numbers: itoa::Buffer,
+}
+
+impl RowWriter for NumberedWriter {
+    fn write(&mut self, out: &mut Vec<u8>) -> u64 {
+        let end = self.left.end.min(self.left.start + ROWS_PER_BUFFER);
+        let next = self.left.start..end;
+        self.left.start = end;
+        for k in next.clone() {
+            (self.rows.write)(k, &mut self.numbers, out);
+        }
+        next.end - next.start
+    }
 }
 
 pub(crate) const BRANCH_ROWS: Rows = Rows { table: BRANCHES, write: write_branch };

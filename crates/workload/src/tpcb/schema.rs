@@ -147,21 +147,21 @@ fn unlogged_word(is_unlogged: bool) -> &'static str {
     if is_unlogged { "unlogged " } else { "" }
 }
 
-/// Creates the partitions of pgbench_accounts, one after the other. They lie where the partitioned table lies.
-pub(crate) fn create_partitions(
+/// Creates a partition of pgbench_accounts, counted from 1. It lies where the partitioned table lies.
+pub(crate) fn create_partition(
     options: &InitOptions,
     Partitioning { method, partitions }: Partitioning,
-) -> impl Iterator<Item = String> {
+) -> impl Fn(u32) -> String + use<> {
     let rows = u64::from(options.scale) * ACCOUNTS_PER_BRANCH;
     let unlogged = unlogged_word(options.logging != Logging::All);
     let (accounts, fillfactor) = (ACCOUNTS.name, options.fillfactor);
-    (1..=partitions).map(move |partition| {
+    move |partition| {
         let bounds = partition_bounds(method, rows, partition, partitions);
         format!(
             "create {unlogged}table {accounts}_{partition} partition of {accounts} for values {bounds} \
              with (fillfactor={fillfactor})"
         )
-    })
+    }
 }
 
 /// What partition number `partition` (from 1) of `partitions` holds; the outermost ranges are open.
@@ -236,7 +236,8 @@ mod tests {
 
     /// The statements that make the partitions.
     fn partitions(options: &InitOptions) -> Vec<String> {
-        create_partitions(options, options.partitioning.expect("partitions")).collect()
+        let partitioning = options.partitioning.expect("partitions");
+        (1..=partitioning.partitions).map(create_partition(options, partitioning)).collect()
     }
 
     #[test]

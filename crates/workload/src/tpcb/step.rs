@@ -2,6 +2,7 @@
 //! Adding a step is adding a row here and its SQL in `init`.
 
 use crate::WorkloadError;
+use crate::loader::StepName;
 
 /// One step of an initialization.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -78,6 +79,13 @@ impl Step {
     pub fn facts(self) -> &'static StepFacts {
         let found = STEPS.iter().find(|facts| facts.step == self);
         found.expect("every step has its row, which a test checks")
+    }
+}
+
+impl From<Step> for StepName {
+    fn from(step: Step) -> StepName {
+        let StepFacts { name, doing, .. } = step.facts();
+        StepName { name: (*name).into(), doing: (*doing).into() }
     }
 }
 

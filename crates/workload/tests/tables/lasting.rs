@@ -157,13 +157,13 @@ fn partitions_that_are_there_are_not_loaded_again() {
     let mut totals = Vec::new();
     init(&mut session, &InitOptions { resumes: true, ..options }, &mut |progress| {
         if let InitProgress::Rows { table, total, .. } = progress {
-            totals.push((table, total));
+            totals.push((table.to_owned(), total));
         }
         ControlFlow::Continue(())
     })
     .expect("the rest");
     totals.dedup();
-    assert_eq!(totals, [("pgbench_accounts", 25_000)]);
+    assert_eq!(totals, [("pgbench_accounts".to_owned(), 25_000)]);
     assert_eq!(lines(&mut session, files), before);
     assert_same(&everything(&mut session), &expected, "what was missing is there again");
 }

@@ -136,7 +136,7 @@ fn run_on_a_full_disk(bench: &Bench, command: &str) -> Finished {
 #[test]
 fn a_log_that_cannot_be_written_is_told_once_and_the_run_goes_on() {
     let bench = Bench::new();
-    let out = run_on_a_full_disk(&bench, "bench").exits(1);
+    let out = run_on_a_full_disk(&bench, "bench").exits(2);
     let told = out.stderr.matches("cannot write a log file (No space left on device)").count();
     assert_eq!(told, 1, "{}", out.stderr);
     assert!(out.stderr.contains("the log is incomplete"), "{}", out.stderr);

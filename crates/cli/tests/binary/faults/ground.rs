@@ -193,20 +193,22 @@ impl Struck<'_> {
         let is_long = fault == Fault::ServerPaused && tried != Tried::Init;
         let wanted = if is_long { STATEMENTS_BEFORE_PAUSE } else { 1 };
         let mut seen = BTreeSet::new();
+        // The control session parses the same statements before the load, so the oldest one does not count.
+        let running = |statement: &str| {
+            format!(
+                "select pid, datname, query_start from pg_stat_activity where query like '{statement}' \
+                 and pid <> pg_backend_pid() order by backend_start offset 1"
+            )
+        };
         let loaded = match tried {
-            Tried::Init => "select pid, datname, '' from pg_stat_progress_copy",
-            Tried::Quickstart => {
-                "select pid, datname, query_start from pg_stat_activity where query like 'UPDATE pgbench_branches%'"
-            }
-            Tried::Bench | Tried::Lab | Tried::Compare | Tried::Pgbench => {
-                "select pid, datname, query_start from pg_stat_activity \
-                 where query like '%the load%' and pid <> pg_backend_pid()"
-            }
+            Tried::Init => "select pid, datname, '' from pg_stat_progress_copy".to_owned(),
+            Tried::Quickstart => running("UPDATE pgbench_branches%"),
+            Tried::Bench | Tried::Lab | Tried::Compare | Tried::Pgbench => running("%the load%"),
         };
         let since = Instant::now();
         let mut session = Cluster::session(&self.conninfo);
         loop {
-            let rows = session.query(loaded).expect("the query is right");
+            let rows = session.query(&loaded).expect("the query is right");
             seen.extend(rows.iter().map(|row| row.get(2).unwrap_or_default().to_owned()));
             if let Some(row) = rows.first().filter(|_| seen.len() >= wanted) {
                 let pid = row.get(0).and_then(|pid| pid.parse().ok()).expect("a process");

@@ -2,14 +2,15 @@
 //! Series come from the modules beside this one; `plot` draws them.
 
 use results::{Event, EventKind, Stall};
+use stats::goals::{Goal, GoalFigure, LatencyKind};
 
 use super::{
     LatencyRows, POINTS_MAX, Quantiles, ServerOverTime, Timeline, TimelinePoint, WaitsOverTime,
     percentile_points,
 };
 use crate::Run;
-use crate::chart::{Axis, Band, Chart, Choice, Colour, Heat, Plot, Point, Series, stacked_max};
-use crate::figures::{latency, with_ordinary_spaces};
+use crate::chart::{Axis, Band, Chart, Choice, Colour, Heat, Plot, Point, Series, Threshold, stacked_max};
+use crate::figures::{asked_latency, latency, with_ordinary_spaces};
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
 use crate::run::letter;
@@ -49,6 +50,8 @@ struct Source<'a> {
     server: Option<ServerOverTime>,
     events: &'a [Event],
     stalls: &'a [Stall],
+    latency_limit_us: Option<f64>,
+    goals: &'a [Goal],
 }
 
 impl RunCharts {
@@ -71,6 +74,8 @@ impl RunCharts {
                 server: observation.map(ServerOverTime::of),
                 events: observation.map_or(&[], |observation| &observation.events),
                 stalls: run.record.summary.stalls.as_ref().map_or(&[], |stalls| &stalls.longest),
+                latency_limit_us: run.record.plan.latency_limit_us,
+                goals: &run.record.plan.goals,
             }
         };
         let sources: Vec<Source<'_>> = runs.iter().enumerate().map(source).collect();
@@ -116,6 +121,44 @@ fn bands(sources: &[Source<'_>]) -> Vec<Band> {
     }
 }
 
+/// The latency limits of the runs and their goals for latencies, each once.
+fn latency_limits<'a, 's: 'a>(sources: impl IntoIterator<Item = &'a Source<'s>>) -> Vec<Threshold> {
+    let of_source = |source: &'a Source<'s>| {
+        let limit = source.latency_limit_us.map(|us| (us, format!("latency limit {}", asked_latency(us))));
+        let is_drawn = |goal: &&Goal| goal.figure.latency() != Some(LatencyKind::Lag);
+        let of_goal = |goal: &Goal| Some((goal.latency_limit_ns()? / NANOS_PER_MICRO, goal_label(goal)));
+        limit.into_iter().chain(source.goals.iter().filter(is_drawn).filter_map(of_goal))
+    };
+    distinct(sources.into_iter().flat_map(of_source))
+}
+
+const NANOS_PER_MICRO: f64 = 1e3;
+
+fn goal_label(goal: &Goal) -> String {
+    cut(&format!("goal {}", escaped_line(&goal.to_string())), GOAL_LEN_MAX)
+}
+
+/// Characters of a goal in a legend.
+const GOAL_LEN_MAX: usize = 40;
+
+/// The goals of the runs for throughput, each once.
+fn throughput_goals(sources: &[Source<'_>]) -> Vec<Threshold> {
+    let goals = sources.iter().flat_map(|source| source.goals);
+    let of_all = goals.filter(|goal| goal.figure == GoalFigure::Tps && goal.script.is_none());
+    distinct(of_all.map(|goal| (goal.limit, goal_label(goal))))
+}
+
+fn distinct(values: impl Iterator<Item = (f64, String)>) -> Vec<Threshold> {
+    let mut thresholds: Vec<Threshold> = Vec::new();
+    for (value, label) in values {
+        let label = with_ordinary_spaces(&label);
+        if value > 0.0 && thresholds.iter().all(|known| known.label != label) {
+            thresholds.push(Threshold { value, label });
+        }
+    }
+    thresholds
+}
+
 fn without_legend(bands: Vec<Band>) -> Vec<Band> {
     bands.into_iter().map(|band| Band { is_in_legend: false, ..band }).collect()
 }
@@ -137,6 +180,7 @@ fn throughput(sources: &[Source<'_>], time: &Axis) -> Chart {
         }
     }
     let y = Axis { suffix: "\u{a0}tps", ..Axis::new("", Quantity::PerSecond) };
+    let y = y.with_thresholds(throughput_goals(sources));
     Chart::new(
         "Throughput",
         "transactions per second",
@@ -162,7 +206,7 @@ fn response_times(sources: &[Source<'_>], time: &Axis) -> Vec<Chart> {
         let y = |point: &TimelinePoint| point.quantiles.as_ref().map_or(f64::NAN, of);
         source.timeline.points.iter().map(|point| Point::new(point.time_s(), y(point))).collect()
     };
-    let y = Axis::new("", Quantity::Microseconds).logarithmic(true);
+    let y = Axis::new("", Quantity::Microseconds).logarithmic(true).with_thresholds(latency_limits(sources));
     let chart = |caption: String, series: Vec<Series>| {
         let bands = without_legend(bands(sources));
         let plot = Plot::Lines { x: time.clone(), y: y.clone(), series, is_stacked: false, bands };
@@ -254,6 +298,7 @@ fn percentile_plot(sources: &[Source<'_>]) -> Option<Chart> {
     let x =
         Axis::new("", Quantity::Percentile).logarithmic(true).with_marks(marks.to_vec()).with_ends(1.0, 1e4);
     let y = Axis::new("response time", Quantity::Microseconds).logarithmic(true);
+    let y = y.with_thresholds(latency_limits(sources));
     let caption = if has_service {
         "response time counts from when a transaction was due, service time (dashed) from when it began"
     } else {
@@ -298,6 +343,7 @@ impl Source<'_> {
 
     fn heat_chart(&self, heat: Heat, time: &Axis) -> Chart {
         let y = Axis::new("", Quantity::Microseconds).logarithmic(true);
+        let y = y.with_thresholds(latency_limits([self]));
         // Of several runs this is the first chart that shows the events of one.
         let bands = if self.label.is_empty() { without_legend(self.bands()) } else { self.bands() };
         let plot = Plot::Heat { x: time.clone(), y, heat, bands };

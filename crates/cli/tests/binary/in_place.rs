@@ -1,0 +1,315 @@
+//! Comparisons and experiments on a database as it is: what they answer, what they refuse, and that they leave nothing
+//! behind.
+
+use results::{
+    ComparisonDecision, ComparisonNote, ComparisonRecord, DrawnAnew, ExperimentRow, Store, TrialStatus,
+};
+use rustix::process::Signal;
+use testkit::cluster::Cluster;
+
+use crate::harness::{Bench, Running};
+
+/// A database with a table of the user's own.
+fn orders(cluster: &Cluster) -> String {
+    let dsn = cluster.database("shop");
+    let rows = "CREATE TABLE orders AS SELECT i AS id, i % 1000 AS customer FROM generate_series(1, 20000) i";
+    let mut session = Cluster::session(&dsn);
+    session.execute(rows).expect("it is made");
+    session.execute("VACUUM ANALYZE orders").expect("it is vacuumed");
+    dsn
+}
+
+const COUNT: &str = "\\set c random(0, 999)\nSELECT count(*) FROM orders WHERE customer = :c;\n";
+
+/// All that a comparison could leave in a database or on its server.
+fn catalogs(dsn: &str) -> Vec<String> {
+    let all = "SELECT concat_ws(' ', 'relation', oid, relname, relfilenode) FROM pg_class WHERE oid >= 16384 \
+               UNION ALL SELECT concat_ws(' ', 'function', oid, proname) FROM pg_proc WHERE oid >= 16384 \
+               UNION ALL SELECT concat_ws(' ', 'schema', oid, nspname) FROM pg_namespace WHERE oid >= 16384 \
+               UNION ALL SELECT concat_ws(' ', 'statistics', oid, stxname) FROM pg_statistic_ext \
+               UNION ALL SELECT concat_ws(' ', 'extension', extname) FROM pg_extension \
+               UNION ALL SELECT concat_ws(' ', 'setting', setrole, setconfig) FROM pg_db_role_setting \
+               UNION ALL SELECT concat_ws(' ', 'vacuums', relname, vacuum_count) FROM pg_stat_user_tables \
+               UNION ALL SELECT concat_ws(' ', 'database', datname) FROM pg_database ORDER BY 1";
+    let rows = Cluster::session(dsn).query(all).expect("the server answers");
+    rows.iter().map(|row| row.get(0).unwrap_or_default().to_owned()).collect()
+}
+
+fn comparison(bench: &Bench) -> ComparisonRecord {
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let newest = store.newest_comparison().expect("it can be read").expect("one is kept");
+    store.comparison(newest).expect("it is kept")
+}
+
+#[test]
+fn a_setting_is_compared_on_the_users_own_table_and_nothing_is_left_there() {
+    let bench = Bench::new();
+    // Nobody else makes databases there.
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    let before = catalogs(&dsn);
+    bench.file("count.sql", COUNT);
+    let words = ["compare", "--in-place", "--factor", "enable_seqscan=on,off", "-f", "count.sql"];
+    let mut command =
+        bench.command(words.iter().chain(&["--budget", "3s", "--block", "0.1", "--store", "out/"]));
+    // The server of the environment.
+    for word in dsn.split(' ') {
+        let (name, value) = word.split_once('=').expect("a keyword and a value");
+        let variable = [("host", "PGHOST"), ("port", "PGPORT"), ("user", "PGUSER"), ("dbname", "PGDATABASE")]
+            .into_iter()
+            .find_map(|(keyword, variable)| (keyword == name).then_some(variable));
+        command.env(variable.expect("a variable"), value);
+    }
+    let out = crate::harness::finish(&mut command);
+    assert!(matches!(out.status.code(), Some(0 | 1 | 3)), "{}{}", out.stdout, out.stderr);
+    assert!(out.stderr.contains("in place: database "), "{}", out.stderr);
+    let record = comparison(&bench);
+    assert_eq!(record.method.session_settings, ["enable_seqscan"]);
+    assert_eq!(record.method.draws, DrawnAnew::Connections);
+    assert!(record.pairs.iter().flat_map(|pair| &pair.blocks).any(|block| block.figures.tps.is_some()));
+    assert_eq!(catalogs(&dsn), before);
+}
+
+#[test]
+fn two_scripts_are_compared_on_the_users_own_table() {
+    let bench = Bench::new();
+    let dsn = orders(Cluster::shared("18"));
+    bench.file("count.sql", COUNT);
+    bench.file("ten.sql", &COUNT.repeat(10));
+    let words = ["compare", "--in-place", "--dsn", &dsn, "--factor", "script=ten.sql,count.sql"];
+    bench.run(words.iter().chain(&["--budget", "1min", "--block", "0.1", "--store", "out/"])).exits(0);
+    assert!(comparison(&bench).findings[0].ratio > 2.0, "{:?}", comparison(&bench).findings);
+}
+
+#[test]
+fn what_a_session_cannot_set_is_refused_with_what_to_do() {
+    let bench = Bench::new();
+    let dsn = orders(Cluster::shared("18"));
+    Cluster::session(&dsn).execute("CREATE ROLE in_place_app LOGIN").expect("it is made");
+    let app = dsn.replace("user=postgres", "user=in_place_app");
+    bench.file("count.sql", COUNT);
+    let tell = |dsn: &str, factor: &str, more: &[&str]| {
+        let words = ["compare", "--dsn", dsn, "--factor", factor, "-f", "count.sql", "--budget", "2s"];
+        bench.run(words.iter().chain(more)).exits(2).says(&["pgmeter: error: "]).stderr
+    };
+    let own = tell(&dsn, "shared_buffers=16MB,32MB", &["--in-place"]);
+    assert!(
+        own.contains("a session cannot set shared_buffers") && own.contains("leave out the dsn"),
+        "{own}"
+    );
+    let role = tell(&app, "log_min_duration_statement=0,-1", &["--in-place"]);
+    assert!(role.contains("the role in_place_app may not set log_min_duration_statement"), "{role}");
+    assert!(role.contains("GRANT SET ON PARAMETER"), "{role}");
+    let near = tell(&dsn, "settings.wrk_mem=1MB,2MB", &["--in-place"]);
+    assert!(near.contains("this server has no setting \"wrk_mem\"; did you mean \"work_mem\"?"), "{near}");
+    let data = tell(&dsn, "fillfactor=50,100", &["--in-place"]);
+    assert!(data.contains("fillfactor changes the database"), "{data}");
+    let tables = tell(&dsn, "work_mem=1MB,2MB", &[]);
+    assert!(tables.contains("relation \"orders\" does not exist"), "{tables}");
+    assert!(tables.contains("--in-place") && tables.contains("workload"), "{tables}");
+}
+
+#[test]
+fn an_experiment_in_place_sets_settings_per_connection_and_leaves_nothing() {
+    let bench = Bench::new();
+    // Nobody else makes databases there.
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    let before = catalogs(&dsn);
+    // Fails if the connection has another setting than the cell.
+    let script = "SELECT 1 / (current_setting('work_mem') = :wanted)::int FROM orders LIMIT 1;\n";
+    bench.file("count.sql", script);
+    let text = |server: &str, data: &str| {
+        format!(
+            "name = \"clients\"\nload = {{ script = \"count.sql\", transactions = 3, warmup = \"0s\" }}\n\
+             factors = {{ memory = [\"small\", \"large\"] }}\ndesign = {{ repeats = 1 }}\n[server]\n{server}\n{data}\
+             [levels.memory]\nsmall = {{ work_mem = \"1MB\", \"variables.wanted\" = \"'1MB'\" }}\n\
+             large = {{ work_mem = \"64MB\", \"variables.wanted\" = \"'64MB'\" }}\n"
+        )
+    };
+    let stored = || -> ExperimentRow {
+        let mut store = Store::create(&bench.path().join("out/results.sqlite")).expect("it can be opened");
+        store.newest_experiment("clients", "full").expect("it can be read").expect("it is there")
+    };
+    bench.file("table.sql", "CREATE TABLE orders AS SELECT 1 AS id;\n");
+    for (server, data, count) in [
+        (format!("dsn = \"{dsn}\"\nin_place = true"), "", 2),
+        ("version = \"18\"".to_owned(), "[data]\nworkload = \"none\"\ndata_setup = \"table.sql\"\n", 1),
+    ] {
+        let file = bench.file("clients.toml", &text(&server, data));
+        let plan = bench.run(["lab", "plan", file]).exits(0).stdout;
+        assert!(plan.contains("  server 1 ") && !plan.contains("  server 2 "), "{plan}");
+        assert_eq!(plan.contains("the database as it is"), count == 2, "{plan}");
+        bench.run(["lab", "run", file, "--store", "out/"]).exits(0);
+        let row = stored();
+        for trial in &row.trials {
+            assert_eq!(trial.status, TrialStatus::Complete, "{trial:?}");
+            let number = trial.run.expect("it is a run").to_string();
+            let record =
+                results::find(&bench.path().join("out/results.sqlite"), &number).expect("it is kept");
+            let server = record.environment.server.expect("it was asked");
+            let wanted = if trial.factors["memory"] == "small" { "1MB" } else { "64MB" };
+            assert_eq!(server.non_default_settings.get("work_mem"), Some(wanted));
+        }
+    }
+    assert_eq!(catalogs(&dsn), before);
+}
+
+const INDEX: &str = "CREATE INDEX orders_customer ON orders (customer)";
+
+/// Options of a comparison of the schema as it is with this change.
+fn changing<'a>(dsn: &'a str, change: &'a str) -> Vec<&'a str> {
+    let words = ["compare", "--in-place", "--allow-ddl", "--dsn", dsn, "--b-sql", change, "-f", "count.sql"];
+    let more = ["--budget", "2min", "--store", "out/"];
+    words.into_iter().chain(more).collect()
+}
+
+#[test]
+fn an_index_is_compared_with_none_and_is_gone_afterwards() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    let before = catalogs(&dsn);
+    bench.file("count.sql", COUNT);
+    let out = bench.run(changing(&dsn, INDEX)).exits(0);
+    let undo = "changing the schema in place; at the end: DROP INDEX IF EXISTS orders_customer;";
+    assert!(out.stderr.contains(undo), "{}", out.stderr);
+    assert!(out.stdout.contains("A is as it is, B is CREATE INDEX orders_customer"), "{}", out.stdout);
+    let record = comparison(&bench);
+    assert_eq!(record.decision, ComparisonDecision::Better);
+    assert!(record.findings[0].ratio > 2.0, "{:?}", record.findings[0]);
+    for sequence in record.pairs.chunks(2).filter(|pairs| pairs.iter().all(|pair| !pair.is_noise_floor)) {
+        let sides: Vec<bool> =
+            sequence.iter().flat_map(|pair| &pair.blocks).map(|block| block.is_candidate).collect();
+        assert!(sides == [true, false, false, true] || sides == [false, true, true, false], "{sides:?}");
+    }
+    let switched = |note: &ComparisonNote| matches!(note, ComparisonNote::SchemaChanged { switches, .. } if *switches > 8);
+    assert!(record.notes.iter().any(switched), "{:?}", record.notes);
+    assert_eq!(catalogs(&dsn), before);
+    // No transaction may be open for it, so it is made and dropped one by one.
+    bench.file("index.sql", "CREATE INDEX CONCURRENTLY orders_expression ON orders ((customer + 1));\n");
+    let words: Vec<&str> = changing(&dsn, "index.sql")
+        .into_iter()
+        .map(|word| if word == "2min" { "3s" } else { word })
+        .collect();
+    let out = bench.run(words);
+    assert!(
+        out.stderr.contains("at the end: DROP INDEX CONCURRENTLY IF EXISTS orders_expression;"),
+        "{}",
+        out.stderr
+    );
+    assert_eq!(catalogs(&dsn), before);
+}
+
+#[test]
+fn the_schema_is_as_before_after_an_interruption_and_after_a_failure() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    let before = catalogs(&dsn);
+    bench.file("count.sql", COUNT);
+    let told = "how to undo this is unknown: CREATE STATISTICS; give its undo with --a-undo or --b-undo";
+    bench.run(changing(&dsn, "CREATE STATISTICS")).exits(2).says(&[told]);
+    let statistics = "CREATE STATISTICS of_orders ON id, customer FROM orders";
+    let words = [changing(&dsn, statistics), vec!["--b-undo", "DROP STATISTICS of_orders"]].concat();
+    let mut run = Running::start(&mut bench.command(words));
+    run.hear("comparing: ");
+    run.signal(Signal::INT);
+    run.finish().exits(130);
+    assert_eq!(catalogs(&dsn), before);
+    // Fails in the first block of B.
+    bench.file("count.sql", "SELECT 1 / (to_regclass('orders_customer') IS NULL)::int;\n");
+    bench.run(changing(&dsn, INDEX)).exits(2).says(&["division by zero"]);
+    assert_eq!(catalogs(&dsn), before);
+    let words =
+        [changing(&dsn, "CREATE TABLE orders (id int)"), vec!["--b-undo", "DROP TABLE orders"]].concat();
+    bench
+        .run(words)
+        .exits(2)
+        .says(&["the change of the schema failed: ", "relation \"orders\" already exists"]);
+    assert_eq!(catalogs(&dsn), before, "what was there is not undone");
+}
+
+#[test]
+fn changes_of_the_schema_that_are_not_allowed_or_cannot_be_undone_are_told() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    bench.file("count.sql", COUNT);
+    let not_allowed: Vec<&str> =
+        changing(&dsn, INDEX).into_iter().filter(|word| *word != "--allow-ddl").collect();
+    bench.run(not_allowed).exits(2).says(&["ddl changes the schema of your database", "--allow-ddl"]);
+    Cluster::session(&dsn).execute(INDEX).expect("it is made");
+    bench
+        .run(changing(&dsn, INDEX))
+        .exits(2)
+        .says(&["the index orders_customer exists already", "DROP INDEX"]);
+    let other = "CREATE INDEX other ON orders (id)";
+    let words = [changing(&dsn, other), vec!["--b-undo", "DROP INDEX nowhere"]].concat();
+    let out = bench.run(words).exits(2);
+    let sentence = "the change of the schema could not be undone: ERROR:  index \"nowhere\" does not exist; run this in the \
+                    database shop_0: DROP INDEX nowhere;";
+    assert!(out.stderr.contains(sentence), "{}", out.stderr);
+}
+
+#[test]
+fn trials_in_place_have_the_schema_of_their_level_and_the_first_failure_that_repeats_ends_them() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    let before = catalogs(&dsn);
+    bench.file("count.sql", "SELECT 1 / ((to_regclass('orders_customer') IS NOT NULL) = :wanted)::int;\n");
+    let text = format!(
+        "name = \"clients\"\nload = {{ script = \"count.sql\", transactions = 3, warmup = \"0s\" }}\n\
+         server = {{ dsn = \"{dsn}\", in_place = true }}\ndata = {{ allow_ddl = true }}\n\
+         factors = {{ index = [\"without\", \"with\"] }}\ndesign = {{ repeats = 2 }}\n\
+         [levels.index]\nwithout = {{ \"variables.wanted\" = \"false\" }}\n\
+         with = {{ ddl = \"{INDEX}\", \"variables.wanted\" = \"true\" }}\n"
+    );
+    let file = bench.file("clients.toml", &text);
+    let out = bench.run(["lab", "run", file, "--store", "out/"]).exits(0);
+    assert!(out.stdout.contains("4 of 4 trials complete"), "{}", out.stdout);
+    assert_eq!(catalogs(&dsn), before);
+    // A branch is not checked before the first trial.
+    bench.file("count.sql", "\\if true\nSELECT count(*) FROM order;\n\\endif\n");
+    let out = bench.run(["lab", "run", file, "--store", "out/"]).exits(2);
+    assert!(out.stderr.contains("syntax error") && !out.stderr.contains("trial 2/4"), "{}", out.stderr);
+    assert!(
+        out.stderr.contains("this failure would repeat, so the other 3 trials were not run"),
+        "{}",
+        out.stderr
+    );
+    assert_eq!(catalogs(&dsn), before);
+}
+
+#[test]
+fn a_plan_names_the_rights_settings_and_tablespaces_that_are_missing_before_anything_starts() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    Cluster::session(&dsn).execute("CREATE ROLE modest LOGIN").expect("it is made");
+    let modest = dsn.replace("user=postgres", "user=modest");
+    let text = format!(
+        "name = \"clients\"\nload = {{ script = \"select-only\", clients = 4000 }}\n[server]\ndsn = \"{modest}\"\n\
+         [data]\ntablespace = \"fast\"\n[factors]\nlog_statement = [\"none\", \"all\"]\n"
+    );
+    let file = bench.file("clients.toml", &text);
+    for action in ["plan", "run"] {
+        let out = bench.run(["lab", action, file]).exits(1).says(&[
+            "the experiment cannot run: ",
+            "the role modest may not create databases",
+            "the role modest may not request checkpoints",
+            "the role modest may not set log_statement",
+            "4000 clients need more connections than the server has",
+            "the server has no tablespace fast",
+        ]);
+        assert!(!out.stderr.contains("trial 1/"), "{}", out.stderr);
+    }
+    assert!(!bench.path().join("pgmeter-results/results.sqlite").exists());
+    let text = format!(
+        "name = \"clients\"\nload = {{ script = \"select-only\" }}\nserver = {{ dsn = \"{dsn}\", in_place = true }}\n\
+         factors = {{ work_mem = [\"1MB\", \"much\"] }}\n"
+    );
+    let file = bench.file("clients.toml", &text);
+    bench.run(["lab", "plan", file]).exits(1).says(&["invalid value for parameter \"work_mem\": \"much\""]);
+}

@@ -1,0 +1,84 @@
+//! Cost of rows: the tables of a library beside `lineitem` of the crate tpchgen, and single generators. A benchmark, not
+//! a test: `cargo bench --package pgmeter-datagen`. The goal is as many rows per second as tpchgen makes.
+
+use std::fmt::Write as _;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use pgmeter_datagen::{Generation, NoFiles, Options, Schema};
+use tpchgen::generators::LineItemGenerator;
+
+/// Rows of one iteration.
+const ROWS: u64 = 10_000;
+
+/// Names of generators with the type and the directives of a column.
+const GENERATORS: [(&str, &str, &str); 17] = [
+    ("int", "int", "int"),
+    ("int zipfian", "int", "int sub=zipfian parameter=1.2"),
+    ("int power", "int", "int sub=power rate=0.1"),
+    ("bool", "bool", "bool"),
+    ("float", "float8", "float"),
+    ("float gauss", "numeric(9,2)", "float=gauss alpha=100"),
+    ("date", "date", "date start=2020-01-01 end=2025-12-31"),
+    ("timestamp", "timestamp", "timestamp start=2020-01-01 end=2025-12-31"),
+    ("string", "text", "string"),
+    ("chars", "text", "chars='a-z' length=10"),
+    ("word", "text", "word=:red,green,blue,yellow"),
+    ("text", "text", "text=words lenmin=5 lenmax=10"),
+    ("pattern", "text", "pattern='[a-z]{3,8}@example[.](com|org)'"),
+    ("uuid", "uuid", "uuid"),
+    ("inet", "inet", "inet"),
+    ("ean", "text", "ean"),
+    ("unique permutation", "text UNIQUE", "pattern='[A-Z]{5}-[0-9]{5}'"),
+];
+
+fn generation(schema: &str, size: f64) -> Generation {
+    let schema = Schema::parse(schema, "bench").expect("a schema");
+    let options = Options { size: Some(size), ..Options::default() };
+    Generation::new(&schema, &options, &NoFiles).expect("a generation")
+}
+
+fn rows(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("rows");
+    group.throughput(Throughput::Elements(ROWS));
+    let mut out = Vec::with_capacity(1 << 21);
+    let library = generation(include_str!("../tests/library.sql"), 9750.0);
+    for table in library.tables() {
+        // A book is at least as many rows as are asked for; the others start again.
+        let count = ROWS.min(table.rows());
+        group.throughput(Throughput::Elements(count));
+        group.bench_function(format!("library {}", table.name()), |bencher| {
+            bencher.iter(|| {
+                out.clear();
+                table.write_copy(0..count, &mut out);
+                out.len()
+            });
+        });
+    }
+    group.throughput(Throughput::Elements(ROWS));
+    group.bench_function("tpchgen lineitem", |bencher| {
+        let mut text = String::with_capacity(1 << 21);
+        bencher.iter(|| {
+            text.clear();
+            for row in LineItemGenerator::new(1.0, 1, 1).iter().take(10_000) {
+                writeln!(text, "{row}").expect("memory");
+            }
+            text.len()
+        });
+    });
+    for (name, kind, directives) in GENERATORS {
+        let schema = format!("CREATE TABLE t(\nc {kind} NOT NULL -- df: {directives}\n);");
+        let generation = generation(&schema, 1_000_000.0);
+        let table = &generation.tables()[0];
+        group.bench_function(format!("generator {name}"), |bencher| {
+            bencher.iter(|| {
+                out.clear();
+                table.write_copy(0..ROWS, &mut out);
+                out.len()
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group! { name = benches; config = Criterion::default().sample_size(20); targets = rows }
+criterion_main!(benches);

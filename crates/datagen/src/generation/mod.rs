@@ -1,0 +1,286 @@
+//! Rows for a schema: the tables in loading order, with a generator for each column. Keys, unique constraints and
+//! foreign keys are resolved here, before any row; `columns` compiles the columns of a table.
+
+mod columns;
+mod keys;
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Checked, Error, Fault, Place, nearest};
+use crate::generator::{ColumnNode, Kind, bits, escape_copy, key_of, unit};
+use crate::histogram::Histogram;
+use crate::schema::{Name, Schema, loading_order, quoted};
+
+/// Files that directives name (`word=/file`, `file=glob`); the caller decides which may be read.
+pub trait Files {
+    /// Contents of the files that a path or a pattern with `*` and `?` names, in the order of their names.
+    ///
+    /// # Errors
+    /// A sentence: the file is not there, or may not be read.
+    fn read(&self, pattern: &str) -> Result<Vec<Vec<u8>>, String>;
+}
+
+/// No files: directives that name one are errors.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&self, pattern: &str) -> Result<Vec<Vec<u8>>, String> {
+        Err(format!("the file {pattern} cannot be read here"))
+    }
+}
+
+/// What is set for a generation; each comes before the schema's own directive of the same name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// Rows of a table without `mult` and `size`; 100 if nothing says otherwise.
+    pub size: Option<f64>,
+    /// Any text; the same text gives the same data.
+    pub seed: Option<String>,
+    /// Share of NULL in columns that allow it, 0.01 if nothing says otherwise.
+    pub null: Option<f64>,
+    /// First number of integers, 1 if nothing says otherwise.
+    pub offset: Option<i64>,
+}
+
+/// Rows of one schema.
+#[derive(Clone, Debug)]
+pub struct Generation {
+    tables: Vec<TableRows>,
+    file: String,
+}
+
+/// Rows of one table. They can be written in any order and on any thread.
+#[derive(Clone, Debug)]
+pub struct TableRows {
+    name: Name,
+    rows: u64,
+    columns: Vec<ColumnRows>,
+    /// Share of rows that are left out.
+    skip: f64,
+    key: u64,
+    fills: bool,
+}
+
+#[derive(Clone, Debug)]
+struct ColumnRows {
+    name: String,
+    node: Arc<ColumnNode>,
+    sequence: bool,
+    /// COPY fills it.
+    copied: bool,
+}
+
+/// A sequence behind a column, and the last value that the rows have taken from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sequence {
+    /// The table as SQL.
+    pub table: String,
+    /// The column's name, without quotes.
+    pub column: String,
+    /// The next value of the sequence must be larger.
+    pub last: i64,
+}
+
+impl Sequence {
+    /// The statement that sets the sequence.
+    pub fn sql(&self) -> String {
+        let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
+        format!(
+            "SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence({}, {}), {})",
+            literal(&self.table),
+            literal(&self.column),
+            self.last
+        )
+    }
+}
+
+/// The settings that all tables share.
+struct Common {
+    size: f64,
+    null: f64,
+    offset: i64,
+    key: u64,
+}
+
+/// Most rows of a table: row numbers must fit into the permutations' signed integers.
+const ROWS_MAX: f64 = 1e15;
+
+impl Generation {
+    /// Compiles the generators of all tables.
+    ///
+    /// # Errors
+    /// A directive without meaning, a unique constraint that cannot be met, a cycle of foreign keys.
+    pub fn new(schema: &Schema, options: &Options, files: &dyn Files) -> Result<Self, Error> {
+        Self::compile(schema, options, files).map_err(|fault| fault.within(&schema.file))
+    }
+
+    fn compile(schema: &Schema, options: &Options, files: &dyn Files) -> Checked<Self> {
+        let common = Common::new(schema, options)?;
+        let order = loading_order(&schema.tables)?;
+        let rows: Vec<u64> =
+            (0..schema.tables.len()).map(|table| common.rows(schema, table)).collect::<Checked<_>>()?;
+        let mut built: Vec<Option<TableRows>> = vec![None; schema.tables.len()];
+        let mut tables = Vec::with_capacity(order.len());
+        for table in order {
+            let own = columns::TableCompiler::new(schema, files, &common, table, &rows, &built)?.compile()?;
+            built[table] = Some(own.clone());
+            tables.push(own);
+        }
+        tables.retain(|table| table.fills);
+        Ok(Self { tables, file: schema.file.clone() })
+    }
+
+    /// The tables that get rows, in loading order.
+    pub fn tables(&self) -> &[TableRows] {
+        &self.tables
+    }
+
+    /// The table of this name, with or without its schema.
+    ///
+    /// # Errors
+    /// No table that gets rows has this name; the error names the nearest.
+    pub fn table(&self, name: &str) -> Result<&TableRows, Error> {
+        let wanted = Name::read(name);
+        self.tables.iter().find(|table| table.name.matches(&wanted)).ok_or_else(|| {
+            let hint = nearest(name, self.tables.iter().map(|table| table.name.name.as_str()));
+            let message = format!("the schema has no table {name} that gets rows{hint}");
+            Fault::new(Place::default(), message).within(&self.file)
+        })
+    }
+
+    /// Counts the values of a column, `table.column`, over so many draws, or over all rows if there are fewer.
+    ///
+    /// # Errors
+    /// No table gets rows in a column of this name.
+    pub fn explain(&self, column: &str, draws: u64) -> Result<Histogram, Error> {
+        let Some((table, name)) = column.rsplit_once('.') else {
+            let message = format!("{column} does not name a column; write table.column");
+            return Err(Fault::new(Place::default(), message).within(&self.file));
+        };
+        let table = self.table(table)?;
+        let names = || table.columns.iter().map(|column| column.name.as_str());
+        let Some(own) = table.columns.iter().find(|column| column.name == name) else {
+            let message =
+                format!("the table {} has no column {name}{}", table.name.plain(), nearest(name, names()));
+            return Err(Fault::new(Place::default(), message).within(&self.file));
+        };
+        let draws = draws.min(table.rows);
+        let rows = (0..draws).map(|draw| {
+            let row = u128::from(draw) * u128::from(table.rows) / u128::from(draws);
+            u64::try_from(row).unwrap_or(0)
+        });
+        Ok(Histogram::new(rows, |row, out| own.node.write(row, out)))
+    }
+}
+
+impl Common {
+    fn new(schema: &Schema, options: &Options) -> Checked<Self> {
+        let settings = &schema.directives.schema;
+        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+        let size = options.size.or(settings.integer("size").map(|size| size as f64)).unwrap_or(100.0);
+        if !(0.0..=ROWS_MAX).contains(&size) {
+            return Err(settings.fault("size", format!("size is from 0 to {ROWS_MAX}, not {size}")));
+        }
+        let null = options.null.or(settings.rate("null")?).unwrap_or(0.01);
+        if !(0.0..=1.0).contains(&null) {
+            return Err(Fault::new(Place::default(), format!("null is a share from 0 to 1, not {null}")));
+        }
+        let offset = options.offset.or(settings.integer("offset")).unwrap_or(1);
+        let seed = options.seed.as_deref().or(settings.text("seed")).unwrap_or("");
+        Ok(Self { size, null, offset, key: key_of(0, seed) })
+    }
+
+    fn rows(&self, schema: &Schema, table: usize) -> Checked<u64> {
+        let settings = &schema.directives.tables[table];
+        #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+        let rows = match (settings.integer("size"), settings.number("mult")) {
+            (Some(_), Some(_)) => {
+                return Err(settings.fault("mult", "size and mult exclude each other; remove one"));
+            }
+            (Some(size), None) => size as f64,
+            (None, Some(mult)) => mult * self.size,
+            (None, None) => self.size,
+        };
+        let key = if settings.has("size") { "size" } else { "mult" };
+        if !(0.0..=ROWS_MAX).contains(&rows) {
+            return Err(settings.fault(key, format!("a table has from 0 to {ROWS_MAX} rows, not {rows}")));
+        }
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
+        // Decimals such as 0.29 × 100 are a little below their product.
+        Ok((rows * (1.0 + 1e-12)) as u64)
+    }
+}
+
+impl TableRows {
+    /// The table as SQL: `"schema"."table"`.
+    pub fn sql_name(&self) -> String {
+        self.name.sql()
+    }
+
+    /// The table's name as users write it: `schema.table`.
+    pub fn name(&self) -> String {
+        self.name.plain()
+    }
+
+    /// Rows before `skip`.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// Names of the columns that get values, in their order.
+    pub fn columns(&self) -> impl Iterator<Item = &str> {
+        self.copied().map(|column| column.name.as_str())
+    }
+
+    fn copied(&self) -> impl Iterator<Item = &ColumnRows> {
+        self.columns.iter().filter(|column| column.copied)
+    }
+
+    /// `"schema"."table" ("column", …)`, as COPY takes it.
+    pub fn copy_target(&self) -> String {
+        let columns: Vec<String> = self.columns().map(quoted).collect();
+        format!("{} ({})", self.sql_name(), columns.join(", "))
+    }
+
+    /// Appends rows in COPY's text format. Rows are numbered from 0; numbers beyond the last row are ignored.
+    pub fn write_copy(&self, rows: Range<u64>, out: &mut Vec<u8>) {
+        for row in rows.start..rows.end.min(self.rows) {
+            if self.skip > 0.0 && row + 1 < self.rows && unit(bits(self.key, row)) < self.skip {
+                continue;
+            }
+            let mut first = true;
+            for column in self.copied() {
+                if !first {
+                    out.push(b'\t');
+                }
+                first = false;
+                let start = out.len();
+                if column.node.write(row, out) {
+                    escape_copy(out, start);
+                } else {
+                    out.extend_from_slice(b"\\N");
+                }
+            }
+            out.push(b'\n');
+        }
+    }
+
+    /// Sequences to be set after the rows are loaded.
+    pub fn sequences(&self) -> Vec<Sequence> {
+        let last = |column: &ColumnRows| match &column.node.node.kind {
+            Kind::Int(draw) if column.sequence && self.rows > 0 => {
+                // A serial draw reaches only as many numbers as there are rows.
+                let reached = if draw.is_plain_serial() { draw.size.min(self.rows) } else { draw.size };
+                Some(draw.offset.saturating_add_unsigned(reached - 1)).filter(|last| *last > 0)
+            }
+            _ => None,
+        };
+        let sequence = |column: &ColumnRows| {
+            let last = last(column)?;
+            Some(Sequence { table: self.sql_name(), column: column.name.clone(), last })
+        };
+        self.copied().filter_map(sequence).collect()
+    }
+}

@@ -1,0 +1,518 @@
+//! The generator `pattern`: texts that match a regular expression, with generators embedded in it. `cat` is a pattern of
+//! generators alone. Unique columns enumerate the texts: see [`Sequence::new`].
+
+use script::Random;
+
+use super::draw::{Cell, Lengths, random};
+use super::node::Node;
+
+/// Parts behind each other.
+#[derive(Clone, Debug)]
+pub(crate) struct Sequence {
+    key: u64,
+    parts: Vec<Part>,
+    /// So many parts at the front are enumerated.
+    enumerated: usize,
+    /// Different texts, saturating; 1 if the parts cannot be enumerated.
+    pub count: u64,
+}
+
+/// A part of a pattern.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Literal(Vec<u8>),
+    /// One of these characters.
+    Class(Vec<char>),
+    /// One of these sequences.
+    Group(Vec<Sequence>),
+    Repeat(Box<Part>, Lengths),
+    Generator(Box<Node>),
+}
+
+/// Repetitions of `*` and `+`, as the language documents them.
+const MANY: u32 = 8;
+
+/// Largest count within braces.
+const REPEAT_MAX: u32 = 10_000;
+
+/// Printable ASCII, which `.` and `[^…]` draw from.
+const PRINTABLE: std::ops::RangeInclusive<char> = ' '..='~';
+
+impl Sequence {
+    /// Different ranks must give different texts. Parts are enumerated from the front as long as all have a fixed
+    /// width; the first part without one is the last, and the text behind it must not continue it.
+    pub fn new(key: u64, parts: Vec<Part>) -> Self {
+        let (mut enumerated, mut count) = (0, 1_u64);
+        for (at, part) in parts.iter().enumerate() {
+            let fixed = part.width().is_some();
+            let delimited = match parts.get(at + 1) {
+                None => true,
+                Some(Part::Literal(text)) => text.first().is_some_and(|byte| !byte.is_ascii_alphanumeric()),
+                Some(_) => matches!(part, Part::Repeat(..)),
+            };
+            if fixed || delimited {
+                count = count.saturating_mul(part.count());
+                enumerated = at + 1;
+            }
+            if !fixed {
+                break;
+            }
+        }
+        Self { key, parts, enumerated, count }
+    }
+
+    /// Whether an enumerated part has its own value in each row.
+    pub fn is_serial(&self, rows: u64) -> bool {
+        let serial = |part: &Part| matches!(part, Part::Generator(node) if node.is_serial(rows));
+        self.parts[..self.enumerated].iter().any(serial) || self.ends_in_serial(rows)
+    }
+
+    /// Whether the last part is a number of its own in each row, and the text before it cannot be taken for its digits.
+    fn ends_in_serial(&self, rows: u64) -> bool {
+        match &self.parts[..] {
+            [.., before, Part::Generator(last)] => {
+                last.is_decimal() && last.is_serial(rows) && !before.may_end_in_digit()
+            }
+            _ => false,
+        }
+    }
+
+    /// Characters, if their number is always the same.
+    pub fn width(&self) -> Option<u64> {
+        self.parts.iter().map(Part::width).sum()
+    }
+
+    /// Longest text in bytes.
+    pub fn bytes_max(&self) -> u64 {
+        self.parts.iter().map(Part::bytes_max).fold(0, u64::saturating_add)
+    }
+
+    pub fn write(&self, cell: Cell, out: &mut Vec<u8>) {
+        let mut stream = random(self.key, cell.index);
+        let mut rank = cell.rank;
+        self.write_parts(cell.with_rank(None), &mut stream, &mut rank, out);
+    }
+
+    fn write_parts(&self, cell: Cell, stream: &mut Random, rank: &mut Option<u64>, out: &mut Vec<u8>) {
+        for (at, part) in self.parts.iter().enumerate() {
+            if at < self.enumerated {
+                part.write(cell, stream, rank, out);
+            } else {
+                part.write(cell, stream, &mut None, out);
+            }
+        }
+    }
+}
+
+/// The next digit of a mixed-radix number.
+fn digit(rank: &mut Option<u64>, count: u64) -> Option<u64> {
+    let value = (*rank)?;
+    *rank = Some(value / count.max(1));
+    Some(value % count.max(1))
+}
+
+impl Part {
+    fn count(&self) -> u64 {
+        match self {
+            Self::Literal(_) => 1,
+            Self::Class(set) => set.len() as u64,
+            // Alternatives may have texts in common.
+            Self::Group(alternatives) => match &alternatives[..] {
+                [only] => only.count,
+                _ => 1,
+            },
+            Self::Repeat(part, lengths) if part.width().is_some() => part.count().saturating_pow(lengths.min),
+            Self::Repeat(..) => 1,
+            Self::Generator(node) => node.count(),
+        }
+    }
+
+    fn width(&self) -> Option<u64> {
+        match self {
+            Self::Literal(text) => Some(String::from_utf8_lossy(text).chars().count() as u64),
+            Self::Class(_) => Some(1),
+            Self::Group(alternatives) => {
+                let mut widths = alternatives.iter().map(Sequence::width);
+                let first = widths.next()??;
+                widths.all(|width| width == Some(first)).then_some(first)
+            }
+            Self::Repeat(part, lengths) => (lengths.min == lengths.max)
+                .then(|| Some(part.width()?.saturating_mul(lengths.min.into())))?,
+            Self::Generator(node) => node.width(),
+        }
+    }
+
+    fn may_end_in_digit(&self) -> bool {
+        match self {
+            Self::Literal(text) => text.last().is_none_or(u8::is_ascii_digit),
+            Self::Class(set) => set.iter().any(char::is_ascii_digit),
+            Self::Generator(node) => node.may_end_in_digit(),
+            Self::Group(_) | Self::Repeat(..) => true,
+        }
+    }
+
+    fn bytes_max(&self) -> u64 {
+        match self {
+            Self::Literal(text) => text.len() as u64,
+            Self::Class(_) => 4,
+            Self::Group(alternatives) => alternatives.iter().map(Sequence::bytes_max).max().unwrap_or(0),
+            Self::Repeat(part, lengths) => part.bytes_max().saturating_mul(lengths.max.into()),
+            Self::Generator(node) => node.bytes_max(),
+        }
+    }
+
+    fn write(&self, cell: Cell, stream: &mut Random, rank: &mut Option<u64>, out: &mut Vec<u8>) {
+        match self {
+            Self::Literal(text) => out.extend_from_slice(text),
+            Self::Class(set) => {
+                let count = set.len() as u64;
+                let index = digit(rank, count).unwrap_or_else(|| stream.range(count - 1));
+                let character = set[usize::try_from(index).unwrap_or(0)];
+                out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+            }
+            Self::Group(alternatives) => match &alternatives[..] {
+                [only] => {
+                    let mut own = digit(rank, only.count);
+                    only.write_parts(cell, stream, &mut own, out);
+                }
+                _ => {
+                    let index = stream.range(alternatives.len() as u64 - 1);
+                    alternatives[usize::try_from(index).unwrap_or(0)]
+                        .write_parts(cell, stream, &mut None, out);
+                }
+            },
+            Self::Repeat(part, lengths) => {
+                let count = lengths.min
+                    + u32::try_from(stream.range((lengths.max - lengths.min).into())).unwrap_or(0);
+                let enumerable = part.width().is_some();
+                for number in 0..count {
+                    let cell = cell.nested(number.into(), lengths.max.into());
+                    let mut own =
+                        if enumerable && number < lengths.min { digit(rank, part.count()) } else { None };
+                    part.write(cell, stream, &mut own, out);
+                }
+            }
+            Self::Generator(node) => {
+                let own = digit(rank, node.count());
+                node.write(cell.with_rank(own), out);
+            }
+        }
+    }
+}
+
+/// Reads a pattern. `generator` compiles the text between `[:` and `:]` that is no POSIX class.
+pub(crate) fn parse<E: From<String>>(
+    text: &str,
+    key: u64,
+    generator: &mut dyn FnMut(&str) -> Result<Node, E>,
+) -> Result<Sequence, E> {
+    let mut parser = PatternParser { text: text.chars().collect(), at: 0, key, generator, depth: 0 };
+    let sequences = parser.alternatives()?;
+    if parser.at < parser.text.len() {
+        return Err("the pattern has a ) without its (".to_owned().into());
+    }
+    Ok(one(key, sequences))
+}
+
+fn one(key: u64, mut sequences: Vec<Sequence>) -> Sequence {
+    match sequences.len() {
+        1 => sequences.remove(0),
+        _ => Sequence::new(key, vec![Part::Group(sequences)]),
+    }
+}
+
+struct PatternParser<'a, E> {
+    text: Vec<char>,
+    at: usize,
+    key: u64,
+    generator: &'a mut dyn FnMut(&str) -> Result<Node, E>,
+    depth: u32,
+}
+
+/// Nested groups: the parser and the writer call themselves for each.
+const DEPTH_MAX: u32 = 50;
+
+impl<E: From<String>> PatternParser<'_, E> {
+    fn peek(&self) -> Option<char> {
+        self.text.get(self.at).copied()
+    }
+
+    fn alternatives(&mut self) -> Result<Vec<Sequence>, E> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(format!("the pattern has more than {DEPTH_MAX} nested groups").into());
+        }
+        let mut sequences = vec![self.sequence()?];
+        while self.peek() == Some('|') {
+            self.at += 1;
+            sequences.push(self.sequence()?);
+        }
+        self.depth -= 1;
+        Ok(sequences)
+    }
+
+    fn sequence(&mut self) -> Result<Sequence, E> {
+        let mut parts: Vec<Part> = Vec::new();
+        while let Some(character) = self.peek() {
+            if matches!(character, '|' | ')') {
+                break;
+            }
+            let part = self.part()?;
+            let part = self.repeated(part)?;
+            match (parts.last_mut(), part) {
+                (Some(Part::Literal(text)), Part::Literal(more)) => {
+                    text.extend_from_slice(&more);
+                }
+                (_, part) => parts.push(part),
+            }
+        }
+        Ok(Sequence::new(self.key, parts))
+    }
+
+    fn part(&mut self) -> Result<Part, E> {
+        let Some(character) = self.peek() else { return Ok(Part::Literal(Vec::new())) };
+        self.at += 1;
+        match character {
+            '(' => {
+                let sequences = self.alternatives()?;
+                if self.peek() != Some(')') {
+                    return Err("the pattern has a ( without its )".to_owned().into());
+                }
+                self.at += 1;
+                Ok(Part::Group(sequences))
+            }
+            '[' if self.peek() == Some(':') => self.embedded(),
+            '[' => Ok(Part::Class(self.class()?)),
+            '.' => Ok(Part::Class(PRINTABLE.collect())),
+            '\\' => match self.peek().and_then(escaped_class) {
+                Some(set) => {
+                    self.at += 1;
+                    Ok(Part::Class(set))
+                }
+                None => Ok(Part::Literal(self.escape().to_string().into_bytes())),
+            },
+            '{' | '?' | '*' | '+' => Err(format!(
+                "the pattern repeats nothing by {character}; write \\{character} for the character"
+            )
+            .into()),
+            other => Ok(Part::Literal(other.to_string().into_bytes())),
+        }
+    }
+
+    /// The character after a backslash.
+    fn escape(&mut self) -> char {
+        let (character, used) = unescape(&self.text[self.at..]);
+        self.at += used;
+        character
+    }
+
+    fn repeated(&mut self, part: Part) -> Result<Part, E> {
+        let lengths = match self.peek() {
+            Some('?') => (0, 1),
+            Some('*') => (0, MANY),
+            Some('+') => (1, MANY),
+            Some('{') => {
+                let end = self.text[self.at..].iter().position(|c| *c == '}').map(|end| self.at + end);
+                let inside: String =
+                    end.map(|end| self.text[self.at + 1..end].iter().collect()).unwrap_or_default();
+                let (min, max) = inside.split_once(',').unwrap_or((&inside, &inside));
+                let bounds = min.trim().parse::<u32>().ok().zip(max.trim().parse::<u32>().ok());
+                let bounds = bounds.filter(|(min, max)| min <= max && *max <= REPEAT_MAX);
+                let Some(bounds) = bounds else {
+                    return Err(format!(
+                        "the pattern needs {{n}} or {{n,m}} with n ≤ m ≤ {REPEAT_MAX}, not {{{inside}}}"
+                    )
+                    .into());
+                };
+                self.at = end.unwrap_or(self.at);
+                bounds
+            }
+            _ => return Ok(part),
+        };
+        self.at += 1;
+        Ok(Part::Repeat(Box::new(part), Lengths { min: lengths.0, max: lengths.1 }))
+    }
+
+    /// `[:alpha:]` or `[:generator parameters:]`; the parser is behind the bracket.
+    fn embedded(&mut self) -> Result<Part, E> {
+        let rest = &self.text[self.at + 1..];
+        let Some(end) = rest.windows(2).position(|pair| pair == [':', ']']) else {
+            return Err("the pattern has a [: without its :]".to_owned().into());
+        };
+        let inside: String = rest[..end].iter().collect();
+        self.at += end + 3;
+        match posix_class(inside.trim()) {
+            Some(set) => Ok(Part::Class(set)),
+            None => Ok(Part::Generator(Box::new((self.generator)(&inside)?))),
+        }
+    }
+
+    /// After `[`, to the closing bracket.
+    fn class(&mut self) -> Result<Vec<char>, E> {
+        let negated = self.peek() == Some('^');
+        self.at += usize::from(negated);
+        let rest = &self.text[self.at..];
+        let mut at = 0;
+        // A bracket in the first place is a member.
+        while let Some(character) = rest.get(at) {
+            match character {
+                '\\' => at += 1,
+                '[' if rest.get(at + 1) == Some(&':') => {
+                    at += 3 + rest[at + 2..].windows(2).position(|pair| pair == [':', ']']).unwrap_or(0);
+                }
+                ']' if at > 0 => break,
+                _ => {}
+            }
+            at += 1;
+        }
+        if at >= rest.len() {
+            return Err("the pattern has a [ without its ]".to_owned().into());
+        }
+        let inside: String = rest[..at].iter().collect();
+        self.at += at + 1;
+        let mut set = character_set(&inside)?;
+        if negated {
+            set = PRINTABLE.filter(|character| !set.contains(character)).collect();
+        }
+        if set.is_empty() {
+            return Err(format!("the pattern's set [{inside}] has no characters").into());
+        }
+        Ok(set)
+    }
+}
+
+/// Members of a set: ranges, classes, escapes; a leading minus is a member. Without duplicates, in their order.
+pub(crate) fn character_set(text: &str) -> Result<Vec<char>, String> {
+    let characters: Vec<char> = text.chars().collect();
+    let mut set: Vec<char> = Vec::new();
+    let mut at = 0;
+    let mut range_start = None;
+    while let Some(&character) = characters.get(at) {
+        at += 1;
+        let member = match character {
+            '-' if range_start.is_some() && at < characters.len() => {
+                let mut last = characters[at];
+                at += 1;
+                if last == '\\' {
+                    let (escaped, used) = unescape(&characters[at..]);
+                    last = escaped;
+                    at += used;
+                }
+                let first = range_start.take().unwrap_or(last);
+                if first > last || u32::from(last) - u32::from(first) > 70_000 {
+                    return Err(format!("the range {first}-{last} is empty or too large"));
+                }
+                set.extend(first..=last);
+                continue;
+            }
+            '[' if characters.get(at) == Some(&':') => {
+                let end = characters[at..]
+                    .windows(2)
+                    .skip(1)
+                    .position(|pair| pair == [':', ']'])
+                    .map(|end| end + 1);
+                let name: String =
+                    end.map(|end| characters[at + 1..at + end].iter().collect()).unwrap_or_default();
+                let Some(class) = posix_class(&name) else { return Err(format!("unknown class [:{name}:]")) };
+                set.extend(class);
+                at += end.unwrap_or(0) + 2;
+                range_start = None;
+                continue;
+            }
+            '\\' => match characters.get(at).copied().and_then(escaped_class) {
+                Some(class) => {
+                    set.extend(class);
+                    at += 1;
+                    range_start = None;
+                    continue;
+                }
+                None => {
+                    let (escaped, used) = unescape(&characters[at..]);
+                    at += used;
+                    escaped
+                }
+            },
+            other => other,
+        };
+        set.push(member);
+        range_start = Some(member);
+    }
+    let mut seen = std::collections::HashSet::new();
+    set.retain(|character| seen.insert(*character));
+    Ok(set)
+}
+
+/// The class of `\d`, `\s`, `\w`, `\h` and `\H`.
+fn escaped_class(letter: char) -> Option<Vec<char>> {
+    let set = match letter {
+        'd' => "0123456789",
+        's' => " \t\n\x0b\x0c\r",
+        'h' => "0123456789abcdef",
+        'H' => "0123456789ABCDEF",
+        'w' => return Some(('a'..='z').chain('A'..='Z').chain('0'..='9').chain(['_']).collect()),
+        _ => return None,
+    };
+    Some(set.chars().collect())
+}
+
+fn posix_class(name: &str) -> Option<Vec<char>> {
+    let test: fn(&char) -> bool = match name {
+        "alpha" => char::is_ascii_alphabetic,
+        "digit" => char::is_ascii_digit,
+        "alnum" => char::is_ascii_alphanumeric,
+        "upper" => char::is_ascii_uppercase,
+        "lower" => char::is_ascii_lowercase,
+        "punct" => char::is_ascii_punctuation,
+        "xdigit" => char::is_ascii_hexdigit,
+        "space" => char::is_ascii_whitespace,
+        "blank" => |c| matches!(c, ' ' | '\t'),
+        "graph" => char::is_ascii_graphic,
+        "print" => |c| PRINTABLE.contains(c),
+        "word" => |c| c.is_ascii_alphanumeric() || *c == '_',
+        _ => return None,
+    };
+    Some(('\0'..='\x7f').filter(test).collect())
+}
+
+/// The character of an escape, from behind its backslash on, and how many characters it takes.
+pub(crate) fn unescape(rest: &[char]) -> (char, usize) {
+    let number = |skip: usize, count: usize, radix: u32| {
+        let digits: String = rest.iter().skip(skip).take(count).take_while(|c| c.is_digit(radix)).collect();
+        let character = u32::from_str_radix(&digits, radix).ok().and_then(char::from_u32);
+        character.filter(|character| *character != '\0').map(|character| (character, skip + digits.len()))
+    };
+    let simple = match rest.first() {
+        None => return ('\\', 0),
+        Some('x') => number(1, 2, 16),
+        Some('u') => number(1, 4, 16),
+        Some('U') => number(1, 8, 16),
+        Some('0'..='7') => number(0, 3, 8),
+        Some('a') => Some(('\x07', 1)),
+        Some('b') => Some(('\x08', 1)),
+        Some('f') => Some(('\x0c', 1)),
+        Some('n') => Some(('\n', 1)),
+        Some('r') => Some(('\r', 1)),
+        Some('t') => Some(('\t', 1)),
+        Some('v') => Some(('\x0b', 1)),
+        Some(_) => None,
+    };
+    simple.unwrap_or((rest[0], 1))
+}
+
+/// A text with its escapes replaced.
+pub(crate) fn unescaped(text: &str) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(&character) = characters.get(at) {
+        at += 1;
+        if character == '\\' {
+            let (escaped, used) = unescape(&characters[at..]);
+            out.push(escaped);
+            at += used;
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}

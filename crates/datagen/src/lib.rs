@@ -1,0 +1,18 @@
+//! Rows for any schema. Pure: no socket, file, thread or clock.
+//!
+//! [`Schema::parse`] reads SQL text and the directives in its comments (datafiller's language, docs/data.md).
+//! [`Generation::new`] compiles a generator for each column, and [`TableRows::write_copy`] writes any range of rows in
+//! COPY's text format. A value depends on (seed, table, column, row) alone, so chunks may be made in any order, and a
+//! column that is added later changes no other.
+
+mod directive;
+mod error;
+mod generation;
+mod generator;
+mod histogram;
+mod schema;
+
+pub use error::Error;
+pub use generation::{Files, Generation, NoFiles, Options, Sequence, TableRows};
+pub use histogram::Histogram;
+pub use schema::{Schema, Statement, StatementKind};

@@ -1,0 +1,228 @@
+//! Splits SQL text into statements and `--` comments, with their places. Knows quotes, dollar quotes, nested comments and
+//! psql's backslash lines, and nothing else of SQL. Used for the schema's text alone.
+
+use crate::error::{Checked, Fault, Place};
+
+/// A statement without its semicolon, from its first character on.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece<'a> {
+    pub text: &'a str,
+    pub place: Place,
+}
+
+/// Text of a `--` comment after the first two dashes, to the end of the line.
+#[derive(Clone, Debug)]
+pub(crate) struct Comment<'a> {
+    pub text: &'a str,
+    /// Of the first dash.
+    pub place: Place,
+}
+
+/// Statements and comments, each in their order.
+#[derive(Debug, Default)]
+pub(crate) struct Pieces<'a> {
+    pub statements: Vec<Piece<'a>>,
+    pub comments: Vec<Comment<'a>>,
+}
+
+/// Splits `text`.
+pub(crate) fn split(text: &str) -> Checked<Pieces<'_>> {
+    let mut scanner = Scanner { text, at: 0, place: Place { line: 1, column: 1 }, depth: 0, start: None };
+    let mut pieces = Pieces::default();
+    while scanner.at < text.len() {
+        scanner.step(&mut pieces)?;
+    }
+    scanner.end_statement(&mut pieces);
+    Ok(pieces)
+}
+
+struct Scanner<'a> {
+    text: &'a str,
+    /// Byte offset, always at a character.
+    at: usize,
+    place: Place,
+    /// Open `BEGIN ATOMIC` bodies are not known, parentheses are: a semicolon within them ends nothing.
+    depth: usize,
+    /// First character of the statement.
+    start: Option<(usize, Place)>,
+}
+
+impl<'a> Scanner<'a> {
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    /// Passes over so many bytes, which end at a character.
+    fn pass(&mut self, bytes: usize) {
+        for character in self.text[self.at..self.at + bytes].chars() {
+            if character == '\n' {
+                self.place = Place { line: self.place.line + 1, column: 1 };
+            } else {
+                self.place.column += 1;
+            }
+        }
+        self.at += bytes;
+    }
+
+    fn step(&mut self, pieces: &mut Pieces<'a>) -> Checked<()> {
+        let rest = self.rest();
+        let first = rest.chars().next().unwrap_or(' ');
+        if rest.starts_with("--") {
+            let end = rest.find('\n').unwrap_or(rest.len());
+            let text = rest[2..end].trim_end_matches('\r');
+            pieces.comments.push(Comment { text, place: self.place });
+            self.pass(end);
+            return Ok(());
+        }
+        if rest.starts_with("/*") {
+            return self.block_comment();
+        }
+        if first == '\\' && self.place.column == 1 {
+            self.pass(rest.find('\n').unwrap_or(rest.len()));
+            return Ok(());
+        }
+        if first == ';' && self.depth == 0 {
+            self.end_statement(pieces);
+            self.pass(1);
+            return Ok(());
+        }
+        if !first.is_whitespace() && self.start.is_none() {
+            self.start = Some((self.at, self.place));
+        }
+        match first {
+            '\'' => self.quoted('\'', self.after_escape_prefix()),
+            '"' => self.quoted('"', false),
+            '$' if !self.follows_word() => self.dollar(),
+            _ => {
+                match first {
+                    '(' => self.depth += 1,
+                    ')' => self.depth = self.depth.saturating_sub(1),
+                    _ => {}
+                }
+                self.pass(first.len_utf8());
+                Ok(())
+            }
+        }
+    }
+
+    fn end_statement(&mut self, pieces: &mut Pieces<'a>) {
+        if let Some((start, place)) = self.start.take() {
+            pieces.statements.push(Piece { text: self.text[start..self.at].trim_end(), place });
+        }
+        self.depth = 0;
+    }
+
+    /// Whether the character before is part of a name, so that `$` is too.
+    fn follows_word(&self) -> bool {
+        self.text[..self.at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '$')
+    }
+
+    /// Whether the quote is that of `E'…'`, in which a backslash escapes.
+    fn after_escape_prefix(&self) -> bool {
+        let mut before = self.text[..self.at].chars().rev();
+        matches!(before.next(), Some('e' | 'E'))
+            && !before.next().is_some_and(|c| c.is_alphanumeric() || c == '_')
+    }
+
+    fn quoted(&mut self, quote: char, escapes: bool) -> Checked<()> {
+        let place = self.place;
+        let mut characters = self.rest().char_indices().skip(1);
+        while let Some((at, character)) = characters.next() {
+            if escapes && character == '\\' {
+                characters.next();
+            } else if character == quote {
+                // A doubled quote opens again at once, which has the same effect.
+                self.pass(at + 1);
+                return Ok(());
+            }
+        }
+        Err(Fault::new(place, format!("the quote {quote} is not closed")))
+    }
+
+    fn dollar(&mut self) -> Checked<()> {
+        let place = self.place;
+        let rest = self.rest();
+        let tag = rest[1..].find('$').map(|end| &rest[..end + 2]);
+        let is_tag = |tag: &&str| {
+            let name = &tag[1..tag.len() - 1];
+            !name.starts_with(|c: char| c.is_ascii_digit())
+                && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+        };
+        let Some(tag) = tag.filter(is_tag) else {
+            self.pass(1);
+            return Ok(());
+        };
+        match rest[tag.len()..].find(tag) {
+            Some(end) => {
+                self.pass(end + 2 * tag.len());
+                Ok(())
+            }
+            None => Err(Fault::new(place, format!("the quote {tag} is not closed"))),
+        }
+    }
+
+    fn block_comment(&mut self) -> Checked<()> {
+        let place = self.place;
+        let mut depth = 0_usize;
+        loop {
+            let rest = self.rest();
+            if rest.starts_with("/*") {
+                depth += 1;
+                self.pass(2);
+            } else if rest.starts_with("*/") {
+                depth -= 1;
+                self.pass(2);
+                if depth == 0 {
+                    return Ok(());
+                }
+            } else if let Some(character) = rest.chars().next() {
+                self.pass(character.len_utf8());
+            } else {
+                return Err(Fault::new(place, "the comment /* is not closed"));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, statements: &[&str], comments: &[&str]) {
+        let pieces = split(text).expect("text");
+        let texts: Vec<&str> = pieces.statements.iter().map(|piece| piece.text).collect();
+        assert_eq!(texts, statements, "{text}");
+        let texts: Vec<&str> = pieces.comments.iter().map(|comment| comment.text).collect();
+        assert_eq!(texts, comments, "{text}");
+    }
+
+    #[test]
+    fn semicolons_end_statements_only_outside_of_quotes_comments_and_parentheses() {
+        check("a; b ;; c", &["a", "b", "c"], &[]);
+        check(
+            "a ';' \";\" $$;$$ $x$;$$;$x$ /* ; /* ; */ ; */ e'\\';' (;);b",
+            &["a ';' \";\" $$;$$ $x$;$$;$x$ /* ; /* ; */ ; */ e'\\';' (;)", "b"],
+            &[],
+        );
+        check("a 'it''s;'; b$1;", &["a 'it''s;'", "b$1"], &[]);
+    }
+
+    #[test]
+    fn comments_are_kept_apart_and_backslash_lines_are_skipped() {
+        check(
+            "-- one\n\\set x ';'\na -- two;\n b; '-- no'",
+            &["a -- two;\n b", "'-- no'"],
+            &[" one", " two;"],
+        );
+        let pieces = split("é\n  x; -- c").expect("text");
+        assert_eq!(pieces.comments[0].place, Place { line: 2, column: 6 });
+    }
+
+    #[test]
+    fn what_is_not_closed_is_an_error_at_its_place() {
+        for text in ["a\n 'b", "a\n \"b", "a\n $$b", "a\n /* /* */"] {
+            let fault = split(text).expect_err(text);
+            assert_eq!(fault.place, Place { line: 2, column: 2 }, "{text}");
+        }
+    }
+}

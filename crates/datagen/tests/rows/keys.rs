@@ -1,0 +1,156 @@
+//! Primary keys, unique constraints and foreign keys of all kinds.
+//! The rows are read back and compared with the keys that they must have.
+
+use std::collections::HashSet;
+
+use crate::table::{error, generation, rows};
+
+#[test]
+fn foreign_keys_take_existing_keys_of_any_type() {
+    let schema = "CREATE TABLE a(k text PRIMARY KEY, v int);\nCREATE TABLE c(d date PRIMARY KEY);\nCREATE TABLE u(id uuid PRIMARY KEY);\n\
+        CREATE TABLE b(a text REFERENCES a, d date NOT NULL REFERENCES c, u uuid REFERENCES u(id));";
+    let generation = generation(schema, 300.0);
+    let keys =
+        |table: &str| rows(&generation, table).into_iter().map(|row| row[0].clone()).collect::<HashSet<_>>();
+    let tables = [keys("a"), keys("c"), keys("u")];
+    let mut nulls = 0;
+    for row in rows(&generation, "b") {
+        for (value, keys) in row.iter().zip(&tables) {
+            nulls += usize::from(value.is_none());
+            assert!(value.is_none() || keys.contains(value), "{value:?}");
+        }
+    }
+    assert!(nulls < 30, "the NULL rate is 1 %");
+}
+
+#[test]
+fn compound_foreign_keys_take_a_whole_row() {
+    let schema = "CREATE TABLE a(x int, y text, PRIMARY KEY (x, y));\nCREATE TABLE b(id serial, y text NOT NULL, x int NOT NULL, FOREIGN KEY (x, y) REFERENCES a);";
+    let generation = generation(schema, 500.0);
+    let keys: HashSet<_> =
+        rows(&generation, "a").into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
+    assert_eq!(keys.len(), 500);
+    let taken: HashSet<_> =
+        rows(&generation, "b").into_iter().map(|row| (row[2].clone(), row[1].clone())).collect();
+    assert!(taken.is_subset(&keys) && taken.len() > 250, "{}", taken.len());
+}
+
+#[test]
+fn a_column_may_be_in_a_compound_key_that_implies_its_own_reference() {
+    let schema = "CREATE TABLE part(p int PRIMARY KEY);\nCREATE TABLE partsupp(p int REFERENCES part, s int, PRIMARY KEY (p, s));\n\
+        CREATE TABLE line(n int PRIMARY KEY, p int REFERENCES part, s int, FOREIGN KEY (p, s) REFERENCES partsupp);";
+    let generation = generation(schema, 100.0);
+    let pairs: HashSet<_> = rows(&generation, "partsupp").into_iter().collect();
+    assert_eq!(pairs.len(), 100);
+    let nullable = |row: &Vec<Option<String>>| row[1].is_some() && row[2].is_some();
+    assert!(
+        rows(&generation, "line").iter().filter(|row| nullable(row)).all(|row| pairs.contains(&row[1..]))
+    );
+}
+
+#[test]
+fn junction_tables_have_each_pair_once() {
+    let schema = "CREATE TABLE a(id serial PRIMARY KEY);\nCREATE TABLE b(id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY);\n\
+        CREATE TABLE ab( -- df: mult=50\n a int REFERENCES a, b bigint REFERENCES b, PRIMARY KEY (a, b));";
+    let pairs = rows(&generation(schema, 100.0), "ab");
+    assert_eq!((pairs.len(), pairs.iter().collect::<HashSet<_>>().len()), (5000, 5000));
+    let firsts: HashSet<_> = pairs.iter().map(|pair| &pair[0]).collect();
+    assert_eq!(firsts.len(), 100);
+}
+
+#[test]
+fn compound_uniques_use_all_of_their_values() {
+    let schema = "CREATE TABLE t(\n a int, -- df: size=10 null=0.0\n b text, -- df: word=:x,y,z null=0.0\n c bool, -- df: null=0.0\n UNIQUE (a, b, c));";
+    let rows = rows(&generation(schema, 60.0), "t");
+    assert_eq!(rows.iter().collect::<HashSet<_>>().len(), 60);
+}
+
+#[test]
+fn unique_constraints_that_cannot_be_met_say_what_is_possible() {
+    let compound = "CREATE TABLE t(\n a int NOT NULL, -- df: size=10\n b bool,\n UNIQUE (a, b));";
+    assert_eq!(
+        error(compound, 21.0),
+        "schema.sql:4:10: the unique constraint (a, b) of t needs 21 different values, and only 20 are possible; give the columns more values, or the table fewer rows"
+    );
+    let single = "CREATE TABLE t(a text PRIMARY KEY -- df: word=:a,b,c\n);";
+    assert!(
+        error(single, 4.0)
+            .contains("the primary key (a) of t needs 4 different values, and only 3 are possible")
+    );
+    assert!(error("CREATE TABLE t(a smallint PRIMARY KEY);", 40_000.0).contains("only 32767 are possible"));
+    let reference =
+        "CREATE TABLE a(id int PRIMARY KEY);\nCREATE TABLE b( -- df: mult=2\n a int UNIQUE REFERENCES a);";
+    assert!(error(reference, 100.0).contains("needs 200 different values, and only 100"));
+}
+
+#[test]
+fn a_table_may_reference_itself() {
+    let schema = "CREATE TABLE t(id int PRIMARY KEY, parent int REFERENCES t);\nCREATE TABLE s(id int PRIMARY KEY, parent int NOT NULL REFERENCES s);";
+    let generation = generation(schema, 200.0);
+    let number = |value: &Option<String>| value.as_ref().map(|value| value.parse::<i64>().expect("a number"));
+    let optional = rows(&generation, "t");
+    assert_eq!(optional[0][1], None);
+    assert!(optional.iter().all(|row| number(&row[1]).is_none_or(|parent| Some(parent) < number(&row[0]))));
+    let required = rows(&generation, "s");
+    assert_eq!(required[0][1], required[0][0]);
+    assert!(required[1..].iter().all(|row| number(&row[1]) < number(&row[0])));
+}
+
+#[test]
+fn cycles_of_foreign_keys_are_refused_by_name() {
+    let schema = "CREATE TABLE a(id int PRIMARY KEY, b int);\nCREATE TABLE b(id int PRIMARY KEY, c int);\nCREATE TABLE c(id int PRIMARY KEY, a int REFERENCES a);\n\
+        ALTER TABLE a ADD CONSTRAINT ab FOREIGN KEY (b) REFERENCES b;\nALTER TABLE b ADD FOREIGN KEY (c) REFERENCES c (id);";
+    assert!(
+        error(schema, 10.0).contains("foreign keys form a cycle: a → b → c → a"),
+        "{}",
+        error(schema, 10.0)
+    );
+}
+
+#[test]
+fn tables_come_after_the_tables_that_they_reference() {
+    let schema = "CREATE TABLE a(id int PRIMARY KEY, b int);\nCREATE TABLE b(id int PRIMARY KEY);\nALTER TABLE a ADD FOREIGN KEY (b) REFERENCES b;";
+    let names: Vec<String> = generation(schema, 10.0).tables().iter().map(|table| table.name()).collect();
+    assert_eq!(names, ["b", "a"]);
+}
+
+#[test]
+fn sequences_are_set_behind_the_last_value() {
+    let schema = "CREATE TABLE t(id serial PRIMARY KEY, n bigint GENERATED BY DEFAULT AS IDENTITY, x int);";
+    let generation = generation(schema, 50.0);
+    let sql: Vec<String> = generation.tables()[0].sequences().iter().map(|sequence| sequence.sql()).collect();
+    assert_eq!(sql[0], "SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence('\"t\"', 'id'), 50)");
+    assert_eq!(sql.len(), 2);
+}
+
+#[test]
+fn skip_leaves_out_its_share_but_not_the_last_row() {
+    let schema = "CREATE TABLE t( -- df: skip=0.25\n id int PRIMARY KEY);";
+    let rows = rows(&generation(schema, 4000.0), "t");
+    assert!(rows.len().abs_diff(3000) < 140, "{}", rows.len());
+    assert_eq!(rows.last(), Some(&vec![Some("4000".to_owned())]));
+    assert!(error(&format!("{schema}\nCREATE TABLE b(t int REFERENCES t);"), 10.0).contains("skip"));
+}
+
+#[test]
+fn nogen_leaves_columns_and_tables_to_the_server() {
+    let schema = "CREATE TABLE a( -- df: nogen\n id int PRIMARY KEY);\nCREATE TABLE b(a int NOT NULL REFERENCES a, d int DEFAULT 3, -- df: nogen\n g int GENERATED ALWAYS AS (d * 2) STORED);";
+    let generation = generation(schema, 20.0);
+    assert_eq!(generation.tables().len(), 1);
+    assert_eq!(generation.tables()[0].columns().collect::<Vec<_>>(), ["a"]);
+    let numbers = rows(&generation, "b");
+    assert!(
+        numbers.iter().all(
+            |row| (1..=20).contains(&row[0].as_ref().expect("a value").parse::<i64>().expect("a number"))
+        )
+    );
+}
+
+#[test]
+fn skewed_references_follow_their_distribution() {
+    let schema = "CREATE TABLE a(id int PRIMARY KEY);\nCREATE TABLE b( -- df: mult=50\n a int NOT NULL REFERENCES a -- df: sub=zipfian parameter=2\n);";
+    let rows = rows(&generation(schema, 100.0), "b");
+    let first = rows.iter().filter(|row| row[0].as_deref() == Some("1")).count();
+    // 1 / ζ(2), nearly, as the tail beyond 100 is missing: 0.6116 · 5000.
+    assert!(first.abs_diff(3058) < 180, "{first}");
+}

@@ -1,0 +1,9 @@
+//! Rows of whole schemas, by the crate's public interface: generators, keys, determinism, errors.
+//! No server: the binary's tests load such rows into one.
+
+mod determinism;
+mod errors;
+mod generators;
+mod keys;
+mod schemas;
+mod table;

@@ -1,0 +1,353 @@
+//! Changes of the schema of a user's own database, such as an index, for the time in which they are measured: the SQL of a
+//! side, its undo, and the switch between them. The undo runs at the end in any case.
+
+use std::collections::BTreeMap;
+
+use connect::{ConnectError, Session, SqlState, Target};
+use run::{Control, RunError};
+
+use crate::campaign::text_of;
+use crate::configuration::Configuration;
+use crate::event::Listener;
+use crate::steps::StepSql;
+use crate::stopwatch::Stopwatch;
+
+/// How long the last undo waits for a lock.
+const LOCK_LIMIT: &str = "SET lock_timeout = '60s'";
+/// Statements that need a transaction of their own, such as CREATE INDEX CONCURRENTLY.
+const ACTIVE_SQL_TRANSACTION: &str = "25001";
+/// Something that an undo removes does not exist, because the change was made only in part.
+const UNDEFINED: [&str; 3] = ["42704", "42P01", "42883"];
+
+/// A change and its undo, as statements.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SchemaChange {
+    statements: Vec<String>,
+    undo: Vec<String>,
+    /// Indexes that it creates and whose undo is derived.
+    indexes: Vec<String>,
+}
+
+impl SchemaChange {
+    /// The change of a configuration, if it has one. The undo of plain indexes is derived.
+    pub(crate) fn of(configuration: &Configuration) -> Result<Option<Self>, RunError> {
+        let Some(ddl) = &configuration.ddl else { return Ok(None) };
+        let statements = statements_of("ddl", ddl)?;
+        if let Some(undo) = &configuration.ddl_undo {
+            let undo = statements_of("ddl_undo", undo)?;
+            return Ok(Some(Self { statements, undo, indexes: Vec::new() }));
+        }
+        let mut indexes: Vec<NewIndex> = statements
+            .iter()
+            .map(|sql| NewIndex::of(sql).ok_or_else(|| no_undo(sql)))
+            .collect::<Result<_, _>>()?;
+        // The last change is undone first.
+        indexes.reverse();
+        let undo = indexes.iter().map(NewIndex::undo).collect();
+        Ok(Some(Self { statements, undo, indexes: indexes.into_iter().map(|index| index.name).collect() }))
+    }
+
+    /// The undo as SQL that a user can run.
+    fn undo_in_words(&self) -> String {
+        self.undo.iter().map(|sql| format!("{sql};")).collect::<Vec<_>>().join(" ")
+    }
+}
+
+fn no_undo(sql: &str) -> RunError {
+    RunError::Usage(format!(
+        "how to undo this is unknown: {sql}; give its undo with --a-undo or --b-undo (in a file: ddl_undo). It is derived only for \
+         CREATE INDEX with a name and without IF NOT EXISTS"
+    ))
+}
+
+fn statements_of(name: &str, sql: &StepSql) -> Result<Vec<String>, RunError> {
+    let statements = match sql {
+        StepSql::Here(text) => script::statements(name, text, &BTreeMap::new())?,
+        StepSql::File(path) => {
+            script::statements(&path.display().to_string(), &text_of(path)?, &BTreeMap::new())?
+        }
+    };
+    Ok(statements
+        .into_iter()
+        .map(|statement| statement.sql.trim().trim_end_matches(';').trim().to_owned())
+        .collect())
+}
+
+/// An index that a statement creates.
+#[derive(Debug, PartialEq, Eq)]
+struct NewIndex {
+    /// With the schema of its table, if the statement names one.
+    name: String,
+    concurrently: bool,
+}
+
+impl NewIndex {
+    /// The index of `CREATE [UNIQUE] INDEX [CONCURRENTLY] name ON [ONLY] table …` (manual, CREATE INDEX).
+    fn of(sql: &str) -> Option<Self> {
+        let mut words = words(sql).into_iter().peekable();
+        let mut next_is = |word: &str| words.next_if(|it| it.eq_ignore_ascii_case(word)).is_some();
+        if !next_is("CREATE") {
+            return None;
+        }
+        next_is("UNIQUE");
+        if !next_is("INDEX") {
+            return None;
+        }
+        let concurrently = next_is("CONCURRENTLY");
+        if next_is("IF") || next_is("ON") {
+            return None;
+        }
+        let index = words.next()?;
+        let mut next_is = |word: &str| words.next_if(|it| it.eq_ignore_ascii_case(word)).is_some();
+        if !next_is("ON") {
+            return None;
+        }
+        next_is("ONLY");
+        let table = words.next()?;
+        let name = match words.next_if(|it| *it == ".") {
+            Some(_) => format!("{table}.{index}"),
+            None => index.to_owned(),
+        };
+        Some(Self { name, concurrently })
+    }
+
+    fn undo(&self) -> String {
+        let concurrently = if self.concurrently { "CONCURRENTLY " } else { "" };
+        format!("DROP INDEX {concurrently}IF EXISTS {}", self.name)
+    }
+}
+
+/// Identifiers, quoted ones with their quotes, and other characters one by one; without white space.
+fn words(sql: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    let mut rest = sql.trim_start();
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '"' => rest[1..].find('"').map_or(rest.len(), |at| at + 2),
+            _ if first.is_alphanumeric() || first == '_' => {
+                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len())
+            }
+            _ => first.len_utf8(),
+        };
+        let (word, after) = rest.split_at(length);
+        words.push(word);
+        rest = after.trim_start();
+    }
+    words
+}
+
+/// The schema of a database in use, which is switched between changes. Dropping this undoes the current change.
+pub(crate) struct SchemaSwitch<'a> {
+    target: Target,
+    listener: Listener<'a>,
+    /// The change that is in force, or may be in part.
+    current: Option<SchemaChange>,
+    /// Whether the current change was made only in part.
+    is_partial: bool,
+    is_announced: bool,
+    /// Number of switches so far, and their time.
+    switches: u32,
+    seconds: f64,
+}
+
+impl<'a> SchemaSwitch<'a> {
+    pub(crate) fn new(target: Target, listener: Listener<'a>) -> Self {
+        let (current, is_partial, is_announced) = (None, false, false);
+        Self { target, listener, current, is_partial, is_announced, switches: 0, seconds: 0.0 }
+    }
+
+    /// Number of switches so far, and their mean time.
+    pub(crate) fn cost(&self) -> (u32, f64) {
+        (self.switches, if self.switches > 0 { self.seconds / f64::from(self.switches) } else { 0.0 })
+    }
+
+    /// Undoes the current change and makes the wanted one.
+    pub(crate) fn switch_to(
+        &mut self,
+        wanted: Option<SchemaChange>,
+        control: &Control,
+    ) -> Result<(), RunError> {
+        if self.current == wanted && !self.is_partial {
+            return Ok(());
+        }
+        let _busy = self.listener.busy("changing the schema …");
+        let stopwatch = Stopwatch::start();
+        let mut session = control.connect(&self.target)?;
+        control.guard(&mut session, |session| {
+            session.patiently(|session| {
+                self.undo(session)?;
+                wanted.map_or(Ok(()), |wanted| self.make(session, wanted))
+            })
+        })?;
+        control.check()?;
+        self.switches += 1;
+        self.seconds += stopwatch.seconds();
+        Ok(())
+    }
+
+    fn make(&mut self, session: &mut Session, wanted: SchemaChange) -> Result<(), RunError> {
+        for index in &wanted.indexes {
+            let name = connect::quote::literal(index);
+            let found = session.query(&format!("SELECT pg_catalog.to_regclass({name})"))?;
+            if found.first().is_some_and(|row| row.get(0).is_some()) {
+                return Err(RunError::Usage(format!(
+                    "the index {index} exists already, so this database is not one without it: DROP INDEX {index}, or give the \
+                     new index another name"
+                )));
+            }
+        }
+        if !self.is_announced {
+            self.listener
+                .say(format_args!("changing the schema in place; at the end: {}", wanted.undo_in_words()));
+            self.is_announced = true;
+        }
+        let before = to_analyze(session)?;
+        // Until the change is known to be complete, it may have to be undone.
+        let statements = wanted.statements.clone();
+        (self.current, self.is_partial) = (Some(wanted), true);
+        match execute(session, &statements) {
+            Ok(()) => self.is_partial = false,
+            Err(failure) => {
+                if failure.is_undone {
+                    self.current = None;
+                    self.is_partial = false;
+                }
+                return Err(RunError::Usage(format!("the change of the schema failed: {}", failure.error)));
+            }
+        }
+        // New expressions, statistics objects and tables have no statistics yet (manual, ANALYZE).
+        let new: Vec<String> = to_analyze(session)?
+            .into_iter()
+            .filter(|it| !before.contains_key(&it.0))
+            .map(|it| it.1)
+            .collect();
+        for table in new {
+            session.execute(&format!("ANALYZE {table}"))?;
+        }
+        Ok(())
+    }
+
+    /// Undoes the current change.
+    fn undo(&mut self, session: &mut Session) -> Result<(), ConnectError> {
+        let Some(current) = &self.current else { return Ok(()) };
+        match execute(session, &current.undo) {
+            Err(failure) if !(self.is_partial && is_undefined(&failure.error)) => return Err(failure.error),
+            _ => {}
+        }
+        (self.current, self.is_partial) = (None, false);
+        Ok(())
+    }
+}
+
+impl Drop for SchemaSwitch<'_> {
+    fn drop(&mut self) {
+        let Some(current) = self.current.clone() else { return };
+        // The work may have been interrupted, so nothing may stop this.
+        let undone = Session::connect(&self.target).and_then(|mut session| {
+            session.execute(LOCK_LIMIT)?;
+            session.patiently(|session| self.undo(session))
+        });
+        if let Err(error) = undone {
+            self.listener.warn(format_args!(
+                "the change of the schema could not be undone: {error}; run this in the database {}: {}",
+                self.target.database,
+                current.undo_in_words()
+            ));
+        }
+    }
+}
+
+/// Why statements failed.
+struct ExecutionFailure {
+    error: ConnectError,
+    /// Nothing of them remains.
+    is_undone: bool,
+}
+
+/// Executes statements in one transaction, or one by one if one of them needs that.
+fn execute(session: &mut Session, statements: &[String]) -> Result<(), ExecutionFailure> {
+    let in_transaction = |session: &mut Session| {
+        session.execute("BEGIN")?;
+        statements.iter().try_for_each(|sql| session.execute(sql).map(drop))?;
+        session.execute("COMMIT").map(drop)
+    };
+    match in_transaction(session) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            let is_undone = session.execute("ROLLBACK").is_ok();
+            let needs_own = error.sqlstate().is_some_and(|state| state.to_string() == ACTIVE_SQL_TRANSACTION);
+            if !is_undone || !needs_own {
+                return Err(ExecutionFailure { error, is_undone });
+            }
+            let one_by_one = statements.iter().try_for_each(|sql| session.execute(sql).map(drop));
+            one_by_one.map_err(|error| ExecutionFailure { error, is_undone: false })
+        }
+    }
+}
+
+fn is_undefined(error: &ConnectError) -> bool {
+    error.sqlstate().is_some_and(|state: SqlState| UNDEFINED.contains(&state.to_string().as_str()))
+}
+
+/// Objects for which ANALYZE collects statistics that do not exist before, with their tables: expressions of indexes,
+/// statistics objects and tables.
+fn to_analyze(session: &mut Session) -> Result<BTreeMap<String, String>, ConnectError> {
+    let statistics = if session.server_version_num() >= 100_000 {
+        "UNION ALL SELECT 'statistics ' || oid, stxrelid::regclass::text FROM pg_statistic_ext"
+    } else {
+        ""
+    };
+    let rows = session.query_catalogs(&format!(
+        "SELECT 'index ' || indexrelid, indrelid::regclass::text FROM pg_index WHERE indexprs IS NOT NULL \
+         UNION ALL SELECT 'table ' || oid, oid::regclass::text FROM pg_class WHERE relkind IN ('r', 'm') {statistics}"
+    ))?;
+    let text = |row: &connect::Row, at| row.get(at).unwrap_or_default().to_owned();
+    Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
+}
+
+/// Whether the changes of these cells can be read and undone.
+pub(crate) fn check<'a>(configurations: impl IntoIterator<Item = &'a Configuration>) -> Result<(), RunError> {
+    configurations.into_iter().try_for_each(|configuration| SchemaChange::of(configuration).map(drop))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(ddl: &str, expected: Option<&str>) {
+        let configuration =
+            Configuration { ddl: Some(StepSql::Here(ddl.to_owned())), ..Configuration::default() };
+        let undo = SchemaChange::of(&configuration);
+        match expected {
+            Some(sql) => assert_eq!(undo.unwrap().unwrap().undo_in_words(), sql),
+            None => assert!(undo.unwrap_err().to_string().contains("give its undo"), "{ddl}"),
+        }
+    }
+
+    #[test]
+    fn the_undo_of_a_plain_index_is_derived() {
+        check("CREATE INDEX i ON t (x)", Some("DROP INDEX IF EXISTS i;"));
+        check(
+            "create unique index \"My I\" on only \"a b\".t(x);",
+            Some("DROP INDEX IF EXISTS \"a b\".\"My I\";"),
+        );
+        check("CREATE INDEX CONCURRENTLY i ON s . t (x)", Some("DROP INDEX CONCURRENTLY IF EXISTS s.i;"));
+        check(
+            "CREATE INDEX a ON t (x); CREATE INDEX b ON t (y)",
+            Some("DROP INDEX IF EXISTS b; DROP INDEX IF EXISTS a;"),
+        );
+    }
+
+    #[test]
+    fn other_changes_need_an_undo_of_the_users_own() {
+        for ddl in [
+            "CREATE INDEX ON t (x)",
+            "CREATE INDEX IF NOT EXISTS i ON t (x)",
+            "ALTER TABLE t ADD COLUMN y int",
+            "CREATE INDEX i ON t (x); ALTER TABLE t SET (fillfactor = 50)",
+            "DROP INDEX i",
+        ] {
+            check(ddl, None);
+        }
+    }
+}

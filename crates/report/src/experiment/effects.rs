@@ -1,0 +1,318 @@
+//! The effects of an experiment's factors: of each level instead of the base, and the interactions of two factors, with
+//! their intervals. `stats` estimates them; `wording` has the sentences, `document` the tables.
+
+use std::collections::BTreeMap;
+
+use lab::Plan;
+use stats::{
+    Averaged, CONFIDENCE, Change, Factorial, Measurements, Observation, SampleMean, Screening, found,
+};
+
+use super::cells::Standing;
+use super::overview::{Base, Overview};
+use super::{Metric, Ratio};
+
+/// The effects on one figure.
+#[derive(Clone, Debug)]
+pub(crate) struct Effects {
+    pub(crate) metric: Metric,
+    /// The base level of each factor.
+    pub(crate) base: Vec<usize>,
+    /// Of each level, in order of size: first those whose interval excludes 1.
+    pub(crate) levels: Vec<LevelEffect>,
+    /// Those that matter, in order of size.
+    pub(crate) interactions: Vec<InteractionEffect>,
+    /// Of a screening: how its effects were estimated.
+    pub(crate) screening: Option<Screening>,
+    /// The others, as far as they can be estimated: their number, and the range of their intervals.
+    pub(crate) others: Option<(usize, Option<(f64, f64)>)>,
+}
+
+/// The effect of a level instead of the base of its factor.
+#[derive(Clone, Debug)]
+pub(crate) struct LevelEffect {
+    pub(crate) change: Change,
+    /// `None` if the trials do not determine it.
+    pub(crate) ratio: Option<Ratio>,
+    /// Combinations of the other factors that it is averaged over, and those that lack a figure.
+    pub(crate) combinations: usize,
+    pub(crate) missing: usize,
+    pub(crate) depends: Option<Dependence>,
+}
+
+/// The effect of a level by the levels of another factor.
+#[derive(Clone, Debug)]
+pub(crate) struct Dependence {
+    /// The other factor.
+    pub(crate) on: usize,
+    pub(crate) at_levels: Vec<(usize, Ratio)>,
+}
+
+/// The ratio of two ratios: the difference that one change makes to the effect of the other.
+#[derive(Clone, Debug)]
+pub(crate) struct InteractionEffect {
+    pub(crate) changes: [Change; 2],
+    pub(crate) ratio: Ratio,
+}
+
+/// A smaller interaction does not matter, however certain it is.
+const INTERACTION_MIN: f64 = 0.02;
+/// Share of a main effect from which on an interaction means that the effect depends on the other factor.
+const DEPENDENCE_SHARE: f64 = 0.5;
+/// Maximum number of pairs of levels of which interactions are estimated; more would be no answer.
+const INTERACTIONS_MAX: usize = 2000;
+
+impl LevelEffect {
+    /// Whether the interval excludes 1.
+    pub(crate) fn is_found(&self) -> bool {
+        self.ratio.is_some_and(|ratio| excludes_one(&ratio))
+    }
+}
+
+fn excludes_one(ratio: &Ratio) -> bool {
+    ratio.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
+}
+
+/// The size of a ratio, by which effects are ordered.
+fn size(ratio: Option<&Ratio>) -> f64 {
+    ratio.map_or(-1.0, |ratio| ratio.value.ln().abs())
+}
+
+impl Effects {
+    /// `None` if the experiment has nothing to compare, or no cell has the figure.
+    pub(super) fn of(overview: &Overview, plan: Option<&Plan>, metric: Metric) -> Option<Effects> {
+        let cells: Vec<usize> = (0..overview.cells.len())
+            .filter(|cell| overview.cells[*cell].levels.iter().all(Option::is_some))
+            .collect();
+        let levels: Vec<usize> = overview.factors.iter().map(|factor| factor.levels.len()).collect();
+        if levels.iter().all(|count| *count < 2) {
+            return None;
+        }
+        let observations = observations(overview, &cells, metric);
+        if observations.is_empty() {
+            return None;
+        }
+        let of_cells: Vec<Vec<usize>> = cells
+            .iter()
+            .map(|cell| overview.cells[*cell].levels.iter().flatten().copied().collect())
+            .collect();
+        let base = base(overview);
+        if overview.screening_tolerance.is_some() {
+            return Effects::of_screening(overview, &observations, &of_cells, metric);
+        }
+        let plots = plots(overview, plan, &cells);
+        let factorial = |are_blocked| {
+            let measurements = Measurements::new(&observations, plots.clone(), are_blocked);
+            Factorial::new(levels.clone(), base.clone(), &of_cells, measurements)
+        };
+        let within = factorial(overview.repeats_are_blocks);
+        // The repeats of two hosts have nothing in common.
+        let across = factorial(false);
+        let of_factor = |factor| if overview.host_factor == Some(factor) { &across } else { &within };
+        let ratio =
+            |effect: SampleMean| Ratio::of_logarithm(&effect, CONFIDENCE, overview.repeats_are_blocks);
+        let main = within.main_effects().into_iter().zip(across.main_effects());
+        let level = |effect: stats::MainEffect| {
+            let Averaged { effect: mean, combinations, missing } = effect.averaged;
+            LevelEffect {
+                change: effect.change,
+                ratio: mean.map(ratio),
+                combinations,
+                missing,
+                depends: None,
+            }
+        };
+        let mut effects = Effects {
+            metric,
+            base,
+            levels: main
+                .map(|(within, across)| {
+                    level(if overview.host_factor == Some(within.change.factor) { across } else { within })
+                })
+                .collect(),
+            interactions: Vec::new(),
+            screening: None,
+            others: None,
+        };
+        effects.find_interactions(&within, ratio);
+        effects.find_dependences(&levels, |change, at| {
+            let averaged = of_factor(change.factor).simple_effect(change, at);
+            averaged.effect.map(ratio)
+        });
+        effects.sort();
+        Some(effects)
+    }
+
+    /// The effects of a screening's settings, each on average over the others.
+    fn of_screening(
+        overview: &Overview,
+        observations: &[Observation],
+        cells: &[Vec<usize>],
+        metric: Metric,
+    ) -> Option<Effects> {
+        let measurements = Measurements::new(observations, vec![0; cells.len()], overview.repeats_are_blocks);
+        let design: Vec<Vec<bool>> =
+            cells.iter().map(|levels| levels.iter().map(|level| *level == 1).collect()).collect();
+        let screening = Screening::of(&design, &measurements, CONFIDENCE)?;
+        let level = |(factor, effect): (usize, &SampleMean)| LevelEffect {
+            change: Change { factor, level: 1 },
+            ratio: Some(Ratio::of_logarithm(
+                effect,
+                screening.confidence_of_each,
+                overview.repeats_are_blocks,
+            )),
+            combinations: design.len() - screening.missing,
+            missing: screening.missing,
+            depends: None,
+        };
+        let mut effects = Effects {
+            metric,
+            base: vec![0; overview.factors.len()],
+            levels: screening.effects.iter().enumerate().map(level).collect(),
+            interactions: Vec::new(),
+            others: None,
+            screening: Some(screening),
+        };
+        effects.sort();
+        Some(effects)
+    }
+
+    /// By size, those found first.
+    fn sort(&mut self) {
+        let order = |effect: &LevelEffect| (effect.is_found(), size(effect.ratio.as_ref()));
+        self.levels.sort_by(|a, b| {
+            let (a, b) = (order(a), order(b));
+            b.0.cmp(&a.0).then(b.1.total_cmp(&a.1))
+        });
+    }
+
+    /// The effects that depend on another factor; `simple` is the effect of a change at a level of another factor.
+    fn find_dependences(&mut self, levels: &[usize], simple: impl Fn(Change, Change) -> Option<Ratio>) {
+        for effect in &mut self.levels {
+            let strongest = self.interactions.iter().find(|it| it.changes.contains(&effect.change));
+            let is_strong = |it: &&InteractionEffect| {
+                size(Some(&it.ratio)) >= DEPENDENCE_SHARE * size(effect.ratio.as_ref())
+            };
+            effect.depends = strongest.filter(is_strong).map(|it| {
+                let [a, b] = it.changes;
+                let on = if a == effect.change { b.factor } else { a.factor };
+                let at = |level| Some((level, simple(effect.change, Change { factor: on, level })?));
+                Dependence { on, at_levels: (0..levels[on]).filter_map(at).collect() }
+            });
+        }
+    }
+
+    fn find_interactions(&mut self, factorial: &Factorial, ratio: impl Fn(SampleMean) -> Ratio) {
+        let pairs = self.levels.len() * self.levels.len() / 2;
+        if pairs > INTERACTIONS_MAX {
+            return;
+        }
+        let mut all = factorial.interactions();
+        all.retain(|it| it.averaged.effect.is_some());
+        let effects: Vec<Option<SampleMean>> = all.iter().map(|it| it.averaged.effect).collect();
+        let mut others = Vec::new();
+        for (interaction, is_found) in all.into_iter().zip(found(&effects, CONFIDENCE)) {
+            let Some(effect) = interaction.averaged.effect else { continue };
+            let it = InteractionEffect { changes: interaction.changes, ratio: ratio(effect) };
+            if is_found && effect.mean.abs() >= INTERACTION_MIN.ln_1p() {
+                self.interactions.push(it);
+            } else {
+                others.push(it);
+            }
+        }
+        self.interactions.sort_by(|a, b| size(Some(&b.ratio)).total_cmp(&size(Some(&a.ratio))));
+        let hull = |(low, high): (f64, f64), other: (f64, f64)| (low.min(other.0), high.max(other.1));
+        let range = others.iter().filter_map(|it| it.ratio.interval).reduce(hull);
+        self.others = (!others.is_empty()).then_some((others.len(), range));
+    }
+
+    /// The factors in the order of their largest effect.
+    pub(crate) fn factors(&self) -> Vec<usize> {
+        let mut factors = Vec::new();
+        for effect in &self.levels {
+            if !factors.contains(&effect.change.factor) {
+                factors.push(effect.change.factor);
+            }
+        }
+        factors
+    }
+
+    /// The effects of a factor's levels, in order of size.
+    pub(crate) fn of_factor(&self, factor: usize) -> impl Iterator<Item = &LevelEffect> {
+        self.levels.iter().filter(move |effect| effect.change.factor == factor)
+    }
+
+    /// Whether no effect has an interval, because there is a single repeat.
+    pub(crate) fn has_no_intervals(&self) -> bool {
+        self.levels.iter().all(|effect| effect.ratio.is_none_or(|ratio| ratio.interval.is_none()))
+    }
+}
+
+/// The logarithms of all complete trials. A cell with a figure that has no logarithm is left out as a whole: without
+/// that trial its mean would be too good.
+fn observations(overview: &Overview, cells: &[usize], metric: Metric) -> Vec<Observation> {
+    let mut observations = Vec::new();
+    for (number, cell) in cells.iter().enumerate() {
+        let Some(figure) = overview.cells[*cell].figure(metric) else { continue };
+        if figure.values.iter().any(|(_, value)| *value <= 0.0) {
+            continue;
+        }
+        let host = overview.cells[*cell].host;
+        observations.extend(figure.values.iter().map(|(repeat, value)| Observation {
+            cell: number,
+            block: *repeat as usize * overview.hosts.len() + host,
+            value: value.ln(),
+        }));
+    }
+    observations
+}
+
+/// The base level of each factor: that of the file, otherwise the first.
+fn base(overview: &Overview) -> Vec<usize> {
+    let mut base = vec![0; overview.factors.len()];
+    if let Base::Levels(pairs) = &overview.base {
+        for (factor, level) in pairs.iter().filter_map(|pair| overview.level_named(pair)) {
+            base[factor] = level;
+        }
+    }
+    base
+}
+
+/// The data set of each cell, whose trials run together in each repeat; one for all if the plan is unknown.
+fn plots(overview: &Overview, plan: Option<&Plan>, cells: &[usize]) -> Vec<usize> {
+    let of_plan: BTreeMap<BTreeMap<&str, &str>, usize> = plan
+        .iter()
+        .flat_map(|plan| plan.cells.iter().zip(&plan.data_of))
+        .map(|(cell, data)| {
+            (cell.levels.iter().map(|(name, level)| (name.as_str(), level.as_str())).collect(), *data)
+        })
+        .collect();
+    let sets = plan.map_or(1, |plan| plan.data.len());
+    let plot = |cell: &usize| {
+        let host = overview.host_factor;
+        let levels = overview.levels(*cell).enumerate().filter(|(at, _)| Some(*at) != host);
+        let levels = levels.map(|(_, (factor, level))| (factor.name.as_str(), level)).collect();
+        overview.cells[*cell].host * sets + of_plan.get(&levels).copied().unwrap_or(0)
+    };
+    cells.iter().map(plot).collect()
+}
+
+impl Overview {
+    /// Whether all planned trials are complete.
+    pub(crate) fn trials_are_complete(&self) -> bool {
+        self.trials.iter().all(|trial| trial.standing == Standing::Complete)
+    }
+
+    /// The figure whose effects are reported first. A rate determines throughput.
+    pub(super) fn metric_of_effects(&self) -> Metric {
+        if self.has_rate() { Metric::P50 } else { self.main() }
+    }
+
+    /// Figures whose effects are reported, the main one first.
+    pub(super) fn metrics_of_effects(&self) -> Vec<Metric> {
+        let main = self.metric_of_effects();
+        let measured = |metric: Metric| self.cells.iter().any(|cell| cell.figure(metric).is_some());
+        let second = (!self.has_steps()).then_some(Metric::P99).filter(|metric| measured(*metric));
+        std::iter::once(main).chain(second).collect()
+    }
+}

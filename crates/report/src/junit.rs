@@ -1,0 +1,225 @@
+//! JUnit's XML, which most systems for continuous integration read: a suite for each run, with a case for its end and one
+//! for each goal. The form is that of Jenkins (junit-10.xsd): suites, suite, case with failure or error, system-out.
+
+use results::{Check, ComparisonDecision, ComparisonRecord, Grade, Record, SelfTest, Status};
+use stats::goals::GoalVerdict;
+
+use crate::experiment::{self, Overview, Standing, Trial};
+use crate::prose::escaped_line;
+use crate::self_test::{self, self_test};
+use crate::{Run, Subject, TextStyle, wording};
+
+/// The outcome of a case.
+enum CaseOutcome {
+    Passed,
+    /// The figure is on the wrong side.
+    Failure(String),
+    /// It could not be told, for a reason of this kind.
+    Error(&'static str, String),
+}
+
+struct Case {
+    name: String,
+    outcome: CaseOutcome,
+}
+
+/// A run, an experiment or a comparison.
+struct Suite {
+    name: String,
+    /// Of all cases.
+    class: String,
+    cases: Vec<Case>,
+    seconds: f64,
+    started_at: String,
+    hostname: String,
+    summary: String,
+}
+
+const STYLE: TextStyle = TextStyle { colour: false, width: 100 };
+
+/// A subject as JUnit XML. A calibration has no cases.
+pub(crate) fn junit(subject: Subject<'_>) -> String {
+    let suites: Vec<Suite> = match subject {
+        Subject::Runs(runs) => {
+            runs.iter().map(|(name, record)| Suite::of_run(&Run { name, record })).collect()
+        }
+        Subject::Experiment(overview) => vec![Suite::of_experiment(overview)],
+        Subject::Comparison(record) => vec![Suite::of_comparison(record)],
+        Subject::SelfTest(test) => vec![Suite::of_self_test(test)],
+        Subject::Calibrations(_) => Vec::new(),
+    };
+    let (tests, failures, errors) = totals(suites.iter().flat_map(|suite| &suite.cases));
+    let suites: String = suites.iter().map(Suite::xml).collect();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"pgmeter\" tests=\"{tests}\" \
+         failures=\"{failures}\" errors=\"{errors}\">\n{suites}</testsuites>\n"
+    )
+}
+
+impl Suite {
+    fn of_run(run: &Run<'_>) -> Suite {
+        let record = run.record;
+        let scripts = run.scripts();
+        Suite {
+            name: format!("{}: {scripts}", escaped_line(run.name)),
+            class: scripts,
+            cases: std::iter::once(end(record)).chain(goals(record)).collect(),
+            seconds: record.summary.duration_s,
+            started_at: record.started_at.to_string(),
+            hostname: record.environment.host.hostname.clone(),
+            summary: crate::text(&crate::summary(record, false), &STYLE),
+        }
+    }
+
+    /// A case for each trial.
+    fn of_experiment(overview: &Overview) -> Suite {
+        let case = |trial: &Trial| {
+            let outcome = match &trial.standing {
+                Standing::Complete => CaseOutcome::Passed,
+                Standing::Failed(reason) => CaseOutcome::Error("failed", reason.clone()),
+                Standing::Running | Standing::Planned => {
+                    CaseOutcome::Error("missing", format!("the trial is {}", trial.standing.name()))
+                }
+            };
+            Case {
+                name: format!("{}, repeat {}", overview.description_of(trial.cell), trial.repeat),
+                outcome,
+            }
+        };
+        Suite {
+            name: escaped_line(&overview.name),
+            class: escaped_line(&overview.name),
+            cases: overview.trials.iter().map(case).collect(),
+            seconds: 0.0,
+            started_at: overview.started_at.clone(),
+            hostname: String::new(),
+            summary: crate::text(&experiment::document(overview), &STYLE),
+        }
+    }
+
+    /// A single case: whether B is worse than A.
+    fn of_comparison(record: &ComparisonRecord) -> Suite {
+        let [a, b] = &record.sides;
+        let between = format!("A is {}, B is {}", escaped_line(&a.label), escaped_line(&b.label));
+        let outcome = match record.decision {
+            ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse => {
+                CaseOutcome::Passed
+            }
+            ComparisonDecision::WorseThanTolerance => CaseOutcome::Failure(format!("B is worse: {between}")),
+            ComparisonDecision::Undecided => CaseOutcome::Error("undecided", format!("undecided: {between}")),
+        };
+        Suite {
+            name: escaped_line(&record.name),
+            class: escaped_line(&record.factor),
+            cases: vec![Case { name: "B is not worse than A".to_owned(), outcome }],
+            seconds: record.elapsed_s,
+            started_at: record.started_at.to_string(),
+            hostname: String::new(),
+            summary: crate::text(&crate::comparison(record), &STYLE),
+        }
+    }
+
+    /// A case for each part of the machine.
+    fn of_self_test(test: &SelfTest) -> Suite {
+        let case = |(check, grade): (Check, Grade)| {
+            let outcome = match grade {
+                Grade::Good | Grade::Unknown | Grade::Caution => CaseOutcome::Passed,
+                Grade::Bad => CaseOutcome::Failure(self_test::finding(check, test)),
+            };
+            Case { name: self_test::name(check).to_owned(), outcome }
+        };
+        Suite {
+            name: "self-test".to_owned(),
+            class: "self-test".to_owned(),
+            cases: test.checks().into_iter().map(case).collect(),
+            seconds: 0.0,
+            started_at: test.calibration.measured_at.to_string(),
+            hostname: test.calibration.host.hostname.clone(),
+            summary: crate::text(&self_test(test), &STYLE),
+        }
+    }
+
+    fn xml(&self) -> String {
+        let Suite { name, class, cases, seconds, started_at, hostname, summary } = self;
+        let (tests, failures, errors) = totals(cases);
+        let timestamp = started_at.get(..19).unwrap_or(started_at);
+        let mut out = format!(
+            "  <testsuite name=\"{}\" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"0\" \
+             time=\"{seconds:.3}\" timestamp=\"{}\" hostname=\"{}\">\n",
+            xml(name),
+            xml(timestamp),
+            xml(hostname)
+        );
+        for Case { name, outcome } in cases {
+            let head = format!(
+                "    <testcase classname=\"{}\" name=\"{}\" time=\"{seconds:.3}\"",
+                xml(class),
+                xml(name)
+            );
+            out += &match outcome {
+                CaseOutcome::Passed => format!("{head}/>\n"),
+                CaseOutcome::Failure(text) => element(&head, "failure", "missed", text),
+                CaseOutcome::Error(kind, text) => element(&head, "error", kind, text),
+            };
+        }
+        out + &format!("    <system-out>{}</system-out>\n  </testsuite>\n", xml(summary))
+    }
+}
+
+fn element(head: &str, name: &str, kind: &str, text: &str) -> String {
+    let text = xml(&crate::figures::with_ordinary_spaces(text));
+    format!("{head}>\n      <{name} message=\"{text}\" type=\"{kind}\">{text}</{name}>\n    </testcase>\n")
+}
+
+/// The case of the run itself: it came to its end, or a goal ended it.
+fn end(record: &Record) -> Case {
+    let outcome = match &record.status {
+        Status::Complete if record.everything_failed() => {
+            let failed = record.summary.counts.failed;
+            CaseOutcome::Error("incomplete", wording::everything_failed(failed))
+        }
+        Status::Complete => CaseOutcome::Passed,
+        Status::Interrupted => CaseOutcome::Error("incomplete", "the run was interrupted".to_owned()),
+        Status::Failed { reason } => CaseOutcome::Error("incomplete", escaped_line(reason.as_str())),
+    };
+    Case { name: "the run is complete".to_owned(), outcome }
+}
+
+fn goals(record: &Record) -> impl Iterator<Item = Case> + '_ {
+    record.summary.goals.iter().map(|result| {
+        let text = || wording::goal(result);
+        let outcome = match result.verdict {
+            GoalVerdict::Met => CaseOutcome::Passed,
+            GoalVerdict::Missed => CaseOutcome::Failure(text()),
+            GoalVerdict::Undecided => CaseOutcome::Error("undecided", text()),
+        };
+        Case { name: escaped_line(&result.goal.to_string()), outcome }
+    })
+}
+
+/// Numbers of cases, of failures and of errors.
+fn totals<'a>(cases: impl IntoIterator<Item = &'a Case>) -> (usize, usize, usize) {
+    cases.into_iter().fold((0, 0, 0), |(tests, failures, errors), case| match case.outcome {
+        CaseOutcome::Passed => (tests + 1, failures, errors),
+        CaseOutcome::Failure(_) => (tests + 1, failures + 1, errors),
+        CaseOutcome::Error(..) => (tests + 1, failures, errors + 1),
+    })
+}
+
+/// Text in XML 1.0, in elements and in attributes. Characters that XML does not allow become U+FFFD.
+fn xml(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out += "&amp;",
+            '<' => out += "&lt;",
+            '>' => out += "&gt;",
+            '"' => out += "&quot;",
+            '\n' | '\t' => out.push(character),
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            control if control < ' ' => out.push('\u{fffd}'),
+            other => out.push(other),
+        }
+    }
+    out
+}

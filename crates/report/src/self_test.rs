@@ -1,0 +1,182 @@
+//! The self-test as a document: whether this machine can measure, then each part with its figure. Used by `cli` for
+//! `pgmeter self-test`.
+
+use results::{Check, Grade, SelfTest};
+
+use crate::csv::quoted;
+use crate::document::{Audience, Banner, Block, Cell, Column, Document, Section, Table, Tone};
+use crate::figures::{count, latency, percent, rate};
+use crate::prose::escaped_line;
+
+/// The document of a self-test: its answer, the parts, and the calibration.
+pub fn self_test(test: &SelfTest) -> Document {
+    let (tone, answer) = answer(test.grade());
+    let notes = advice(test);
+    let mut blocks = vec![Block::Table(parts(test))];
+    if !notes.is_empty() {
+        blocks.push(Block::List(Tone::Caution, notes));
+    }
+    let mut document = crate::calibration(std::slice::from_ref(&test.calibration));
+    document.sections.insert(0, Section::new("self-test", "", "", Audience::All, blocks));
+    let banners = vec![Banner { tone, text: answer.to_owned() }];
+    Document { banners, title: "Self-test of pgmeter on this machine".to_owned(), ..document }
+}
+
+fn answer(grade: Grade) -> (Tone, &'static str) {
+    match grade {
+        Grade::Good | Grade::Unknown => (Tone::Good, "This machine can measure."),
+        Grade::Caution => (Tone::Caution, "This machine can measure, with the reservations below."),
+        Grade::Bad => (Tone::Bad, "This machine cannot measure reliably, for the reasons below."),
+    }
+}
+
+fn parts(test: &SelfTest) -> Table {
+    let row = |(check, grade): (Check, Grade)| {
+        vec![Cell::text(name(check)), Cell::text(finding(check, test)), Cell::text(grade_word(grade))]
+    };
+    let columns = ["part", "found", "grade"].map(Column::text);
+    Table {
+        columns: columns.to_vec(),
+        rows: test.checks().into_iter().map(row).collect(),
+        ..Table::default()
+    }
+}
+
+pub(crate) fn name(check: Check) -> &'static str {
+    match check {
+        Check::Build => "build",
+        Check::EventLoop => "event loop",
+        Check::Clock => "clock",
+        Check::Governor => "CPU governor",
+        Check::Cores => "CPUs",
+        Check::OtherLoad => "other load",
+        Check::OpenFiles => "open files",
+        Check::Lateness => "late wake-ups",
+        Check::Rate => "rate of a worker",
+    }
+}
+
+fn grade_word(grade: Grade) -> &'static str {
+    match grade {
+        Grade::Good => "good",
+        Grade::Unknown => "unknown",
+        Grade::Caution => "caution",
+        Grade::Bad => "bad",
+    }
+}
+
+/// The figure of a part.
+pub(crate) fn finding(check: Check, test: &SelfTest) -> String {
+    let unknown = || "not visible here".to_owned();
+    let SelfTest { conditions, clock, calibration, .. } = test;
+    match check {
+        Check::Build => match test.build {
+            results::PgmeterBuild::Release => "release".to_owned(),
+            results::PgmeterBuild::Debug => "debug, several times as slow as a release".to_owned(),
+        },
+        Check::EventLoop => match &test.event_loop.because {
+            None => test.event_loop.name.name().to_owned(),
+            Some(why) => format!("{}; {}", test.event_loop.name.name(), escaped_line(why.as_str())),
+        },
+        Check::Clock => {
+            let source = conditions.clock_source.as_deref().map(escaped_line);
+            let source = source.unwrap_or_else(|| "unknown source".into());
+            match clock.backwards {
+                0 => format!("{source}, {} a read", latency(clock.read_ns / 1e3)),
+                times => format!("{source}, went backwards {times} times"),
+            }
+        }
+        Check::Governor => match &conditions.governor {
+            Some(governor) => escaped_line(governor).to_string(),
+            None => unknown(),
+        },
+        Check::Cores => match calibration.host.cpus_allowed {
+            Some(cores) => format!("{} available to pgmeter", crate::figures::number(cores)),
+            None => unknown(),
+        },
+        Check::OtherLoad => match test.other_load() {
+            Some(share) => format!("{} of CPU time", percent(share, 1.0)),
+            None => unknown(),
+        },
+        Check::OpenFiles => match test.open_files {
+            Some(limit) => format!("at most {}", count(limit)),
+            None => "no limit".to_owned(),
+        },
+        Check::Lateness => match calibration.wakeup_lateness_us {
+            Some(late) => {
+                format!(
+                    "{} (p50), {} (p99), {} (max)",
+                    latency(late.p50),
+                    latency(late.p99),
+                    latency(late.max)
+                )
+            }
+            None => unknown(),
+        },
+        Check::Rate => format!("{} round trips/s at most", rate(calibration.best_rate())),
+    }
+}
+
+/// What to do about the parts that are not good.
+fn advice(test: &SelfTest) -> Vec<String> {
+    let doubtful = test.checks().into_iter().filter(|(_, grade)| *grade >= Grade::Caution);
+    doubtful.map(|(check, _)| remedy(check).to_owned()).collect()
+}
+
+fn remedy(check: Check) -> &'static str {
+    match check {
+        Check::Build => "Use a release build: cargo build --release.",
+        Check::EventLoop => {
+            "io_uring is not available, so pgmeter uses epoll, which takes more CPU time per transaction. Containers \
+             often forbid io_uring: allow it in their seccomp profile, and set kernel.io_uring_disabled to 0."
+        }
+        Check::Clock => {
+            "Reading the clock is slow or unreliable, which distorts short latencies. Select another source, such as \
+             tsc, in /sys/devices/system/clocksource/clocksource0/current_clocksource."
+        }
+        Check::Governor => {
+            "The CPU frequency changes with the load, so latencies at low rates are higher. Select the governor \
+             performance: cpupower frequency-set -g performance."
+        }
+        Check::Cores => {
+            "pgmeter has few CPUs. Run it on another host than the server, or raise the CPU quota of its container."
+        }
+        Check::OtherLoad => {
+            "Other programs or virtual machines use the CPUs. Stop them, or repeat the test later."
+        }
+        Check::OpenFiles => {
+            "The limit of open files allows few clients, each of which needs one. Raise it with ulimit -n."
+        }
+        Check::Lateness => {
+            "Timers fire late, so transactions of an open loop (-R) start late. The usual causes are other programs, \
+             too few CPUs, and virtual machines."
+        }
+        Check::Rate => {
+            "One worker sends few transactions. Use several workers (-j) and watch the line \"limit\" of the reports."
+        }
+    }
+}
+
+/// The self-test as JSON.
+pub fn self_test_json(test: &SelfTest) -> String {
+    #[derive(serde::Serialize)]
+    struct Graded<'a> {
+        grade: Grade,
+        checks: Vec<(Check, Grade)>,
+        #[serde(flatten)]
+        test: &'a SelfTest,
+    }
+    let graded = Graded { grade: test.grade(), checks: test.checks().to_vec(), test };
+    let mut json = serde_json::to_string_pretty(&graded).expect("a self-test has string keys only");
+    json.push('\n');
+    results::escaped_json(json)
+}
+
+/// A line for each part.
+pub fn self_test_csv(test: &SelfTest) -> String {
+    let line = |(check, grade): (Check, Grade)| {
+        let cells = [name(check), &finding(check, test), grade_word(grade)].map(quoted);
+        cells.join(",") + "\n"
+    };
+    "part,found,grade\n".to_owned() + &test.checks().into_iter().map(line).collect::<String>()
+}

@@ -1,0 +1,273 @@
+//! The stored runs, comparisons and experiments as a table, one line each: identification, main figures, answer. Used by
+//! `pgmeter runs`. No line is longer than the terminal is wide.
+
+use results::{
+    ComparisonLine, Entry, EntryId, EntryKind, ExperimentLine, Label, Removed, RunLine, TrialOfRun,
+};
+
+use crate::TextStyle;
+use crate::figures::{count, counted, fixed, half_width, latency, rate, with_ordinary_spaces};
+use crate::prose::{Emphasis, cut, emphasise, escaped_line};
+use crate::table::{Cells, Side, padded, titled};
+use crate::wording;
+
+/// Text of an empty cell.
+const NOTHING: &str = "-";
+
+/// Maximum lengths at any terminal width.
+const NAME_LEN_MAX: usize = 32;
+const LEVELS_LEN_MAX: usize = 48;
+const LABEL_LEN_MAX: usize = 24;
+const ANSWER_LEN_MAX: usize = 100;
+/// Lengths to which the cells of names, labels and answers are cut, and those in terminals that are too narrow for them.
+const READABLE: Cut = Cut { name: 12, label: 8, answer: 20 };
+const SHORTEST: Cut = Cut { name: 9, label: 6, answer: 8 };
+
+/// Lengths of cut cells.
+#[derive(Clone, Copy)]
+struct Cut {
+    name: usize,
+    label: usize,
+    answer: usize,
+}
+
+/// How much a line shows.
+struct Detail {
+    /// Character range of `2026-11-21 12:03:01`.
+    moment: (usize, usize),
+    has_server: bool,
+    has_clients: bool,
+    has_error: bool,
+    has_p99: bool,
+    gap: usize,
+    /// Cells may be cut to these lengths.
+    cut: Option<Cut>,
+}
+
+/// The first one that fits is used, otherwise the last one.
+const DETAILS: [Detail; 4] = [
+    Detail { has_server: true, moment: (0, 19), ..WIDE },
+    WIDE,
+    Detail { moment: (5, 16), has_clients: false, has_error: false, gap: 1, cut: Some(READABLE), ..WIDE },
+    NARROW,
+];
+const WIDE: Detail = Detail {
+    moment: (0, 16),
+    has_server: false,
+    has_clients: true,
+    has_error: true,
+    has_p99: true,
+    gap: 2,
+    cut: None,
+};
+const NARROW: Detail = Detail {
+    moment: (5, 16),
+    has_clients: false,
+    has_error: false,
+    has_p99: false,
+    gap: 1,
+    cut: Some(READABLE),
+    ..WIDE
+};
+/// The range of a short moment in years other than the newest entry's: `2025-11-21` and a blank.
+const DAY: (usize, usize) = (0, 10);
+
+/// A column of texts; `len_of` is the length of a cut one, `None` if it is never cut.
+struct Column {
+    cells: Cells,
+    len_of: Option<fn(Cut) -> usize>,
+}
+
+impl Column {
+    fn len(&self) -> usize {
+        self.cells[0].chars().count()
+    }
+
+    /// The length after cutting to this.
+    fn cut_len(&self, to: Option<Cut>) -> usize {
+        let cut = self.len_of.zip(to).map(|(len_of, cut)| len_of(cut));
+        cut.map_or(self.len(), |len| len.min(self.len()))
+    }
+}
+
+/// The entries in their order, each line with its line end; a sentence if the list is empty.
+pub fn store_list(entries: &[Entry], style: &TextStyle) -> String {
+    if entries.is_empty() {
+        return "nothing is stored yet, or nothing meets the conditions\n".to_owned();
+    }
+    let fits = |detail: &&Detail| width(&columns(entries, detail), detail.gap, detail.cut) <= style.width;
+    let detail = DETAILS.iter().find(fits).unwrap_or(&NARROW);
+    let mut columns = columns(entries, detail);
+    cut_widest(&mut columns, detail.gap, style.width);
+    let line = |number: usize| {
+        let cells: Vec<&str> = columns.iter().map(|column| column.cells[number].as_str()).collect();
+        let line = cells.join(&" ".repeat(detail.gap)).trim_end().to_owned();
+        let line = if number == 0 { emphasise(&line, Emphasis::Quiet, style) } else { line };
+        line + "\n"
+    };
+    let mut out: String = (0..=entries.len()).map(line).collect();
+    let has_interval = |entry: &Entry| matches!(entry, Entry::Run(run) if run.tps_low.is_some());
+    if detail.has_error && entries.iter().any(has_interval) {
+        let what = "± is half of the 95 % interval of the throughput";
+        out += &format!("{}\n", emphasise(what, Emphasis::Quiet, style));
+    }
+    with_ordinary_spaces(&out)
+}
+
+/// `removed experiment e2 with 12 runs and 12 records`.
+pub fn removed(removed: &Removed) -> String {
+    let Removed { id, runs, deleted, left: _ } = removed;
+    let kind = id.kind.name();
+    let with = match (id.kind, deleted.as_slice()) {
+        (EntryKind::Run, [record]) => format!(" and its record {}", record.display()),
+        (EntryKind::Run, _) => " without a record".to_owned(),
+        (EntryKind::Comparison, _) => String::new(),
+        (EntryKind::Experiment, deleted) => format!(
+            " with {} and {}",
+            counted(*runs, "run", "runs"),
+            counted(deleted.len() as u64, "record", "records")
+        ),
+    };
+    with_ordinary_spaces(&format!("removed {kind} {id}{with}"))
+}
+
+/// `2 runs, 1 comparison`; `0 runs` if there is none.
+pub fn counted_entries(ids: &[EntryId]) -> String {
+    let of = |kind: EntryKind| {
+        let number = ids.iter().filter(|id| id.kind == kind).count() as u64;
+        let plural = format!("{}s", kind.name());
+        (number > 0 || ids.is_empty() && kind == EntryKind::Run)
+            .then(|| counted(number, kind.name(), &plural))
+    };
+    with_ordinary_spaces(&EntryKind::ALL.into_iter().filter_map(of).collect::<Vec<_>>().join(", "))
+}
+
+/// Width of a line with cells that are cut to these lengths.
+fn width(columns: &[Column], gap: usize, to: Option<Cut>) -> usize {
+    let cells: usize = columns.iter().map(|column| column.cut_len(to)).sum();
+    cells + gap * columns.len().saturating_sub(1)
+}
+
+/// Cuts the widest of the columns that may be cut, until a line fits.
+fn cut_widest(columns: &mut [Column], gap: usize, room: usize) {
+    let mut too_long = width(columns, gap, None).saturating_sub(room);
+    let mut lens: Vec<usize> = columns.iter().map(Column::len).collect();
+    for floor in [READABLE, SHORTEST] {
+        while too_long > 0 {
+            let may_be_cut = |at: &usize| lens[*at] > columns[*at].cut_len(Some(floor));
+            let Some(widest) = (0..lens.len()).filter(may_be_cut).max_by_key(|at| lens[*at]) else { break };
+            lens[widest] -= 1;
+            too_long -= 1;
+        }
+    }
+    for (column, len) in columns.iter_mut().zip(lens).filter(|(column, len)| *len < column.len()) {
+        let cells = column.cells.iter().map(|cell| cut(cell.trim_end(), len)).collect();
+        column.cells = padded(cells, Side::Left);
+    }
+}
+
+fn columns(entries: &[Entry], detail: &Detail) -> Vec<Column> {
+    let all = |of: &dyn Fn(&Entry) -> String| entries.iter().map(of).collect::<Cells>();
+    let left = |title: &str, of: &dyn Fn(&Entry) -> String| {
+        let cells = padded(std::iter::once(title.to_owned()).chain(all(of)).collect(), Side::Left);
+        Column { cells, len_of: None }
+    };
+    let right =
+        |title: &str, of: &dyn Fn(&Entry) -> String| Column { cells: titled(title, all(of)), len_of: None };
+    let cuttable = |column: Column, len_of: fn(Cut) -> usize| Column { len_of: Some(len_of), ..column };
+    let of_run = |of: fn(&RunLine) -> Option<String>| {
+        move |entry: &Entry| match entry {
+            Entry::Run(run) => of(run).unwrap_or_else(|| NOTHING.to_owned()),
+            Entry::Comparison(_) | Entry::Experiment(_) => NOTHING.to_owned(),
+        }
+    };
+    let year = entries.iter().filter_map(|entry| entry.started_at().get(..4)).max().unwrap_or_default();
+    let mut columns = vec![
+        right("id", &|entry| entry.id().to_string()),
+        left("began, UTC", &|entry| moment(entry.started_at(), year, detail.moment)),
+        left("kind", &|entry| kind(entry).to_owned()),
+        cuttable(left("name", &name), |cut| cut.name),
+    ];
+    if entries.iter().any(|entry| entry.annotation().label.is_some()) {
+        columns.push(cuttable(left("label", &label), |cut| cut.label));
+    }
+    if detail.has_server {
+        columns.push(right("server", &of_run(|run| run.server_version.as_deref().map(escaped_line))));
+    }
+    if detail.has_clients {
+        columns.push(right("clients", &of_run(|run| Some(count(u64::from(run.clients))))));
+    }
+    let tps = if detail.has_error { throughput } else { |run: &RunLine| run.tps.map(rate) };
+    columns.push(right("tps", &of_run(tps)));
+    if detail.has_p99 {
+        columns.push(right("p99", &of_run(|run| run.p99_us.map(latency))));
+    }
+    if detail.has_server {
+        columns.push(left("limit", &of_run(|run| run.limit.as_deref().map(escaped_line))));
+    }
+    columns.push(cuttable(left("answer", &|entry| cut(&answer(entry), ANSWER_LEN_MAX)), |cut| cut.answer));
+    columns
+}
+
+/// The kind of an entry; a run of an experiment is a trial.
+fn kind(entry: &Entry) -> &'static str {
+    match entry {
+        Entry::Run(run) if run.trial.is_some() => "trial",
+        Entry::Run(_) | Entry::Comparison(_) | Entry::Experiment(_) => entry.id().kind.name(),
+    }
+}
+
+/// `tpcb-like`, `ladder: clients 8, protocol prepared`, `wal_compression: off, pglz`, `ladder (quick)`.
+fn name(entry: &Entry) -> String {
+    match entry {
+        Entry::Run(run) => match &run.trial {
+            None => cut(&escaped_line(&run.scripts), NAME_LEN_MAX),
+            Some(TrialOfRun { experiment, factors, repeat: _ }) => {
+                let levels: Vec<String> =
+                    factors.iter().map(|(factor, level)| format!("{factor} {level}")).collect();
+                cut(&escaped_line(&format!("{experiment}: {}", levels.join(", "))), LEVELS_LEN_MAX)
+            }
+        },
+        Entry::Comparison(line) => {
+            let ComparisonLine { factor, a, b, .. } = &**line;
+            cut(&escaped_line(&format!("{factor}: {a}, {b}")), LEVELS_LEN_MAX)
+        }
+        Entry::Experiment(ExperimentLine { name, profile, .. }) => {
+            let profile = if profile == "full" { String::new() } else { format!(" ({profile})") };
+            cut(&escaped_line(&format!("{name}{profile}")), LEVELS_LEN_MAX)
+        }
+    }
+}
+
+fn label(entry: &Entry) -> String {
+    let label = entry.annotation().label.as_ref().map(Label::as_str);
+    label.map_or(NOTHING.to_owned(), |label| cut(&escaped_line(label), LABEL_LEN_MAX))
+}
+
+fn answer(entry: &Entry) -> String {
+    match entry {
+        Entry::Run(run) => wording::short_answer(run),
+        Entry::Comparison(line) => wording::comparison_in_short(line),
+        Entry::Experiment(line) => wording::experiment_in_short(line),
+    }
+}
+
+/// Formats `2026-11-21T12:03:01.250Z` in this range.
+fn moment(started_at: &str, year: &str, (from, to): (usize, usize)) -> String {
+    let (first, end) = if from == 0 || started_at.starts_with(year) { (from, to) } else { DAY };
+    let shown: String = escaped_line(started_at).chars().take(end).skip(first).collect();
+    shown.replacen('T', " ", 1)
+}
+
+fn throughput(run: &RunLine) -> Option<String> {
+    let tps = run.tps?;
+    Some(match run.tps_low.zip(run.tps_high).map(|(low, high)| half_width(tps, low, high)) {
+        Some(half) if half < tps => format!("{} ± {}", rate(tps), beside_a_rate(half)),
+        _ => rate(tps),
+    })
+}
+
+/// One decimal if the rate has one digit before the point, otherwise none.
+fn beside_a_rate(tps: f64) -> String {
+    fixed(tps, usize::from(tps < 9.95))
+}

@@ -1,0 +1,144 @@
+//! The sentences about goals: the first line of a report, the rows of its table, and the message of a command whose
+//! goals were not met. `stats::goals` has the verdicts.
+
+use stats::goals::{
+    GoalFigure, GoalMethod, GoalResult, GoalStop, GoalTally, GoalVerdict, LatencyStatistic, StopBasis,
+};
+
+use super::share;
+use crate::figures::{TIE, latency, measured_seconds, rate};
+use crate::prose::{escaped_line, sentence};
+
+/// Goals that the first line names.
+const NAMED_MAX: usize = 3;
+
+/// `GOAL MISSED: p99 is 31.2 ms (28.1 ms to 35.0 ms), not < 20ms.` `None` without goals.
+pub(crate) fn goals(results: &[GoalResult]) -> Option<(GoalVerdict, String)> {
+    let verdict = GoalVerdict::of_all(results)?;
+    let of_verdict: Vec<&GoalResult> = results.iter().filter(|result| result.verdict == verdict).collect();
+    let word = verdict_name(verdict).to_uppercase();
+    let heading = match (of_verdict.len(), results.len()) {
+        (1, 1) => format!("GOAL {word}"),
+        (2, 2) => format!("BOTH GOALS {word}"),
+        (number, all) if number == all => format!("ALL {all} GOALS {word}"),
+        (number, all) => format!("{number} OF {all} GOALS {word}"),
+    };
+    let mut named: Vec<String> = of_verdict.iter().take(NAMED_MAX).map(|result| goal(result)).collect();
+    if of_verdict.len() > NAMED_MAX {
+        named.push(format!("{} more", of_verdict.len() - NAMED_MAX));
+    }
+    Some((verdict, format!("{heading}: {}", sentence(&named.join("; ")))))
+}
+
+/// In a column of a list: `2/3 goals missed`, `goal met`. `None` without goals.
+pub(crate) fn goals_in_short(goals: GoalTally) -> Option<String> {
+    let verdict = goals.verdict()?;
+    let word = verdict_name(verdict);
+    Some(match (goals.count(verdict), goals.total()) {
+        (1, 1) => format!("goal {word}"),
+        (number, all) if number == all => format!("{all} goals {word}"),
+        (number, all) => format!("{number}/{all} goals {word}"),
+    })
+}
+
+/// `p99 is 31.2 ms (28.1 ms to 35.0 ms), not < 20ms`
+pub(crate) fn goal(result: &GoalResult) -> String {
+    let goal = &result.goal;
+    let script =
+        goal.script.as_ref().map(|script| format!("{} of script {}", goal.figure, escaped_line(script)));
+    let figure = script.unwrap_or_else(|| goal.figure.to_string());
+    let interval = interval(result).map_or(String::new(), |interval| format!(" ({interval})"));
+    let is = format!("{figure} is {}{interval}", value(result));
+    let condition = goal.condition();
+    if let (None, Some(reason)) = (result.value, beyond(result)) {
+        return format!("{figure} {condition} is out of reach, because {reason}");
+    }
+    match result.verdict {
+        GoalVerdict::Met => format!("{is}, {condition}"),
+        GoalVerdict::Missed => format!("{is}, not {condition}"),
+        GoalVerdict::Undecided => format!("{is}, and the goal is {condition}; {}", remedy(result)),
+    }
+}
+
+/// `met`
+pub(crate) fn verdict_name(verdict: GoalVerdict) -> &'static str {
+    match verdict {
+        GoalVerdict::Met => "met",
+        GoalVerdict::Missed => "missed",
+        GoalVerdict::Undecided => "undecided",
+    }
+}
+
+/// The figure with its unit.
+pub(crate) fn value(result: &GoalResult) -> String {
+    match result.value {
+        Some(value) => shown(result, value),
+        None if result.transactions == 0 => "unknown, because no transaction was scheduled".to_owned(),
+        None => beyond(result).unwrap_or_else(|| "unknown".to_owned()),
+    }
+}
+
+/// Why a percentile is higher than any latency, if it is.
+fn beyond(result: &GoalResult) -> Option<String> {
+    let share = || share(result.uncompleted as f64 / result.transactions as f64);
+    (result.uncompleted > 0).then(|| format!("{} of the transactions did not succeed", share()))
+}
+
+/// `28.1 ms to 35.0 ms`, if there is an interval.
+pub(crate) fn interval(result: &GoalResult) -> Option<String> {
+    let low = result.low.filter(|_| result.value.is_some())?;
+    Some(match result.high {
+        Some(high) => format!("{} to {}", shown(result, low), shown(result, high)),
+        None => format!("{} or more", shown(result, low)),
+    })
+}
+
+fn shown(result: &GoalResult, value: f64) -> String {
+    match result.goal.figure {
+        GoalFigure::Latency(..) => latency(value),
+        GoalFigure::Over(..) | GoalFigure::Failed | GoalFigure::Skipped | GoalFigure::Late => share(value),
+        GoalFigure::Tps => format!("{}{TIE}tps", rate(value)),
+    }
+}
+
+/// What would decide an undecided goal.
+pub(crate) fn remedy(result: &GoalResult) -> String {
+    match result.needed_s {
+        Some(needed_s) => {
+            format!("a run of about {} would probably decide it", measured_seconds(needed_s.ceil()))
+        }
+        None => "the figure is too close to the limit for a longer run to decide".to_owned(),
+    }
+}
+
+/// How the intervals were computed, and why the run ended early.
+pub(crate) fn method(results: &[GoalResult], stop: Option<GoalStop>) -> String {
+    let is = |method| results.iter().any(|result| result.method == method);
+    let mut text =
+        "Intervals are of 95 %. Failed, skipped and unfinished transactions count as over each limit."
+            .to_owned();
+    if is(GoalMethod::Independent) {
+        text += " The run was shorter than 20 s, so transactions are taken as independent.";
+    }
+    let has_mean =
+        |result: &GoalResult| matches!(result.goal.figure, GoalFigure::Latency(_, LatencyStatistic::Mean));
+    if results.iter().any(has_mean) {
+        text += " The mean is that of the succeeded transactions.";
+    }
+    text + &stop
+        .and_then(|stop| stopped(results, stop))
+        .map_or(String::new(), |stopped| format!(" {stopped}"))
+}
+
+/// That the run ended early because of a goal.
+pub(crate) fn stopped(results: &[GoalResult], stop: GoalStop) -> Option<String> {
+    let goal = &results.get(usize::try_from(stop.goal).ok()?)?.goal;
+    let why = match stop.basis {
+        StopBasis::Exact => "could not be met any more, whatever the remaining transactions did",
+        StopBasis::Sequential => {
+            "would almost certainly have been missed (sequential test with an error of 1 %)"
+        }
+    };
+    let goal = escaped_line(&goal.to_string());
+    Some(format!("The run was ended after {}: the goal {goal} {why}.", measured_seconds(stop.after_s)))
+}

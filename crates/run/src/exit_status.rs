@@ -1,0 +1,111 @@
+//! Exit statuses of all commands except the drop-in, which has pgbench's. docs/ending.md has the table for users; `cli`
+//! returns them.
+
+use workload::WorkloadError;
+
+use crate::error::RunError;
+
+/// How a command ended, from the weakest to the strongest: if several apply, the greatest wins.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ExitStatus {
+    /// Everything was done.
+    #[default]
+    Success,
+    /// The result is open: a comparison or a goal is undecided, or trials were left.
+    Undecided,
+    /// A goal was missed, or this machine cannot measure reliably (`self-test`).
+    GoalMissed,
+    /// A check of the workload found an error, or an answer differs.
+    Differs,
+    /// B is worse than A.
+    Worse,
+    /// The results are incomplete, or everything failed.
+    Incomplete,
+    /// The server lost work that it had acknowledged.
+    WorkLost,
+    /// Nothing was measured.
+    NotStarted,
+    /// Nothing was compared.
+    NotCompared,
+    /// A signal with this number ended it.
+    Interrupted(u8),
+}
+
+impl ExitStatus {
+    /// Ctrl-C.
+    pub const INTERRUPTED: ExitStatus = ExitStatus::Interrupted(2);
+
+    /// The number for the caller of the program.
+    #[must_use]
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Success => 0,
+            Self::Undecided => 3,
+            Self::GoalMissed => 5,
+            Self::Differs => 6,
+            Self::Worse | Self::NotStarted => 1,
+            Self::Incomplete | Self::NotCompared => 2,
+            Self::WorkLost => 4,
+            // As in shells.
+            Self::Interrupted(signal) => 128_u8.saturating_add(signal),
+        }
+    }
+}
+
+impl From<&RunError> for ExitStatus {
+    fn from(error: &RunError) -> Self {
+        match error {
+            RunError::Unfinished(_) | RunError::GoalUndecided(_) => Self::Undecided,
+            RunError::GoalMissed(_) => Self::GoalMissed,
+            RunError::Aborted(_) | RunError::NotStored { .. } => Self::Incomplete,
+            RunError::Workload(WorkloadError::ChecksFailed { .. }) => Self::Differs,
+            error if error.is_interruption() => Self::INTERRUPTED,
+            _ => Self::NotStarted,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use super::*;
+
+    #[test]
+    fn the_strongest_status_wins() {
+        let ascending = [
+            (ExitStatus::Success, 0),
+            (ExitStatus::Undecided, 3),
+            (ExitStatus::GoalMissed, 5),
+            (ExitStatus::Differs, 6),
+            (ExitStatus::Worse, 1),
+            (ExitStatus::Incomplete, 2),
+            (ExitStatus::WorkLost, 4),
+            (ExitStatus::NotStarted, 1),
+            (ExitStatus::NotCompared, 2),
+            (ExitStatus::INTERRUPTED, 130),
+            (ExitStatus::Interrupted(15), 143),
+        ];
+        for (at, (weaker, code)) in ascending.into_iter().enumerate() {
+            assert_eq!(weaker.code(), code, "{weaker:?}");
+            for (stronger, _) in &ascending[at..] {
+                assert_eq!(weaker.max(*stronger), *stronger);
+            }
+        }
+    }
+
+    #[test]
+    fn errors_of_runs_have_the_status_of_what_they_left_undone() {
+        let check = |error: RunError, expected: u8| assert_eq!(ExitStatus::from(&error).code(), expected);
+        check(RunError::Usage(String::new()), 1);
+        check(RunError::Unfinished(String::new()), 3);
+        check(RunError::GoalMissed(String::new()), 5);
+        check(RunError::GoalUndecided(String::new()), 3);
+        check(RunError::Aborted(String::new()), 2);
+        check(RunError::Interrupted(Cow::Borrowed("stopped")), 130);
+        check(
+            RunError::Workload(WorkloadError::ChecksFailed { workload: String::new(), failed: Vec::new() }),
+            6,
+        );
+    }
+}

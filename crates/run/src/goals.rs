@@ -1,0 +1,74 @@
+//! The goals of a run: whether they fit its load, before it starts, and the meter that evaluates them. `stats` has the
+//! goals themselves; the runner calls this.
+
+use engine::Limit;
+use stats::goals::{Goal, GoalFigure, GoalMeter, LatencyKind};
+
+use crate::error::RunError;
+use crate::scripts::Scripts;
+use crate::spec::RunSpec;
+
+/// Checks that each goal is about a script of the mix and a figure that the load has.
+///
+/// # Errors
+/// A goal is not, in a sentence.
+pub fn check_goals(spec: &RunSpec, scripts: &Scripts) -> Result<(), RunError> {
+    spec.goals.iter().try_for_each(|goal| check_goal(goal, spec, scripts)).map_err(RunError::Usage)
+}
+
+fn check_goal(goal: &Goal, spec: &RunSpec, scripts: &Scripts) -> Result<(), String> {
+    let (has_rate, has_limit) = (spec.rate_tps.is_some(), spec.latency_limit.is_some());
+    let missing = match goal.figure {
+        GoalFigure::Late if !has_limit => {
+            Some("only with a latency limit (-L) transactions are late: write over(20ms) instead")
+        }
+        GoalFigure::Skipped if !has_rate || !has_limit => {
+            Some("only with a rate (-R) and a latency limit (-L) transactions are skipped")
+        }
+        figure if figure.latency() == Some(LatencyKind::Lag) && !has_rate => {
+            Some("only with a rate (-R) transactions can start later than scheduled")
+        }
+        _ => None,
+    };
+    if let Some(missing) = missing {
+        return Err(format!("the goal \"{goal}\" would say nothing about this load: {missing}"));
+    }
+    let Some(name) = &goal.script else { return Ok(()) };
+    if script(name, scripts).is_some() {
+        return Ok(());
+    }
+    let known: Vec<_> = scripts.texts.iter().map(|text| format!("\"{}\"", text.name)).collect();
+    Err(format!("the goal \"{goal}\" names a script that is not in the mix of {}", known.join(", ")))
+}
+
+/// Index of the script with this name: as in reports, or a file's name without directory or ending.
+fn script(name: &str, scripts: &Scripts) -> Option<usize> {
+    let names = || scripts.texts.iter().map(|text| text.name.as_str());
+    let file = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+    let is_stem = |path: &str| file(path).rsplit_once('.').is_some_and(|(stem, _)| stem == name);
+    names()
+        .position(|known| known == name)
+        .or_else(|| names().position(|known| file(known) == name))
+        .or_else(|| names().position(is_stem))
+}
+
+/// The meter of the run's goals.
+pub(crate) fn meter(spec: &RunSpec, scripts: &Scripts) -> GoalMeter {
+    let goals = spec.goals.iter().map(|goal| {
+        let of_script = goal.script.as_ref().and_then(|name| script(name, scripts));
+        (goal.clone(), of_script)
+    });
+    let meter = GoalMeter::new(goals);
+    if !spec.stop_on_miss {
+        return meter;
+    }
+    match (spec.limit, spec.rate_tps) {
+        (Limit::TransactionsPerClient(each), _) => {
+            meter.stopping().of_transactions(each.saturating_mul(u64::from(spec.clients)))
+        }
+        (Limit::Duration(duration), Some(rate_tps)) => {
+            meter.stopping().of_arrivals(rate_tps, duration.as_secs_f64())
+        }
+        (Limit::Duration(_), None) => meter.stopping(),
+    }
+}

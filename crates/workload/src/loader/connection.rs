@@ -1,0 +1,319 @@
+//! A loading session: runs tasks one after the other, and reconnects if the connection is lost; the current task is
+//! then repeated. Runs on one thread of `executor`.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, SqlState, Target, Transport};
+
+use super::plan::{Part, Task};
+use crate::WorkloadError;
+use crate::load::{ROWS_PER_PROGRESS, failed, query};
+use crate::stopwatch::Stopwatch;
+
+/// Pauses between reconnection attempts in milliseconds: a restarting server is usually available within them, even
+/// if it has to recover.
+const PAUSES_MS: [u64; 9] = [100, 300, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000];
+/// Total time limit of reconnecting.
+const RECONNECTING_MAX: Duration = Duration::from_secs(90);
+/// Interval of checks for a stop during a pause.
+const LOOK_MS: u64 = 50;
+/// Maximum losses within one task: a server that fails at the same place again and again is given up.
+const LOSSES_MAX: usize = 3;
+/// Initial capacity for the rows of one [`RowWriter::write`](super::RowWriter::write).
+const BUFFER_LENGTH: usize = 64 * 1000;
+/// From this version on, COPY into a table truncated in the same transaction can load frozen rows and set the
+/// visibility map.
+const FREEZES_FROM: u32 = 140_000;
+
+/// A message from a connection to the executor.
+pub(super) enum Event {
+    /// This number of partitions will be created.
+    Partitions(u32),
+    /// A notice of the server.
+    Notice(ServerError),
+    /// What was sent of a part of the rows of a table; nothing at the start and after a reconnection.
+    Rows { table: Arc<str>, total: u64, part: String, sent: Sent },
+    /// The connection was lost and is made again.
+    Lost { doing: String, reason: String },
+    /// A task of the step with this index is done.
+    Done { step: usize },
+    /// A task has failed permanently.
+    Failed(WorkloadError),
+}
+
+/// What was sent of some rows.
+#[derive(Copy, Clone, Debug, Default)]
+pub(super) struct Sent {
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+}
+
+/// The key to cancel the current statement; `None` without a connection.
+pub(super) type Cancel = Mutex<Option<Running>>;
+
+/// An active connection, and the means to cancel it.
+#[derive(Clone)]
+pub(super) struct Running {
+    pub(super) address: Address,
+    pub(super) transport: Transport,
+    pub(super) key: CancelKey,
+    pub(super) closer: Option<Closer>,
+}
+
+/// One of the loading connections.
+pub(super) struct Connection<'a> {
+    pub(super) session: &'a mut Session,
+    pub(super) shared: Shared<'a>,
+    pub(super) cancel: &'a Cancel,
+    pub(super) events: Sender<Event>,
+}
+
+/// State shared by all loading connections.
+#[derive(Copy, Clone)]
+pub(super) struct Shared<'a> {
+    pub(super) target: &'a Target,
+    /// Settings at the start of transactions that build indexes.
+    pub(super) settings: &'a str,
+    /// Set when the work has to stop.
+    pub(super) halt: &'a AtomicBool,
+}
+
+impl Connection<'_> {
+    /// Runs a task, and repeats it from its beginning if the connection is lost.
+    pub(super) fn take(&mut self, task: &Task) -> Result<(), WorkloadError> {
+        match task {
+            Task::Each(statements) => statements.iter().try_for_each(|sql| self.statement("", sql)),
+            Task::BuildKeys(statements) => {
+                let settings = self.shared.settings;
+                statements.iter().try_for_each(|sql| self.statement(settings, sql))
+            }
+            Task::CreatePartitions { partitions, statement } => {
+                self.tell(Event::Partitions(*partitions))?;
+                (1..=*partitions).try_for_each(|number| self.statement("", &(statement.0)(number)))
+            }
+            Task::Together(statements) => {
+                self.with_reconnect(&statements[statements.len() - 1], |connection, _| {
+                    connection.in_transaction(|connection| {
+                        statements.iter().try_for_each(|sql| connection.execute(sql))
+                    })
+                })
+            }
+            Task::Load { truncate, parts } => {
+                let doing = parts.last().map_or(String::new(), |part| format!("loading {}", part.relation));
+                self.with_reconnect(&doing, |connection, _| {
+                    connection.in_transaction(|connection| {
+                        connection.execute(truncate)?;
+                        parts.iter().try_for_each(|part| connection.copy(part))
+                    })
+                })
+            }
+        }
+    }
+
+    /// One statement in its own transaction with `settings`. If it is repeated after a lost connection, it may have
+    /// succeeded before: its object then exists.
+    fn statement(&mut self, settings: &str, sql: &str) -> Result<(), WorkloadError> {
+        self.with_reconnect(sql, |connection, attempt| match connection.execute_with(settings, sql) {
+            Err(WorkloadError::Query { source, .. }) if attempt > 0 && is_there_already(&source) => Ok(()),
+            other => other,
+        })
+    }
+
+    /// Does repeatable work, and repeats it if the connection is lost.
+    fn with_reconnect(
+        &mut self,
+        doing: &str,
+        mut work: impl FnMut(&mut Self, usize) -> Result<(), WorkloadError>,
+    ) -> Result<(), WorkloadError> {
+        let mut attempt = 0;
+        loop {
+            self.check()?;
+            let error = match work(self, attempt) {
+                Ok(()) => return Ok(()),
+                Err(error) => error,
+            };
+            attempt += 1;
+            let WorkloadError::Query { source, .. } = &error else { return Err(error) };
+            // An unresponsive server or a held lock would lead to the same error again.
+            let is_hopeless = !self.session.is_lost() || self.session.is_given_up();
+            if is_hopeless || attempt > LOSSES_MAX || self.check().is_err() {
+                return Err(error);
+            }
+            let (doing, reason) = (doing.to_owned(), source.to_string());
+            self.tell(Event::Lost { doing, reason })?;
+            self.connect_again(error)?;
+        }
+    }
+
+    /// Reconnects with growing pauses; returns `lost` if this fails.
+    fn connect_again(&mut self, lost: WorkloadError) -> Result<(), WorkloadError> {
+        let before = self.session.cancel_key().process_id;
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let stopwatch = Stopwatch::start();
+        for pause_ms in PAUSES_MS {
+            if stopwatch.read() > RECONNECTING_MAX {
+                break;
+            }
+            for _ in 0..pause_ms.div_ceil(LOOK_MS) {
+                self.check()?;
+                thread::sleep(Duration::from_millis(LOOK_MS));
+            }
+            match Session::connect(self.shared.target) {
+                Ok(session) => {
+                    *self.session = session;
+                    self.begin();
+                    self.end_predecessor(before);
+                    return Ok(());
+                }
+                Err(error) if may_pass(&error) => {}
+                Err(_) => return Err(lost),
+            }
+        }
+        Err(lost)
+    }
+
+    /// Allows others to cancel the session's statements.
+    pub(super) fn begin(&mut self) {
+        let running = Running {
+            address: self.session.address().clone(),
+            transport: self.session.transport().clone(),
+            key: self.session.cancel_key(),
+            closer: self.session.closer(),
+        };
+        *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
+        let limit = self.session.patient_limit();
+        self.session.set_statement_limit(limit);
+    }
+
+    /// After a network failure the old server process may still hold locks. If the new session may not terminate it,
+    /// it waits for those locks.
+    fn end_predecessor(&mut self, process_id: u32) {
+        let end = format!(
+            "select pg_catalog.pg_terminate_backend(pid) from pg_catalog.pg_stat_activity where pid = {process_id} \
+             and usename = current_user and datname = pg_catalog.current_database() and application_name = \
+             pg_catalog.current_setting('application_name') and pid <> pg_catalog.pg_backend_pid()"
+        );
+        let _ = self.session.query_catalogs(&end);
+    }
+
+    /// Commits the result of `work`; after an error everything is rolled back and the session stays usable.
+    fn in_transaction(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<(), WorkloadError>,
+    ) -> Result<(), WorkloadError> {
+        self.execute("begin")?;
+        if let Err(error) = work(self) {
+            // The first error is reported. If the session is lost, the server rolls back.
+            let _ = self.session.execute("rollback");
+            return Err(error);
+        }
+        self.execute("commit")
+    }
+
+    /// Sends rows. Generating them takes a fraction of the server's time, and overlaps with it.
+    fn copy(&mut self, part: &Part) -> Result<(), WorkloadError> {
+        let sql = copy_statement(self.session, &part.relation)?;
+        let failed = |source| WorkloadError::Query { sql: sql.clone(), source };
+        let (number, chunks) = part.chunk;
+        let (table, total) = &part.progress;
+        let told = |sent| Event::Rows {
+            table: Arc::clone(table),
+            total: *total,
+            part: format!("{} {number}", part.relation),
+            sent,
+        };
+        let gone = |_| WorkloadError::Interrupted;
+        let mut copy = self.session.copy_in(&sql).map_err(failed)?;
+        let mut sent = Sent::default();
+        self.events.send(told(sent)).map_err(gone)?;
+        let mut writer = part.source.writer(number, chunks);
+        let mut buffer = Vec::with_capacity(BUFFER_LENGTH);
+        loop {
+            buffer.clear();
+            let rows = writer.write(&mut buffer);
+            copy.write_all(&buffer).map_err(|error| failed(server_error(error)))?;
+            let before = sent.rows;
+            sent = Sent { rows: before + rows, bytes: sent.bytes + buffer.len() as u64 };
+            if rows == 0 || before / ROWS_PER_PROGRESS < sent.rows / ROWS_PER_PROGRESS {
+                self.events.send(told(sent)).map_err(gone)?;
+            }
+            if rows == 0 {
+                break;
+            }
+            if self.shared.halt.load(Ordering::Relaxed) {
+                return Err(WorkloadError::Interrupted);
+            }
+        }
+        copy.finish().map_err(failed)?;
+        self.pass_on_notices()
+    }
+
+    /// Runs one statement, and passes the server's notices on.
+    fn execute(&mut self, sql: &str) -> Result<(), WorkloadError> {
+        self.execute_with("", sql)
+    }
+
+    /// Runs one statement with `settings` in one message, which the server executes as one transaction, so that the
+    /// settings end with it. A pooler gets its connection back unchanged.
+    fn execute_with(&mut self, settings: &str, sql: &str) -> Result<(), WorkloadError> {
+        let done = self.session.execute(&format!("{settings}{sql}"));
+        self.pass_on_notices()?;
+        done.map(drop).map_err(failed(sql))
+    }
+
+    fn pass_on_notices(&mut self) -> Result<(), WorkloadError> {
+        let notices = self.session.take_notices();
+        notices.into_iter().try_for_each(|notice| self.tell(Event::Notice(notice)))
+    }
+
+    /// An error if the work has to stop.
+    fn check(&self) -> Result<(), WorkloadError> {
+        if self.shared.halt.load(Ordering::Relaxed) { Err(WorkloadError::Interrupted) } else { Ok(()) }
+    }
+
+    /// The receiver is gone when the work has to stop.
+    pub(super) fn tell(&self, event: Event) -> Result<(), WorkloadError> {
+        self.events.send(event).map_err(|_| WorkloadError::Interrupted)
+    }
+}
+
+/// Whether a statement failed because its object already exists.
+fn is_there_already(error: &ConnectError) -> bool {
+    // A table; a foreign key; a second primary key.
+    let there = [&b"42P07"[..], b"42710", b"42P16"];
+    error.sqlstate().is_some_and(|state| there.iter().any(|&code| SqlState::from_bytes(code) == Some(state)))
+}
+
+/// Whether a later connection attempt may succeed: the server is unreachable, starting, stopping or full.
+fn may_pass(error: &ConnectError) -> bool {
+    match error.sqlstate() {
+        None => true,
+        Some(state) => ["57", "53", "08"].contains(&state.class()),
+    }
+}
+
+/// The session's own error inside that of a writer.
+fn server_error(error: io::Error) -> ConnectError {
+    error.downcast().unwrap_or_else(|error| ConnectError::Lost(error.to_string()))
+}
+
+/// `copy … from stdin`, frozen where the server can: version 14 or newer, and an ordinary table.
+fn copy_statement(session: &mut Session, relation: &str) -> Result<String, WorkloadError> {
+    let plain = format!("copy {relation} from stdin");
+    if session.server_version_num() < FREEZES_FROM {
+        return Ok(plain);
+    }
+    // Within the transaction that loads, whose `search_path` has to stay: the operator is named with its schema.
+    let kind = format!(
+        "select relkind from pg_catalog.pg_class \
+         where oid operator(pg_catalog.=) '{relation}'::pg_catalog.regclass"
+    );
+    let rows = query(session, &kind)?;
+    let ordinary = rows.first().and_then(|row| row.get(0)) == Some("r");
+    Ok(if ordinary { format!("{plain} with (freeze on)") } else { plain })
+}

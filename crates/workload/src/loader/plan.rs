@@ -1,0 +1,90 @@
+//! The tasks of a loading as data, with the order in which they must happen. Workloads make plans; `executor` carries
+//! them out.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::rows::RowSource;
+
+/// Tasks, and the steps that they belong to.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    /// Steps in the order in which they are reported.
+    pub(crate) steps: Vec<StepName>,
+    /// Of the tasks that can start, the first one is started.
+    pub(crate) jobs: Vec<Job>,
+}
+
+/// What a step is called.
+#[derive(Clone, Debug)]
+pub(crate) struct StepName {
+    /// In the closing report: `primary keys`.
+    pub(crate) name: Cow<'static, str>,
+    /// While it is done: `creating primary keys`.
+    pub(crate) doing: Cow<'static, str>,
+}
+
+/// A task as part of a step.
+#[derive(Debug)]
+pub(crate) struct Job {
+    /// Index of its step in the plan.
+    pub(crate) step: usize,
+    pub(crate) task: Task,
+    /// Indexes of the jobs that must end before.
+    pub(crate) after: Vec<usize>,
+}
+
+/// A unit of work for one connection, repeated from its beginning if the connection is lost.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// Statements, each a transaction of its own.
+    Each(Vec<String>),
+    /// Statements that build indexes, each a transaction of its own that begins with the settings of [`Shared`].
+    ///
+    /// [`Shared`]: super::connection::Shared
+    BuildKeys(Vec<String>),
+    /// Statements in one transaction.
+    Together(Vec<String>),
+    /// Creates so many partitions, each by its statement.
+    CreatePartitions { partitions: u32, statement: StatementOf },
+    /// Empties tables, then fills some by COPY, in one transaction.
+    Load { truncate: String, parts: Vec<Part> },
+}
+
+/// The statement for a number, counted from 1: there may be too many to hold them all.
+pub(crate) struct StatementOf(pub(crate) Box<dyn Fn(u32) -> String + Send + Sync>);
+
+impl std::fmt::Debug for StatementOf {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str(&(self.0)(1))
+    }
+}
+
+/// Rows for one relation.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) source: Arc<dyn RowSource>,
+    /// The chunk of the rows, counted from 0, and the number of chunks.
+    pub(crate) chunk: (u32, u32),
+    /// The relation that is filled, quoted for SQL.
+    pub(crate) relation: String,
+    /// The name under which progress is reported, and the rows that all parts with this name have together.
+    pub(crate) progress: (Arc<str>, u64),
+}
+
+impl Job {
+    pub(crate) fn new(step: usize, task: Task) -> Job {
+        Job { step, task, after: Vec::new() }
+    }
+}
+
+impl Plan {
+    /// Adds jobs that are done one after the other once the jobs `after` have ended. Returns the last one, or `after`
+    /// if there are none.
+    pub(crate) fn add_chain(&mut self, jobs: Vec<Job>, after: &[usize]) -> Vec<usize> {
+        jobs.into_iter().fold(after.to_vec(), |after, job| {
+            self.jobs.push(Job { after, ..job });
+            vec![self.jobs.len() - 1]
+        })
+    }
+}
