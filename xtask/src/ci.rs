@@ -193,6 +193,8 @@ fn stderr(output: &Output) -> String {
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(crate::cargo());
     command.current_dir(crate::root()).args(arguments).stdin(std::process::Stdio::null());
+    // Nothing is built twice here, and the files for it take more space than the programs.
+    command.env("CARGO_INCREMENTAL", "0");
     command
 }
 

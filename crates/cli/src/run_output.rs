@@ -137,7 +137,7 @@ fn conclude(finished: Finished, log_fault: &LogFault, terminal: &Terminal) -> Re
 
 /// A missed or undecided goal is an error of its own exit status.
 fn judge_goals(record: &Record) -> Result<(), Failure> {
-    match report::unmet_goals(record) {
+    match report::unmet_goals(&record.summary.goals) {
         None | Some((GoalVerdict::Met, _)) => Ok(()),
         Some((GoalVerdict::Missed, goals)) => Err(RunError::GoalMissed(goals).into()),
         Some((GoalVerdict::Undecided, goals)) => Err(RunError::GoalUndecided(goals).into()),

@@ -16,6 +16,8 @@ pub struct Typed {
     pub keys: Vec<(String, String)>,
     /// Built-in scripts and files with weights; empty: those of the keys, or the default.
     pub scripts: Vec<(String, u32)>,
+    /// Goals, as texts.
+    pub goals: Vec<String>,
     /// `KEY=LEVEL,LEVEL`.
     pub factor: String,
     /// Instead of a factor, changes of the schema: those of A and of B.
@@ -68,6 +70,7 @@ impl Typed {
                     let named = |(name, value)| (format!("{}.{name}", option.name), value);
                     self.keys.extend(pairs.into_iter().map(named));
                 }
+                OptionValue::Goals(goals) => self.goals = goals.iter().map(ToString::to_string).collect(),
                 value if keys::is_key(option.name) => {
                     self.keys.push((option.name.to_owned(), value.in_file()))
                 }
@@ -115,6 +118,11 @@ impl Typed {
             let node = at_no_place(Value::List(self.scripts.iter().map(script).collect()));
             let set = keys::set(&mut experiment.base, "script", &node, Folder::Typed);
             set.map_err(|complaint| typed("the script", complaint.what))?;
+        }
+        if !self.goals.is_empty() {
+            let node = at_no_place(Value::List(self.goals.iter().map(|text| at_no_place(Value::Text(text.clone()))).collect()));
+            let set = keys::set(&mut experiment.base, "goal", &node, Folder::Typed);
+            set.map_err(|complaint| typed("--goal", complaint.what))?;
         }
         experiment.factors = vec![self.factor(&experiment.base)?];
         Ok(experiment)

@@ -1,12 +1,13 @@
 //! JUnit's XML, which most systems for continuous integration read: a suite for each run, with a case for its end and one
-//! for each goal. The form is that of Jenkins (junit-10.xsd): suites, suite, case with failure or error, system-out.
+//! for each goal; a suite for an experiment or a comparison. The form is that of Jenkins (junit-10.xsd): suites, suite, case with failure or error, system-out.
 
 use results::{Check, ComparisonDecision, ComparisonRecord, Grade, Record, SelfTest, Status};
-use stats::goals::GoalVerdict;
+use stats::goals::{GoalResult, GoalVerdict};
 
 use crate::experiment::{self, Overview, Standing, Trial};
 use crate::prose::escaped_line;
 use crate::self_test::{self, self_test};
+use crate::wording::Measurement;
 use crate::{Run, Subject, TextStyle, wording};
 
 /// The outcome of a case.
@@ -63,7 +64,9 @@ impl Suite {
         Suite {
             name: format!("{}: {scripts}", escaped_line(run.name)),
             class: scripts,
-            cases: std::iter::once(end(record)).chain(goals(record)).collect(),
+            cases: std::iter::once(end(record))
+                .chain(goals(&record.summary.goals, Measurement::Run))
+                .collect(),
             seconds: record.summary.duration_s,
             started_at: record.started_at.to_string(),
             hostname: record.environment.host.hostname.clone(),
@@ -71,11 +74,14 @@ impl Suite {
         }
     }
 
-    /// A case for each trial.
+    /// A case for each trial, with its goals.
     fn of_experiment(overview: &Overview) -> Suite {
         let case = |trial: &Trial| {
             let outcome = match &trial.standing {
-                Standing::Complete => CaseOutcome::Passed,
+                Standing::Complete => {
+                    let unmet = wording::goals(trial.goals(), Measurement::Run);
+                    unmet.map_or(CaseOutcome::Passed, |(verdict, text)| of_verdict(verdict, || text.clone()))
+                }
                 Standing::Failed(reason) => CaseOutcome::Error("failed", reason.clone()),
                 Standing::Running | Standing::Planned => {
                     CaseOutcome::Error("missing", format!("the trial is {}", trial.standing.name()))
@@ -97,7 +103,7 @@ impl Suite {
         }
     }
 
-    /// A single case: whether B is worse than A.
+    /// Whether B is worse than A, then a case for each goal of B.
     fn of_comparison(record: &ComparisonRecord) -> Suite {
         let [a, b] = &record.sides;
         let between = format!("A is {}, B is {}", escaped_line(&a.label), escaped_line(&b.label));
@@ -111,7 +117,9 @@ impl Suite {
         Suite {
             name: escaped_line(&record.name),
             class: escaped_line(&record.factor),
-            cases: vec![Case { name: "B is not worse than A".to_owned(), outcome }],
+            cases: std::iter::once(Case { name: "B is not worse than A".to_owned(), outcome })
+                .chain(goals(&b.goals, Measurement::Comparison))
+                .collect(),
             seconds: record.elapsed_s,
             started_at: record.started_at.to_string(),
             hostname: String::new(),
@@ -185,16 +193,20 @@ fn end(record: &Record) -> Case {
     Case { name: "the run is complete".to_owned(), outcome }
 }
 
-fn goals(record: &Record) -> impl Iterator<Item = Case> + '_ {
-    record.summary.goals.iter().map(|result| {
-        let text = || wording::goal(result);
-        let outcome = match result.verdict {
-            GoalVerdict::Met => CaseOutcome::Passed,
-            GoalVerdict::Missed => CaseOutcome::Failure(text()),
-            GoalVerdict::Undecided => CaseOutcome::Error("undecided", text()),
-        };
+fn goals(results: &[GoalResult], measurement: Measurement) -> impl Iterator<Item = Case> + '_ {
+    results.iter().map(move |result| {
+        let text = || wording::goal(result, measurement);
+        let outcome = of_verdict(result.verdict, text);
         Case { name: escaped_line(&result.goal.to_string()), outcome }
     })
+}
+
+fn of_verdict(verdict: GoalVerdict, text: impl Fn() -> String) -> CaseOutcome {
+    match verdict {
+        GoalVerdict::Met => CaseOutcome::Passed,
+        GoalVerdict::Missed => CaseOutcome::Failure(text()),
+        GoalVerdict::Undecided => CaseOutcome::Error("undecided", text()),
+    }
 }
 
 /// Numbers of cases, of failures and of errors.

@@ -19,7 +19,9 @@ mod calibration;
 mod selection;
 
 mod self_test;
+
 mod store_list;
+
 mod table;
 
 mod live;
@@ -33,6 +35,8 @@ mod metrics_server;
 mod openmetrics;
 
 mod figures;
+
+mod goals;
 
 mod prose;
 
@@ -67,6 +71,7 @@ pub use comparison::{comparison, comparison_csv};
 pub use csv::{CSV_COLUMNS, csv};
 pub use document::{Document, markdown, text};
 pub use format::{Format, Subject, formatted};
+pub use goals::unmet_goals;
 pub use html::html;
 pub use live::{LiveSample, Phase, live_line};
 pub use live_figures::LiveFigures;
@@ -75,7 +80,7 @@ pub use metrics::metrics_reference;
 pub use metrics_server::MetricsServer;
 pub use openmetrics::{Metrics, open_metrics};
 pub use prose::TextStyle;
-pub use run::{Run, document, json, summary, unmet_goals};
+pub use run::{Run, document, json, summary};
 pub use selection::{ReportedStore, Selected, Selection, SelectionError, overview, select};
 pub use self_test::{self_test, self_test_csv, self_test_json};
 pub use store_list::{counted_entries, removed, store_list};

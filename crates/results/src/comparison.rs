@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use stats::comparison::{Block, ComparedMetric, ComparisonDecision, MetricFinding, MetricNoise};
+use stats::goals::GoalResult;
 
 use crate::safe_text::indented;
 use crate::upgrade::COMPARISON;
@@ -59,6 +60,9 @@ pub struct ComparedSide {
     pub server_version: String,
     /// Description of the load, in one line.
     pub load: String,
+    /// Its goals with their figures and verdicts. `needed_s` is the length of a comparison.
+    #[serde(default)]
+    pub goals: Vec<GoalResult>,
 }
 
 /// Method of a comparison.
@@ -191,6 +195,7 @@ pub(crate) fn example() -> ComparisonRecord {
         label: label.to_owned(),
         server_version: "18.0".to_owned(),
         load: "select-only, 8 clients".to_owned(),
+        goals: Vec::new(),
     };
     let block = |is_candidate, tps| {
         let block = Block { tps: Some(tps), ..Block::default() };

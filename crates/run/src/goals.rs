@@ -52,13 +52,17 @@ fn script(name: &str, scripts: &Scripts) -> Option<usize> {
         .or_else(|| names().position(is_stem))
 }
 
-/// The meter of the run's goals.
-pub(crate) fn meter(spec: &RunSpec, scripts: &Scripts) -> GoalMeter {
-    let goals = spec.goals.iter().map(|goal| {
+/// A meter of the goals that never ends a run.
+pub(crate) fn passive_meter(spec: &RunSpec, scripts: &Scripts) -> GoalMeter {
+    GoalMeter::new(spec.goals.iter().map(|goal| {
         let of_script = goal.script.as_ref().and_then(|name| script(name, scripts));
         (goal.clone(), of_script)
-    });
-    let meter = GoalMeter::new(goals);
+    }))
+}
+
+/// The meter of the run's goals.
+pub(crate) fn meter(spec: &RunSpec, scripts: &Scripts) -> GoalMeter {
+    let meter = passive_meter(spec, scripts);
     if !spec.stop_on_miss {
         return meter;
     }

@@ -300,6 +300,11 @@ impl Runner {
         })
     }
 
+    /// A meter of the goals that never ends a run, for callers that run the plan many times.
+    pub fn goal_meter(&self) -> GoalMeter {
+        crate::goals::passive_meter(&self.spec, &self.scripts)
+    }
+
     /// Does only what the engine requires, for callers that run the plan many times: queries the server and vacuums
     /// its tables.
     ///

@@ -32,6 +32,7 @@ impl RunCommand for Compare {
         "protocol",
         "rate",
         "grace",
+        "goal",
     ];
     const CONFLICTS: &'static [&'static str] = &["experiment"];
 

@@ -4,7 +4,7 @@
 mod arguments;
 
 use report::Subject;
-use results::{ComparisonDecision, ComparisonRecord, ComparisonStatus};
+use results::{ComparisonDecision, ComparisonRecord, ComparisonStatus, GoalVerdict};
 use run::ExitStatus;
 
 pub(crate) use arguments::CompareArguments;
@@ -43,18 +43,26 @@ fn compare(
     })?;
     output.show(Subject::Comparison(&record), terminal)?;
     terminal.say(format_args!("stored as comparison c{kept} in {}", places.store().display()));
-    judge(&record)
+    judge(&record, terminal)
 }
 
-fn judge(record: &ComparisonRecord) -> Result<ExitStatus, Failure> {
+fn judge(record: &ComparisonRecord, terminal: &Terminal) -> Result<ExitStatus, Failure> {
     if record.status == ComparisonStatus::Interrupted {
         return Err(Failure::Interrupted("interrupted; the result covers the pairs before that"));
     }
-    Ok(match record.decision {
+    let of_decision = match record.decision {
         ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse => {
             ExitStatus::Success
         }
         ComparisonDecision::WorseThanTolerance => ExitStatus::Worse,
         ComparisonDecision::Undecided => ExitStatus::Undecided,
-    })
+    };
+    let [_, b] = &record.sides;
+    let (of_goals, unmet) = match report::unmet_goals(&b.goals) {
+        None | Some((GoalVerdict::Met, _)) => return Ok(of_decision),
+        Some((GoalVerdict::Missed, goals)) => (ExitStatus::GoalMissed, format!("was missed: {goals}")),
+        Some((GoalVerdict::Undecided, goals)) => (ExitStatus::Undecided, format!("is undecided: {goals}")),
+    };
+    terminal.say(format_args!("a goal of B {unmet}"));
+    Ok(of_decision.max(of_goals))
 }

@@ -31,7 +31,7 @@ fn the_exit_status_says_whether_the_goals_were_met() {
     first_line(&met.exits(0), "BOTH GOALS MET: p90 is ");
     let options = ["-f", "slow.sql", "-t", "50", "--goal", "p50 < 10s", "--goal", "script=slow: p50 < 1ms"];
     let missed = run(&bench, &options).exits(5).says(&["a goal was missed: script=slow: p50 < 1ms"]);
-    first_line(&missed, "1 OF 2 GOALS MISSED: p50 of script slow is 5.");
+    first_line(&missed, "1 OF 2 GOALS MISSED: p50 of script slow is ");
     let undecided = run(&bench, &["-f", "fast.sql", "-t", "20", "--goal", "p99 < 10s"]).exits(3);
     first_line(&undecided.says(&["a goal is undecided: p99 < 10s"]), "GOAL UNDECIDED: p99 is ");
     let listed = bench.run(["runs"]).exits(0);
@@ -92,9 +92,45 @@ fn an_experiment_names_the_trials_that_missed_a_goal() {
     );
     bench.file("goals.toml", &file);
     let says = "a goal was missed: in 2 of 2 trials: protocol ";
-    bench.run(["lab", "run", "goals.toml"]).exits(5).says(&[says, "repeat 1 (p50 < 1ms)"]);
+    let ran = bench.run(["lab", "run", "goals.toml"]).exits(5).says(&[says, "repeat 1 (p50 < 1ms)"]);
+    let listed = "GOALS MISSED BY 2 OF 2 COMBINATIONS: protocol simple (p50 < 1ms); protocol extended (p50 < 1ms).";
+    assert!(ran.stdout.contains(listed), "{}", ran.stdout);
+    let table = bench.run(["report", "e1", "--format", "markdown"]).exits(0);
+    for row in ["| simple | p50 &lt; 10s | met |", "| extended | p50 &lt; 1ms | missed |"] {
+        assert!(table.stdout.contains(row), "{row}:\n{}", table.stdout);
+    }
+    assert!(table.stdout.contains("GOALS MISSED BY 2 OF 2 COMBINATIONS"), "{}", table.stdout);
+    let junit = bench.run(["report", "e1", "--format", "junit"]).exits(0);
+    let cases = elements(&junit.stdout);
+    assert_eq!(cases.iter().filter(|(name, _)| name == "testcase").count(), 2);
+    assert_eq!(cases.iter().filter(|(name, _)| name == "failure").count(), 2, "{}", junit.stdout);
     bench.file("goals.toml", &file.replace("\"p50 < 1ms\"", "\"script=none: p50 < 1ms\""));
     bench.run(["lab", "run", "goals.toml"]).exits(1).says(&["names a script that is not in the mix"]);
+}
+
+#[test]
+fn a_comparison_has_the_goals_of_both_sides_and_the_exit_status_of_those_of_b() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("goals_compare");
+    bench.file("slow.sql", SLOW);
+    bench.file("slower.sql", "SELECT pg_sleep(0.02);\n");
+    let compare = |goals: &[&str]| {
+        let options = ["--factor", "script=slower.sql,slow.sql", "--budget", "10s", "--block", "0.1"];
+        let words = ["compare", "--in-place", "--dsn", conninfo.as_str()];
+        bench.run(words.iter().chain(&options).chain(goals).copied())
+    };
+    let met = compare(&["--goal", "p50 < 15ms", "--goal", "failed < 50%", "-o", "goals.xml"]).exits(0);
+    first_line(&met, "B: BOTH GOALS MET: p50 is ");
+    assert!(met.stdout.contains("A: 1/2 goals missed."), "{}", met.stdout);
+    let xml = std::fs::read_to_string(bench.path().join("goals.xml")).expect("it was written");
+    let cases = elements(&xml);
+    assert_eq!(cases.iter().filter(|(name, _)| name == "testcase").count(), 3, "{xml}");
+    assert!(!cases.iter().any(|(name, _)| name == "failure" || name == "error"), "{xml}");
+    // B is better, and not good enough.
+    let missed = compare(&["--goal", "p50 < 1ms"]).exits(5).says(&["a goal of B was missed: p50 < 1ms"]);
+    first_line(&missed, "B: GOAL MISSED: p50 is ");
+    assert!(missed.stdout.contains("B is better") || missed.stdout.contains("faster"), "{}", missed.stdout);
+    compare(&["--goal", "late < 1%"]).exits(2).says(&["only with a latency limit (-L)"]);
 }
 
 /// An element's name, parents, required attributes and further ones.

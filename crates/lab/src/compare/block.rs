@@ -13,8 +13,9 @@ use connect::{ConnectError, Session, SqlState};
 use engine::{AbortCause, End, Limit, Outcome, Plan, Progress, Tracer, WorkerIntro};
 use results::ComparedBlock;
 use run::{Control, Event, RunError, Runner, VacuumEvent};
-use stats::Timestamp;
 use stats::comparison::Block;
+use stats::goals::GoalMeter;
+use stats::{Completions, Interval, Timestamp};
 
 use crate::event::Listener;
 use crate::stopwatch::Stopwatch;
@@ -25,6 +26,8 @@ const NANOS_PER_SECOND: f64 = 1e9;
 /// A side of the comparison, ready for load.
 pub(super) struct Side {
     plan: Plan,
+    /// For the goals, before any block.
+    meter: GoalMeter,
     session: RefCell<Session>,
     /// Application name of its sessions, unique to the comparison; each block appends its number.
     mark: String,
@@ -74,6 +77,8 @@ pub(super) struct BlockResult {
     pub(super) block: Block,
     /// Measured, successful transactions.
     pub(super) transactions: u64,
+    /// All of its transactions, for the goals.
+    pub(super) interval: Interval,
     /// Mean response time.
     pub(super) mean_s: f64,
     /// Additional time of the block: checkpoint, connecting, and waiting for the backends to exit.
@@ -98,6 +103,7 @@ impl Side {
         control: &Control,
     ) -> Result<Self, RunError> {
         let mut session = session;
+        let meter = runner.goal_meter();
         let plan = runner.engine_plan(control, &mut |event| {
             if let Event::Vacuum(VacuumEvent::Failed(failure)) = event {
                 listener.warn(failure);
@@ -116,6 +122,7 @@ impl Side {
         let full_page_images = (version >= 140_000).then_some("SELECT wal_fpi FROM pg_stat_wal");
         Ok(Self {
             plan,
+            meter,
             session: RefCell::new(session),
             mark: mark.to_owned(),
             blocks: 0,
@@ -126,6 +133,11 @@ impl Side {
             blocks_read: Counter(Cell::new(blocks_read)),
             backends_leave: Cell::new(true),
         })
+    }
+
+    /// A meter of its goals, before any block.
+    pub(super) fn goal_meter(&self) -> GoalMeter {
+        self.meter.clone()
     }
 
     /// Version string of the server.
@@ -210,7 +222,7 @@ impl Side {
         let blocks_read = counter(&self.blocks_read, before[2]);
         let setup_s = passed.seconds() - lengths.block_s - lengths.warmup_s;
         Ok(figures(
-            &outcome,
+            outcome,
             &Server { cpu_s: locked(&reading).cpu_s(), wal_bytes, full_page_images, blocks_read },
             setup_s,
         ))
@@ -281,7 +293,7 @@ struct Server {
     blocks_read: Option<f64>,
 }
 
-fn figures(outcome: &Outcome, server: &Server, setup_s: f64) -> BlockResult {
+fn figures(outcome: Outcome, server: &Server, setup_s: f64) -> BlockResult {
     let total = &outcome.summary.total;
     let transactions = total.counts.succeeded;
     let each = |sum: f64| (transactions > 0).then(|| sum / transactions as f64);
@@ -299,7 +311,13 @@ fn figures(outcome: &Outcome, server: &Server, setup_s: f64) -> BlockResult {
         blocks_read_per_transaction: of_all(server.blocks_read),
     };
     let mean_s = total.response.mean_ns().unwrap_or_default() / NANOS_PER_SECOND;
-    BlockResult { block, transactions, mean_s, setup_s }
+    let interval = Interval {
+        start: Timestamp::ZERO,
+        end: Timestamp::ZERO + outcome.summary.duration,
+        scripts: outcome.summary.scripts,
+        completions: Completions::new(),
+    };
+    BlockResult { block, transactions, interval, mean_s, setup_s }
 }
 
 /// CPU time of some processes, from the end of the warm-up to the end of the load, before they disconnect.

@@ -6,8 +6,9 @@ use results::{
 };
 use run::RunError;
 use stats::comparison::{Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question, Side, order};
+use stats::goals::GoalMeter;
 
-use super::block::{BlockLengths, BlockStart};
+use super::block::{self, BlockLengths, BlockStart};
 use super::layout::{Layout, ReadySides, place};
 use super::probe::Probe;
 use super::time_plan::{SequencePlan, ServerStarts};
@@ -53,6 +54,8 @@ pub struct ComparisonRun {
     pub(super) status: ComparisonStatus,
     pub(super) elapsed_s: f64,
     pub(super) found_after_s: Option<f64>,
+    /// The goals of A and of B. All blocks count, also those for the noise floor.
+    pub(super) goals: [GoalMeter; 2],
     /// Number of changes of the schema, and their mean time.
     pub(super) schema_changes: (u32, f64),
     /// Number of started blocks; each has its own random numbers.
@@ -82,6 +85,7 @@ impl ComparisonRun {
             status: ComparisonStatus::Complete,
             elapsed_s: 0.0,
             found_after_s: None,
+            goals: ready.sides.each_ref().map(block::Side::goal_meter),
             schema_changes: (0, 0.0),
             blocks: seeds,
             stopwatch: Stopwatch::start(),
@@ -110,10 +114,12 @@ impl ComparisonRun {
         }
     }
 
-    /// Whether the result is clear, or all planned pairs have run.
+    /// Whether the result is clear, or all planned pairs have run. With goals, the clear result of one question does not
+    /// end the measurement for the other: repeated looks at the goals would invalidate their intervals.
     fn is_over(&self) -> bool {
         let made = self.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
-        self.comparison.is_settled() || made >= self.pairs_planned
+        let has_goals = self.goals.iter().any(|meter| !meter.is_empty());
+        (self.comparison.is_settled() && !has_goals) || made >= self.pairs_planned
     }
 
     /// The options.
@@ -318,6 +324,7 @@ impl PairRunner<'_, '_> {
         let Some(ready) = &mut self.ready else { return Err(RunError::Usage("no side is ready".to_owned())) };
         let ran = ready.side(runs_on)?.run(self.run.lengths, seed, start, self.layout.control)?;
         let draw = if which == 0 { &mut pair.pair.base } else { &mut pair.pair.candidate };
+        self.run.goals[runs_on].take(&ran.interval);
         draw.blocks.push(ran.block);
         pair.pair.order.push(side);
         pair.kept.blocks.push(ComparedBlock::new(which == 1, &ran.block));

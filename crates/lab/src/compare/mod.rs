@@ -47,6 +47,10 @@ pub fn compare(
         listener
             .warn("a comparison cannot run the checks of the workload: check is for trials of pgmeter lab");
     }
+    if cells.iter().any(|cell| cell.configuration.load.stop_on_miss) {
+        listener
+            .warn("a missed goal does not end a comparison early: stop_on_miss is for trials of pgmeter lab");
+    }
     let files = what.files(&cells)?;
     // A store that cannot be written is reported before the comparison starts.
     places.check()?;

@@ -7,6 +7,8 @@ use results::{
     MetricFinding, MetricNoise, PgmeterBuild, UtcTime, Warning,
 };
 
+use stats::goals::{GoalMeter, GoalResult};
+
 use super::comparison_run::{ComparisonRun, ERROR_RATE};
 use super::layout::ServerLayout;
 use super::relevance::{self, Measured};
@@ -41,8 +43,13 @@ pub(super) fn record(setup: Setup<'_>, run: ComparisonRun) -> ComparisonRecord {
         started_at, name, annotation, cells, layout, draws, versions: [version_a, version_b], ..
     } = setup;
     let level = |cell: &Cell| cell.levels.first().cloned().unwrap_or_default();
-    let side =
-        |cell: &Cell, server_version| ComparedSide { label: level(cell).1, server_version, load: load(cell) };
+    let [goals_a, goals_b] = run.goals.each_ref().map(|meter| goals(meter, run.elapsed_s));
+    let side = |cell: &Cell, server_version, goals| ComparedSide {
+        label: level(cell).1,
+        server_version,
+        load: load(cell),
+        goals,
+    };
     ComparisonRecord {
         schema_version: COMPARISON_SCHEMA,
         pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -50,7 +57,7 @@ pub(super) fn record(setup: Setup<'_>, run: ComparisonRun) -> ComparisonRecord {
         started_at,
         name,
         factor: level(&cells[0]).0,
-        sides: [side(&cells[0], version_a), side(&cells[1], version_b)],
+        sides: [side(&cells[0], version_a, goals_a), side(&cells[1], version_b, goals_b)],
         method: ComparisonMethod {
             draws,
             session_settings: layout.session_settings(),
@@ -83,6 +90,16 @@ fn load(cell: &Cell) -> String {
     let scripts: Vec<String> = load.scripts.iter().map(|script| script.source.name()).collect();
     let clients = counted(load.clients as usize, "client", "clients");
     format!("{}, {clients}, {}", scripts.join(" + "), protocol(&cell.configuration))
+}
+
+/// The goals of a side. What would decide an undecided one is the length of a comparison, which measures both sides.
+fn goals(meter: &GoalMeter, elapsed_s: f64) -> Vec<GoalResult> {
+    let share = elapsed_s / meter.seconds();
+    let of_comparison = |result: GoalResult| GoalResult {
+        needed_s: result.needed_s.map(|needed_s| needed_s * share).filter(|needed_s| needed_s.is_finite()),
+        ..result
+    };
+    meter.evaluate().into_iter().map(of_comparison).collect()
 }
 
 fn finding(metric: ComparedMetric, run: &ComparisonRun) -> Option<MetricFinding> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use lab::{Experiment, Plan};
 use results::{StepsRecord, StoredRun, StoredTrial, TableSizes, TrialStatus, WaitShare};
+use stats::goals::GoalResult;
 
 use super::metric::Metric;
 use super::repeats::{Known, Repeated};
@@ -96,6 +97,12 @@ impl Cell {
 impl Trial {
     pub(crate) fn complete_run(&self) -> Option<&StoredRun> {
         self.run.as_ref().filter(|_| self.standing == Standing::Complete)
+    }
+
+    /// The goals of a complete trial.
+    pub(crate) fn goals(&self) -> &[GoalResult] {
+        let summary = self.complete_run().and_then(|run| run.summary.as_ref());
+        summary.map_or(&[], |summary| &summary.goals)
     }
 
     pub(crate) fn complete_steps(&self) -> Option<&StepsRecord> {

@@ -15,7 +15,7 @@ use super::said::{
     ratio, signs, top_waits,
 };
 use super::steps::StepFigures;
-use super::{Quantity, drawn};
+use super::{Quantity, drawn, goals};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
 use crate::figures::half_width;
 use crate::prose::{cut, escaped_line};
@@ -45,6 +45,7 @@ pub fn document(overview: &Overview) -> Document {
         section("charts", "Charts", "Charts", Audience::Page, drawn::charts(overview)),
         section("effects", "Effects", "Effects", Audience::All, effects(overview)),
         section("results", "Results", "Results", Audience::All, results(overview)),
+        section("goals", "Goals", "Goals", Audience::All, goals::blocks(overview)),
         section("latencies", "Latencies", "Latencies", Audience::All, latencies(overview)),
         section("ratios", "Named ratios", "", Audience::All, ratios(overview)),
         section("differences", "Named differences", "", Audience::All, differences(overview)),
@@ -79,7 +80,7 @@ pub fn document(overview: &Overview) -> Document {
     Document {
         title: overview.title.clone(),
         subtitle: format!("({}, {})", overview.name, overview.profile),
-        banners: Vec::new(),
+        banners: goals::banner(overview).into_iter().collect(),
         sections: sections.into_iter().flatten().collect(),
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use results::{Annotation, StepResult, WaitShare};
 use serde::Serialize;
+use stats::goals::GoalResult;
 
 use super::cells::Standing;
 use super::overview::Overview;
@@ -58,6 +59,9 @@ struct TrialJson<'a> {
     /// Of complete trials.
     figures: Option<BTreeMap<&'static str, f64>>,
     limited_by: Option<&'static str>,
+    /// With their verdicts, as in the record of the run.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    goals: &'a [GoalResult],
     waits: &'a [WaitShare],
     /// Of a trial of steps, as in its record.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,6 +218,7 @@ fn of_trial<'a>(overview: &Overview, number: usize, trial: &'a Trial) -> TrialJs
             Metric::of_experiments().filter_map(figure).collect()
         }),
         limited_by: run.and_then(results::StoredRun::limited_by).map(results::LimitedBy::name),
+        goals: trial.goals(),
         steps: trial.steps.as_ref().map(|record| record.steps.as_slice()),
         waits: run.and_then(|run| run.waits.as_ref()).map_or(&[], |waits| &waits.top),
     }

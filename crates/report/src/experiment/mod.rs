@@ -3,7 +3,7 @@
 //! In reading order: `metric` has the figures of a trial, `repeats` the statistics over several, [`Overview`] is the
 //! whole, `steps` has the trials of timed steps, `chart` the cells of charts, `contrasts` the named ratios and
 //! differences, `effects` the effects of the factors, `concerns` the warnings, `said` the sentences. `document` makes
-//! the report of them, `drawn` its charts; `csv` and `json` are for programs. `status` has the state of an execution.
+//! the report of them, `drawn` its charts, `goals` what it says about goals; `csv` and `json` are for programs. `status` has the state of an execution.
 
 mod metric;
 
@@ -12,6 +12,8 @@ mod repeats;
 mod hosts;
 
 mod cells;
+
+mod goals;
 
 mod overview;
 

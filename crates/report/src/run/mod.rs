@@ -21,7 +21,6 @@ use crate::figures::counted;
 use crate::prose::{enumerate, escaped_line};
 
 pub use document::{document, summary};
-pub use goals::unmet_goals;
 pub(crate) use server::{ceilings, event_name, waits_table};
 
 /// A record to be shown.

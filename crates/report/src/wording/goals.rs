@@ -12,8 +12,24 @@ use crate::prose::{escaped_line, sentence};
 /// Goals that the first line names.
 const NAMED_MAX: usize = 3;
 
+/// What was measured: the word for it in sentences.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Measurement {
+    Run,
+    Comparison,
+}
+
+impl Measurement {
+    fn name(self) -> &'static str {
+        match self {
+            Measurement::Run => "run",
+            Measurement::Comparison => "comparison",
+        }
+    }
+}
+
 /// `GOAL MISSED: p99 is 31.2 ms (28.1 ms to 35.0 ms), not < 20ms.` `None` without goals.
-pub(crate) fn goals(results: &[GoalResult]) -> Option<(GoalVerdict, String)> {
+pub(crate) fn goals(results: &[GoalResult], measurement: Measurement) -> Option<(GoalVerdict, String)> {
     let verdict = GoalVerdict::of_all(results)?;
     let of_verdict: Vec<&GoalResult> = results.iter().filter(|result| result.verdict == verdict).collect();
     let word = verdict_name(verdict).to_uppercase();
@@ -23,7 +39,7 @@ pub(crate) fn goals(results: &[GoalResult]) -> Option<(GoalVerdict, String)> {
         (number, all) if number == all => format!("ALL {all} GOALS {word}"),
         (number, all) => format!("{number} OF {all} GOALS {word}"),
     };
-    let mut named: Vec<String> = of_verdict.iter().take(NAMED_MAX).map(|result| goal(result)).collect();
+    let mut named: Vec<String> = of_verdict.iter().take(NAMED_MAX).map(|result| goal(result, measurement)).collect();
     if of_verdict.len() > NAMED_MAX {
         named.push(format!("{} more", of_verdict.len() - NAMED_MAX));
     }
@@ -42,7 +58,7 @@ pub(crate) fn goals_in_short(goals: GoalTally) -> Option<String> {
 }
 
 /// `p99 is 31.2 ms (28.1 ms to 35.0 ms), not < 20ms`
-pub(crate) fn goal(result: &GoalResult) -> String {
+pub(crate) fn goal(result: &GoalResult, measurement: Measurement) -> String {
     let goal = &result.goal;
     let script =
         goal.script.as_ref().map(|script| format!("{} of script {}", goal.figure, escaped_line(script)));
@@ -56,7 +72,7 @@ pub(crate) fn goal(result: &GoalResult) -> String {
     match result.verdict {
         GoalVerdict::Met => format!("{is}, {condition}"),
         GoalVerdict::Missed => format!("{is}, not {condition}"),
-        GoalVerdict::Undecided => format!("{is}, and the goal is {condition}; {}", remedy(result)),
+        GoalVerdict::Undecided => format!("{is}, and the goal is {condition}; {}", remedy(result, measurement)),
     }
 }
 
@@ -102,32 +118,38 @@ fn shown(result: &GoalResult, value: f64) -> String {
 }
 
 /// What would decide an undecided goal.
-pub(crate) fn remedy(result: &GoalResult) -> String {
+fn remedy(result: &GoalResult, measurement: Measurement) -> String {
+    let measurement = measurement.name();
     match result.needed_s {
         Some(needed_s) => {
-            format!("a run of about {} would probably decide it", measured_seconds(needed_s.ceil()))
+            let length = measured_seconds(needed_s.ceil());
+            format!("a {measurement} of about {length} would probably decide it")
         }
-        None => "the figure is too close to the limit for a longer run to decide".to_owned(),
+        None => format!("the figure is too close to the limit for a longer {measurement} to decide"),
     }
 }
 
 /// How the intervals were computed, and why the run ended early.
-pub(crate) fn method(results: &[GoalResult], stop: Option<GoalStop>) -> String {
+pub(crate) fn method<'a>(results: impl IntoIterator<Item = &'a GoalResult>, measurement: Measurement) -> String {
+    let results: Vec<&GoalResult> = results.into_iter().collect();
     let is = |method| results.iter().any(|result| result.method == method);
     let mut text =
         "Intervals are of 95 %. Failed, skipped and unfinished transactions count as over each limit."
             .to_owned();
     if is(GoalMethod::Independent) {
-        text += " The run was shorter than 20 s, so transactions are taken as independent.";
+        text += match measurement {
+            Measurement::Run => " The run was shorter than 20 s, so transactions are taken as independent.",
+            Measurement::Comparison => {
+                " A side was measured for less than 20 s, so transactions are taken as independent."
+            }
+        };
     }
     let has_mean =
         |result: &GoalResult| matches!(result.goal.figure, GoalFigure::Latency(_, LatencyStatistic::Mean));
-    if results.iter().any(has_mean) {
+    if results.iter().any(|result| has_mean(result)) {
         text += " The mean is that of the succeeded transactions.";
     }
-    text + &stop
-        .and_then(|stop| stopped(results, stop))
-        .map_or(String::new(), |stopped| format!(" {stopped}"))
+    text
 }
 
 /// That the run ended early because of a goal.

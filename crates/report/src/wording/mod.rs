@@ -16,7 +16,7 @@ pub(crate) use effects::{
     effect, effect_range, effects_answer, effects_notes, factor_name, interaction, other_interactions,
 };
 pub(crate) use goals::{
-    goal, goals, goals_in_short, interval as goal_interval, method as method_of_goals, stopped,
+    Measurement, goal, goals, goals_in_short, interval as goal_interval, method as method_of_goals, stopped,
     value as goal_value, verdict_name,
 };
 pub(crate) use service_level::service_level;

@@ -94,9 +94,14 @@ impl GoalMeter {
         GoalMeter { transactions_max: Some(mean + ARRIVALS_DEVIATIONS * mean.sqrt()), ..self }
     }
 
+    /// Whether there are no goals.
+    pub fn is_empty(&self) -> bool {
+        self.goals.is_empty()
+    }
+
     /// Adds the next measured interval; true if the run should end.
     pub fn take(&mut self, interval: &Interval) -> bool {
-        if self.goals.is_empty() {
+        if self.is_empty() {
             return false;
         }
         let more = interval.scripts.len().saturating_sub(self.scripts.len());
@@ -157,7 +162,8 @@ impl GoalMeter {
         }
     }
 
-    fn seconds(&self) -> f64 {
+    /// The measured time.
+    pub fn seconds(&self) -> f64 {
         self.blocks_s.iter().sum()
     }
 
