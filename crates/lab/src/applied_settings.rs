@@ -75,7 +75,7 @@ pub(crate) fn apply(
         control.check()?;
         if stopwatch.passed() > RELOAD_MAX {
             return Err(RunError::Unfinished(
-                "the server has not read its configuration for 30 s; look at its log".to_owned(),
+                "the server did not reload its configuration within 30 s; see its log".to_owned(),
             ));
         }
         thread::sleep(LOOKS_APART);

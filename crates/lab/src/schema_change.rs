@@ -55,8 +55,8 @@ impl SchemaChange {
 
 fn no_undo(sql: &str) -> RunError {
     RunError::Usage(format!(
-        "how to undo this is unknown: {sql}; give its undo with --a-undo or --b-undo (in a file: ddl_undo). It is derived only for \
-         CREATE INDEX with a name and without IF NOT EXISTS"
+        "pgmeter cannot derive the SQL that undoes this: {sql}; give its undo with --a-undo or --b-undo (in a file: \
+         ddl_undo). It is derived only for CREATE INDEX with a name and without IF NOT EXISTS"
     ))
 }
 
@@ -191,8 +191,8 @@ impl<'a> SchemaSwitch<'a> {
             let found = session.query(&format!("SELECT pg_catalog.to_regclass({name})"))?;
             if found.first().is_some_and(|row| row.get(0).is_some()) {
                 return Err(RunError::Usage(format!(
-                    "the index {index} exists already, so this database is not one without it: DROP INDEX {index}, or give the \
-                     new index another name"
+                    "the index {index} exists already, so the database cannot be measured without it: DROP INDEX \
+                     {index}, or give the new index another name"
                 )));
             }
         }

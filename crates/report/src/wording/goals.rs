@@ -51,7 +51,7 @@ pub(crate) fn goal(result: &GoalResult) -> String {
     let is = format!("{figure} is {}{interval}", value(result));
     let condition = goal.condition();
     if let (None, Some(reason)) = (result.value, beyond(result)) {
-        return format!("{figure} {condition} is out of reach, because {reason}");
+        return format!("{figure} {condition} cannot be met, because {reason}");
     }
     match result.verdict {
         GoalVerdict::Met => format!("{is}, {condition}"),
