@@ -78,7 +78,7 @@ pub(crate) fn value(result: &GoalResult) -> String {
     }
 }
 
-/// Why a percentile is higher than any latency, if it is.
+/// Why a percentile is infinite: the share of transactions that did not succeed, if there are any.
 fn beyond(result: &GoalResult) -> Option<String> {
     let share = || share(result.uncompleted as f64 / result.transactions as f64);
     (result.uncompleted > 0).then(|| format!("{} of the transactions did not succeed", share()))
@@ -101,7 +101,7 @@ fn shown(result: &GoalResult, value: f64) -> String {
     }
 }
 
-/// What would decide an undecided goal.
+/// How to decide an undecided goal.
 pub(crate) fn remedy(result: &GoalResult) -> String {
     match result.needed_s {
         Some(needed_s) => {
