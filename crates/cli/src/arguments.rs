@@ -136,7 +136,7 @@ impl StoreArguments {
 /// Label and note of the results.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct AnnotationArguments {
-    /// Label of the results: a name for `report` and `runs`, which may be used again; it means the newest results that have it
+    /// Label by which `report` and `runs` find the results; if several results have it, the newest
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     label: Option<String>,
     /// Note on the results, shown in reports

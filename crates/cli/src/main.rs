@@ -70,7 +70,7 @@ enum Command {
     Calibrate(calibrate::CalibrateArguments),
     /// Test in 20 seconds whether this machine can measure: event loop, clock, CPUs, wake-ups, rate of a worker
     SelfTest(self_test::SelfTestArguments),
-    /// List stored runs, newest last; `import` adds records to the store
+    /// List stored runs, comparisons and experiments, newest last; label, remove and import them
     Runs(runs::RunsArguments),
     /// Run experiments from files: many trials in interleaved order, resumable
     Lab(lab_command::LabArguments),

@@ -57,7 +57,7 @@ impl RunCommand for Screen {
 pub(crate) struct ScreenArguments {
     #[command(flatten)]
     run: RunOptions<Screen>,
-    /// File (TOML) with the settings to try, each NAME = [LOW, HIGH] [default: some 12 settings that often matter]
+    /// File (TOML) with the settings to try, each NAME = [LOW, HIGH] [default: 12 settings that often matter]
     #[arg(long, value_name = "FILE", help_heading = "Screening")]
     settings: Option<PathBuf>,
     /// Time for all trials, such as 20min or 2h
@@ -78,8 +78,8 @@ pub(crate) struct ScreenArguments {
     /// Connection string of a running server; without --in-place, pgmeter creates its own databases there and drops them
     #[arg(long, value_name = "CONNECTION", help_heading = "Server")]
     dsn: Option<String>,
-    /// Use your database as it is: that of --dsn or of PGHOST, PGDATABASE and the like; tries only settings that a session can
-    /// set
+    /// Use the database of --dsn, or of PGHOST, PGDATABASE and the other PG* variables, as it is; try only settings
+    /// that a session can set
     #[arg(long, help_heading = "Server")]
     in_place: bool,
     /// Server setting of all trials; may be repeated

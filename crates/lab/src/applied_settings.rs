@@ -1,5 +1,6 @@
 //! Settings that differ between the cells of a screening and that only the server itself can set. One embedded server
-//! has them all in turns: by `ALTER SYSTEM` and a reload, and by a restart for those that it takes only at its start.
+//! gets those of each trial in turn: by `ALTER SYSTEM` and a reload, and by a restart for settings that it reads only
+//! at its start.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -17,7 +18,7 @@ use crate::stopwatch::Stopwatch;
 /// Settings by name.
 type Settings = BTreeMap<String, String>;
 
-/// How long to wait until the server has read its configuration, and the interval of the looks.
+/// How long to wait until the server has read its configuration, and the polling interval.
 const RELOAD_MAX: Duration = Duration::from_secs(30);
 const LOOKS_APART: Duration = Duration::from_millis(10);
 
@@ -75,7 +76,7 @@ pub(crate) fn apply(
         control.check()?;
         if stopwatch.passed() > RELOAD_MAX {
             return Err(RunError::Unfinished(
-                "the server has not read its configuration for 30 s; look at its log".to_owned(),
+                "the server did not reload its configuration within 30 s; see its log".to_owned(),
             ));
         }
         thread::sleep(LOOKS_APART);

@@ -383,8 +383,8 @@ impl Campaign {
         let total = self.row.trials.len();
         if let running @ 1.. = number(TrialStatus::Running) {
             return Err(RunError::Unfinished(format!(
-                "{running} of {total} trials are another process's, of which nothing is known here (another host or \
-                 container): if it is gone, {} --take-over makes them again",
+                "{running} of {total} trials were started by a process on another host or in another container, which \
+                 may still be running: if it has ended, {} --take-over runs them again",
                 self.resume()
             )));
         }

@@ -1,5 +1,5 @@
-//! The goals of an experiment's trials after its last one: which were missed or are undecided. The trials' records have
-//! the verdicts, also those of earlier executions.
+//! The goals of all trials, evaluated after the last one: which were missed or are undecided. The verdicts are in the
+//! records of the trials, also of those that an earlier execution ran.
 
 use results::{ExperimentRow, GoalVerdict, Record, TrialRow};
 use run::{RunError, StorePlaces};

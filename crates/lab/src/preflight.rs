@@ -1,5 +1,5 @@
-//! Checks of an experiment before its first trial: whether its servers, settings, tablespaces and rights can be had. Starts
-//! nothing; of running servers it asks.
+//! Checks of an experiment before its first trial: whether its servers, settings, tablespaces and rights are available.
+//! Starts nothing; queries running servers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::trial;
 /// Checks what trials of this plan need.
 ///
 /// # Errors
-/// Something is missing; all that is known to be is in the error.
+/// Something is missing; the error names everything that was found to be missing.
 pub fn preflight(plan: &Plan, control: &Control) -> Result<(), RunError> {
     let problems = problems(plan, control);
     if problems.is_empty() {

@@ -1,5 +1,5 @@
-//! Tells failures that each trial would meet again, such as a syntax error or a missing table, from those of one trial. The
-//! first ends an experiment.
+//! Distinguishes failures that would repeat in each trial, such as a syntax error or a missing table, from those of one
+//! trial. A failure of the first kind ends the experiment.
 
 use connect::ConnectError;
 use results::Record;
@@ -7,8 +7,8 @@ use run::RunError;
 use server::ServerError;
 use workload::WorkloadError;
 
-/// Classes of SQLSTATEs, or whole codes, that the same statement gets again: syntax errors and access rules, a missing
-/// database or schema, invalid parameter values (manual, PostgreSQL Error Codes).
+/// Classes of SQLSTATEs, or whole codes, of errors that the same statement causes each time: syntax errors and access
+/// rules, a missing database or schema, invalid parameter values (manual, PostgreSQL Error Codes).
 const SQLSTATES: [&str; 5] = ["42", "3D", "3F", "28", "22023"];
 
 fn is_repeated(sqlstate: &str) -> bool {

@@ -16,7 +16,7 @@ use crate::stopwatch::Stopwatch;
 const LOCK_LIMIT: &str = "SET lock_timeout = '60s'";
 /// Statements that need a transaction of their own, such as CREATE INDEX CONCURRENTLY.
 const ACTIVE_SQL_TRANSACTION: &str = "25001";
-/// Something that an undo removes does not exist, because the change was made only in part.
+/// The object of an undo does not exist, because the change was made only in part.
 const UNDEFINED: [&str; 3] = ["42704", "42P01", "42883"];
 
 /// A change and its undo, as statements.
@@ -55,8 +55,8 @@ impl SchemaChange {
 
 fn no_undo(sql: &str) -> RunError {
     RunError::Usage(format!(
-        "how to undo this is unknown: {sql}; give its undo with --a-undo or --b-undo (in a file: ddl_undo). It is derived only for \
-         CREATE INDEX with a name and without IF NOT EXISTS"
+        "pgmeter cannot derive the SQL that undoes this: {sql}; give its undo with --a-undo or --b-undo (in a file: \
+         ddl_undo). It is derived only for CREATE INDEX with a name and without IF NOT EXISTS"
     ))
 }
 
@@ -140,7 +140,7 @@ fn words(sql: &str) -> Vec<&str> {
 pub(crate) struct SchemaSwitch<'a> {
     target: Target,
     listener: Listener<'a>,
-    /// The change that is in force, or may be in part.
+    /// The change that is in effect, possibly only in part.
     current: Option<SchemaChange>,
     /// Whether the current change was made only in part.
     is_partial: bool,
@@ -191,8 +191,8 @@ impl<'a> SchemaSwitch<'a> {
             let found = session.query(&format!("SELECT pg_catalog.to_regclass({name})"))?;
             if found.first().is_some_and(|row| row.get(0).is_some()) {
                 return Err(RunError::Usage(format!(
-                    "the index {index} exists already, so this database is not one without it: DROP INDEX {index}, or give the \
-                     new index another name"
+                    "the index {index} exists already, so the database cannot be measured without it: DROP INDEX \
+                     {index}, or give the new index another name"
                 )));
             }
         }
@@ -202,7 +202,7 @@ impl<'a> SchemaSwitch<'a> {
             self.is_announced = true;
         }
         let before = to_analyze(session)?;
-        // Until the change is known to be complete, it may have to be undone.
+        // Until the change is complete, it may have to be undone in part.
         let statements = wanted.statements.clone();
         (self.current, self.is_partial) = (Some(wanted), true);
         match execute(session, &statements) {
@@ -242,7 +242,7 @@ impl<'a> SchemaSwitch<'a> {
 impl Drop for SchemaSwitch<'_> {
     fn drop(&mut self) {
         let Some(current) = self.current.clone() else { return };
-        // The work may have been interrupted, so nothing may stop this.
+        // The work may have been interrupted, so this does not check for signals.
         let undone = Session::connect(&self.target).and_then(|mut session| {
             session.execute(LOCK_LIMIT)?;
             session.patiently(|session| self.undo(session))

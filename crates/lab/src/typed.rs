@@ -120,7 +120,9 @@ impl Typed {
             set.map_err(|complaint| typed("the script", complaint.what))?;
         }
         if !self.goals.is_empty() {
-            let node = at_no_place(Value::List(self.goals.iter().map(|text| at_no_place(Value::Text(text.clone()))).collect()));
+            let node = at_no_place(Value::List(
+                self.goals.iter().map(|text| at_no_place(Value::Text(text.clone()))).collect(),
+            ));
             let set = keys::set(&mut experiment.base, "goal", &node, Folder::Typed);
             set.map_err(|complaint| typed("--goal", complaint.what))?;
         }

@@ -20,7 +20,7 @@ pub enum Format {
     Markdown,
     /// One line per figure
     Csv,
-    /// JUnit XML with a case for each goal, for continuous integration
+    /// JUnit XML with a case for each goal or trial, for continuous integration
     Junit,
     /// A self-contained page with charts
     Html,

@@ -145,7 +145,7 @@ fn remedy(check: Check) -> &'static str {
             "Other programs or virtual machines use the CPUs. Stop them, or repeat the test later."
         }
         Check::OpenFiles => {
-            "The limit of open files allows few clients, each of which needs one. Raise it with ulimit -n."
+            "The limit of open files is low, and each client needs one. Raise the limit with ulimit -n."
         }
         Check::Lateness => {
             "Timers fire late, so transactions of an open loop (-R) start late. The usual causes are other programs, \

@@ -93,7 +93,7 @@ impl Column {
 /// The entries in their order, each line with its line end; a sentence if the list is empty.
 pub fn store_list(entries: &[Entry], style: &TextStyle) -> String {
     if entries.is_empty() {
-        return "nothing is stored yet, or nothing meets the conditions\n".to_owned();
+        return "the store has no entries, or none that these options select\n".to_owned();
     }
     let fits = |detail: &&Detail| width(&columns(entries, detail), detail.gap, detail.cut) <= style.width;
     let detail = DETAILS.iter().find(fits).unwrap_or(&NARROW);

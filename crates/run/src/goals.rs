@@ -20,18 +20,18 @@ fn check_goal(goal: &Goal, spec: &RunSpec, scripts: &Scripts) -> Result<(), Stri
     let (has_rate, has_limit) = (spec.rate_tps.is_some(), spec.latency_limit.is_some());
     let missing = match goal.figure {
         GoalFigure::Late if !has_limit => {
-            Some("only with a latency limit (-L) transactions are late: write over(20ms) instead")
+            Some("transactions can be late only with a latency limit (-L): write over(20ms) instead")
         }
         GoalFigure::Skipped if !has_rate || !has_limit => {
-            Some("only with a rate (-R) and a latency limit (-L) transactions are skipped")
+            Some("transactions are skipped only with a rate (-R) and a latency limit (-L)")
         }
         figure if figure.latency() == Some(LatencyKind::Lag) && !has_rate => {
-            Some("only with a rate (-R) transactions can start later than scheduled")
+            Some("transactions can start later than scheduled only with a rate (-R)")
         }
         _ => None,
     };
     if let Some(missing) = missing {
-        return Err(format!("the goal \"{goal}\" would say nothing about this load: {missing}"));
+        return Err(format!("the goal \"{goal}\" does not apply to this load: {missing}"));
     }
     let Some(name) = &goal.script else { return Ok(()) };
     if script(name, scripts).is_some() {

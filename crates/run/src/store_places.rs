@@ -40,9 +40,8 @@ impl StorePlaces {
         Self { records: records.unwrap_or_else(beside), store, is_default: false, reason: String::new() }
     }
 
-    /// The places for these options. Without options: `PGMETER_STORE`;
-    /// `./pgmeter-results` if it exists; otherwise the user's data directory. As root, `./pgmeter-results` is skipped if
-    /// another user could change it.
+    /// The places for these options. Without options: `PGMETER_STORE`; otherwise `./pgmeter-results` if it exists;
+    /// otherwise the user's data directory. As root, `./pgmeter-results` is skipped if another user could change it.
     ///
     /// # Errors
     /// As root: another user could change the place that the environment selects.
@@ -135,7 +134,8 @@ impl StorePlaces {
     pub fn open(&self) -> Result<Store, RunError> {
         Ok(Store::create(&self.store)?)
     }
-    /// Whether the database can be opened or made; makes none.
+
+    /// Whether the database can be opened or created; creates none.
     ///
     /// # Errors
     /// It cannot.
@@ -149,7 +149,7 @@ impl StorePlaces {
     }
 }
 
-/// Whether the directory exists, or can be made in one that exists.
+/// Whether the directory exists, or can be created in one that exists.
 fn can_be_made(directory: &Path) -> bool {
     let existing = std::path::absolute(directory)
         .ok()

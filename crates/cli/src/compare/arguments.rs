@@ -79,7 +79,7 @@ pub(crate) struct CompareArguments {
     /// SQL, or a file ending in .sql, that changes the schema for B, such as 'CREATE INDEX i ON t (x)'
     #[arg(long, value_name = "SQL", conflicts_with_all = ["experiment", "factor"], help_heading = "Comparison")]
     b_sql: Option<String>,
-    /// SQL that undoes --b-sql
+    /// SQL that undoes --b-sql; the default for CREATE INDEX with a name is DROP INDEX
     #[arg(long, value_name = "SQL", requires = "b_sql", help_heading = "Comparison")]
     b_undo: Option<String>,
     #[command(flatten)]
@@ -96,8 +96,8 @@ pub(crate) struct CompareArguments {
     /// Connection string of a running server; without --in-place, the comparison creates its own databases there and drops them
     #[arg(long, value_name = "CONNECTION", conflicts_with = "experiment", help_heading = "Server")]
     dsn: Option<String>,
-    /// Use your database as it is: that of --dsn or of PGHOST, PGDATABASE and the like; without copies, own tables, vacuum or
-    /// checkpoints
+    /// Use the database of --dsn, or of PGHOST, PGDATABASE and the other PG* variables, as it is: no copies, no tables of
+    /// pgmeter's own, no vacuum, no checkpoints
     #[arg(long, conflicts_with_all = ["experiment", "pg_version", "bin_dir"], help_heading = "Server")]
     in_place: bool,
     /// Allow --a-sql and --b-sql to change the schema of your database in place; the changes are undone at the end
@@ -113,14 +113,14 @@ pub(crate) struct CompareArguments {
     /// Time limit, such as 90s, 5min or 2h; starting and loading the first servers does not count
     #[arg(long, value_name = "TIME", default_value = "5min", help_heading = "Comparison", value_parser = time)]
     budget: Duration,
-    /// Smallest relevant difference; a smaller deterioration does not matter
+    /// Largest deterioration of B that you accept
     #[arg(long, value_name = "PERCENT", default_value = "2%", help_heading = "Comparison", value_parser = percent)]
     tolerance: f64,
     /// Metric that determines the verdict [default: tps; with a rate: p50]
     #[arg(long, value_name = "METRIC", help_heading = "Comparison", value_parser = words(&METRICS))]
     metric: Option<ComparedMetric>,
-    /// Length of a block in seconds [default: 0.25, more if transactions take long]
-    #[arg(long, value_name = "SECONDS", help_heading = "Comparison", value_parser = positive_seconds)]
+    /// Length of a block [default: 0.25 s, more if transactions take long]
+    #[arg(long, value_name = "TIME", help_heading = "Comparison", value_parser = positive_seconds)]
     block: Option<f64>,
     /// Blocks of each side in a pair, each on new connections
     #[arg(long, value_name = "N", default_value_t = 1, hide = true, value_parser = clap::value_parser!(u32).range(1..=64))]

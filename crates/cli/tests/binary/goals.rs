@@ -93,7 +93,8 @@ fn an_experiment_names_the_trials_that_missed_a_goal() {
     bench.file("goals.toml", &file);
     let says = "a goal was missed: in 2 of 2 trials: protocol ";
     let ran = bench.run(["lab", "run", "goals.toml"]).exits(5).says(&[says, "repeat 1 (p50 < 1ms)"]);
-    let listed = "GOALS MISSED BY 2 OF 2 COMBINATIONS: protocol simple (p50 < 1ms); protocol extended (p50 < 1ms).";
+    let listed =
+        "GOALS MISSED BY 2 OF 2 COMBINATIONS: protocol simple (p50 < 1ms); protocol extended (p50 < 1ms).";
     assert!(ran.stdout.contains(listed), "{}", ran.stdout);
     let table = bench.run(["report", "e1", "--format", "markdown"]).exits(0);
     for row in ["| simple | p50 &lt; 10s | met |", "| extended | p50 &lt; 1ms | missed |"] {

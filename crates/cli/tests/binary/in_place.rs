@@ -208,7 +208,7 @@ fn the_schema_is_as_before_after_an_interruption_and_after_a_failure() {
     let dsn = orders(&cluster);
     let before = catalogs(&dsn);
     bench.file("count.sql", COUNT);
-    let told = "how to undo this is unknown: CREATE STATISTICS; give its undo with --a-undo or --b-undo";
+    let told = "cannot derive the SQL that undoes this: CREATE STATISTICS; give its undo with --a-undo";
     bench.run(changing(&dsn, "CREATE STATISTICS")).exits(2).says(&[told]);
     let statistics = "CREATE STATISTICS of_orders ON id, customer FROM orders";
     let words = [changing(&dsn, statistics), vec!["--b-undo", "DROP STATISTICS of_orders"]].concat();

@@ -238,5 +238,5 @@ fn a_budget_that_is_too_short_for_two_servers_is_told_before_the_first_pair() {
     let begun = out.stderr.find("comparing: ");
     assert!(told.is_some() && begun.is_some() && told < begun, "{}", out.stderr);
     assert!(out.stdout.contains("Measured: 1 of at most 1 pair"), "{}", out.stdout);
-    out.says(&["or more; one pair is measured and kept", "stored as comparison c1"]);
+    out.says(&["or more. This comparison measures one pair", "stored as comparison c1"]);
 }

@@ -69,7 +69,7 @@ fn a_budget_that_is_too_small_is_refused_with_one_that_is_not() {
     let words = ["screen", "-S", "--settings", "settings.toml", "--budget", "5s", "--store", "out/"];
     let out = bench.run(words).exits(1);
     assert!(
-        out.stderr.contains("cannot hold one trial of each of the 4 combinations; the smallest that can is"),
+        out.stderr.contains("too short for one trial of each of the 4 combinations; at least "),
         "{}",
         out.stderr
     );

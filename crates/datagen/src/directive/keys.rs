@@ -1,5 +1,5 @@
 //! The words of the directive language as tables: generators with the keys that each uses, and the values of keys. The
-//! manual's tables in docs/data.md name the same words; a test compares them.
+//! tables in docs/data.md name the same words.
 
 /// Values that a key takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ const fn row(name: &'static str, value: ValueKind, keys: &'static [&'static [&'s
     GeneratorRow { name, value, keys }
 }
 
-/// The 29 generators of datafiller, and those added here: time, linear, json, range.
+/// The 29 generators of datafiller, and `time` and `linear`.
 pub(crate) const GENERATORS: [GeneratorRow; 31] = [
     row("int", ValueKind::Flag, &[DRAW]),
     row("bool", ValueKind::Flag, &[&["rate"]]),

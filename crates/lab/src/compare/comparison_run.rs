@@ -211,7 +211,7 @@ impl PairRunner<'_, '_> {
         if let Some(needed_s) = servers.budget_needed_s(starting_s) {
             self.layout.listener.warn(format_args!(
                 "--budget {}s is too short for an answer: setting up the two servers took {starting_s:.1} s, and an answer needs \
-                 three set-ups, each under load for as long; give --budget {:.0}s or more; one pair is measured and kept",
+                 three set-ups, each under load for as long. Give --budget {:.0}s or more. This comparison measures one pair",
                 self.run.options.budget_s,
                 needed_s.ceil()
             ));

@@ -366,7 +366,7 @@ fn times(
     if once.total_s > budget_s {
         let needed = Duration::from_secs_f64((once.total_s / PLANNED_SHARE / 60.0).ceil() * 60.0);
         return Err(usage(format!(
-            "a budget of {} cannot hold one trial of each of the {} combinations; the smallest that can is {}. Raise \
+            "a budget of {} is too short for one trial of each of the {} combinations; at least {} are needed. Raise \
              --budget, or try fewer settings with --settings FILE",
             rough(options.budget),
             once.combinations,
@@ -500,7 +500,7 @@ mod tests {
         assert_eq!(chosen(240).map(|times| times.repeats), Ok(1));
         assert!(chosen(86_400).is_ok_and(|times| times.repeats > 50 && times.measured_s == TRIAL_MAX_S));
         let refusal = chosen(60).unwrap_err();
-        assert!(refusal.contains("24 combinations; the smallest that can is 4 min"), "{refusal}");
+        assert!(refusal.contains("24 combinations; at least 4 min are needed"), "{refusal}");
     }
 
     #[test]

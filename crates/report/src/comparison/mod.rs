@@ -128,7 +128,7 @@ fn method(record: &ComparisonRecord) -> Vec<Fact> {
 /// *B is 4.2 % faster (95 %: +2.9 … +5.6), smallest detectable difference 1.1 %.*
 fn sentence(record: &ComparisonRecord) -> String {
     let Some(finding) = record.finding(record.method.decisive) else {
-        return "Inconclusive: there were too few pairs for an answer. Give --budget more time.".to_owned();
+        return "Inconclusive: there were too few pairs for an answer. Increase --budget.".to_owned();
     };
     let tolerance = percent(record.method.tolerance, 1.0);
     let mut sentence = in_words(finding);
@@ -153,7 +153,7 @@ fn sentence(record: &ComparisonRecord) -> String {
         }
         // Otherwise the answer is what was found of the metric that decides.
         (ComparisonDecision::Undecided, _) if finding.decision != ComparisonDecision::Undecided => {
-            sentence += ": inconclusive, since B stalled, and blocks without a transaction are in no figure";
+            sentence += ": inconclusive, since B stalled, and blocks without a transaction are excluded from all figures";
         }
         (ComparisonDecision::Undecided, Some(_)) => {
             sentence += &format!(": whether that is beyond the tolerance of {tolerance} is inconclusive");
@@ -308,7 +308,7 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
             DrawnAnew::Servers => "pairs",
         };
         lines.push(format!(
-            "Outlying {what}: {} with a much higher B, {} with a much lower B. They hardly affect the change.",
+            "Outlying {what}: {} with a much higher figure of B, {} with a much lower one. They hardly affect the change.",
             out.0, out.1
         ));
     }

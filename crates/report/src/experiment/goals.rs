@@ -26,7 +26,8 @@ pub(super) fn banner(overview: &Overview) -> Option<Banner> {
         let more = if more > 0 { format!("; {more} more") } else { String::new() };
         let listed = named.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join("; ");
         let verdict = wording::verdict_name(verdict).to_uppercase();
-        (!named.is_empty()).then(|| format!("{verdict} BY {} OF {all} COMBINATIONS: {listed}{more}.", named.len()))
+        (!named.is_empty())
+            .then(|| format!("{verdict} BY {} OF {all} COMBINATIONS: {listed}{more}.", named.len()))
     };
     let clauses: Vec<String> = order.into_iter().filter_map(clause).collect();
     Some(Banner::new(tone(worst), format!("GOALS {}", clauses.join(" "))))

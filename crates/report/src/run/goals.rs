@@ -1,10 +1,10 @@
 //! The goals of a run in its report: the first line, and a table of all goals.
 //! The sentences are in `wording`.
 
-use results::Record;
 use crate::document::{Banner, Block, Tone};
 use crate::goals;
 use crate::wording::{self, Measurement};
+use results::Record;
 
 /// The first line: whether the goals were met. `None` without goals.
 pub(super) fn banner(record: &Record) -> Option<Banner> {
@@ -17,7 +17,8 @@ pub(super) fn banner(record: &Record) -> Option<Banner> {
 /// A table of the goals; nothing without goals.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
     let results = &record.summary.goals;
-    let mut blocks = goals::table(None, results.iter().map(|result| (String::new(), result)), Measurement::Run);
+    let mut blocks =
+        goals::table(None, results.iter().map(|result| (String::new(), result)), Measurement::Run);
     let stopped = record.summary.goal_stop.and_then(|stop| wording::stopped(results, stop));
     blocks.extend(stopped.map(|stopped| Block::Paragraph(Tone::Quiet, stopped)));
     blocks

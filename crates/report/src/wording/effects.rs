@@ -157,14 +157,14 @@ fn screening_notes(overview: &Overview, screening: &stats::Screening) -> Vec<Str
          the other settings. All intervals hold together with 95{TIE}% confidence (Šidák)."
     )];
     notes.extend((screening.error == ErrorSource::Model).then(|| {
-        "Each combination has too few trials for an error of its own: intervals are from the deviations from a sum of \
-         effects, and rather too wide."
+        "Each combination has too few trials to estimate the error from repeats: the intervals come from the \
+         deviations from a sum of effects, and tend to be too wide."
             .to_owned()
     }));
     notes.push(
-        "Effects are not mixed with each other, nor with interactions of two settings (Plackett–Burman design with its \
-         mirror image, resolution IV). They are mixed with interactions of three, and interactions of two settings are \
-         mixed with each other."
+        "Effects are not confounded with each other, nor with interactions of two settings (Plackett–Burman design \
+         with its mirror image, resolution IV). They are confounded with interactions of three settings, and \
+         interactions of two settings are confounded with each other."
             .to_owned(),
     );
     notes.extend(screening.p_of_interactions.filter(|p| *p < INTERACTIONS_P_MAX).map(|_| {
@@ -179,7 +179,7 @@ fn screening_notes(overview: &Overview, screening: &stats::Screening) -> Vec<Str
         )
     }));
     if !overview.trials_are_complete() {
-        notes.push("Trials are left; more of them make the intervals narrower.".to_owned());
+        notes.push("Trials remain; running them makes the intervals narrower.".to_owned());
     }
     notes
 }

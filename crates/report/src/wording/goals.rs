@@ -39,7 +39,8 @@ pub(crate) fn goals(results: &[GoalResult], measurement: Measurement) -> Option<
         (number, all) if number == all => format!("ALL {all} GOALS {word}"),
         (number, all) => format!("{number} OF {all} GOALS {word}"),
     };
-    let mut named: Vec<String> = of_verdict.iter().take(NAMED_MAX).map(|result| goal(result, measurement)).collect();
+    let mut named: Vec<String> =
+        of_verdict.iter().take(NAMED_MAX).map(|result| goal(result, measurement)).collect();
     if of_verdict.len() > NAMED_MAX {
         named.push(format!("{} more", of_verdict.len() - NAMED_MAX));
     }
@@ -67,12 +68,14 @@ pub(crate) fn goal(result: &GoalResult, measurement: Measurement) -> String {
     let is = format!("{figure} is {}{interval}", value(result));
     let condition = goal.condition();
     if let (None, Some(reason)) = (result.value, beyond(result)) {
-        return format!("{figure} {condition} is out of reach, because {reason}");
+        return format!("{figure} {condition} cannot be met, because {reason}");
     }
     match result.verdict {
         GoalVerdict::Met => format!("{is}, {condition}"),
         GoalVerdict::Missed => format!("{is}, not {condition}"),
-        GoalVerdict::Undecided => format!("{is}, and the goal is {condition}; {}", remedy(result, measurement)),
+        GoalVerdict::Undecided => {
+            format!("{is}, and the goal is {condition}; {}", remedy(result, measurement))
+        }
     }
 }
 
@@ -94,7 +97,7 @@ pub(crate) fn value(result: &GoalResult) -> String {
     }
 }
 
-/// Why a percentile is higher than any latency, if it is.
+/// Why a percentile is infinite: the share of transactions that did not succeed, if there are any.
 fn beyond(result: &GoalResult) -> Option<String> {
     let share = || share(result.uncompleted as f64 / result.transactions as f64);
     (result.uncompleted > 0).then(|| format!("{} of the transactions did not succeed", share()))
@@ -117,7 +120,7 @@ fn shown(result: &GoalResult, value: f64) -> String {
     }
 }
 
-/// What would decide an undecided goal.
+/// How to decide an undecided goal.
 fn remedy(result: &GoalResult, measurement: Measurement) -> String {
     let measurement = measurement.name();
     match result.needed_s {
@@ -130,7 +133,10 @@ fn remedy(result: &GoalResult, measurement: Measurement) -> String {
 }
 
 /// How the intervals were computed, and why the run ended early.
-pub(crate) fn method<'a>(results: impl IntoIterator<Item = &'a GoalResult>, measurement: Measurement) -> String {
+pub(crate) fn method<'a>(
+    results: impl IntoIterator<Item = &'a GoalResult>,
+    measurement: Measurement,
+) -> String {
     let results: Vec<&GoalResult> = results.into_iter().collect();
     let is = |method| results.iter().any(|result| result.method == method);
     let mut text =

@@ -281,5 +281,5 @@ fn the_answer_of_a_comparison_is_its_decision_and_that_of_an_experiment_its_goal
 #[test]
 fn an_empty_list_is_a_sentence() {
     let none: [Entry; 0] = [];
-    assert_eq!(list(none, 80), "nothing is stored yet, or nothing meets the conditions\n");
+    assert_eq!(list(none, 80), "the store has no entries, or none that these options select\n");
 }

@@ -72,7 +72,7 @@ pub(super) fn set_targets(spec: &mut RunSpec, value: Value) -> Result<(), String
     let Value::Pairs(pairs) = value else { return Err(format!("{value:?} are no targets")) };
     if let Some((name, _)) = pairs.iter().find(|(name, _)| !is_target_name(name)) {
         return Err(format!(
-            "the name of a target is made of letters, digits, \"_\", \"-\" and \".\", and here it is \"{}\"",
+            "the name of a target consists of letters, digits, \"_\", \"-\" and \".\"; \"{}\" does not",
             name.escape_debug()
         ));
     }
