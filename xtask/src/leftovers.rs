@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 /// The names of pgmeter's own temporary folders begin with this, and so does that of the scratch directory.
 const PREFIX: &str = "pgm-";
 const CI_PREFIX: &str = "pgm-ci-";
-/// The folders inside it that the tests use: for temporary files, and for servers.
-const SUBFOLDERS: [&str; 2] = ["tmp", "state"];
+/// The folders inside it that the tests use: for temporary files, for servers, and for the user's data, where a command
+/// stores its results that a test gives no other place.
+const SUBFOLDERS: [&str; 3] = ["tmp", "state", "data"];
 /// All users may create files in the first; pgmeter keeps no server in a directory that another user could change.
-const SUBFOLDER_MODES: [u32; 2] = [0o1777, 0o755];
+const SUBFOLDER_MODES: [u32; 3] = [0o1777, 0o755, 0o755];
 /// The files of a state folder without servers.
 const EMPTY_STATE: [&str; 2] = ["state/servers", "state/servers/.lock"];
 /// How long to wait for a server to stop whose owner was killed.
@@ -44,8 +45,8 @@ impl Scratch {
 
     /// Makes a command and its children use the directory.
     pub fn set_environment(&self, command: &mut Command) {
-        let [temporary, state] = SUBFOLDERS.map(|inner| self.folder.join(inner));
-        command.env("TMPDIR", temporary).env("PGMETER_STATE_DIR", state);
+        let [temporary, state, data] = SUBFOLDERS.map(|inner| self.folder.join(inner));
+        command.env("TMPDIR", temporary).env("PGMETER_STATE_DIR", state).env("XDG_DATA_HOME", data);
     }
 
     /// Runs a command; returns its exit status, stdout and stderr. After `limit` it is killed, and all processes that it

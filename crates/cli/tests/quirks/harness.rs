@@ -106,7 +106,8 @@ impl Desk {
                 command.env_remove(name);
             }
         }
-        command.current_dir(self.path()).stdin(Stdio::null()).env("LC_ALL", "C");
+        let data = self.path().join("data");
+        command.current_dir(self.path()).stdin(Stdio::null()).env("LC_ALL", "C").env("XDG_DATA_HOME", data);
     }
 
     /// Runs a script to its end.
