@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn a_forgotten_server_is_found_and_an_empty_state_folder_is_not_one() {
         let place = Temporary::new("state");
-        for inner in ["tmp", "state/servers"] {
+        for inner in ["tmp", "state/servers", "data"] {
             std::fs::create_dir_all(place.0.join(inner)).expect("a folder");
         }
         std::fs::write(place.0.join("state/servers/.lock"), "").expect("writable");
