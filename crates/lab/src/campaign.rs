@@ -128,7 +128,7 @@ impl Campaign {
         let mut store = places.open()?;
         let (name, profile) = (&subject.experiment.name, profile_name(subject.profile));
         let before = store.newest_experiment(name, profile)?;
-        if let Some(words) = before.as_ref().and_then(broken_off) {
+        if let Some(words) = before.as_ref().and_then(|before| broken_off(before, &subject.file)) {
             listener.say(words);
         }
         let trials: Vec<_> = subject
@@ -455,16 +455,17 @@ fn what_changed(now: &BTreeMap<String, String>, then: &BTreeMap<String, KeptText
 }
 
 /// The warning about an incomplete earlier execution.
-fn broken_off(row: &ExperimentRow) -> Option<String> {
+fn broken_off(row: &ExperimentRow, file: &Path) -> Option<String> {
     let is_left = |trial: &&TrialRow| matches!(trial.status, TrialStatus::Planned | TrialStatus::Running);
     let left = row.trials.iter().filter(is_left).count();
     let at_work = row.worked_on_by.map_or(String::new(), |pid| format!(", and process {pid} is running it"));
     (left > 0).then(|| {
         format!(
-            "this begins anew; the one begun at {} has {left} of {} trials left{at_work} (pgmeter lab resume would \
-             have gone on with it)",
+            "this is a new execution; the one that began at {} has {left} of {} trials left{at_work}: pgmeter lab \
+             resume {} would have continued it",
             row.started_at,
-            row.trials.len()
+            row.trials.len(),
+            file.display()
         )
     })
 }

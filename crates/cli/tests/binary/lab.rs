@@ -265,9 +265,9 @@ fn a_budget_has_a_unit_and_what_it_leaves_is_told() {
     assert!(out.stdout.contains("0 of 8 trials complete, 8 planned\n"), "{}", out.stdout);
     assert!(out.stdout.contains("  next: trial 1/8, repeat 1: protocol "), "{}", out.stdout);
     let again = run("2s").exits(3).stderr;
-    assert!(again.contains("this begins anew; the one begun at "), "{again}");
+    assert!(again.contains("this is a new execution; the one that began at "), "{again}");
     assert!(
-        again.contains("has 8 of 8 trials left (pgmeter lab resume would have gone on with it)"),
+        again.contains("has 8 of 8 trials left: pgmeter lab resume clients.toml would have continued it"),
         "{again}"
     );
 }

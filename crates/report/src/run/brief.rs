@@ -80,7 +80,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("transactions", Some(transactions(summary))),
         ("precision", load::precision(record)),
         ("business", business(summary)),
-        ("late or skipped", load::late_or_skipped(record)),
+        ("late/skipped", load::late_or_skipped(record)),
         ("stalls", load::stalls(record)),
         ("start delay", load::start_delay(record)),
         ("retried", retried(plan, summary)),

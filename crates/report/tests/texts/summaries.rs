@@ -177,7 +177,7 @@ fn under_a_rate_response_and_service_time_stand_side_by_side() {
       transactions    14,980 succeeded, 4 failed (0.03 %: 3 serialization,
                       1 deadlock), 12 skipped as too late to start (0.08 %), 5
                       unfinished at the end
-      late or skipped  2.4 % of all that were due: 341 took longer than 10 ms, 12
+      late/skipped    2.4 % of all that were due: 341 took longer than 10 ms, 12
                       were skipped; 5 more had not finished
       start delay     1.00 ms on average, 12.3 ms at most
       retried         120 transactions (0.80 %), 133 times in all, up to 3 tries
