@@ -3,6 +3,7 @@
 
 mod charts;
 mod csv;
+mod goals;
 
 use results::{
     ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, CrossoverEffect,
@@ -12,12 +13,11 @@ use results::{
 pub use csv::comparison_csv;
 
 use crate::chart::Chart;
-use crate::document::{Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, Tone};
+use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
 use crate::figures::{TIE, decimals_for, fixed, percent};
-use crate::goals;
 use crate::metrics::{Metric, Quantity};
 use crate::prose::{capitalised, escaped_line};
-use crate::wording::{self, Measurement};
+use crate::wording;
 
 const NANOS_PER_MICRO: f64 = 1e3;
 
@@ -28,23 +28,7 @@ pub fn comparison(record: &ComparisonRecord) -> Document {
     sections.insert(1, Section::annotation(&record.annotation));
     sections.retain(|section| !section.blocks.is_empty());
     let title = format!("{}: A is {a}, B is {b}", escaped_line(&record.factor));
-    Document { title, banners: goals_banner(record).into_iter().collect(), sections, ..Document::default() }
-}
-
-/// The goals of B, whose verdict is that of the command, and in short those of A.
-fn goals_banner(record: &ComparisonRecord) -> Option<Banner> {
-    let [a, b] = &record.sides;
-    let (verdict, text) = wording::goals(&b.goals, Measurement::Comparison)?;
-    let of_a = wording::goals_in_short(a.goals.iter().map(|result| result.verdict).collect());
-    let of_a = of_a.map_or(String::new(), |of_a| format!(" A: {of_a}."));
-    Some(Banner::new(goals::tone(verdict), format!("B: {text}{of_a}")))
-}
-
-/// The goals of both sides.
-fn goals_of(record: &ComparisonRecord) -> Vec<Block> {
-    let [a, b] = record.sides.each_ref().map(|side| &side.goals);
-    let rows = a.iter().zip(b).flat_map(|(a, b)| [("A".to_owned(), a), ("B".to_owned(), b)]);
-    goals::table(Some(""), rows, Measurement::Comparison)
+    Document { title, banners: goals::banner(record).into_iter().collect(), sections, ..Document::default() }
 }
 
 fn of_terminal(record: &ComparisonRecord) -> [Section; 4] {
@@ -53,7 +37,7 @@ fn of_terminal(record: &ComparisonRecord) -> [Section; 4] {
     [
         section("answer", vec![Block::Paragraph(Tone::Strong, sentence(record))]),
         section("figures", figures_of(record)),
-        section("goals", goals_of(record)),
+        section("goals", goals::blocks(record)),
         section("method", vec![Block::List(Tone::Plain, lines(record)), Block::List(Tone::Plain, notes)]),
     ]
 }
@@ -77,7 +61,7 @@ fn of_page(record: &ComparisonRecord) -> [Section; 7] {
         section("verdict", "", "", vec![Block::Banner(tone, sentence(record), String::new())]),
         section("warnings", "Warnings", "", warnings),
         section("results", "Results", "Results", figures_of(record)),
-        section("goals", "Goals", "Goals", goals_of(record)),
+        section("goals", "Goals", "Goals", goals::blocks(record)),
         section("pairs", "Pairs and noise floor", "Pairs", pairs),
         section("interval", "Interval over time", "Interval", drawn(charts::interval(record))),
         section("sides", "Sides and method", "Method", vec![Block::Columns(vec![sides(record), method])]),
