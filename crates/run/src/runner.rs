@@ -637,7 +637,9 @@ impl Prepared {
         record.annotation = circumstances.annotation;
         record.relations = self.relations;
         record.summary.errors = Some(errors);
-        (record.summary.goals, record.summary.goal_stop) = (self.goals.evaluate(), self.goals.stop());
+        let mut goals = self.goals;
+        goals.close(Duration::from_secs_f64(record.summary.duration_s));
+        (record.summary.goals, record.summary.goal_stop) = (goals.evaluate(), goals.stop());
         record.summary.until_reached = self.until.map(|until| until.is_reached());
         record.observation = observation;
         observing::add_ceilings(&mut record);

@@ -5,7 +5,7 @@ use crate::ScriptStats;
 use crate::quantiles::two_sided_t;
 
 use super::goal::{Goal, GoalFigure, GoalSide, LatencyKind, LatencyStatistic};
-use super::proportion::{BlockVariance, Proportion, RankInterval};
+use super::proportion::{BlockVariance, Proportion, RankInterval, Side};
 use super::result::{GoalMethod, GoalVerdict};
 use super::series::{self, Block, uncompleted};
 
@@ -50,7 +50,7 @@ impl Blocks<'_> {
     pub(super) fn estimate(&self, goal: &Goal, stats: &ScriptStats, error: f64) -> Option<Estimate> {
         match goal.figure {
             GoalFigure::Latency(kind, LatencyStatistic::Percentile(percent)) => {
-                self.percentile(stats, kind, percent / 100.0, error)
+                self.percentile(stats, kind, percent / 100.0, goal.limit, error)
             }
             GoalFigure::Latency(kind, LatencyStatistic::Max) => maximum(stats, kind),
             GoalFigure::Latency(kind, LatencyStatistic::Mean) => self.mean(stats, kind, error),
@@ -113,29 +113,75 @@ impl Blocks<'_> {
         Some(self.ratio().map_or(independent, of_blocks))
     }
 
-    /// A percentile, between order statistics. The effective number of transactions is that of the share above the
-    /// percentile (Woodruff, Confidence intervals for medians and other position measures, Journal of the American
-    /// Statistical Association 47, 1952), or that of the share above the goal's limit if it is less.
-    fn percentile(&self, stats: &ScriptStats, kind: LatencyKind, share: f64, error: f64) -> Option<Estimate> {
+    /// A percentile, between the latencies that a test of the share of transactions above them does not reject
+    /// (Francisco and Fuller, Quantile estimation with a complex survey design, Annals of Statistics 19, 1991). The
+    /// test at the limit is that of a goal on this share, so both have the same verdict.
+    fn percentile(
+        &self,
+        stats: &ScriptStats,
+        kind: LatencyKind,
+        share: f64,
+        limit_ns: f64,
+        error: f64,
+    ) -> Option<Estimate> {
         let scheduled = stats.counts.scheduled;
         if scheduled == 0 {
             return None;
         }
-        let at_rank = |rank: u64| ordered(stats, kind, rank);
+        let at_rank = |rank: u64| ordered(stats, kind, rank).map(|ns| ns as f64);
         let value = at_rank(rank_of(share, scheduled));
-        let (over, of) = self.sums();
-        let effective =
-            |count: f64, variance: BlockVariance| Proportion::of_blocks(count, of, variance, error).effective;
-        let above_value = || series::variance_above(self.blocks, value);
-        let at_value = if self.is_short { None } else { above_value() };
-        let at_value = at_value.map(|variance| effective((1.0 - share) * of, variance));
-        let at_limit = self.ratio().map(|(_, variance)| effective(over, variance));
-        let effective = at_value.into_iter().chain(at_limit).fold(scheduled as f64, f64::min);
-        let ranks = RankInterval::new(share, scheduled, effective, error);
-        let low = if ranks.low == 0 { Some(0) } else { at_rank(ranks.low) };
-        let [value, low, high] =
-            [value, low, ranks.high.and_then(at_rank)].map(|value| value.map(|ns| ns as f64));
+        let ranks = |effective: f64| RankInterval::new(share, scheduled, effective, error);
+        let low_of = |ranks: RankInterval| if ranks.low == 0 { Some(0.0) } else { at_rank(ranks.low) };
+        if self.is_short {
+            let ranks = ranks(scheduled as f64);
+            return Some(self.estimated(value, low_of(ranks), ranks.high.and_then(at_rank)));
+        }
+        // The share above a latency that is too high to be the percentile is too small.
+        let side = |proportion: &Proportion| proportion.side_of(1.0 - share, error);
+        let above = |bucket: u16| self.proportion_above(bucket, error);
+        let at_limit = self.proportion(error)?;
+        let side_of_limit = side(&at_limit);
+        // The latencies on each side of the limit.
+        let buckets = series::buckets(self.blocks);
+        let split = buckets.partition_point(|bucket| series::highest_ns(*bucket) < limit_ns);
+        let (below, beyond) = buckets.split_at(split);
+        let effective = |proportion: Proportion| proportion.effective_at(1.0 - share);
+        // The end is between the last latency that is possible and the first that is not.
+        let high_within = |of: &[u16], from: f64, to: Option<(f64, Proportion)>| {
+            let first = of.partition_point(|bucket| side(&above(*bucket)) != Side::Below);
+            let from = first.checked_sub(1).map_or(from, |last| series::highest_ns(of[last]).max(from));
+            let of_bucket = |bucket: &u16| (series::highest_ns(*bucket), above(*bucket));
+            let (to, proportion) = of.get(first).map(of_bucket).or(to)?;
+            Some(ranks(effective(proportion)).high.and_then(at_rank)?.min(to).max(from))
+        };
+        let low_within = |of: &[u16], from: Option<(f64, Proportion)>, to: f64| {
+            let first = of.partition_point(|bucket| side(&above(*bucket)) == Side::Above);
+            let to = of.get(first).map_or(to, |bucket| series::highest_ns(*bucket).min(to));
+            let of_bucket = |last: usize| (series::highest_ns(of[last]), above(of[last]));
+            let Some((from, proportion)) = first.checked_sub(1).map(of_bucket).or(from) else {
+                return Some(0.0);
+            };
+            low_of(ranks(effective(proportion))).map(|ns| ns.max(from).min(to))
+        };
+        let just_beyond = limit_ns + 1.0;
+        let high = match side_of_limit {
+            Side::Below => high_within(below, 0.0, Some((limit_ns, at_limit))),
+            Side::Possible | Side::Above => high_within(beyond, just_beyond, None),
+        };
+        let low = match side_of_limit {
+            Side::Above => low_within(beyond, Some((just_beyond, at_limit)), f64::INFINITY),
+            Side::Possible | Side::Below => low_within(below, None, limit_ns),
+        };
         Some(self.estimated(value, low, high))
+    }
+
+    /// The share of transactions above a coarse bucket.
+    fn proportion_above(&self, bucket: u16, error: f64) -> Proportion {
+        let (count, of, variance) = series::above(self.blocks, bucket);
+        match variance {
+            Some(variance) => Proportion::of_blocks(count, of, variance, error),
+            None => Proportion::independent(count, of),
+        }
     }
 
     /// The mean of the succeeded transactions.

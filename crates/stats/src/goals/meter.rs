@@ -2,6 +2,7 @@
 //! cannot be met any more.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use crate::{CONFIDENCE, INTERVALS_MIN, Interval, ScriptStats};
 
@@ -14,6 +15,8 @@ use super::series::{Block, uncompleted};
 pub const GOALS_MAX: usize = 32;
 /// Shortest block; a remainder at the end that is shorter than half of it belongs to the block before.
 const BLOCK_S: f64 = 1.0;
+/// A shorter piece at the end of a run changes no figure.
+const SHORTEST_PIECE: Duration = Duration::from_micros(1);
 /// Rounding of the times of intervals.
 const BLOCK_TOLERANCE: f64 = 0.999;
 /// Maximum number of blocks: an hour of seconds. Above it, neighbours are merged.
@@ -129,6 +132,31 @@ impl GoalMeter {
         }
         self.look();
         self.stop.is_some()
+    }
+
+    /// The run is over and has this length. A run with a low rate ends when no further transaction is due, and the time
+    /// until its planned end counts, too. The last transactions may have finished after it, which does not count.
+    pub fn close(&mut self, duration: Duration) {
+        let duration_s = duration.as_secs_f64();
+        self.stops = false;
+        while self.seconds() < duration_s && !self.is_empty() {
+            let missing = Duration::from_secs_f64((duration_s - self.seconds()).min(BLOCK_S));
+            if missing < SHORTEST_PIECE {
+                break;
+            }
+            let mut nothing = Interval::new(self.scripts.len());
+            nothing.end = nothing.start + missing;
+            self.take(&nothing);
+        }
+        let excess_s = (self.seconds() - duration_s).max(0.0);
+        let Some(last_s) = self.blocks_s.last_mut() else { return };
+        let excess_s = excess_s.min(*last_s / 2.0);
+        *last_s -= excess_s;
+        for measured in self.goals.iter_mut().filter(|measured| measured.goal.figure == GoalFigure::Tps) {
+            if let Some(last) = measured.blocks.last_mut() {
+                last.of -= excess_s;
+            }
+        }
     }
 
     /// Why the run was ended early, if it was.

@@ -9,8 +9,24 @@ use crate::quantiles::{inverse_beta, regularized_beta, two_sided_t};
 pub(super) struct Proportion {
     /// The share.
     pub(super) share: f64,
-    /// Number of independent transactions with as much information.
-    pub(super) effective: f64,
+    /// Number of transactions.
+    of: f64,
+    /// The design effect less 1: the variance that the blocks show beyond that of independent transactions, relative
+    /// to it.
+    excess: f64,
+    /// Factor because this variance is an estimate, at most 1.
+    reduction: f64,
+}
+
+/// Where a limit is, as seen from a share.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// The true share is below the limit.
+    Below,
+    /// The data do not exclude the limit.
+    Possible,
+    /// The true share is above the limit.
+    Above,
 }
 
 /// Variance of a share, estimated from blocks.
@@ -23,7 +39,7 @@ pub(super) struct BlockVariance {
 impl Proportion {
     /// With all transactions independent.
     pub(super) fn independent(count: f64, of: f64) -> Proportion {
-        Proportion { share: count / of, effective: of }
+        Proportion { share: count / of, of, excess: 0.0, reduction: 1.0 }
     }
 
     /// With the effective number of transactions of Korn and Graubard (Confidence intervals for proportions with small
@@ -32,32 +48,68 @@ impl Proportion {
     /// never more than the number of transactions.
     pub(super) fn of_blocks(count: f64, of: f64, blocks: BlockVariance, error: f64) -> Proportion {
         let independent = Proportion::independent(count, of);
-        let binomial = independent.share * (1.0 - independent.share);
+        let binomial = independent.share * (1.0 - independent.share) / of;
         if binomial <= 0.0 || blocks.variance <= 0.0 {
             return independent;
         }
         let z = upper_quantile(error / 2.0);
         let t = two_sided_t(1.0 - error, blocks.degrees_of_freedom);
-        let effective = (binomial / blocks.variance).min(of) * (z / t).powi(2);
-        Proportion { effective, ..independent }
+        let excess = (blocks.variance / binomial - 1.0).max(0.0);
+        Proportion { excess, reduction: (z / t).powi(2), ..independent }
+    }
+
+    /// Effective number of transactions if the true share is `truth`. Because of slow seconds, the design effect grows
+    /// with the share, so that of a larger share than the measured one is extrapolated.
+    pub(super) fn effective_at(&self, truth: f64) -> f64 {
+        let growth =
+            if self.excess > 0.0 { (truth / self.share).max(1.0).powf(GROWTH_EXPONENT) } else { 1.0 };
+        self.of / (1.0 + self.excess * growth) * self.reduction
+    }
+
+    /// Where the limit is, by an exact binomial test with the effective number of transactions.
+    pub(super) fn side_of(&self, limit: f64, error: f64) -> Side {
+        if limit > self.share {
+            let effective = self.effective_at(limit);
+            let (count, others) = (self.share * effective, (1.0 - self.share) * effective);
+            // The probability of at most this share.
+            let at_most = 1.0 - regularized_beta(count + 1.0, others, limit);
+            if limit >= 1.0 || at_most < error / 2.0 { Side::Below } else { Side::Possible }
+        } else if limit < self.share {
+            let effective = self.effective_at(limit);
+            let (count, others) = (self.share * effective, (1.0 - self.share) * effective);
+            let at_least = if limit <= 0.0 { 0.0 } else { regularized_beta(count, others + 1.0, limit) };
+            if at_least < error / 2.0 { Side::Above } else { Side::Possible }
+        } else {
+            Side::Possible
+        }
     }
 
     /// The interval of Clopper and Pearson (The use of confidence or fiducial limits, Biometrika 26, 1934), which
-    /// misses the true share with a probability of at most `error`.
+    /// misses the true share with a probability of at most `error`: the limits that the test does not exclude.
     pub(super) fn interval(&self, error: f64) -> (f64, f64) {
-        let (count, others) = (self.share * self.effective, (1.0 - self.share) * self.effective);
+        let effective = self.effective_at(self.share);
+        let (count, others) = (self.share * effective, (1.0 - self.share) * effective);
         let low = if self.share > 0.0 { inverse_beta(count, others + 1.0, error / 2.0) } else { 0.0 };
-        let high = if self.share < 1.0 { inverse_beta(count + 1.0, others, 1.0 - error / 2.0) } else { 1.0 };
-        (low, high)
+        if self.share >= 1.0 {
+            return (low, 1.0);
+        }
+        if self.excess == 0.0 {
+            return (low, inverse_beta(count + 1.0, others, 1.0 - error / 2.0));
+        }
+        let (mut possible, mut excluded) = (self.share, 1.0);
+        for _ in 0..BISECTIONS_OF_SHARE {
+            let middle = f64::midpoint(possible, excluded);
+            if self.side_of(middle, error) == Side::Below { excluded = middle } else { possible = middle }
+        }
+        (low, excluded)
     }
 
     /// The factor by which the number of transactions must grow until the interval excludes `limit`, if the share
     /// stays; at least 1. `None` if more than `factor_max` times as many would be necessary.
     pub(super) fn growth_to_exclude(&self, limit: f64, error: f64, factor_max: f64) -> Option<f64> {
         let is_excluded = |factor: f64| {
-            let grown = Proportion { effective: self.effective * factor, ..*self };
-            let (low, high) = grown.interval(error);
-            high < limit || low > limit
+            let grown = Proportion { of: self.of * factor, ..*self };
+            grown.side_of(limit, error) != Side::Possible
         };
         if !is_excluded(factor_max) {
             return None;
@@ -74,6 +126,13 @@ impl Proportion {
         Some(high)
     }
 }
+
+/// Bisections for the end of an interval.
+const BISECTIONS_OF_SHARE: u32 = 40;
+
+/// Exponent of the growth of the design effect with the share: 0 keeps the one that was measured, 1 is that of seconds in
+/// which all transactions are slow. Simulated intervals have the most even coverage with 0.5 (docs/statistics.md).
+const GROWTH_EXPONENT: f64 = 0.5;
 
 /// Bisections for the length of a run, which is a rough figure.
 const BISECTIONS: u32 = 12;

@@ -1,6 +1,8 @@
 //! The seconds of a run as a goal needs them: for each block a sum, its denominator and, for percentiles, a coarse
 //! histogram. The number of blocks is limited: in long runs they become longer.
 
+use std::collections::BTreeSet;
+
 use crate::quantiles::two_sided_t;
 use crate::{RatioEstimate, SampleMean, ScriptStats};
 
@@ -148,13 +150,26 @@ pub(super) fn ratio(sums: &[f64], of: &[f64]) -> Option<(f64, BlockVariance)> {
     (degrees_of_freedom >= 1.0).then_some((ratio, BlockVariance { variance, degrees_of_freedom }))
 }
 
-/// The variance of the share of transactions above a threshold.
-pub(super) fn variance_above(blocks: &[Block], threshold_ns: Option<u64>) -> Option<BlockVariance> {
-    // Nothing is above the bucket of transactions that did not succeed, so they are counted by the one below it.
-    let threshold = threshold_ns.map_or(ENDLESS - 1, coarse);
-    let above: Vec<f64> = blocks.iter().map(|block| block.above(threshold)).collect();
+/// The coarse buckets of the blocks, in ascending order, without that of transactions that did not succeed.
+pub(super) fn buckets(blocks: &[Block]) -> Vec<u16> {
+    let all = blocks.iter().flat_map(|block| &block.histogram).map(|(bucket, _)| *bucket);
+    let buckets: BTreeSet<u16> = all.filter(|bucket| *bucket != ENDLESS).collect();
+    buckets.into_iter().collect()
+}
+
+/// The highest latency of a coarse bucket, in nanoseconds.
+pub(super) fn highest_ns(bucket: u16) -> f64 {
+    let (exponent, mantissa) = (u32::from(bucket) >> COARSE_BITS, bucket & ((1 << COARSE_BITS) - 1));
+    let steps = f64::from(mantissa) + f64::from(1u32 << COARSE_BITS) + 1.0;
+    steps * 2f64.powi(exponent.cast_signed() - COARSE_BITS.cast_signed()) - 1.0
+}
+
+/// The transactions above a coarse bucket, of how many, and the variance of this share.
+pub(super) fn above(blocks: &[Block], bucket: u16) -> (f64, f64, Option<BlockVariance>) {
+    let above: Vec<f64> = blocks.iter().map(|block| block.above(bucket)).collect();
     let of: Vec<f64> = blocks.iter().map(|block| block.of).collect();
-    ratio(&above, &of).map(|(_, variance)| variance)
+    let variance = ratio(&above, &of).map(|(_, variance)| variance);
+    (above.iter().sum(), of.iter().sum(), variance)
 }
 
 #[cfg(test)]
@@ -169,6 +184,20 @@ mod tests {
             before = coarse(ns);
         }
         assert!(coarse(1_000_000) < coarse(1_040_000));
+    }
+
+    #[test]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a whole number of nanoseconds"
+    )]
+    fn the_highest_latency_of_a_coarse_bucket_is_its_last() {
+        for ns in [32, 33, 63, 64, 1_000_000, 123_456_789] {
+            let bucket = coarse(ns);
+            let next = (highest_ns(bucket) + 1.0) as u64;
+            assert!(ns < next && coarse(next - 1) == bucket && coarse(next) == bucket + 1, "{ns}: {next}");
+        }
     }
 
     #[test]
