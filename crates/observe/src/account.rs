@@ -181,8 +181,23 @@ fn backend_usage(watch: &Watch, ran: Ran) -> Option<Used> {
     if watch.reconnects {
         return Some(watch.ended_at_end?.since(&watch.ended_at_origin?));
     }
-    let Stretch { seconds, used } = watch.backends.measured()?;
+    let of_backends = watch.backends.measured()?;
+    let Stretch { seconds, used } = with_workers(watch, &of_backends).unwrap_or(of_backends);
     (seconds > 0.5 * ran.measured_s).then(|| used.scaled(ran.measured_s / seconds))
+}
+
+/// With the CPU time of parallel workers, if some were seen: that of the server's processes that exited while the
+/// benchmark's backends existed. It includes autovacuum workers and other sessions that ended then. `None` without
+/// workers.
+fn with_workers(watch: &Watch, of_backends: &Stretch) -> Option<Stretch> {
+    let of_clients = watch.clients.measured().filter(|_| watch.has_workers)?;
+    let of_workers = watch.ended_beside_clients?.since(&watch.ended_at_origin?);
+    let used = Used {
+        user_s: of_clients.used.user_s + of_workers.user_s,
+        system_s: of_clients.used.system_s + of_workers.system_s,
+        ..of_backends.used
+    };
+    Some(Stretch { seconds: of_clients.seconds, used })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "transactions of one run are far below 2⁵³")]

@@ -65,7 +65,11 @@ pub(crate) struct Watch {
     host: Option<ProcessorTimes>,
     pub(crate) backends: Backends,
     /// The benchmark's backends without parallel workers.
-    clients: Backends,
+    pub(crate) clients: Backends,
+    /// Whether parallel workers were seen. They may exit before any reading, and the postmaster then has their usage.
+    pub(crate) has_workers: bool,
+    /// Usage of the server's exited children at the last reading at which the benchmark's backends existed.
+    pub(crate) ended_beside_clients: Option<Used>,
     /// Usage of the server's exited children at the start and end of measuring.
     pub(crate) ended_at_origin: Option<Used>,
     pub(crate) ended_at_end: Option<Used>,
@@ -110,6 +114,8 @@ impl Watch {
             host: ProcessorTimes::now(),
             backends: Backends::default(),
             clients: Backends::default(),
+            has_workers: false,
+            ended_beside_clients: None,
             ended_at_origin: None,
             ended_at_end: None,
             own_cpu_at_origin_s: None,
@@ -282,7 +288,12 @@ impl Watch {
             let pid = row.get(0)?.parse().ok()?;
             Some((pid, row.get(1) == Some("t"), processes::look_at(pid)?))
         };
-        self.take_usage(rows.iter().filter_map(look).collect());
+        let found: Vec<_> = rows.iter().filter_map(look).collect();
+        self.has_workers |= found.iter().any(|(_, is_worker, _)| *is_worker);
+        if found.iter().any(|(_, is_worker, _)| !is_worker) {
+            self.ended_beside_clients = self.backends.ended();
+        }
+        self.take_usage(found);
     }
 
     /// Adds the process data of backends, and whether they are parallel workers. Querying the backends took place

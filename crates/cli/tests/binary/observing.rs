@@ -107,6 +107,30 @@ fn with_a_connection_for_each_transaction_waits_are_those_of_the_samples() {
 }
 
 #[test]
+fn the_cpu_time_of_parallel_workers_is_that_of_the_transactions() {
+    let conninfo = Cluster::shared("18").database("workers");
+    let rows = "CREATE TABLE numbers AS SELECT i::float8 AS x FROM generate_series(1, 300000) i";
+    let mut session = Cluster::session(&conninfo);
+    session.execute(rows).expect("it is made");
+    session.execute("VACUUM ANALYZE numbers").expect("it is vacuumed");
+    let cpu_us = |options: &str| {
+        let bench = Bench::new();
+        let script = bench.file("sum.sql", "SELECT sum(sqrt(x) * ln(x)) FROM numbers;\n");
+        let mut command = bench.command(["bench", "-n", "-T", "4", "-f", script, &conninfo]);
+        crate::harness::finish(command.env("PGOPTIONS", options)).exits(0);
+        let cost = bench.record().observation.expect("it was observed").per_transaction;
+        cost.backend_user_cpu_us.expect("it is read")
+    };
+    let alone = cpu_us("-c max_parallel_workers_per_gather=0");
+    // The workers do all of the work.
+    let shared = cpu_us(
+        "-c max_parallel_workers_per_gather=2 -c parallel_setup_cost=0 -c parallel_tuple_cost=0 \
+         -c min_parallel_table_scan_size=0 -c parallel_leader_participation=off",
+    );
+    assert!(shared > 0.6 * alone, "{shared} µs with workers, {alone} µs without");
+}
+
+#[test]
 fn whoever_does_not_want_to_be_observed_is_not() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("unobserved");
