@@ -6,8 +6,8 @@ mod csv;
 mod goals;
 
 use results::{
-    ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, CrossoverEffect,
-    DrawnAnew, MetricFinding, MetricNoise,
+    Checkpoints, ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonNote, ComparisonRecord,
+    ComparisonStatus, CrossoverEffect, DrawnAnew, MetricFinding, MetricNoise, NoEffect,
 };
 
 pub use csv::comparison_csv;
@@ -35,7 +35,7 @@ fn of_terminal(record: &ComparisonRecord) -> [Section; 4] {
     let section = |id, blocks| Section::new(id, "", "", Audience::Terminal, blocks);
     let notes = notes(record).iter().map(|note| format!("Note: {note}")).collect();
     [
-        section("answer", vec![Block::Paragraph(Tone::Strong, sentence(record))]),
+        section("answer", vec![Block::Paragraph(Tone::Strong, answer(record))]),
         section("figures", figures_of(record)),
         section("goals", goals::blocks(record)),
         section("method", vec![Block::List(Tone::Plain, lines(record)), Block::List(Tone::Plain, notes)]),
@@ -58,7 +58,7 @@ fn of_page(record: &ComparisonRecord) -> [Section; 7] {
     pairs.push(Block::List(Tone::Plain, lines(record)));
     let method = vec![Block::Heading("Method".to_owned()), Block::Facts(method(record))];
     [
-        section("verdict", "", "", vec![Block::Banner(tone, sentence(record), String::new())]),
+        section("verdict", "", "", vec![Block::Banner(tone, answer(record), String::new())]),
         section("warnings", "Warnings", "", warnings),
         section("results", "Results", "Results", figures_of(record)),
         section("goals", "Goals", "Goals", goals::blocks(record)),
@@ -107,6 +107,25 @@ fn method(record: &ComparisonRecord) -> Vec<Fact> {
         facts.insert(0, Fact::new("status", "interrupted"));
     }
     facts
+}
+
+/// The decision and, if a setting cannot have an effect on this load, why.
+fn answer(record: &ComparisonRecord) -> String {
+    let no_effects = record.notes.iter().filter(|note| is_without_effect(note)).map(|note| {
+        let remedy = match (note, record.method.checkpoints) {
+            (
+                ComparisonNote::SettingWithoutEffect { cause: NoEffect::NoFullPageImages, .. },
+                Checkpoints::NotWanted,
+            ) => " With --checkpoint auto, each block begins with a checkpoint, and the server writes them.",
+            _ => "",
+        };
+        format!(" {}{remedy}", wording::comparison_note(note))
+    });
+    std::iter::once(sentence(record)).chain(no_effects).collect()
+}
+
+fn is_without_effect(note: &ComparisonNote) -> bool {
+    matches!(note, ComparisonNote::SettingWithoutEffect { .. })
 }
 
 /// *B is 4.2 % faster (95 %: +2.9 … +5.6), smallest detectable difference 1.1 %.*
@@ -303,7 +322,7 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
 fn notes(record: &ComparisonRecord) -> Vec<String> {
     let effects = record.findings.iter().flat_map(not_negligible);
     let lacking = record.findings.iter().filter_map(|finding| lacking(record, finding));
-    let of_record = record.notes.iter().map(wording::comparison_note);
+    let of_record = record.notes.iter().filter(|note| !is_without_effect(note)).map(wording::comparison_note);
     let of_method = wording::notes_of_method(&record.method);
     effects.chain(lacking).chain(of_record).chain(of_method).collect()
 }
@@ -486,7 +505,7 @@ mod tests {
                 error_rate: 0.05,
                 decisive: ComparedMetric::Tps,
                 seed: 1,
-                checkpoints: results::Checkpoints::NotNeeded,
+                checkpoints: Checkpoints::NotNeeded,
                 setup_s: Some(0.05),
             },
             status: ComparisonStatus::Complete,

@@ -250,9 +250,9 @@ fn all_formats_hold_to_one_share_of_late_or_skipped() {
         "7.5 % of all that were due: 30 took longer than 10 ms, 45 were skipped; 5 more had not finished";
     let text = forms::text(&record, &STYLE);
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains(&format!("late or skipped {told} ")), "{text}");
+    assert!(words.contains(&format!("late/skipped {told} ")), "{text}");
     let markdown = forms::markdown(&[run]);
-    assert!(markdown.contains(&format!("- late or skipped: {told}\n")), "{markdown}");
+    assert!(markdown.contains(&format!("- late/skipped: {told}\n")), "{markdown}");
     assert!(forms::html(&[run]).replace('\u{a0}', " ").contains(&format!("<dd>{told}</dd>")));
     let csv = pgmeter_report::csv(&[run]);
     assert!(csv.contains("a run,summary,,,,,late_or_skipped_share,0.075\n"), "{csv}");
@@ -482,7 +482,7 @@ fn every_metric_of_a_run_has_one_value_in_all_formats() {
     for (label, metric) in [
         ("  throughput ", "tps"),
         ("  transactions ", "succeeded"),
-        ("  late or skipped ", "late_or_skipped_share"),
+        ("  late/skipped ", "late_or_skipped_share"),
         ("  start delay ", "start_delay_mean_us"),
         ("  client CPU ", "client_cpu_us_per_transaction"),
     ] {
