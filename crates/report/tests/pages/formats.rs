@@ -252,7 +252,7 @@ fn all_formats_hold_to_one_share_of_late_or_skipped() {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(&format!("late/skipped {told} ")), "{text}");
     let markdown = forms::markdown(&[run]);
-    assert!(markdown.contains(&format!("- late/skipped: {told}\n")), "{markdown}");
+    assert!(markdown.contains(&format!("- late or skipped: {told}\n")), "{markdown}");
     assert!(forms::html(&[run]).replace('\u{a0}', " ").contains(&format!("<dd>{told}</dd>")));
     let csv = pgmeter_report::csv(&[run]);
     assert!(csv.contains("a run,summary,,,,,late_or_skipped_share,0.075\n"), "{csv}");
