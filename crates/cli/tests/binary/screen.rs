@@ -66,10 +66,11 @@ fn in_place_only_settings_of_a_session_are_tried() {
 fn a_budget_that_is_too_small_is_refused_with_one_that_is_not() {
     let bench = Bench::new();
     bench.file("settings.toml", SETTINGS);
-    let words = ["screen", "-S", "--settings", "settings.toml", "--budget", "5s", "--store", "out/"];
+    let words = ["screen", "-S", "--settings", "settings.toml", "--budget", "1s", "--store", "out/"];
     let out = bench.run(words).exits(1);
     assert!(
-        out.stderr.contains("too short for one trial of each of the 4 combinations; at least "),
+        out.stderr
+            .contains("a budget of 1 s is too short for one trial of each of the 4 combinations; at least "),
         "{}",
         out.stderr
     );

@@ -368,7 +368,7 @@ fn times(
         return Err(usage(format!(
             "a budget of {} is too short for one trial of each of the {} combinations; at least {} are needed. Raise \
              --budget, or try fewer settings with --settings FILE",
-            rough(options.budget),
+            exact(options.budget),
             once.combinations,
             rough(needed),
         )));
@@ -386,6 +386,14 @@ fn times(
     let repeats =
         (1..=REPEATS).rev().find(|repeats| measured(f64::from(*repeats)) >= TRIAL_MIN_S).unwrap_or(1);
     Ok(Times::new(measured(f64::from(repeats)).clamp(TRIAL_MIN_S, TRIAL_MAX_S), repeats))
+}
+
+/// A time as the user gave it, not rounded.
+fn exact(time: Duration) -> String {
+    match time.as_secs_f64() {
+        seconds if seconds >= 60.0 && seconds % 60.0 == 0.0 => format!("{} min", seconds / 60.0),
+        seconds => format!("{seconds} s"),
+    }
 }
 
 fn estimate(text: &str, file: &Path, folder: &Path) -> Result<Estimate, LabError> {
@@ -501,6 +509,10 @@ mod tests {
         assert!(chosen(86_400).is_ok_and(|times| times.repeats > 50 && times.measured_s == TRIAL_MAX_S));
         let refusal = chosen(60).unwrap_err();
         assert!(refusal.contains("24 combinations; at least 4 min are needed"), "{refusal}");
+        for (budget_s, shown) in [(1, "1 s"), (60, "1 min"), (61, "61 s")] {
+            let refusal = chosen(budget_s).unwrap_err();
+            assert!(refusal.starts_with(&format!("a budget of {shown} is too short")), "{refusal}");
+        }
     }
 
     #[test]
