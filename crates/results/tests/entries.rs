@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use pgmeter_results::{
     Annotation, Entry, EntryId, EntryKind, Found, Host, ImportEvent, ImportTotals, ListFilter, PlannedTrial,
-    Record, Store, TrialStatus, UtcTime, find, find_entry,
+    Record, Store, TrialStatus, UtcTime, find, find_entry, records_in,
 };
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 fn record(second: i64) -> Record {
@@ -91,6 +92,32 @@ fn id(text: &str) -> EntryId {
 fn refusal<T: std::fmt::Debug>(result: Result<T, pgmeter_results::ResultsError>, place: &Place) -> String {
     let text = result.expect_err("it must be refused").to_string();
     text.replace(&place.directory.path().display().to_string(), "DIR")
+}
+
+#[test]
+fn a_named_pipe_in_place_of_a_record_is_refused_and_not_opened() {
+    let (place, other) = (Place::new(), Place::new());
+    for at in [1, 2] {
+        place.run(&record(at));
+    }
+    let directory = place.store().directory().to_owned();
+    let pipe = records_in(&directory).expect("they can be listed").remove(0);
+    fs::remove_file(&pipe).expect("it is there");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe can be made");
+    let what = "it is not a regular file";
+    let refused = refusal(find(&place.path(), "1"), &place);
+    assert!(refused.starts_with("cannot read the record DIR/") && refused.contains(what), "{refused}");
+    // A directory of records, a store, and the file itself.
+    let records = other.directory.path().join("records");
+    fs::create_dir(&records).expect("it is new");
+    mknodat(CWD, records.join("r.json"), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("it is new");
+    for (source, new) in [(records, 0), (directory, 1), (pipe, 0)] {
+        let (totals, told) = other.import(&[source]);
+        assert_eq!((totals.new.len(), totals.refused), (new, 1), "{told:?}");
+        assert!(told.iter().any(|line| line.contains(".json") && line.contains(what)), "{told:?}");
+    }
+    let removed = place.store().remove(&[id("1")], |_| None).expect("it can be removed");
+    assert!(removed[0].left[0].1.contains(what), "{removed:?}");
 }
 
 #[test]

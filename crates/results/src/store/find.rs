@@ -266,7 +266,7 @@ impl Store {
     pub(super) fn record(&self, run: i64) -> Result<Record, ResultsError> {
         let path = self.record_path(run)?;
         let annotation = self.annotation(EntryId { kind: EntryKind::Run, number: run })?;
-        Ok(Record { annotation, ..Record::read(&path)? })
+        Ok(Record { annotation, ..Record::read_regular(&path)? })
     }
 
     /// The path of the record of a stored run.

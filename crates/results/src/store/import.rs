@@ -150,12 +150,7 @@ impl Store {
     /// # Errors
     /// The file is not a record, or the store cannot be written.
     pub fn import(&mut self, path: &Path) -> Result<Imported, ResultsError> {
-        // Opening a named pipe would block until another process writes to it.
-        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            let source = std::io::Error::other("only files are imported, and this is none");
-            return Err(ResultsError::Read { path: path.to_owned(), source });
-        }
-        self.import_record(&Record::read(path)?, path)
+        self.import_record(&Record::read_regular(path)?, path)
     }
 
     /// Adds this record, which is the file at `path`.

@@ -186,7 +186,7 @@ fn delete_records(
         let is_its_record = |record: Record| {
             record.started_at.to_string() == *started_at && record.plan.seed.to_string() == *seed
         };
-        let done = match (distrust(&path), Record::read(&path).map(is_its_record)) {
+        let done = match (distrust(&path), Record::read_regular(&path).map(is_its_record)) {
             (Some(reason), _) => Err(reason),
             (None, Ok(true)) => fs::remove_file(&path).map_err(|error| error.to_string()),
             (None, Ok(false)) => Err(format!("it is not the record of run {run}")),
