@@ -67,7 +67,11 @@ fn labels_are_names_of_runs_in_reports_and_lists() {
     bench.run(["report", "never"]).exits(1).says(&["there is no file never, and no run", "has this label"]);
     // A file of that name comes first.
     bench.file("after", "{}");
-    bench.run(["report", "after"]).exits(1).says(&["after is not a readable record"]);
+    let both = ["after is not a readable record", "to name the run that has the label after, use 2"];
+    bench.run(["report", "after"]).exits(1).says(&both);
+    bench.file("neither", "");
+    let out = bench.run(["report", "neither"]).exits(1).says(&["neither is not a readable record"]);
+    assert!(!out.stderr.contains("label"), "{}", out.stderr);
 
     bench.run(["runs", "label", "last", "fourth"]).exits(0);
     bench.run(["runs", "note", "fourth", "a <b>\"note\"</b>"]).exits(0);

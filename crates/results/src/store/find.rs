@@ -138,7 +138,8 @@ pub enum Found {
 /// There is no such entry, or its record cannot be read.
 pub fn find_entry(store: &Path, which: &str, kinds: &[EntryKind]) -> Result<Found, ResultsError> {
     if called(which).is_none() && is_path(which) {
-        return Ok(Found::Run(None, Box::new(Record::read(Path::new(which))?)));
+        let record = Record::read(Path::new(which)).map_err(|error| or_label(error, store, which, kinds))?;
+        return Ok(Found::Run(None, Box::new(record)));
     }
     let opened = Store::open(store)?;
     let EntryId { kind, number } = opened.entry(which, kinds)?;
@@ -147,6 +148,18 @@ pub fn find_entry(store: &Path, which: &str, kinds: &[EntryKind]) -> Result<Foun
         EntryKind::Comparison => Found::Comparison(number),
         EntryKind::Experiment => Found::Experiment(number),
     })
+}
+
+/// The error of a file, with the entry that has the file's name as its label, if there is one.
+fn or_label(error: ResultsError, store: &Path, which: &str, kinds: &[EntryKind]) -> ResultsError {
+    let labelled = Store::open(store).ok().and_then(|store| store.labelled(which, kinds).ok().flatten());
+    match labelled {
+        None => error,
+        Some(id) => ResultsError::Refused(format!(
+            "{error}; a file comes before a label: to name the {} that has the label {which}, use {id}",
+            id.kind.name()
+        )),
+    }
 }
 
 /// The record of a run, named as in [`find_entry`].
