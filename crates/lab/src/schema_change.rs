@@ -18,6 +18,19 @@ const LOCK_LIMIT: &str = "SET lock_timeout = '60s'";
 const ACTIVE_SQL_TRANSACTION: &str = "25001";
 /// The object of an undo does not exist, because the change was made only in part.
 const UNDEFINED: [&str; 3] = ["42704", "42P01", "42883"];
+/// First words of statements that begin or end transactions and subtransactions (manual, SQL Commands). `PREPARE` alone
+/// prepares a statement.
+const TRANSACTION_CONTROL: [&[&str]; 9] = [
+    &["BEGIN"],
+    &["START", "TRANSACTION"],
+    &["COMMIT"],
+    &["END"],
+    &["ROLLBACK"],
+    &["ABORT"],
+    &["SAVEPOINT"],
+    &["RELEASE"],
+    &["PREPARE", "TRANSACTION"],
+];
 
 /// A change and its undo, as statements.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +45,9 @@ impl SchemaChange {
     /// The change of a configuration, if it has one. The undo of plain indexes is derived.
     pub(crate) fn of(configuration: &Configuration) -> Result<Option<Self>, RunError> {
         let Some(ddl) = &configuration.ddl else { return Ok(None) };
-        let statements = statements_of("ddl", ddl)?;
+        let statements = statements_of("ddl (--a-sql, --b-sql)", ddl)?;
         if let Some(undo) = &configuration.ddl_undo {
-            let undo = statements_of("ddl_undo", undo)?;
+            let undo = statements_of("ddl_undo (--a-undo, --b-undo)", undo)?;
             return Ok(Some(Self { statements, undo, indexes: Vec::new() }));
         }
         let mut indexes: Vec<NewIndex> = statements
@@ -56,21 +69,51 @@ impl SchemaChange {
 fn no_undo(sql: &str) -> RunError {
     RunError::Usage(format!(
         "pgmeter cannot derive the SQL that undoes this: {sql}; give its undo with --a-undo or --b-undo (in a file: \
-         ddl_undo). It is derived only for CREATE INDEX with a name and without IF NOT EXISTS"
+         ddl_undo). It is derived only for CREATE INDEX with a plain or double-quoted name and without IF NOT EXISTS"
     ))
 }
 
-fn statements_of(name: &str, sql: &StepSql) -> Result<Vec<String>, RunError> {
-    let statements = match sql {
-        StepSql::Here(text) => script::statements(name, text, &BTreeMap::new())?,
+/// The statements of a change or an undo. `key` is its name in messages.
+fn statements_of(key: &str, sql: &StepSql) -> Result<Vec<String>, RunError> {
+    let (place, found) = match sql {
+        StepSql::Here(text) => (key.to_owned(), script::statements(key, text, &BTreeMap::new())?),
         StepSql::File(path) => {
-            script::statements(&path.display().to_string(), &text_of(path)?, &BTreeMap::new())?
+            let file = path.display().to_string();
+            let found = script::statements(&file, &text_of(path)?, &BTreeMap::new())?;
+            (format!("{key}, file {file}"), found)
         }
     };
-    Ok(statements
-        .into_iter()
-        .map(|statement| statement.sql.trim().trim_end_matches(';').trim().to_owned())
-        .collect())
+    let mut statements = Vec::new();
+    for script::Statement { line, sql } in found {
+        if let Some(words) = transaction_control(&sql) {
+            return Err(RunError::Usage(format!(
+                "{words} is not allowed in {place}, line {line}: pgmeter begins and ends the transactions of a change \
+                 and of its undo; remove this statement"
+            )));
+        }
+        let sql = sql.trim().trim_end_matches(';').trim();
+        if words(sql).next().is_some() {
+            statements.push(sql.to_owned());
+        }
+    }
+    if statements.is_empty() {
+        return Err(RunError::Usage(format!("{place} has no SQL statement: give one, or leave it out")));
+    }
+    Ok(statements)
+}
+
+/// The words by which a statement, or one of several joined by `\;`, controls transactions.
+fn transaction_control(sql: &str) -> Option<String> {
+    let joined = script::statements("", sql, &BTreeMap::new()).unwrap_or_default();
+    let parts: Vec<&str> = joined.iter().map(|statement| statement.sql.as_str()).collect();
+    let parts = if parts.is_empty() { vec![sql] } else { parts };
+    parts.into_iter().find_map(|part| {
+        let is_meant = |control: &&&[&str]| {
+            let mut words = words(part);
+            control.iter().all(|wanted| words.next().is_some_and(|word| word.eq_ignore_ascii_case(wanted)))
+        };
+        TRANSACTION_CONTROL.iter().find(is_meant).map(|control| control.join(" "))
+    })
 }
 
 /// An index that a statement creates.
@@ -84,7 +127,7 @@ struct NewIndex {
 impl NewIndex {
     /// The index of `CREATE [UNIQUE] INDEX [CONCURRENTLY] name ON [ONLY] table …` (manual, CREATE INDEX).
     fn of(sql: &str) -> Option<Self> {
-        let mut words = words(sql).into_iter().peekable();
+        let mut words = words(sql).peekable();
         let mut next_is = |word: &str| words.next_if(|it| it.eq_ignore_ascii_case(word)).is_some();
         if !next_is("CREATE") {
             return None;
@@ -103,11 +146,12 @@ impl NewIndex {
             return None;
         }
         next_is("ONLY");
-        let table = words.next()?;
-        let name = match words.next_if(|it| *it == ".") {
-            Some(_) => format!("{table}.{index}"),
-            None => index.to_owned(),
-        };
+        // `table`, `schema.table` or `database.schema.table`.
+        let (mut table, mut schema) = (words.next()?, None);
+        while words.next_if(|it| *it == ".").is_some() {
+            schema = Some(std::mem::replace(&mut table, words.next()?));
+        }
+        let name = schema.map_or_else(|| index.to_owned(), |schema| format!("{schema}.{index}"));
         Some(Self { name, concurrently })
     }
 
@@ -117,23 +161,62 @@ impl NewIndex {
     }
 }
 
-/// Identifiers, quoted ones with their quotes, and other characters one by one; without white space.
-fn words(sql: &str) -> Vec<&str> {
-    let mut words = Vec::new();
-    let mut rest = sql.trim_start();
-    while let Some(first) = rest.chars().next() {
-        let length = match first {
-            '"' => rest[1..].find('"').map_or(rest.len(), |at| at + 2),
-            _ if first.is_alphanumeric() || first == '_' => {
+/// Identifiers, quoted ones with their quotes, and other characters one by one; without white space and comments.
+fn words(sql: &str) -> impl Iterator<Item = &str> {
+    let mut rest = sql;
+    std::iter::from_fn(move || {
+        rest = after_blank(rest);
+        let length = match rest.chars().next()? {
+            '"' => quoted_length(rest),
+            first if first.is_alphanumeric() || first == '_' => {
                 rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len())
             }
-            _ => first.len_utf8(),
+            first => first.len_utf8(),
         };
         let (word, after) = rest.split_at(length);
-        words.push(word);
-        rest = after.trim_start();
+        rest = after;
+        Some(word)
+    })
+}
+
+/// Length of the quoted identifier at the start, in which a doubled quote is a quote.
+fn quoted_length(sql: &str) -> usize {
+    let mut length = 1;
+    while let Some(at) = sql[length..].find('"') {
+        length += at + 1;
+        if !sql[length..].starts_with('"') {
+            return length;
+        }
+        length += 1;
     }
-    words
+    sql.len()
+}
+
+/// The text after white space and comments. Block comments nest.
+fn after_blank(sql: &str) -> &str {
+    let mut rest = sql.trim_start();
+    loop {
+        if rest.starts_with("--") {
+            rest = rest.find(['\n', '\r']).map_or("", |at| &rest[at..]);
+        } else if rest.starts_with("/*") {
+            let (mut depth, mut at) = (0_usize, 0);
+            loop {
+                match rest.as_bytes().get(at..at + 2) {
+                    None => at = rest.len(),
+                    Some(b"/*") => (depth, at) = (depth + 1, at + 2),
+                    Some(b"*/") => (depth, at) = (depth - 1, at + 2),
+                    Some(_) => at += 1,
+                }
+                if depth == 0 || at == rest.len() {
+                    break;
+                }
+            }
+            rest = &rest[at..];
+        } else {
+            return rest;
+        }
+        rest = rest.trim_start();
+    }
 }
 
 /// The schema of a database in use, which is switched between changes. Dropping this undoes the current change.
@@ -331,6 +414,9 @@ mod tests {
             "create unique index \"My I\" on only \"a b\".t(x);",
             Some("DROP INDEX IF EXISTS \"a b\".\"My I\";"),
         );
+        check("CREATE INDEX \"a b\"\"c\" ON t (x)", Some("DROP INDEX IF EXISTS \"a b\"\"c\";"));
+        check("/* a /* b */ ; */ -- c\n CREATE INDEX i /* d */ ON t (x)", Some("DROP INDEX IF EXISTS i;"));
+        check("CREATE INDEX i ON d.s.t (x)", Some("DROP INDEX IF EXISTS s.i;"));
         check("CREATE INDEX CONCURRENTLY i ON s . t (x)", Some("DROP INDEX CONCURRENTLY IF EXISTS s.i;"));
         check(
             "CREATE INDEX a ON t (x); CREATE INDEX b ON t (y)",
@@ -342,12 +428,46 @@ mod tests {
     fn other_changes_need_an_undo_of_the_users_own() {
         for ddl in [
             "CREATE INDEX ON t (x)",
+            "CREATE INDEX U&\"i\" ON t (x)",
             "CREATE INDEX IF NOT EXISTS i ON t (x)",
             "ALTER TABLE t ADD COLUMN y int",
             "CREATE INDEX i ON t (x); ALTER TABLE t SET (fillfactor = 50)",
             "DROP INDEX i",
         ] {
             check(ddl, None);
+        }
+    }
+
+    #[test]
+    fn statements_that_begin_or_end_transactions_are_found() {
+        let check = |sql: &str, expected: Option<&str>| {
+            assert_eq!(transaction_control(sql).as_deref(), expected, "{sql}")
+        };
+        for (sql, words) in [
+            ("BEGIN", "BEGIN"),
+            ("begin isolation level serializable;", "BEGIN"),
+            ("/* a */ Start\n Transaction", "START TRANSACTION"),
+            ("-- a\nCOMMIT AND CHAIN", "COMMIT"),
+            ("COMMIT PREPARED 'a'", "COMMIT"),
+            ("END;", "END"),
+            ("ROLLBACK TO s", "ROLLBACK"),
+            ("ABORT", "ABORT"),
+            ("SAVEPOINT s", "SAVEPOINT"),
+            ("RELEASE s", "RELEASE"),
+            ("PREPARE TRANSACTION 'a'", "PREPARE TRANSACTION"),
+            ("CREATE TABLE t (i int); COMMIT; SELECT 1", "COMMIT"),
+        ] {
+            check(sql, Some(words));
+        }
+        for sql in [
+            "PREPARE p AS SELECT 1",
+            "SELECT 'x; COMMIT;'",
+            "\"begin\"",
+            "DO $$ BEGIN PERFORM 1; END $$",
+            "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END",
+            "ALTER TABLE t ADD COLUMN begin int",
+        ] {
+            check(sql, None);
         }
     }
 }

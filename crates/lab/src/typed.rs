@@ -164,7 +164,14 @@ impl Typed {
     /// The factor of the changes of the schema.
     fn schemas(&self, base: &Configuration) -> Result<Factor, LabError> {
         let mut factor = Factor { name: "ddl".to_owned(), levels: Vec::new() };
-        for (ddl, option) in self.ddl.iter().zip(["--a-sql", "--b-sql"]) {
+        let options = [["--a-sql", "--a-undo"], ["--b-sql", "--b-undo"]];
+        for (ddl, [option, undo_option]) in self.ddl.iter().zip(options) {
+            for (text, option) in [(&ddl.sql, option), (&ddl.undo, undo_option)] {
+                if text.as_ref().is_some_and(|text| text.trim().is_empty()) {
+                    let what = "it is empty: give SQL or the name of an .sql file, or leave the option out";
+                    return Err(typed(option, what.to_owned()));
+                }
+            }
             let level = ddl.level();
             for (key, node) in &level.sets {
                 let tried = keys::set(&mut base.clone(), key, node, Folder::Typed);

@@ -253,6 +253,46 @@ fn changes_of_the_schema_that_are_not_allowed_or_cannot_be_undone_are_told() {
 }
 
 #[test]
+fn transaction_control_and_empty_changes_are_refused_before_anything_is_changed() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    let before = catalogs(&dsn);
+    bench.file("count.sql", COUNT);
+    bench.file("change.sql", "CREATE TABLE x_t (i int);\n\n/* now */ COMMIT;\n");
+    for (change, undo, told) in [
+        (
+            "CREATE TABLE x_t (i int); COMMIT; garbage here",
+            "DROP TABLE x_t",
+            "COMMIT is not allowed in ddl (--a-sql, --b-sql), line 1: ",
+        ),
+        ("CREATE TABLE x_t (i int)\\; ABORT", "DROP TABLE x_t", "ABORT is not allowed in ddl"),
+        ("CREATE TABLE x_t (i int)", "BEGIN; DROP TABLE x_t; COMMIT", "BEGIN is not allowed in ddl_undo"),
+        ("change.sql", "DROP TABLE x_t", "change.sql, line 3: "),
+        ("", "DROP TABLE x_t", "--b-sql: it is empty"),
+        (";;", "DROP TABLE x_t", "ddl (--a-sql, --b-sql) has no SQL statement"),
+        ("CREATE TABLE x_t (i int)", " ", "--b-undo: it is empty"),
+        ("CREATE TABLE x_t (i int)", "/* none */;", "ddl_undo (--a-undo, --b-undo) has no SQL statement"),
+    ] {
+        let words = [changing(&dsn, change), vec!["--b-undo", undo]].concat();
+        let out = bench.run(words);
+        assert!(matches!(out.status.code(), Some(1 | 2)), "{change}: {}", out.stderr);
+        assert!(out.stderr.contains(told) && !out.stderr.contains("in place: "), "{change}: {}", out.stderr);
+        assert_eq!(catalogs(&dsn), before);
+    }
+    let text = format!(
+        "name = \"clients\"\nload = {{ script = \"count.sql\", transactions = 3, warmup = \"0s\" }}\n\
+         server = {{ dsn = \"{dsn}\", in_place = true }}\ndata = {{ allow_ddl = true }}\n\
+         factors = {{ index = [\"without\", \"with\"] }}\n[levels.index]\nwithout = {{}}\n\
+         with = {{ ddl = \"CREATE TABLE x_t (i int)\", ddl_undo = \"DROP TABLE x_t; END\" }}\n"
+    );
+    let file = bench.file("clients.toml", &text);
+    let told = "END is not allowed in ddl_undo (--a-undo, --b-undo), line 1: ";
+    bench.run(["lab", "run", file, "--store", "out/"]).exits(1).says(&[told]);
+    assert_eq!(catalogs(&dsn), before);
+}
+
+#[test]
 fn trials_in_place_have_the_schema_of_their_level_and_the_first_failure_that_repeats_ends_them() {
     let bench = Bench::new();
     let cluster = Cluster::start("18");
