@@ -16,8 +16,11 @@ use crate::stopwatch::Stopwatch;
 const LOCK_LIMIT: &str = "SET lock_timeout = '60s'";
 /// Statements that need a transaction of their own, such as CREATE INDEX CONCURRENTLY.
 const ACTIVE_SQL_TRANSACTION: &str = "25001";
-/// The object of an undo does not exist, because the change was made only in part.
-const UNDEFINED: [&str; 3] = ["42704", "42P01", "42883"];
+/// The object of an undo does not exist, because the change was made only in part: object, table, function, column,
+/// schema.
+const UNDEFINED: [&str; 5] = ["42704", "42P01", "42883", "42703", "3F000"];
+/// An object that a change creates existed before: table or index, object, function, column, schema.
+const DUPLICATE: [&str; 5] = ["42P07", "42710", "42723", "42701", "42P06"];
 /// First words of statements that begin or end transactions and subtransactions (manual, SQL Commands). `PREPARE` alone
 /// prepares a statement.
 const TRANSACTION_CONTROL: [&[&str]; 9] = [
@@ -225,8 +228,8 @@ pub(crate) struct SchemaSwitch<'a> {
     listener: Listener<'a>,
     /// The change that is in effect, possibly only in part.
     current: Option<SchemaChange>,
-    /// Whether the current change was made only in part.
-    is_partial: bool,
+    /// If the current change was made only in part: number of its completed statements, 0 once one was undone.
+    made_in_part: Option<usize>,
     is_announced: bool,
     /// Number of switches so far, and their time.
     switches: u32,
@@ -235,8 +238,8 @@ pub(crate) struct SchemaSwitch<'a> {
 
 impl<'a> SchemaSwitch<'a> {
     pub(crate) fn new(target: Target, listener: Listener<'a>) -> Self {
-        let (current, is_partial, is_announced) = (None, false, false);
-        Self { target, listener, current, is_partial, is_announced, switches: 0, seconds: 0.0 }
+        let (current, made_in_part, is_announced) = (None, None, false);
+        Self { target, listener, current, made_in_part, is_announced, switches: 0, seconds: 0.0 }
     }
 
     /// Number of switches so far, and their mean time.
@@ -250,25 +253,32 @@ impl<'a> SchemaSwitch<'a> {
         wanted: Option<SchemaChange>,
         control: &Control,
     ) -> Result<(), RunError> {
-        if self.current == wanted && !self.is_partial {
+        if self.current == wanted && self.made_in_part.is_none() {
             return Ok(());
         }
         let _busy = self.listener.busy("changing the schema …");
         let stopwatch = Stopwatch::start();
         let mut session = control.connect(&self.target)?;
-        control.guard(&mut session, |session| {
+        let changed = control.guard(&mut session, |session| {
             session.patiently(|session| {
-                self.undo(session)?;
-                wanted.map_or(Ok(()), |wanted| self.make(session, wanted))
+                self.undo(session, control)?;
+                wanted.map_or(Ok(()), |wanted| self.make(session, wanted, control))
             })
-        })?;
+        });
+        // An interruption cancels the statement, which is then not an error of its own.
         control.check()?;
+        changed?;
         self.switches += 1;
         self.seconds += stopwatch.seconds();
         Ok(())
     }
 
-    fn make(&mut self, session: &mut Session, wanted: SchemaChange) -> Result<(), RunError> {
+    fn make(
+        &mut self,
+        session: &mut Session,
+        wanted: SchemaChange,
+        control: &Control,
+    ) -> Result<(), RunError> {
         for index in &wanted.indexes {
             let name = connect::quote::literal(index);
             let found = session.query(&format!("SELECT pg_catalog.to_regclass({name})"))?;
@@ -287,17 +297,11 @@ impl<'a> SchemaSwitch<'a> {
         let before = to_analyze(session)?;
         // Until the change is complete, it may have to be undone in part.
         let statements = wanted.statements.clone();
-        (self.current, self.is_partial) = (Some(wanted), true);
-        match execute(session, &statements) {
-            Ok(()) => self.is_partial = false,
-            Err(failure) => {
-                if failure.is_undone {
-                    self.current = None;
-                    self.is_partial = false;
-                }
-                return Err(RunError::Usage(format!("the change of the schema failed: {}", failure.error)));
-            }
+        (self.current, self.made_in_part) = (Some(wanted), Some(0));
+        if let Err(failure) = execute(session, &statements, control) {
+            return Err(self.made_only_in_part(failure));
         }
+        self.made_in_part = None;
         // New expressions, statistics objects and tables have no statistics yet (manual, ANALYZE).
         let new: Vec<String> = to_analyze(session)?
             .into_iter()
@@ -310,27 +314,69 @@ impl<'a> SchemaSwitch<'a> {
         Ok(())
     }
 
-    /// Undoes the current change.
-    fn undo(&mut self, session: &mut Session) -> Result<(), ConnectError> {
-        let Some(current) = &self.current else { return Ok(()) };
-        match execute(session, &current.undo) {
-            Err(failure) if !(self.is_partial && is_undefined(&failure.error)) => return Err(failure.error),
-            _ => {}
+    /// Notes which part of the current change must be undone.
+    fn made_only_in_part(&mut self, failure: ExecutionFailure) -> RunError {
+        let ExecutionFailure { error, remains } = failure;
+        let existed = has_state(&error, &DUPLICATE);
+        match remains {
+            Remains::Nothing => (self.current, self.made_in_part) = (None, None),
+            // The failed statement made nothing, and the undo would remove what the user had before.
+            Remains::PartAfter(0) if existed => (self.current, self.made_in_part) = (None, None),
+            Remains::PartAfter(done) if existed => {
+                if let Some(current) = self.current.take() {
+                    self.listener.warn(format_args!(
+                        "the change of the schema was made in part and is not undone, because the undo would also \
+                         remove something that existed before: {error}; in the database {}, remove the effect of the \
+                         first {done} of its statements yourself. The undo is: {}",
+                        self.target.database,
+                        current.undo_in_words()
+                    ));
+                }
+                self.made_in_part = None;
+            }
+            Remains::PartAfter(done) => self.made_in_part = Some(done),
+            Remains::Unknown => self.made_in_part = Some(0),
         }
-        (self.current, self.is_partial) = (None, false);
+        match *error {
+            RunError::Connect(error) => RunError::Usage(format!("the change of the schema failed: {error}")),
+            other => other,
+        }
+    }
+
+    /// Undoes the current change.
+    fn undo(&mut self, session: &mut Session, control: &Control) -> Result<(), RunError> {
+        let Some(current) = &mut self.current else { return Ok(()) };
+        match &mut self.made_in_part {
+            None => {
+                if let Err(ExecutionFailure { error, remains }) = execute(session, &current.undo, control) {
+                    match remains {
+                        Remains::Nothing => {}
+                        // The next attempt continues with the statement that failed.
+                        Remains::PartAfter(done) => drop(current.undo.drain(..done)),
+                        Remains::Unknown => self.made_in_part = Some(0),
+                    }
+                    return Err(*error);
+                }
+            }
+            Some(made) => undo_part(session, &mut current.undo, made, control)?,
+        }
+        (self.current, self.made_in_part) = (None, None);
         Ok(())
     }
 }
 
 impl Drop for SchemaSwitch<'_> {
     fn drop(&mut self) {
-        let Some(current) = self.current.clone() else { return };
+        if self.current.is_none() {
+            return;
+        }
         // The work may have been interrupted, so this does not check for signals.
-        let undone = Session::connect(&self.target).and_then(|mut session| {
+        let control = Control::default();
+        let undone = Session::connect(&self.target).map_err(RunError::from).and_then(|mut session| {
             session.execute(LOCK_LIMIT)?;
-            session.patiently(|session| self.undo(session))
+            session.patiently(|session| self.undo(session, &control))
         });
-        if let Err(error) = undone {
+        if let (Err(error), Some(current)) = (undone, &self.current) {
             self.listener.warn(format_args!(
                 "the change of the schema could not be undone: {error}; run this in the database {}: {}",
                 self.target.database,
@@ -342,34 +388,106 @@ impl Drop for SchemaSwitch<'_> {
 
 /// Why statements failed.
 struct ExecutionFailure {
-    error: ConnectError,
-    /// Nothing of them remains.
-    is_undone: bool,
+    error: Box<RunError>,
+    remains: Remains,
 }
 
-/// Executes statements in one transaction, or one by one if one of them needs that.
-fn execute(session: &mut Session, statements: &[String]) -> Result<(), ExecutionFailure> {
-    let in_transaction = |session: &mut Session| {
-        session.execute("BEGIN")?;
-        statements.iter().try_for_each(|sql| session.execute(sql).map(drop))?;
-        session.execute("COMMIT").map(drop)
-    };
-    match in_transaction(session) {
-        Ok(()) => Ok(()),
-        Err(error) => {
-            let is_undone = session.execute("ROLLBACK").is_ok();
-            let needs_own = error.sqlstate().is_some_and(|state| state.to_string() == ACTIVE_SQL_TRANSACTION);
-            if !is_undone || !needs_own {
-                return Err(ExecutionFailure { error, is_undone });
-            }
-            let one_by_one = statements.iter().try_for_each(|sql| session.execute(sql).map(drop));
-            one_by_one.map_err(|error| ExecutionFailure { error, is_undone: false })
-        }
+impl ExecutionFailure {
+    fn new(error: impl Into<RunError>, remains: Remains) -> Self {
+        Self { error: Box::new(error.into()), remains }
     }
 }
 
-fn is_undefined(error: &ConnectError) -> bool {
-    error.sqlstate().is_some_and(|state: SqlState| UNDEFINED.contains(&state.to_string().as_str()))
+/// What remains of statements of which one failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Remains {
+    Nothing,
+    /// This number of statements, and possibly a part of the next one.
+    PartAfter(usize),
+    /// The connection was lost, or the transaction had ended already.
+    Unknown,
+}
+
+/// Executes statements in one transaction, or one by one if one of them needs that.
+fn execute(session: &mut Session, statements: &[String], control: &Control) -> Result<(), ExecutionFailure> {
+    let Err(failure) = execute_in_transaction(session, statements, control) else { return Ok(()) };
+    if failure.remains != Remains::Nothing || !has_state(&failure.error, &[ACTIVE_SQL_TRANSACTION]) {
+        return Err(failure);
+    }
+    for (done, sql) in statements.iter().enumerate() {
+        if let Err(error) = execute_unless_stopped(session, sql, control) {
+            let remains = match done {
+                _ if session.is_lost() => Remains::Unknown,
+                // An interruption came before the first statement.
+                0 if error.is_interruption() => Remains::Nothing,
+                done => Remains::PartAfter(done),
+            };
+            return Err(ExecutionFailure::new(error, remains));
+        }
+    }
+    Ok(())
+}
+
+fn execute_in_transaction(
+    session: &mut Session,
+    statements: &[String],
+    control: &Control,
+) -> Result<(), ExecutionFailure> {
+    execute_unless_stopped(session, "BEGIN", control)
+        .map_err(|error| ExecutionFailure::new(error, Remains::Nothing))?;
+    for sql in statements {
+        if let Err(error) = execute_unless_stopped(session, sql, control) {
+            // A statement that ended the transaction has committed those before it.
+            let is_undone = session.is_in_transaction() && session.execute("ROLLBACK").is_ok();
+            let remains = if is_undone { Remains::Nothing } else { Remains::Unknown };
+            return Err(ExecutionFailure::new(error, remains));
+        }
+    }
+    session.execute("COMMIT").map(drop).map_err(|error| {
+        // The server rolls back if it reports an error, such as a violated deferred constraint.
+        let is_undone = error.server_error().is_some() && !session.is_lost();
+        ExecutionFailure::new(error, if is_undone { Remains::Nothing } else { Remains::Unknown })
+    })
+}
+
+fn execute_unless_stopped(session: &mut Session, sql: &str, control: &Control) -> Result<(), RunError> {
+    control.check()?;
+    Ok(session.execute(sql).map(drop)?)
+}
+
+/// Undoes a change that was made in part: executes each statement, also after one whose object does not exist. Removes
+/// the statements that need not be repeated. `made` is the number of the change's statements that were completed.
+fn undo_part(
+    session: &mut Session,
+    undo: &mut Vec<String>,
+    made: &mut usize,
+    control: &Control,
+) -> Result<(), RunError> {
+    let (mut left, mut failure, mut missing) = (Vec::new(), None, None);
+    for sql in undo.iter() {
+        match execute_unless_stopped(session, sql, control) {
+            Ok(()) => *made = 0,
+            Err(error) if has_state(&error, &UNDEFINED) => missing = Some(error),
+            Err(error) => {
+                left.push(sql.clone());
+                failure.get_or_insert(error);
+            }
+        }
+    }
+    match (failure, missing) {
+        (Some(error), _) => {
+            *undo = left;
+            Err(error)
+        }
+        // Something was made, but the undo finds nothing of it.
+        (None, Some(error)) if *made > 0 => Err(error),
+        (None, _) => Ok(()),
+    }
+}
+
+fn has_state(error: &RunError, states: &[&str]) -> bool {
+    let RunError::Connect(error) = error else { return false };
+    error.sqlstate().is_some_and(|state: SqlState| states.contains(&state.to_string().as_str()))
 }
 
 /// Objects for which ANALYZE collects statistics that do not exist before, with their tables: expressions of indexes,

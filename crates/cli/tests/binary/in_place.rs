@@ -253,6 +253,49 @@ fn changes_of_the_schema_that_are_not_allowed_or_cannot_be_undone_are_told() {
 }
 
 #[test]
+fn a_change_that_fails_half_way_is_undone_and_what_existed_before_is_kept() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    bench.file("count.sql", COUNT);
+    Cluster::session(&dsn).execute("CREATE INDEX existing ON orders (id)").expect("it is made");
+    let before = catalogs(&dsn);
+    let fails = |change: &str, undo: &str| {
+        let words = [changing(&dsn, change), vec!["--b-undo", undo]].concat();
+        bench.run(words).exits(2).says(&["the change of the schema failed: "]).stderr
+    };
+    let not_undone = "the change of the schema could not be undone: ";
+    for (change, undo) in [
+        // The last statement is undone first, which fails without IF EXISTS. It leaves no index.
+        (
+            "CREATE INDEX CONCURRENTLY o1 ON orders (customer); CREATE UNIQUE INDEX CONCURRENTLY o2 ON orders (customer, nosuch)",
+            "DROP INDEX CONCURRENTLY o2; DROP INDEX CONCURRENTLY o1",
+        ),
+        // It leaves an invalid index.
+        ("CREATE UNIQUE INDEX CONCURRENTLY o3 ON orders (customer)", "DROP INDEX CONCURRENTLY o3"),
+        ("CREATE TABLE x_n (a int); VACUUM x_n; SELECT 1 / 0", "DROP TABLE x_other; DROP TABLE x_n"),
+        ("CREATE INDEX CONCURRENTLY existing ON orders (id)", "DROP INDEX CONCURRENTLY existing"),
+    ] {
+        let said = fails(change, undo);
+        assert!(!said.contains(not_undone), "{said}");
+        let without_counts = |all: Vec<String>| -> Vec<String> {
+            all.into_iter().filter(|line| !line.starts_with("vacuums")).collect()
+        };
+        assert_eq!(without_counts(catalogs(&dsn)), without_counts(before.clone()), "{change}");
+    }
+    let said = fails("CREATE TABLE x_left (a int); VACUUM x_left; SELECT 1 / 0", "DROP TABLE x_other");
+    assert!(said.contains(not_undone) && said.contains(": DROP TABLE x_other;"), "{said}");
+    let undo = "DROP TABLE x_left, x_other; SELECT 1 / 0; DROP TABLE x_more";
+    let said = fails("CREATE TABLE x_more (a int); VACUUM x_more; SELECT 1 / 0", undo);
+    assert!(said.contains(not_undone) && said.contains("division by zero; run this"), "{said}");
+    assert!(said.contains(": SELECT 1 / 0;\n"), "only what is left to do: {said}");
+    let change = "CREATE TABLE x_first (a int); VACUUM x_first; CREATE INDEX existing ON orders (id)";
+    let said = fails(change, "DROP INDEX existing; DROP TABLE x_first");
+    assert!(said.contains("is not undone, because the undo would also remove something"), "{said}");
+    assert!(catalogs(&dsn).iter().any(|line| line.contains(" existing ")));
+}
+
+#[test]
 fn transaction_control_and_empty_changes_are_refused_before_anything_is_changed() {
     let bench = Bench::new();
     let cluster = Cluster::start("18");
@@ -290,6 +333,51 @@ fn transaction_control_and_empty_changes_are_refused_before_anything_is_changed(
     let told = "END is not allowed in ddl_undo (--a-undo, --b-undo), line 1: ";
     bench.run(["lab", "run", file, "--store", "out/"]).exits(1).says(&[told]);
     assert_eq!(catalogs(&dsn), before);
+}
+
+#[test]
+fn an_interrupted_change_of_the_schema_keeps_the_pairs_so_far() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    bench.file("count.sql", COUNT);
+    let mut session = Cluster::session(&dsn);
+    session.execute("CREATE TABLE made (i int)").expect("it is made");
+    let before = catalogs(&dsn);
+    let change = "SELECT pg_advisory_xact_lock_shared(1); INSERT INTO made VALUES (1); CREATE INDEX other ON orders (id)";
+    let undo = "SELECT pg_advisory_xact_lock_shared(2); DROP INDEX other";
+    let waiting = "SELECT coalesce(min(pid), 0) FROM pg_locks WHERE NOT granted AND locktype = 'advisory'";
+    // The change waits for the first lock, the undo for the second.
+    for (signal, status, lock) in [(Signal::INT, 130, 1), (Signal::TERM, 143, 2)] {
+        session.execute("DELETE FROM made").expect("it is emptied");
+        let words = [changing(&dsn, change), vec!["--b-undo", undo, "--block", "0.05"]].concat();
+        let mut run = Running::start(&mut bench.command(words));
+        let mut count = |sql: &str| -> u32 {
+            let rows = session.query(sql).expect("the server answers");
+            rows[0].get(0).and_then(|text| text.parse().ok()).expect("a number")
+        };
+        while count("SELECT count(*) FROM made") < 6 {
+            assert!(!run.has_ended(), "{}", run.heard());
+        }
+        let mut blocker = Cluster::session(&dsn);
+        blocker.execute(&format!("SELECT pg_advisory_lock({lock})")).expect("it is locked");
+        let pid = loop {
+            let pid = count(waiting);
+            if pid > 0 {
+                break pid;
+            }
+            assert!(!run.has_ended(), "{}", run.heard());
+        };
+        run.signal(signal);
+        while count(waiting) == pid {}
+        drop(blocker);
+        let out = run.finish().exits(status);
+        assert!(!out.stderr.contains("canceling statement"), "{}", out.stderr);
+        let record = comparison(&bench);
+        assert_eq!(record.status, results::ComparisonStatus::Interrupted);
+        assert!(record.pairs.len() >= 2, "{:?}", record.pairs);
+        assert_eq!(catalogs(&dsn), before);
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use wire::frontend::MessageTooLong;
-use wire::{CancelKey, Decoder, ServerError, frontend};
+use wire::{CancelKey, Decoder, ServerError, TransactionStatus, frontend};
 
 use crate::address::Address;
 use crate::error::{Cause, ConnectError, in_words};
@@ -152,6 +152,11 @@ impl Session {
     /// The key with which [`cancel`] cancels this session's statement.
     pub fn cancel_key(&self) -> CancelKey {
         self.key.clone()
+    }
+
+    /// Whether a transaction block was open after the last statement, possibly a failed one.
+    pub fn is_in_transaction(&self) -> bool {
+        !matches!(self.asides.transaction_status, None | Some(TransactionStatus::Idle))
     }
 
     /// Whether the connection was lost.

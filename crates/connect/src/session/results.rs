@@ -2,7 +2,7 @@
 //! independent of the socket.
 
 use wire::backend::{DataRow, RowDescription};
-use wire::{Message, ProtocolError, ServerError};
+use wire::{Message, ProtocolError, ServerError, TransactionStatus};
 
 use crate::error::ConnectError;
 
@@ -61,6 +61,8 @@ pub struct ResultSet {
 #[derive(Debug, Default)]
 pub(super) struct Asides {
     pub(super) parameters: Vec<(String, String)>,
+    /// After the last statement; `None` before the first.
+    pub(super) transaction_status: Option<TransactionStatus>,
     notices: Vec<ServerError>,
     notices_length: usize,
 }
@@ -169,7 +171,10 @@ impl Answer {
             | Message::CopyOutResponse
             | Message::CopyData { .. }
             | Message::CopyDone => {}
-            Message::ReadyForQuery(_) => self.is_complete = true,
+            Message::ReadyForQuery(status) => {
+                asides.transaction_status = Some(status);
+                self.is_complete = true;
+            }
             _ => self.broken = Some(Broken::Unexpected(message.name())),
         }
     }
