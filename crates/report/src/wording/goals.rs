@@ -5,7 +5,7 @@ use stats::goals::{
     GoalFigure, GoalMethod, GoalResult, GoalStop, GoalTally, GoalVerdict, LatencyStatistic, StopBasis,
 };
 
-use super::share;
+use super::{counted, share};
 use crate::figures::{TIE, latency, measured_seconds, rate};
 use crate::prose::{escaped_line, sentence};
 
@@ -67,15 +67,21 @@ pub(crate) fn goal(result: &GoalResult, measurement: Measurement) -> String {
     let interval = interval(result).map_or(String::new(), |interval| format!(" ({interval})"));
     let is = format!("{figure} is {}{interval}", value(result));
     let condition = goal.condition();
-    if let (None, Some(reason)) = (result.value, beyond(result)) {
-        return format!("{figure} {condition} cannot be met, because {reason}");
-    }
-    match result.verdict {
-        GoalVerdict::Met => format!("{is}, {condition}"),
-        GoalVerdict::Missed => format!("{is}, not {condition}"),
-        GoalVerdict::Undecided => {
+    let without_value = if result.value.is_none() { beyond(result) } else { None };
+    match (result.verdict, without_value) {
+        (GoalVerdict::Met, None) => format!("{is}, {condition}"),
+        (GoalVerdict::Missed, None) => format!("{is}, not {condition}"),
+        (GoalVerdict::Undecided, None) => {
             format!("{is}, and the goal is {condition}; {}", remedy(result, measurement))
         }
+        (GoalVerdict::Met, Some(reason)) => format!("{figure} {condition} is met, because {reason}"),
+        (GoalVerdict::Missed, Some(reason)) => {
+            format!("{figure} {condition} cannot be met, because {reason}")
+        }
+        (GoalVerdict::Undecided, Some(reason)) => format!(
+            "{figure} has no value, because {reason}, and the goal is {condition}; {}",
+            remedy(result, measurement)
+        ),
     }
 }
 
@@ -128,8 +134,47 @@ fn remedy(result: &GoalResult, measurement: Measurement) -> String {
             let length = measured_seconds(needed_s.ceil());
             format!("a {measurement} of about {length} would probably decide it")
         }
+        None if result.transactions == 0 => format!("a longer {measurement} is needed"),
+        None if is_mean(result) && succeeded(result) == 0 => {
+            format!("a {measurement} with succeeded transactions is needed")
+        }
+        None if is_too_few(result) => {
+            let number = if is_mean(result) { succeeded(result) } else { result.transactions };
+            let are = if number == 1 { "is" } else { "are" };
+            let number = counted([number], "transaction", "transactions");
+            format!("{number} {are} too few to decide it, so a longer {measurement} is needed")
+        }
+        None if result.value.is_none() => {
+            format!("a {measurement} in which more transactions succeed is needed")
+        }
         None => format!("the figure is too close to the limit for a longer {measurement} to decide"),
     }
+}
+
+/// Expected transactions on the rarer side of a percentile or of a share below which the 95 % interval is open on that
+/// side: with fewer than −ln 0.025, none of them is there with a probability of more than 2.5 %.
+const RARER_MIN: f64 = 3.7;
+
+/// Whether no verdict was possible with so few transactions, whatever their latencies.
+fn is_too_few(result: &GoalResult) -> bool {
+    let rarer = |share: f64| result.transactions as f64 * share.min(1.0 - share) < RARER_MIN;
+    match result.goal.figure {
+        GoalFigure::Latency(_, LatencyStatistic::Percentile(percent)) => rarer(percent / 100.0),
+        // A variance needs two.
+        GoalFigure::Latency(_, LatencyStatistic::Mean) => succeeded(result) < 2,
+        GoalFigure::Latency(_, LatencyStatistic::Max) | GoalFigure::Tps => false,
+        GoalFigure::Over(..) | GoalFigure::Failed | GoalFigure::Skipped | GoalFigure::Late => {
+            rarer(result.goal.limit)
+        }
+    }
+}
+
+fn succeeded(result: &GoalResult) -> u64 {
+    result.transactions.saturating_sub(result.uncompleted)
+}
+
+fn is_mean(result: &GoalResult) -> bool {
+    matches!(result.goal.figure, GoalFigure::Latency(_, LatencyStatistic::Mean))
 }
 
 /// How the intervals were computed, and why the run ended early.
@@ -150,9 +195,7 @@ pub(crate) fn method<'a>(
             }
         };
     }
-    let has_mean =
-        |result: &GoalResult| matches!(result.goal.figure, GoalFigure::Latency(_, LatencyStatistic::Mean));
-    if results.iter().any(|result| has_mean(result)) {
+    if results.iter().any(|result| is_mean(result)) {
         text += " The mean is that of the succeeded transactions.";
     }
     text
@@ -169,4 +212,81 @@ pub(crate) fn stopped(results: &[GoalResult], stop: GoalStop) -> Option<String> 
     };
     let goal = escaped_line(&goal.to_string());
     Some(format!("The run was ended after {}: the goal {goal} {why}.", measured_seconds(stop.after_s)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::with_ordinary_spaces;
+
+    /// A goal without an interval; `value` in microseconds or as a share.
+    fn result(
+        goal: &str,
+        verdict: GoalVerdict,
+        value: Option<f64>,
+        transactions: u64,
+        uncompleted: u64,
+    ) -> GoalResult {
+        let (low, high, needed_s, method) = (None, None, None, GoalMethod::Independent);
+        let goal = goal.parse().expect("it is a goal");
+        GoalResult { goal, verdict, value, low, high, method, transactions, uncompleted, needed_s }
+    }
+
+    #[track_caller]
+    fn check(result: &GoalResult, expected: &str) {
+        assert_eq!(with_ordinary_spaces(&goal(result, Measurement::Run)), expected);
+    }
+
+    #[test]
+    fn an_undecided_goal_without_a_value_names_the_reason_and_what_would_decide_it() {
+        use GoalVerdict::{Met, Missed, Undecided};
+        let p99 = |verdict| result("p99 < 1s", verdict, None, 1000, 30);
+        check(&p99(Missed), "p99 < 1s cannot be met, because 3.0 % of the transactions did not succeed");
+        check(
+            &p99(Undecided),
+            "p99 has no value, because 3.0 % of the transactions did not succeed, and the goal is < 1s; a run in which \
+             more transactions succeed is needed",
+        );
+        check(
+            &GoalResult { needed_s: Some(40.0), ..p99(Undecided) },
+            "p99 has no value, because 3.0 % of the transactions did not succeed, and the goal is < 1s; a run of about \
+             40.0 s would probably decide it",
+        );
+        check(
+            &result("mean < 1s", Undecided, None, 1000, 1000),
+            "mean has no value, because 100 % of the transactions did not succeed, and the goal is < 1s; a run with \
+             succeeded transactions is needed",
+        );
+        check(
+            &result("p99 > 1s", Met, None, 1000, 30),
+            "p99 > 1s is met, because 3.0 % of the transactions did not succeed",
+        );
+    }
+
+    #[test]
+    fn too_few_transactions_are_not_called_too_close_to_the_limit() {
+        let undecided =
+            |goal: &str, value, transactions| result(goal, GoalVerdict::Undecided, value, transactions, 0);
+        check(
+            &undecided("p99 < 1s", None, 0),
+            "p99 is unknown, because no transaction was scheduled, and the goal is < 1s; a longer run is needed",
+        );
+        check(
+            &undecided("mean < 1s", Some(3e3), 1),
+            "mean is 3.00 ms, and the goal is < 1s; 1 transaction is too few to decide it, so a longer run is needed",
+        );
+        check(
+            &undecided("p99.999999 < 1s", Some(3e3), 5),
+            "p99.999999 is 3.00 ms, and the goal is < 1s; 5 transactions are too few to decide it, so a longer run is \
+             needed",
+        );
+        check(
+            &undecided("failed < 0.001%", Some(0.0), 5),
+            "failed is 0 %, and the goal is < 0.001%; 5 transactions are too few to decide it, so a longer run is needed",
+        );
+        check(
+            &undecided("p50 < 3ms", Some(3e3), 1000),
+            "p50 is 3.00 ms, and the goal is < 3ms; the figure is too close to the limit for a longer run to decide",
+        );
+    }
 }
