@@ -24,8 +24,18 @@ pub(crate) struct Effects {
     pub(crate) interactions: Vec<InteractionEffect>,
     /// Of a screening: how its effects were estimated.
     pub(crate) screening: Option<Screening>,
-    /// The others, as far as they can be estimated: their number, and the range of their intervals.
-    pub(crate) others: Option<(usize, Option<(f64, f64)>)>,
+    /// The others, as far as they can be estimated; `None` if there are none.
+    pub(crate) others: Option<OtherInteractions>,
+}
+
+/// The interactions that were not found.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OtherInteractions {
+    pub(crate) count: usize,
+    /// Those whose interval exceeds the tolerance, so that an interaction that matters is possible.
+    pub(crate) undecided: usize,
+    /// From the lowest to the highest bound of their intervals; `None` without intervals.
+    pub(crate) range: Option<(f64, f64)>,
 }
 
 /// The effect of a level instead of the base of its factor.
@@ -57,6 +67,8 @@ pub(crate) struct InteractionEffect {
 
 /// A smaller interaction does not matter, however certain it is.
 const INTERACTION_MIN: f64 = 0.02;
+/// An interaction that was not found is undecided unless its interval is within this share: a screening's default.
+const TOLERANCE: f64 = 0.05;
 /// Share of a main effect from which on an interaction means that the effect depends on the other factor.
 const DEPENDENCE_SHARE: f64 = 0.5;
 /// Maximum number of pairs of levels of which interactions are estimated; more would be no answer.
@@ -71,6 +83,11 @@ impl LevelEffect {
 
 fn excludes_one(ratio: &Ratio) -> bool {
     ratio.interval.is_some_and(|(low, high)| low > 1.0 || high < 1.0)
+}
+
+/// Whether the whole interval is within this share of 1, up and down.
+pub(crate) fn is_within(ratio: &Ratio, tolerance: f64) -> bool {
+    ratio.interval.is_some_and(|(low, high)| low > 1.0 / (1.0 + tolerance) && high < 1.0 + tolerance)
 }
 
 /// The size of a ratio, by which effects are ordered.
@@ -223,7 +240,9 @@ impl Effects {
         self.interactions.sort_by(|a, b| size(Some(&b.ratio)).total_cmp(&size(Some(&a.ratio))));
         let hull = |(low, high): (f64, f64), other: (f64, f64)| (low.min(other.0), high.max(other.1));
         let range = others.iter().filter_map(|it| it.ratio.interval).reduce(hull);
-        self.others = (!others.is_empty()).then_some((others.len(), range));
+        let undecided = others.iter().filter(|it| !is_within(&it.ratio, TOLERANCE)).count();
+        self.others =
+            (!others.is_empty()).then_some(OtherInteractions { count: others.len(), undecided, range });
     }
 
     /// The factors in the order of their largest effect.

@@ -52,7 +52,7 @@ pub use status::{newest_cells, outlook, standing, trial_name};
 pub(crate) use crate::metrics::Quantity;
 pub(crate) use cells::{Cell, Standing, Trial};
 pub(crate) use chart::Marks;
-pub(crate) use effects::{Effects, LevelEffect};
+pub(crate) use effects::{Effects, LevelEffect, OtherInteractions, is_within};
 pub(crate) use metric::Metric;
 pub(crate) use repeats::{Ratio, Repeated};
 pub(crate) use said::MARKS;

@@ -3,7 +3,7 @@
 
 use stats::ErrorSource;
 
-use crate::experiment::{Effects, LevelEffect, Overview, Ratio};
+use crate::experiment::{Effects, LevelEffect, OtherInteractions, Overview, Ratio, is_within};
 use crate::figures::{TIE, as_asked, counted, decimals_for, fixed};
 use crate::prose::{cut, enumerate, escaped_line};
 
@@ -112,10 +112,7 @@ pub(crate) fn effects_answer(overview: &Overview, effects: &Effects) -> String {
 
 /// The answer of a screening: the settings that matter, those that do not, and the others.
 fn screening_answer(overview: &Overview, effects: &Effects, tolerance: f64) -> String {
-    let is_small = |ratio: &Ratio| {
-        let bounds = (1.0 / (1.0 + tolerance), 1.0 + tolerance);
-        ratio.interval.is_some_and(|(low, high)| low > bounds.0 && high < bounds.1)
-    };
+    let is_small = |ratio: &Ratio| is_within(ratio, tolerance);
     let known = || effects.levels.iter().filter_map(|effect| Some((effect, effect.ratio?)));
     let name = |effect: &LevelEffect| factor_name(&overview.factors[effect.change.factor].name);
     let matter: Vec<String> = known()
@@ -267,16 +264,24 @@ fn factor_with_range(ratio: &Ratio) -> String {
     )
 }
 
-/// The interactions that do not matter, in one sentence.
+/// The interactions that were not found, in one sentence.
 pub(crate) fn other_interactions(effects: &Effects) -> Option<String> {
-    let (count, range) = effects.others?;
+    let OtherInteractions { count, undecided, range } = effects.others?;
     let range = range.map(|(low, high)| Ratio { value: 1.0, interval: Some((low, high)), paired: false });
     let range = range.and_then(|it| effect_range(&it));
     let other = if effects.interactions.is_empty() { "" } else { "other " };
-    Some(match (range, count) {
-        (Some(range), 1) => format!("The {other}interaction was not found ({range})."),
-        (Some(range), _) => format!("None of the {count} {other}interactions was found ({range})."),
-        (None, _) => "Interactions have no intervals, since there is a single repeat.".to_owned(),
+    Some(match (range, count, undecided) {
+        (Some(range), 1, 0) => format!("The {other}interaction was not found ({range})."),
+        (Some(range), 1, _) => format!("The {other}interaction is undecided ({range})."),
+        (Some(range), _, 0) => format!("None of the {count} {other}interactions was found ({range})."),
+        (Some(range), _, _) if undecided == count => {
+            format!("The {count} {other}interactions are undecided ({range}).")
+        }
+        (Some(range), _, _) => format!(
+            "None of the {count} {other}interactions was found, and {undecided} of them {} undecided ({range}).",
+            if undecided == 1 { "is" } else { "are" }
+        ),
+        (None, _, _) => "Interactions have no intervals, since there is a single repeat.".to_owned(),
     })
 }
 
@@ -299,7 +304,7 @@ pub(crate) fn effects_notes(overview: &Overview, effects: &Effects) -> Vec<Strin
         notes.push(format!(
             "Ranges are 95{TIE}% confidence intervals of each effect, from the variation{within}."
         ));
-        if effects.interactions.len() + effects.others.map_or(0, |(count, _)| count) > 1 {
+        if effects.interactions.len() + effects.others.map_or(0, |others| others.count) > 1 {
             notes.push(format!("Interactions are found if Holm's test rejects at 5{TIE}% for all together."));
         }
     }

@@ -75,6 +75,23 @@ fn an_experiment_begins_with_the_effects_of_its_factors() {
     assert_eq!(json["interactions"].as_array().expect("a list").len(), 0);
 }
 
+#[test]
+fn an_interaction_with_a_wide_interval_is_undecided() {
+    let text = |work_mem_of_noisy: f64| {
+        let mut stored = settings(|_, _| 500.0);
+        let tps = |trial: &mut StoredTrial, factor: f64| {
+            let summary = trial.run.as_mut().and_then(|run| run.summary.as_mut()).expect("a summary");
+            summary.tps *= factor;
+        };
+        tps(&mut stored.trials[3], work_mem_of_noisy);
+        forms::experiment::text(&overview_by(SETTINGS, stored), &WIDE)
+    };
+    let quiet = text(1.0);
+    assert!(quiet.contains("The interaction was not found ("), "{quiet}");
+    let noisy = text(1.4);
+    assert!(noisy.contains("The interaction is undecided ("), "{noisy}");
+}
+
 const SCREENING: &str = r#"
 name = "memory"
 [factors]
