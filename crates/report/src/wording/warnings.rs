@@ -262,23 +262,29 @@ fn stalled(all: &[&Warning]) -> String {
         if let Warning::Stalled { longest_s, .. } = warning { *longest_s } else { 0.0 }
     };
     let worst = all.iter().max_by(|a, b| length(a).total_cmp(&length(b)));
-    let Some(Warning::Stalled { start_s, stalls, threshold_us, total_s, effect, .. }) = worst else {
+    let Some(Warning::Stalled { start_s, effect, .. }) = worst else {
         return String::new();
     };
     let longest = range(each!(all, Stalled.longest_s), seconds);
     let is_single = all.len() == 1;
     let start = if is_single { format!(", from {} on", seconds(*start_s)) } else { String::new() };
-    let several = if is_single && *stalls > 1 {
-        let (stalls, threshold) = (counted([*stalls], "stall", "stalls"), latency(*threshold_us));
-        format!("It had {stalls} of more than {threshold}, {} in all.", seconds(*total_s))
+    let stalls: u64 = each!(all, Stalled.stalls).fold(0, u64::saturating_add);
+    let number = if stalls > 1 {
+        let who = if is_single { "It" } else { "Together these runs" };
+        let number = counted([stalls], "stall", "stalls");
+        let threshold = range(each!(all, Stalled.threshold_us), latency);
+        let total = seconds(each!(all, Stalled.total_s).sum());
+        format!("{who} had {number} of more than {threshold}, {total} in all.")
     } else {
         String::new()
     };
+    let hidden = "In a closed loop each client meets a stall with one transaction, so percentiles hide it.";
     let effect = match effect {
         StallEffect::Included => "The response times include the wait.".to_owned(),
+        // Percentiles of one run say nothing about the others.
+        StallEffect::Hidden { .. } if !is_single => hidden.to_owned(),
         StallEffect::Hidden { p99_us, p99_with_stalls_us } => format!(
-            "In a closed loop each client meets a stall with one transaction, so percentiles hide it. p99 is {}. With the \
-             transactions that the stall kept from starting, it is {}.",
+            "{hidden} p99 is {}. With the transactions that the stall kept from starting, it is {}.",
             latency(*p99_us),
             latency(*p99_with_stalls_us)
         ),
@@ -286,7 +292,7 @@ fn stalled(all: &[&Warning]) -> String {
     };
     joined([
         &format!("The run completed no transaction for {longest}{start}."),
-        &several,
+        &number,
         &effect,
         "Look for the cause at that time, such as checkpoints, locks, the disk or the network.",
     ])
@@ -439,8 +445,16 @@ mod tests {
         );
         check_all(
             &[of(1.25, 1, StallEffect::Included), of(2.5, 9, StallEffect::Included)],
-            "The run completed no transaction for 1.25 s to 2.50 s. The response times include the wait. Look for the \
-             cause at that time, such as checkpoints, locks, the disk or the network.",
+            "The run completed no transaction for 1.25 s to 2.50 s. Together these runs had 10 stalls of more than 40.0 ms, \
+             24.2 s in all. The response times include the wait. Look for the cause at that time, such as checkpoints, \
+             locks, the disk or the network.",
+        );
+        // The percentiles of one run are not told of several.
+        check_all(
+            &[of(1.25, 1, hidden), of(2.5, 9, hidden)],
+            "The run completed no transaction for 1.25 s to 2.50 s. Together these runs had 10 stalls of more than 40.0 ms, \
+             24.2 s in all. In a closed loop each client meets a stall with one transaction, so percentiles hide it. Look \
+             for the cause at that time, such as checkpoints, locks, the disk or the network.",
         );
     }
 
