@@ -69,6 +69,9 @@ impl ConnectError {
         let who = format!("as user \"{}\" to database \"{}\"", target.user, target.database);
         let mut sentence = match attempts.as_slice() {
             [] => format!("cannot connect {who}: the host names resolve to no address"),
+            [.., refused] if refused.is_of_a_setting() => {
+                format!("the server at {} refused the value of a setting: {}", refused.place, refused.why)
+            }
             [Attempt { place, why, .. }] => format!("cannot connect to {place} {who}: {why}"),
             several => {
                 let reasons: Vec<_> =
@@ -212,6 +215,15 @@ impl Attempt {
         Attempt { place, why, next, cause: None, libpq }
     }
 
+    /// The server can be reached, and refuses the value of a setting in the start-up packet.
+    fn is_of_a_setting(&self) -> bool {
+        let state = match self.cause.as_deref() {
+            Some(Cause::Startup(StartupError::Server(error))) => Some(error.sqlstate),
+            _ => None,
+        };
+        state == Some(SqlState::INVALID_PARAMETER_VALUE)
+    }
+
     /// libpq's rule: after an answer of a server its refusal is final, unless the server is starting up.
     pub(crate) fn ends_the_search(&self) -> bool {
         match self.cause.as_deref() {
@@ -278,6 +290,9 @@ fn advice(target: &Target, address: &Address, error: &ServerError) -> String {
             "Check the password's line in the password file".to_owned()
         }
         SqlState::INVALID_PASSWORD => GIVE_A_PASSWORD.to_owned(),
+        SqlState::INVALID_CATALOG_NAME if is_script(database) => {
+            format!("If it is a script, give it with -f {database}")
+        }
         SqlState::INVALID_CATALOG_NAME => {
             format!("Create it with \"createdb {database}\", or give another one with -d")
         }
@@ -300,8 +315,15 @@ fn advice(target: &Target, address: &Address, error: &ServerError) -> String {
             "Use fewer clients, or raise max_connections on the server".to_owned()
         }
         SqlState::CANNOT_CONNECT_NOW => "Try again when the server is ready".to_owned(),
+        SqlState::INVALID_PARAMETER_VALUE => error.hint.clone().unwrap_or_default(),
         _ => error.hint.clone().unwrap_or_else(|| "See the server's log for more".to_owned()),
     }
+}
+
+/// Whether the name of a database is more likely that of a script.
+fn is_script(database: &str) -> bool {
+    let path = Path::new(database);
+    path.extension().is_some_and(|extension| extension == "sql") || path.is_file()
 }
 
 fn advice_of_startup(error: &StartupError) -> &'static str {

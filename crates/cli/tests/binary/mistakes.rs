@@ -159,6 +159,12 @@ fn comparisons_and_screenings_that_cannot_start_leave_nothing_behind() {
         .run(factor.iter().chain(&["--in-place", "--dsn", "host=/nowhere"]))
         .exits(2)
         .says(&["cannot connect"]);
+    bench.file("one.sql", "SELECT 1;\n");
+    let invalid =
+        ["compare", "--factor", "work_mem=4MB,64XB", "-f", "one.sql", "--budget", "5s", "--store", "out/"];
+    let out = bench.run(invalid.iter().chain(&["--in-place", "--dsn", &dsn])).exits(2);
+    assert!(!out.stderr.contains("cannot connect"), "{}", out.stderr);
+    out.says(&["refused the value of a setting: invalid value for parameter \"work_mem\": \"64XB\""]);
     let screen =
         ["screen", "-f", "table.sql", "--settings", "settings.toml", "--budget", "1min", "--store", "out/"];
     for server in [vec!["--in-place", "--dsn", &dsn], vec![]] {

@@ -131,13 +131,40 @@ fn a_missing_password_is_asked_for_and_a_useless_password_file_named() {
     assert!(refusal(fake).0.contains("the password file was not used"));
 }
 
+/// Refuses the connection with this error.
+fn refusing(sqlstate: &'static str, text: &'static str) -> Fake {
+    Fake::unix(move |mut peer| {
+        peer.hear_first();
+        peer.say(&error("FATAL", sqlstate, text));
+    })
+}
+
+#[test]
+fn a_script_in_the_place_of_the_database_is_told_from_a_missing_database() {
+    let mut fake = refusing("3D000", "database \"transfer.sql\" does not exist");
+    fake.target.database = "transfer.sql".to_owned();
+    let sentence = Session::connect(&fake.target).unwrap_err().to_string();
+    fake.finish();
+    let expected = "does not exist. If it is a script, give it with -f transfer.sql";
+    assert!(sentence.ends_with(expected), "{sentence}");
+}
+
+#[test]
+fn an_invalid_value_of_a_setting_is_not_a_failure_to_connect() {
+    let text = "invalid value for parameter \"work_mem\": \"64XB\"";
+    let fake = refusing("22023", text);
+    let failure = Session::connect(&fake.target).unwrap_err();
+    fake.finish();
+    let sentence = failure.to_string();
+    assert!(sentence.starts_with("the server at socket "), "{sentence}");
+    assert!(sentence.ends_with(&format!("refused the value of a setting: {text}")), "{sentence}");
+    assert!(failure.as_libpq().contains("failed: FATAL:  invalid value"), "{}", failure.as_libpq());
+}
+
 #[test]
 fn a_refusal_says_what_to_do_next() {
     let check = |sqlstate: &'static str, text: &'static str, advice: &str| {
-        let (sentence, failure) = refusal(Fake::unix(move |mut peer| {
-            peer.hear_first();
-            peer.say(&error("FATAL", sqlstate, text));
-        }));
+        let (sentence, failure) = refusal(refusing(sqlstate, text));
         assert!(sentence.contains(text) && sentence.contains(advice), "{sentence}");
         assert_eq!(failure.sqlstate().unwrap().as_str(), sqlstate);
     };

@@ -32,6 +32,8 @@ impl SqlState {
     pub const INVALID_PASSWORD: SqlState = SqlState(*b"28P01");
     /// The database does not exist.
     pub const INVALID_CATALOG_NAME: SqlState = SqlState(*b"3D000");
+    /// The value of a setting is invalid.
+    pub const INVALID_PARAMETER_VALUE: SqlState = SqlState(*b"22023");
     /// The server's disk is full.
     pub const DISK_FULL: SqlState = SqlState(*b"53100");
     /// No connection slot is free.
