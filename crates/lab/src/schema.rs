@@ -380,7 +380,7 @@ fn named(name: &str) -> Value {
         "goal" => one_or_list(of_kind(Kind::Text)),
         "hosts" => json!({ "anyOf": [of_kind(Kind::Text), list_of(of_kind(Kind::Text))] }),
         "script_name" => {
-            json!({ "type": "string", "pattern": "^(tpcb-like|simple-update|select-only|.+\\.sql)$" })
+            json!({ "type": "string", "pattern": "^(tpcb-like|simple-update|select-only|.+\\.sql)(@[0-9]+)?$" })
         }
         "script" => {
             let one = json!({ "anyOf": [named("script_name"), reference("script")] });

@@ -138,7 +138,7 @@ pub(crate) fn init_steps(node: &Node) -> Result<String, Complaint> {
     }
 }
 
-/// A built-in script, a file, or a list of these with weights: `["a.sql", { script = "select-only", weight = 9 }]`.
+/// A built-in script, a file, or a list of these with weights: `["a.sql@3", { script = "select-only", weight = 9 }]`.
 pub(crate) fn scripts(
     node: &Node,
     folder: Folder<'_>,
@@ -162,10 +162,13 @@ fn one_script(
         let mut table = node.clone().into_table()?;
         table.check_keys("a script", &schema::names(schema::SCRIPT))?;
         let script = table.take("script").ok_or_else(|| node.expected("a table with the key script"))?;
-        let weight = table.read("weight", |weight| weight.whole(0, schema::WEIGHT_MAX))?.unwrap_or(1);
+        let weight = table.read("weight", |weight| weight.whole(0, schema::WEIGHT_MAX))?;
         let chosen = one_script(&script, folder, workload)?;
+        let weight = weight.unwrap_or(chosen.weight);
         return Ok(ScriptSpec { weight, ..chosen });
     }
+    let (name, weight) = with_weight(node)?;
+    let node = &name;
     let name = node.text()?;
     let source = match workload {
         _ if name.ends_with(".sql") => ScriptSource::File(beside(node, folder)?),
@@ -182,7 +185,20 @@ fn one_script(
             ScriptSource::OfWorkload(name.to_owned())
         }
     };
-    Ok(ScriptSpec::new(source))
+    Ok(ScriptSpec { weight, ..ScriptSpec::new(source) })
+}
+
+/// The name of a script and its weight: 9 in `a.sql@9`, as on the command line; 1 without `@`.
+fn with_weight(node: &Node) -> Result<(Node, u32), Complaint> {
+    let text = node.text()?;
+    let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let Some((name, digits)) = text.rsplit_once('@').filter(|(_, digits)| is_number(digits)) else {
+        return Ok((node.clone(), 1));
+    };
+    let weight = digits.parse().ok().filter(|weight| u64::from(*weight) <= schema::WEIGHT_MAX);
+    let weight =
+        weight.ok_or_else(|| node.expected(&format!("a weight of at most {}", schema::WEIGHT_MAX)))?;
+    Ok((Node { value: Value::Text(name.to_owned()), ..node.clone() }, weight))
 }
 
 /// The name of a built-in workload, a directory relative to the experiment file, or "none". A directory is read

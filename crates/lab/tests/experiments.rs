@@ -120,6 +120,22 @@ fn a_ladder_sets_each_case_on_top_of_the_one_before() {
 }
 
 #[test]
+fn a_weight_follows_the_name_of_a_script_as_on_the_command_line() {
+    let weights = |script: &str| {
+        let text = format!("name = \"x\"\nload = {{ script = {script} }}\n");
+        let (_, plan) = Folder::new().read(&text, Profile::Full)?;
+        let scripts = &plan.cells[0].configuration.load.scripts;
+        Ok::<_, String>(scripts.iter().map(|it| (it.source.name(), it.weight)).collect::<Vec<_>>())
+    };
+    let expected = vec![("select-only".to_owned(), 1), ("tpcb-like".to_owned(), 200)];
+    assert_eq!(weights("[\"select-only@1\", \"tpcb-like@200\"]"), Ok(expected.clone()));
+    let tables = "[\"select-only\", { script = \"tpcb-like\", weight = 200 }]";
+    assert_eq!(weights(tables), Ok(expected));
+    let error = weights("\"select-only@1000001\"").expect_err("it is too large");
+    assert!(error.contains("expected a weight of at most 1000000"), "{error}");
+}
+
+#[test]
 fn differences_and_ratios_name_two_combinations() {
     let text = "name = \"x\"\ncases = [{ name = \"anew\", reconnect = true }, { name = \"kept\", reconnect = false }]\n\
                 [levels.style.batch]\noperations = 1000\n[factors]\nstyle = [\"batch\"]\n[[difference]]\n\
