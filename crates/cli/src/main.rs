@@ -31,9 +31,11 @@ mod stderr_queue;
 mod terminal;
 mod tracer;
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
 use run::ExitStatus;
 
@@ -127,7 +129,8 @@ fn show_usage_error(error: &clap::Error) -> ExitCode {
     let colour = colour && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let text = if colour { shown.ansi().to_string() } else { shown.to_string() };
     if to_stderr {
-        terminal::write_styled(&in_plain_words(&masked(&text)));
+        let advice = if lacks_a_command(error, std::env::args_os().skip(1)) { WITHOUT_COMMAND } else { "" };
+        terminal::write_styled(&(in_plain_words(&masked(&text)) + advice));
     } else {
         terminal::print_help(&text);
     }
@@ -140,6 +143,19 @@ fn show_usage_error(error: &clap::Error) -> ExitCode {
         (true, true) => ExitStatus::NotCompared,
     };
     ExitCode::from(status.code())
+}
+
+/// For pgbench's options without a command.
+const WITHOUT_COMMAND: &str = "\nOptions of a run follow a command: `pgmeter bench …` stores its results and writes pages, \
+                               `pgmeter pgbench …` accepts pgbench's command line.\n";
+
+/// Whether the command line begins with an option that is not pgmeter's, as pgbench's does.
+fn lacks_a_command(error: &clap::Error, mut arguments: impl Iterator<Item = OsString>) -> bool {
+    let is_option = |argument: OsString| {
+        let bytes = argument.as_encoded_bytes();
+        bytes.starts_with(b"-") && !bytes.starts_with(b"--color")
+    };
+    error.kind() == ErrorKind::UnknownArgument && arguments.next().is_some_and(is_option)
 }
 
 /// Masks secrets in the quoted arguments of the first line; the following help contains none.
