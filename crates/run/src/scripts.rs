@@ -91,7 +91,35 @@ fn read_file(path: &Path) -> Result<Vec<u8>, RunError> {
     if path == Path::new("-") {
         return read_script(io::stdin().lock()).map_err(unreadable);
     }
-    File::open(path).and_then(read_script).map_err(unreadable)
+    let opened = File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => missing(path),
+        _ => error,
+    });
+    opened.and_then(read_script).map_err(unreadable)
+}
+
+/// Files that are compared with the name of a missing script; a directory may have millions.
+const NEIGHBOURS_MAX: usize = 10_000;
+
+/// The error for a script that does not exist: where it was looked for, and the script there with the most similar name.
+fn missing(path: &Path) -> io::Error {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let absolute = std::path::absolute(folder.unwrap_or(Path::new(".")));
+    let shown = absolute.as_deref().ok().or(folder).unwrap_or(Path::new(".")).display();
+    let text = match std::fs::read_dir(folder.unwrap_or(Path::new("."))) {
+        Err(_) => format!("No such file; the directory {shown} cannot be read"),
+        Ok(entries) => {
+            let names = entries.flatten().take(NEIGHBOURS_MAX);
+            let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+            let scripts: Vec<String> = names.filter(|name| name.ends_with(".sql")).collect();
+            let known: Vec<&str> = scripts.iter().map(String::as_str).collect();
+            let near = path.file_name().and_then(|name| config::nearest(name.to_str()?, &known));
+            let near = near.map(|name| folder.map_or(name.into(), |folder| folder.join(name)));
+            let near = near.map_or(String::new(), |near| format!("; did you mean \"{}\"?", near.display()));
+            format!("No such file in {shown}{near}")
+        }
+    };
+    io::Error::new(io::ErrorKind::NotFound, text)
 }
 
 /// Scripts that share their variables; in pgbench's dialect by default.

@@ -27,9 +27,24 @@ fn commands_that_do_not_belong_together_are_refused_before_anything_is_connected
 #[test]
 fn a_script_that_is_not_there_or_cannot_be_sent_is_named() {
     let bench = Bench::new();
-    bench.run(["bench", "-f", "nowhere.sql"]).exits(1).says(&["nowhere.sql", "No such file"]);
+    bench.run(["bench", "-f", "nowhere.sql"]).exits(1).says(&["nowhere.sql", "No such file in /"]);
+    std::fs::create_dir(bench.path().join("scripts")).expect("it can be made");
+    bench.file("scripts/transfer.sql", "SELECT 1;\n");
+    bench
+        .run(["bench", "-f", "scripts/transfers.sql"])
+        .exits(1)
+        .says(&["/scripts; did you mean \"scripts/transfer.sql\"?"]);
     std::fs::write(bench.path().join("binary.sql"), b"SELECT 1;\n\xff\0").expect("it can be written");
     bench.run(["bench", "-f", "binary.sql"]).exits(1).says(&["binary.sql:2", "NUL"]);
+}
+
+#[test]
+fn options_of_pgbench_without_a_command_are_met_with_the_commands_that_take_them() {
+    let bench = Bench::new();
+    let words = ["-c", "4", "-T", "5", "-f", "transfer.sql", "shop"];
+    bench.run(words).exits(1).says(&["'-c'", "`pgmeter bench …`", "`pgmeter pgbench …`"]);
+    let out = bench.run(["bench", "--wrong"]).exits(1);
+    assert!(!out.stderr.contains("pgmeter pgbench"), "{}", out.stderr);
 }
 
 #[test]
