@@ -134,14 +134,16 @@ pub(crate) fn check(
     let at = error.position.and_then(|position| statement.sql.offset_of(position, sent));
     let (program, text) = (statement.program, statement.sql.text_as_written());
     let found = ParseError::in_statement(program.name(), statement.line, text, at, error.message.clone());
-    let message = without_secret_values(&format!("{found}\n{}", remedy(&error, role)), defined);
+    let remedy = remedy(&error, role).map_or(String::new(), |remedy| format!("\n{remedy}"));
+    let message = without_secret_values(&format!("{found}{remedy}"), defined);
     Err(RunError::Statement(StatementError { sqlstate: error.sqlstate, message }))
 }
 
-fn remedy(error: &ServerError, role: &str) -> String {
-    match (&error.hint, error.sqlstate) {
+/// The next step; the place in a syntax error says enough.
+fn remedy(error: &ServerError, role: &str) -> Option<String> {
+    Some(match (&error.hint, error.sqlstate) {
         (Some(hint), _) => hint.clone(),
-        (None, SqlState::SYNTAX_ERROR) => "correct the script".to_owned(),
+        (None, SqlState::SYNTAX_ERROR) => return None,
         (None, SqlState::INSUFFICIENT_PRIVILEGE) => {
             format!("GRANT the privilege to the role {role}, or connect as another role")
         }
@@ -149,7 +151,7 @@ fn remedy(error: &ServerError, role: &str) -> String {
             "create it, or connect to the database that has it".to_owned()
         }
         (None, _) => "correct the script, or create what it names".to_owned(),
-    }
+    })
 }
 
 impl<'a> Check<'a> {

@@ -54,7 +54,7 @@ fn a_statement_that_fails_is_named_with_its_line_before_the_run() {
     check(
         &dsn,
         "\\set id 1\nSELECT 1 FROM accounts WHERE id = :id ODRER BY 1;\n",
-        &["own.sql:2: syntax error at or near \"ODRER\"", "correct the script"],
+        &["own.sql:2: syntax error at or near \"ODRER\"", "^ error found here\n"],
     );
     check(&dsn, "SELEC 1;\n", &["own.sql:1: syntax error at or near \"SELEC\""]);
     check(&dsn, "SELECT nothing_of_this_name(1);\n", &["own.sql:1: function nothing_of_this_name(integer)"]);
