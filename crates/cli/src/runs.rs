@@ -16,6 +16,14 @@ use crate::terminal::Terminal;
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct RunsArguments {
     #[command(flatten)]
+    list: ListArguments,
+    #[command(subcommand)]
+    action: Option<RunsAction>,
+}
+
+#[derive(Debug, Args)]
+struct ListArguments {
+    #[command(flatten)]
     places: StoreArguments,
     /// Number of entries to list, the newest ones
     #[arg(short = 'n', long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
@@ -35,12 +43,13 @@ pub(crate) struct RunsArguments {
     /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ListFormat,
-    #[command(subcommand)]
-    action: Option<RunsAction>,
 }
 
 #[derive(Debug, Subcommand)]
 enum RunsAction {
+    /// As without a command
+    #[command(hide = true, alias = "ls")]
+    List(ListArguments),
     /// Import records, or all runs, comparisons and experiments of other stores; what the store already contains stays as it is
     Import {
         #[command(flatten)]
@@ -81,7 +90,8 @@ enum ListFormat {
 
 pub(crate) fn run(arguments: &RunsArguments, terminal: &Terminal) -> Result<(), Failure> {
     match &arguments.action {
-        None => list(arguments, terminal),
+        None => list(&arguments.list, terminal),
+        Some(RunsAction::List(arguments)) => list(arguments, terminal),
         Some(RunsAction::Import { places, files }) => import(places, files, terminal),
         Some(RunsAction::Rm { places, ids }) => remove(places, ids, terminal),
         Some(RunsAction::Label(arguments)) => annotate(arguments, terminal, |annotation, text| {
@@ -95,8 +105,8 @@ pub(crate) fn run(arguments: &RunsArguments, terminal: &Terminal) -> Result<(), 
     }
 }
 
-fn list(arguments: &RunsArguments, terminal: &Terminal) -> Result<(), Failure> {
-    let RunsArguments { places, newest, script, since, label, host, format, .. } = arguments;
+fn list(arguments: &ListArguments, terminal: &Terminal) -> Result<(), Failure> {
+    let ListArguments { places, newest, script, since, label, host, format } = arguments;
     let filter = ListFilter {
         newest: *newest,
         script: script.clone(),

@@ -26,6 +26,9 @@ fn runs_are_listed_with_their_numbers_and_found_by_them() {
     let lines: Vec<&str> = list.lines().collect();
     assert!(lines[1].starts_with(" 1 ") && lines[2].starts_with(" 2 "), "{list}");
     assert!(lines[1].contains(" run ") && lines[1].contains("one.sql"), "{list}");
+    assert_eq!(bench.run(["runs", "list"]).exits(0).stdout, list);
+    let newest_only = bench.run(["runs", "list", "-n", "1"]).exits(0).stdout;
+    assert_eq!(newest_only.lines().count(), 2, "{newest_only}");
     let csv = bench.run(["report", "2", "--format", "csv"]).exits(0).stdout;
     assert!(csv.lines().skip(1).all(|line| line.starts_with("2,")), "{csv}");
     let by_words = bench.run(["report", "last-1", "last", "--format", "csv"]).exits(0).stdout;
