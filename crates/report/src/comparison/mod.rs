@@ -1,13 +1,14 @@
 //! A comparison as a document: the answer in a sentence, a table of all metrics, the pairs, the interval as it became
 //! narrower, the noise floor, and the method. Stored runs side by side are in `run`.
 
+mod answer;
 mod charts;
 mod csv;
 mod goals;
 
 use results::{
-    Checkpoints, ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonNote, ComparisonRecord,
-    ComparisonStatus, CrossoverEffect, DrawnAnew, MetricFinding, MetricNoise, NoEffect,
+    ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, CrossoverEffect,
+    DrawnAnew, MetricFinding, MetricNoise,
 };
 
 pub use csv::comparison_csv;
@@ -35,7 +36,7 @@ fn of_terminal(record: &ComparisonRecord) -> [Section; 4] {
     let section = |id, blocks| Section::new(id, "", "", Audience::Terminal, blocks);
     let notes = notes(record).iter().map(|note| format!("Note: {note}")).collect();
     [
-        section("answer", vec![Block::Paragraph(Tone::Strong, answer(record))]),
+        section("answer", vec![Block::Paragraph(Tone::Strong, answer::answer(record))]),
         section("figures", figures_of(record)),
         section("goals", goals::blocks(record)),
         section("method", vec![Block::List(Tone::Plain, lines(record)), Block::List(Tone::Plain, notes)]),
@@ -58,7 +59,7 @@ fn of_page(record: &ComparisonRecord) -> [Section; 7] {
     pairs.push(Block::List(Tone::Plain, lines(record)));
     let method = vec![Block::Heading("Method".to_owned()), Block::Facts(method(record))];
     [
-        section("verdict", "", "", vec![Block::Banner(tone, answer(record), String::new())]),
+        section("verdict", "", "", vec![Block::Banner(tone, answer::answer(record), String::new())]),
         section("warnings", "Warnings", "", warnings),
         section("results", "Results", "Results", figures_of(record)),
         section("goals", "Goals", "Goals", goals::blocks(record)),
@@ -109,89 +110,8 @@ fn method(record: &ComparisonRecord) -> Vec<Fact> {
     facts
 }
 
-/// The decision and, if a setting cannot have an effect on this load, why.
-fn answer(record: &ComparisonRecord) -> String {
-    let no_effects = record.notes.iter().filter(|note| is_without_effect(note)).map(|note| {
-        let remedy = match (note, record.method.checkpoints) {
-            (
-                ComparisonNote::SettingWithoutEffect { cause: NoEffect::NoFullPageImages, .. },
-                Checkpoints::NotWanted,
-            ) => " With --checkpoint auto, each block begins with a checkpoint, and the server writes them.",
-            _ => "",
-        };
-        format!(" {}{remedy}", wording::comparison_note(note))
-    });
-    std::iter::once(sentence(record)).chain(no_effects).collect()
-}
-
-fn is_without_effect(note: &ComparisonNote) -> bool {
-    matches!(note, ComparisonNote::SettingWithoutEffect { .. })
-}
-
-/// *B is 4.2 % faster (95 %: +2.9 … +5.6), smallest detectable difference 1.1 %.*
-fn sentence(record: &ComparisonRecord) -> String {
-    let Some(finding) = record.finding(record.method.decisive) else {
-        return "Inconclusive: there were too few pairs for an answer. Increase --budget.".to_owned();
-    };
-    let tolerance = percent(record.method.tolerance, 1.0);
-    let mut sentence = in_words(finding);
-    // A comparison that was broken off, or is too short to know its noise, claims nothing.
-    if let Some(smallest) = finding.smallest_difference {
-        sentence += &format!(", smallest detectable difference {}", percent(smallest.min(MOST), 1.0));
-    }
-    match (record.decision, finding.different) {
-        (ComparisonDecision::WorseThanTolerance, _) => {
-            sentence += &format!(": worse than the tolerance of {tolerance}");
-        }
-        (ComparisonDecision::Better, _) => {}
-        (ComparisonDecision::NoWorse | ComparisonDecision::Equivalent, Some(false)) => {
-            sentence += &format!(": worse, within the tolerance of {tolerance}");
-        }
-        (ComparisonDecision::Equivalent, _) => {
-            let above = finding.no_difference_above.map_or(tolerance, |above| percent(above, 1.0));
-            sentence += &format!(": no difference above {above}");
-        }
-        (ComparisonDecision::NoWorse, _) => {
-            sentence += &format!(": no worse than the tolerance of {tolerance} allows");
-        }
-        // Otherwise the answer is what was found of the metric that decides.
-        (ComparisonDecision::Undecided, _) if finding.decision != ComparisonDecision::Undecided => {
-            sentence += ": inconclusive, since B stalled, and blocks without a transaction are excluded from all figures";
-        }
-        (ComparisonDecision::Undecided, Some(_)) => {
-            sentence += &format!(": whether that is beyond the tolerance of {tolerance} is inconclusive");
-        }
-        (ComparisonDecision::Undecided, None) => {}
-    }
-    sentence + "."
-}
-
 /// Shares beyond this are told as this.
 const MOST: f64 = 99.0;
-
-/// `B is 4.2 % faster (95 %: +2.9 … +5.6)`; where the interval holds 0, `Inconclusive: tps of B −0.3 % (95 %: −1.9 …
-/// +1.4)`. Signs are those of the table.
-fn in_words(finding: &MetricFinding) -> String {
-    let (name, more, less) = words(finding.metric);
-    let [change, low, high] = figures(finding);
-    match (finding.different, low.zip(high)) {
-        (_, None) => format!(
-            "Inconclusive: {} of B {}{TIE}%, without an interval, since there were too few pairs",
-            Metric::from(finding.metric).row().short,
-            change.unwrap_or_default()
-        ),
-        (None, Some((low, high))) => format!(
-            "Inconclusive: {} of B {}{TIE}% (95{TIE}%: {low}{TIE}…{TIE}{high})",
-            Metric::from(finding.metric).row().short,
-            change.unwrap_or_default()
-        ),
-        (Some(_), Some((low, high))) => {
-            let word = if finding.ratio < 1.0 { less } else { more };
-            let size = change.unwrap_or_default().replace(['+', '−'], "");
-            format!("{name} {size}{TIE}% {word} (95{TIE}%: {low}{TIE}…{TIE}{high})")
-        }
-    }
-}
 
 /// The change and the ends of its interval in per cent, with signs: in the sentence and in the table.
 pub(crate) fn figures(finding: &MetricFinding) -> [Option<String>; 3] {
@@ -227,20 +147,6 @@ fn figure(percent: f64, error: f64) -> String {
     let text = fixed(percent.abs(), decimals);
     // Zero has no sign.
     if percent < 0.0 && !is_zero(&text) { format!("−{text}") } else { text }
-}
-
-/// What B is, and what more and less of a metric is called.
-fn words(metric: ComparedMetric) -> (&'static str, &'static str, &'static str) {
-    match metric {
-        ComparedMetric::Tps => ("B is", "faster", "slower"),
-        ComparedMetric::P50 => ("The median latency of B is", "longer", "shorter"),
-        ComparedMetric::P99 => ("p99 of B is", "longer", "shorter"),
-        ComparedMetric::ServerCpu => ("The server's CPU time for a transaction of B is", "more", "less"),
-        ComparedMetric::ClientCpu => ("The client's CPU time for a transaction of B is", "more", "less"),
-        ComparedMetric::Wal => ("WAL for a transaction of B is", "more", "less"),
-        ComparedMetric::FullPageImages => ("B writes full-page images for a transaction", "more", "less"),
-        ComparedMetric::BlocksRead => ("B reads blocks for a transaction", "more", "less"),
-    }
 }
 
 /// A row for each metric.
@@ -322,7 +228,8 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
 fn notes(record: &ComparisonRecord) -> Vec<String> {
     let effects = record.findings.iter().flat_map(not_negligible);
     let lacking = record.findings.iter().filter_map(|finding| lacking(record, finding));
-    let of_record = record.notes.iter().filter(|note| !is_without_effect(note)).map(wording::comparison_note);
+    let of_record =
+        record.notes.iter().filter(|note| !answer::is_without_effect(note)).map(wording::comparison_note);
     let of_method = wording::notes_of_method(&record.method);
     effects.chain(lacking).chain(of_record).chain(of_method).collect()
 }
@@ -444,7 +351,7 @@ fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String>
 
 #[cfg(test)]
 mod tests {
-    use results::{Annotation, ComparedPair, ComparedSide, ComparisonMethod, UtcTime};
+    use results::{Annotation, Checkpoints, ComparedPair, ComparedSide, ComparisonMethod, UtcTime};
     use stats::comparison::Block;
 
     use super::*;

@@ -1,0 +1,107 @@
+//! The answer of a comparison: the decision in a sentence, and why a setting cannot have an effect.
+//! The notes of the report are in `wording`.
+
+use results::{
+    Checkpoints, ComparedMetric, ComparisonDecision, ComparisonNote, ComparisonRecord, MetricFinding,
+    NoEffect,
+};
+
+use super::{MOST, figures};
+use crate::figures::{TIE, percent};
+use crate::metrics::Metric;
+use crate::wording;
+
+/// The decision and, if a setting cannot have an effect on this load, why.
+pub(super) fn answer(record: &ComparisonRecord) -> String {
+    let no_effects = record.notes.iter().filter(|note| is_without_effect(note)).map(|note| {
+        let remedy = match (note, record.method.checkpoints) {
+            (
+                ComparisonNote::SettingWithoutEffect { cause: NoEffect::NoFullPageImages, .. },
+                Checkpoints::NotWanted,
+            ) => " With --checkpoint auto, each block begins with a checkpoint, and the server writes them.",
+            _ => "",
+        };
+        format!(" {}{remedy}", wording::comparison_note(note))
+    });
+    std::iter::once(sentence(record)).chain(no_effects).collect()
+}
+
+pub(super) fn is_without_effect(note: &ComparisonNote) -> bool {
+    matches!(note, ComparisonNote::SettingWithoutEffect { .. })
+}
+
+/// *B is 4.2 % faster (95 %: +2.9 … +5.6), smallest detectable difference 1.1 %.*
+pub(super) fn sentence(record: &ComparisonRecord) -> String {
+    let Some(finding) = record.finding(record.method.decisive) else {
+        return "Inconclusive: there were too few pairs for an answer. Increase --budget.".to_owned();
+    };
+    let tolerance = percent(record.method.tolerance, 1.0);
+    let mut sentence = in_words(finding);
+    // A comparison that was broken off, or is too short to know its noise, claims nothing.
+    if let Some(smallest) = finding.smallest_difference {
+        sentence += &format!(", smallest detectable difference {}", percent(smallest.min(MOST), 1.0));
+    }
+    match (record.decision, finding.different) {
+        (ComparisonDecision::WorseThanTolerance, _) => {
+            sentence += &format!(": worse than the tolerance of {tolerance}");
+        }
+        (ComparisonDecision::Better, _) => {}
+        (ComparisonDecision::NoWorse | ComparisonDecision::Equivalent, Some(false)) => {
+            sentence += &format!(": worse, within the tolerance of {tolerance}");
+        }
+        (ComparisonDecision::Equivalent, _) => {
+            let above = finding.no_difference_above.map_or(tolerance, |above| percent(above, 1.0));
+            sentence += &format!(": no difference above {above}");
+        }
+        (ComparisonDecision::NoWorse, _) => {
+            sentence += &format!(": no worse than the tolerance of {tolerance} allows");
+        }
+        // Otherwise the answer is what was found of the metric that decides.
+        (ComparisonDecision::Undecided, _) if finding.decision != ComparisonDecision::Undecided => {
+            sentence += ": inconclusive, since B stalled, and blocks without a transaction are excluded from all figures";
+        }
+        (ComparisonDecision::Undecided, Some(_)) => {
+            sentence += &format!(": whether that is beyond the tolerance of {tolerance} is inconclusive");
+        }
+        (ComparisonDecision::Undecided, None) => {}
+    }
+    sentence + "."
+}
+
+/// `B is 4.2 % faster (95 %: +2.9 … +5.6)`; where the interval holds 0, `Inconclusive: tps of B −0.3 % (95 %: −1.9 …
+/// +1.4)`. Signs are those of the table.
+fn in_words(finding: &MetricFinding) -> String {
+    let (name, more, less) = words(finding.metric);
+    let [change, low, high] = figures(finding);
+    match (finding.different, low.zip(high)) {
+        (_, None) => format!(
+            "Inconclusive: {} of B {}{TIE}%, without an interval, since there were too few pairs",
+            Metric::from(finding.metric).row().short,
+            change.unwrap_or_default()
+        ),
+        (None, Some((low, high))) => format!(
+            "Inconclusive: {} of B {}{TIE}% (95{TIE}%: {low}{TIE}…{TIE}{high})",
+            Metric::from(finding.metric).row().short,
+            change.unwrap_or_default()
+        ),
+        (Some(_), Some((low, high))) => {
+            let word = if finding.ratio < 1.0 { less } else { more };
+            let size = change.unwrap_or_default().replace(['+', '−'], "");
+            format!("{name} {size}{TIE}% {word} (95{TIE}%: {low}{TIE}…{TIE}{high})")
+        }
+    }
+}
+
+/// What B is, and what more and less of a metric is called.
+fn words(metric: ComparedMetric) -> (&'static str, &'static str, &'static str) {
+    match metric {
+        ComparedMetric::Tps => ("B is", "faster", "slower"),
+        ComparedMetric::P50 => ("The median latency of B is", "longer", "shorter"),
+        ComparedMetric::P99 => ("p99 of B is", "longer", "shorter"),
+        ComparedMetric::ServerCpu => ("The server's CPU time for a transaction of B is", "more", "less"),
+        ComparedMetric::ClientCpu => ("The client's CPU time for a transaction of B is", "more", "less"),
+        ComparedMetric::Wal => ("WAL for a transaction of B is", "more", "less"),
+        ComparedMetric::FullPageImages => ("B writes full-page images for a transaction", "more", "less"),
+        ComparedMetric::BlocksRead => ("B reads blocks for a transaction", "more", "less"),
+    }
+}
