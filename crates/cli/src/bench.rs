@@ -94,6 +94,17 @@ impl RunCommand for Bench {
 }
 
 pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    let output = arguments.output.output(terminal)?;
+    measure(arguments, &output, terminal, signals)
+        .inspect_err(|failure| output.write_failure("bench", failure, terminal))
+}
+
+fn measure(
+    arguments: &BenchArguments,
+    output: &Output,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<(), Failure> {
     let annotation = arguments.annotation.annotation()?;
     let mut spec = arguments.run.spec()?;
     let is_timed = matches!(spec.limit, Limit::Duration(_));
@@ -102,7 +113,6 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
             "--max-tries 0 means no limit: it requires a duration (-T) or a latency limit (-L)".to_owned(),
         ));
     }
-    let output = arguments.output.output(terminal)?;
     let page = arguments.html.as_deref().map(Output::page).transpose()?;
     terminal::mask(run::secret_values(&spec.variables).into_iter().cloned());
     // `-d` may be a complete connection string, so its database is not used for targets.
@@ -150,7 +160,7 @@ pub(crate) fn run(arguments: &BenchArguments, terminal: &Terminal, signals: &Sig
     let result = run_output::run(runner, options, &mut measured, terminal, signals);
     // An interrupted run has a report too.
     let others = (!output.is_text_on_terminal()).then_some(output);
-    for report in others.iter().chain(&page).filter(|_| !measured.is_empty()) {
+    for report in others.into_iter().chain(&page).filter(|_| !measured.is_empty()) {
         report.write(Subject::Runs(&measured), terminal).unwrap_or_else(|failure| terminal.lose(failure));
     }
     result

@@ -7,17 +7,19 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use report::{Format, Subject};
+use results::SafeText;
+use run::ExitStatus;
 
 use crate::arguments::{Word, words};
 use crate::failure::Failure;
-use crate::terminal::Terminal;
+use crate::terminal::{self, Terminal};
 
 const FORMATS: [Word<Format>; 8] = [
     ("text", "The summary on the terminal", Format::Text),
     ("json", "The record, or a list of records", Format::Json),
     ("markdown", "Markdown tables, for issues and notes", Format::Markdown),
     ("csv", "One line per figure", Format::Csv),
-    ("junit", "JUnit XML with a case for each goal, for continuous integration", Format::Junit),
+    ("junit", "JUnit XML with a case for each goal or trial, for continuous integration", Format::Junit),
     ("html", "A self-contained page with charts", Format::Html),
     ("svg", "The charts as a vector image", Format::Svg),
     ("png", "The charts as a bitmap image", Format::Png),
@@ -79,6 +81,21 @@ impl Output {
     /// Whether the summary may go to standard output: nothing else does.
     pub(crate) fn leaves_stdout(&self) -> bool {
         self.path.is_some() || self.format == Format::Text
+    }
+
+    /// Writes a JUnit file with the failure of a command that measured nothing. The old file stays if this one cannot
+    /// be written either.
+    pub(crate) fn write_failure(&self, command: &str, failure: &Failure, terminal: &Terminal) {
+        let has_no_report =
+            matches!(failure.exit_status(None), ExitStatus::NotStarted | ExitStatus::NotCompared);
+        let Some(path) = self.path.as_ref().filter(|_| has_no_report && self.format == Format::Junit) else {
+            return;
+        };
+        let failure = terminal::masked(&SafeText::from(failure.to_string()).to_string());
+        let xml = report::junit_of_failure(command, &failure);
+        if let Err(failure) = write(path, xml.as_bytes(), terminal) {
+            terminal.warn(failure);
+        }
     }
 
     /// Writes the report; where a file has it, standard output has the text.

@@ -171,13 +171,13 @@ pub(crate) fn print_help(text: &str) {
 /// Writes a complete message to stderr from any thread. A drawn view is erased until it is redrawn. The message may
 /// quote a server, so control characters are escaped.
 pub(crate) fn write_message(text: &str) {
-    let text = {
-        let secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
-        secrets
-            .iter()
-            .fold(results::escaped(text).into_owned(), |text, secret| run::mask_value(&text, secret))
-    };
-    write_styled(&text);
+    write_styled(&masked(text));
+}
+
+/// The text with control characters escaped and secrets masked.
+pub(crate) fn masked(text: &str) -> String {
+    let secrets = SECRETS.lock().unwrap_or_else(PoisonError::into_inner);
+    secrets.iter().fold(results::escaped(text).into_owned(), |text, secret| run::mask_value(&text, secret))
 }
 
 /// Masks these values in all messages, because servers quote statements with values of variables in their errors.

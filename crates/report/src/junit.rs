@@ -49,12 +49,33 @@ pub(crate) fn junit(subject: Subject<'_>) -> String {
         Subject::SelfTest(test) => vec![Suite::of_self_test(test)],
         Subject::Calibrations(_) => Vec::new(),
     };
+    document(&suites)
+}
+
+fn document(suites: &[Suite]) -> String {
     let (tests, failures, errors) = totals(suites.iter().flat_map(|suite| &suite.cases));
     let suites: String = suites.iter().map(Suite::xml).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"pgmeter\" tests=\"{tests}\" \
          failures=\"{failures}\" errors=\"{errors}\">\n{suites}</testsuites>\n"
     )
+}
+
+/// A command that measured nothing, because of this failure: a suite with one error. Continuous integration would
+/// otherwise read the file of an earlier run.
+pub fn junit_of_failure(command: &str, failure: &str) -> String {
+    document(&[Suite {
+        name: command.to_owned(),
+        class: command.to_owned(),
+        cases: vec![Case {
+            name: "the run is complete".to_owned(),
+            outcome: CaseOutcome::Error("not started", escaped_line(failure)),
+        }],
+        seconds: 0.0,
+        started_at: String::new(),
+        hostname: String::new(),
+        summary: String::new(),
+    }])
 }
 
 impl Suite {

@@ -73,6 +73,7 @@ pub use document::{Document, markdown, text};
 pub use format::{Format, Subject, formatted};
 pub use goals::unmet_goals;
 pub use html::html;
+pub use junit::junit_of_failure;
 pub use live::{LiveSample, Phase, live_line};
 pub use live_figures::LiveFigures;
 pub use live_view::{LiveView, SoFar, live_view};

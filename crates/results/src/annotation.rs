@@ -86,7 +86,10 @@ impl FromStr for Label {
     fn from_str(text: &str) -> Result<Label, String> {
         let label = one_line("label", text, LABEL_LEN_MAX)?;
         let looks_like = |what: &str| Err(format!("a label must not look like {what}: choose another text"));
-        if is_reserved_name(text) {
+        if text.contains(is_invisible) {
+            return Err("a label has no invisible characters: remove them".to_owned());
+        }
+        if is_reserved_name(text) || is_like_a_number(text) {
             return looks_like("a number, such as 12, c3 or e2, or like last");
         }
         if text.contains(['/', '\\'])
@@ -103,6 +106,17 @@ impl FromStr for Label {
         }
         Ok(Label(label))
     }
+}
+
+/// Digits of any script, also after a sign or the letter of comparisons and experiments.
+fn is_like_a_number(text: &str) -> bool {
+    let digits = text.strip_prefix(['+', 'c', 'C', 'e', 'E']).unwrap_or(text);
+    !digits.is_empty() && digits.chars().all(char::is_numeric)
+}
+
+/// Characters without width: soft hyphen, joiners, byte order mark.
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{2064}' | '\u{feff}')
 }
 
 impl FromStr for Note {
@@ -160,12 +174,13 @@ mod tests {
         for text in ["a\nb", "a\tb", "a\x1b[2J", "a\u{202e}b", "a\0"] {
             assert!(refusal(text).contains("without control characters"), "{text:?}");
         }
+        assert!(refusal("a\u{200b}").contains("no invisible characters"));
         assert!(refusal(" a").contains("without a space") && refusal("a ").contains("without a space"));
     }
 
     #[test]
     fn a_label_does_not_look_like_a_number_last_a_path_or_an_option() {
-        for text in ["12", "c3", "e2", "last", "last-1"] {
+        for text in ["12", "c3", "e2", "last", "last-1", "C3", "E2", "+5", "١٢", "c١"] {
             assert!(refusal(text).contains("a number, such as 12, c3 or e2, or like last"), "{text}");
         }
         for text in ["a/b", "a\\b", ".hidden", "~me", "r.json", "ladder.toml"] {

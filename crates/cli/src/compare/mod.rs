@@ -21,18 +21,22 @@ pub(crate) fn run(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<ExitStatus, Failure> {
-    compare(arguments, terminal, signals).map_err(|failure| match failure {
+    let not_compared = |failure: Failure| match failure {
         _ if failure.is_interruption() => failure,
         _ => Failure::NotCompared(Box::new(failure)),
-    })
+    };
+    let output = arguments.output.output(terminal).map_err(not_compared)?;
+    compare(arguments, &output, terminal, signals)
+        .map_err(not_compared)
+        .inspect_err(|failure| output.write_failure("compare", failure, terminal))
 }
 
 fn compare(
     arguments: &CompareArguments,
+    output: &Output,
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<ExitStatus, Failure> {
-    let output = arguments.output.output(terminal)?;
     let what = arguments.comparable()?;
     let cells = what.sides()?;
     terminal::mask(::lab::secret_values(&cells));

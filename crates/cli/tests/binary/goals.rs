@@ -216,3 +216,24 @@ fn junit_has_a_case_for_each_goal() {
     let shown = bench.run(["report", "last", "--format", "junit"]).exits(0);
     assert_eq!(elements(&shown.stdout).len(), expected.len());
 }
+
+#[test]
+fn junit_of_a_run_that_could_not_start_has_its_error() {
+    let bench = Bench::new();
+    bench.file("slow.sql", SLOW);
+    let nowhere = format!("host={} port=1 dbname=x", bench.path().display());
+    let file = bench.path().join("goals.xml");
+    for (command, status) in [
+        (&["bench", "-n", "-f", "slow.sql"][..], 1),
+        (&["compare", "--in-place", "--factor", "protocol=simple,prepared"], 2),
+    ] {
+        std::fs::write(&file, "the file of an earlier run").expect("it can be written");
+        let connection = if status == 1 { vec![nowhere.as_str()] } else { vec!["--dsn", nowhere.as_str()] };
+        let words = command.iter().chain(&["-o", "goals.xml"]).chain(&connection);
+        bench.run(words.copied()).exits(status).says(&["cannot connect"]);
+        let xml = std::fs::read_to_string(&file).expect("it was written");
+        let names: Vec<String> = elements(&xml).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["testsuites", "testsuite", "testcase", "error", "system-out"], "{xml}");
+        assert!(xml.contains("cannot connect"), "{xml}");
+    }
+}
