@@ -4,6 +4,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -18,28 +19,46 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// What is shown of an input; all of it is in the file.
 const SHOWN_MAX: usize = 2 * 1024;
 
-/// Runs a round for each target of the plan; the error is what all of them found.
+/// Runs a round for each target of the plan, as many at a time as there are processors; the error is what all of them
+/// found.
 pub fn fuzz(plan: &Plan) -> Result<(), String> {
     let directory = tempfile::tempdir_in(fast_folder());
-    let directory = directory.map_err(|error| format!("no folder for the notebook: {error}"))?;
-    let mut failures = Vec::new();
-    for &target in &plan.targets {
-        let start = Instant::now();
-        let notebook = directory.path().join(target.name);
-        let round = Round { target, plan, notebook: &notebook };
-        let mut command = round.command().map_err(|error| format!("no round can begin: {error}"))?;
-        command.current_dir(directory.path());
-        match watch(&mut command, &notebook, PATIENCE) {
-            Ok(said) => {
-                println!("{:<13}ok {:>7.1} s  {}", target.name, start.elapsed().as_secs_f64(), said.trim());
-            }
-            Err(what) => {
-                println!("{:<13}FAILED", target.name);
-                failures.push(round.describe(&what));
+    let directory = directory.map_err(|error| format!("no folder for the notebooks: {error}"))?;
+    let waiting = Mutex::new(plan.targets.iter().copied());
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let failures = Mutex::new(Vec::new());
+    let work = || {
+        while let Some(target) = next() {
+            if let Err(failure) = round(plan, target, directory.path()) {
+                failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
             }
         }
-    }
+    };
+    let workers = thread::available_parallelism().map_or(1, usize::from).min(plan.targets.len());
+    thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(work))));
+    let failures = failures.into_inner().unwrap_or_else(PoisonError::into_inner);
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n\n")) }
+}
+
+/// Runs a round of one target in a folder of its own and prints its line; the error is what it found.
+fn round(plan: &Plan, target: &'static Target, directory: &Path) -> Result<(), String> {
+    let start = Instant::now();
+    let folder = directory.join(target.name);
+    fs::create_dir(&folder).map_err(|error| format!("no folder for {}: {error}", target.name))?;
+    let notebook = folder.join("notebook");
+    let round = Round { target, plan, notebook: &notebook };
+    let mut command = round.command().map_err(|error| format!("no round can begin: {error}"))?;
+    command.current_dir(&folder);
+    match watch(&mut command, &notebook, PATIENCE) {
+        Ok(said) => {
+            println!("{:<13}ok {:>7.1} s  {}", target.name, start.elapsed().as_secs_f64(), said.trim());
+            Ok(())
+        }
+        Err(what) => {
+            println!("{:<13}FAILED", target.name);
+            Err(round.describe(&what))
+        }
+    }
 }
 
 /// Where files are kept in memory, if there is such a place: notes and attempts write one with each input.

@@ -33,7 +33,7 @@ pub const TARGET: Target = Target {
     generate: Some(generate),
     reshape: Some(records::reshape),
     length_max: SHORT,
-    short_round_divisor: 1,
+    short_round_divisor: 10,
     // What SQLite takes is not counted; the address space of the process bounds it.
     memory: |input| allowance(64 * 1024, 1024, input),
     prepare,
