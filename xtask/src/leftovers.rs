@@ -136,7 +136,12 @@ fn files_below(folder: &Path) -> io::Result<Vec<String>> {
         for entry in std::fs::read_dir(next)? {
             let path = entry?.path();
             if !EMPTY_STATE.iter().any(|kept| path == folder.join(kept)) {
-                found.push(path.display().to_string());
+                let inner =
+                    std::fs::read_dir(&path).into_iter().flatten().flatten().map(|entry| entry.file_name());
+                let inner: Vec<String> = inner.map(|name| name.to_string_lossy().into_owned()).collect();
+                let contents =
+                    if inner.is_empty() { String::new() } else { format!(" with {}", inner.join(", ")) };
+                found.push(format!("{}{contents}", path.display()));
             } else if path.is_dir() {
                 folders.push(path);
             }
