@@ -1,9 +1,9 @@
 //! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run, `tidy` its part
-//! that checks the project's rules, `dependencies` its part that checks what comes from others, `dist` makes the
-//! packages; `lines` counts the
-//! product's lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof` shows
-//! how often `pgmeter compare` is right, `prove faults` how every command ends when something fails, `fetch-postgres-19`
-//! fetches a server before its release. No part of what users get.
+//! that checks the project's rules, `dependencies` its part that checks what comes from others. `dist` makes packages,
+//! `lines` counts lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof`
+//! shows how often `pgmeter compare` is right, `prove faults` how every command ends when something fails,
+//! `fetch-postgres-19` fetches a server before its release, `tpch-answers` compares the answers of the workload tpch.
+//! No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores print for their user")]
 
 mod beside;
@@ -23,7 +23,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The names of all chores.
-const CHORES: [&str; 10] = [
+const CHORES: [&str; 11] = [
     "ci",
     "tidy",
     "dependencies",
@@ -34,6 +34,7 @@ const CHORES: [&str; 10] = [
     "beside",
     "compare-proof",
     "fetch-postgres-19",
+    "tpch-answers",
 ];
 
 fn main() -> ExitCode {
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         ["beside", ref arguments @ ..] => beside::run(arguments),
         ["compare-proof", ref arguments @ ..] => compare_proof::run(arguments),
         ["fetch-postgres-19", ref arguments @ ..] => fetch_postgres::run(arguments),
+        ["tpch-answers", ref arguments @ ..] => tpch_answers(arguments),
         _ => {
             eprintln!("usage: cargo xtask {}", CHORES.join("|"));
             false
@@ -73,6 +75,15 @@ fn run_dependencies() -> bool {
     }
     println!("{}", findings.note);
     findings.problems.is_empty()
+}
+
+/// The answers of the workload tpch at scale 1 on all versions, or with other arguments of the example.
+fn tpch_answers(arguments: &[&str]) -> bool {
+    const ALL: [&str; 10] = ["9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"];
+    let arguments = if arguments.is_empty() { &ALL } else { arguments };
+    let mut command = std::process::Command::new(cargo());
+    command.args(["run", "--package", "pgmeter-workload", "--example", "tpch_answers", "--"]).args(arguments);
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// The root of the repository.

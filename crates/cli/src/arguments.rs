@@ -21,8 +21,15 @@ use crate::terminal::Terminal;
 #[derive(Debug, Args)]
 pub(crate) struct ConnectionArguments {
     /// Database name, conninfo string ("host=… dbname=…") or URI (postgresql://…)
-    #[arg(value_name = "CONNECTION")]
+    #[arg(value_name = "CONNECTION", conflicts_with = "dbname")]
     connection: Option<String>,
+    #[command(flatten)]
+    server: ServerArguments,
+}
+
+/// The same without the argument.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArguments {
     /// Server host or directory of its socket
     #[arg(short = 'h', long, value_name = "HOST")]
     host: Option<String>,
@@ -33,17 +40,28 @@ pub(crate) struct ConnectionArguments {
     #[arg(short = 'U', long, value_name = "USER")]
     username: Option<String>,
     /// Database name, conninfo string or URI
-    #[arg(short, long, value_name = "CONNECTION", conflicts_with = "connection")]
+    #[arg(short, long, value_name = "CONNECTION")]
     dbname: Option<String>,
 }
 
 impl ConnectionArguments {
     /// The target, from options and environment.
     pub(crate) fn target(&self) -> Result<Target, Failure> {
-        Ok(connect::resolve(self.connection.as_deref(), &self.overrides(), &Environment::of_process())?)
+        self.server.target_or(self.connection.as_deref())
     }
 
     pub(crate) fn overrides(&self) -> Overrides {
+        self.server.overrides()
+    }
+}
+
+impl ServerArguments {
+    /// The target, from a connection string, options and environment.
+    pub(crate) fn target_or(&self, connection: Option<&str>) -> Result<Target, Failure> {
+        Ok(connect::resolve(connection, &self.overrides(), &Environment::of_process())?)
+    }
+
+    fn overrides(&self) -> Overrides {
         Overrides {
             host: self.host.clone(),
             port: self.port.clone(),

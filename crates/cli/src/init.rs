@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args};
 use connect::{Session, Target};
+use stats::Scale;
 use workload::{
     InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, Step, Workload, WorkloadName,
 };
@@ -27,50 +28,63 @@ pub(crate) struct InitArguments {
     /// Print help
     #[arg(short = '?', long, action = ArgAction::Help)]
     help: Option<bool>,
-    /// tpcb (pgbench's tables), or a directory that contains a workload.toml [default: tpcb]
+    /// Name of a built-in workload, or a directory that contains a workload.toml [default: tpcb, pgbench's tables]
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<String>,
     /// Set a parameter of the workload; may be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
-    /// Scale factor; for tpcb one unit is 100,000 accounts (about 15 MB)
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
-    scale: u32,
-    /// Initialization steps, in order: d drop, t create tables, g generate data, G generate data on the server,
+    /// Scale; of tpcb, 1 is 100,000 accounts (about 16 MB); of tpch, 1 is about 1.7 GB; of a schema, the number of rows
+    /// of each table [default: 1; of a schema, its size, or 100]
+    #[arg(short, long, value_name = "N")]
+    scale: Option<Scale>,
+    /// Initialization steps of tpcb, in order: d drop, t create tables, g generate data, G generate data on the server,
     /// v vacuum, p primary keys, f foreign keys
     #[arg(short = 'I', long, value_name = "STEPS", default_value = "dtgvp")]
     init_steps: String,
-    /// Fillfactor of the tables, in percent
+    /// Fillfactor of the tables of tpcb, in percent
     #[arg(short = 'F', long, value_name = "PERCENT", default_value_t = 100, value_parser = clap::value_parser!(u8).range(10..=100))]
     fillfactor: u8,
-    /// Number of partitions of the accounts table; 0: not partitioned
+    /// Number of partitions of the accounts table of tpcb; 0: not partitioned
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(i32::MAX)))]
     partitions: u32,
     /// Partitioning method of the accounts table [default: range]
     #[arg(long, value_name = "METHOD", ignore_case = true, requires = "partitions", value_parser = words(&PARTITION_METHODS))]
     partition_method: Option<PartitionMethod>,
-    /// Create unlogged tables
+    /// Create the tables of tpcb as unlogged tables
     #[arg(long)]
     unlogged_tables: bool,
-    /// Tablespace of the tables
+    /// Tablespace of the tables of tpcb
     #[arg(long, value_name = "NAME")]
     tablespace: Option<String>,
-    /// Tablespace of the indexes
+    /// Tablespace of the indexes of tpcb
     #[arg(long, value_name = "NAME")]
     index_tablespace: Option<String>,
-    /// Create foreign keys at the end, as step f does
+    /// Create the foreign keys of tpcb at the end, as step f does
     #[arg(long)]
     foreign_keys: bool,
-    /// Skip step v
+    /// Skip step v of tpcb
     #[arg(short, long)]
     no_vacuum: bool,
     /// Number of sessions that load in parallel [default: number of local CPU cores, between 2 and 8]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     jobs: Option<u32>,
-    /// Continue an interrupted load: do only the missing parts; requires the same options as before
+    /// Index set of the workload, one of those that `pgmeter workload show` lists [default: the first]
+    #[arg(long, value_name = "SET")]
+    indexes: Option<String>,
+    /// Seed of generated rows; the same seed gives the same rows [default: that of the workload]
+    #[arg(long, value_name = "N", alias = "seed")]
+    random_seed: Option<u64>,
+    /// Also drop tables that have the names of the workload's tables, but that init did not create for this workload
+    #[arg(long)]
+    drop: bool,
+    /// Permit directives of a schema to name files outside of the workload's directory
+    #[arg(long)]
+    allow_files: bool,
+    /// Continue an interrupted load: do only the missing parts; requires the same options as before, except --jobs
     #[arg(long)]
     resume: bool,
-    /// Do not show progress
+    /// Do not show progress; as a superuser, do not list the SQL of a directory before it is executed
     #[arg(short, long)]
     quiet: bool,
 }
@@ -79,25 +93,32 @@ const PARTITION_METHODS: [Word<PartitionMethod>; 2] =
     [("range", "", PartitionMethod::Range), ("hash", "", PartitionMethod::Hash)];
 
 pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
-    let options = options(arguments)?;
-    let named = arguments.workload.as_deref().map(|text| WorkloadName::find(text, Path::new("")));
-    let workload = named.transpose()?.unwrap_or_default().open()?;
+    let workload = named(arguments.workload.as_deref())?.open()?;
+    let options = options(arguments, workload.default_scale().unwrap_or_default())?;
     workload.check_options(&options)?;
     let mut target = arguments.connection.target()?;
     let mut session = connect_asking(&mut target, signals)?;
+    if !arguments.quiet && session.parameter("is_superuser") == Some("on") {
+        workload.listing().iter().for_each(|line| terminal.say(line));
+    }
     let view = LoadView { is_quiet: arguments.quiet, ..LoadView::new(terminal) };
     load(&*workload, &target, &mut session, &options, view, signals)
 }
 
-fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
+/// The workload of this name or in this directory.
+pub(crate) fn named(workload: Option<&str>) -> Result<WorkloadName, Failure> {
+    let found = workload.map(|text| WorkloadName::find(text, Path::new("")));
+    Ok(found.transpose()?.unwrap_or_default())
+}
+
+fn options(arguments: &InitArguments, default_scale: Scale) -> Result<InitOptions, Failure> {
     let method = arguments.partition_method.unwrap_or(PartitionMethod::Range);
     let partitions = arguments.partitions;
     if partitions == 0 && arguments.partition_method.is_some() {
         return Err(Failure::Usage("--partition-method requires --partitions above 0".to_owned()));
     }
-    let parameters = arguments.parameters.iter().map(|text| run::options::definition(text));
     let mut options = InitOptions {
-        scale: arguments.scale,
+        scale: arguments.scale.unwrap_or(default_scale),
         steps: Step::parse_list(&arguments.init_steps)?,
         fillfactor: arguments.fillfactor,
         partitioning: (partitions > 0).then_some(Partitioning { method, partitions }),
@@ -106,7 +127,11 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
         index_tablespace: arguments.index_tablespace.clone(),
         jobs: arguments.jobs.unwrap_or_else(run::loading_sessions),
         resumes: arguments.resume,
-        parameters: parameters.collect::<Result<_, _>>().map_err(Failure::Usage)?,
+        parameters: run::options::parameters(&arguments.parameters)?,
+        indexes: arguments.indexes.clone(),
+        seed: arguments.random_seed,
+        drops: arguments.drop,
+        allows_files: arguments.allow_files,
     };
     if arguments.no_vacuum {
         options.steps.retain(|step| *step != Step::Vacuum);
@@ -165,24 +190,28 @@ impl<'a> LoadView<'a> {
                 }
                 self.bar = Some(self.terminal.waiting(format!("{doing} …")));
             }
-            InitProgress::Rows { table, done, total, elapsed, .. } => self.rows(table, done, total, elapsed),
+            InitProgress::Rows { table, done, total, bytes, elapsed } => {
+                self.rows(table, (done, total), bytes, elapsed);
+            }
             InitProgress::Finished(_) => self.bar = None,
             _ => {}
         }
     }
 
-    fn rows(&mut self, table: &str, done: u64, total: u64, elapsed: Duration) {
+    fn rows(&mut self, table: &str, (done, total): (u64, u64), bytes: u64, elapsed: Duration) {
+        let megabytes = bytes / 1_000_000;
         let left = workload::time_left(done, total, elapsed);
         if self.terminal.is_interactive() {
             let counting = self.bar.take().filter(Bar::counts);
             let rows = counting.unwrap_or_else(|| self.terminal.bar(total, Unit::Rows));
-            rows.label(format!("loading {table}"));
+            rows.label(format!("loading {table}, {megabytes} MB"));
             rows.reached(done, total, left);
             self.bar = Some(rows);
         } else if elapsed >= self.due {
             let percent = done.saturating_mul(100) / total.max(1);
-            self.terminal
-                .say(format_args!("loading {table}: {done} of {total} rows ({percent} %), {left} left"));
+            self.terminal.say(format_args!(
+                "loading {table}: {done} of {total} rows ({percent} %), {megabytes} MB, {left} left"
+            ));
             while self.due <= elapsed {
                 self.due += LINES_APART;
             }

@@ -139,28 +139,18 @@ impl<'a> State<'a> {
 
     fn fetch(&mut self, progress: &FetchProgress, terminal: &Terminal) {
         match progress {
-            FetchProgress::Downloading { version, bytes, total: Some(total) } => {
+            FetchProgress::Downloading { bytes, total: Some(total), .. } => {
                 let counting = self.bar.take().filter(Bar::counts);
                 let counting = counting.unwrap_or_else(|| terminal.bar(*total, Unit::Bytes));
-                counting.label(format!("downloading PostgreSQL {version}"));
+                counting.label(progress.to_string());
                 counting.reached(*bytes, *total, String::new());
                 self.bar = Some(counting);
             }
             FetchProgress::Done { .. } => {}
             other => {
                 self.bar = None;
-                self.bar = Some(terminal.waiting(fetch_label(other)));
+                self.bar = Some(terminal.waiting(other.to_string()));
             }
         }
-    }
-}
-
-fn fetch_label(progress: &FetchProgress) -> String {
-    match progress {
-        FetchProgress::Waiting => "waiting for another pgmeter process to finish downloading".to_owned(),
-        FetchProgress::Locating { wanted } => format!("looking up the newest PostgreSQL {wanted}"),
-        FetchProgress::Unpacking { version } => format!("unpacking PostgreSQL {version}"),
-        FetchProgress::Downloading { version, .. } => format!("downloading PostgreSQL {version}"),
-        _ => "downloading PostgreSQL".to_owned(),
     }
 }

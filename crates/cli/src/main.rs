@@ -4,8 +4,10 @@
 mod arguments;
 mod bench;
 mod calibrate;
+mod check_command;
 mod compare;
 mod comparison_progress;
+mod data;
 mod failure;
 mod init;
 mod lab_command;
@@ -17,6 +19,7 @@ mod output;
 mod password;
 mod pgbench;
 mod progress;
+mod queries;
 mod quickstart;
 mod relay;
 mod reporting;
@@ -30,6 +33,7 @@ mod signals;
 mod stderr_queue;
 mod terminal;
 mod tracer;
+mod workload_command;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -64,15 +68,23 @@ enum Command {
     Quickstart(quickstart::QuickstartArguments),
     /// Run a workload against any server
     Bench(Box<bench::BenchArguments>),
+    /// Time the queries of a workload one by one, and compare their answers
+    Queries(queries::QueriesArguments),
     /// Create and fill the tables of a workload
     Init(init::InitArguments),
-    /// Show stored runs, experiments and comparisons as text, page, table or image
+    /// Test whether the data of a workload are consistent
+    Check(check_command::CheckArguments),
+    /// List, describe and prepare workloads; write a new one
+    Workload(workload_command::WorkloadArguments),
+    /// Print rows for the tables of any schema, or learn a schema from live tables
+    Data(data::DataArguments),
+    /// Show stored runs, experiments, comparisons and query sets as text, page, table or image
     Report(reporting::ReportArguments),
     /// Measure the maximum rate of pgmeter on this machine, as a reference for later runs
     Calibrate(calibrate::CalibrateArguments),
     /// Test in 20 seconds whether this machine can measure: event loop, clock, CPUs, wake-ups, rate of a worker
     SelfTest(self_test::SelfTestArguments),
-    /// List stored runs, comparisons and experiments, newest last; label, remove and import them
+    /// List stored runs, comparisons, experiments and query sets, newest last; label, remove and import them
     Runs(runs::RunsArguments),
     /// Run experiments from files: many trials in interleaved order, resumable
     Lab(lab_command::LabArguments),
@@ -182,9 +194,13 @@ fn execute(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<
     let done = match command {
         Command::Compare(arguments) => return compare::run(arguments, terminal, signals),
         Command::SelfTest(arguments) => return self_test::run(arguments, terminal, signals),
+        Command::Queries(arguments) => return queries::run(arguments, terminal, signals),
         Command::Quickstart(arguments) => quickstart::run(arguments, terminal, signals),
         Command::Bench(arguments) => bench::run(arguments, terminal, signals),
         Command::Init(arguments) => init::run(arguments, terminal, signals),
+        Command::Check(arguments) => check_command::run(arguments, terminal, signals),
+        Command::Workload(arguments) => workload_command::run(arguments, terminal, signals),
+        Command::Data(arguments) => data::run(arguments, terminal, signals),
         Command::Report(arguments) => reporting::run(arguments, terminal),
         Command::Calibrate(arguments) => calibrate::run(arguments, terminal, signals),
         Command::Runs(arguments) => runs::run(arguments, terminal),

@@ -10,7 +10,7 @@ use run::options::seconds;
 
 use crate::arguments::positive_seconds;
 use crate::failure::Failure;
-use crate::serving::{self, TypedPlace};
+use crate::serving;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -37,10 +37,7 @@ pub(crate) fn run(
 ) -> Result<(), Failure> {
     let cannot = |what: String| move |error| Failure::System { what, error };
     let listen = &arguments.listen;
-    let place = match TypedPlace::find(listen).map_err(cannot(format!("resolve the address {listen}")))? {
-        TypedPlace::Path(directory) => ListenAddress::Unix(directory),
-        TypedPlace::Tcp(address) => ListenAddress::Tcp(address),
-    };
+    let place = ListenAddress::find(listen).map_err(cannot(format!("resolve the address {listen}")))?;
     let stalls = arguments.stall_for.zip(arguments.stall_every).map(|(length, every)| Stalls {
         every: Duration::from_secs_f64(every),
         length: Duration::from_secs_f64(length),

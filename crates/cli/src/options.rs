@@ -162,7 +162,7 @@ fn argument(option: &RunOption, flag: Flag, base: &RunSpec) -> Arg {
         Kind::Words(_) => {
             argument.action(ArgAction::Append).value_name(flag.value_name).value_parser(parser(Kind::Text))
         }
-        Kind::Rate | Kind::Milliseconds => argument
+        Kind::Rate | Kind::Scale | Kind::Milliseconds => argument
             .value_name(flag.value_name)
             .value_parser(parser(option.kind))
             .allow_negative_numbers(true),

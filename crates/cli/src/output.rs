@@ -10,26 +10,15 @@ use report::{Format, Subject};
 use results::SafeText;
 use run::ExitStatus;
 
-use crate::arguments::{Word, words};
+use crate::arguments::words;
 use crate::failure::Failure;
 use crate::terminal::{self, Terminal};
-
-const FORMATS: [Word<Format>; 8] = [
-    ("text", "The summary on the terminal", Format::Text),
-    ("json", "The record, or a list of records", Format::Json),
-    ("markdown", "Markdown tables, for issues and notes", Format::Markdown),
-    ("csv", "One line per figure", Format::Csv),
-    ("junit", "JUnit XML with a case for each goal or trial, for continuous integration", Format::Junit),
-    ("html", "A self-contained page with charts", Format::Html),
-    ("svg", "The charts as a vector image", Format::Svg),
-    ("png", "The charts as a bitmap image", Format::Png),
-];
 
 /// The options of all commands that make a report.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct OutputArguments {
     /// Format of the report [default: by the ending of FILE, otherwise text]
-    #[arg(long, value_name = "FORMAT", help_heading = "Output", value_parser = words(&FORMATS))]
+    #[arg(long, value_name = "FORMAT", help_heading = "Output", value_parser = words(&report::FORMATS))]
     format: Option<Format>,
     /// Write the report to this file, replacing it; `-` is standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
@@ -93,7 +82,7 @@ impl Output {
         };
         let failure = terminal::masked(&SafeText::from(failure.to_string()).to_string());
         let xml = report::junit_of_failure(command, &failure);
-        if let Err(failure) = write(path, xml.as_bytes(), terminal) {
+        if let Err(failure) = write(path, xml.as_bytes(), REPORT, terminal) {
             terminal.warn(failure);
         }
     }
@@ -112,12 +101,15 @@ impl Output {
         style.colour &= self.path.is_none();
         let report = report::formatted(subject, self.format, &style)?;
         match &self.path {
-            Some(path) => write(path, &report, terminal)?,
+            Some(path) => write(path, &report, REPORT, terminal)?,
             None => terminal.print_bytes(&report),
         }
         Ok(())
     }
 }
+
+/// What is written in messages.
+const REPORT: &str = "report";
 
 /// Not as a file: where a shell has redirected it, a file of that name would replace the link in `/dev`.
 fn is_stdout(path: &Path) -> bool {
@@ -127,23 +119,23 @@ fn is_stdout(path: &Path) -> bool {
 /// Fails if a file could not be written there.
 fn check_place(path: &Path) -> Result<(), Failure> {
     if path.is_dir() {
-        return Err(unwritable(path)(io::ErrorKind::IsADirectory.into()));
+        return Err(unwritable(path, REPORT)(io::ErrorKind::IsADirectory.into()));
     }
     if path.exists() && !path.is_file() {
         return Ok(());
     }
     let draft = draft(path);
-    fs::File::create_new(&draft).and_then(|_| fs::remove_file(&draft)).map_err(unwritable(path))
+    fs::File::create_new(&draft).and_then(|_| fs::remove_file(&draft)).map_err(unwritable(path, REPORT))
 }
 
-fn unwritable(path: &Path) -> impl Fn(io::Error) -> Failure {
-    let what = format!("write the report to \"{}\"", path.display());
+pub(crate) fn unwritable(path: &Path, what: &str) -> impl Fn(io::Error) -> Failure {
+    let what = format!("write the {what} to \"{}\"", path.display());
     move |error| Failure::System { what: what.clone(), error }
 }
 
 /// Writes beside the file and renames, so that nobody finds half a page.
-fn write(path: &Path, content: &[u8], terminal: &Terminal) -> Result<(), Failure> {
-    let failed = unwritable(path);
+pub(crate) fn write(path: &Path, content: &[u8], what: &str, terminal: &Terminal) -> Result<(), Failure> {
+    let failed = unwritable(path, what);
     if path.exists() && !path.is_file() {
         // A pipe or a device, such as /dev/stdout, cannot be replaced.
         fs::write(path, content).map_err(&failed)?;
@@ -158,7 +150,7 @@ fn write(path: &Path, content: &[u8], terminal: &Terminal) -> Result<(), Failure
             failed(error)
         })?;
     }
-    terminal.say(format_args!("report written to {}", path.display()));
+    terminal.say(format_args!("{what} written to {}", path.display()));
     Ok(())
 }
 

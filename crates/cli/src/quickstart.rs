@@ -14,6 +14,7 @@ use results::{Annotation, Record};
 use run::options::RunOption;
 use run::{RunSpec, Runner, ScriptSource, ScriptSpec, StorePlaces};
 use server::{Locations, Server, ServerOptions};
+use stats::Scale;
 use workload::{InitOptions, Script, Workload};
 
 use crate::arguments::{AnnotationArguments, InstallationArguments, StoreArguments};
@@ -34,9 +35,9 @@ pub(crate) struct QuickstartArguments {
     /// Connect over TCP (127.0.0.1, with a random password) instead of the Unix socket
     #[arg(long)]
     tcp: bool,
-    /// Scale factor; one unit is 100,000 accounts (about 15 MB)
-    #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=i64::from(i32::MAX)))]
-    scale: u32,
+    /// Scale factor; for tpcb one unit is 100,000 accounts (about 15 MB) [default: 10, or that of the workload]
+    #[arg(short, long, value_name = "N")]
+    scale: Option<Scale>,
     #[command(flatten)]
     run: RunOptions<Quickstart>,
     #[command(flatten)]
@@ -135,7 +136,8 @@ fn measure_on_server(
     let mut server = Server::start(&installation, &options, locations)?;
     drop(busy);
     warn_without_statements(&server, arguments.installation.no_instrumentation, listener);
-    let setup = Setup { keeping, scale: arguments.scale, relative };
+    let scale = arguments.scale.or(workload.default_scale()).unwrap_or(SCALE.into());
+    let setup = Setup { keeping, scale, relative };
     let result = measure(&setup, &spec, &*workload, &server, terminal, signals);
     if arguments.keep && result.is_ok() {
         let status = server.keep()?;
@@ -150,6 +152,9 @@ fn measure_on_server(
     Ok(measured)
 }
 
+/// The scale of a workload that has no default of its own.
+const SCALE: u32 = 10;
+
 /// Where the runs are stored, and as what.
 struct Keeping<'a> {
     places: &'a StorePlaces,
@@ -159,7 +164,7 @@ struct Keeping<'a> {
 /// The parts of the command that are not in the specification of its runs.
 struct Setup<'a> {
     keeping: Keeping<'a>,
-    scale: u32,
+    scale: Scale,
     /// Options given relative to the server's host, by name.
     relative: BTreeMap<String, String>,
 }

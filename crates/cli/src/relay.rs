@@ -6,12 +6,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
+use null::ListenAddress;
 use relay::{Address, Config, JitterShape, Network, OwnDirectory, Relay, RelayError, Statistics};
 use run::options::with_unit;
 
 use crate::arguments::{Word, words};
 use crate::failure::Failure;
-use crate::serving::{self, TypedPlace};
+use crate::serving;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -94,12 +95,12 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
 }
 
 fn address(typed: &str) -> Result<Address, Failure> {
-    let place = TypedPlace::find(typed)
+    let place = ListenAddress::find(typed)
         .map_err(|error| Failure::System { what: format!("resolve the address {typed}"), error })?;
     Ok(match place {
-        TypedPlace::Tcp(address) => Address::Tcp(address),
-        TypedPlace::Path(path) if is_socket(&path) => Address::Unix(path),
-        TypedPlace::Path(directory) => Address::in_directory(&directory, USUAL_PORT),
+        ListenAddress::Tcp(address) => Address::Tcp(address),
+        ListenAddress::Unix(path) if is_socket(&path) => Address::Unix(path),
+        ListenAddress::Unix(directory) => Address::in_directory(&directory, USUAL_PORT),
     })
 }
 

@@ -76,10 +76,9 @@ pub(crate) fn run(
     keeper.begin(&prepared)?;
     let finished = prepared.run(signals, &*tracers, &mut |event| match event {
         Event::Second { progress: second, waits } => progress.show(second, waits),
-        Event::Checking(number) => {
+        Event::Checking(message) | Event::Checked(message) => {
             progress.end();
-            let noun = if number == 1 { "check" } else { "checks" };
-            terminal.say(format_args!("running {number} {noun} of the workload …"));
+            terminal.say(message);
         }
         _ => {}
     });

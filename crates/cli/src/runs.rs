@@ -1,4 +1,4 @@
-//! `pgmeter runs`: lists the runs, comparisons and experiments of a store, labels and removes them, and imports records
+//! `pgmeter runs`: lists the runs, comparisons, experiments and query sets of a store, labels and removes them, and imports records
 //! and other stores. `results` does the work; `report` formats the list.
 
 use std::path::{Path, PathBuf};
@@ -50,24 +50,24 @@ enum RunsAction {
     /// As without a command
     #[command(hide = true, alias = "ls")]
     List(ListArguments),
-    /// Import records, or all runs, comparisons and experiments of other stores; what the store already contains stays as it is
+    /// Import records, or all runs, comparisons, experiments and query sets of other stores; what the store already contains stays as it is
     Import {
         #[command(flatten)]
         places: StoreArguments,
         /// Records, stores (results.sqlite), or directories of either [default: the directory of the records]
         files: Vec<PathBuf>,
     },
-    /// Remove runs, comparisons and experiments, and their records, without asking
+    /// Remove runs, comparisons, experiments and query sets, and their records, without asking
     Rm {
         #[command(flatten)]
         places: StoreArguments,
-        /// Numbers from `pgmeter runs`: 12 for a run, c3 for a comparison, e2 for an experiment with all its trials
+        /// Numbers from `pgmeter runs`: 12 for a run, c3 for a comparison, e2 for an experiment with all its trials, s4 for a query set
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
     },
-    /// Set the label of a run, a comparison or an experiment
+    /// Set the label of a run, a comparison, an experiment or a query set
     Label(AnnotateArguments),
-    /// Set the note on a run, a comparison or an experiment
+    /// Set the note on a run, a comparison, an experiment or a query set
     Note(AnnotateArguments),
 }
 
@@ -75,7 +75,7 @@ enum RunsAction {
 struct AnnotateArguments {
     #[command(flatten)]
     places: StoreArguments,
-    /// Number from `pgmeter runs` (12, c3, e2), `last`, or a label
+    /// Number from `pgmeter runs` (12, c3, e2, s4), `last`, or a label
     #[arg(value_name = "ID")]
     which: String,
     /// The text; an empty one removes it

@@ -1,9 +1,7 @@
-//! Shared parts of commands that serve others until they are stopped: the listening address and the conditions for
-//! the end. Used by the null server and the relay.
+//! The conditions for the end of commands that serve others until they are stopped. Used by the null server and the
+//! relay.
 
 use std::io::{self, Read};
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -15,26 +13,6 @@ use crate::signals::Signals;
 const LINES_WAITING_MAX: usize = 64;
 /// Interval of checks for a signal.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// A parsed listening address.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum TypedPlace {
-    /// A path: contains a slash. Made absolute, because a connection string requires it.
-    Path(PathBuf),
-    /// Host and port.
-    Tcp(SocketAddr),
-}
-
-impl TypedPlace {
-    /// Parses a path if it contains a slash, otherwise host and port.
-    pub(crate) fn find(typed: &str) -> io::Result<Self> {
-        if typed.contains('/') {
-            return std::path::absolute(typed).map(Self::Path);
-        }
-        let address = typed.to_socket_addrs()?.next();
-        address.map(Self::Tcp).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no address"))
-    }
-}
 
 /// Returns when standard input is closed, a signal arrives, or `goes_on` returns false. Calls `line` for each line of
 /// input, whose content is ignored.
@@ -78,14 +56,6 @@ fn count_lines(from: &mut dyn Read, mut line: impl FnMut() -> bool) -> io::Resul
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_slash_makes_a_path() {
-        assert!(matches!(TypedPlace::find("/tmp"), Ok(TypedPlace::Path(_))));
-        assert!(matches!(TypedPlace::find("./a b"), Ok(TypedPlace::Path(_))));
-        assert!(matches!(TypedPlace::find("127.0.0.1:0"), Ok(TypedPlace::Tcp(_))));
-        assert!(TypedPlace::find("127.0.0.1").is_err());
-    }
 
     #[test]
     fn lines_are_counted_up_to_the_end_whatever_stands_in_them() {

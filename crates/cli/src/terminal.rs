@@ -233,7 +233,7 @@ const TICK: Duration = Duration::from_millis(200);
 
 /// The last line before an immediate exit; a progress bar may be on the line before.
 pub(crate) fn say_interrupted() {
-    write_message("\npgmeter: error: interrupted; nothing was measured\n");
+    write_message("\npgmeter: error: interrupted\n");
     stderr_queue::flush();
 }
 

@@ -105,24 +105,9 @@ pub(crate) struct RunMessages {
 
 impl ClientMessages for RunMessages {
     fn event(&self, event: &ClientEvent<'_>) {
-        let tries = |tries| if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") };
-        say(&match event {
-            ClientEvent::Debugged { client, script, command, value } => {
-                format!("debug: client {client}, script {script}, command {command}: {value}")
-            }
-            ClientEvent::Notice { notice, .. } => notice.report_notice(None),
-            ClientEvent::Failed { client, script, command, error, statement } if self.verbose_errors => {
-                let words = error.report(*statement);
-                format!("client {client} got an error in command {command} of script {script}: {words}")
-            }
-            ClientEvent::Retried { client, tries: count, .. } if self.verbose_errors => {
-                format!("client {client} retries the transaction after {}", tries(*count))
-            }
-            ClientEvent::GaveUp { client, tries: count, .. } if self.verbose_errors => {
-                format!("client {client} gives up the transaction after {}", tries(*count))
-            }
-            _ => return,
-        });
+        if let Some(text) = run::client_message(event, self.verbose_errors) {
+            say(&text);
+        }
     }
 
     fn log_failed(&self, reason: &str) {

@@ -5,11 +5,13 @@
 
 mod document;
 mod files;
+mod shell;
 
 pub use document::{
     Complaint, Entry, Node, Place, Table, Value, nearest, read, turns_direction, unknown_key,
 };
 pub use files::{Folder, text_of};
+pub use shell::shell_word;
 
 /// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

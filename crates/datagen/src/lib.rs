@@ -13,6 +13,7 @@ mod histogram;
 mod schema;
 
 pub use error::Error;
-pub use generation::{Files, Generation, NoFiles, Options, Sequence, TableRows};
+pub use generation::{Explanation, Files, Generation, NoFiles, Options, Sequence, TableRows};
+pub use generator::correlation_directive;
 pub use histogram::Histogram;
-pub use schema::{Schema, Statement, StatementKind};
+pub use schema::{Permitted, Reference, Schema, Statement, StatementKind};

@@ -88,7 +88,10 @@ fn at_a_command(client: usize, place: &CommandPosition, cause: &AbortCause) -> V
             let name = capture(*kind);
             vec![of_command(name, &format!("\\{name} is not allowed in pipeline mode"))]
         }
-        AbortCause::Connecting { .. } | AbortCause::System(_) | AbortCause::WorkerLost { .. } => {
+        AbortCause::Connecting { .. }
+        | AbortCause::System(_)
+        | AbortCause::WorkerLost { .. }
+        | AbortCause::PipelineTooLong => {
             vec![of_meta(&cause.to_string())]
         }
         AbortCause::UnfinishedPipeline | AbortCause::UnfinishedTransaction => {

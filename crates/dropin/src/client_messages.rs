@@ -98,7 +98,7 @@ fn step_text(what: &ClientStep<'_>) -> String {
 fn shown(command: &Command) -> String {
     let words = command.display.split_whitespace();
     let count = match command.kind {
-        CommandKind::Set(_) | CommandKind::SetArray(_) => 2,
+        CommandKind::Set(_) | CommandKind::SetArray(_) | CommandKind::SetString(_) => 2,
         CommandKind::If(_) | CommandKind::Elif(_) => 1,
         _ => usize::MAX,
     };

@@ -83,7 +83,7 @@ fn complete_initialization(options: &mut Options) {
     let method = options.partition_method.unwrap_or(PartitionMethod::Range);
     let partitioning = Partitioning { method, partitions: options.partitions };
     options.init.partitioning = (options.partitions > 0).then_some(partitioning);
-    options.init.scale = options.spec.scale.unwrap_or(1);
+    options.init.scale = options.spec.scale.unwrap_or_default();
     if options.no_vacuum {
         options.init.steps.retain(|step| *step != Step::Vacuum);
     }

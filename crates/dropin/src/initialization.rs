@@ -28,7 +28,9 @@ pub fn initialization_failed(error: WorkloadError) -> Stop {
             stop
         }
         // The COPY was already cancelled when the rows stopped.
-        WorkloadError::Interrupted => Stop::error("PQendcopy failed"),
+        WorkloadError::Interrupted | WorkloadError::InterruptedTables { .. } => {
+            Stop::error("PQendcopy failed")
+        }
         WorkloadError::Query { sql, source } => {
             Stop::error(format_args!("query failed: {}", session::words(&source, Some(&sql))))
                 .and(Level::Detail, format_args!("Query was: {sql}"))

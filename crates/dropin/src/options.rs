@@ -11,7 +11,7 @@ use engine::Grace;
 use results::ObserveLevel;
 use run::options::PROTOCOLS;
 use run::{RunSpec, SCRIPTS_MAX, ScriptText, Scripts, TooFewDescriptors};
-use workload::{InitOptions, Logging, PartitionMethod, Step, Tpcb, WorkloadError};
+use workload::{InitOptions, Logging, PartitionMethod, Scale, Step, Tpcb, WorkloadError};
 
 use crate::getopt::{Argument, CommandLine, Found, Order, Spelling};
 use crate::message::{Level, Message, Stop};
@@ -61,7 +61,12 @@ const ROWS: [Row; 45] = [
     Row("quiet", Some(b'q'), Alone, Init, |o, _, _| set(&mut o.quiet)),
     Row("report-per-command", Some(b'r'), Alone, Run, |o, _, _| set(&mut o.per_command)),
     Row("rate", Some(b'R'), With, Run, |o, a, _| positive(&mut o.rate, a, "rate limit")),
-    Row("scale", Some(b's'), With, Both, |o, a, _| some_int(&mut o.spec.scale, a, "-s/--scale")),
+    Row("scale", Some(b's'), With, Both, |o, a, _| {
+        let mut scale = None;
+        some_int(&mut scale, a, "-s/--scale")?;
+        o.spec.scale = scale.map(Scale::from);
+        Ok(())
+    }),
     Row("select-only", Some(b'S'), Alone, Run, |o, _, _| o.add_builtin(OsStr::new("select-only"))),
     Row("skip-some-updates", Some(b'N'), Alone, Run, |o, _, _| o.add_builtin(OsStr::new("simple-update"))),
     Row("time", Some(b'T'), With, Run, |o, a, _| some_int(&mut o.duration, a, "-T/--time")),
@@ -151,6 +156,8 @@ impl Options {
     ) -> Result<(Self, Vec<OsString>), Stop> {
         let mut options = Self::default();
         options.init.jobs = run::loading_sessions();
+        // As pgbench, it replaces any tables with these names.
+        options.init.drops = true;
         options.spec = RunSpec {
             grace: Grace::Unlimited,
             observe: ObserveLevel::Off,

@@ -1,6 +1,8 @@
 //! Messages of a run in pgbench's words: before it starts, and its error.
 //! The program prints them.
 
+use std::fmt::Display;
+
 use connect::{Session, Target};
 use engine::{EngineError, Limit};
 use run::{RunError, VacuumEvent};
@@ -38,7 +40,7 @@ pub fn parameters_message(options: &Options, session: &Session, target: &Target)
 
 /// The message about a scale that is ignored.
 #[must_use]
-pub fn scale_ignored(table: &str, scale: u32) -> Message {
+pub fn scale_ignored(table: &str, scale: impl Display) -> Message {
     let text = format_args!("scale option ignored, using count from {table} table ({scale})");
     Message::new(Level::Warning, text)
 }

@@ -9,6 +9,8 @@ use thiserror::Error;
 use wire::frontend::MessageTooLong;
 use wire::{ProtocolError, ServerError};
 
+use crate::client::commands::PIPELINE_REPETITIONS_MAX;
+
 /// An aborted client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AbortedClient {
@@ -114,6 +116,11 @@ pub enum AbortCause {
     /// `\gset` or `\aset` within a pipeline.
     #[error("\\{} is not allowed in pipeline mode", capture_name(*.0))]
     CaptureInPipeline(CaptureKind),
+    /// A loop sends too many commands in one pipeline.
+    #[error(
+        "\\repeat exceeds {PIPELINE_REPETITIONS_MAX} repetitions in one pipeline; end the pipeline within the loop"
+    )]
+    PipelineTooLong,
     /// The script ended within a pipeline.
     #[error("end of script reached with pipeline open")]
     UnfinishedPipeline,
@@ -163,6 +170,7 @@ impl AbortCause {
             | Self::PipelineInSimpleProtocol
             | Self::PipelineInPipeline
             | Self::NoPipeline
+            | Self::PipelineTooLong
             | Self::CaptureInPipeline(_) => true,
             Self::ConnectionLost { .. }
             | Self::Protocol(_)

@@ -19,7 +19,7 @@ use capturing::ReplyContext;
 use link::Link;
 
 mod capturing;
-mod commands;
+pub(crate) mod commands;
 mod link;
 mod recovery;
 mod sending;
@@ -57,7 +57,7 @@ impl Turn<'_> {
 pub(crate) enum Step {
     /// Bytes from the server.
     Reply,
-    /// A time, for `\sleep`.
+    /// A time, for `\sleep`; the present time lets other clients act.
     Sleep(Timestamp),
     /// A new reading of the clock after long computations; then [`Client::wake`].
     Computed,
@@ -75,7 +75,9 @@ enum Phase {
     /// Between transactions.
     Free,
     Sleeping,
-    /// An array was computed, so the clock must be read again.
+    /// Within a loop that lets the other clients act; its next repetition is due.
+    Looping,
+    /// An array or a string was computed, so the clock must be read again.
     Computed,
     /// A shell command is running.
     Shell,
@@ -112,6 +114,11 @@ pub(crate) struct Client {
     host_draws: Random,
     script: usize,
     command: usize,
+    /// For each `\repeat` around the current command, the number of repetitions that remain after this one.
+    repetitions: Vec<u64>,
+    /// Number of completed repetitions of this transaction, and of the current pipeline.
+    repeated: u32,
+    repeated_in_pipeline: u32,
     /// Start of the current command.
     command_begun: Timestamp,
     /// True from the start of a transaction until it is recorded.
@@ -146,6 +153,9 @@ impl Client {
             host_draws,
             script: 0,
             command: 0,
+            repetitions: Vec::new(),
+            repeated: 0,
+            repeated_in_pipeline: 0,
             command_begun: Timestamp::ZERO,
             in_transaction: false,
             scheduled: Timestamp::ZERO,
@@ -237,9 +247,11 @@ impl Client {
         self.tries = 1;
     }
 
-    /// A `\sleep` has ended, or the clock was read again.
+    /// A `\sleep` has ended, the clock was read again, or a loop continues.
     pub(crate) fn wake(&mut self, turn: &mut Turn<'_>) -> Step {
-        self.complete(turn);
+        if self.phase != Phase::Looping {
+            self.complete(turn);
+        }
         self.proceed(turn)
     }
 

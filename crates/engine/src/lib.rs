@@ -30,6 +30,6 @@ pub use errors::{ERROR_KINDS_MAX, ErrorCounts, ErrorKind, ErrorTable};
 pub use outcome::{CutOff, End, Exceeded, Outcome, Progress, Reconnects};
 pub use plan::{Compatibility, EventLoopChoice, Grace, HostPlan, Plan, ScriptPlan, TargetPlan};
 pub use run::{run, run_on};
-pub use stats::{Limit, Protocol};
+pub use stats::{Limit, Protocol, ResultFormat};
 pub use stopping::StopRequest;
 pub use tracer::{ClientEvent, ClientStep, EndedTransaction, Tracer, WorkerIntro, no_tracer};

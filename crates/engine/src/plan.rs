@@ -8,7 +8,7 @@ use std::time::Duration;
 use connect::{Address, Transport};
 use script::{Program, Symbols};
 use serde::{Deserialize, Serialize};
-use stats::{Limit, Protocol};
+use stats::{Limit, Protocol, ResultFormat};
 use wire::StartupParameters;
 use wire::frontend::MESSAGE_LENGTH_MAX;
 
@@ -129,6 +129,8 @@ pub struct Plan {
     pub workers: usize,
     /// Protocol for queries.
     pub protocol: Protocol,
+    /// Format of results in the extended and prepared protocols. Results that `\gset` or `\aset` stores are text.
+    pub result_format: ResultFormat,
     /// Limit of the run.
     pub limit: Limit,
     /// Grace period after the end.
@@ -180,6 +182,7 @@ impl Plan {
             clients: 1,
             workers: 1,
             protocol: Protocol::Simple,
+            result_format: ResultFormat::Text,
             limit: Limit::TransactionsPerClient(10),
             grace: Grace::Automatic,
             silence_limit: None,

@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use connect::{Environment, Overrides, Session, Transport, resolve};
 use pgmeter_engine::{
-    AbortCause, HostPlan, Limit, Outcome, Plan, Protocol, ScriptPlan, TargetPlan, no_tracer, run,
+    AbortCause, HostPlan, Limit, Outcome, Plan, Protocol, ResultFormat, ScriptPlan, TargetPlan, no_tracer,
+    run,
 };
 use script::{Dialect, Symbols};
 use testkit::cluster::Cluster;
@@ -291,6 +292,108 @@ SELECT 1;
         for protocol in PROTOCOLS {
             let counts = complete(&Plan { protocol, ..bank.plan(script, 2) }).summary.total.counts;
             assert_eq!(counts.succeeded, 20);
+        }
+    }
+}
+
+#[test]
+fn a_loop_inserts_its_rows_in_all_protocols_and_in_a_pipeline() {
+    let script = "\
+\\set i 0
+BEGIN;
+\\repeat 3
+\\set i :i + 1
+INSERT INTO found VALUES ('row', :i);
+\\endrepeat
+END;
+";
+    let pipelined = script.replace("BEGIN;", "\\startpipeline").replace("END;", "\\endpipeline");
+    for version in VERSIONS {
+        let bank = Bank::new(version, "loops");
+        for (protocol, script) in PROTOCOLS
+            .map(|protocol| (protocol, script))
+            .into_iter()
+            .chain([(Protocol::Extended, &*pipelined), (Protocol::Prepared, &*pipelined)])
+        {
+            bank.empty();
+            complete(&Plan { protocol, ..bank.plan(script, 2) });
+            let rows = bank.ask(
+                "select string_agg(value || ' ' || n, ', ' order by value) from \
+                 (select value, count(*) as n from found group by value) as counted",
+            );
+            assert_eq!(rows, "1 20, 2 20, 3 20", "{protocol:?}");
+        }
+    }
+}
+
+#[test]
+fn strings_and_nulls_arrive_in_all_protocols() {
+    let script = "\
+\\set word random_string(5, 5, 'ab')
+\\set colour random_element('red,blue')
+SELECT NULL AS a, '' AS b, 'text' AS c \\gset_null n_
+INSERT INTO found VALUES (<word>, <colour>);
+INSERT INTO found VALUES ('null', :n_a), ('empty', <n_b>), ('text', <n_c>);
+";
+    for version in VERSIONS {
+        let bank = Bank::new(version, "strings");
+        for protocol in PROTOCOLS {
+            bank.empty();
+            // A simple query contains the value as it is.
+            let is_simple = protocol == Protocol::Simple;
+            let (open, close) = if is_simple { ("':", "'") } else { (":", "") };
+            let script = script.replace('<', open).replace('>', close);
+            complete(&Plan { protocol, ..bank.plan(&script, 2) });
+            let count = |condition: &str| bank.ask(&format!("select count(*) from found where {condition}"));
+            assert_eq!(count("what ~ '^[ab]{5}$' and value in ('red', 'blue')"), "20", "{protocol:?}");
+            assert_eq!(count("what = 'null' and value is null"), "20", "{protocol:?}");
+            assert_eq!(count("what = 'empty' and value = ''"), "20", "{protocol:?}");
+            assert_eq!(count("what = 'text' and value = 'text'"), "20", "{protocol:?}");
+        }
+    }
+}
+
+#[test]
+fn a_later_row_replaces_a_null() {
+    let script = "\
+SELECT NULL::int AS x \\; SELECT 7 AS x \\aset_null
+INSERT INTO found VALUES ('first', :x);
+SELECT 8 AS x \\; SELECT NULL::int AS x \\aset_null
+INSERT INTO found VALUES ('second', :x);
+SELECT NULL::int AS x \\gset
+INSERT INTO found VALUES ('third', ':x');
+";
+    let bank = Bank::new("18", "later_null");
+    complete(&Plan { limit: Limit::TransactionsPerClient(1), ..bank.plan(script, 1) });
+    let rows =
+        bank.ask("select string_agg(what || coalesce('=' || value, ' null'), ', ' order by what) from found");
+    assert_eq!(rows, "first=7, second null, third=");
+}
+
+#[test]
+fn results_are_binary_except_those_that_are_stored() {
+    // The type aclitem has no binary format, so the server's error shows which format was requested.
+    let (sent, stored) = ("SELECT '=r/postgres'::aclitem;\n", "SELECT '=r/postgres'::aclitem AS x \\gset\n");
+    for version in VERSIONS {
+        let bank = Bank::new(version, "binary_results");
+        for protocol in [Protocol::Extended, Protocol::Prepared] {
+            for (result_format, script, is_refused) in [
+                (ResultFormat::Text, sent, false),
+                (ResultFormat::Binary, sent, true),
+                (ResultFormat::Binary, stored, false),
+                (
+                    ResultFormat::Binary,
+                    "SELECT id, balance FROM account;\nSELECT 1 AS x \\gset\nSELECT :x::int;\n",
+                    false,
+                ),
+            ] {
+                let outcome = finish(&Plan { protocol, result_format, ..bank.plan(script, 1) });
+                let refusals = outcome.aborted.iter().filter(|aborted| {
+                    aborted.to_string().contains("no binary output function available for type aclitem")
+                });
+                assert_eq!(refusals.count(), usize::from(is_refused), "{version} {protocol:?} {script}");
+                assert_eq!(outcome.aborted.len(), usize::from(is_refused), "{:?}", outcome.aborted);
+            }
         }
     }
 }

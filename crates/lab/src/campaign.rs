@@ -24,6 +24,7 @@ use crate::leftovers;
 use crate::memory::Memory;
 use crate::plan::Plan;
 use crate::provision::Provisioner;
+use crate::query_pass;
 use crate::relative::FindHost;
 use crate::repeating_failure::would_repeat;
 use crate::schema_change;
@@ -310,6 +311,10 @@ impl Campaign {
         if !cell.configuration.steps.is_empty() {
             let steps = || timed::run(cell, &ready.target, trial, &self.places, listener, control);
             return control.within(time_left(), steps);
+        }
+        if cell.configuration.queries.is_some() {
+            let pass = || query_pass::run(cell, &ready.target, trial, &self.places, listener, control);
+            return control.within(time_left(), pass);
         }
         let of_trial = trial::OfTrial {
             trial,

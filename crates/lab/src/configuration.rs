@@ -5,13 +5,38 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use config::Place;
 use engine::Limit;
+use queries::QuerySetSpec;
 use run::RunSpec;
+use stats::{Protocol, Scale};
 use workload::{InitOptions, Logging, PartitionMethod, Partitioning, WorkloadError, WorkloadName};
 
+use crate::matrix::START;
 use crate::relative::Relative;
 use crate::session_settings;
 use crate::steps::{Step, StepSql};
+
+/// Places of keys in the file, for errors. They do not make configurations different.
+#[derive(Clone, Debug, Default)]
+pub struct Places(BTreeMap<&'static str, Place>);
+
+impl PartialEq for Places {
+    fn eq(&self, _: &Places) -> bool {
+        true
+    }
+}
+
+impl Places {
+    pub(crate) fn insert(&mut self, key: &'static str, place: Place) {
+        self.0.insert(key, place);
+    }
+
+    /// That of a key, otherwise the beginning of the file.
+    pub(crate) fn of(&self, key: &str) -> Place {
+        self.0.get(key).copied().unwrap_or(START)
+    }
+}
 
 /// The complete configuration of a combination of levels.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,8 +61,14 @@ pub struct Configuration {
     pub load_balance: Option<bool>,
     /// Address of the OpenMetrics endpoint during a trial, as `HOST:PORT`.
     pub metrics: Option<String>,
-    /// Timed steps in order; empty: a trial of load.
+    /// Timed steps in order; empty: a trial of load or of queries.
     pub steps: Vec<Step>,
+    /// The pass over the queries of the workload that is a trial; `None`: a trial of load or of steps.
+    pub queries: Option<QuerySetSpec>,
+    /// Number of queries of the pass; determined when the workload is read.
+    pub query_count: usize,
+    /// Places in the file of the workload and of the keys of `[queries]`.
+    pub places: Places,
     /// Change of the schema of the database in place, such as an index.
     pub ddl: Option<StepSql>,
     /// Its undo; `None`: derived.
@@ -77,6 +108,9 @@ impl Default for Configuration {
             load_balance: None,
             metrics: None,
             steps: Vec::new(),
+            queries: None,
+            query_count: 0,
+            places: Places::default(),
             ddl: None,
             ddl_undo: None,
             allow_ddl: false,
@@ -88,6 +122,11 @@ impl Default for Configuration {
 }
 
 impl Configuration {
+    /// Whether a trial is a load, as opposed to timed steps or queries.
+    pub fn is_load(&self) -> bool {
+        self.steps.is_empty() && self.queries.is_none()
+    }
+
     /// Relative values as text, by key.
     pub(crate) fn relative_words(&self) -> BTreeMap<String, String> {
         self.relative.iter().map(|(key, relative)| ((*key).to_owned(), relative.words.clone())).collect()
@@ -111,6 +150,8 @@ impl Configuration {
             ("foreign_keys", data.foreign_keys),
             ("tablespace", data.tablespace.is_some()),
             ("index_tablespace", data.index_tablespace.is_some()),
+            ("indexes", data.indexes.is_some()),
+            ("data_seed", data.data_seed.is_some()),
             ("restore", data.restore != usual.restore),
             ("step", !self.steps.is_empty()),
         ];
@@ -127,6 +168,15 @@ impl Configuration {
             (
                 load.until.is_some() && !matches!(load.limit, Limit::Duration(_)),
                 "until requires a duration instead of transactions",
+            ),
+            (
+                self.queries.is_some() && data.workload.is_none(),
+                "[queries] requires a workload, and workload is \"none\"",
+            ),
+            (
+                load.protocol == Protocol::Simple && !load.result_format.is_text(),
+                "result_format = \"binary\" requires protocol = \"extended\" or \"prepared\": the simple protocol has \
+                 only text results",
             ),
             (load.stop_on_miss && load.goals.is_empty(), "stop_on_miss requires a goal"),
             (load.check && data.workload.is_none(), "check requires a workload, and workload is \"none\""),
@@ -233,7 +283,9 @@ pub struct DataSpec {
     /// Values of the workload's parameters.
     pub parameters: BTreeMap<String, String>,
     /// Scale factor.
-    pub scale: u32,
+    pub scale: Scale,
+    /// Whether the experiment sets it; otherwise, planning uses the default of the workload.
+    pub scale_is_set: bool,
     /// Approximate bytes of tables and indexes per unit of scale, as defined by the workload; `None` if unknown, or
     /// before planning.
     pub bytes_per_scale: Option<u64>,
@@ -251,6 +303,10 @@ pub struct DataSpec {
     pub tablespace: Option<String>,
     /// Tablespace of the indexes.
     pub index_tablespace: Option<String>,
+    /// Index set of the workload; `None`: its first.
+    pub indexes: Option<String>,
+    /// Seed of generated rows; `None`: that of the workload.
+    pub data_seed: Option<u64>,
     /// Initialization steps, as in `-I`.
     pub init_steps: String,
     /// SQL to run after loading.
@@ -326,7 +382,8 @@ impl Default for DataSpec {
         Self {
             workload: Some(WorkloadName::default()),
             parameters: BTreeMap::new(),
-            scale: 1,
+            scale: Scale::ONE,
+            scale_is_set: false,
             bytes_per_scale: None,
             fillfactor: 100,
             unlogged: false,
@@ -335,6 +392,8 @@ impl Default for DataSpec {
             foreign_keys: false,
             tablespace: None,
             index_tablespace: None,
+            indexes: None,
+            data_seed: None,
             init_steps: "dtgvp".to_owned(),
             setup: None,
             restore: Restore::Template,
@@ -360,6 +419,8 @@ impl DataSpec {
             tablespace: self.tablespace.clone(),
             index_tablespace: self.index_tablespace.clone(),
             parameters: self.parameters.clone(),
+            indexes: self.indexes.clone(),
+            seed: self.data_seed,
             ..InitOptions::default()
         };
         if self.foreign_keys {

@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use config::{Complaint, Entry, Folder, Node, Place, Table, Value, unknown_key};
 
+use queries::QuerySetSpec;
 use results::Annotation;
 use run::options::percent;
 use stats::SCREENED_MAX;
@@ -172,12 +173,8 @@ impl Reader<'_> {
         let title = top.text("title")?.unwrap_or_else(|| name.clone());
         let (source, description) = (top.text("source")?, top.text("description")?);
         let annotation = Annotation { label: top.read("label", parsed)?, note: top.read("note", parsed)? };
-        let steps = steps::steps(top.one_or_more("step"), self.folder)?;
-        let has_steps = !steps.is_empty();
-        let mut base = Configuration { steps, ..Configuration::default() };
-        for (section, _) in keys::KEYS {
-            self.section(&mut base, section, top.table(section.name())?)?;
-        }
+        let mut base = self.base(&mut top)?;
+        let is_timed = !base.is_load();
         let designed = top.entries.iter().find(|entry| entry.key == "design");
         let place_of_design = designed.map_or(place, |entry| entry.place);
         let mut design = design(top.table("design")?)?;
@@ -211,7 +208,7 @@ impl Reader<'_> {
             return Err(Complaint::at(place_of_design, what));
         }
         let Presentation { charts, differences, ratios } =
-            presentation::presentation(&mut top, &factors, has_steps)?;
+            presentation::presentation(&mut top, &factors, is_timed)?;
         if design.combinations != Combinations::All {
             check_screening(&factors, &exclude, &design)
                 .map_err(|what| Complaint::at(place_of_design, self.of_profile(what)))?;
@@ -234,21 +231,44 @@ impl Reader<'_> {
         Ok(experiment)
     }
 
+    /// The configuration that all trials share.
+    fn base(&self, top: &mut Table) -> Result<Configuration, Complaint> {
+        let steps = steps::steps(top.one_or_more("step"), self.folder)?;
+        let mut base = Configuration { steps, ..Configuration::default() };
+        if let Some(entry) = top.entries.iter().find(|entry| entry.key == Section::Queries.name()) {
+            if !base.is_load() {
+                let what = "[queries] cannot be combined with steps: a trial is one of both";
+                return Err(Complaint::at(entry.place, what));
+            }
+            base.queries = Some(QuerySetSpec::default());
+        }
+        for (section, _) in keys::KEYS {
+            self.section(&mut base, section, top.table(section.name())?)?;
+        }
+        Ok(base)
+    }
+
     /// Sets a key of the base configuration.
     fn set(&self, base: &mut Configuration, entry: &Entry) -> Result<(), Complaint> {
-        if !base.steps.is_empty() {
-            steps::check_key(&entry.key, entry.place)?;
-        }
+        steps::check_key(base, &entry.key, entry.place)?;
         keys::set(base, &entry.key, &entry.node, self.folder)
     }
 
-    /// `[server]`, `[data]`, `[load]`.
-    fn section(&self, base: &mut Configuration, section: Section, table: Table) -> Result<(), Complaint> {
+    /// `[server]`, `[data]`, `[load]`, `[queries]`.
+    fn section(&self, base: &mut Configuration, section: Section, mut table: Table) -> Result<(), Complaint> {
         keys::check_exclusive(keys::places(&table.entries))?;
+        for entry in &mut table.entries {
+            entry.key = section.complete(&entry.key);
+        }
         for entry in table.entries {
             let what = match keys::section_of(&entry.key) {
                 Some(found) if found == section => None,
                 Some(other) => Some(format!("\"{}\" belongs into [{}]", entry.key, other.name())),
+                None if section == Section::Queries => {
+                    let known: Vec<&str> =
+                        keys::names_in(section).into_iter().map(|name| section.short(name)).collect();
+                    Some(unknown_key(section.short(&entry.key), "[queries]", &known))
+                }
                 None if keys::canonical(&entry.key) != entry.key => {
                     Some(format!("\"{0}\" is a setting: write settings.{0}", entry.key))
                 }
@@ -434,9 +454,7 @@ impl Reader<'_> {
         for level in experiment.factors.iter().flat_map(|factor| &factor.levels) {
             let mut tried = experiment.base.clone();
             for (name, node) in &level.sets {
-                if !tried.steps.is_empty() {
-                    steps::check_key(name, node.place)?;
-                }
+                steps::check_key(&tried, name, node.place)?;
                 keys::set(&mut tried, name, node, self.folder)?;
             }
         }

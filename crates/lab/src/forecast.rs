@@ -9,18 +9,22 @@ use engine::Limit;
 use crate::configuration::{Configuration, DataSpec};
 use crate::memory::data_bytes;
 use crate::plan::Plan;
+use crate::query_pass;
 use crate::readiness::{Preparation, Readiness};
 
-/// Estimates in seconds: initdb and starting; restarting; loading, and per unit of scale; copying, and per gigabyte; the overhead
+/// Estimates in seconds: initdb and starting; restarting; loading, and per gigabyte; copying, and per gigabyte; the overhead
 /// of each trial, such as a checkpoint and connecting; a load given in transactions.
 const STARTING_S: f64 = 5.0;
 const RESTARTING_S: f64 = 2.0;
 const LOADING_S: f64 = 1.0;
-const LOADING_PER_SCALE_S: f64 = 0.25;
+const LOADING_PER_GB_S: f64 = 16.0;
 const COPYING_S: f64 = 0.5;
 const COPYING_PER_GB_S: f64 = 4.0;
 const BESIDE_LOAD_S: f64 = 2.0;
 const TRANSACTIONS_S: f64 = 10.0;
+
+/// Gigabytes per unit of scale of a workload of unknown size: about as many as tpcb has.
+const UNKNOWN_GB_PER_SCALE: f64 = 0.016;
 
 /// Maximum correction factor of the preparation, in either direction.
 const CORRECTION_MAX: f64 = 20.0;
@@ -116,6 +120,11 @@ fn asked_s(configuration: &Configuration) -> f64 {
     if !steps.is_empty() {
         return steps.iter().map(|step| step.estimate().as_secs_f64()).sum();
     }
+    if let Some(spec) = &configuration.queries {
+        let data = &configuration.data;
+        let gigabytes = data.bytes_per_scale.map(|_| data_bytes(data) as f64 / 1e9);
+        return query_pass::estimate(spec, configuration.query_count, gigabytes).as_secs_f64();
+    }
     let length_s = match load.limit {
         Limit::Duration(time) => time.as_secs_f64(),
         Limit::TransactionsPerClient(_) => TRANSACTIONS_S,
@@ -133,10 +142,15 @@ fn preparing_s(plan: &Plan, cell: usize, what: Preparation) -> f64 {
     BESIDE_LOAD_S / 4.0
         + part(starts && !runs_already, STARTING_S)
         + part(restarts, RESTARTING_S)
-        + part(loads, LOADING_S + LOADING_PER_SCALE_S * scale(data))
+        + part(loads, loading_s(data))
         + part(copies, COPYING_S + COPYING_PER_GB_S * data_bytes(data) as f64 / 1e9)
 }
 
-fn scale(data: &DataSpec) -> f64 {
-    if data.workload.is_some() { f64::from(data.scale) } else { 0.0 }
+fn loading_s(data: &DataSpec) -> f64 {
+    let gigabytes = match (&data.workload, data.bytes_per_scale) {
+        (None, _) => 0.0,
+        (Some(_), Some(_)) => data_bytes(data) as f64 / 1e9,
+        (Some(_), None) => data.scale.units() * UNKNOWN_GB_PER_SCALE,
+    };
+    LOADING_S + LOADING_PER_GB_S * gigabytes
 }

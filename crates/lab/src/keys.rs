@@ -8,6 +8,7 @@ use run::options::{self, Kind, RunOption, Value as OptionValue, word_of, words};
 use workload::{PartitionMethod, WorkloadName};
 
 use crate::configuration::{Configuration, Origin, Restore};
+use crate::query_pass;
 use crate::relative;
 use crate::schema::count;
 use crate::settings;
@@ -21,6 +22,7 @@ pub(crate) enum Section {
     Server,
     Data,
     Load,
+    Queries,
 }
 
 impl Section {
@@ -29,12 +31,32 @@ impl Section {
             Section::Server => "server",
             Section::Data => "data",
             Section::Load => "load",
+            Section::Queries => "queries",
+        }
+    }
+
+    /// The complete name of a key that is written in this section: factors and levels name the keys of `[queries]` with
+    /// the section, because a load has some of the same names.
+    pub(crate) fn complete(self, key: &str) -> String {
+        match self {
+            Section::Queries => format!("{QUERIES_PREFIX}{key}"),
+            Section::Server | Section::Data | Section::Load => key.to_owned(),
+        }
+    }
+
+    /// The name of a key within this section.
+    pub(crate) fn short(self, name: &str) -> &str {
+        match self {
+            Section::Queries => name.strip_prefix(QUERIES_PREFIX).unwrap_or(name),
+            Section::Server | Section::Data | Section::Load => name,
         }
     }
 }
 
-type Get = fn(&Configuration) -> OptionValue;
-type Set = fn(&mut Configuration, OptionValue) -> Result<(), String>;
+const QUERIES_PREFIX: &str = "queries.";
+
+pub(crate) type Get = fn(&Configuration) -> OptionValue;
+pub(crate) type Set = fn(&mut Configuration, OptionValue) -> Result<(), String>;
 
 /// A row of the table: a key that is not an option of every run. Those are in `run::options`.
 pub(crate) struct Key {
@@ -56,12 +78,17 @@ pub(crate) enum Takes {
 
 impl Key {
     /// A key with a value of a type that options have.
-    const fn new(name: &'static str, kind: Kind, (get, set): (Get, Set), help: &'static str) -> Self {
+    pub(crate) const fn new(
+        name: &'static str,
+        kind: Kind,
+        (get, set): (Get, Set),
+        help: &'static str,
+    ) -> Self {
         Self { name, takes: Takes::Value(kind, set), help, get }
     }
 
     /// A key with any other value; `rule` is its rule in the JSON Schema.
-    const fn other(
+    pub(crate) const fn other(
         name: &'static str,
         rule: &'static str,
         set: fn(&mut Configuration, &Node, Folder<'_>) -> Result<(), Complaint>,
@@ -108,8 +135,12 @@ const RESTORES: [(&str, Restore); 5] = [
 const BALANCES: [(&str, Option<bool>); 2] = [("disable", Some(false)), ("random", Some(true))];
 
 /// The keys of each section; keys of `[load]` that are options of every run are in `run::options`.
-pub(crate) const KEYS: [(Section, &[Key]); 3] =
-    [(Section::Server, &SERVER), (Section::Data, &DATA), (Section::Load, &LOAD)];
+pub(crate) const KEYS: [(Section, &[Key]); 4] = [
+    (Section::Server, &SERVER),
+    (Section::Data, &DATA),
+    (Section::Load, &LOAD),
+    (Section::Queries, &query_pass::KEYS),
+];
 
 const SERVER: [Key; 7] = [
     Key::other(
@@ -174,13 +205,13 @@ fn set_in_place(configuration: &mut Configuration, value: OptionValue) -> Result
     Ok(())
 }
 
-const DATA: [Key; 18] = [
+const DATA: [Key; 20] = [
     Key::other(
         "workload",
         "text",
         |it, node, folder| put(&mut it.data.workload, workload(node, folder)),
-        "\"tpcb\" (pgbench's tables), or the directory of a workload, relative to the experiment file; \"none\": only the \
-         tables that data_setup creates",
+        "Name of a workload that `pgmeter workload list` shows, or its directory, relative to the experiment file; \"none\": only \
+         the tables that data_setup creates. Default: \"tpcb\" (pgbench's tables)",
     )
     .default(|it| OptionValue::Text(it.data.workload.clone().unwrap_or_default().to_string())),
     Key::other(
@@ -191,8 +222,14 @@ const DATA: [Key; 18] = [
     ),
     Key::new(
         "scale",
-        count(1, SCALE_MAX),
-        field!(data.scale),
+        Kind::Scale,
+        (
+            |it| it.data.scale.into(),
+            |it, value| {
+                it.data.scale_is_set = true;
+                put(&mut it.data.scale, value.try_into())
+            },
+        ),
         "Scale factor; for tpcb one unit is 100,000 accounts. \"50% of memory\": the scale whose data take this share of the \
          memory of the server's host",
     ),
@@ -203,29 +240,41 @@ const DATA: [Key; 18] = [
             |it| u32::from(it.data.fillfactor).into(),
             |it, value| put(&mut it.data.fillfactor, value.try_into()),
         ),
-        "Fillfactor of the tables, in percent",
+        "Fillfactor of the tables, in percent; only for tpcb",
     ),
-    Key::new("unlogged", Kind::Flag, field!(data.unlogged), "Create unlogged tables"),
+    Key::new("unlogged", Kind::Flag, field!(data.unlogged), "Create unlogged tables; only for tpcb"),
     Key::new(
         "partitions",
         count(0, PARTITIONS_MAX),
         field!(data.partitions),
-        "Number of partitions of the accounts table; 0: not partitioned",
+        "Number of partitions of the accounts table; 0: not partitioned; only for tpcb",
     ),
     Key::new(
         "partition_method",
         Kind::Choice(&words(&PARTITION_METHODS)),
         choice!(PARTITION_METHODS, data.partition_method),
-        "Partitioning method of the accounts table",
+        "Partitioning method of the accounts table; only for tpcb",
     ),
-    Key::new("foreign_keys", Kind::Flag, field!(data.foreign_keys), "Create foreign keys between the tables"),
-    Key::new("tablespace", Kind::Text, optional!(data.tablespace), "Tablespace of the tables"),
-    Key::new("index_tablespace", Kind::Text, optional!(data.index_tablespace), "Tablespace of the indexes"),
+    Key::new("foreign_keys", Kind::Flag, field!(data.foreign_keys), "Create foreign keys between the tables; only for tpcb (other workloads have index sets)"),
+    Key::new("tablespace", Kind::Text, optional!(data.tablespace), "Tablespace of the tables; only for tpcb"),
+    Key::new("index_tablespace", Kind::Text, optional!(data.index_tablespace), "Tablespace of the indexes; only for tpcb"),
+    Key::new(
+        "indexes",
+        Kind::Text,
+        optional!(data.indexes),
+        "Index set of the workload, one of those that `pgmeter workload show` lists",
+    ),
+    Key::new(
+        "data_seed",
+        count(0, u32::MAX as u64),
+        optional!(data.data_seed),
+        "Seed of generated rows; the same seed gives the same data",
+    ),
     Key::other(
         "init_steps",
         "init_steps",
         |it, node, _| put(&mut it.data.init_steps, init_steps(node)),
-        "Initialization steps, in order: d drop, t create tables, g or G generate data, v vacuum, p primary keys, f foreign keys",
+        "Initialization steps of tpcb, in order: d drop, t create tables, g or G generate data, v vacuum, p primary keys, f foreign keys",
     )
     .default(|it| OptionValue::Text(it.data.init_steps.clone())),
     Key::other(
@@ -312,8 +361,6 @@ fn address(value: OptionValue) -> Result<Option<String>, String> {
 /// Maximum of partitions, and of operations per transaction.
 const PARTITIONS_MAX: u64 = 100_000;
 const OPERATIONS_MAX: u64 = 1_000_000_000;
-/// pgbench's maximum scale.
-const SCALE_MAX: u64 = i32::MAX.unsigned_abs() as u64;
 
 /// Names of the keys of a section.
 pub(crate) fn names_in(section: Section) -> Vec<&'static str> {
@@ -432,6 +479,11 @@ pub(crate) fn set(
         let value = option_value(option, node, folder, configuration.data.workload.as_ref())?;
         return (option.set)(&mut configuration.load, value).map_err(|what| Complaint::at(node.place, what));
     }
+    if let Some((section, key)) = key(name)
+        && (section == Section::Queries || key.name == "workload")
+    {
+        configuration.places.insert(key.name, node.place);
+    }
     match key(name).map(|(_, key)| &key.takes) {
         Some(Takes::Node(_, set)) => set(configuration, node, folder),
         Some(Takes::Value(kind, set)) => {
@@ -475,7 +527,7 @@ fn option_value(
     }
 }
 
-fn put<T, E>(field: &mut T, value: Result<T, E>) -> Result<(), E> {
+pub(crate) fn put<T, E>(field: &mut T, value: Result<T, E>) -> Result<(), E> {
     *field = value?;
     Ok(())
 }

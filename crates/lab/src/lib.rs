@@ -32,6 +32,8 @@ mod configuration;
 
 mod steps;
 
+mod query_pass;
+
 mod matrix;
 
 mod plan;

@@ -28,10 +28,11 @@ const TOLD: [&str; 10] = [
     "reconnect",
 ];
 
-/// `select-only, 8 clients on 2 threads, prepared, 30s after 5s of warm-up`; `None` for timed steps.
+/// `select-only, 8 clients on 2 threads, prepared, 30s after 5s of warm-up`; `None` for timed steps and
+/// queries.
 pub(crate) fn load_in_words(plan: &Plan) -> Option<String> {
     let configurations = || plan.cells.iter().map(|cell| &cell.configuration);
-    if configurations().any(|configuration| !configuration.steps.is_empty()) {
+    if configurations().any(|configuration| !configuration.is_load()) {
         return None;
     }
     let shared = |part: &Part| {

@@ -78,6 +78,7 @@ pub(crate) fn cells(
             (Folder::Stored(_), Some(WorkloadName::Folder(_)))
         ) {
             workloads.complete(configuration).map_err(|what| Complaint::at(START, what))?;
+            workloads.count_queries(configuration)?;
         }
         if let Some(hosts) = &mut hosts {
             hosts.resolve(configuration)?;

@@ -97,16 +97,31 @@ fn server_bytes<'a>(
 
 /// The size of a data set, with an estimate of what is unknown.
 fn estimated_bytes(data: &DataSpec) -> u64 {
-    let scales =
-        if data.workload.is_some() && data.bytes_per_scale.is_none() { u64::from(data.scale) } else { 0 };
-    let unknown = scales.saturating_add(u64::from(data.setup.is_some()));
-    data_bytes(data).saturating_add(unknown.saturating_mul(UNKNOWN_BYTES))
+    let scales = if data.workload.is_some() && data.bytes_per_scale.is_none() {
+        1.0_f64.max(data.scale.units())
+    } else {
+        0.0
+    };
+    let unknown = scales + f64::from(u8::from(data.setup.is_some()));
+    data_bytes(data).saturating_add(times(UNKNOWN_BYTES, unknown))
 }
 
 /// Approximate size of a data set in bytes; the size of tables created by user SQL is unknown.
 pub(crate) fn data_bytes(data: &DataSpec) -> u64 {
     let bytes_per_scale = data.bytes_per_scale.unwrap_or(0);
-    u64::from(data.scale).saturating_mul(bytes_per_scale) / u64::from(data.fillfactor.max(1)) * 100
+    times(bytes_per_scale, data.scale.units()) / u64::from(data.fillfactor.max(1)) * 100
+}
+
+/// A number of bytes, multiplied.
+fn times(bytes: u64, factor: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "an estimate; `as` saturates"
+    )]
+    let product = (bytes as f64 * factor) as u64;
+    product
 }
 
 /// The setting `shared_buffers` in bytes, if present and valid.
@@ -145,7 +160,7 @@ mod tests {
             ..ServerSpec::default()
         };
         let servers: Vec<_> = shared_buffers.iter().enumerate().map(server).collect();
-        let spec = DataSpec { scale, bytes_per_scale: Some(16 << 20), ..DataSpec::default() };
+        let spec = DataSpec { scale: scale.into(), bytes_per_scale: Some(16 << 20), ..DataSpec::default() };
         let data: Vec<_> = (0..servers.len()).map(|server| (server, spec.clone())).collect();
         let mut configuration = Configuration::default();
         configuration.load.clients = clients;
@@ -181,7 +196,7 @@ mod tests {
         const KNOWN: u64 = 16_000_000;
         let known = DataSpec { bytes_per_scale: Some(KNOWN), ..DataSpec::default() };
         let with_setup = DataSpec { setup: Some("index.sql".into()), ..known.clone() };
-        let unknown = DataSpec { bytes_per_scale: None, scale: 3, ..DataSpec::default() };
+        let unknown = DataSpec { bytes_per_scale: None, scale: 3.into(), ..DataSpec::default() };
         let bytes = |data: &DataSpec| server_bytes(&ServerSpec::default(), std::iter::once(data), 6 * GB);
         assert_eq!(bytes(&known), SERVER_BYTES + 4 * KNOWN);
         assert_eq!(bytes(&with_setup), SERVER_BYTES + 4 * (KNOWN + UNKNOWN_BYTES));

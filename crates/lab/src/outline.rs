@@ -12,6 +12,7 @@ use crate::experiment::{Experiment, Order};
 use crate::load_words::{counted, levels_in_words, load_in_words};
 use crate::memory::{Arrangement, data_bytes};
 use crate::plan::Plan;
+use crate::query_pass;
 use crate::relative;
 use crate::steps::{Step, StepSql, StepWork};
 
@@ -64,10 +65,15 @@ pub fn outline(experiment: &Experiment, plan: &Plan) -> String {
     for step in &experiment.base.steps {
         let _ = writeln!(out, "  step        {}", step_in_words(step));
     }
+    if let Some(words) = query_pass::in_words(plan) {
+        let _ = writeln!(out, "  queries     {words}");
+    }
     for (number, server) in plan.servers.iter().enumerate() {
         let _ = writeln!(out, "  server {:<4} {}", number + 1, server_in_words(server));
     }
-    if let Some(words) = arrangement_in_words(plan.arrangement, experiment.design.order) {
+    let is_unknown = |data: &DataSpec| data.workload.is_some() && data.bytes_per_scale.is_none();
+    let is_estimated = plan.data.iter().any(|(_, data)| is_unknown(data));
+    if let Some(words) = arrangement_in_words(plan.arrangement, experiment.design.order, is_estimated) {
         let _ = writeln!(out, "  servers     {words}");
     }
     for (number, (server, data)) in plan.data.iter().enumerate() {
@@ -158,14 +164,17 @@ fn data_in_words(data: &DataSpec) -> String {
     words.extend((data.partitions > 0).then(partitions));
     words.extend(data.foreign_keys.then(|| "foreign keys".to_owned()));
     words.extend((data.init_steps != plain.init_steps).then(|| format!("steps {}", data.init_steps)));
+    words.extend(data.indexes.iter().map(|set| format!("indexes {set}")));
+    words.extend(data.data_seed.map(|seed| format!("seed {seed}")));
     words.extend(data.tablespace.iter().map(|place| format!("tables in {place}")));
     words.extend(data.index_tablespace.iter().map(|place| format!("indexes in {place}")));
     words.extend(data.setup.iter().map(|setup| format!("then {}", setup.display())));
     words.join(", ")
 }
 
-/// The arrangement of the servers, with its reason; empty for a single server.
-fn arrangement_in_words(arrangement: Arrangement, order: Order) -> Option<String> {
+/// The arrangement of the servers, with its reason; empty for a single server. `is_estimated`: the size of a workload is
+/// unknown.
+fn arrangement_in_words(arrangement: Arrangement, order: Order, is_estimated: bool) -> Option<String> {
     let needed = |bytes| format!("with data and connections they need about {}", size(bytes));
     let in_turns = match order {
         Order::Interleaved => {
@@ -182,10 +191,15 @@ fn arrangement_in_words(arrangement: Arrangement, order: Order) -> Option<String
             size(available_bytes)
         )),
         Arrangement::OneAtATime { needed_bytes, available_bytes } => Some(format!(
-            "one at a time, {}: {}, too much for {}",
+            "one at a time, {}: {}, too much for {}{}",
             in_turns[1],
             needed(needed_bytes),
-            available_bytes.map_or_else(|| "a machine with unknown memory".to_owned(), size)
+            available_bytes.map_or_else(|| "a machine with unknown memory".to_owned(), size),
+            if is_estimated {
+                " (the size of a workload is unknown: add bytes_per_scale to its workload.toml)"
+            } else {
+                ""
+            }
         )),
     }
 }

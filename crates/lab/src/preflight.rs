@@ -110,7 +110,7 @@ const SCRIPTS_MAX: usize = 100;
 fn problems_of_scripts(target: &Target, cells: &[&Cell], control: &Control) -> Vec<String> {
     let mut checked: Vec<(&[ScriptSpec], &Settings, &Settings)> = Vec::new();
     let mut problems = Vec::new();
-    for cell in cells.iter().filter(|cell| cell.configuration.steps.is_empty()) {
+    for cell in cells.iter().filter(|cell| cell.configuration.is_load()) {
         let Configuration { load, session, server, ddl, .. } = &cell.configuration;
         let scripts = (load.scripts.as_slice(), &load.variables, session);
         if checked.len() >= SCRIPTS_MAX || checked.contains(&scripts) {

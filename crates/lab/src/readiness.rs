@@ -81,6 +81,10 @@ impl LoadedData {
 impl Configuration {
     /// Whether a trial leaves the data unchanged; false if unknown.
     pub fn only_reads(&self) -> bool {
-        self.steps.is_empty() && self.setup.is_none() && self.scripts_only_read
+        let work_only_reads = match &self.queries {
+            Some(queries) => !queries.refresh,
+            None => self.steps.is_empty() && self.scripts_only_read,
+        };
+        work_only_reads && self.setup.is_none()
     }
 }

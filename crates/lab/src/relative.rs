@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use config::{Complaint, Node, Place, Value};
 use connect::{Environment, Overrides, Session};
 use run::options::{PER_CORE, PER_CORE_MAX};
+use stats::Scale;
 
 use crate::configuration::{Configuration, DataSpec, Origin};
 use crate::matrix::START;
@@ -113,7 +114,7 @@ const KEYS: [RelativeKey; 2] = [
         name: "scale",
         unit: "% of memory",
         most: 400.0,
-        expected: "a whole number from 1 to 2147483647, or up to 400% of the memory of the server's host, such as \
+        expected: "a number above 0, at most 2147483647, or up to 400% of the memory of the server's host, such as \
                    \"50% of memory\"",
         resolve: |percent, it, host| {
             let memory_bytes =
@@ -121,7 +122,7 @@ const KEYS: [RelativeKey; 2] = [
             let unit_bytes = unit_bytes(&it.data)?;
             Ok(rounded_down(percent / 100.0 * memory_bytes as f64 / unit_bytes as f64))
         },
-        set: |it, scale| it.data.scale = scale,
+        set: |it, scale| it.data.scale = scale.into(),
         most_resolved: i32::MAX.unsigned_abs() as u64,
     },
 ];
@@ -165,7 +166,7 @@ fn rounded_down(number: f64) -> u64 {
 
 /// Approximate size of the tables at scale 1.
 fn unit_bytes(data: &DataSpec) -> Result<u64, Unresolved> {
-    let at_one = data_bytes(&DataSpec { scale: 1, ..data.clone() });
+    let at_one = data_bytes(&DataSpec { scale: Scale::ONE, ..data.clone() });
     match &data.workload {
         Some(_) if at_one > 0 => Ok(at_one),
         Some(name) => Err(format!(
@@ -274,8 +275,9 @@ mod tests {
         let find = |_: &Origin| Ok(ServerHost { cores, memory_bytes });
         Hosts::new(&find).resolve(&mut configuration).map_err(|complaint| complaint.what)?;
         let number = configuration.relative[name].number.unwrap();
-        let set = if name == "clients" { configuration.load.clients } else { configuration.data.scale };
-        assert_eq!(number, set);
+        let set =
+            if name == "clients" { configuration.load.clients.into() } else { configuration.data.scale };
+        assert_eq!(Scale::from(number), set);
         Ok(number)
     }
 
@@ -336,7 +338,9 @@ mod tests {
             let refused = read(name, &node(Value::Text(words.to_owned()))).unwrap_err();
             let found = format!(", found \"{words}\"");
             assert_eq!(refused.place, Place { line: 3, column: 7 });
-            assert!(refused.what.starts_with("expected a whole number from 1 to "), "{}", refused.what);
+            let number =
+                if name == "scale" { "expected a number above 0" } else { "expected a whole number" };
+            assert!(refused.what.starts_with(number), "{}", refused.what);
             assert!(refused.what.ends_with(&found), "{}", refused.what);
         }
         assert_eq!(read("workers", &node(Value::Text("2/core".to_owned()))), Ok(None));

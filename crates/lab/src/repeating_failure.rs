@@ -2,6 +2,7 @@
 //! trial. A failure of the first kind ends the experiment.
 
 use connect::ConnectError;
+use queries::WorkError;
 use results::Record;
 use run::RunError;
 use server::ServerError;
@@ -15,11 +16,29 @@ fn is_repeated(sqlstate: &str) -> bool {
     SQLSTATES.iter().any(|class| sqlstate.starts_with(class))
 }
 
-pub(crate) fn repeats(error: &ConnectError) -> bool {
+/// An error of timed work.
+pub(crate) trait Repeats: WorkError {
+    /// Whether each trial would meet it.
+    fn would_repeat(&self) -> bool;
+}
+
+impl Repeats for ConnectError {
+    fn would_repeat(&self) -> bool {
+        repeats(self)
+    }
+}
+
+impl Repeats for WorkloadError {
+    fn would_repeat(&self) -> bool {
+        repeats_of_workload(self)
+    }
+}
+
+fn repeats(error: &ConnectError) -> bool {
     error.sqlstate().is_some_and(|state| is_repeated(&state.to_string()))
 }
 
-pub(crate) fn repeats_of_workload(error: &WorkloadError) -> bool {
+fn repeats_of_workload(error: &WorkloadError) -> bool {
     match error {
         WorkloadError::LoadStep { source, .. } | WorkloadError::Query { source, .. } => repeats(source),
         WorkloadError::TablesMissing { .. } | WorkloadError::File(_) | WorkloadError::Statements(_) => true,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use run::options::{self, Kind, Value as OptionValue};
 use serde_json::{Map, Value, json};
+use stats::Scale;
 
 use crate::configuration::{Configuration, default_load};
 use crate::experiment::REPEATS_MAX;
@@ -59,6 +60,7 @@ pub(crate) const TOP: &[Field] = &[
     named_field("server", "server", "The server under test"),
     named_field("data", "data", "The data on the server"),
     named_field("load", "load", "The load on the server"),
+    named_field("queries", "queries", "A pass over the queries of the workload, instead of a load"),
     named_field(
         "factors",
         "factors",
@@ -250,7 +252,7 @@ fn trial(own: &[Field]) -> Value {
     let keys = KEYS.into_iter().flat_map(|(section, _)| {
         keys_of(section).map(move |(name, _, _)| {
             let reference = json!({ "$ref": format!("#/$defs/{}/properties/{name}", section.name()) });
-            (name, false, reference)
+            (section.complete(&name), false, reference)
         })
     });
     let mut trial = table(own.iter().map(property).chain(keys));
@@ -261,7 +263,7 @@ fn trial(own: &[Field]) -> Value {
 
 /// The keys of a section; an alias has its own rule.
 fn keys_of(section: Section) -> impl Iterator<Item = Property> {
-    described(section).flat_map(|key| {
+    described(section).flat_map(move |key| {
         let mut rule = rule(key.takes);
         if let Some(pattern) = relative::pattern(key.name) {
             rule = json!({ "anyOf": [rule, { "type": "string", "pattern": pattern }] });
@@ -279,7 +281,7 @@ fn keys_of(section: Section) -> impl Iterator<Item = Property> {
             rule["description"] = json!(format!("Alias of {}", key.name));
             (alias.to_owned(), false, rule)
         });
-        [Some((key.name.to_owned(), false, rule)), alias].into_iter().flatten()
+        [Some((section.short(key.name).to_owned(), false, rule)), alias].into_iter().flatten()
     })
 }
 
@@ -352,6 +354,7 @@ fn of_kind(kind: Kind) -> Value {
         }
         Kind::Percent => json!({ "type": "string", "pattern": "^[0-9.]+ *%$" }),
         Kind::Rate => json!({ "type": "number", "exclusiveMinimum": 0 }),
+        Kind::Scale => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": Scale::MAX }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::Choice(words) => json!({ "enum": words }),
         Kind::Text => json!({ "type": "string" }),
@@ -377,7 +380,7 @@ fn named(name: &str) -> Value {
         "targets" => table_of(of_kind(Kind::Text)),
         "tablespaces" => table_of(json!({ "type": "string", "pattern": "^(/.*)?$" })),
         "init_steps" => json!({ "type": "string", "pattern": "^[dtgGvpf]+$" }),
-        "goal" => one_or_list(of_kind(Kind::Text)),
+        "goal" | "query_names" => one_or_list(of_kind(Kind::Text)),
         "hosts" => json!({ "anyOf": [of_kind(Kind::Text), list_of(of_kind(Kind::Text))] }),
         "script_name" => {
             json!({ "type": "string", "pattern": "^(tpcb-like|simple-update|select-only|.+\\.sql)(@[0-9]+)?$" })
@@ -410,6 +413,7 @@ pub fn keys_table() -> String {
     let mut out = "| section | key | description | default |\n|---|---|---|---|\n".to_owned();
     for (section, _) in KEYS {
         for (at, key) in described(section).enumerate() {
+            let name = section.short(key.name);
             let section = if at == 0 { format!("`{}`", section.name()) } else { String::new() };
             let alias = key.alias.map_or(String::new(), |alias| format!(" (or `{alias}`)"));
             let unset = key.unset.map_or(String::new(), |word| format!("; `\"{word}\"`: unset"));
@@ -425,7 +429,7 @@ pub fn keys_table() -> String {
             let _ = writeln!(
                 out,
                 "| {section} | `{}`{alias} | {}{choices}{unset} | {shown} |",
-                key.name,
+                name,
                 key.help.replace('|', "\\|")
             );
         }

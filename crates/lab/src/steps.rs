@@ -44,7 +44,7 @@ pub enum StepSql {
     File(PathBuf),
 }
 
-/// Keys of `[load]` that also apply to steps.
+/// Keys of `[load]` that also apply to steps; the first two also to queries.
 const LOAD_KEYS: [&str; 3] = ["setup", "network", "variables"];
 /// Limits of executions, steps and the length of a name; more are a mistake.
 pub(crate) const TIMES_MAX: u64 = 10_000;
@@ -147,16 +147,26 @@ pub(crate) fn times(node: &Node) -> Result<u32, Complaint> {
     node.whole(1, TIMES_MAX)
 }
 
-/// Rejects a key that does not apply to steps.
-pub(crate) fn check_key(name: &str, place: Place) -> Result<(), Complaint> {
-    let is_of_load = keys::section_of(name) == Some(keys::Section::Load);
-    if !is_of_load || LOAD_KEYS.contains(&name) {
-        return Ok(());
-    }
-    let what = format!(
-        "\"{name}\" is for trials of load, and this experiment has steps, which take {} of [load]: leave it out, \
-         or the steps",
-        LOAD_KEYS.join(", ")
-    );
+/// Rejects a key that does not apply to the kind of trial.
+pub(crate) fn check_key(base: &Configuration, name: &str, place: Place) -> Result<(), Complaint> {
+    let (kind, taken) = match (base.steps.is_empty(), &base.queries) {
+        (false, _) => ("[[step]]", LOAD_KEYS.as_slice()),
+        (true, Some(_)) => ("[queries]", &LOAD_KEYS[..2]),
+        (true, None) => ("", [].as_slice()),
+    };
+    let what = match keys::section_of(name) {
+        Some(keys::Section::Load) if !base.is_load() && !taken.contains(&name) => {
+            let (last, others) = taken.split_last().unwrap_or((&"", &[]));
+            format!(
+                "\"{name}\" has no effect in an experiment with {kind}, which uses only {} and {last} of [load]: remove \
+                 \"{name}\" or {kind}",
+                others.join(", ")
+            )
+        }
+        Some(keys::Section::Queries) if base.queries.is_none() => {
+            format!("\"{name}\" requires a section [queries]")
+        }
+        _ => return Ok(()),
+    };
     Err(Complaint::at(place, what))
 }

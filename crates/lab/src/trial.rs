@@ -11,6 +11,7 @@ use run::{
     Circumstances, Keeper, RunError, RunSpec, Runner, ScriptSpec, Scripts, StorePlaces, Vacuum,
     event_loop_of_environment,
 };
+use stats::Scale;
 use workload::WorkloadName;
 
 use crate::campaign::ExecutionContext;
@@ -147,7 +148,7 @@ fn lacks_table(record: &Record) -> bool {
 /// Whether the scripts of all cells can be parsed.
 pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
     let mut seen: Vec<(Option<&WorkloadName>, &[ScriptSpec])> = Vec::new();
-    for Cell { configuration, .. } in cells.iter().filter(|cell| cell.configuration.steps.is_empty()) {
+    for Cell { configuration, .. } in cells.iter().filter(|cell| cell.configuration.is_load()) {
         let scripts = (configuration.data.workload.as_ref(), configuration.load.scripts.as_slice());
         let has_goals = !configuration.load.goals.is_empty();
         if has_goals || !seen.contains(&scripts) {
@@ -174,7 +175,7 @@ pub(crate) fn runner(cell: &Cell, seed: u64, target: Target) -> Result<Runner, R
         workload: data.workload.clone().filter(|name| *name != WorkloadName::default()),
         variables: data.parameters.clone().into_iter().chain(load.variables.clone()).collect(),
         // In place, the scale is that of the tables.
-        scale: Some(data.scale).filter(|scale| !server.in_place || *scale > 1),
+        scale: Some(data.scale).filter(|scale| !server.in_place || *scale != Scale::ONE),
         vacuum: if vacuum { Vacuum::SmallTables } else { Vacuum::Nothing },
         seed: Some(seed),
         event_loop: match load.event_loop {

@@ -359,7 +359,7 @@ mod tests {
         );
         assert_eq!(
             sentence("clients=1,2", &[("scale", "0")]),
-            "scale=0: expected a whole number from 1 to 2147483647, found 0"
+            "scale=0: expected a number above 0, at most 2147483647, found 0"
         );
         assert_eq!(sentence("clients=1,1", &[]), "--factor clients=1,1: the level 1 is defined twice");
         assert!(sentence("clients", &[]).contains("expected KEY=A,B"));

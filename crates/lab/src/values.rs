@@ -8,6 +8,7 @@ use std::time::Duration;
 use config::{Complaint, Folder, Node, Value};
 use run::options::{Kind, Value as OptionValue, expected_unit, with_unit};
 use run::{ScriptSource, ScriptSpec};
+use stats::Scale;
 use workload::WorkloadName;
 
 use crate::configuration::{Network, NetworkKind};
@@ -32,6 +33,13 @@ pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<O
         (Kind::Rate, _) => {
             node.positive().map(OptionValue::Number).map_err(|_| expected(kind.expected_in_file()))
         }
+        (Kind::Scale, Value::Text(_)) => Err(expected(kind.expected_in_file())),
+        (Kind::Scale, _) => node
+            .positive()
+            .ok()
+            .filter(|units| Scale::new(*units).is_some())
+            .map(OptionValue::Number)
+            .ok_or_else(|| expected(kind.expected_in_file())),
         (_, Value::Text(text)) => kind.text_in_file(text).map_err(expected),
         _ => Err(expected(kind.expected_in_file())),
     }

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use config::Complaint;
 use run::{ScriptSource, ScriptSpec};
 use workload::{Workload, WorkloadName};
 
 use crate::configuration::Configuration;
+use crate::query_pass;
 
 /// Workloads read so far.
 #[derive(Debug, Default)]
@@ -26,13 +28,19 @@ impl Workloads {
     /// Uses the scripts of the workload's mix if none are given, and looks up the given ones.
     pub(crate) fn complete(&mut self, configuration: &mut Configuration) -> Result<(), String> {
         let is_timed = configuration.times_loading();
-        let Configuration { data, load, scripts_only_read, .. } = configuration;
+        let Configuration { server, data, load, scripts_only_read, queries, .. } = configuration;
         // pgbench's scripts may run on tables that the experiment's own SQL creates.
         let workload = self.open(&data.workload.clone().unwrap_or_default())?;
         if data.workload.is_some() {
             let options = data.init_options().map_err(|error| error.to_string())?;
             workload.check_options(&options).map_err(|error| error.to_string())?;
             data.bytes_per_scale = workload.bytes_per_scale();
+            // In place, the scale is that of the tables.
+            if !data.scale_is_set && !server.in_place {
+                data.scale = workload.default_scale().unwrap_or(data.scale);
+            }
+            // Equal data are loaded once.
+            data.scale_is_set = true;
         } else if let Some(name) = data.parameters.keys().next() {
             return Err(format!("the parameter {name} requires a workload, and workload is \"none\""));
         }
@@ -42,6 +50,10 @@ impl Workloads {
                 WorkloadName::default(),
                 workload.name()
             ));
+        }
+        if let Some(spec) = queries {
+            spec.parameters.clone_from(&data.parameters);
+            return Ok(());
         }
         if load.scripts.is_empty() {
             let script = |script: &workload::Script| ScriptSpec {
@@ -59,6 +71,22 @@ impl Workloads {
                 ScriptSource::File(_) | ScriptSource::Text { .. } => false,
             };
         }
+        Ok(())
+    }
+
+    /// Counts the queries of a pass; nothing for other trials. An error is at the key of `[queries]` that the workload
+    /// cannot do, otherwise at the workload.
+    pub(crate) fn count_queries(&mut self, configuration: &mut Configuration) -> Result<(), Complaint> {
+        let Configuration { data, queries: Some(spec), query_count, places, .. } = configuration else {
+            return Ok(());
+        };
+        let workload = self
+            .open(&data.workload.clone().unwrap_or_default())
+            .map_err(|what| Complaint::at(places.of("workload"), what))?;
+        *query_count = spec.count(&*workload).map_err(|error| {
+            let key = query_pass::refused_key(spec, &*workload).unwrap_or("workload");
+            Complaint::at(places.of(key), error.to_string())
+        })?;
         Ok(())
     }
 }

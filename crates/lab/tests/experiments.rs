@@ -211,7 +211,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("[load]\nduration = \"0s\""), @r#"x.toml:3:12: expected a time above zero, found "0s""#);
     insta::assert_snapshot!(named("[load]\nclients = 0"), @r#"x.toml:3:11: expected a whole number from 1 to 100000, found 0"#);
     insta::assert_snapshot!(named("[load]\nclients = \"2/cores\""), @r#"x.toml:3:11: expected a whole number from 1 to 100000, or up to 10000 clients per core of the server's host, such as "2/core", found "2/cores""#);
-    insta::assert_snapshot!(named("[factors]\nscale = [\"50% of memory\", \"500% of memory\"]"), @r#"x.toml:3:27: expected a whole number from 1 to 2147483647, or up to 400% of the memory of the server's host, such as "50% of memory", found "500% of memory""#);
+    insta::assert_snapshot!(named("[factors]\nscale = [\"50% of memory\", \"500% of memory\"]"), @r#"x.toml:3:27: expected a number above 0, at most 2147483647, or up to 400% of the memory of the server's host, such as "50% of memory", found "500% of memory""#);
     insta::assert_snapshot!(named("[load]\nscript = \"nowhere.sql\""), @r#"x.toml:3:10: there is no file nowhere.sql (looked for at FOLDER/nowhere.sql)"#);
     insta::assert_snapshot!(named("[load]\nscript = \"../batch.sql\""), @r#"x.toml:3:10: expected a file in the experiment's directory, found "../batch.sql""#);
     insta::assert_snapshot!(named("[load]\nscript = \"select\""), @r#"x.toml:3:10: expected tpcb-like, simple-update, select-only, or the name of an .sql file, found "select""#);

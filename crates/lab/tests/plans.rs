@@ -296,16 +296,16 @@ fn relative_values_are_numbers_by_the_servers_host_and_their_levels_keep_the_wor
     let (experiment, plan) = read(text, 16 * GB);
     let told = plan.cells.iter().map(|cell| {
         let it = &cell.configuration;
-        (cell.levels[0].1.as_str(), it.load.clients, it.data.scale)
+        (cell.levels[0].1.as_str(), it.load.clients, it.data.scale.units())
     });
     // 8 GB are 509 times the 15.7 MB of pgbench's tables.
     let expected = [
-        ("1/core", 4, 509),
-        ("1/core", 4, 7),
-        ("2/core", 8, 509),
-        ("2/core", 8, 7),
-        ("3", 3, 509),
-        ("3", 3, 7),
+        ("1/core", 4, 509.0),
+        ("1/core", 4, 7.0),
+        ("2/core", 8, 509.0),
+        ("2/core", 8, 7.0),
+        ("3", 3, 509.0),
+        ("3", 3, 7.0),
     ];
     assert_eq!(told.collect::<Vec<_>>(), expected);
     assert_eq!(plan.data.len(), 2);

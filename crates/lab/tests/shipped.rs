@@ -26,9 +26,21 @@ fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
+/// All experiments whose plan needs no archive that is not unpacked on this machine.
 fn shipped() -> Vec<PathBuf> {
+    files().into_iter().filter(|path| missing_archive(path).is_none()).collect()
+}
+
+fn files() -> Vec<PathBuf> {
     let folders = in_folder(&root().join("experiments")).into_iter().filter(|path| path.is_dir());
     folders.flat_map(|folder| in_folder(&folder)).filter(|path| is_toml(path)).collect()
+}
+
+/// The sentence about a missing archive.
+fn missing_archive(path: &Path) -> Option<String> {
+    let experiment = Experiment::read(path, Profile::Quick).unwrap_or_else(|error| panic!("{error}"));
+    let plan = Plan::of(&experiment, &path.display().to_string(), path.parent()?);
+    plan.err().map(|error| error.to_string()).filter(|error| error.contains("is not unpacked"))
 }
 
 /// Benchmarks of pgmeter itself.
@@ -62,6 +74,16 @@ fn every_shipped_experiment_says_whom_it_repeats_and_what_to_look_for() {
     names.sort();
     names.dedup();
     assert_eq!(names.len(), experiments, "two have the same name");
+}
+
+#[test]
+fn only_queries_of_tpcds_need_an_archive_and_the_error_names_the_command() {
+    let sentences: Vec<String> = files().iter().filter_map(|path| missing_archive(path)).collect();
+    for sentence in &sentences {
+        assert!(sentence.contains("experiments/tpcds/experiment.toml:"), "{sentence}");
+        assert!(sentence.contains("run `pgmeter workload prepare tpcds`"), "{sentence}");
+    }
+    assert_eq!(files().len() - shipped().len(), sentences.len());
 }
 
 #[test]

@@ -139,15 +139,20 @@ fn mistakes_in_steps_are_told_with_their_place_and_what_would_be_right() {
 
 #[test]
 fn keys_of_loads_are_refused_wherever_they_stand_beside_steps() {
-    let rest = "for trials of load, and this experiment has steps, which take setup, network, variables of [load]: \
-                leave it out, or the steps";
+    let rest = |key: &str| {
+        format!(
+            "\"{key}\" has no effect in an experiment with [[step]], which uses only setup, network and variables of \
+             [load]: remove \"{key}\" or [[step]]"
+        )
+    };
     let cases = [
-        ("[factors]", "[load]\nwarmup = \"1s\"\n[factors]", "x.toml:6:1: \"warmup\" is "),
-        ("[factors]", "[factors]\nclients = [1, 2]", "x.toml:6:12: \"clients\" is "),
-        ("[quick]", "[quick]\nduration = \"1s\"", "x.toml:15:1: \"duration\" is "),
+        ("[factors]", "[load]\nwarmup = \"1s\"\n[factors]", "x.toml:6:1: ", "warmup"),
+        ("[factors]", "[factors]\nclients = [1, 2]", "x.toml:6:12: ", "clients"),
+        ("[quick]", "[quick]\nduration = \"1s\"", "x.toml:15:1: ", "duration"),
     ];
-    for (old, new, place) in cases {
-        assert_eq!(read(&WAL.replacen(old, new, 1), Profile::Full).unwrap_err(), format!("{place}{rest}"));
+    for (old, new, place, key) in cases {
+        let expected = format!("{place}{}", rest(key));
+        assert_eq!(read(&WAL.replacen(old, new, 1), Profile::Full).unwrap_err(), expected);
     }
     let text = WAL.replacen("[factors]", "[load]\nnetwork = \"tcp\"\n[factors]", 1);
     assert!(read(&text, Profile::Full).is_ok());

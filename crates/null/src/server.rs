@@ -2,7 +2,7 @@
 //! its socket.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -31,6 +31,19 @@ pub enum ListenAddress {
 }
 
 impl ListenAddress {
+    /// Parses a directory if it contains a slash, otherwise host and port. A path is made absolute, because a connection
+    /// string requires it.
+    ///
+    /// # Errors
+    /// The host is unknown.
+    pub fn find(typed: &str) -> io::Result<Self> {
+        if typed.contains('/') {
+            return std::path::absolute(typed).map(Self::Unix);
+        }
+        let address = typed.to_socket_addrs()?.next();
+        address.map(Self::Tcp).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no address"))
+    }
+
     fn endpoint(&self) -> Endpoint {
         match self {
             Self::Unix(directory) => Endpoint::in_directory(directory, UNIX_PORT),
@@ -122,5 +135,18 @@ impl Drop for NullServer {
             // Its panic has been printed, and the affected test fails itself.
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slash_makes_a_path() {
+        assert!(matches!(ListenAddress::find("/tmp"), Ok(ListenAddress::Unix(_))));
+        assert!(matches!(ListenAddress::find("./a b"), Ok(ListenAddress::Unix(_))));
+        assert!(matches!(ListenAddress::find("127.0.0.1:0"), Ok(ListenAddress::Tcp(_))));
+        assert!(ListenAddress::find("127.0.0.1").is_err());
     }
 }

@@ -10,6 +10,8 @@ use crate::processes::{self, Process};
 pub struct Backend {
     pid: u32,
     started_ticks: u64,
+    /// The postmaster.
+    parent: u32,
 }
 
 /// CPU time since the start of a backend, in the kernel's ticks of 10 ms.
@@ -24,16 +26,32 @@ pub struct BackendCpu {
 impl Backend {
     /// The backend of a new session, by its PID; `None` if the server is on another host, or in another PID namespace.
     pub fn of(pid: u32) -> Option<Backend> {
-        processes::young_server(pid).map(|process| Backend { pid, started_ticks: process.started_ticks })
+        processes::young_server(pid).map(|process| Backend {
+            pid,
+            started_ticks: process.started_ticks,
+            parent: process.parent,
+        })
     }
 
     /// Its CPU time; `None` after it has exited.
     pub fn cpu(&self) -> Option<BackendCpu> {
         let is_it = |process: &Process| process.started_ticks == self.started_ticks;
         let usage = processes::look_at(self.pid).filter(is_it)?.usage;
-        let time = |seconds| Duration::try_from_secs_f64(seconds).ok();
-        Some(BackendCpu { user: time(usage.user_s)?, system: time(usage.system_s)? })
+        cpu(usage.user_s, usage.system_s)
     }
+
+    /// CPU time of all processes of the server that have exited. Between the start and the end of a statement, it grows
+    /// by the CPU time of the statement's parallel workers, which exit before the statement ends; and by that of other
+    /// sessions and autovacuum workers that end meanwhile.
+    pub fn ended_siblings(&self) -> Option<BackendCpu> {
+        let postmaster = processes::look_at(self.parent).filter(|it| it.name.starts_with("postgres"))?;
+        cpu(postmaster.usage.children_user_s, postmaster.usage.children_system_s)
+    }
+}
+
+fn cpu(user_s: f64, system_s: f64) -> Option<BackendCpu> {
+    let time = |seconds| Duration::try_from_secs_f64(seconds).ok();
+    Some(BackendCpu { user: time(user_s)?, system: time(system_s)? })
 }
 
 impl BackendCpu {
@@ -55,10 +73,10 @@ mod tests {
     fn only_a_servers_process_is_one() {
         assert!(Backend::of(std::process::id()).is_none(), "this is a test");
         let here = processes::look_at(std::process::id()).unwrap();
-        let own = Backend { pid: std::process::id(), started_ticks: here.started_ticks };
+        let own = Backend { pid: std::process::id(), started_ticks: here.started_ticks, parent: here.parent };
         let cpu = own.cpu().unwrap();
         assert_eq!(cpu.since(&cpu), BackendCpu { user: Duration::ZERO, system: Duration::ZERO });
-        let other = Backend { pid: std::process::id(), started_ticks: here.started_ticks + 1 };
+        let other = Backend { started_ticks: here.started_ticks + 1, ..own };
         assert_eq!(other.cpu(), None, "the number was given to another process");
     }
 }

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use results::{Calibration, ComparisonRecord, Record, SelfTest};
+use results::{Calibration, ComparisonRecord, Record, SelfTest, StepsRecord};
 
 use crate::experiment::{self, Overview};
-use crate::{Document, PngError, Run, TextStyle};
+use crate::{Document, PngError, QueryRun, Run, TextStyle};
 
 /// The formats of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +29,18 @@ pub enum Format {
     /// The charts as a bitmap image
     Png,
 }
+
+/// The formats with their names and descriptions, for options.
+pub const FORMATS: [(&str, &str, Format); 8] = [
+    ("text", "The summary on the terminal", Format::Text),
+    ("json", "The record, or a list of records; of query sets, all figures", Format::Json),
+    ("markdown", "Markdown tables, for issues and notes", Format::Markdown),
+    ("csv", "One line per figure; of query sets, one line per query", Format::Csv),
+    ("junit", "JUnit XML for continuous integration: a case for each goal, trial or query", Format::Junit),
+    ("html", "A self-contained page with charts", Format::Html),
+    ("svg", "The charts as a vector image", Format::Svg),
+    ("png", "The charts as a bitmap image", Format::Png),
+];
 
 impl Format {
     /// By the ending of a file's name; text if it says nothing.
@@ -69,6 +81,8 @@ pub enum Subject<'a> {
     Runs(&'a [(String, Record)]),
     /// An experiment.
     Experiment(&'a Overview),
+    /// Query sets, each with its name; the first is the base of the others.
+    Queries(&'a [(String, StepsRecord)]),
     /// A comparison.
     Comparison(&'a ComparisonRecord),
     /// Calibrations, such as one for each event loop.
@@ -92,6 +106,8 @@ pub fn formatted(subject: Subject<'_>, format: Format, style: &TextStyle) -> Res
         }
         (Subject::Experiment(overview), Format::Json) => experiment::json(overview),
         (Subject::Experiment(overview), Format::Csv) => experiment::csv(overview),
+        (Subject::Queries(runs), Format::Json) => crate::queries_json(&query_runs(runs)),
+        (Subject::Queries(runs), Format::Csv) => crate::queries_csv(&query_runs(runs)),
         (Subject::Comparison(record), Format::Json) => results::escaped_json(record.to_json()),
         (Subject::Comparison(record), Format::Csv) => crate::comparison_csv(record),
         (Subject::Calibrations(all), Format::Json) => crate::calibration_json(all),
@@ -114,6 +130,7 @@ fn document(subject: Subject<'_>) -> Document {
     match subject {
         Subject::Runs(runs) => crate::document(&borrowed(runs)),
         Subject::Experiment(overview) => experiment::document(overview),
+        Subject::Queries(runs) => crate::queries_document(&query_runs(runs)),
         Subject::Comparison(record) => crate::comparison(record),
         Subject::Calibrations(all) => crate::calibration(all),
         Subject::SelfTest(test) => crate::self_test(test),
@@ -122,4 +139,8 @@ fn document(subject: Subject<'_>) -> Document {
 
 fn borrowed(runs: &[(String, Record)]) -> Vec<Run<'_>> {
     runs.iter().map(|(name, record)| Run { name, record }).collect()
+}
+
+fn query_runs(runs: &[(String, StepsRecord)]) -> Vec<QueryRun<'_>> {
+    runs.iter().map(|(name, record)| QueryRun { name, record }).collect()
 }

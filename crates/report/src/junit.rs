@@ -1,14 +1,19 @@
 //! JUnit's XML, which most systems for continuous integration read: a suite for each run, with a case for its end and one
 //! for each goal; a suite for an experiment or a comparison. The form is that of Jenkins (junit-10.xsd): suites, suite, case with failure or error, system-out.
 
-use results::{Check, ComparisonDecision, ComparisonRecord, Grade, Record, SelfTest, Status};
+use results::{
+    AnswerCheck, Check, ComparisonDecision, ComparisonRecord, Grade, QueryRegression, Record, Regressions,
+    SelfTest, Status, StepResult, StepsRecord,
+};
+use stats::RegressionVerdict;
 use stats::goals::{GoalResult, GoalVerdict};
 
 use crate::experiment::{self, Overview, Standing, Trial};
 use crate::prose::escaped_line;
+use crate::queries::verdict_name;
 use crate::self_test::{self, self_test};
 use crate::wording::Measurement;
-use crate::{Run, Subject, TextStyle, wording};
+use crate::{QueryRun, Run, Subject, TextStyle, wording};
 
 /// The outcome of a case.
 enum CaseOutcome {
@@ -43,6 +48,10 @@ pub(crate) fn junit(subject: Subject<'_>) -> String {
     let suites: Vec<Suite> = match subject {
         Subject::Runs(runs) => {
             runs.iter().map(|(name, record)| Suite::of_run(&Run { name, record })).collect()
+        }
+        Subject::Queries(runs) => {
+            let suites = runs.iter().map(|(name, record)| Suite::of_queries(name, record));
+            suites.chain(Suite::of_regressions(runs)).collect()
         }
         Subject::Experiment(overview) => vec![Suite::of_experiment(overview)],
         Subject::Comparison(record) => vec![Suite::of_comparison(record)],
@@ -93,6 +102,60 @@ impl Suite {
             hostname: record.environment.host.hostname.clone(),
             summary: crate::text(&crate::summary(record, false), &STYLE),
         }
+    }
+
+    /// A case for the end, and one for each query: an error fails it, and so does an answer that is not the expected one.
+    fn of_queries(name: &str, record: &StepsRecord) -> Suite {
+        let case = |step: &StepResult| {
+            let error = step.times.iter().find_map(|time| time.error.as_ref());
+            let outcome = match (error, &step.answer) {
+                (Some(error), _) => CaseOutcome::Error("failed", escaped_line(error.as_str())),
+                (None, Some(AnswerCheck::Different { expected_rows, .. })) => {
+                    let rows = step.times.iter().find_map(|time| time.rows);
+                    let rows = rows.map_or("an unknown number of".to_owned(), |rows| rows.to_string());
+                    CaseOutcome::Failure(format!(
+                        "the answer differs from the expected one: {rows} rows, expected {expected_rows}"
+                    ))
+                }
+                (None, _) if step.limited() > 0 => CaseOutcome::Error(
+                    "limit",
+                    format!("{} of {} executions reached the limit", step.limited(), step.times.len()),
+                ),
+                (None, _) => CaseOutcome::Passed,
+            };
+            Case { name: escaped_line(&step.name), outcome }
+        };
+        let end = Case { name: "the run is complete".to_owned(), outcome: of_status(&record.status) };
+        let run = QueryRun { name, record };
+        let ended_us = record.streams.iter().map(|it| it.started_us.saturating_add(it.duration_us)).max();
+        let class = record.query_set.as_ref().map_or(String::new(), |plan| escaped_line(&plan.workload));
+        Suite {
+            name: format!("{}: {class}", escaped_line(name)),
+            class,
+            cases: std::iter::once(end).chain(record.steps.iter().map(case)).collect(),
+            seconds: ended_us.unwrap_or(0) as f64 / 1e6,
+            started_at: record.started_at.to_string(),
+            hostname: record.environment.host.hostname.clone(),
+            summary: crate::text(&crate::queries_document(&[run]), &STYLE),
+        }
+    }
+
+    /// A case for each query of two sets that were executed in turns: a slower one fails.
+    fn of_regressions(runs: &[(String, StepsRecord)]) -> Option<Suite> {
+        let [(_, a), (_, b)] = runs else { return None };
+        let regressions = Regressions::of(a, b)?;
+        let case = |query: &QueryRegression| {
+            let sentence = crate::queries::regression_sentence(&regressions, query);
+            let outcome = match query.result.verdict {
+                RegressionVerdict::NotSlower => CaseOutcome::Passed,
+                RegressionVerdict::Slower => CaseOutcome::Failure(sentence),
+                verdict @ RegressionVerdict::Undecided => CaseOutcome::Error(verdict_name(verdict), sentence),
+            };
+            Case { name: escaped_line(&query.query), outcome }
+        };
+        let cases = regressions.queries.iter().map(case).collect();
+        let class = a.query_set.as_ref().map_or(String::new(), |plan| escaped_line(&plan.workload));
+        Some(Suite { name: format!("B beside A: {class}"), cases, ..Suite::of_queries("", b) })
     }
 
     /// A case for each trial, with its goals.
@@ -207,11 +270,17 @@ fn end(record: &Record) -> Case {
             let failed = record.summary.counts.failed;
             CaseOutcome::Error("incomplete", wording::everything_failed(failed))
         }
+        status => of_status(status),
+    };
+    Case { name: "the run is complete".to_owned(), outcome }
+}
+
+fn of_status(status: &Status) -> CaseOutcome {
+    match status {
         Status::Complete => CaseOutcome::Passed,
         Status::Interrupted => CaseOutcome::Error("incomplete", "the run was interrupted".to_owned()),
         Status::Failed { reason } => CaseOutcome::Error("incomplete", escaped_line(reason.as_str())),
-    };
-    Case { name: "the run is complete".to_owned(), outcome }
+    }
 }
 
 fn goals(results: &[GoalResult], measurement: Measurement) -> impl Iterator<Item = Case> + '_ {

@@ -1,9 +1,9 @@
-//! What is shown. A run, several runs side by side, an experiment, a comparison and a calibration each become a
+//! What is shown. Runs or query sets, one or several side by side, an experiment, a comparison and a calibration become a
 //! [`Document`] once; [`text`], [`markdown`], [`html`], [`svg`] and [`png`] give it a format. CSV and JSON are for programs.
 //! Pure, but for pgbench's log files, [`MetricsServer`] and [`select`], which reads the store: strings and bytes are returned, and `cli` decides where they go.
 //!
-//! In reading order: `metrics` is the table of all figures; `run`, [`experiment`], `comparison` and `calibration` build
-//! documents; `document` is their model with its writers for text and Markdown, `chart` draws, `html` writes pages.
+//! In reading order: `metrics` is the table of all figures; `run`, [`experiment`], `queries`, `comparison` and
+//! `calibration` build documents; `document` is their model with its writers for text and Markdown, `chart` draws, `html` writes pages.
 //! [`LiveFigures`] gathers the figures of a run that goes on, for [`live_line`], [`live_view`] and [`open_metrics`].
 //! `figures` has the formats of numbers, `prose` those of words,
 //! `wording` the sentences for what records hold as kinds and numbers. [`pgbench`] has pgbench's own output.
@@ -60,6 +60,8 @@ mod junit;
 
 mod format;
 
+mod queries;
+
 pub mod experiment;
 
 pub mod pgbench;
@@ -70,7 +72,7 @@ pub use chart::{PngError, png, svg};
 pub use comparison::{comparison, comparison_csv};
 pub use csv::{CSV_COLUMNS, csv};
 pub use document::{Document, markdown, text};
-pub use format::{Format, Subject, formatted};
+pub use format::{FORMATS, Format, Subject, formatted};
 pub use goals::unmet_goals;
 pub use html::html;
 pub use junit::junit_of_failure;
@@ -81,6 +83,7 @@ pub use metrics::metrics_reference;
 pub use metrics_server::MetricsServer;
 pub use openmetrics::{Metrics, open_metrics};
 pub use prose::TextStyle;
+pub use queries::{QueryRun, queries_csv, queries_document, queries_json, stored_query_sets};
 pub use run::{Run, document, json, summary};
 pub use selection::{ReportedStore, Selected, Selection, SelectionError, overview, select};
 pub use self_test::{self_test, self_test_csv, self_test_json};

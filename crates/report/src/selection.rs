@@ -1,13 +1,16 @@
 //! Finds the subject of a report in the store: runs, an experiment with its file,
-//! or a comparison. Called for `pgmeter report`, and at the end of an experiment.
+//! a comparison, or query sets. Called for `pgmeter report`, and at the end of an experiment.
 
 use std::path::{Path, PathBuf};
 
 use lab::{Experiment, Folder, LabError, Plan, Profile, profile_name};
-use results::{ComparisonRecord, EntryKind, Found, Record, ResultsError, Store, StoredExperiment};
+use results::{
+    ComparisonRecord, EntryId, EntryKind, Found, Record, ResultsError, StepsRecord, Store, StoredExperiment,
+};
 use thiserror::Error;
 
 use crate::experiment::{FromStore, Overview};
+use crate::prose::escaped_line;
 use crate::{Format, Subject};
 
 /// The subject of a report cannot be found.
@@ -58,6 +61,8 @@ pub enum Selected {
     Experiment(Box<Overview>),
     /// A comparison.
     Comparison(Box<ComparisonRecord>),
+    /// Query sets, each with its name.
+    Queries(Vec<(String, StepsRecord)>),
 }
 
 impl<'a> From<&'a Selected> for Subject<'a> {
@@ -66,6 +71,7 @@ impl<'a> From<&'a Selected> for Subject<'a> {
             Selected::Runs(runs) => Subject::Runs(runs),
             Selected::Experiment(overview) => Subject::Experiment(overview),
             Selected::Comparison(record) => Subject::Comparison(record),
+            Selected::Queries(sets) => Subject::Queries(sets),
         }
     }
 }
@@ -108,13 +114,57 @@ pub fn select(selection: &Selection<'_>, format: Format) -> Result<Selected, Sel
     if let [which] = runs {
         return select_entry(which, &EntryKind::ALL, &stores[0], format);
     }
-    let run = |which: &String| match results::find_entry(store, which, &EntryKind::ALL)? {
-        Found::Run(number, record) => Ok(named(which, number, *record)),
-        Found::Comparison(_) | Found::Experiment(_) => Err(SelectionError::Invalid(format!(
-            "{which} is not a run: report a comparison or an experiment alone"
-        ))),
+    select_several(runs, store)
+}
+
+/// Several runs, or several query sets.
+fn select_several(entries: &[String], store: &Path) -> Result<Selected, SelectionError> {
+    let (mut runs, mut sets) = (Vec::new(), Vec::new());
+    for which in entries {
+        match results::find_entry(store, which, &EntryKind::ALL)? {
+            Found::Run(number, record) => runs.push(named(which, number, *record)),
+            Found::QuerySet(number) => sets.push(query_set(store, number)?),
+            Found::Comparison(_) | Found::Experiment(_) => {
+                return Err(SelectionError::Invalid(format!(
+                    "{which} is not a run or a query set: report a comparison or an experiment alone"
+                )));
+            }
+        }
+    }
+    match (runs.is_empty(), sets.is_empty()) {
+        (_, true) => Ok(Selected::Runs(runs)),
+        (true, false) => having_common_queries(sets).map(Selected::Queries),
+        (false, false) => Err(SelectionError::Invalid(
+            "runs and query sets cannot be combined: report them separately".to_owned(),
+        )),
+    }
+}
+
+/// Refuses query sets that have nothing to compare.
+fn having_common_queries(
+    sets: Vec<(String, StepsRecord)>,
+) -> Result<Vec<(String, StepsRecord)>, SelectionError> {
+    let Some(((first, base), others)) = sets.split_first() else { return Ok(sets) };
+    let is_shared =
+        |other: &StepsRecord| base.steps.iter().any(|a| other.steps.iter().any(|b| a.name == b.name));
+    let workload = |record: &StepsRecord| {
+        record.query_set.as_ref().map_or("unknown".to_owned(), |plan| escaped_line(&plan.workload))
     };
-    Ok(Selected::Runs(runs.iter().map(run).collect::<Result<_, _>>()?))
+    let is_same = |other: &StepsRecord| workload(base) == workload(other);
+    match others.iter().find(|(_, other)| !is_shared(other) || !is_same(other)) {
+        None => Ok(sets),
+        Some((name, other)) => Err(SelectionError::Invalid(format!(
+            "{first} (workload {}) and {name} (workload {}) have no query in common: report them separately",
+            workload(base),
+            workload(other)
+        ))),
+    }
+}
+
+/// A query set with its name in the report.
+fn query_set(store: &Path, number: i64) -> Result<(String, StepsRecord), SelectionError> {
+    let id = EntryId { kind: EntryKind::QuerySet, number };
+    Ok((format!("query set {id}"), Store::open(store)?.query_set(number)?))
 }
 
 /// Refuses further stores.
@@ -140,6 +190,7 @@ fn select_entry(
         Found::Comparison(number) => {
             Selected::Comparison(Box::new(Store::open(&store.path)?.comparison(number)?))
         }
+        Found::QuerySet(number) => Selected::Queries(vec![query_set(&store.path, number)?]),
         Found::Experiment(number) => {
             let stored = Store::open(&store.path)?.experiment(number)?;
             let ReportedStore { path, is_default } = store.clone();

@@ -1,8 +1,9 @@
-//! The stored runs, comparisons and experiments as a table, one line each: identification, main figures, answer. Used by
+//! The stored runs, comparisons, experiments and query sets as a table, one line each: identification, main figures, answer. Used by
 //! `pgmeter runs`. No line is longer than the terminal is wide.
 
 use results::{
-    ComparisonLine, Entry, EntryId, EntryKind, ExperimentLine, Label, Removed, RunLine, TrialOfRun,
+    ComparisonLine, Entry, EntryId, EntryKind, ExperimentLine, Label, QuerySetLine, Removed, RunLine,
+    TrialOfRun,
 };
 
 use crate::TextStyle;
@@ -121,7 +122,7 @@ pub fn removed(removed: &Removed) -> String {
     let with = match (id.kind, deleted.as_slice()) {
         (EntryKind::Run, [record]) => format!(" and its record {}", record.display()),
         (EntryKind::Run, _) => " without a record".to_owned(),
-        (EntryKind::Comparison, _) => String::new(),
+        (EntryKind::Comparison | EntryKind::QuerySet, _) => String::new(),
         (EntryKind::Experiment, deleted) => format!(
             " with {} and {}",
             counted(*runs, "run", "runs"),
@@ -178,7 +179,7 @@ fn columns(entries: &[Entry], detail: &Detail) -> Vec<Column> {
     let of_run = |of: fn(&RunLine) -> Option<String>| {
         move |entry: &Entry| match entry {
             Entry::Run(run) => of(run).unwrap_or_else(|| NOTHING.to_owned()),
-            Entry::Comparison(_) | Entry::Experiment(_) => NOTHING.to_owned(),
+            Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) => NOTHING.to_owned(),
         }
     };
     let year = entries.iter().filter_map(|entry| entry.started_at().get(..4)).max().unwrap_or_default();
@@ -213,7 +214,9 @@ fn columns(entries: &[Entry], detail: &Detail) -> Vec<Column> {
 fn kind(entry: &Entry) -> &'static str {
     match entry {
         Entry::Run(run) if run.trial.is_some() => "trial",
-        Entry::Run(_) | Entry::Comparison(_) | Entry::Experiment(_) => entry.id().kind.name(),
+        Entry::Run(_) | Entry::Comparison(_) | Entry::Experiment(_) | Entry::QuerySet(_) => {
+            entry.id().kind.name()
+        }
     }
 }
 
@@ -236,6 +239,13 @@ fn name(entry: &Entry) -> String {
             let profile = if profile == "full" { String::new() } else { format!(" ({profile})") };
             cut(&escaped_line(&format!("{name}{profile}")), LEVELS_LEN_MAX)
         }
+        Entry::QuerySet(line) => {
+            let QuerySetLine { name, scale, streams, .. } = &**line;
+            let scale = scale.map(|scale| format!(": scale {scale}")).unwrap_or_default();
+            let streams = streams.filter(|streams| *streams > 1);
+            let streams = streams.map(|streams| format!(", {streams} streams")).unwrap_or_default();
+            cut(&escaped_line(&format!("{name}{scale}{streams}")), LEVELS_LEN_MAX)
+        }
     }
 }
 
@@ -249,6 +259,7 @@ fn answer(entry: &Entry) -> String {
         Entry::Run(run) => wording::short_answer(run),
         Entry::Comparison(line) => wording::comparison_in_short(line),
         Entry::Experiment(line) => wording::experiment_in_short(line),
+        Entry::QuerySet(line) => wording::query_set_in_short(line),
     }
 }
 

@@ -195,3 +195,24 @@ pub(crate) mod decimal {
         text.parse().map_err(|_| de::Error::custom(format_args!("\"{text}\" is not a whole number in range")))
     }
 }
+
+/// The same for an optional number.
+pub(crate) mod optional_decimal {
+    use serde::{Deserialize, Deserializer, Serializer, de};
+
+    pub(crate) fn serialize<S: Serializer>(number: &Option<u64>, serializer: S) -> Result<S::Ok, S::Error> {
+        match number {
+            Some(number) => super::decimal::serialize(number, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        let number = |text: String| {
+            let error = || de::Error::custom(format_args!("\"{text}\" is not a whole number in range"));
+            text.parse().map_err(|_| error())
+        };
+        text.map(number).transpose()
+    }
+}

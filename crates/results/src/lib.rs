@@ -17,6 +17,8 @@ mod relations;
 
 mod steps;
 
+mod regression;
+
 mod environment;
 
 mod host;
@@ -107,9 +109,10 @@ pub use observation::{
     LockEnd, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction, ServerSample, ShareInterval,
     StatementCounters, WaitMean, WaitMethod, WaitShare, Waits,
 };
-pub use plan::{Connection, Contention, Plan, Script, Target};
+pub use plan::{Connection, Contention, PerMinute, Plan, Script, Target};
 pub use process_stat::ProcessStat;
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status, Tables};
+pub use regression::{QueryRegression, Regressions};
 pub use relations::{Index, Relation, RelationKind, Relations, StatementPlace};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use secrets::is_secret_name;
@@ -121,13 +124,16 @@ pub use stats::comparison::{
     ComparedMetric, ComparisonDecision, CrossoverEffect, MetricFinding, MetricNoise,
 };
 pub use stats::goals::{Goal, GoalResult, GoalStop, GoalTally, GoalVerdict};
-pub use stats::{Counts, Failures, Limit, PartitionMethod, Protocol};
-pub use steps::{STEPS_SCHEMA_VERSION, StepBuffers, StepResult, StepTime, StepsRecord};
+pub use stats::{Counts, Failures, Limit, PartitionMethod, Protocol, ResultFormat};
+pub use steps::{
+    AnswerCheck, QuerySetPlan, RegressionPlan, RegressionSide, STEPS_SCHEMA_VERSION, StepBuffers, StepResult,
+    StepTime, StepsRecord, StreamResult,
+};
 pub use store::{
     ComparisonLine, DEFAULT_STORE, Entry, EntryId, EntryKind, Execution, ExperimentLine, ExperimentRow,
-    Found, ImportEvent, ImportTotals, Imported, ListFilter, NewDirectories, PlannedTrial, Removed, RunLine,
-    RunStatus, Store, StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialFigures, TrialOfRun,
-    TrialRow, TrialStatus, UnfinishedExperiment, entries_json, find, find_entry, records_in,
+    Found, ImportEvent, ImportTotals, Imported, ListFilter, NewDirectories, PlannedTrial, QuerySetLine,
+    Removed, RunLine, RunStatus, Store, StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialFigures,
+    TrialOfRun, TrialRow, TrialStatus, UnfinishedExperiment, entries_json, find, find_entry, records_in,
 };
 pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary};
 pub use transaction_errors::{ErrorCounts, TransactionError, TransactionErrors};

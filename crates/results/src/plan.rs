@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use stats::goals::Goal;
-use stats::{Limit, Protocol};
+use stats::{Limit, Protocol, ResultFormat};
 
 use crate::{KeptText, SafeText};
 
@@ -17,6 +17,12 @@ pub struct Plan {
     /// The workload whose tables were used; `null` for none.
     #[serde(default)]
     pub workload: Option<String>,
+    /// A notice of the workload that accompanies the results in every report; absent if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<SafeText>,
+    /// The script whose transactions per minute reports show; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub per_minute: Option<PerMinute>,
     /// The scripts, in the order of every per-script list of the record.
     #[serde(deserialize_with = "read_scripts")]
     pub scripts: Vec<Script>,
@@ -26,6 +32,9 @@ pub struct Plan {
     pub workers: u32,
     /// Query protocol.
     pub protocol: Protocol,
+    /// Format of results.
+    #[serde(default, skip_serializing_if = "ResultFormat::is_text")]
+    pub result_format: ResultFormat,
     /// When the run ends.
     pub limit: Limit,
     /// Seconds of warm-up.
@@ -65,6 +74,15 @@ pub struct Plan {
     pub relative: BTreeMap<String, String>,
     /// The command that repeats the run, with its seed; passwords are masked. `null` if no single command does.
     pub command_line: Option<SafeText>,
+}
+
+/// A script whose transactions per minute are a figure of the reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PerMinute {
+    /// The name of the script.
+    pub script: String,
+    /// The workload's description of the figure, such as `tpmC-like, not a TPC result`.
+    pub label: SafeText,
 }
 
 /// A script of the plan. Secrets in its text are masked, also when a record is read.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
-use stats::PartitionMethod;
+use stats::{PartitionMethod, Scale};
 
 use crate::confidence;
 use crate::safe_text::indented;
@@ -62,7 +62,7 @@ pub struct Record {
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Tables {
     /// The scale at which the workload's tables were loaded, as found or as told.
-    pub scale: Option<u32>,
+    pub scale: Option<Scale>,
     /// How the workload's largest table is partitioned; `null` also where it is not.
     pub partition_method: Option<PartitionMethod>,
     /// Into how many partitions; 0 if it is not partitioned.

@@ -50,10 +50,13 @@ mod tests {
             crate::Connection { host: "h".into(), port: 5432, user: "u".into(), database: "d".into() };
         Plan {
             workload: None,
+            notice: None,
+            per_minute: None,
             scripts: Vec::new(),
             clients: CLIENTS,
             workers: 1,
             protocol: crate::Protocol::Simple,
+            result_format: crate::ResultFormat::Text,
             limit: crate::Limit::TransactionsPerClient(1),
             warmup_s: 0.0,
             until: None,

@@ -8,9 +8,9 @@ use std::time::Duration;
 use pgmeter_results::{
     BuildFingerprint, Calibration, CommandSummary, Conditions, Connecting, Connection, ConnectionInUse,
     Contention, Disk, DiskHolds, Environment, EventLoop, EventLoopName, FlushTime, Host, Interval,
-    Introspection, Latency, Level, Limit, Measured, Observation, ObserveLevel, PartitionMethod,
-    PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultsError, Script, ServerFacts,
-    Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Warning, Work,
+    Introspection, Latency, Level, Limit, Measured, Observation, ObserveLevel, PartitionMethod, PerMinute,
+    PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultFormat, ResultsError,
+    Script, ServerFacts, Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Warning, Work,
 };
 use stats::{
     CommandTable, Completions, Distribution, Ending, Failure, Gaps, Recorder, Sample, Summary, Timestamp,
@@ -40,10 +40,13 @@ fn connection(host: &str) -> Connection {
 fn plan() -> Plan {
     Plan {
         workload: Some("tpcb".to_owned()),
+        notice: Some("Its results are not TPC results.".into()),
+        per_minute: Some(PerMinute { script: "select-only".to_owned(), label: "an example".into() }),
         scripts: vec![script("tpcb-like"), script("select-only")],
         clients: 8,
         workers: 2,
         protocol: Protocol::Prepared,
+        result_format: ResultFormat::Text,
         limit: Limit::Duration(Duration::from_secs(10)),
         warmup_s: 2.0,
         until: Some(0.01),
@@ -144,7 +147,7 @@ fn intervals() -> Vec<stats::Interval> {
 }
 
 fn tables() -> Tables {
-    Tables { scale: Some(10), partition_method: Some(PartitionMethod::Range), partitions: Some(4) }
+    Tables { scale: Some(10.into()), partition_method: Some(PartitionMethod::Range), partitions: Some(4) }
 }
 
 /// All that was measured, but the intervals.
@@ -404,7 +407,7 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
     insta::assert_snapshot!(refusal("2026-11-21T", "2026-02-30T"), @r#"r.json is not a readable record: "2026-02-30T12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 6 column 42; name a file that pgmeter wrote, unchanged"#);
     // What a file says neither ends the line nor reaches the terminal as it is.
     insta::assert_snapshot!(refusal("2026-11-21T", "\\n\\u001b[2J"), @r#"r.json is not a readable record: "\n\x1b[2J12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 6 column 42; name a file that pgmeter wrote, unchanged"#);
-    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 54 column 34; name a file that pgmeter wrote, unchanged"#);
+    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 59 column 34; name a file that pgmeter wrote, unchanged"#);
 }
 
 #[test]

@@ -28,17 +28,19 @@ fn record() -> StepsRecord {
         schema_version: STEPS_SCHEMA_VERSION,
         pgmeter_version: "0.1.0".to_owned(),
         pgmeter_build: pgmeter_results::PgmeterBuild::Release,
+        annotation: pgmeter_results::Annotation::default(),
         status: Status::Complete,
         started_at: run.started_at,
         connection: run.plan.connection,
         variables: [("rows".to_owned(), "10".into())].into(),
         environment: run.environment,
+        query_set: None,
+        streams: Vec::new(),
         steps: vec![StepResult {
-            name: "update".to_owned(),
-            sql: Some("UPDATE t SET id = id".into()),
             limit_us: Some(30_000_000),
             at_limit_us: Some(60_000_000),
             times: vec![done, cancelled],
+            ..StepResult::new("update".to_owned(), Some("UPDATE t SET id = id".into()))
         }],
         notes: Vec::new(),
     }

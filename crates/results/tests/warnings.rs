@@ -16,7 +16,7 @@ fn quiet() -> Record {
     let json = include_bytes!("record.json");
     let mut record = Record::from_json(json, Path::new("r.json")).expect("it is one");
     record.pgmeter_build = PgmeterBuild::Release;
-    record.tables.scale = Some(100);
+    record.tables.scale = Some(100.into());
     record.summary.duration_s = 1_200.0;
     let conditions = &mut record.environment.conditions;
     conditions.governor = Some("performance".to_owned());
@@ -421,7 +421,7 @@ fn maintenance_in_one_arm_only_is_told_when_runs_are_compared() {
 fn runs_that_were_made_elsewhere_or_otherwise_are_told_apart() {
     let mut other = quiet();
     other.environment.host.hostname = "bench2".to_owned();
-    other.tables.scale = Some(200);
+    other.tables.scale = Some(200.into());
     set(&mut other, "fsync", "off");
     let facts = [ComparedFact::PgmeterHost, ComparedFact::Fsync, ComparedFact::Scale];
     assert_eq!(compared(&[quiet(), other]), facts.map(|fact| Warning::FactDiffers { fact }));

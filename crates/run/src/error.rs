@@ -96,7 +96,11 @@ impl RunError {
             Self::Interrupted(_)
                 | Self::Engine(EngineError::InterruptedBeforeStart)
                 | Self::Server(ServerError::Interrupted)
-                | Self::Workload(WorkloadError::Interrupted | WorkloadError::InterruptedForGood { .. })
+                | Self::Workload(
+                    WorkloadError::Interrupted
+                        | WorkloadError::InterruptedTables { .. }
+                        | WorkloadError::InterruptedForGood { .. }
+                )
         )
     }
 }

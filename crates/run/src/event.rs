@@ -2,8 +2,9 @@
 //! Listeners return nothing, so they cannot change the run.
 
 use connect::{Session, Target};
-use engine::Progress;
+use engine::{ClientEvent, Progress};
 use results::WaitMean;
+use stats::Scale;
 use workload::WorkloadError;
 
 /// A step of the preparation or of the run.
@@ -15,16 +16,18 @@ pub enum Event<'a> {
     /// The given scale is ignored because the workload's table has another one.
     ScaleIgnored {
         /// The given scale.
-        asked: u32,
+        asked: Scale,
         /// The table's scale.
-        scale: u32,
+        scale: Scale,
         /// The table that determines the scale.
         table: &'a str,
     },
     /// A step of vacuuming.
     Vacuum(VacuumEvent<'a>),
-    /// The run has ended, and the workload's checks start; their number.
-    Checking(usize),
+    /// The run has ended, and the workload's checks start; a message.
+    Checking(&'a str),
+    /// The workload's checks have passed; a message.
+    Checked(&'a str),
     /// A second has passed.
     Second {
         /// The statistics of this second.
@@ -45,4 +48,27 @@ pub enum VacuumEvent<'a> {
     Failed(&'a WorkloadError),
     /// The current step has ended.
     Done,
+}
+
+/// The message about an event of a client; `None` if it has none. Errors have one only if they are asked for.
+#[must_use]
+pub fn client_message(event: &ClientEvent<'_>, verbose_errors: bool) -> Option<String> {
+    let tries = |tries| if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") };
+    Some(match event {
+        ClientEvent::Debugged { client, script, command, value } => {
+            format!("debug: client {client}, script {script}, command {command}: {value}")
+        }
+        ClientEvent::Notice { notice, .. } => notice.report_notice(None),
+        ClientEvent::Failed { client, script, command, error, statement } if verbose_errors => {
+            let words = error.report(*statement);
+            format!("client {client} got an error in command {command} of script {script}: {words}")
+        }
+        ClientEvent::Retried { client, tries: count, .. } if verbose_errors => {
+            format!("client {client} retries the transaction after {}", tries(*count))
+        }
+        ClientEvent::GaveUp { client, tries: count, .. } if verbose_errors => {
+            format!("client {client} gives up the transaction after {}", tries(*count))
+        }
+        _ => return None,
+    })
 }

@@ -9,12 +9,12 @@ use std::fmt::Write as _;
 use std::num::NonZeroU32;
 use std::path::Path;
 
-use engine::{EventLoopChoice, Grace, Limit, Protocol};
+use engine::{EventLoopChoice, Grace, Limit, Protocol, ResultFormat};
 use results::ObserveLevel;
 use workload::WorkloadName;
 
-pub use repeated::definition;
 use repeated::{builtins, definitions, files, goals, set_goals, set_targets, targets};
+pub use repeated::{definition, parameters};
 pub use value::{
     Kind, PER_CORE, PER_CORE_MAX, Value, duration, expected_unit, percent, seconds, weighted, whole_seconds,
     with_unit, word_of, words,
@@ -84,6 +84,9 @@ const EVENT_LOOP_VARIABLE: &str = "PGMETER_EVENT_LOOP";
 pub const PROTOCOLS: [(&str, Protocol); 3] =
     [("simple", Protocol::Simple), ("extended", Protocol::Extended), ("prepared", Protocol::Prepared)];
 const PROTOCOL_WORDS: [&str; 3] = words(&PROTOCOLS);
+const RESULT_FORMATS: [(&str, ResultFormat); 2] =
+    [("text", ResultFormat::Text), ("binary", ResultFormat::Binary)];
+const RESULT_FORMAT_WORDS: [&str; 2] = words(&RESULT_FORMATS);
 const EVENT_LOOPS: [(&str, EventLoopChoice); 3] = [
     ("auto", EventLoopChoice::Auto),
     ("io_uring", EventLoopChoice::IoUring),
@@ -95,7 +98,6 @@ const LEVELS: [(&str, ObserveLevel); 3] =
 const LEVEL_WORDS: [&str; 3] = words(&LEVELS);
 
 const ANY: u64 = u64::MAX;
-const INT_MAX: u64 = i32::MAX.unsigned_abs() as u64;
 
 /// The event loop in `PGMETER_EVENT_LOOP`, if set.
 ///
@@ -122,7 +124,7 @@ pub const OPTIONS: &[RunOption] = &[
         ..of_workload(
             "workload",
             Kind::Text,
-            "tpcb (pgbench's tables and scripts), or a directory that contains a workload.toml",
+            "Built-in workload (see pgmeter workload list), or a directory that contains a workload.toml",
         )
         .sets(unset, |spec, value| {
             let text: Option<String> = value.optional()?;
@@ -189,7 +191,7 @@ pub const OPTIONS: &[RunOption] = &[
         pgbench: Some("-s, --scale"),
         ..of_workload(
             "scale",
-            Kind::Count { least: 1, most: INT_MAX, most_in_file: INT_MAX },
+            Kind::Scale,
             "Value of :scale in script files [default: 1]; the workload's own scripts use the scale of its tables",
         )
         .sets(|spec| spec.scale.into(), |spec, value| put(&mut spec.scale, value.optional()))
@@ -321,6 +323,19 @@ pub const OPTIONS: &[RunOption] = &[
         ..of_load("protocol", Kind::Choice(&PROTOCOL_WORDS), "Protocol for queries").sets(
             |spec| word_of(&PROTOCOLS, &spec.protocol),
             |spec, value| put(&mut spec.protocol, value.one_of(&PROTOCOLS)),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: long("result-format", "FORMAT"),
+        ..of_load(
+            "result_format",
+            Kind::Choice(&RESULT_FORMAT_WORDS),
+            "Format in which the server sends results; binary requires the extended or prepared protocol",
+        )
+        .sets(
+            |spec| word_of(&RESULT_FORMATS, &spec.result_format),
+            |spec, value| put(&mut spec.result_format, value.one_of(&RESULT_FORMATS)),
         )
     },
     RunOption {

@@ -11,7 +11,8 @@ use connect::{Address, Target};
 use results::{CommandSummary, SafeText};
 use script::Program;
 use stats::CommandTable;
-use workload::WorkloadName;
+use stats::Scale;
+use workload::{PerMinute, WorkloadName};
 
 use crate::runner::{Places, Runner};
 use crate::scripts::ScriptText;
@@ -21,7 +22,7 @@ use crate::spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec};
 const MICROS_PER_SECOND: f64 = 1e6;
 
 /// The recorded plan; the number of workers is corrected later, when it is known.
-pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: u32) -> results::Plan {
+pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: Scale) -> results::Plan {
     let spec = &runner.spec;
     let scripts = runner.scripts.iter().map(|(text, program)| {
         let script = results::Script {
@@ -45,10 +46,13 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
     variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
     results::Plan {
         workload: runner.needs_tables().then(|| runner.workload.name().to_owned()),
+        notice: runner.workload.notice().filter(|_| runner.needs_tables()).map(SafeText::from),
+        per_minute: per_minute(runner),
         scripts: scripts.collect(),
         clients: spec.clients,
         workers: spec.workers,
         protocol: spec.protocol,
+        result_format: spec.result_format,
         limit: spec.limit,
         warmup_s: spec.warmup.as_secs_f64(),
         until: spec.until,
@@ -96,6 +100,7 @@ impl From<&results::Plan> for RunSpec {
             clients: plan.clients,
             workers: plan.workers,
             protocol: plan.protocol,
+            result_format: plan.result_format,
             limit: plan.limit,
             warmup: Duration::try_from_secs_f64(plan.warmup_s).unwrap_or_default(),
             until: plan.until,
@@ -129,6 +134,13 @@ fn contention(text: &ScriptText, program: &Program) -> Option<results::Contentio
     let command = program.commands().iter().position(|command| command.display.starts_with(locking))?;
     let variable = Some("scale".to_owned());
     Some(results::Contention { command: u32::try_from(command).ok()?, factor: 1, variable })
+}
+
+/// The workload's script whose transactions per minute are reported, if it is in the load.
+fn per_minute(runner: &Runner) -> Option<results::PerMinute> {
+    let PerMinute { script, label } = runner.workload.per_minute()?;
+    let is_in_load = runner.scripts.iter().any(|(text, _)| text.is_of_workload && text.name == *script);
+    is_in_load.then(|| results::PerMinute { script: script.clone(), label: label.as_str().into() })
 }
 
 /// The commands of each script with their times.

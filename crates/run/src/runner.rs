@@ -8,21 +8,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use connect::{Address, HostOrder, Overrides, Password, Session, Target, Transport};
-use engine::{
-    Compatibility, End, EngineError, HostPlan, Outcome, Plan, Progress, ScriptPlan, TargetPlan, Tracer,
-    WorkerIntro,
-};
+use engine::{Compatibility, HostPlan, Outcome, Plan, Progress, ScriptPlan, TargetPlan, Tracer, WorkerIntro};
 use results::{
-    Annotation, Calibration, Environment, FailedCheck, Interval, Measured, ProcessorTimes, Record, SafeText,
-    Status, UtcTime, Warning,
+    Annotation, Calibration, Environment, Interval, Measured, ProcessorTimes, Record, SafeText, UtcTime,
+    Warning,
 };
 use script::Program;
 use server::{Facts, ServerError};
 use stats::goals::GoalMeter;
-use stats::{Timestamp, Until};
-use workload::{Tables, Tpcb, Workload, WorkloadError};
+use stats::{Protocol, Scale, Timestamp, Until};
+use workload::{Tables, Tpcb, Workload, WorkloadError, listing};
 
 use crate::control::Control;
+use crate::ending::{checks_failed, explain, overload, status, uncancelled};
 use crate::environment;
 use crate::error::RunError;
 use crate::event::{Event, VacuumEvent};
@@ -32,7 +30,6 @@ use crate::pauses::PauseDetector;
 use crate::plan_record;
 use crate::relations;
 use crate::scripts::Scripts;
-use crate::secrets::without_secret_values;
 use crate::spec::{RunSpec, Vacuum};
 use crate::statement_check;
 use crate::transaction_errors;
@@ -128,7 +125,7 @@ struct Found {
     places: Places,
     /// Facts about the additional servers.
     further: Vec<Places>,
-    scale: u32,
+    scale: Scale,
     tables: results::Tables,
     relations: Option<results::Relations>,
     /// `None` if it was not queried.
@@ -195,6 +192,10 @@ impl Runner {
             targets.push((further.name.clone(), resolved));
         }
         crate::goals::check_goals(&spec, &scripts)?;
+        if spec.protocol == Protocol::Simple && !spec.result_format.is_text() {
+            let reason = "--result-format binary requires -M extended or prepared: the simple protocol has only text results";
+            return Err(RunError::Usage(reason.to_owned()));
+        }
         let runner = Self { targets, workload, ..Self::with_scripts(target, spec, scripts) };
         match runner.scripts.programs.iter().find(|program| runner.target_of(program).is_none()) {
             None => Ok(runner),
@@ -335,7 +336,7 @@ impl Runner {
         let places = Places::of(&session, &self.target, control)?;
         control.guard(&mut session, |session| {
             let tables = self.find_tables(session, events)?;
-            let scale = tables.and_then(|tables| tables.scale).or(self.spec.scale).unwrap_or(1);
+            let scale = tables.and_then(|tables| tables.scale).or(self.spec.scale).unwrap_or_default();
             self.check_statements(session, 0)?;
             // The drop-in complains about missing tables, as pgbench does.
             let complains = self.circumstances.compatibility == Compatibility::Pgbench;
@@ -404,7 +405,7 @@ impl Runner {
         if !self.needs_tables() {
             return Ok(None);
         }
-        let tables = self.workload.find_tables(session)?;
+        let tables = self.workload.find_tables(session).map_err(WorkloadError::for_scripts)?;
         // pgbench also runs on empty tables, where its scripts then fail.
         if self.circumstances.compatibility == Compatibility::Pgmeter {
             self.workload.check_scale(&tables)?;
@@ -418,7 +419,7 @@ impl Runner {
     }
 
     /// The engine's plan; clients connect to the addresses that the control sessions found.
-    fn into_plan(self, places: Places, further: Vec<Places>, scale: u32) -> Plan {
+    fn into_plan(self, places: Places, further: Vec<Places>, scale: Scale) -> Plan {
         let placed: Vec<_> = self
             .scripts
             .iter()
@@ -438,13 +439,18 @@ impl Runner {
         let programs =
             programs.map(|(program, (target, weight))| ScriptPlan { program, weight, target }).collect();
         let plan = Plan::new(targets, programs, scripts.symbols);
+        let mut variables = spec.variables;
+        if scale.whole().is_none() {
+            variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
+        }
         Plan {
             connect_timeout: target.connect_timeout.unwrap_or(plan.connect_timeout),
-            variables: spec.variables.into_iter().collect(),
-            scale: i64::from(scale),
+            variables: variables.into_iter().collect(),
+            scale: scale.whole().map_or(1, i64::from),
             clients: spec.clients as usize,
             workers: spec.workers as usize,
             protocol: spec.protocol,
+            result_format: spec.result_format,
             limit: spec.limit,
             grace: spec.grace,
             silence_limit: circumstances.silence_limit,
@@ -592,8 +598,14 @@ impl Prepared {
         let mut record = self.record(&outcome, intervals.0, disturbances);
         let checked = match &checks {
             Some(checks) => {
-                events(Event::Checking(checks.workload.checks().len()));
-                checks.run(control)
+                let workload = &*checks.workload;
+                events(Event::Checking(&listing::checks_running(workload)));
+                let checked = checks.run(control);
+                if checked.is_ok() {
+                    let passed = listing::checks_passed(workload.checks().len(), workload);
+                    events(Event::Checked(&passed));
+                }
+                checked
             }
             None => Ok(()),
         };
@@ -661,52 +673,4 @@ impl Intervals {
         let origin = *self.1.get_or_insert(progress.interval.start);
         self.0.push(Interval::of(progress.interval, origin));
     }
-}
-
-/// Under a rate, transactions that were scheduled and never started are in no latency: that must be said.
-fn overload(outcome: &Outcome, clients: usize) -> Option<Warning> {
-    let unfinished = outcome.summary.total.counts.unfinished;
-    let clients = u32::try_from(clients).unwrap_or(u32::MAX);
-    (unfinished > u64::from(clients)).then_some(Warning::RateNotKept { unfinished, clients })
-}
-
-fn uncancelled(outcome: &Outcome) -> Option<Warning> {
-    let statements = outcome.uncancelled as u64;
-    (statements > 0).then_some(Warning::Uncancelled { statements })
-}
-
-fn checks_failed(workload: &str, failed: &[workload::FailedCheck]) -> Warning {
-    let check = |check: &workload::FailedCheck| FailedCheck {
-        name: check.name.as_str().into(),
-        rows: check.rows as u64,
-        first_row: check.first.as_str().into(),
-    };
-    Warning::ChecksFailed { workload: workload.into(), checks: failed.iter().map(check).collect() }
-}
-
-fn status(outcome: &Outcome, plan: &Plan) -> Status {
-    match (&outcome.end, outcome.aborted.first()) {
-        (End::Interrupted, _) => Status::Interrupted,
-        (_, Some(first)) => {
-            let (aborted, clients) = (outcome.aborted.len(), plan.clients);
-            let reason = format!("{aborted} of {clients} clients were aborted; the first: {first}");
-            let variables = plan.variables.iter().map(|(name, value)| (name, value));
-            Status::Failed { reason: SafeText::from(without_secret_values(&reason, variables)) }
-        }
-        (End::CutOff(cut_off), None) => {
-            Status::Failed { reason: SafeText::from(format!("{cut_off}; change this time with --grace")) }
-        }
-        (_, None) => Status::Complete,
-    }
-}
-
-/// Adds the remedy to the engine's sentence.
-fn explain(error: EngineError, clients: usize, compatibility: Compatibility) -> RunError {
-    if compatibility == Compatibility::Pgmeter && error.is_too_many_connections() {
-        return RunError::Usage(format!(
-            "{error}. The server's max_connections is too low for {clients} clients: raise it, or use fewer \
-             clients (-c)"
-        ));
-    }
-    error.into()
 }

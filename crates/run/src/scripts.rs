@@ -149,6 +149,9 @@ impl Scripts {
             return Err(RunError::Usage(format!("at most {SCRIPTS_MAX} SQL scripts are allowed")));
         }
         // All files are read before the first is parsed, so that a missing file is reported first.
+        if specs.is_empty() && workload.mix().is_empty() {
+            return Err(::workload::WorkloadError::NoScripts { workload: workload.name().to_owned() }.into());
+        }
         let texts = if specs.is_empty() {
             workload.mix().into_iter().map(|script| ScriptText::of_workload(script, workload)).collect()
         } else {

@@ -7,9 +7,10 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use engine::{EventLoopChoice, Grace, Limit, Protocol};
+use engine::{EventLoopChoice, Grace, Limit, Protocol, ResultFormat};
 use results::ObserveLevel;
 use serde::{Deserialize, Serialize};
+use stats::Scale;
 use stats::goals::Goal;
 use stats::load::seconds;
 use workload::WorkloadName;
@@ -26,13 +27,15 @@ pub struct RunSpec {
     /// Script variables by name.
     pub variables: BTreeMap<String, String>,
     /// `:scale`, unless a table of the workload determines it.
-    pub scale: Option<u32>,
+    pub scale: Option<Scale>,
     /// Number of clients, each with its own connection.
     pub clients: u32,
     /// Number of threads that run the clients.
     pub workers: u32,
     /// Protocol for queries.
     pub protocol: Protocol,
+    /// Format of results.
+    pub result_format: ResultFormat,
     /// Duration of the measurement, or number of transactions.
     pub limit: Limit,
     /// Load before the measurement.
@@ -84,6 +87,7 @@ impl Default for RunSpec {
             clients: 1,
             workers: 1,
             protocol: Protocol::Simple,
+            result_format: ResultFormat::Text,
             limit: Limit::TransactionsPerClient(10),
             warmup: Duration::ZERO,
             grace: Grace::Automatic,

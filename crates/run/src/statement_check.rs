@@ -174,6 +174,7 @@ impl<'a> Check<'a> {
         let commands = || scripts.programs.iter().flat_map(Program::commands);
         let texts = commands().filter_map(|command| match &command.kind {
             CommandKind::SetArray(set) => Some(set.slot),
+            CommandKind::SetString(set) => Some(set.slot),
             CommandKind::SetShell(set) => Some(set.slot),
             _ => None,
         });
@@ -191,10 +192,16 @@ impl<'a> Check<'a> {
 
     fn add(&mut self, program: &'a Program, is_here: bool) {
         let mut depth = 0_u32;
+        let mut depths_before_repeat = Vec::new();
         for command in program.commands() {
             match &command.kind {
                 CommandKind::If(_) => depth += 1,
                 CommandKind::EndIf => depth = depth.saturating_sub(1),
+                CommandKind::Repeat(repeat) => {
+                    depths_before_repeat.push(depth);
+                    depth += u32::from(!repeat.is_certain());
+                }
+                CommandKind::EndRepeat(_) => depth = depths_before_repeat.pop().unwrap_or(depth),
                 CommandKind::Shell(_) | CommandKind::SetShell(_) => self.changes_names = true,
                 CommandKind::Set(set) => {
                     self.numbers.insert(set.slot);
@@ -212,6 +219,7 @@ impl<'a> Check<'a> {
                     }
                 }
                 CommandKind::SetArray(_)
+                | CommandKind::SetString(_)
                 | CommandKind::Sleep(_)
                 | CommandKind::Elif(_)
                 | CommandKind::Else(_)

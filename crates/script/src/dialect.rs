@@ -7,7 +7,7 @@ pub enum Dialect {
     /// pgbench's language only: the additions are errors, with pgbench's messages.
     #[default]
     Pgbench,
-    /// pgbench's language with three additions.
+    /// pgbench's language with these additions.
     ///
     /// `\set name array(number, expression)` evaluates the number once (0 to 1,000,000) and the expression that many
     /// times, in order, and stores the values as PostgreSQL's array literal, such as `{1,2.5,t,NULL}`. A parameter is
@@ -18,11 +18,30 @@ pub enum Dialect {
     /// SELECT sum(abalance) FROM pgbench_accounts WHERE aid = ANY(:ids::int[]);
     /// ```
     ///
+    /// `\set name 'text'`, `\set name random_string(min, max[, 'characters'])`, `\set name random_element('a,b,c')` and
+    /// `\set name random_element(:list)` assign strings. A parameter is the string; a simple query contains it as it is:
+    ///
+    /// ```text
+    /// \set pad random_string(40, 60)
+    /// INSERT INTO items (pad) VALUES (:pad);
+    /// ```
+    ///
+    /// `\gset_null [prefix]` and `\aset_null [prefix]` are `\gset` and `\aset` that store NULL as NULL.
+    ///
     /// `\batch expression`: this execution of the script counts as that many business transactions, at least 1:
     ///
     /// ```text
     /// \batch 100
     /// INSERT INTO events SELECT generate_series(1, 100);
+    /// ```
+    ///
+    /// `\repeat expression` … `\endrepeat`: executes the commands between them that many times. The number is evaluated
+    /// once; below 1 the commands are skipped:
+    ///
+    /// ```text
+    /// \repeat random(1, 10)
+    /// INSERT INTO order_line VALUES (:order, random() * 1000);
+    /// \endrepeat
     /// ```
     ///
     /// `\target name`, once and before the first command, sends the script's transactions to one of several

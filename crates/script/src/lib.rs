@@ -15,10 +15,12 @@ mod meta;
 
 mod array;
 mod batch;
-mod condition;
+mod blocks;
 mod contention;
+mod repeat;
 mod shell;
 mod sleep;
+mod string;
 
 mod expression;
 mod hash;
@@ -36,7 +38,7 @@ mod error;
 
 pub use array::SetArray;
 pub use batch::Batch;
-pub use condition::{Condition, Else};
+pub use blocks::{Condition, Else};
 pub use contention::ContendedRows;
 pub use dialect::Dialect;
 pub use error::{EvaluationError, ParseError, ParseErrorKind};
@@ -45,10 +47,12 @@ pub use hash::{hash_fnv1a, hash_murmur2};
 pub use permute::permute;
 pub use program::{Command, CommandKind, Program, Set, parse};
 pub use random::Random;
+pub use repeat::{EndRepeat, Repeat};
 pub use shell::{SetShell, Shell};
 pub use sleep::Sleep;
 pub use sql::{Capture, CaptureKind, PARAMETERS_MAX, SentAs, Sql};
 pub use statements::{Statement, StatementsError, statements};
+pub use string::SetString;
 pub use symbols::{Slot, Symbols};
 pub use undefined::{DefinedVariables, UndefinedVariable};
 pub use value::Value;

@@ -3,15 +3,17 @@
 
 use crate::array::SetArray;
 use crate::batch::Batch;
-use crate::condition::{Condition, Else};
+use crate::blocks::{Condition, Else};
 use crate::dialect::Dialect;
 use crate::error::{Fault, ParseError, ParseErrorKind, shown};
-use crate::expression::{self, ARRAY, ARRAY_NOT_ALONE, Expression, SYNTAX_ERROR};
+use crate::expression::{self, ARRAY, ARRAY_NOT_ALONE, Expression};
 use crate::number::is_c_space;
 use crate::program::{CommandKind, Set};
+use crate::repeat::{EndRepeat, Repeat};
 use crate::shell::{SetShell, Shell};
 use crate::sleep::{Sleep, Time, Unit};
 use crate::sql::{Capture, CaptureKind};
+use crate::string::{SetString, StringValue};
 use crate::symbols::{Symbols, is_name_byte};
 
 /// Maximum number of words after the name of a meta command (pgbench's limit).
@@ -81,8 +83,9 @@ enum Behind {
 }
 
 /// The table: name, dialect, arguments and parser.
-static META_COMMANDS: [(&str, Dialect, Behind, Reader); 15] = [
-    ("aset", Dialect::Pgbench, Behind::Words, |reading, _| reading.capture(CaptureKind::Aset)),
+static META_COMMANDS: [(&str, Dialect, Behind, Reader); 19] = [
+    ("aset", Dialect::Pgbench, Behind::Words, |reading, _| reading.capture(CaptureKind::Aset, false)),
+    ("aset_null", Dialect::Extended, Behind::Words, |reading, _| reading.capture(CaptureKind::Aset, true)),
     ("batch", Dialect::Extended, Behind::Expression, |reading, symbols| {
         let expression = reading.expression(reading.name.end(), symbols)?;
         command(CommandKind::Batch(Batch { expression }))
@@ -96,10 +99,18 @@ static META_COMMANDS: [(&str, Dialect, Behind, Reader); 15] = [
     }),
     ("endif", Dialect::Pgbench, Behind::Words, |reading, _| reading.alone(CommandKind::EndIf)),
     ("endpipeline", Dialect::Pgbench, Behind::Words, |reading, _| reading.alone(CommandKind::EndPipeline)),
-    ("gset", Dialect::Pgbench, Behind::Words, |reading, _| reading.capture(CaptureKind::Gset)),
+    ("endrepeat", Dialect::Extended, Behind::Words, |reading, _| {
+        reading.alone(CommandKind::EndRepeat(EndRepeat { start: usize::MAX }))
+    }),
+    ("gset", Dialect::Pgbench, Behind::Words, |reading, _| reading.capture(CaptureKind::Gset, false)),
+    ("gset_null", Dialect::Extended, Behind::Words, |reading, _| reading.capture(CaptureKind::Gset, true)),
     ("if", Dialect::Pgbench, Behind::Expression, |reading, symbols| {
         let expression = reading.expression(reading.name.end(), symbols)?;
         command(CommandKind::If(Condition::new(expression)))
+    }),
+    ("repeat", Dialect::Extended, Behind::Expression, |reading, symbols| {
+        let expression = reading.expression(reading.name.end(), symbols)?;
+        command(CommandKind::Repeat(Repeat::new(expression)))
     }),
     ("set", Dialect::Pgbench, Behind::Expression, read_set),
     ("setshell", Dialect::Pgbench, Behind::Words, read_set_shell),
@@ -233,51 +244,71 @@ impl Reading<'_, '_> {
     /// The expression from byte `from` to the end.
     fn expression(&self, from: usize, symbols: &mut Symbols) -> Result<Expression, Fault> {
         expression::parse(self.meta.text, from, self.meta.newline, symbols).map_err(|mut fault| {
-            if let ParseErrorKind::UnknownFunction(name) = &fault.kind
-                && self.dialect == Dialect::Extended
-                && name.eq_ignore_ascii_case(ARRAY)
-            {
-                fault.kind = ARRAY_NOT_ALONE.into();
+            if self.dialect == Dialect::Extended {
+                fault.kind = match fault.kind {
+                    ParseErrorKind::UnknownFunction(name) if name.eq_ignore_ascii_case(ARRAY) => {
+                        ARRAY_NOT_ALONE.into()
+                    }
+                    kind => expression::explain_string(kind),
+                };
             }
             fault
         })
     }
 
-    /// `\gset [prefix]`, `\aset [prefix]`
-    fn capture(&self, kind: CaptureKind) -> Result<Meta, Fault> {
+    /// The value of `\set` from byte `from` to the end.
+    fn extended_value(&self, from: usize, symbols: &mut Symbols) -> Result<Assigned, Fault> {
+        let MetaText { text, newline, .. } = *self.meta;
+        if let Some((length, element)) = expression::parse_array(text, from, newline, symbols)? {
+            return Ok(Assigned::Array(length, element));
+        }
+        match expression::parse_string(text, from, newline, symbols)? {
+            Some(value) => Ok(Assigned::String(value)),
+            None => self.expression(from, symbols).map(Assigned::Expression),
+        }
+    }
+
+    /// `\gset [prefix]`, `\aset [prefix]`; with `keeps_null` `\gset_null [prefix]` and `\aset_null [prefix]`.
+    fn capture(&self, kind: CaptureKind, keeps_null: bool) -> Result<Meta, Fault> {
         match self.arguments {
-            [] => Ok(Meta::Capture(Capture { kind, prefix: Box::default() })),
-            [prefix] => Ok(Meta::Capture(Capture { kind, prefix: prefix.text.into() })),
+            [] => Ok(Meta::Capture(Capture { kind, prefix: Box::default(), keeps_null })),
+            [prefix] => Ok(Meta::Capture(Capture { kind, prefix: prefix.text.into(), keeps_null })),
             _ => Err(TOO_MANY_ARGUMENTS.into()),
         }
     }
 }
 
-/// `\set name expression`, and in the extended dialect `\set name array(number, expression)`
+/// `\set name expression`, and in the extended dialect `\set name array(number, expression)` and `\set name string`
 fn read_set(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fault> {
     let meta = reading.meta;
     let Some(variable) = meta.word(reading.name.end()) else {
         return Err(ParseErrorKind::WithoutText(MISSING_ARGUMENT).into());
     };
-    let array = match reading.dialect {
-        Dialect::Pgbench => None,
-        Dialect::Extended => expression::parse_array(meta.text, variable.end(), meta.newline, symbols)?,
-    };
-    let expression = match &array {
-        Some(_) => None,
-        None => Some(reading.expression(variable.end(), symbols)?),
+    let value = match reading.dialect {
+        Dialect::Pgbench => Assigned::Expression(reading.expression(variable.end(), symbols)?),
+        Dialect::Extended => reading.extended_value(variable.end(), symbols)?,
     };
     let valid = Symbols::is_valid_name(variable.text);
     if !valid && reading.dialect == Dialect::Extended {
         return Err(variable.fault(format!("invalid variable name: \"{}\"", shown(variable.text))));
     }
     let slot = symbols.intern(variable.text);
-    let expression = if valid { expression } else { expression.map(|it| it.refusing_name(slot)) };
-    match (array, expression) {
-        (Some((length, element)), _) => command(CommandKind::SetArray(SetArray { slot, length, element })),
-        (None, Some(expression)) => command(CommandKind::Set(Set { slot, expression })),
-        (None, None) => Err(SYNTAX_ERROR.into()),
-    }
+    command(match value {
+        Assigned::Array(length, element) => CommandKind::SetArray(SetArray { slot, length, element }),
+        Assigned::String(value) => CommandKind::SetString(SetString { slot, value }),
+        Assigned::Expression(expression) if valid => CommandKind::Set(Set { slot, expression }),
+        Assigned::Expression(expression) => {
+            CommandKind::Set(Set { slot, expression: expression.refusing_name(slot) })
+        }
+    })
+}
+
+/// The value after `\set name`.
+enum Assigned {
+    Expression(Expression),
+    /// Length and element.
+    Array(Expression, Expression),
+    String(StringValue),
 }
 
 /// `\setshell name command argument …`

@@ -3,16 +3,18 @@
 
 use crate::array::SetArray;
 use crate::batch::Batch;
-use crate::condition::{self, Condition, Else};
+use crate::blocks::{self, Condition, Else};
 use crate::contention::ContendedRows;
 use crate::dialect::Dialect;
 use crate::error::{EvaluationError, ParseError, ParseErrorKind, shown};
 use crate::expression::{Expression, Scope};
 use crate::meta::{Meta, MetaText};
+use crate::repeat::{EndRepeat, Repeat};
 use crate::scan::{Stop, scan};
 use crate::shell::{SetShell, Shell};
 use crate::sleep::Sleep;
 use crate::sql::{Capture, PARAMETERS_MAX, Sql};
+use crate::string::SetString;
 use crate::symbols::{Slot, Symbols};
 
 /// Maximum length of the display text of an SQL command, in bytes.
@@ -140,10 +142,15 @@ impl Reader<'_> {
         if commands.is_empty() {
             return Err(script_error(file, 1, ParseErrorKind::EmptyScript(file.into())));
         }
-        condition::join(&mut commands).map_err(|kind| {
-            let at = if let ParseErrorKind::Condition { command, .. } = kind { command as usize } else { 1 };
-            let line = commands.get(at - 1).or(commands.last()).map_or(1, |command| command.line);
-            script_error(file, line, kind)
+        blocks::join(&mut commands).map_err(|(index, kind)| {
+            let command = commands.get(index).or(commands.last());
+            let error = script_error(file, command.map_or(1, |command| command.line), kind);
+            match (&error.kind, command) {
+                (ParseErrorKind::Condition { .. }, _) | (_, None) => error,
+                (_, Some(command)) => {
+                    ParseError { column: Some(1), source: command.display.clone(), ..error }
+                }
+            }
         })?;
         Ok(Program { name: file.into(), target, contention, commands: commands.into() })
     }
@@ -250,6 +257,8 @@ pub enum CommandKind {
     Set(Set),
     /// `\set name array(number, expression)`, extended dialect only
     SetArray(SetArray),
+    /// `\set name 'text'`, `\set name random_string(…)`, `\set name random_element(…)`, extended dialect only
+    SetString(SetString),
     /// `\sleep`
     Sleep(Sleep),
     /// `\if`: continues after it if the condition is true, otherwise at `next`.
@@ -260,6 +269,10 @@ pub enum CommandKind {
     Else(Else),
     /// `\endif`
     EndIf,
+    /// `\repeat`, extended dialect only: evaluates the number and executes the commands up to `end` that often.
+    Repeat(Repeat),
+    /// `\endrepeat`: continues after `start` while repetitions remain.
+    EndRepeat(EndRepeat),
     /// `\setshell`
     SetShell(SetShell),
     /// `\shell`

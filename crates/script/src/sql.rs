@@ -24,7 +24,7 @@ pub struct Sql {
     pub(crate) capture: Option<Capture>,
 }
 
-/// `\gset [prefix]` or `\aset [prefix]`: assigns results to variables. Column `c` is assigned to the variable named
+/// `\gset [prefix]` or `\aset [prefix]`, or one of them with `_null`: assigns results to variables. Column `c` is assigned to the variable named
 /// prefix plus `c`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {
@@ -32,6 +32,8 @@ pub struct Capture {
     pub kind: CaptureKind,
     /// Prefix of variable names; may be empty, need not be UTF-8.
     pub prefix: Box<[u8]>,
+    /// NULL is stored as NULL, and not as an empty text.
+    pub keeps_null: bool,
 }
 
 /// Results that [`Capture`] assigns.

@@ -39,6 +39,7 @@ impl<'a> DefinedVariables<'a> {
             match &command.kind {
                 CommandKind::Set(set) => drop(slots.insert(set.slot)),
                 CommandKind::SetArray(set) => drop(slots.insert(set.slot)),
+                CommandKind::SetString(set) => drop(slots.insert(set.slot)),
                 CommandKind::SetShell(set) => drop(slots.insert(set.slot)),
                 CommandKind::Sql(sql) => prefixes.extend(sql.capture().map(|capture| &*capture.prefix)),
                 CommandKind::Sleep(_)
@@ -46,6 +47,8 @@ impl<'a> DefinedVariables<'a> {
                 | CommandKind::Elif(_)
                 | CommandKind::Else(_)
                 | CommandKind::EndIf
+                | CommandKind::Repeat(_)
+                | CommandKind::EndRepeat(_)
                 | CommandKind::Shell(_)
                 | CommandKind::StartPipeline
                 | CommandKind::SyncPipeline

@@ -26,9 +26,21 @@ pub struct Variables {
 #[derive(Clone, Debug)]
 struct Text {
     text: Vec<u8>,
-    /// Whether it is an array literal, which must be quoted in SQL.
-    array: bool,
+    kind: TextKind,
     typed: Option<Datum>,
+}
+
+/// Origin of a text, which determines its use.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TextKind {
+    /// From outside (`-D`, `\gset`) or an element of a list: an expression determines its type.
+    Untyped,
+    /// An array literal, which is quoted in SQL.
+    Array,
+    /// A string, which has no value in expressions.
+    String,
+    /// NULL: a parameter is NULL.
+    Null,
 }
 
 const UNDEFINED: Datum = Datum { kind: Kind::Undefined, bits: 0 };
@@ -65,7 +77,20 @@ impl Variables {
         let entry = self.text_of(slot);
         entry.text.clear();
         entry.text.extend_from_slice(text.as_ref());
-        entry.array = false;
+        entry.kind = TextKind::Untyped;
+    }
+
+    /// Sets NULL: as a parameter it is NULL, in SQL and in expressions the word.
+    pub fn set_null(&mut self, slot: Slot) {
+        self.set_string(slot, TextKind::Null, |out| out.extend_from_slice(b"NULL"));
+    }
+
+    /// Sets a text that `write` appends to an empty buffer.
+    pub(crate) fn set_string(&mut self, slot: Slot, kind: TextKind, write: impl FnOnce(&mut Vec<u8>)) {
+        let entry = self.text_of(slot);
+        entry.kind = kind;
+        entry.text.clear();
+        write(&mut entry.text);
     }
 
     /// The buffer of an array under construction, for [`Variables::set_array`].
@@ -78,7 +103,7 @@ impl Variables {
     /// Sets an array literal as text.
     pub(crate) fn set_array(&mut self, slot: Slot, literal: Vec<u8>) {
         let entry = self.text_of(slot);
-        entry.array = true;
+        entry.kind = TextKind::Array;
         self.array = mem::replace(&mut entry.text, literal);
     }
 
@@ -89,7 +114,7 @@ impl Variables {
         }
         let known = &mut self.places[slot.index()];
         if *known == 0 {
-            self.texts.push(Text { text: Vec::new(), array: false, typed: None });
+            self.texts.push(Text { text: Vec::new(), kind: TextKind::Untyped, typed: None });
             *known = u32::try_from(self.texts.len()).expect("no more texts than slots");
         }
         let place = *known - 1;
@@ -128,13 +153,36 @@ impl Variables {
     /// The same in the form for SQL, where an array is quoted (it contains no quotes).
     #[inline]
     pub(crate) fn write_sql(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
-        let Some(place) = self.text_place(slot).filter(|&place| self.texts[place].array) else {
+        let Some(place) = self.text_place(slot).filter(|&place| self.texts[place].kind == TextKind::Array)
+        else {
             return self.write_text(slot, out);
         };
         out.push(b'\'');
         out.extend_from_slice(&self.texts[place].text);
         out.push(b'\'');
         true
+    }
+
+    /// The same in the form for a parameter; false for NULL from the server, and if undefined.
+    #[inline]
+    pub fn write_parameter(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
+        match self.text_place(slot) {
+            Some(place) if self.texts[place].kind == TextKind::Null => false,
+            Some(place) => {
+                out.extend_from_slice(&self.texts[place].text);
+                true
+            }
+            None => self.write_text(slot, out),
+        }
+    }
+
+    /// The same as a list of elements with commas between them: an array without its braces.
+    pub(crate) fn write_list(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
+        let is_defined = self.write_text(slot, out);
+        if self.text_place(slot).is_some_and(|place| self.texts[place].kind == TextKind::Array) {
+            out.retain(|byte| !matches!(byte, b'{' | b'}'));
+        }
+        is_defined
     }
 
     /// The typed value; the type of a text is determined and stored. `symbols` has its name for errors.
@@ -160,6 +208,12 @@ impl Variables {
         let text = &mut self.texts[place];
         if let Some(datum) = text.typed {
             return Ok(datum);
+        }
+        if text.kind == TextKind::String {
+            return Err(EvaluationError::new(format!(
+                "variable \"{}\" is a string, and expressions only calculate with numbers and booleans",
+                symbols.name(slot)
+            )));
         }
         let datum = type_text(&text.text, slot, symbols)?.into();
         text.typed = Some(datum);

@@ -9,6 +9,8 @@ mod tests {
     use std::path::{Path, PathBuf};
     use std::process::{Child, Command, Stdio};
 
+    use rustix::process::{Pid, Signal, kill_process};
+
     use crate::account::Account;
     use crate::home::{self, Description, Home, LockedHome};
     use crate::{Locations, ServerError, copies, tls};
@@ -65,7 +67,8 @@ mod tests {
 
         /// Runs a shell script as the server's user in its data directory, repeatedly.
         fn attack(&self, script: &str, target: &Path) -> Attacker {
-            let forever = format!("while :; do {script}; done");
+            // The shell ends between two commands, so that none of them writes while the directory is removed.
+            let forever = format!("trap exit TERM; while :; do {script}; done");
             let mut command = Command::new("/bin/sh");
             command
                 .args(["-c", &forever, "sh"])
@@ -87,8 +90,9 @@ mod tests {
 
     impl Drop for Attacker {
         fn drop(&mut self) {
-            let _ = self.0.kill();
-            let _ = self.0.wait();
+            let process = Pid::from_child(&self.0);
+            kill_process(process, Signal::TERM).unwrap();
+            self.0.wait().unwrap();
         }
     }
 

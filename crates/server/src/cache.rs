@@ -35,8 +35,14 @@ pub(crate) struct Locked<'a> {
 }
 
 impl Cache {
+    /// The cache of programs.
     pub(crate) fn new(cache_dir: &Path) -> Cache {
         Cache { directory: cache_dir.join("postgresql") }
+    }
+
+    /// The cache of the archives that workloads need.
+    pub(crate) fn of_workloads(cache_dir: &Path) -> Cache {
+        Cache { directory: cache_dir.join("workloads") }
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -98,28 +104,39 @@ impl Locked<'_> {
         }
     }
 
-    /// Unpacks a verified archive next to its final place and renames it. Returns the directory of programs.
+    /// Unpacks a verified archive. Returns the directory of programs.
     pub(crate) fn unpack(&self, version: &Version, archive: &[u8]) -> Result<PathBuf, ServerError> {
-        let unfinished = tempfile::Builder::new()
-            .prefix(UNFINISHED)
-            .tempdir_in(&self.cache.directory)
-            .map_err(|source| self.failure(source))?;
-        let tree = unfinished.path().join("tree");
-        unpack(archive, &tree).map_err(|error| self.damage(version, error))?;
-        for program in ["bin/initdb", "bin/postgres"] {
-            if !tree.join(program).is_file() {
-                return Err(self.damage(version, io::Error::other(format!("it contains no {program}"))));
+        let place = self.publish(&name_of(version), |tree| {
+            unpack(archive, tree).map_err(|error| self.damage(version, error))?;
+            for program in ["bin/initdb", "bin/postgres"] {
+                if !tree.join(program).is_file() {
+                    return Err(self.damage(version, io::Error::other(format!("it contains no {program}"))));
+                }
             }
-        }
-        fs::write(tree.join(SUM_FILE), sum_of(archive)).map_err(|source| self.failure(source))?;
-        open_to_everybody(&tree).map_err(|source| self.failure(source))?;
-        let place = self.cache.directory.join(name_of(version));
-        if place.exists() {
-            // An existing incomplete one: somebody removed files from it.
-            fs::remove_dir_all(&place).map_err(|source| self.failure(source))?;
-        }
-        fs::rename(&tree, &place).map_err(|source| self.failure(source))?;
+            fs::write(tree.join(SUM_FILE), sum_of(archive)).map_err(|source| self.failure(source))
+        })?;
         Ok(place.join("bin"))
+    }
+
+    /// Fills a directory next to its final place and renames it. The old one, if there is one, is incomplete: somebody
+    /// removed files from it.
+    pub(crate) fn publish(
+        &self,
+        name: &str,
+        fill: impl FnOnce(&Path) -> Result<(), ServerError>,
+    ) -> Result<PathBuf, ServerError> {
+        let unwritable = |source| self.failure(source);
+        let unfinished = tempfile::Builder::new().prefix(UNFINISHED).tempdir_in(&self.cache.directory);
+        let unfinished = unfinished.map_err(unwritable)?;
+        let tree = unfinished.path().join("tree");
+        fill(&tree)?;
+        open_to_everybody(&tree).map_err(unwritable)?;
+        let place = self.cache.directory.join(name);
+        if place.exists() {
+            fs::remove_dir_all(&place).map_err(unwritable)?;
+        }
+        fs::rename(&tree, &place).map_err(unwritable)?;
+        Ok(place)
     }
 
     fn failure(&self, source: io::Error) -> ServerError {
@@ -266,7 +283,7 @@ mod tests {
         let file = base.path().join("file");
         fs::write(&file, "").unwrap();
         let error = Cache::new(&file).lock(&mut |_| {}).map(drop).unwrap_err().to_string();
-        assert!(error.contains("PGMETER_CACHE_DIR") && error.contains("--bin-dir"), "{error}");
+        assert!(error.contains("set PGMETER_CACHE_DIR"), "{error}");
     }
 
     #[test]

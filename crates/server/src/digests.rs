@@ -67,6 +67,11 @@ impl Checksum {
         Err(ServerError::OtherChecksum { version, expected, found })
     }
 
+    /// The hexadecimal digits.
+    pub fn digits(&self) -> &str {
+        &self.0
+    }
+
     /// Whether this is the checksum in the form of [`sum_of`].
     pub(crate) fn is(&self, sum: &str) -> bool {
         self.0 == sum.trim()

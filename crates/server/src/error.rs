@@ -63,6 +63,25 @@ pub enum ServerError {
     )]
     OtherChecksum { version: String, expected: String, found: String },
 
+    #[error("there is no archive {file} in {}; put it there: its SHA-256 checksum must be {expected}", folder.display())]
+    NoArchive { file: String, folder: PathBuf, expected: String },
+
+    #[error("cannot download {url}: {reason}; try again with a network connection, or put the file at {}: its SHA-256 \
+             checksum must be {expected}", place.display())]
+    ArchiveNotFetched { url: String, reason: String, place: PathBuf, expected: String },
+
+    #[error(
+        "{place} has the SHA-256 checksum {found}, but {expected} was expected: it is damaged or another version; \
+             nothing was unpacked"
+    )]
+    ArchiveDiffers { place: String, found: String, expected: String },
+
+    #[error(
+        "cannot unpack {place}: {reason}; an archive of a workload is a .tar, .tar.gz or .tar.xz with files and \
+             directories only"
+    )]
+    ArchiveNotUnpacked { place: String, reason: String },
+
     #[error("\"{text}\" is not a SHA-256 checksum; --checksum requires 64 hexadecimal digits")]
     NoChecksum { text: String },
 
@@ -71,8 +90,8 @@ pub enum ServerError {
              directories", path.display(), place.display())]
     OthersCanChange { path: PathBuf, place: PathBuf, uid: u32, variable: &'static str },
 
-    #[error("the cache directory {} cannot be written: {source}; set PGMETER_CACHE_DIR to a writable directory, \
-             or use a local installation with --bin-dir DIRECTORY", path.display())]
+    #[error("the cache directory {} cannot be written: {source}; set PGMETER_CACHE_DIR to a writable \
+             directory", path.display())]
     CacheNotWritable { path: PathBuf, source: io::Error },
 
     #[error("another process has been downloading into {} for {minutes} minutes; stop it and try again, or set \

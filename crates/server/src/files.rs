@@ -56,6 +56,21 @@ pub(crate) fn read_small(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// A whole regular file, unless it is longer than the limit. Pipes are not waited for.
+pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = File::from(open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?);
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(io::Error::other("it is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::other(format!("it is larger than {} MiB", limit >> 20)));
+    }
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;

@@ -8,6 +8,7 @@
 
 mod access;
 mod account;
+mod archives;
 #[cfg(test)]
 mod attacks;
 mod cache;
@@ -35,6 +36,7 @@ mod tls;
 mod trust;
 mod version;
 
+pub use archives::Archive;
 pub use digests::Checksum;
 pub use error::ServerError;
 pub use facts::{Build, Facts, facts};

@@ -9,7 +9,7 @@
 //! its [`Steadiness`] (whether it was in a steady state). A [`CommandTable`] counts the single commands of a run, and
 //! a [`WorkerHealth`] describes the condition of the generator. [`comparison`] is independent: it decides from many
 //! short runs whether one side is faster than the other. A [`Factorial`] has the effects of an experiment's factors, a
-//! [`Screening`] those of many factors from few combinations. [`goals`] evaluates conditions such as `p99 < 20ms`.
+//! [`Screening`] those of many factors from few combinations. [`regressions`] are the queries of a set that became slower. [`goals`] evaluates conditions such as `p99 < 20ms`.
 
 mod timestamp;
 
@@ -59,10 +59,13 @@ mod steadiness;
 
 mod until;
 
+mod regression;
+
 mod splitmix;
 
 /// Types that describe a load and its tables.
 pub mod load;
+mod scale;
 
 pub mod comparison;
 
@@ -76,12 +79,17 @@ pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
 pub use factorial::{Averaged, Change, Factorial, Interaction, MainEffect, Measurements, Observation, found};
 pub use gaps::{GAP_MIN, Gap, Gaps, LongGaps};
 pub use interval::Interval;
-pub use load::{Limit, PartitionMethod, Protocol};
+pub use load::{Limit, PartitionMethod, Protocol, ResultFormat};
 pub use omission::{quantiles_of_all, with_stalls};
 pub use permutation::permutation_p;
 pub use recorder::Recorder;
+pub use regression::{
+    FALSE_DISCOVERY_RATE, PairedQuery, Regression, RegressionVerdict, benjamini_hochberg, regressions,
+    sequences_needed, sequences_usual,
+};
 pub use sample::{Ending, Failure, Sample};
 pub use sample_mean::{CONFIDENCE, SampleMean};
+pub use scale::Scale;
 pub use screening::{ErrorSource, SCREENED_MAX, Screening, in_stretches, screening_design, simultaneous};
 pub use script_stats::ScriptStats;
 pub use splitmix::SplitMix64;

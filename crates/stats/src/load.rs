@@ -31,6 +31,25 @@ impl Protocol {
     }
 }
 
+/// Format of the columns of results (PostgreSQL manual, "Bind"). The simple protocol has only text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ResultFormat {
+    /// As text.
+    #[default]
+    Text,
+    /// In the binary format of each type.
+    Binary,
+}
+
+impl ResultFormat {
+    /// Whether it is the default.
+    #[must_use]
+    pub fn is_text(&self) -> bool {
+        *self == Self::Text
+    }
+}
+
 /// Limit of a run: `{"duration_s": 10.0}` or `{"transactions_per_client": 1000}`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

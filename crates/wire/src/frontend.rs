@@ -65,7 +65,7 @@ pub fn bind<'a>(out: &'a mut Vec<u8>, portal: &[u8], statement: &[u8]) -> BindWr
     text(out, statement);
     let count_at = out.len() + 2;
     out.extend_from_slice(&[0; 4]);
-    BindWriter { out, start, count_at, count: 0, length_max: MESSAGE_LENGTH_MAX }
+    BindWriter { out, start, count_at, count: 0, length_max: MESSAGE_LENGTH_MAX, binary_results: false }
 }
 
 /// An incomplete Bind message. Without `finish` the buffer contains an invalid message.
@@ -76,12 +76,18 @@ pub struct BindWriter<'a> {
     count_at: usize,
     count: u16,
     length_max: usize,
+    binary_results: bool,
 }
 
 impl BindWriter<'_> {
     /// Sets the maximum length of the message; the default is [`MESSAGE_LENGTH_MAX`].
     pub fn length_max(self, length_max: usize) -> Self {
         BindWriter { length_max: length_max.min(MESSAGE_LENGTH_MAX), ..self }
+    }
+
+    /// Requests all columns of the result in binary format; the default is text.
+    pub fn binary_results(self, binary_results: bool) -> Self {
+        BindWriter { binary_results, ..self }
     }
 
     /// One parameter in text format; `None` is NULL.
@@ -117,7 +123,8 @@ impl BindWriter<'_> {
     /// Completes the message.
     pub fn finish(self) -> Result<(), MessageTooLong> {
         self.out[self.count_at..self.count_at + 2].copy_from_slice(&self.count.to_be_bytes());
-        self.out.extend_from_slice(&[0, 0]);
+        // The number of format codes, and one for all columns.
+        self.out.extend_from_slice(if self.binary_results { &[0, 1, 0, 1] } else { &[0, 0] });
         end_up_to(self.out, self.start, self.length_max)
     }
 }
@@ -287,6 +294,17 @@ fn message_length(length: usize, length_max: usize) -> Result<u32, MessageTooLon
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn results_are_text_or_all_binary() {
+        let bind = |is_binary| {
+            let mut out = Vec::new();
+            bind(&mut out, b"", b"s").binary_results(is_binary).finish().expect("a short message");
+            out
+        };
+        assert_eq!(bind(false), b"B\0\0\0\x0d\0s\0\0\0\0\0\0\0");
+        assert_eq!(bind(true), b"B\0\0\0\x0f\0s\0\0\0\0\0\0\x01\0\x01");
+    }
 
     #[test]
     fn a_length_is_a_signed_number_of_32_bits() {

@@ -3,11 +3,15 @@
 
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 
 use config::FileError;
-use connect::{ConnectError, Row};
+use connect::{ConnectError, ResultSet, SqlState};
 use script::StatementsError;
+use server::ServerError;
+use stats::Scale;
 
+use crate::loader::LoadStatement;
 use crate::tpcb::{script_list, step_letters};
 
 /// Why a workload cannot be found, loaded or used.
@@ -23,9 +27,21 @@ pub enum WorkloadError {
     /// A workload.toml cannot be read.
     #[error("cannot read the workload {file}: {source}")]
     Read { file: String, source: io::Error },
+    /// An archive cannot be used.
+    #[error(transparent)]
+    Archive(#[from] ServerError),
     /// A file of a workload's directory is invalid.
     #[error(transparent)]
     File(#[from] FileError),
+    /// A file that is used without being named in workload.toml is invalid.
+    #[error("{0}")]
+    UnlistedFile(String),
+    /// A schema, or a directive in it, cannot be used.
+    #[error(transparent)]
+    Schema(#[from] datagen::Error),
+    /// There is no such index set.
+    #[error("the workload {workload} has no index set \"{name}\"; {known}")]
+    UnknownIndexes { workload: String, name: String, known: String },
     /// An SQL file cannot be parsed.
     #[error(transparent)]
     Statements(#[from] StatementsError),
@@ -35,18 +51,36 @@ pub enum WorkloadError {
     /// There is no such parameter.
     #[error("the workload {workload} has no parameter \"{name}\"; {known}")]
     UnknownParameter { workload: String, name: String, known: String },
-    /// An option that only pgbench's workload supports.
+    /// There is no such version of the query texts.
+    #[error("the workload {workload} has no query text \"{name}\"; it has {known}")]
+    UnknownQueryText { workload: String, name: String, known: String },
+    /// An option without a meaning for a built-in workload.
+    #[error("the workload {workload} does not support {option}: {reason}")]
+    OptionUnsupported { option: &'static str, workload: String, reason: &'static str },
+    /// The generator has no sound data for this scale.
+    #[error("the workload {workload} does not support scale {scale}: {reason}")]
+    ScaleUnsupported { workload: String, scale: Scale, reason: &'static str },
+    /// The loading was interrupted.
     #[error(
-        "{option} is supported for pgbench's tables (the workload tpcb) only; the tables of {workload} are \
-         created by its SQL files"
+        "the tables of the workload {workload} are not completely loaded; continue with `{init} --resume` and the same \
+         options as before, or start again with `{init}`"
     )]
-    OnlyTpcb { option: &'static str, workload: String },
+    Incomplete { workload: String, init: String },
     /// A statement of a load step failed.
     #[error(
         "{file}:{line}: {source}{}",
         if *is_misplaced { "; set transaction = false for this file in workload.toml" } else { "" }
     )]
     LoadStep { file: String, line: u32, source: ConnectError, is_misplaced: bool },
+    /// A schema has nothing to load.
+    #[error("{file}: the schema creates no table; write CREATE TABLE statements into it")]
+    NoTables { file: String },
+    /// The tables are not those of the chosen scale.
+    #[error(
+        "the tables of the workload {workload} have scale {found}, not {asked}; leave out --scale, or load them with \
+         `{init} --scale {asked}`"
+    )]
+    OtherScale { workload: String, found: Scale, asked: Scale, init: String },
     /// Checks returned rows.
     #[error("{}", checks_failed(workload, failed))]
     ChecksFailed { workload: String, failed: Vec<FailedCheck> },
@@ -71,6 +105,9 @@ pub enum WorkloadError {
     /// An option out of range.
     #[error("{option} must be in range {low}..{high}")]
     OutOfRange { option: &'static str, low: u32, high: u32 },
+    /// A scale with a fraction for pgbench's tables.
+    #[error("the tables of pgbench (the workload tpcb) need a whole number as their scale, not {scale}")]
+    FractionalScale { scale: Scale },
     /// The server is too old for the partitioning method.
     #[error(
         "partitioning by {method} requires PostgreSQL {needed} or newer; this server is {server}. \
@@ -83,9 +120,16 @@ pub enum WorkloadError {
     /// A table of the scripts is missing, or not in the search path.
     #[error(
         "database \"{database}\" has no table {table}. Create and fill the tables with `{init}` \
-         (on the same connection), or give your own script with -f"
+         (on the same connection){}",
+        if *is_for_scripts { ", or give your own script with -f" } else { "" }
     )]
-    TablesMissing { database: String, table: String, init: String, source: Option<Box<ConnectError>> },
+    TablesMissing {
+        database: String,
+        table: String,
+        init: String,
+        is_for_scripts: bool,
+        source: Option<Box<ConnectError>>,
+    },
     /// The accounts have a partitioning method that loading never creates.
     #[error(
         "unexpected partition method: \"{strategy}\" (pgbench_accounts can be partitioned by range or hash). \
@@ -101,9 +145,79 @@ pub enum WorkloadError {
     /// The caller's progress function asked to stop.
     #[error("loading was interrupted; continue with `pgmeter init --resume` and the same options")]
     Interrupted,
+    /// The same, with the command that loaded the tables.
+    #[error("loading was interrupted; continue with `{init} --resume` and the same options")]
+    InterruptedTables { init: String },
     /// The same, for a workload whose loading cannot be resumed.
     #[error("loading was interrupted; start again with `{init}`")]
     InterruptedForGood { init: String },
+    /// A table exists that `init` did not make.
+    #[error(
+        "{table} exists already and was not made by `init` for the workload {workload}; nothing was changed. Rename it, \
+         use another database, or let `{init} --drop` drop it"
+    )]
+    ForeignTable { table: String, workload: String, init: String },
+    /// A table whose mark was made for another one.
+    #[error(
+        "{table} was restored or copied: its mark was made for another table or database; nothing was changed. Rename \
+         it, use another database, or let `{init} --drop` drop it"
+    )]
+    CopiedTable { table: String, init: String },
+    /// Two loadings at the same time.
+    #[error(
+        "another init of the workload {workload} is running in this database (process {process}); wait until it ends, \
+         or end that process with pg_terminate_backend"
+    )]
+    InitRunning { workload: String, process: String },
+    /// Its connection was lost, and another loading began.
+    #[error("another init has dropped the tables of this one and loads its own; this one has ended")]
+    Replaced,
+    /// The connection was lost for good.
+    #[error("{source}; continue with `{init} --resume` and the same options")]
+    ConnectionLost { init: String, source: Box<WorkloadError> },
+    /// A statement needs a privilege, or other objects depend on what it drops.
+    #[error("{doing}: {reason}. {remedy}, or use another database")]
+    NotPermitted { doing: String, reason: String, remedy: &'static str, source: Box<WorkloadError> },
+    /// A new workload cannot be written.
+    #[error("cannot write a workload to {folder}: {source}")]
+    NewFolder { folder: String, source: io::Error },
+    /// There is no script to run.
+    #[error(
+        "the workload {workload} has no scripts: add files to its directory scripts/, give a script with -f, or time \
+         its queries with `pgmeter queries`"
+    )]
+    NoScripts { workload: String },
+    /// The server's disk is full.
+    #[error(
+        "the server has no disk space left (while {doing}: {message}). Free some space and continue with \
+         `pgmeter init --resume` and the same options, or use a smaller scale"
+    )]
+    DiskFull { doing: String, message: String, source: Box<WorkloadError> },
+    /// Rows violate a unique constraint.
+    #[error(
+        "{doing}: {message}. The generated rows violate the constraint: remove the constraint from the schema, or give \
+         its columns generators with enough different values, such as sub=serial"
+    )]
+    NotUnique { doing: String, message: String, source: Box<WorkloadError> },
+    /// Rows violate a foreign key or an exclusion constraint.
+    #[error(
+        "{doing}: {message}. The generated rows violate the constraint: change the directives of its columns, or remove \
+         the constraint from the schema"
+    )]
+    Violated { doing: String, message: String, source: Box<WorkloadError> },
+    /// Rows violate a constraint, or a value does not fit its column.
+    #[error(
+        "{}loading {relation}: {message}. The schema does not accept the generated rows, and --resume would fail again. Correct the \
+         schema or the directives of the columns, then run `{init}` again",
+        place.as_ref().map(|(file, line)| format!("{file}:{line}: ")).unwrap_or_default()
+    )]
+    InvalidRows {
+        place: Option<(Arc<str>, u32)>,
+        relation: String,
+        message: String,
+        init: String,
+        source: Box<WorkloadError>,
+    },
     /// The existing tables were not created with these options.
     #[error(
         "--resume requires tables that were created with the same options, but {found}; omit --resume to create \
@@ -121,9 +235,130 @@ pub struct FailedCheck {
     pub rows: usize,
     /// The first row, shortened.
     pub first: String,
+    /// Whether the row is a sentence: its only column is named [`PROBLEM`].
+    pub is_sentence: bool,
 }
 
+/// SQLSTATE of a cancelled statement: `query_canceled`.
+const CANCELED: &[u8; 5] = b"57014";
+
+/// The only column of checks whose rows are sentences.
+pub(crate) const PROBLEM: &str = "problem";
+
 impl WorkloadError {
+    /// For the start of scripts: they may need no tables of a workload.
+    pub fn for_scripts(self) -> WorkloadError {
+        match self {
+            Self::TablesMissing { database, table, init, source, .. } => {
+                Self::TablesMissing { database, table, init, is_for_scripts: true, source }
+            }
+            error => error,
+        }
+    }
+
+    /// The error of the server or of its connection, if a statement failed.
+    pub(crate) fn server_failure(&self) -> Option<&ConnectError> {
+        match self {
+            Self::Query { source, .. } | Self::LoadStep { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+
+    /// The error of a statement, with its place.
+    pub(crate) fn of_statement(self, statement: &LoadStatement) -> WorkloadError {
+        match self {
+            Self::Query { sql, source } => {
+                let error = match &statement.place {
+                    Some((file, line)) => {
+                        Self::LoadStep { file: file.to_string(), line: *line, source, is_misplaced: false }
+                    }
+                    None => Self::Query { sql, source },
+                };
+                let doing = match &statement.place {
+                    Some((file, line)) => format!("{file}:{line}"),
+                    None => format!("executing {}", statement.sql),
+                };
+                error.explained(&doing)
+            }
+            error => error,
+        }
+    }
+
+    /// The error of the rows of a table.
+    pub(crate) fn of_rows(self, relation: &str) -> WorkloadError {
+        /// Classes of SQLSTATE: data exception, integrity constraint violation.
+        const INVALID_ROWS: [&str; 2] = ["22", "23"];
+        let error = self.explained(&format!("loading {relation}"));
+        let Some(server) = error.server_failure().and_then(ConnectError::server_error) else { return error };
+        let sqlstate = server.sqlstate.to_string();
+        if !INVALID_ROWS.iter().any(|class| sqlstate.starts_with(class)) {
+            return error;
+        }
+        let context = server.context.as_ref().and_then(|context| context.lines().next());
+        let detail = server.detail.as_deref().or(context).map(|detail| detail.trim_end_matches('.'));
+        let message = match detail {
+            Some(detail) => format!("{} ({})", server.message, shortened(detail)),
+            None => server.message.clone(),
+        };
+        let (relation, init) = (relation.to_owned(), String::new());
+        Self::InvalidRows { place: None, relation, message, init, source: Box::new(error) }
+    }
+
+    /// The error of rows with the place of their table and the command that loads it. `place_of` finds a relation.
+    pub(crate) fn of_tables(
+        self,
+        command: &str,
+        place_of: impl FnOnce(&str) -> Option<(Arc<str>, u32)>,
+    ) -> WorkloadError {
+        match self {
+            Self::InvalidRows { relation, message, source, .. } => {
+                let (place, init) = (place_of(&relation), command.to_owned());
+                Self::InvalidRows { place, relation, message, init, source }
+            }
+            error => error,
+        }
+    }
+
+    /// With the command that continues the loading, if the connection was lost.
+    pub(crate) fn with_resume(self, init: &str) -> WorkloadError {
+        let is_lost = self.server_failure().is_some_and(|source| match source.sqlstate() {
+            None => true,
+            Some(state) => {
+                state.class() == "08"
+                    || (state.class() == "57" && Some(state) != SqlState::from_bytes(CANCELED))
+            }
+        });
+        if is_lost { Self::ConnectionLost { init: init.to_owned(), source: Box::new(self) } } else { self }
+    }
+
+    /// With a remedy, if the error has one.
+    fn explained(self, doing: &str) -> WorkloadError {
+        let Some(error) = self.server_failure().and_then(ConnectError::server_error) else { return self };
+        let doing = doing.to_owned();
+        let detail = error.detail.as_ref().map(|detail| format!(" ({})", detail.trim_end_matches('.')));
+        let message = format!("{}{}", error.message, detail.unwrap_or_default());
+        match error.sqlstate.to_string().as_str() {
+            "53100" => Self::DiskFull { doing, message, source: Box::new(self) },
+            "23505" => Self::NotUnique { doing, message, source: Box::new(self) },
+            "23503" | "23P01" => Self::Violated { doing, message, source: Box::new(self) },
+            _ => self.not_permitted(&doing),
+        }
+    }
+
+    /// With the dependent objects and a remedy, if the error is about them or about a privilege.
+    pub(crate) fn not_permitted(self, doing: &str) -> WorkloadError {
+        let Some(error) = self.server_failure().and_then(ConnectError::server_error) else { return self };
+        let dependents = error.detail.as_deref().map(first_lines);
+        let (reason, remedy) = match error.sqlstate.to_string().as_str() {
+            "42501" => (error.message.clone(), "Connect as the owner or as a user with this privilege"),
+            "2BP01" => {
+                (dependents.unwrap_or_else(|| error.message.clone()), "Drop the dependent objects first")
+            }
+            _ => return self,
+        };
+        Self::NotPermitted { doing: doing.to_owned(), reason, remedy, source: Box::new(self) }
+    }
+
     /// Whether a statement failed because a table does not exist.
     pub fn is_missing_table(&self) -> bool {
         const UNDEFINED_TABLE: &str = "42P01";
@@ -136,25 +371,51 @@ impl WorkloadError {
     }
 }
 
-impl FailedCheck {
-    /// Maximum length of a row in a message.
-    const SHOWN_MAX: usize = 100;
+/// Maximum length of a row in a message.
+const SHOWN_MAX: usize = 100;
 
-    pub(crate) fn new(name: &str, rows: usize, first: &Row) -> FailedCheck {
+/// Most dependent objects in a message.
+const DEPENDENTS_MAX: usize = 3;
+
+/// The first lines of a detail, in one line.
+fn first_lines(detail: &str) -> String {
+    let lines: Vec<&str> = detail.lines().collect();
+    let shown = lines.iter().take(DEPENDENTS_MAX).copied().collect::<Vec<_>>().join(", ");
+    match lines.len().saturating_sub(DEPENDENTS_MAX) {
+        0 => shown,
+        more => format!("{shown}, and {more} more"),
+    }
+}
+
+/// The beginning of a row.
+fn shortened(text: &str) -> String {
+    let mut shown: String = text.chars().take(SHOWN_MAX).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+impl FailedCheck {
+    /// The failure of a check; `None` if it has returned no row.
+    pub(crate) fn new(name: &str, sets: &[ResultSet]) -> Option<FailedCheck> {
+        let set = sets.iter().find(|set| !set.rows.is_empty())?;
+        let first = set.rows.first()?;
+        let is_sentence = set.columns == [PROBLEM];
         let values = (0..first.len()).map(|column| first.get(column).unwrap_or("NULL"));
         let text = values.collect::<Vec<_>>().join(" | ");
-        let mut shown: String = text.chars().take(Self::SHOWN_MAX).collect();
-        if shown.len() < text.len() {
-            shown.push('…');
-        }
-        FailedCheck { name: name.to_owned(), rows, first: shown }
+        let first = if is_sentence { text } else { shortened(&text) };
+        let rows = sets.iter().map(|set| set.rows.len()).sum();
+        Some(FailedCheck { name: name.to_owned(), rows, first, is_sentence })
     }
 }
 
 impl fmt::Display for FailedCheck {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, rows, first } = self;
+        let Self { name, rows, first, is_sentence } = self;
         match rows {
+            1 if *is_sentence => out.write_str(first),
+            _ if *is_sentence => write!(out, "{first} (and {} more)", rows - 1),
             1 => write!(out, "{name} (1 row: {first})"),
             _ => write!(out, "{name} ({rows} rows, the first: {first})"),
         }
@@ -168,6 +429,6 @@ fn checks_failed(workload: &str, failed: &[FailedCheck]) -> String {
     format!(
         "{} {noun} of the workload {workload} failed: {}. A check returns no row if the data are sound",
         failed.len(),
-        shown.join(", ")
+        shown.join("; ")
     )
 }

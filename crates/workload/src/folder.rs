@@ -5,17 +5,29 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use connect::quote::{identifier, literal};
+use connect::quote::literal;
 use connect::{Session, SqlState, Target};
+use stats::Scale;
 
-use crate::WorkloadError;
+use crate::archives::NamedArchive;
+use crate::generated::{self, GeneratedTables, OwnCode};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::load::{execute, execute_all, missing_table, query};
+use crate::loader::TableName;
 use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, LoadStep, MANIFEST, Manifest, TableEntry};
+use crate::marks::{DatabaseId, Loaded, Mark};
+use crate::protection::Protection;
+use crate::schema_files::SchemaFiles;
 use crate::stopwatch::Stopwatch;
 use crate::tpcb::Step;
-use crate::workload::{Check, Script, Tables, Workload};
+use crate::workload::{Check, ONLY_TPCB, PerMinute, Script, Tables, Workload, check_indexes};
+use crate::{
+    Answer, IndexSet, Query, QueryChoice, WorkloadError, init_lock, listing, loader, marks, registry,
+};
 
+/// Why the scale of a schema cannot be chosen.
+const FIXED_SIZES: &str =
+    "each of its tables has a directive size. Leave out --scale, or replace size by mult in schema.sql";
 /// SQLSTATE of a statement that cannot run in a transaction: `active_sql_transaction`.
 const IN_TRANSACTION: &[u8; 5] = b"25001";
 
@@ -23,6 +35,11 @@ const IN_TRANSACTION: &[u8; 5] = b"25001";
 #[derive(Clone, Debug)]
 pub struct Folder {
     manifest: Manifest,
+    /// The tables, if their rows are generated.
+    generated: Option<GeneratedTables>,
+    own: OwnCode,
+    /// The directory, for files that directives name.
+    folder: PathBuf,
     /// Its name in `--workload`.
     place: String,
 }
@@ -38,7 +55,7 @@ impl Folder {
         let text = config::text_of(&file, FILE_LENGTH_MAX).map_err(unreadable)?;
         let mut manifest = Manifest::parse(&text, &file.display().to_string(), Files::Folder(folder))?;
         manifest.files.insert(0, (file, text));
-        Ok(Folder { manifest, place: folder.display().to_string() })
+        Folder::new(manifest, folder, registry::argument_of(folder), OwnCode::default())
     }
 
     /// A built-in directory: names and texts of its files.
@@ -46,11 +63,151 @@ impl Folder {
     /// # Errors
     /// As [`Folder::read`].
     pub fn embedded(files: &[(&str, &str)]) -> Result<Folder, WorkloadError> {
+        Folder::built_in(files, OwnCode::default())
+    }
+
+    /// The same with rows or queries that code makes.
+    pub(crate) fn built_in(files: &[(&str, &str)], own: OwnCode) -> Result<Folder, WorkloadError> {
         let text = files.iter().find(|(name, _)| *name == MANIFEST).map_or("", |(_, text)| *text);
         let mut manifest = Manifest::parse(text, MANIFEST, Files::Embedded(files))?;
         manifest.files.clear();
         let place = manifest.name.clone();
-        Ok(Folder { manifest, place })
+        Folder::new(manifest, Path::new(""), place, own)
+    }
+
+    fn new(manifest: Manifest, folder: &Path, place: String, own: OwnCode) -> Result<Folder, WorkloadError> {
+        let tables = |schema| GeneratedTables::new(schema, &manifest.indexes, own.rows);
+        let generated = manifest.schema.as_ref().map(tables).transpose()?;
+        Ok(Folder { manifest, generated, own, folder: folder.to_owned(), place })
+    }
+
+    /// Runs all load steps on one session. A lost connection ends the loading, because the SQL may not be safe to repeat.
+    fn run_steps(
+        &self,
+        session: &mut Session,
+        options: &InitOptions,
+        progress: &mut Progress<'_>,
+    ) -> Result<InitReport, WorkloadError> {
+        let variables = (self as &dyn Workload).variables(&options.parameters, options.scale);
+        let mut report = InitReport::default();
+        let mut tell = |what: InitProgress<'_>| match progress(what) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(self.interrupted()),
+        };
+        let protection = self.protection(session, options, &variables)?;
+        let workload = self.name().to_owned();
+        let mut mark = Mark { workload, loaded: Loaded::begun(options), object: None };
+        // Earlier notices do not belong to the loading.
+        session.take_notices();
+        for step in &self.manifest.load {
+            tell(InitProgress::Started { doing: &format!("running {}", step.file) })?;
+            let stopwatch = Stopwatch::start();
+            let done = session.patiently(|session| self.run(session, step, &variables));
+            for notice in session.take_notices() {
+                tell(InitProgress::Notice(&notice))?;
+            }
+            let marked = if session.is_lost() { Ok(()) } else { protection.mark(session, &mark) };
+            done.and(marked)?;
+            let time = StepTime { name: step.name.clone(), took: stopwatch.read() };
+            tell(InitProgress::Finished(&time))?;
+            report.steps.push(time);
+        }
+        mark.loaded.complete = true;
+        protection.mark(session, &mark)?;
+        Ok(report)
+    }
+
+    /// Examines the tables that the load steps would change.
+    fn protection(
+        &self,
+        session: &mut Session,
+        options: &InitOptions,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<Protection, WorkloadError> {
+        let mut protection = Protection::default();
+        for step in &self.manifest.load {
+            for statement in script::statements(&step.file, &step.sql, variables)? {
+                protection.statement(&statement.sql);
+            }
+        }
+        for table in &self.manifest.tables {
+            protection.table(table.table_name());
+        }
+        protection.check(session, self.name(), &self.init_command(), options.drops)?;
+        Ok(protection)
+    }
+
+    /// Generates and loads the rows of all tables.
+    fn generate(
+        &self,
+        tables: &GeneratedTables,
+        connection: (&Target, &mut Session),
+        options: &InitOptions,
+        progress: &mut Progress<'_>,
+    ) -> Result<InitReport, WorkloadError> {
+        let (target, session) = connection;
+        let mut protection = Protection::default();
+        tables.statements(options).for_each(|sql| protection.statement(sql));
+        protection.check(session, self.name(), &self.init_command(), options.drops)?;
+        let rows = tables.rows(&self.files(options), options, self.manifest.seed)?;
+        let database = DatabaseId::read(session)?;
+        let set = tables.table_set(self.name(), self.init_command(), rows, (options, &database))?;
+        loader::load_tables(target, session, &set, options, progress)
+    }
+
+    /// The files that directives may name.
+    fn files(&self, options: &InitOptions) -> SchemaFiles {
+        SchemaFiles::new(&self.folder, options.allows_files).with_archives(&self.manifest.archives)
+    }
+
+    /// The first option in use that is for pgbench's tables.
+    fn unsupported(options: &InitOptions) -> Option<&'static str> {
+        let refused = [
+            (options.steps != Step::DEFAULT, Step::CHOICE),
+            (options.fillfactor != InitOptions::default().fillfactor, "a fillfactor"),
+            (options.partitioning.is_some(), "--partitions"),
+            (options.logging != Logging::All, "--unlogged-tables"),
+            (options.tablespace.is_some(), "a tablespace"),
+            (options.index_tablespace.is_some(), "an index tablespace"),
+        ];
+        refused.iter().find(|(is_asked, _)| *is_asked).map(|(_, option)| *option)
+    }
+
+    /// Rejects options for generated rows.
+    fn check_generated(&self, options: &InitOptions) -> Result<(), WorkloadError> {
+        let workload = || self.name().to_owned();
+        if self.generated.is_none() {
+            let refused = [
+                (options.resumes, "--resume", "its SQL files may not be safe to repeat"),
+                (options.seed.is_some(), "--random-seed", "its SQL files create its rows"),
+                (
+                    options.allows_files,
+                    "--allow-files",
+                    "it has no schema.sql whose directives could name files",
+                ),
+            ];
+            if let Some((_, option, reason)) = refused.into_iter().find(|(is_asked, ..)| *is_asked) {
+                return Err(WorkloadError::OptionUnsupported { option, workload: workload(), reason });
+            }
+        }
+        let seed_refused =
+            self.own.rows.and_then(|rows| rows.seed_refused).filter(|_| options.seed.is_some());
+        if let Some(reason) = seed_refused {
+            return Err(WorkloadError::OptionUnsupported {
+                option: "--random-seed",
+                workload: workload(),
+                reason,
+            });
+        }
+        let refused = |tables: &GeneratedTables| match tables.has_fixed_sizes() {
+            true if Some(options.scale) != self.default_scale() => Some(FIXED_SIZES),
+            _ => tables.refused(options.scale),
+        };
+        if let Some(reason) = self.generated.as_ref().and_then(refused) {
+            let (workload, scale) = (workload(), options.scale);
+            return Err(WorkloadError::ScaleUnsupported { workload, scale, reason });
+        }
+        check_indexes(self, options)
     }
 
     /// Executes a load step.
@@ -71,12 +228,13 @@ impl Folder {
                     // The first error is reported. The server rolls back a lost session.
                     let _ = session.execute("rollback");
                 }
-                return Err(WorkloadError::LoadStep {
+                let error = WorkloadError::LoadStep {
                     file: step.file.clone(),
                     line: statement.line,
                     source,
                     is_misplaced: is_misplaced && step.is_transaction,
-                });
+                };
+                return Err(error.not_permitted(&format!("{}:{}", step.file, statement.line)));
             }
         }
         if step.is_transaction { execute(session, "commit") } else { Ok(()) }
@@ -84,9 +242,16 @@ impl Folder {
 }
 
 impl TableEntry {
+    fn table_name(&self) -> TableName {
+        match self.name.split_once('.') {
+            Some((schema, name)) => TableName { schema: Some(schema.to_owned()), name: name.to_owned() },
+            None => TableName::new(self.name.clone()),
+        }
+    }
+
     /// The name quoted for SQL.
     fn quoted(&self) -> String {
-        self.name.split('.').map(identifier).collect::<Vec<_>>().join(".")
+        self.table_name().quoted()
     }
 }
 
@@ -107,12 +272,29 @@ impl Workload for Folder {
         self.manifest.licence.as_deref()
     }
 
+    fn notice(&self) -> Option<&str> {
+        self.manifest.notice.as_deref()
+    }
+
+    fn per_minute(&self) -> Option<&PerMinute> {
+        self.manifest.per_minute.as_ref()
+    }
+
+    fn needs(&self) -> Option<&str> {
+        self.manifest.needs.as_deref()
+    }
+
     fn parameters(&self) -> &BTreeMap<String, String> {
         &self.manifest.parameters
     }
 
     fn bytes_per_scale(&self) -> Option<u64> {
-        self.manifest.bytes_per_scale
+        let generated = || self.generated.as_ref()?.bytes_per_scale(&self.files(&InitOptions::default()));
+        self.manifest.bytes_per_scale.or_else(generated)
+    }
+
+    fn archives(&self) -> &[NamedArchive] {
+        &self.manifest.archives
     }
 
     fn scripts(&self) -> &[Script] {
@@ -125,33 +307,14 @@ impl Workload for Folder {
 
     /// Its SQL files define the tables, so options for pgbench's tables are rejected.
     fn check_options(&self, options: &InitOptions) -> Result<(), WorkloadError> {
-        let InitOptions {
-            scale: _,
-            steps,
-            fillfactor,
-            partitioning,
-            logging,
-            tablespace,
-            index_tablespace,
-            jobs: _,
-            resumes,
-            parameters,
-        } = options;
-        let workload = || self.name().to_owned();
-        let refused = [
-            (*steps != Step::DEFAULT, "a choice of steps"),
-            (*fillfactor != InitOptions::default().fillfactor, "a fillfactor"),
-            (partitioning.is_some(), "partitions"),
-            (*logging != Logging::All, "unlogged tables"),
-            (tablespace.is_some(), "a tablespace"),
-            (index_tablespace.is_some(), "an index tablespace"),
-            (*resumes, "resuming"),
-        ];
-        if let Some((_, option)) = refused.iter().find(|(is_asked, _)| *is_asked) {
-            return Err(WorkloadError::OnlyTpcb { option, workload: workload() });
+        if let Some(option) = Self::unsupported(options) {
+            let (workload, reason) = (self.name().to_owned(), ONLY_TPCB);
+            return Err(WorkloadError::OptionUnsupported { option, workload, reason });
         }
+        self.check_generated(options)?;
+        let workload = || self.name().to_owned();
         let known = self.parameters();
-        match parameters.keys().find(|name| !known.contains_key(*name)) {
+        match options.parameters.keys().find(|name| !known.contains_key(*name)) {
             None => Ok(()),
             Some(name) => {
                 let known: Vec<&str> = known.keys().map(String::as_str).collect();
@@ -165,44 +328,41 @@ impl Workload for Folder {
         }
     }
 
-    /// Runs all steps on one session. A lost connection ends the loading, because the SQL may not be safe to repeat.
     fn load(
         &self,
-        _target: &Target,
+        target: &Target,
         session: &mut Session,
         options: &InitOptions,
         progress: &mut Progress<'_>,
     ) -> Result<InitReport, WorkloadError> {
         self.check_options(options)?;
-        let variables = (self as &dyn Workload).variables(&options.parameters, options.scale);
-        let mut report = InitReport::default();
-        let mut tell = |what: InitProgress<'_>| match progress(what) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(self.interrupted()),
-        };
-        // Earlier notices do not belong to the loading.
-        session.take_notices();
-        for step in &self.manifest.load {
-            tell(InitProgress::Started { doing: &format!("running {}", step.file) })?;
-            let stopwatch = Stopwatch::start();
-            let done = session.patiently(|session| self.run(session, step, &variables));
-            for notice in session.take_notices() {
-                tell(InitProgress::Notice(&notice))?;
+        init_lock::hold(session, self.name(), |session| match &self.generated {
+            Some(tables) => {
+                let options = &options.with_index_set(self);
+                self.generate(tables, (target, session), options, progress)
             }
-            done?;
-            let time = StepTime { name: step.name.clone(), took: stopwatch.read() };
-            tell(InitProgress::Finished(&time))?;
-            report.steps.push(time);
-        }
-        Ok(report)
+            None => self.run_steps(session, options, progress),
+        })
     }
 
     fn interrupted(&self) -> WorkloadError {
+        if self.generated.is_some() {
+            return WorkloadError::InterruptedTables { init: self.init_command() };
+        }
         WorkloadError::InterruptedForGood { init: self.init_command() }
     }
 
     fn find_tables(&self, session: &mut Session) -> Result<Tables, WorkloadError> {
         let mut scale = None;
+        if self.generated.is_some() {
+            match marks::loaded(session, self)? {
+                None => return Err(missing_table(session, "of this workload", self, None)),
+                Some(loaded) if !loaded.complete => {
+                    return Err(marks::incomplete(self));
+                }
+                Some(loaded) => scale = Some(loaded.scale),
+            }
+        }
         for table in &self.manifest.tables {
             let (name, quoted) = (&table.name, table.quoted());
             let is_there = format!("select pg_catalog.to_regclass({}) is not null", literal(&quoted));
@@ -214,7 +374,8 @@ impl Workload for Folder {
             let counted = query(session, &format!("select pg_catalog.count(*) from {quoted}"))?;
             let rows = counted.first().and_then(|row| row.get(0)).unwrap_or("no").to_owned();
             let units = rows.parse::<u64>().ok().map(|rows| rows / rows_per_scale);
-            let units = units.and_then(|units| u32::try_from(units).ok()).filter(|units| *units > 0);
+            let units =
+                units.and_then(|units| u32::try_from(units).ok()).filter(|units| *units > 0).map(Scale::from);
             let (table, init) = (name.clone(), self.init_command());
             scale = Some(units.ok_or(WorkloadError::ScaleUnusable { table, rows, init })?);
         }
@@ -241,13 +402,58 @@ impl Workload for Folder {
     }
 
     fn vacuum_all(&self, session: &mut Session) -> Vec<WorkloadError> {
-        let tables = self.manifest.tables.iter();
-        let statements: Vec<_> = tables.map(|table| format!("vacuum analyze {}", table.quoted())).collect();
+        let tables: Vec<String> = match &self.generated {
+            Some(tables) => tables.vacuumed().iter().map(TableName::quoted).collect(),
+            None => self.manifest.tables.iter().map(TableEntry::quoted).collect(),
+        };
+        let statements: Vec<_> = tables.iter().map(|table| format!("vacuum analyze {table}")).collect();
         execute_all(session, &statements)
     }
 
     fn checks(&self) -> &[Check] {
         &self.manifest.checks
+    }
+
+    fn table_names(&self) -> Vec<String> {
+        match &self.generated {
+            Some(tables) => tables.names().iter().map(ToString::to_string).collect(),
+            None => self.manifest.tables.iter().map(|table| table.name.clone()).collect(),
+        }
+    }
+
+    fn default_scale(&self) -> Option<Scale> {
+        let generated = self.generated.as_ref()?;
+        self.manifest.size.or_else(|| generated.default_size())
+    }
+
+    fn listing(&self) -> Vec<String> {
+        let is_of_a_user = !self.folder.as_os_str().is_empty();
+        if is_of_a_user { listing::lines(&self.manifest, self.generated.as_ref()) } else { Vec::new() }
+    }
+
+    fn data_checks(&self, loaded: &Loaded) -> Result<Vec<Check>, WorkloadError> {
+        let Some(tables) = &self.generated else { return Ok(Vec::new()) };
+        // The files of directives were read by `init`; here only the numbers of rows count.
+        let options = InitOptions { scale: loaded.scale, allows_files: true, ..InitOptions::default() };
+        let rows = tables.rows(&self.files(&options), &options, self.manifest.seed)?;
+        let own = self.own.rows.map(|own| (own.checks)(loaded.scale)).unwrap_or_default();
+        Ok(own.into_iter().chain(generated::checks::all(tables.schema(), &rows)).collect())
+    }
+
+    fn index_sets(&self) -> &[IndexSet] {
+        self.generated.as_ref().map_or(&[], GeneratedTables::index_sets)
+    }
+
+    fn queries(&self, choice: &QueryChoice) -> Result<Vec<Query>, WorkloadError> {
+        if let Some(own) = self.own.queries {
+            return (own.read)(&self.manifest.archives, &self.place);
+        }
+        let variables = (self as &dyn Workload).variables(&choice.parameters, choice.scale);
+        generated::queries::read(&self.manifest.queries, &variables)
+    }
+
+    fn answers(&self, choice: &QueryChoice) -> Vec<Answer> {
+        self.own.queries.map(|own| (own.answers)(choice)).unwrap_or_default()
     }
 
     fn files(&self) -> &[(PathBuf, String)] {

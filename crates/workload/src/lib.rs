@@ -4,24 +4,48 @@
 //! [`WorkloadName`] finds one by its name or its folder. No load is made here (that is the engine's work), and nothing
 //! is printed.
 
+mod archives;
+mod data;
 mod error;
 mod folder;
+mod generated;
+mod init_lock;
+mod learn;
+pub mod listing;
 mod load;
 mod loader;
 mod manifest;
+mod marks;
+mod new_folder;
+mod protection;
+mod query_set;
 mod registry;
+mod schema_files;
+mod shelf;
+mod sql_names;
 mod stopwatch;
 pub mod tpcb;
+mod tpcds;
+mod tpch;
 mod workload;
 
+pub use archives::NamedArchive;
+pub use data::{DataError, RowFormat, read_schema, write_rows};
+pub use datagen::Options as DataOptions;
 pub use error::{FailedCheck, WorkloadError};
 pub use folder::Folder;
+pub use learn::{LearnError, Learned, learn, table_name};
 pub use load::{
     InitOptions, InitProgress, InitReport, Logging, Progress, ROWS_PER_PROGRESS, StepTime, reconnecting,
     time_left,
 };
 pub use loader::{RowSource, RowWriter};
+pub use marks::{Loaded, incomplete, loaded};
+pub use new_folder::new_folder;
+pub use query_set::{Answer, IndexSet, Query, QueryChoice};
 pub use registry::WorkloadName;
-pub use stats::PartitionMethod;
+pub use schema_files::SchemaFiles;
+pub use stats::{PartitionMethod, Scale};
 pub use tpcb::{Partitioning, Step, Tpcb};
-pub use workload::{Check, Script, Tables, Workload};
+pub use tpch::Tpch;
+pub use workload::{Check, PerMinute, Script, Tables, Workload};

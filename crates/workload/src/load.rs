@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use connect::{ConnectError, Row, ServerError, Session};
 
+use stats::Scale;
+
 use crate::tpcb::{Partitioning, Step};
 use crate::{Workload, WorkloadError};
 
@@ -24,8 +26,8 @@ pub enum Logging {
 /// Options for creating a workload's tables. Most apply to pgbench's tables only; other workloads reject them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitOptions {
-    /// Size of the tables, in the workload's unit: 100,000 accounts for those of pgbench. 1 to 2,147,483,647.
-    pub scale: u32,
+    /// Size of the tables, in the workload's unit: 100,000 accounts for those of pgbench. Above 0.
+    pub scale: Scale,
     /// Steps in order; a step may be repeated, and the list may be empty.
     pub steps: Vec<Step>,
     /// Fillfactor of tables with a primary key, 10 to 100.
@@ -44,13 +46,21 @@ pub struct InitOptions {
     pub resumes: bool,
     /// Values of the workload's parameters by name; others have their defaults.
     pub parameters: BTreeMap<String, String>,
+    /// The index set, one of [`Workload::index_sets`]; `None`: the first.
+    pub indexes: Option<String>,
+    /// Seed of generated rows; `None`: that of the workload.
+    pub seed: Option<u64>,
+    /// Drop tables in the way that another program made.
+    pub drops: bool,
+    /// Directives of a schema may name files outside of the workload's folder.
+    pub allows_files: bool,
 }
 
 impl Default for InitOptions {
     /// As `pgbench -i` without options.
     fn default() -> Self {
         InitOptions {
-            scale: 1,
+            scale: Scale::ONE,
             steps: Step::DEFAULT.to_vec(),
             fillfactor: 100,
             partitioning: None,
@@ -60,11 +70,21 @@ impl Default for InitOptions {
             jobs: 2,
             resumes: false,
             parameters: BTreeMap::new(),
+            indexes: None,
+            seed: None,
+            drops: false,
+            allows_files: false,
         }
     }
 }
 
 impl InitOptions {
+    /// With the name of the index set, also if it is the default.
+    pub(crate) fn with_index_set(&self, workload: &dyn Workload) -> InitOptions {
+        let default = || workload.index_sets().first().map(|set| set.name.to_string());
+        InitOptions { indexes: self.indexes.clone().or_else(default), ..self.clone() }
+    }
+
     /// Adds foreign keys as the last step, unless they are already a step (`--foreign-keys`).
     pub fn add_foreign_keys(&mut self) {
         if !self.steps.contains(&Step::ForeignKeys) {
@@ -153,8 +173,11 @@ impl InitReport {
         self.steps.iter().map(step).collect::<Vec<_>>().join(", ")
     }
 
-    /// `loaded scale 10 in 1.52 s (…)`
-    pub fn summary(&self, scale: u32) -> String {
+    /// `loaded scale 10 in 1.52 s (…)`; without steps, `--resume` has found complete tables.
+    pub fn summary(&self, scale: Scale) -> String {
+        if self.steps.is_empty() {
+            return format!("nothing was missing: the tables are loaded at scale {scale}");
+        }
         format!("loaded scale {scale} in {:.2} s ({})", self.total().as_secs_f64(), self.steps_text())
     }
 }
@@ -215,7 +238,8 @@ pub(crate) fn missing_table(
     let rows = query(session, "select pg_catalog.current_database()").unwrap_or_default();
     let database = rows.first().and_then(|row| row.get(0)).unwrap_or("?").to_owned();
     let (table, init) = (table.to_owned(), workload.init_command());
-    WorkloadError::TablesMissing { database, table, init, source: source.map(Box::new) }
+    let source = source.map(Box::new);
+    WorkloadError::TablesMissing { database, table, init, is_for_scripts: false, source }
 }
 
 /// Runs one question about catalogs, which no object of a user's can answer.

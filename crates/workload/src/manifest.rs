@@ -3,13 +3,19 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use config::{Complaint, Entry, FileError, Node, Table, Value};
+use config::{Complaint, Entry, Node, Place, Table, Value};
 use script::{Dialect, Symbols};
+use stats::Scale;
 
+use crate::WorkloadError;
+use crate::archives::{self, NamedArchive};
+use crate::generated::queries;
 use crate::registry;
-use crate::workload::{Check, Script};
+use crate::workload::{Check, PerMinute, Script};
 
 /// The file that defines a workload's directory.
 pub(crate) const MANIFEST: &str = "workload.toml";
@@ -27,18 +33,30 @@ const WEIGHT_MAX: u64 = 1_000_000;
 /// Variables of every script, which cannot be parameters.
 const OWN_VARIABLES: [&str; 4] = ["scale", "client_id", "random_seed", "default_seed"];
 
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 17] = [
     "name",
     "title",
     "source",
     "licence",
+    "notice",
+    "needs",
+    "per_minute",
     "bytes_per_scale",
     "parameters",
     "tables",
     "load",
     "scripts",
     "checks",
+    "queries",
+    "size",
+    "seed",
+    "archives",
 ];
+
+/// The schema of a workload without load steps.
+const SCHEMA: &str = "schema.sql";
+/// The greatest seed: TOML has signed numbers.
+const SEED_MAX: u64 = i64::MAX.unsigned_abs();
 
 /// Location of a workload's files.
 #[derive(Copy, Clone, Debug)]
@@ -56,12 +74,24 @@ pub(crate) struct Manifest {
     pub(crate) title: String,
     pub(crate) source: Option<String>,
     pub(crate) licence: Option<String>,
+    pub(crate) notice: Option<String>,
+    pub(crate) needs: Option<String>,
+    pub(crate) per_minute: Option<PerMinute>,
     pub(crate) bytes_per_scale: Option<u64>,
     pub(crate) parameters: BTreeMap<String, String>,
     pub(crate) tables: Vec<TableEntry>,
     pub(crate) load: Vec<LoadStep>,
     pub(crate) scripts: Vec<Script>,
     pub(crate) checks: Vec<Check>,
+    /// The schema, if there are no load steps: its rows are generated.
+    pub(crate) schema: Option<SqlFile>,
+    /// Alternative index sets for `schema`.
+    pub(crate) indexes: Vec<SqlFile>,
+    pub(crate) queries: Vec<SqlFile>,
+    /// The scale if none is given.
+    pub(crate) size: Option<Scale>,
+    pub(crate) seed: Option<u64>,
+    pub(crate) archives: Vec<NamedArchive>,
     /// All files that were read, from the folder.
     pub(crate) files: Vec<(PathBuf, String)>,
 }
@@ -96,45 +126,90 @@ pub(crate) struct LoadStep {
     pub(crate) is_transaction: bool,
 }
 
+/// A file of SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SqlFile {
+    pub(crate) name: String,
+    /// The name in messages.
+    pub(crate) file: String,
+    pub(crate) sql: String,
+}
+
 impl Manifest {
     /// Reads `text`, the workload.toml; `file` is what messages call it.
-    pub(crate) fn parse(text: &str, file: &str, files: Files<'_>) -> Result<Manifest, FileError> {
-        let mut reader = Reader { files, read: Vec::new() };
-        let read = config::read(text).and_then(|top| reader.manifest(top));
-        read.map_err(|complaint| complaint.in_file(file))
+    pub(crate) fn parse(text: &str, file: &str, files: Files<'_>) -> Result<Manifest, WorkloadError> {
+        let mut reader = Reader { files, archives: Vec::new(), read: Vec::new() };
+        let top = config::read(text).map_err(|complaint| complaint.in_file(file))?;
+        reader.manifest(top).map_err(|error| match error {
+            Problem::InManifest(complaint) => complaint.in_file(file).into(),
+            Problem::InFile(message) => WorkloadError::UnlistedFile(message),
+        })
     }
 }
+
+/// An error in a workload's directory.
+#[derive(Debug)]
+enum Problem {
+    /// In workload.toml.
+    InManifest(Complaint),
+    /// In a file that workload.toml does not name; a complete message.
+    InFile(String),
+}
+
+impl From<Complaint> for Problem {
+    fn from(complaint: Complaint) -> Problem {
+        Problem::InManifest(complaint)
+    }
+}
+
+/// The place of files that workload.toml does not name.
+const UNLISTED: Place = Place { line: 0, column: 0 };
 
 /// The files that were read so far.
 struct Reader<'a> {
     files: Files<'a>,
+    archives: Vec<NamedArchive>,
     read: Vec<(PathBuf, String)>,
 }
 
 impl Reader<'_> {
-    fn manifest(&mut self, mut top: Table) -> Result<Manifest, Complaint> {
+    fn manifest(&mut self, mut top: Table) -> Result<Manifest, Problem> {
         let place = top.place;
         top.check_keys("a workload", &KEYS)?;
         let needed = |what: &str| Complaint::at(place, format!("a workload requires {what}"));
         let name = top.read("name", |node| self.workload_name(node))?;
         let name = name.ok_or_else(|| needed("a name, such as name = \"shop\""))?;
         let title = top.text("title")?.unwrap_or_else(|| name.clone());
+        let folder = if let Files::Folder(folder) = self.files { Some(folder) } else { None };
+        self.archives = archives::read(top.list("archives")?, folder)?;
         let (source, licence) = (top.text("source")?, top.text("licence")?);
+        let (notice, needs) = (top.text("notice")?, top.text("needs")?);
         let bytes_per_scale = top.read("bytes_per_scale", |node| node.whole(1, BYTES_PER_SCALE_MAX))?;
         let parameters = parameters(top.table("parameters")?)?;
         let tables = tables(top.list("tables")?)?;
         let load = self.load_steps(top.list("load")?)?;
+        let schema = if load.is_empty() { self.schema()? } else { None };
         let at_scripts = top.entries.iter().find(|entry| entry.key == "scripts");
         let at_scripts = at_scripts.map_or(place, |entry| entry.node.place);
-        let scripts = self.scripts(&name, top.list("scripts")?)?;
-        let checks = self.checks(top.list("checks")?)?;
-        if load.is_empty() {
-            return Err(needed("load steps, such as load = [\"schema.sql\"]"));
+        let listed = self.listed(&mut top, "scripts")?;
+        let scripts = self.scripts(&name, listed)?;
+        let per_minute = top.take("per_minute").map(|node| PerMinute::read(node, &scripts)).transpose()?;
+        let listed = self.listed(&mut top, "checks")?;
+        let checks = self.checks(listed)?;
+        let listed = self.listed(&mut top, "queries")?;
+        let queries = self.sql_files(listed)?;
+        queries::check(&queries).map_err(Problem::InFile)?;
+        let indexes = self.folder_entries("indexes")?;
+        let indexes = self.sql_files(indexes)?;
+        let size = top.read("size", Node::positive)?.and_then(Scale::new);
+        let seed = top.read("seed", |node| node.whole(0, SEED_MAX))?;
+        if load.is_empty() && schema.is_none() {
+            return Err(needed("a file schema.sql, or load steps, such as load = [\"rows.sql\"]").into());
         }
-        if scripts.iter().all(|script| script.weight == 0) {
+        if !scripts.is_empty() && scripts.iter().all(|script| script.weight == 0) {
             let what = "a workload requires scripts, at least one of them with a weight above 0, such as scripts = \
                  [\"a.sql\"]";
-            return Err(Complaint::at(at_scripts, what));
+            return Err(Complaint::at(at_scripts, what).into());
         }
         let files = std::mem::take(&mut self.read);
         Ok(Manifest {
@@ -142,12 +217,21 @@ impl Reader<'_> {
             title,
             source,
             licence,
+            notice,
+            needs,
+            per_minute,
             bytes_per_scale,
             parameters,
             tables,
             load,
             scripts,
             checks,
+            schema,
+            indexes,
+            queries,
+            size,
+            seed,
+            archives: std::mem::take(&mut self.archives),
             files,
         })
     }
@@ -155,13 +239,10 @@ impl Reader<'_> {
     fn workload_name(&self, node: &Node) -> Result<String, Complaint> {
         let name = short_name(node)?;
         match self.files {
-            Files::Folder(_) if !registry::is_free(&name) => Err(Complaint::at(
-                node.place,
-                format!(
-                    "\"{name}\" is the name of a built-in workload: choose \
-                                                       another name"
-                ),
-            )),
+            Files::Folder(_) if !registry::is_free(&name) => {
+                let what = format!("\"{name}\" is the name of a built-in workload: choose another name");
+                Err(Complaint::at(node.place, what))
+            }
             _ => Ok(name),
         }
     }
@@ -169,11 +250,23 @@ impl Reader<'_> {
     /// The text of the file that `node` names.
     fn text_of(&mut self, node: &Node) -> Result<(String, String), Complaint> {
         let name = node.text()?;
+        let text_of = |path: &Path| {
+            let unreadable = |error| Complaint::at(node.place, format!("cannot read {name}: {error}"));
+            config::text_of(path, FILE_LENGTH_MAX).map_err(unreadable)
+        };
         let (path, text) = match self.files {
             Files::Folder(folder) => {
+                if let Some((archive, rest)) = archives::containing(&self.archives, name) {
+                    let tree = archive
+                        .tree(&folder.display().to_string())
+                        .map_err(|what| Complaint::at(node.place, what))?;
+                    let inside = Node { place: node.place, value: Value::Text(rest.to_owned()) };
+                    let path = config::Folder::Disk(&tree).file(&inside, "the archive")?;
+                    // Not among the files that were read: the checksum of the archive stands for it.
+                    return Ok((name.to_owned(), text_of(&path)?));
+                }
                 let path = config::Folder::Disk(folder).file(node, "the workload")?;
-                let text = config::text_of(&path, FILE_LENGTH_MAX)
-                    .map_err(|error| Complaint::at(node.place, format!("cannot read {name}: {error}")))?;
+                let text = text_of(&path)?;
                 (path, text)
             }
             Files::Embedded(files) => {
@@ -197,23 +290,109 @@ impl Reader<'_> {
         Ok((file, sql))
     }
 
-    fn load_steps(&mut self, nodes: Vec<Node>) -> Result<Vec<LoadStep>, Complaint> {
+    /// The entries of a list; if the manifest does not have it, the SQL files of the folder with its name.
+    fn listed(&self, top: &mut Table, key: &str) -> Result<Vec<Node>, Problem> {
+        if top.entries.iter().any(|entry| entry.key == key) {
+            return Ok(top.list(key)?);
+        }
+        self.folder_entries(key)
+    }
+
+    /// Reads each entry of a list.
+    fn each<T>(
+        &mut self,
+        nodes: Vec<Node>,
+        mut read: impl FnMut(&mut Self, Node) -> Result<T, Complaint>,
+    ) -> Result<Vec<T>, Problem> {
+        let read = |node: Node| {
+            let unlisted = node.text().ok().filter(|_| node.place == UNLISTED).map(|name| self.path(name));
+            read(self, node).map_err(|complaint| match unlisted {
+                Some(file) if complaint.what.starts_with(&file) => Problem::InFile(complaint.what),
+                Some(file) => Problem::InFile(format!("{file}: {}", complaint.what)),
+                None => Problem::InManifest(complaint),
+            })
+        };
+        nodes.into_iter().map(read).collect()
+    }
+
+    /// The name of a file in messages.
+    fn path(&self, name: &str) -> String {
+        match self.files {
+            Files::Folder(folder) => folder.join(name).display().to_string(),
+            Files::Embedded(_) => name.to_owned(),
+        }
+    }
+
+    /// The SQL files of a folder: `q2.sql` comes before `q10.sql`.
+    fn folder_entries(&self, folder: &str) -> Result<Vec<Node>, Problem> {
+        let mut names: Vec<String> = match self.files {
+            Files::Embedded(files) => {
+                let is_inside = |name: &&str| name.split_once('/').is_some_and(|(first, _)| first == folder);
+                files.iter().map(|(name, _)| *name).filter(is_inside).map(str::to_owned).collect()
+            }
+            Files::Folder(root) => match fs::read_dir(root.join(folder)) {
+                Ok(entries) => {
+                    let name = |entry: fs::DirEntry| entry.file_name().to_str().map(str::to_owned);
+                    entries
+                        .filter_map(|entry| name(entry.ok()?))
+                        .map(|name| format!("{folder}/{name}"))
+                        .collect()
+                }
+                Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+                Err(error) => {
+                    let folder = self.path(folder);
+                    return Err(Problem::InFile(format!("cannot read the directory {folder}: {error}")));
+                }
+            },
+        };
+        names.retain(|name| name.ends_with(".sql"));
+        names.sort_by_key(|name| natural_key(name));
+        Ok(names.into_iter().map(unlisted).collect())
+    }
+
+    /// The schema of a workload whose rows are generated, if there is one.
+    fn schema(&mut self) -> Result<Option<SqlFile>, Problem> {
+        let is_there = match self.files {
+            Files::Folder(folder) => folder.join(SCHEMA).is_file(),
+            Files::Embedded(files) => files.iter().any(|(name, _)| *name == SCHEMA),
+        };
+        if !is_there {
+            return Ok(None);
+        }
+        let schema = self.each(vec![unlisted(SCHEMA.to_owned())], |reader, node| {
+            let (file, sql) = reader.text_of(&node)?;
+            Ok(SqlFile { name: SCHEMA.to_owned(), file, sql })
+        })?;
+        Ok(schema.into_iter().next())
+    }
+
+    fn sql_files(&mut self, nodes: Vec<Node>) -> Result<Vec<SqlFile>, Problem> {
         let mut names = Names::default();
-        let step = |node: Node| {
+        let entry = |reader: &mut Self, node: Node| {
+            let (mut table, node) = file_entry(node, &["file", "name"])?;
+            let (file, sql) = reader.sql(&node)?;
+            Ok(SqlFile { name: names.take(&mut table, &node)?, file, sql })
+        };
+        self.each(nodes, entry)
+    }
+
+    fn load_steps(&mut self, nodes: Vec<Node>) -> Result<Vec<LoadStep>, Problem> {
+        let mut names = Names::default();
+        let step = |reader: &mut Self, node: Node| {
             let (mut table, node) = file_entry(node, &["file", "name", "transaction"])?;
-            let (file, sql) = self.sql(&node)?;
+            let (file, sql) = reader.sql(&node)?;
             let name = names.take(&mut table, &node)?;
             let is_transaction = table.read("transaction", Node::truth)?.unwrap_or(true);
             Ok(LoadStep { name, file, sql, is_transaction })
         };
-        nodes.into_iter().map(step).collect()
+        self.each(nodes, step)
     }
 
-    fn scripts(&mut self, workload: &str, nodes: Vec<Node>) -> Result<Vec<Script>, Complaint> {
+    fn scripts(&mut self, workload: &str, nodes: Vec<Node>) -> Result<Vec<Script>, Problem> {
         let mut names = Names::default();
-        let script = |node: Node| {
+        let script = |reader: &mut Self, node: Node| {
             let (mut table, node) = file_entry(node, &["file", "name", "weight", "only_reads"])?;
-            let (file, text) = self.text_of(&node)?;
+            let (file, text) = reader.text_of(&node)?;
             script::parse(&file, text.as_bytes(), &mut Symbols::new(), Dialect::Extended)
                 .map_err(|error| Complaint::at(node.place, first_line(&error.to_string())))?;
             let name = names.take(&mut table, &node)?;
@@ -226,17 +405,17 @@ impl Reader<'_> {
                 contended: None,
             })
         };
-        nodes.into_iter().map(script).collect()
+        self.each(nodes, script)
     }
 
-    fn checks(&mut self, nodes: Vec<Node>) -> Result<Vec<Check>, Complaint> {
+    fn checks(&mut self, nodes: Vec<Node>) -> Result<Vec<Check>, Problem> {
         let mut names = Names::default();
-        let check = |node: Node| {
+        let check = |reader: &mut Self, node: Node| {
             let (mut table, node) = file_entry(node, &["file", "name"])?;
-            let (_, sql) = self.sql(&node)?;
+            let (_, sql) = reader.sql(&node)?;
             Ok(Check { name: names.take(&mut table, &node)?, sql })
         };
-        nodes.into_iter().map(check).collect()
+        self.each(nodes, check)
     }
 }
 
@@ -326,7 +505,7 @@ impl Names {
 }
 
 /// Letters, digits, `-`, `_` and `.`: what needs no quotation marks on a command line.
-fn short_name(node: &Node) -> Result<String, Complaint> {
+pub(crate) fn short_name(node: &Node) -> Result<String, Complaint> {
     let name = node.text()?;
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let is_name = !name.is_empty() && name.len() <= NAME_LENGTH_MAX && name.chars().all(plain);
@@ -361,152 +540,29 @@ fn file_entry(node: Node, known: &[&str]) -> Result<(Table, Node), Complaint> {
     Ok((table, file))
 }
 
+/// Orders names with numbers in them: texts and numbers in turns.
+fn natural_key(name: &str) -> Vec<(String, u64)> {
+    let mut parts = Vec::new();
+    let mut rest = name;
+    while !rest.is_empty() {
+        let text = rest.find(|c: char| c.is_ascii_digit()).unwrap_or(rest.len());
+        let (head, tail) = rest.split_at(text);
+        let digits = tail.find(|c: char| !c.is_ascii_digit()).unwrap_or(tail.len());
+        let (number, tail) = tail.split_at(digits);
+        parts.push((head.to_owned(), number.parse().unwrap_or(u64::MAX)));
+        rest = tail;
+    }
+    parts
+}
+
+/// The entry of a file that workload.toml does not name.
+fn unlisted(name: String) -> Node {
+    Node { place: UNLISTED, value: Value::Text(name) }
+}
+
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const FILES: [(&str, &str); 4] = [
-        ("schema.sql", "CREATE TABLE t (a int);"),
-        ("sub/run.sql", "\\set a random(1, :scale)\nSELECT :a;"),
-        ("empty.sql", "-- nothing\n"),
-        ("meta.sql", "SELECT 1;\n\\set a 1\n"),
-    ];
-    const LEAST: &str = "name = \"shop\"\nload = [\"schema.sql\"]\nscripts = [\"sub/run.sql\"]\n";
-
-    fn parse(text: &str) -> Result<Manifest, String> {
-        Manifest::parse(text, "w.toml", Files::Embedded(&FILES)).map_err(|error| error.to_string())
-    }
-
-    /// The refusal of a sound manifest with these lines more.
-    #[track_caller]
-    fn check(more: &str, expected: &str) {
-        assert_eq!(parse(&format!("{LEAST}{more}")).expect_err(more), expected);
-    }
-
-    #[test]
-    fn what_is_not_given_has_its_default() {
-        let manifest = parse(LEAST).expect("it is sound");
-        assert_eq!((manifest.title.as_str(), manifest.source, manifest.licence), ("shop", None, None));
-        assert!(manifest.parameters.is_empty() && manifest.tables.is_empty() && manifest.checks.is_empty());
-        assert_eq!((manifest.load[0].name.as_str(), manifest.load[0].is_transaction), ("schema", true));
-        let script = &manifest.scripts[0];
-        assert_eq!((&*script.name, &*script.description, script.weight), ("run", "<shop: run>", 1));
-        assert!(!script.only_reads);
-        assert_eq!(manifest.files.len(), 2, "each file once");
-    }
-
-    #[test]
-    fn all_keys_are_understood() {
-        let manifest = parse(
-            "name = \"shop\"\ntitle = \"A shop\"\nsource = \"me\"\nlicence = \"CC0-1.0\"\nbytes_per_scale = 150000\n\
-             load = [{ file = \"schema.sql\", name = \"tables\", transaction = false }]\n\
-             scripts = [\"sub/run.sql\", { file = \"sub/run.sql\", name = \"again\", weight = 0, only_reads = true }]\n\
-             checks = [{ file = \"schema.sql\", name = \"sound\" }]\n\
-             [parameters]\nitems = 5\nword = \"a b\"\n\
-             [[tables]]\nname = \"app.t\"\nrows_per_scale = 1000\n\
-             [[tables]]\nname = \"Orders\"\nbefore_run = \"vacuum analyze\"\n",
-        )
-        .expect("it is sound");
-        assert_eq!((manifest.title.as_str(), manifest.licence.as_deref()), ("A shop", Some("CC0-1.0")));
-        assert_eq!(manifest.bytes_per_scale, Some(150_000));
-        assert_eq!((manifest.load[0].name.as_str(), manifest.load[0].is_transaction), ("tables", false));
-        assert_eq!((&*manifest.scripts[1].name, manifest.scripts[1].weight), ("again", 0));
-        assert!(manifest.scripts[1].only_reads);
-        assert_eq!(manifest.checks[0].name, "sound");
-        assert_eq!(manifest.parameters["items"], "5");
-        assert_eq!(manifest.tables[0].rows_per_scale, Some(1000));
-        assert_eq!(manifest.tables[1].before_run, BeforeRun::VacuumAnalyze);
-    }
-
-    #[test]
-    fn a_mistake_is_one_line_with_its_place() {
-        check("titel = \"x\"\n", "w.toml:4:1: unknown key \"titel\" in a workload; did you mean \"title\"?");
-        check(
-            "tables = [{ name = \"t\", rows = 1 }]\n",
-            "w.toml:4:25: unknown key \"rows\" in this list; known are name, rows_per_scale, before_run",
-        );
-        check(
-            "bytes_per_scale = 0\n",
-            "w.toml:4:19: expected a whole number from 1 to 1099511627776, found 0",
-        );
-        check("checks = [\"none.sql\"]\n", "w.toml:4:11: there is no file none.sql");
-        check(
-            "checks = [7]\n",
-            "w.toml:4:11: expected a file in quotation marks, or a table with the key file, found 7",
-        );
-        check("checks = [{ name = \"x\" }]\n", "w.toml:4:11: this requires a file, such as file = \"a.sql\"");
-        check("checks = [\"empty.sql\"]\n", "w.toml:4:11: empty command list for script \"empty.sql\"");
-        check(
-            "checks = [\"meta.sql\"]\n",
-            "w.toml:4:11: meta.sql:2: load steps, checks and timed steps must be plain SQL, without meta \
-             commands: \\set a 1",
-        );
-        check("tables = [\"t\", \"t\"]\n", "w.toml:4:16: the table t is defined twice");
-        check(
-            "tables = [\"a.b.c\"]\n",
-            "w.toml:4:11: expected the name of a table, or schema.table, found \"a.b.c\"",
-        );
-        check(
-            "tables = [{ name = \"t\", before_run = \"drop\" }]\n",
-            "w.toml:4:38: expected \"nothing\" or \"vacuum\" or \"vacuum analyze\" or \"truncate\", found \"drop\"",
-        );
-        check(
-            "tables = [{ name = \"a\", rows_per_scale = 1 }, { name = \"b\", rows_per_scale = 2 }]\n",
-            "w.toml:4:78: the table a already determines the scale: only one table can do so",
-        );
-        check(
-            "[parameters]\nscale = 3\n",
-            "w.toml:5:1: scale is a variable of every workload and cannot be a parameter",
-        );
-        check(
-            "[parameters]\n1x = 3\n",
-            "w.toml:5:1: \"1x\" is not a valid variable name: use letters, digits and _, and do not begin with a digit",
-        );
-        check(
-            "checks = [\"schema.sql\", \"schema.sql\"]\n",
-            "w.toml:4:25: \"schema\" is defined twice: rename one of them",
-        );
-    }
-
-    #[test]
-    fn a_name_load_steps_and_scripts_are_needed() {
-        let refusal = |text: &str| parse(text).expect_err(text);
-        assert_eq!(refusal(""), "w.toml:1:1: a workload requires a name, such as name = \"shop\"");
-        assert_eq!(
-            refusal("name = \"a b\""),
-            "w.toml:1:8: expected a name of letters, digits, \"-\", \"_\" and \".\", found \"a b\""
-        );
-        assert_eq!(
-            refusal("name = \"a\"\nscripts = [\"sub/run.sql\"]"),
-            "w.toml:1:1: a workload requires load steps, such as load = [\"schema.sql\"]"
-        );
-        assert_eq!(
-            refusal(
-                "name = \"a\"\nload = [\"schema.sql\"]\nscripts = [{ file = \"sub/run.sql\", weight = 0 }]"
-            ),
-            "w.toml:3:11: a workload requires scripts, at least one of them with a weight above 0, such as \
-             scripts = [\"a.sql\"]"
-        );
-    }
-
-    #[test]
-    fn a_folder_may_not_take_the_name_of_a_shipped_workload() {
-        let folder = Path::new("/nonexistent");
-        for name in ["tpcb", "none"] {
-            let text = format!("name = \"{name}\"");
-            let refusal =
-                Manifest::parse(&text, "w.toml", Files::Folder(folder)).expect_err(name).to_string();
-            assert_eq!(
-                refusal,
-                format!(
-                    "w.toml:1:8: \"{name}\" is the name of a built-in workload: choose \
-                                         another name"
-                )
-            );
-        }
-    }
-}
+mod tests;

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::{Folder, Tpcb, Workload, WorkloadError};
+use crate::{Folder, Tpcb, Tpch, Workload, WorkloadError};
+use crate::{archives, shelf};
 
 /// A built-in workload.
 struct Row {
@@ -18,7 +19,31 @@ struct Row {
 }
 
 /// All of them; the first is the default.
-const WORKLOADS: &[Row] = &[Row { name: Tpcb::NAME, about: Tpcb::TITLE, open: || Ok(Arc::new(Tpcb)) }];
+const WORKLOADS: &[Row] = &[
+    Row { name: Tpcb::NAME, about: Tpcb::TITLE, open: || Ok(Arc::new(Tpcb)) },
+    Row { name: Tpch::NAME, about: Tpch::TITLE, open: || Ok(Arc::new(Tpch)) },
+    Row {
+        name: "sysbench-oltp",
+        about: "the OLTP scripts of sysbench, on one table",
+        open: || shelf::SYSBENCH_OLTP.open(),
+    },
+    Row {
+        name: "jsonb",
+        about: "product reviews as jsonb, json and columns: 10 queries",
+        open: || shelf::JSONB.open(),
+    },
+    Row {
+        name: "tpcc",
+        about: "TPC-C-derived: orders of a wholesaler, 9 tables, 5 transactions",
+        open: || shelf::TPCC.open(),
+    },
+    Row {
+        name: "tpcb2",
+        about: "TPC-B by its standard 2.0: accounts of a bank",
+        open: || shelf::TPCB2.open(),
+    },
+    Row { name: "tpcds", about: "TPC-DS-derived: 24 tables, 99 queries", open: || shelf::TPCDS.open() },
+];
 
 /// The name for no workload in an experiment.
 const NO_WORKLOAD: &str = "none";
@@ -48,6 +73,20 @@ impl WorkloadName {
     /// Their descriptions.
     pub fn about() -> impl Iterator<Item = (&'static str, &'static str)> {
         WORKLOADS.iter().map(|row| (row.name, row.about))
+    }
+
+    /// Unpacks the archives of a workload, and says what was done.
+    ///
+    /// # Errors
+    /// An archive is missing, has a wrong checksum or cannot be unpacked.
+    pub fn prepare(&self, say: &mut dyn FnMut(&str)) -> Result<(), WorkloadError> {
+        match self {
+            WorkloadName::Folder(folder) => archives::prepare(folder, say),
+            // An archive in the current directory is used before one from the network.
+            WorkloadName::Shipped(name) => {
+                archives::unpack_all(self.open()?.archives(), name, Path::new(""), say)
+            }
+        }
     }
 
     /// Finds a workload by name or by directory, relative to `base`. The directory is not read yet.
@@ -113,6 +152,14 @@ impl fmt::Display for WorkloadName {
     }
 }
 
+/// A directory as the argument of `--workload` in a command line: quoted for the shell, and not the name of a built-in
+/// workload.
+pub(crate) fn argument_of(folder: &Path) -> String {
+    let name = folder.display().to_string();
+    let is_relative = is_free(&name) && !name.starts_with('-');
+    config::shell_word(&if is_relative { name } else { format!("./{name}") })
+}
+
 /// Whether a directory's workload may have this name.
 pub(crate) fn is_free(name: &str) -> bool {
     name != NO_WORKLOAD && WORKLOADS.iter().all(|row| row.name != name)
@@ -120,7 +167,12 @@ pub(crate) fn is_free(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
+    use stats::Scale;
+
     use super::*;
+    use crate::QueryChoice;
 
     #[test]
     fn every_shipped_workload_opens_under_its_name() {
@@ -128,8 +180,15 @@ mod tests {
             let found = WorkloadName::find(name, Path::new("/nonexistent")).expect("a name");
             let workload = found.open().expect("it is sound");
             assert_eq!((workload.name(), found.to_string().as_str()), (name, name));
-            assert!(!workload.mix().is_empty(), "{name} runs something when no script is named");
-            assert!(!workload.quickstart().is_empty());
+            let choice = QueryChoice {
+                scale: Scale::ONE,
+                text: None,
+                seed: None,
+                stream: 0,
+                parameters: BTreeMap::new(),
+            };
+            let has_queries = workload.queries(&choice).is_ok_and(|queries| !queries.is_empty());
+            assert!(!workload.mix().is_empty() || has_queries, "{name} has something to run");
             assert!(!is_free(name));
         }
     }

@@ -6,13 +6,20 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 
+use config::{Complaint, Node};
 use connect::{Session, Target};
 use script::Statement;
 
 use crate::WorkloadError;
+use crate::archives::NamedArchive;
 use crate::error::FailedCheck;
 use crate::load::{self, InitOptions, InitReport, Progress};
-use stats::PartitionMethod;
+use crate::marks::{self, Loaded};
+use crate::query_set::{Answer, IndexSet, Query, QueryChoice};
+use stats::{PartitionMethod, Scale};
+
+/// Why most workloads refuse options for the layout of pgbench's tables.
+pub(crate) const ONLY_TPCB: &str = "only the workload tpcb does";
 
 /// A workload.
 pub trait Workload: Debug + Send + Sync {
@@ -29,6 +36,11 @@ pub trait Workload: Debug + Send + Sync {
 
     /// Its licence.
     fn licence(&self) -> Option<&str> {
+        None
+    }
+
+    /// The least disk, memory and time that it needs.
+    fn needs(&self) -> Option<&str> {
         None
     }
 
@@ -94,7 +106,7 @@ pub trait Workload: Debug + Send + Sync {
 
     /// The error if loading was stopped.
     fn interrupted(&self) -> WorkloadError {
-        WorkloadError::Interrupted
+        WorkloadError::InterruptedTables { init: self.init_command() }
     }
 
     /// Examines the tables before a run.
@@ -112,7 +124,7 @@ pub trait Workload: Debug + Send + Sync {
     /// [`WorkloadError::ScaleUnusable`].
     fn check_scale(&self, tables: &Tables) -> Result<(), WorkloadError> {
         match (tables.scale, self.scale_table()) {
-            (Some(0), Some(table)) => Err(WorkloadError::ScaleUnusable {
+            (Some(scale), Some(table)) if scale == 0 => Err(WorkloadError::ScaleUnusable {
                 table: table.to_owned(),
                 rows: "0".to_owned(),
                 init: self.init_command(),
@@ -136,6 +148,74 @@ pub trait Workload: Debug + Send + Sync {
 
     /// Queries that return no rows if the data are consistent.
     fn checks(&self) -> &[Check];
+
+    /// A sentence that accompanies its results in every report.
+    fn notice(&self) -> Option<&str> {
+        None
+    }
+
+    /// The script whose transactions per minute its reports show.
+    fn per_minute(&self) -> Option<&PerMinute> {
+        None
+    }
+
+    /// Its tables, for readers; empty if they are not known.
+    fn table_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The scale if the user gives none; `None`: that of the command.
+    fn default_scale(&self) -> Option<Scale> {
+        None
+    }
+
+    /// The SQL of a user that loading executes, one line for each statement; empty for built-in workloads.
+    fn listing(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The archives that it needs.
+    fn archives(&self) -> &[NamedArchive] {
+        &[]
+    }
+
+    /// Checks of freshly loaded data in addition to [`Workload::checks`].
+    ///
+    /// # Errors
+    /// The schema of the workload cannot be used.
+    fn data_checks(&self, _loaded: &Loaded) -> Result<Vec<Check>, WorkloadError> {
+        Ok(Vec::new())
+    }
+
+    /// The sets of indexes that loading can create; the first is the default. Empty: there is no choice.
+    fn index_sets(&self) -> &[IndexSet] {
+        &[]
+    }
+
+    /// Names of the versions of the query texts, such as `given` and `rewritten`; the first is the default. Empty: there is
+    /// one version.
+    fn query_texts(&self) -> &[&'static str] {
+        &[]
+    }
+
+    /// The query set in its order; empty if the workload has none.
+    ///
+    /// # Errors
+    /// The version of the texts or a parameter is unknown.
+    fn queries(&self, _choice: &QueryChoice) -> Result<Vec<Query>, WorkloadError> {
+        Ok(Vec::new())
+    }
+
+    /// The expected answers of these queries; empty if none are known, as for drawn parameters or another scale.
+    fn answers(&self, _choice: &QueryChoice) -> Vec<Answer> {
+        Vec::new()
+    }
+
+    /// The refresh functions: statements that insert rows, and statements that delete the same rows again. `pair` is
+    /// counted from 0; `None` if the workload has none.
+    fn refresh(&self, _scale: Scale, _pair: u32) -> Option<[Query; 2]> {
+        None
+    }
 
     /// Its files with their texts; empty for a built-in workload.
     fn files(&self) -> &[(PathBuf, String)] {
@@ -161,6 +241,35 @@ pub struct Script {
     pub contended: Option<&'static str>,
 }
 
+/// A script whose transactions per minute are a figure of the reports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PerMinute {
+    /// The name of the script.
+    pub script: String,
+    /// What the figure is, for readers.
+    pub label: String,
+}
+
+impl PerMinute {
+    /// Reads the key of a workload.toml. The script must be one of the workload's.
+    pub(crate) fn read(node: Node, scripts: &[Script]) -> Result<PerMinute, Complaint> {
+        let mut table = node.into_table()?;
+        table.check_keys("per_minute", &["script", "label"])?;
+        let missing = Complaint::at(table.place, "per_minute requires a script and a label");
+        let (Some(script), Some(label)) = (table.take("script"), table.text("label")?) else {
+            return Err(missing);
+        };
+        let name = script.text()?;
+        let known: Vec<&str> = scripts.iter().map(|script| &*script.name).collect();
+        if !known.contains(&name) {
+            let nearest = config::nearest(name, &known).map(|name| format!("; did you mean {name}?"));
+            let what = format!("there is no script \"{name}\"{}", nearest.unwrap_or_default());
+            return Err(Complaint::at(script.place, what));
+        }
+        Ok(PerMinute { script: name.to_owned(), label })
+    }
+}
+
 /// A query about the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
@@ -174,18 +283,63 @@ pub struct Check {
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tables {
     /// The scale according to the row count; 0 if that table is empty. `None` if no table determines it.
-    pub scale: Option<u32>,
+    pub scale: Option<Scale>,
     /// Partitioning of the largest table, and its number of partitions.
     pub partitioning: Option<(PartitionMethod, u32)>,
 }
 
+/// Rejects an unknown index set.
+pub(crate) fn check_indexes(workload: &dyn Workload, options: &InitOptions) -> Result<(), WorkloadError> {
+    let Some(name) = &options.indexes else { return Ok(()) };
+    let known: Vec<&str> = workload.index_sets().iter().map(|set| &*set.name).collect();
+    if known.contains(&name.as_str()) {
+        return Ok(());
+    }
+    let known = match config::nearest(name, &known) {
+        _ if known.is_empty() => "it has no index sets".to_owned(),
+        Some(nearest) => format!("did you mean {nearest}?"),
+        None => format!("it has {}", known.join(", ")),
+    };
+    Err(WorkloadError::UnknownIndexes { workload: workload.name().to_owned(), name: name.clone(), known })
+}
+
 impl dyn Workload + '_ {
     /// Variables of its SQL: defaults of the parameters, `given` values, and the scale.
-    pub fn variables(&self, given: &BTreeMap<String, String>, scale: u32) -> BTreeMap<String, String> {
+    pub fn variables(&self, given: &BTreeMap<String, String>, scale: Scale) -> BTreeMap<String, String> {
         let mut variables = self.parameters().clone();
         variables.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
         variables.insert("scale".to_owned(), scale.to_string());
         variables
+    }
+
+    /// Runs all checks on loaded data, those of freshly loaded data too; returns their number. The scale is that of the
+    /// tables, or `scale` if they do not determine it.
+    ///
+    /// # Errors
+    /// As [`Self::run_checks`]; or the tables are missing or incomplete.
+    pub fn check_data(
+        &self,
+        session: &mut Session,
+        parameters: &BTreeMap<String, String>,
+        scale: Option<Scale>,
+    ) -> Result<usize, WorkloadError> {
+        let tables = self.find_tables(session)?;
+        let loaded = marks::loaded(session, self)?;
+        let marked = loaded.as_ref().map(|loaded| loaded.scale);
+        let found = tables.scale.or(marked);
+        if let (Some(found), Some(asked)) = (found, scale)
+            && found != asked
+        {
+            let (workload, init) = (self.name().to_owned(), self.init_command());
+            return Err(WorkloadError::OtherScale { workload, found, asked, init });
+        }
+        let scale = found.or(scale).unwrap_or_default();
+        let mut checks = self.checks().to_vec();
+        if let Some(loaded) = &loaded {
+            checks.extend(self.data_checks(loaded)?);
+        }
+        self.run(session, &checks, &self.variables(parameters, scale))?;
+        Ok(checks.len())
     }
 
     /// Runs all checks.
@@ -197,15 +351,22 @@ impl dyn Workload + '_ {
         session: &mut Session,
         variables: &BTreeMap<String, String>,
     ) -> Result<(), WorkloadError> {
+        self.run(session, self.checks(), variables)
+    }
+
+    fn run(
+        &self,
+        session: &mut Session,
+        checks: &[Check],
+        variables: &BTreeMap<String, String>,
+    ) -> Result<(), WorkloadError> {
         let mut failed = Vec::new();
-        for check in self.checks() {
+        for check in checks {
             for Statement { sql, .. } in script::statements(&check.name, &check.sql, variables)? {
+                let sets = session.patiently(|session| session.query_sets(&sql)).map_err(load::failed(&sql));
                 let sets =
-                    session.patiently(|session| session.query_sets(&sql)).map_err(load::failed(&sql))?;
-                let rows: Vec<_> = sets.into_iter().flat_map(|set| set.rows).collect();
-                if let Some(first) = rows.first() {
-                    failed.push(FailedCheck::new(&check.name, rows.len(), first));
-                }
+                    sets.map_err(|error| error.not_permitted(&format!("cannot check {}", check.name)))?;
+                failed.extend(FailedCheck::new(&check.name, &sets));
             }
         }
         let workload = self.name().to_owned();

@@ -100,11 +100,17 @@ pub fn binary(platform: Platform, directory: &Path) -> Result<PathBuf, String> {
     cargo.current_dir(crate::root()).stdin(Stdio::null());
     cargo.args(["build", "--release", "--locked", "--quiet", "--package", "pgmeter"]);
     cargo.args(["--target", platform.target, "--target-dir"]).arg(directory);
-    // A backtrace of a static binary needs no names: they are a third of its size.
-    cargo.env("CARGO_PROFILE_RELEASE_STRIP", "symbols");
     let paths = replaced_paths(directory)?;
     let rust_flags = paths.iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}"));
     let mut rust_flags: Vec<String> = rust_flags.collect();
+    // A backtrace of a static binary needs no names: they are a quarter of its size. `strip` in the profile has no effect
+    // on a package with an opt-level of its own.
+    rust_flags.push("-Cstrip=symbols".to_owned());
+    // It comes with Rust and links for all processors. Equal functions and compact relocations save 1.6 MB.
+    cargo.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), "rust-lld");
+    let linker_flags =
+        ["-Clinker-flavor=ld.lld", "-Clink-arg=--icf=all", "-Clink-arg=--pack-dyn-relocs=relr"];
+    rust_flags.extend(linker_flags.map(str::to_owned));
     let c_flags = paths.iter().map(|(from, to)| format!("-ffile-prefix-map={from}={to}"));
     let mut c_flags: Vec<String> = c_flags.collect();
     match compiler {
@@ -116,11 +122,6 @@ pub fn binary(platform: Platform, directory: &Path) -> Result<PathBuf, String> {
             for (name, tool) in [("CC", "cc"), ("AR", "ar")] {
                 let program = zig_wrapper(&words, tool, platform, directory)?;
                 cargo.env(format!("{name}_{variable}"), program);
-            }
-            if !platform.runs_here() {
-                // It comes with Rust and links for all processors.
-                cargo.env(format!("CARGO_TARGET_{}_LINKER", variable.to_uppercase()), "rust-lld");
-                rust_flags.push("-Clinker-flavor=ld.lld".to_owned());
             }
         }
     }

@@ -117,7 +117,7 @@ pub(crate) struct CompareArguments {
     #[arg(long, value_name = "PERCENT", default_value = "2%", help_heading = "Comparison", value_parser = percent)]
     tolerance: f64,
     /// Metric that determines the verdict [default: tps; with a rate: p50]
-    #[arg(long, value_name = "METRIC", help_heading = "Comparison", value_parser = words(&METRICS))]
+    #[arg(long, value_name = "METRIC", help_heading = "Comparison", value_parser = words(&ComparedMetric::WORDS))]
     metric: Option<ComparedMetric>,
     /// Length of a block [default: 0.25 s, more if transactions take long]
     #[arg(long, value_name = "TIME", help_heading = "Comparison", value_parser = positive_seconds)]
@@ -138,17 +138,6 @@ pub(crate) struct CompareArguments {
     #[command(flatten)]
     pub(super) places: StoreArguments,
 }
-
-const METRICS: [Word<ComparedMetric>; 8] = [
-    ("tps", "Transactions per second", ComparedMetric::Tps),
-    ("p50", "Median latency", ComparedMetric::P50),
-    ("p99", "99th percentile of latency", ComparedMetric::P99),
-    ("server-cpu", "CPU time of the server's backends per transaction", ComparedMetric::ServerCpu),
-    ("client-cpu", "CPU time of pgmeter per transaction", ComparedMetric::ClientCpu),
-    ("wal", "WAL per transaction", ComparedMetric::Wal),
-    ("full-page-images", "Full-page images in the WAL per transaction", ComparedMetric::FullPageImages),
-    ("blocks-read", "Blocks read per transaction", ComparedMetric::BlocksRead),
-];
 
 const CHECKPOINTS: [Word<bool>; 2] = [
     ("auto", "If the blocks write and the role may request a checkpoint", true),

@@ -231,3 +231,39 @@ fn times_and_clients_of_the_command_line_may_have_units() {
         bench.run(["bench", "-n", "-f", script, option, value]).exits(1).says(&[says]);
     }
 }
+
+#[test]
+fn results_can_be_binary_except_in_the_simple_protocol() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("result_format");
+    let script = bench.file("one.sql", "SELECT 1, 'text', now();\n");
+    let run = |options: &[&str]| {
+        let load = ["bench", "-n", "-t", "5", "-f", script];
+        bench.run(load.iter().chain(options).copied().chain([conninfo.as_str()]))
+    };
+    run(&["--result-format", "binary"]).exits(1).says(&[
+        "--result-format binary requires -M extended or prepared: the simple protocol has only text results",
+    ]);
+    let out = run(&["-M", "prepared", "--result-format", "binary"]).exits(0);
+    assert!(out.stdout.contains("5 succeeded, 0 failed"), "{}", out.stdout);
+    let record = bench.record();
+    assert_eq!(record.plan.result_format, results::ResultFormat::Binary);
+    let json = bench.run(["report", "1", "--format", "json"]).exits(0).stdout;
+    assert!(json.contains("\"result_format\": \"binary\""), "{json}");
+    let text = |protocols: &str| {
+        format!(
+            "name = \"formats\"\nserver = {{ dsn = \"{conninfo}\" }}\ndata = {{ workload = \"none\" }}\n\
+             load = {{ script = \"one.sql\", transactions = 5, warmup = \"0s\" }}\n\
+             factors = {{ protocol = {protocols}, result_format = [\"text\", \"binary\"] }}\ndesign = {{ repeats = 1 }}\n"
+        )
+    };
+    let file = bench.file("experiment.toml", &text("[\"simple\", \"prepared\"]"));
+    bench
+        .run(["lab", "plan", file])
+        .exits(1)
+        .says(&["result_format = \"binary\" requires protocol = \"extended\" or \"prepared\""]);
+    let file = bench.file("experiment.toml", &text("[\"extended\", \"prepared\"]"));
+    bench.run(["lab", "run", file, "--store", "out/"]).exits(0);
+    let formats = bench.records_of("out").len();
+    assert_eq!(formats, 4);
+}

@@ -59,6 +59,11 @@ fn a_statement_that_fails_is_named_with_its_line_before_the_run() {
     check(&dsn, "SELEC 1;\n", &["own.sql:1: syntax error at or near \"SELEC\""]);
     check(&dsn, "SELECT nothing_of_this_name(1);\n", &["own.sql:1: function nothing_of_this_name(integer)"]);
     check(
+        &dsn,
+        "\\repeat 0\nSELECT 1;\n\\endrepeat\n\\repeat 2\nSELECT 1 FROM acounts;\n\\endrepeat\n",
+        &["own.sql:5: relation \"acounts\" does not exist"],
+    );
+    check(
         &modest,
         "SELECT 1 FROM accounts;\nDELETE FROM accounts;\n",
         &[
@@ -83,6 +88,8 @@ fn a_statement_that_may_be_valid_in_the_run_is_not_refused() {
         "\\set n 7\nSELECT * FROM accounts_:n;\n",
         "SELECT 1 AS a \\; SELECT * FROM accounts;\n",
         "\\if false\nSELECT * FROM nowhere;\nSELEC 1;\n\\endif\nSELECT 1;\n",
+        "\\set n 0\n\\repeat :n\nSELECT * FROM nowhere;\n\\endrepeat\nSELECT 1;\n",
+        "\\repeat 0\nSELEC 1;\n\\endrepeat\n\\repeat 2\nSELECT 1;\n\\endrepeat\n",
         "SELECT 'accounts' AS name \\gset\nSELECT * FROM :name;\nSELECT count(*) AS :name FROM accounts;\n",
         "\\set direction 1\nSELECT * FROM accounts WHERE id = :direction AND balance::text <> ':direction';\n",
         "SELECT 1 INTO TEMP into_table;\nSELECT * FROM into_table;\nDROP TABLE into_table;\n",

@@ -8,7 +8,7 @@ use connect::Session;
 use results::{FailedCheck, Record, Status, Store, TrialStatus, Warning};
 use testkit::cluster::Cluster;
 
-use crate::harness::Bench;
+use crate::harness::{Bench, finish};
 
 /// A directory to run in, with the example in the folder `shop`.
 fn with_shop() -> Bench {
@@ -55,7 +55,7 @@ fn init_and_bench_work_on_the_tables_of_the_user() {
     assert!(out.stderr.contains("running 2 checks of the workload"), "{}", out.stderr);
     assert_eq!(out.stderr.matches("warning").count(), 0, "{}", out.stderr);
     let Record { plan, tables, status, summary, warnings, .. } = bench.record();
-    assert_eq!((status, tables.scale, summary.counts.succeeded), (Status::Complete, Some(2), 200));
+    assert_eq!((status, tables.scale, summary.counts.succeeded), (Status::Complete, Some(2.into()), 200));
     assert_eq!(plan.workload.as_deref(), Some("shop"));
     let scripts: Vec<_> = plan.scripts.iter().map(|script| (script.name.as_str(), script.weight)).collect();
     assert_eq!(scripts, [("order", 3), ("look", 7)]);
@@ -129,7 +129,7 @@ fn what_is_wrong_with_a_workload_is_one_sentence() {
     );
     check(
         &["init", "--workload", "shop", "--partitions", "3"],
-        "partitions is supported for pgbench's tables (the workload tpcb) only; the tables of shop are created by its SQL files",
+        "the workload shop does not support --partitions: only the workload tpcb does",
     );
     check(
         &["init", "-D", "x=3"],
@@ -155,7 +155,7 @@ fn what_is_wrong_with_a_workload_is_one_sentence() {
     bench.file("of_shop.toml", "name = \"x\"\n[data]\nworkload = \"shop\"\nfillfactor = 50\n");
     check(
         &["lab", "plan", "of_shop.toml"],
-        "of_shop.toml:1:1: a fillfactor is supported for pgbench's tables (the workload tpcb) only; the tables of shop are created by its SQL files",
+        "of_shop.toml:1:1: the workload shop does not support a fillfactor: only the workload tpcb does",
     );
 }
 
@@ -165,8 +165,15 @@ fn tables_that_were_not_loaded_are_named_with_the_command_that_makes_them() {
     let conninfo = Cluster::shared("18").database("no_shop");
     let out = bench.run(["bench", "--workload", "shop", &conninfo]).exits(1);
     out.says(&[
-        "has no table shop_customers. Create and fill the tables with `pgmeter init --workload shop`",
+        "has no table shop_customers. Create and fill the tables with `pgmeter init --workload shop` (on the same \
+         connection), or give your own script with -f\n",
     ]);
+    let out = bench.run(["check", "--workload", "shop", &conninfo]).exits(1);
+    assert!(
+        out.stderr.ends_with("`pgmeter init --workload shop` (on the same connection)\n"),
+        "{}",
+        out.stderr
+    );
 }
 
 #[test]
@@ -177,7 +184,7 @@ fn quickstart_runs_the_mix_of_the_workload() {
     let out = bench.run(words).exits(0);
     out.says(&["loaded scale 1", "running order and look: 2 clients, 1 s"]);
     let record = bench.record();
-    assert_eq!((record.plan.workload.as_deref(), record.tables.scale), (Some("shop"), Some(1)));
+    assert_eq!((record.plan.workload.as_deref(), record.tables.scale), (Some("shop"), Some(1.into())));
     assert!(record.summary.counts.succeeded > 0);
     assert!(bench.servers_left().is_empty(), "{:?}", bench.servers_left());
 }
@@ -262,4 +269,113 @@ fn a_workload_is_a_key_of_a_comparison() {
     assert!(matches!(out.status.code(), Some(0..=3)), "{}", out.stderr);
     assert!(out.stdout.contains("\"pairs\""), "{}\n{}", out.stdout, out.stderr);
     assert!(out.stdout.contains("look, 1 client"), "{}", out.stdout);
+}
+
+#[test]
+fn a_new_workload_is_loaded_checked_and_measured() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("new_workload");
+    bench.run(["workload", "new", "mine"]).exits(0);
+    let again = bench.run(["workload", "new", "mine"]).exits(1);
+    assert!(again.stderr.contains("the directory is not empty"), "{}", again.stderr);
+    let shown = bench.run(["workload", "show", "mine"]).exits(0);
+    assert!(shown.stdout.contains("tables                  customer, orders\n"), "{}", shown.stdout);
+    let out = bench.run(["init", "--workload", "mine", "--seed", "7", "--jobs", "2", &conninfo]).exits(0);
+    assert!(out.stderr.contains("mine/schema.sql: 3 statements\n"), "listed for a superuser: {}", out.stderr);
+    assert!(out.stderr.contains("loaded scale 1000 in "), "{}", out.stderr);
+    let words = ["init", "-q", "--resume", "--workload", "mine", "--seed", "7", &conninfo];
+    let out = bench.run(words).exits(0);
+    assert_eq!(out.stderr, "nothing was missing: the tables are loaded at scale 1000\n");
+    let out = bench.run(["check", "--workload", "mine", &conninfo]).exits(0);
+    assert!(out.stderr.contains("4 checks of the workload mine passed"), "{}", out.stderr);
+    bench.run(["bench", "--workload", "mine", "-t", "10", "--check", &conninfo]).exits(0);
+    let mut session = Cluster::session(&conninfo);
+    assert_eq!(first(&mut session, "select obj_description('orders'::regclass) like '%seed=7%'"), "t");
+    session.execute("update orders set net = 0.001 where id = 3").expect_err("a CHECK constraint");
+    let out = bench.run(["check", "--workload", "mine", &conninfo]).exits(6);
+    out.says(&["1 check of the workload mine failed: orders has 10,010 rows; init loaded 10,000, and a run that inserts or deletes changes this number. A check"]);
+    bench.run(["init", "--workload", "mine", "--indexes", "none", "--scale", "1.5", &conninfo]).exits(0);
+    assert_eq!(first(&mut session, "select count(*) from orders"), "15");
+}
+
+#[test]
+fn tables_of_others_and_workloads_without_scripts_are_refused() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("of_others");
+    let folder = bench.path().join("least");
+    fs::create_dir(&folder).expect("a folder");
+    fs::write(folder.join("workload.toml"), "name = \"least\"\ntitle = \"Least\"\n").expect("a file");
+    fs::write(folder.join("schema.sql"), "CREATE TABLE t (a int PRIMARY KEY, b text);").expect("a file");
+    let mut session = Cluster::session(&conninfo);
+    session.execute("create table t (x int); insert into t values (1)").expect("a table");
+    let out = bench.run(["init", "--workload", "least", &conninfo]).exits(1);
+    assert!(out.stderr.contains("public.t exists already"), "{}", out.stderr);
+    assert!(out.stderr.contains("`pgmeter init --workload least --drop`"), "{}", out.stderr);
+    assert_eq!(first(&mut session, "select x from t"), "1");
+    bench.run(["init", "--workload", "least", "--drop", &conninfo]).exits(0);
+    assert_eq!(first(&mut session, "select count(*) from t"), "100");
+    let out = bench.run(["bench", "--workload", "least", "-t", "1", &conninfo]).exits(1);
+    assert!(out.stderr.contains("the workload least has no scripts"), "{}", out.stderr);
+    let out = bench.run(["workload", "list"]).exits(0);
+    assert!(out.stdout.contains("tpcb") && out.stdout.contains("prepared"), "{}", out.stdout);
+    let out = bench.run(["init", "--indexes", "x", &conninfo]).exits(1);
+    out.says(&["the workload tpcb does not support --indexes: it has no index sets"]);
+}
+
+/// A tar archive of one file.
+fn tar(name: &str, content: &str) -> Vec<u8> {
+    let mut header = vec![0; 512];
+    let fields: [(usize, String); 5] = [
+        (0, name.to_owned()),
+        (100, "0000644\0".to_owned()),
+        (124, format!("{:011o}\0", content.len())),
+        (148, " ".repeat(8)),
+        (156, "0".to_owned()),
+    ];
+    for (at, text) in fields {
+        header[at..at + text.len()].copy_from_slice(text.as_bytes());
+    }
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    let mut tar = [&header[..], content.as_bytes()].concat();
+    tar.resize(512 * (2 + content.len().div_ceil(512) + 1), 0);
+    tar
+}
+
+#[test]
+fn an_archive_is_verified_and_unpacked_before_its_files_are_used() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("archive");
+    let folder = bench.path().join("dictionary");
+    fs::create_dir(&folder).expect("a folder");
+    let file = |name: &str, text: &[u8]| fs::write(folder.join(name), text).expect("a file");
+    file("schema.sql", b"CREATE TABLE t (a text -- df: word=words/list.txt null=0\n);");
+    let manifest = |sum: &str| {
+        let archive = format!("[[archives]]\nname = \"words\"\nfile = \"words.tar\"\nsha256 = \"{sum}\"\n");
+        file("workload.toml", format!("name = \"dictionary\"\ntitle = \"Words\"\n{archive}").as_bytes());
+    };
+    // No other test writes to this cache.
+    let run = |arguments: &[&str]| {
+        let mut command = bench.command(arguments);
+        finish(command.env("PGMETER_CACHE_DIR", bench.path().join("own-cache")))
+    };
+    manifest(&"0".repeat(64));
+    run(&["workload", "prepare", "dictionary"])
+        .exits(1)
+        .says(&["there is no archive words.tar in dictionary"]);
+    file("words.tar", &tar("list.txt", "one\ntwo\n"));
+    let refused = run(&["workload", "prepare", "dictionary"]).exits(1).says(&["nothing was unpacked"]);
+    let sum = refused.stderr.split("has the SHA-256 checksum ").nth(1).expect("the sum").split(',').next();
+    manifest(sum.expect("a word"));
+    let init = ["init", "--workload", "dictionary", &conninfo];
+    run(&init).exits(1).says(&["words.tar is not unpacked", "`pgmeter workload prepare dictionary`"]);
+    run(&["workload", "prepare", "dictionary"])
+        .exits(0)
+        .says(&["words.tar: unpacked; its files are words/…"]);
+    run(&["workload", "prepare", "dictionary"]).exits(0).says(&["was unpacked before"]);
+    let shown = run(&["workload", "show", "dictionary"]).exits(0).stdout;
+    assert!(shown.contains("words: words.tar, unpacked"), "{shown}");
+    run(&init).exits(0);
+    let mut session = Cluster::session(&conninfo);
+    assert_eq!(first(&mut session, "select string_agg(distinct a, ' ' order by a) from t"), "one two");
 }

@@ -6,6 +6,7 @@ mod copy;
 mod entrance;
 mod limits;
 mod results;
+mod rows;
 mod stream;
 
 use std::fmt;
@@ -13,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use wire::frontend::MessageTooLong;
-use wire::{CancelKey, Decoder, ServerError, TransactionStatus, frontend};
+use wire::{CancelKey, Decoder, Message, ServerError, TransactionStatus, frontend};
 
 use crate::address::Address;
 use crate::error::{Cause, ConnectError, in_words};
@@ -27,6 +28,7 @@ pub use cancel::{CANCELS_AT_ONCE, CancelRequest, cancel, cancel_all};
 pub use copy::CopyIn;
 pub use limits::{Closer, StatementLimit};
 pub use results::{ResultSet, Row};
+pub use rows::{Column, RowSink};
 
 /// Bytes per read.
 const INPUT_LENGTH: usize = 32 * 1024;
@@ -258,6 +260,15 @@ impl Session {
 
     /// Waits for messages of the server; returns without any while the server is working on a long statement.
     fn listen(&mut self, answer: &mut Answer) -> Result<(), ConnectError> {
+        self.listen_beside(answer, &mut |_| {})
+    }
+
+    /// As [`Session::listen`]; each message is shown to `see` first.
+    fn listen_beside(
+        &mut self,
+        answer: &mut Answer,
+        see: &mut dyn FnMut(&Message<'_>),
+    ) -> Result<(), ConnectError> {
         let length = match self.stream.read(&mut self.input, self.waiting.patience) {
             Ok(0) => return Err(answer.explain(self.end(Cause::Closed))),
             Ok(length) => length,
@@ -265,8 +276,10 @@ impl Session {
         };
         self.waiting.is_heard();
         let asides = &mut self.asides;
-        let decoded =
-            self.decoder.decode(&self.input[..length], &mut |message| answer.take(&message, asides));
+        let decoded = self.decoder.decode(&self.input[..length], &mut |message| {
+            see(&message);
+            answer.take(&message, asides);
+        });
         match (decoded, answer.broken.take()) {
             (Err(error), _) | (Ok(()), Some(Broken::Protocol(error))) => {
                 Err(answer.explain(self.end(Cause::Protocol(error))))

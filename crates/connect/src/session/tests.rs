@@ -5,6 +5,7 @@ mod cancelling;
 mod fake;
 mod floods;
 mod limits;
+mod rows;
 
 use std::io::Write;
 

@@ -32,6 +32,8 @@ const DRAW: &[&str] = &[
     "parameter",
     "growth",
     "width",
+    "weights",
+    "correlation",
     "offset",
     "shift",
     "step",
@@ -47,15 +49,15 @@ const fn row(name: &'static str, value: ValueKind, keys: &'static [&'static [&'s
     GeneratorRow { name, value, keys }
 }
 
-/// The 29 generators of datafiller, and `time` and `linear`.
-pub(crate) const GENERATORS: [GeneratorRow; 31] = [
-    row("int", ValueKind::Flag, &[DRAW]),
+/// The 29 generators of datafiller, and `time`, `linear` and `list`.
+pub(crate) const GENERATORS: [GeneratorRow; 32] = [
+    row("int", ValueKind::Flag, &[DRAW, &["decimals", "prec"]]),
     row("bool", ValueKind::Flag, &[&["rate"]]),
     row("float", ValueKind::OptionalText, &[&["alpha", "beta"]]),
     row("date", ValueKind::Flag, &[DRAW, &["start", "end", "prec"]]),
     row("timestamp", ValueKind::Flag, &[DRAW, &["start", "end", "prec", "tz"]]),
     row("interval", ValueKind::Flag, &[DRAW, &["unit"]]),
-    row("string", ValueKind::Flag, &[DRAW, LENGTH, &["prefix"]]),
+    row("string", ValueKind::Flag, &[DRAW, LENGTH, &["prefix", "ordered"]]),
     row("chars", ValueKind::Text, &[DRAW, LENGTH, &["cgen"]]),
     row("word", ValueKind::Text, &[DRAW]),
     row("text", ValueKind::Text, &[LENGTH, &["separator", "prefix", "suffix"]]),
@@ -69,9 +71,9 @@ pub(crate) const GENERATORS: [GeneratorRow; 31] = [
     row("array", ValueKind::Text, &[LENGTH]),
     row("value", ValueKind::Text, &[]),
     row("pattern", ValueKind::Text, &[]),
-    row("uuid", ValueKind::Flag, &[]),
+    row("uuid", ValueKind::Flag, &[DRAW, &["ordered"]]),
     row("bit", ValueKind::Flag, &[DRAW, LENGTH]),
-    row("blob", ValueKind::Flag, &[DRAW, LENGTH]),
+    row("blob", ValueKind::Flag, &[DRAW, LENGTH, &["ordered"]]),
     row("file", ValueKind::Text, &[DRAW, &["mode"]]),
     row("inet", ValueKind::OptionalText, &[DRAW]),
     row("mac", ValueKind::Flag, &[DRAW]),
@@ -79,6 +81,7 @@ pub(crate) const GENERATORS: [GeneratorRow; 31] = [
     row("ean", ValueKind::Flag, &[DRAW, &["prefix"]]),
     row("isnull", ValueKind::Flag, &[]),
     row("time", ValueKind::Flag, &[DRAW, &["start", "end", "prec", "tz"]]),
+    row("list", ValueKind::Text, &[DRAW]),
     row("linear", ValueKind::Text, &[&["slope", "intercept", "noise"]]),
 ];
 
@@ -90,6 +93,8 @@ pub(crate) const REFERENCE: &[&str] = &[
     "parameter",
     "growth",
     "width",
+    "weights",
+    "correlation",
     "shift",
     "step",
     "xor",
@@ -108,10 +113,12 @@ pub(crate) const TABLE: &[&str] = &["mult", "size", "nogen", "skip", "null"];
 pub(crate) const SCHEMA: &[&str] = &["size", "offset", "null", "seed", "type"];
 
 /// Values of the keys that are no generators.
-const KEYS: [(&str, ValueKind); 41] = [
+const KEYS: [(&str, ValueKind); 45] = [
     ("alpha", ValueKind::Number),
     ("beta", ValueKind::Number),
     ("cgen", ValueKind::Text),
+    ("correlation", ValueKind::Number),
+    ("decimals", ValueKind::Integer),
     ("end", ValueKind::Text),
     ("extent", ValueKind::Text),
     ("format", ValueKind::Text),
@@ -129,6 +136,7 @@ const KEYS: [(&str, ValueKind); 41] = [
     ("null", ValueKind::Number),
     ("offset", ValueKind::Integer),
     ("op", ValueKind::Text),
+    ("ordered", ValueKind::Flag),
     ("parameter", ValueKind::Number),
     ("prec", ValueKind::Integer),
     ("prefix", ValueKind::Text),
@@ -148,6 +156,7 @@ const KEYS: [(&str, ValueKind); 41] = [
     ("tz", ValueKind::Text),
     ("unit", ValueKind::Text),
     ("use", ValueKind::Text),
+    ("weights", ValueKind::Text),
     ("width", ValueKind::Number),
     ("xor", ValueKind::Integer),
 ];

@@ -6,7 +6,7 @@ pub(crate) mod keys;
 use std::collections::BTreeMap;
 
 use crate::error::{Checked, Fault, Place, nearest};
-use crate::schema::{Name, Scope, Table, find};
+use crate::schema::{Scope, Table, find_text};
 use keys::ValueKind;
 
 /// One key with its value.
@@ -217,7 +217,7 @@ fn header(comment: &str) -> Option<(Head<'_>, &str, u32)> {
 }
 
 fn object(table: &str, column: Option<&str>, tables: &[Table], place: Place) -> Checked<Scope> {
-    let Some(index) = find(tables, &Name::read(table)) else {
+    let Some(index) = find_text(tables.iter().map(|table| &table.name), table) else {
         let hint = nearest(table, tables.iter().map(|table| table.name.name.as_str()));
         return Err(Fault::new(place, format!("the schema has no table {table}{hint}")));
     };

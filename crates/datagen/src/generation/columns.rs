@@ -9,9 +9,10 @@ use crate::directive::Settings;
 use crate::directive::keys::{COLUMN, REFERENCE};
 use crate::error::{Checked, Fault, nearest};
 use crate::generator::{
-    ColumnNode, Compiler, Kind, Node, Rank, ReferenceOrder, Target, decimals, key_of, reference_draw,
+    ColumnNode, Compiler, Description, Kind, Node, Rank, ReferenceOrder, Target, decimals, key_of,
+    reference_draw, settings_text,
 };
-use crate::schema::{Bounds, Column, Schema, Table, Type};
+use crate::schema::{Bounds, Column, ForeignKey, Schema, Table, Type};
 
 /// Compiles one table.
 pub(crate) struct TableCompiler<'a> {
@@ -85,15 +86,23 @@ impl<'a> TableCompiler<'a> {
         let settings = &self.schema.directives.tables[self.index];
         let columns = table.columns.iter().enumerate().zip(done).filter_map(|((index, column), node)| {
             let copied = !column.computed && !self.settings(index).has("nogen");
-            Some(ColumnRows { name: column.name.clone(), node: node?, sequence: column.sequence, copied })
+            Some(ColumnRows {
+                name: column.name.clone(),
+                node: node?,
+                sequence: column.sequence,
+                copied,
+                type_name: column.type_name.clone(),
+                description: self.description(index),
+            })
         });
         let rows = TableRows {
             name: table.name.clone(),
+            rows_sql: table.rows_sql(),
             rows: self.own_rows(),
             columns: columns.collect(),
             skip: settings.rate("skip")?.unwrap_or(0.0),
             key: key_of(self.key, "skip"),
-            fills: !settings.has("nogen"),
+            fills: !settings.has("nogen") && !table.is_partition,
         };
         if rows.fills && rows.rows > 0 && rows.columns().next().is_none() {
             let message =
@@ -101,6 +110,30 @@ impl<'a> TableCompiler<'a> {
             return Err(Fault::new(table.place, message));
         }
         Ok(rows)
+    }
+
+    /// The generator of a column that is compiled.
+    fn description(&self, column: usize) -> Description {
+        let own = &self.table().columns[column];
+        let settings = self.settings(column);
+        let text = settings_text(settings);
+        if own.computed {
+            return Description::new("none", "GENERATED ALWAYS AS: PostgreSQL computes the values");
+        }
+        if settings.has("nogen") {
+            return Description::new("nogen", "its directives: PostgreSQL takes the column's default");
+        }
+        if let Ok(Some((key, position))) = self.reference(column) {
+            let key = &self.table().foreign_keys[key];
+            let table = &self.schema.tables[key.table];
+            let name = &table.columns[key.referenced[position]].name;
+            let values = format!("values of {}.{name} {text}", table.name.plain());
+            return Description::new(values.trim_end(), "its foreign key");
+        }
+        match self.target(column, own) {
+            Ok(target) => self.compiler.describe(settings, target),
+            Err(_) => Description::new(text, "its directives"),
+        }
     }
 
     fn finished(&self, node: Node, rank: Option<Rank>) -> Arc<ColumnNode> {
@@ -154,9 +187,38 @@ impl<'a> TableCompiler<'a> {
             }
             return Ok(Node { null: 0.0, ..node });
         }
+        Ok(Node { null: self.null_share(column)?, ..node })
+    }
+
+    /// Share of NULL. The columns of a foreign key with MATCH FULL have a common one.
+    fn null_share(&self, column: usize) -> Checked<f64> {
+        let settings = self.settings(column);
+        let own = settings.rate("null")?;
+        if self.keys.referenced[column] {
+            if own.is_some_and(|share| share > 0.0) {
+                let name = &self.table().columns[column].name;
+                let message = format!(
+                    "a foreign key references the column {name}, so it cannot have NULL; remove null or give it 0"
+                );
+                return Err(settings.fault("null", message));
+            }
+            return Ok(0.0);
+        }
         let of_table = self.schema.directives.tables[self.index].rate("null")?;
-        let null = settings.rate("null")?.or(of_table).unwrap_or(self.common.null);
-        Ok(Node { null, ..node })
+        let common = of_table.unwrap_or(self.common.null);
+        let Some(key) = self.full_key(column)? else { return Ok(own.unwrap_or(common)) };
+        let never = |column: &usize| self.table().columns[*column].not_null || self.keys.referenced[*column];
+        if key.columns.iter().any(never) {
+            return Ok(0.0);
+        }
+        let mut shares = key.columns.iter().map(|column| self.settings(*column).rate("null"));
+        Ok(shares.find_map(Result::transpose).transpose()?.unwrap_or(common))
+    }
+
+    /// The compound foreign key with MATCH FULL that gives the column its values.
+    fn full_key(&self, column: usize) -> Checked<Option<&'a ForeignKey>> {
+        let key = self.reference(column)?.map(|(key, _)| &self.table().foreign_keys[key]);
+        Ok(key.filter(|key| key.full && key.columns.len() > 1))
     }
 
     fn target(&self, column: usize, own: &'a Column) -> Checked<Target<'a>> {
@@ -252,12 +314,9 @@ impl<'a> TableCompiler<'a> {
             ..self.target(column, own)?
         };
         let draw = reference_draw(self.settings(first), target_settings, draw_key, target_rows)?;
-        Ok(Node {
-            key: key_of(self.key, &own.name),
-            null: 0.0,
-            share: None,
-            kind: Kind::Reference { draw, target, order },
-        })
+        // A common key makes the columns of a row NULL together.
+        let own_key = if key.full { draw_key } else { key_of(self.key, &own.name) };
+        Ok(Node { key: own_key, null: 0.0, share: None, kind: Kind::Reference { draw, target, order } })
     }
 
     /// Columns that need others of the table, until all are there.
@@ -302,8 +361,10 @@ impl<'a> TableCompiler<'a> {
         let own = &self.table().columns[column];
         let settings = self.settings(column);
         if let Some((foreign_key, _)) = self.reference(column)? {
-            let order =
-                if own.not_null { ReferenceOrder::EarlierOrSelf } else { ReferenceOrder::EarlierOrNull };
+            let full = self.full_key(column)?;
+            let not_null = |column: &usize| self.table().columns[*column].not_null;
+            let never = own.not_null || full.is_some_and(|key| key.columns.iter().any(not_null));
+            let order = if never { ReferenceOrder::EarlierOrSelf } else { ReferenceOrder::EarlierOrNull };
             return self.reference_node(column, foreign_key, self.own_rows(), source, order);
         }
         self.compiler.check_generator(settings)?;

@@ -4,8 +4,10 @@
 //! The values of a unique constraint are the digits of a mixed-radix number, one digit for each column with as many
 //! values as its generator has. A permutation of these numbers gives each row its own.
 
+use std::sync::Arc;
+
 use crate::error::{Checked, Fault};
-use crate::generator::{Node, Rank, key_of};
+use crate::generator::{Node, Rank, RankOrder, Sub, Weighted, key_of};
 use crate::schema::{ForeignKey, Schema, Table, Unique};
 
 /// Constraints by column.
@@ -14,6 +16,8 @@ pub(crate) struct Keys {
     pub governing: Vec<Option<(usize, usize)>>,
     /// Unique by itself.
     pub unique: Vec<bool>,
+    /// A foreign key references the column, so that it has no NULL.
+    pub referenced: Vec<bool>,
 }
 
 impl Keys {
@@ -50,18 +54,25 @@ impl Keys {
             }
         }
         let mut unique = vec![false; table.columns.len()];
-        for own in table.uniques.iter().filter(|own| own.columns.len() == 1) {
-            unique[own.columns[0]] = true;
+        for own in table.uniques.iter().filter(|own| own.distinct().len() == 1) {
+            unique[own.distinct()[0]] = true;
         }
-        Ok(Self { governing, unique })
+        let mut referenced = vec![false; table.columns.len()];
+        for (from, own) in schema.tables.iter().enumerate() {
+            let here = own.foreign_keys.iter().filter(|key| key.table == index);
+            for key in here.filter(|key| from != index || key.columns != key.referenced) {
+                key.referenced.iter().for_each(|column| referenced[*column] = true);
+            }
+        }
+        Ok(Self { governing, unique, referenced })
     }
 
     /// Combinations of the other columns of a compound unique constraint, if foreign keys give them.
     pub fn others_in_compound(&self, table: &Table, column: usize, rows: &[u64]) -> Option<u64> {
         let unique =
-            table.uniques.iter().find(|own| own.columns.len() > 1 && own.columns.contains(&column))?;
+            table.uniques.iter().find(|own| own.distinct().len() > 1 && own.distinct().contains(&column))?;
         let mut keys: Vec<usize> =
-            unique.columns.iter().filter_map(|column| Some(self.governing[*column]?.0)).collect();
+            unique.distinct().iter().filter_map(|column| Some(self.governing[*column]?.0)).collect();
         keys.sort_unstable();
         keys.dedup();
         let counts = keys.iter().map(|key| rows[table.foreign_keys[*key].table]);
@@ -126,14 +137,14 @@ pub(crate) fn unique_ranks(
     let mut uniques: Vec<&Unique> = table.uniques.iter().collect();
     uniques.sort_by_key(|unique| unique.columns.len());
     for unique in uniques {
-        let computed = unique.columns.iter().any(|column| table.columns[*column].computed);
-        let met = distinct.iter().any(|set| set.iter().all(|column| unique.columns.contains(column)));
+        let computed = unique.distinct().iter().any(|column| table.columns[*column].computed);
+        let met = distinct.iter().any(|set| set.iter().all(|column| unique.distinct().contains(column)));
         if met || computed || rows <= 1 {
             continue;
         }
-        let units = units(table, keys, nodes, unique, &ranks);
+        let mut units = units(table, keys, nodes, unique, &ranks);
         let names: Vec<&str> =
-            unique.columns.iter().map(|column| table.columns[*column].name.as_str()).collect();
+            unique.distinct().iter().map(|column| table.columns[*column].name.as_str()).collect();
         let possible = units.iter().map(|unit| unit.count).fold(1, u64::saturating_mul);
         if possible < rows {
             return Err(too_few(table, unique, &names, rows, possible));
@@ -144,15 +155,21 @@ pub(crate) fn unique_ranks(
             if let Some(column) = skewed.filter(|_| unit.count > 1) {
                 let own = &table.columns[*column];
                 let message = format!(
-                    "the column {} is part of the unique ({}), whose values are enumerated, so its distribution cannot be met; use sub=uniform",
+                    "the column {} is part of the unique constraint ({}). Its values are enumerated, so that none repeats, and cannot follow this distribution; use sub=uniform",
                     own.name,
                     names.join(", ")
                 );
                 return Err(Fault::new(own.place, message));
             }
         }
-        let key = key_of(table_key, &names.join(","));
-        let used = assign(&mut ranks, units, possible, key);
+        let size = possible.min(i64::MAX.cast_unsigned());
+        let seed = key_of(table_key, &names.join(",")).cast_signed();
+        if possible == size {
+            // The column whose order counts most changes most slowly.
+            units.sort_by_key(|unit| weighted(unit, nodes).map(Weighted::in_place));
+        }
+        let order = weighted_order(&units, nodes, size).unwrap_or(RankOrder::Permutation { size, seed });
+        let used = assign(&mut ranks, units, size, &order);
         distinct.push(used);
     }
     Ok(ranks)
@@ -166,7 +183,7 @@ fn units(
     ranks: &[Option<Rank>],
 ) -> Vec<Unit> {
     let mut units: Vec<(Option<usize>, Unit)> = Vec::new();
-    for &column in &unique.columns {
+    for &column in unique.distinct() {
         let Some(node) = nodes[column].as_ref() else { continue };
         if ranks[column].is_some() {
             continue;
@@ -178,7 +195,7 @@ fn units(
             }
             let whole = &table.foreign_keys[foreign_key].columns;
             // Part of a compound key: rows that differ may have the same value in this column.
-            let complete = whole.iter().all(|column| unique.columns.contains(column));
+            let complete = whole.iter().all(|column| unique.distinct().contains(column));
             let count = if complete { node.count() } else { 1 };
             units.push((Some(foreign_key), Unit { columns: whole.clone(), count }));
         } else {
@@ -192,16 +209,27 @@ fn units(
     units
 }
 
+/// The order that `sub=weighted` of a column asks for.
+fn weighted_order(units: &[Unit], nodes: &[Option<Node>], size: u64) -> Option<RankOrder> {
+    let own = units.iter().rev().find_map(|unit| weighted(unit, nodes))?;
+    Some(RankOrder::Weighted(Arc::new(own.resized(size))))
+}
+
+fn weighted<'a>(unit: &Unit, nodes: &'a [Option<Node>]) -> Option<&'a Weighted> {
+    unit.columns.iter().find_map(|column| match &nodes[*column].as_ref()?.draw()?.sub {
+        Sub::Weighted(weighted) => Some(&**weighted),
+        _ => None,
+    })
+}
+
 /// Gives each unit its digit; returns the columns.
-fn assign(ranks: &mut [Option<Rank>], units: Vec<Unit>, possible: u64, key: u64) -> Vec<usize> {
-    let size = possible.min(i64::MAX.cast_unsigned());
-    let permutation = (size, key.cast_signed());
+fn assign(ranks: &mut [Option<Rank>], units: Vec<Unit>, size: u64, order: &RankOrder) -> Vec<usize> {
     let mut divisor = 1_u64;
     let mut used = Vec::new();
     for unit in units {
         let radix = unit.count.min(size / divisor).max(1);
         for &column in &unit.columns {
-            ranks[column] = Some(Rank { permutation, divisor, radix });
+            ranks[column] = Some(Rank { order: order.clone(), divisor, radix });
         }
         used.extend(unit.columns);
         divisor = divisor.saturating_mul(radix);

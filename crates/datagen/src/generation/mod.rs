@@ -2,15 +2,17 @@
 //! foreign keys are resolved here, before any row; `columns` compiles the columns of a table.
 
 mod columns;
+mod explanation;
 mod keys;
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use crate::error::{Checked, Error, Fault, Place, nearest};
-use crate::generator::{ColumnNode, Kind, bits, escape_copy, key_of, unit};
-use crate::histogram::Histogram;
-use crate::schema::{Name, Schema, loading_order, quoted};
+use crate::generator::{ColumnNode, Description, Kind, bits, escape_copy, escape_csv, key_of, unit};
+use crate::schema::{Name, Schema, find_text, loading_order, quoted};
+
+pub use explanation::Explanation;
 
 /// Files that directives name (`word=/file`, `file=glob`); the caller decides which may be read.
 pub trait Files {
@@ -55,6 +57,7 @@ pub struct Generation {
 #[derive(Clone, Debug)]
 pub struct TableRows {
     name: Name,
+    rows_sql: String,
     rows: u64,
     columns: Vec<ColumnRows>,
     /// Share of rows that are left out.
@@ -70,6 +73,8 @@ struct ColumnRows {
     sequence: bool,
     /// COPY fills it.
     copied: bool,
+    type_name: String,
+    description: Description,
 }
 
 /// A sequence behind a column, and the last value that the rows have taken from it.
@@ -142,36 +147,12 @@ impl Generation {
     /// # Errors
     /// No table that gets rows has this name; the error names the nearest.
     pub fn table(&self, name: &str) -> Result<&TableRows, Error> {
-        let wanted = Name::read(name);
-        self.tables.iter().find(|table| table.name.matches(&wanted)).ok_or_else(|| {
+        let found = find_text(self.tables.iter().map(|table| &table.name), name);
+        found.map(|index| &self.tables[index]).ok_or_else(|| {
             let hint = nearest(name, self.tables.iter().map(|table| table.name.name.as_str()));
             let message = format!("the schema has no table {name} that gets rows{hint}");
             Fault::new(Place::default(), message).within(&self.file)
         })
-    }
-
-    /// Counts the values of a column, `table.column`, over so many draws, or over all rows if there are fewer.
-    ///
-    /// # Errors
-    /// No table gets rows in a column of this name.
-    pub fn explain(&self, column: &str, draws: u64) -> Result<Histogram, Error> {
-        let Some((table, name)) = column.rsplit_once('.') else {
-            let message = format!("{column} does not name a column; write table.column");
-            return Err(Fault::new(Place::default(), message).within(&self.file));
-        };
-        let table = self.table(table)?;
-        let names = || table.columns.iter().map(|column| column.name.as_str());
-        let Some(own) = table.columns.iter().find(|column| column.name == name) else {
-            let message =
-                format!("the table {} has no column {name}{}", table.name.plain(), nearest(name, names()));
-            return Err(Fault::new(Place::default(), message).within(&self.file));
-        };
-        let draws = draws.min(table.rows);
-        let rows = (0..draws).map(|draw| {
-            let row = u128::from(draw) * u128::from(table.rows) / u128::from(draws);
-            u64::try_from(row).unwrap_or(0)
-        });
-        Ok(Histogram::new(rows, |row, out| own.node.write(row, out)))
     }
 }
 
@@ -214,6 +195,11 @@ impl Common {
 }
 
 impl TableRows {
+    /// Its own rows, for FROM: without those of tables that inherit from it.
+    pub fn rows_sql(&self) -> &str {
+        &self.rows_sql
+    }
+
     /// The table as SQL: `"schema"."table"`.
     pub fn sql_name(&self) -> String {
         self.name.sql()
@@ -227,6 +213,16 @@ impl TableRows {
     /// Rows before `skip`.
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// Whether rows are left out, so that there are fewer than [`TableRows::rows`].
+    pub fn skips(&self) -> bool {
+        self.skip > 0.0
+    }
+
+    /// Longest row in bytes, approximately: saturating.
+    pub fn row_bytes_max(&self) -> u64 {
+        self.copied().map(|column| column.node.node.bytes_max()).fold(0, u64::saturating_add)
     }
 
     /// Names of the columns that get values, in their order.
@@ -244,10 +240,45 @@ impl TableRows {
         format!("{} ({})", self.sql_name(), columns.join(", "))
     }
 
+    /// Whether the row is written: `skip` leaves out some, but never the last one.
+    fn has_row(&self, row: u64) -> bool {
+        self.skip == 0.0 || row + 1 >= self.rows || unit(bits(self.key, row)) >= self.skip
+    }
+
+    /// Appends the names of the columns as a line of CSV.
+    pub fn write_csv_header(&self, out: &mut Vec<u8>) {
+        for (number, column) in self.columns().enumerate() {
+            if number > 0 {
+                out.push(b',');
+            }
+            let start = out.len();
+            out.extend_from_slice(column.as_bytes());
+            escape_csv(out, start);
+        }
+        out.push(b'\n');
+    }
+
+    /// Appends rows in COPY's CSV format: NULL is nothing, an empty text is `""`. Rows are numbered as in
+    /// [`TableRows::write_copy`].
+    pub fn write_csv(&self, rows: Range<u64>, out: &mut Vec<u8>) {
+        for row in (rows.start..rows.end.min(self.rows)).filter(|row| self.has_row(*row)) {
+            for (number, column) in self.copied().enumerate() {
+                if number > 0 {
+                    out.push(b',');
+                }
+                let start = out.len();
+                if column.node.write(row, out) {
+                    escape_csv(out, start);
+                }
+            }
+            out.push(b'\n');
+        }
+    }
+
     /// Appends rows in COPY's text format. Rows are numbered from 0; numbers beyond the last row are ignored.
     pub fn write_copy(&self, rows: Range<u64>, out: &mut Vec<u8>) {
         for row in rows.start..rows.end.min(self.rows) {
-            if self.skip > 0.0 && row + 1 < self.rows && unit(bits(self.key, row)) < self.skip {
+            if !self.has_row(row) {
                 continue;
             }
             let mut first = true;

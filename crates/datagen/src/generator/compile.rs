@@ -6,17 +6,18 @@ use std::sync::Arc;
 
 use super::address::Network;
 use super::calendar::UNITS;
+use super::check_digits::checked_number;
 use super::defaults::{self, Choice};
 use super::draw::{Draw, Lengths, key_of};
 use super::float::Distribution;
 use super::node::{FileMode, Float, Kind, Node, Operation, Words};
-use super::numbers::{Space, TimeUnit, draw, lengths, span};
+use super::numbers::{Space, TimeUnit, decimal, draw, int, lengths, plain, span};
 use super::pattern::{self, Part, Sequence, character_set, unescaped};
-use super::text::{Chars, CheckDigit, Checked as CheckedNumber, NumberFormat, Prefixed, power};
+use super::text::{Chars, NumberFormat, Prefixed, digits_of};
 use crate::directive::{self, Setting, Settings, keys};
 use crate::error::{Checked, Fault, nearest};
 use crate::generation::Files;
-use crate::schema::{Bounds, Schema, Type};
+use crate::schema::{Bounds, Schema, TYPE_NAMES, Type};
 
 /// Nested macros; also the depth of the writers' calls.
 const DEPTH_MAX: u32 = 30;
@@ -185,9 +186,19 @@ impl<'a> Compiler<'a> {
                 Ok(Kind::Tuple(fields.iter().enumerate().map(node).collect::<Checked<_>>()?))
             }
             Choice::None => {
+                let mut known: Vec<&str> =
+                    self.schema.types.iter().map(|own| own.name.name.as_str()).collect();
+                TYPE_NAMES.iter().copied().chain(defaults::type_names()).for_each(|name| known.push(name));
+                let type_name = match target.kind {
+                    // Of a field.
+                    Type::Other(name) if target.type_name.is_empty() => name,
+                    _ => target.type_name,
+                };
+                known.retain(|name| *name != type_name);
+                let hint = nearest(type_name, known);
                 let message = format!(
-                    "the type {} of the column {} has no generator; write one behind the column, as in -- df: pattern='[a-z]{{8}}'",
-                    target.type_name, target.name
+                    "the type {type_name} of the column {} has no generator{hint}; correct it, or write a generator after the column, as in -- df: pattern='[a-z]{{8}}'",
+                    target.name
                 );
                 Err(Fault::new(settings.place, message))
             }
@@ -206,6 +217,7 @@ impl<'a> Compiler<'a> {
         let serial = matches!(row.name, "int" | "date" | "timestamp" | "interval" | "string");
         let target = Target { serial: target.serial || serial, ..target };
         match row.name {
+            "int" if settings.has("decimals") || settings.has("prec") => decimal(settings, target, key),
             "int" => Ok(Kind::Int(int(settings, target, key)?)),
             "bool" => Ok(Kind::Bool { rate: settings.rate("rate")?.unwrap_or(0.5) }),
             "float" => float(value, settings, target),
@@ -222,11 +234,13 @@ impl<'a> Compiler<'a> {
             }
             "string" => {
                 let prefix = settings.text("prefix").unwrap_or(target.name);
-                Ok(Kind::String(Prefixed::new(
-                    plain(settings, target, key)?,
-                    prefix,
-                    text_lengths(settings, target)?,
-                )))
+                let draw = plain(settings, target, key)?;
+                let lengths = text_lengths(settings, target)?;
+                if settings.has("ordered") {
+                    let string = Prefixed::ordered(draw, prefix, lengths);
+                    return string.map(Kind::String).ok_or_else(|| too_short(settings, lengths.max));
+                }
+                Ok(Kind::String(Prefixed::new(draw, prefix, lengths)))
             }
             "chars" => self.chars(value, settings, target, key),
             "word" => self.words(self.word_list(value, settings)?, settings, target, key),
@@ -240,7 +254,15 @@ impl<'a> Compiler<'a> {
             "const" => Ok(Kind::Const(unescaped(value).into_bytes())),
             "count" => count(settings),
             "pattern" => self.pattern(value, settings, target, key),
-            "uuid" => Ok(Kind::Uuid),
+            "uuid" => {
+                let drawn = settings.list.iter().any(|setting| keys::REFERENCE.contains(&setting.key));
+                let draw = drawn.then(|| plain(settings, target, key)).transpose()?;
+                Ok(Kind::Uuid { draw, ordered: settings.has("ordered") })
+            }
+            "list" => {
+                let words = value.split(',').map(|word| unescaped(word).into_bytes()).collect();
+                self.words(words, settings, target, key)
+            }
             "isnull" => Ok(Kind::Null),
             "bit" | "blob" | "inet" | "mac" | "luhn" | "ean" | "file" => {
                 self.coded(row.name, value, settings, target, key)
@@ -291,7 +313,14 @@ impl<'a> Compiler<'a> {
             "value" => {
                 let own = key_of(target.table_key, "value");
                 let target = Target { unique: false, ..target };
-                Ok(Kind::Value(Box::new(self.named(value, settings, "value", target, own)?)))
+                let node = self.named(value, settings, "value", target, own)?;
+                if matches!(target.kind, Type::Date | Type::Timestamp { .. }) && node.is_number() {
+                    let message = format!("value={value} gives numbers, and the column is a point in time");
+                    return Err(
+                        settings.fault("value", format!("{message}; use a macro with date or timestamp"))
+                    );
+                }
+                Ok(Kind::Value(Box::new(node)))
             }
             _ => Err(settings.fault(name, format!("unknown generator {name}"))),
         }
@@ -396,7 +425,11 @@ impl<'a> Compiler<'a> {
     }
 
     fn read_files(&self, name: &str, settings: &Settings, key: &str) -> Checked<Vec<Vec<u8>>> {
-        let files = self.files.read(name).map_err(|message| settings.fault(key, message))?;
+        let files = self.files.read(name).map_err(|message| {
+            let is_list = key == "word" && name.contains(',');
+            let hint = if is_list { format!("; did you mean word=:{name}?") } else { String::new() };
+            settings.fault(key, format!("{message}{hint}"))
+        })?;
         if files.is_empty() {
             return Err(settings.fault(key, format!("{key}={name} names no file")));
         }
@@ -404,6 +437,11 @@ impl<'a> Compiler<'a> {
     }
 
     fn words(&self, list: Vec<Vec<u8>>, settings: &Settings, target: Target<'_>, key: u64) -> Checked<Kind> {
+        if list.is_empty() {
+            let message =
+                format!("the type {} of the column {} has no values", target.type_name, target.name);
+            return Err(Fault::new(settings.place, message));
+        }
         let space = Space { size: list.len() as u64, offset: 0, complete: true };
         let draw = draw(settings, &target, key, space)?;
         let mut sorted: Vec<&Vec<u8>> = list.iter().collect();
@@ -437,7 +475,11 @@ impl<'a> Compiler<'a> {
             }
             "blob" => {
                 let lengths = lengths(settings, Lengths { min: 8, max: 16 })?;
-                Ok(Kind::Blob { draw: plain(settings, target, key)?, lengths })
+                let (draw, ordered) = (plain(settings, target, key)?, settings.has("ordered"));
+                if ordered && digits_of(draw.size, 256) > lengths.max {
+                    return Err(too_short(settings, lengths.max));
+                }
+                Ok(Kind::Blob { draw, lengths, ordered })
             }
             "inet" => {
                 let network = Network::read(value).ok_or_else(|| {
@@ -496,43 +538,8 @@ fn check_used(row: &keys::GeneratorRow, settings: &Settings) -> Checked<()> {
     }
 }
 
-/// A draw of as many values as rows, whatever the type.
-fn plain(settings: &Settings, target: Target<'_>, key: u64) -> Checked<Draw> {
-    draw(settings, &target, key, Space { size: target.rows, offset: 1, complete: false })
-}
-
-/// The draw of `int`: within the type and the bounds of the column.
-fn int(settings: &Settings, target: Target<'_>, key: u64) -> Checked<Draw> {
-    let number = |limit: &Option<crate::schema::Limit>, inward: i64| {
-        let limit = limit.as_ref()?;
-        let number = limit.text.parse::<i64>().ok()?;
-        Some(if limit.included { number } else { number.saturating_add(inward) })
-    };
-    let (min, max) = (number(&target.bounds.min, 1), number(&target.bounds.max, -1));
-    let type_max = if let Type::Integer { max } = target.kind { *max } else { i64::MAX };
-    let sized = settings.has("size") || settings.has("mult");
-    let own_offset = settings.integer("offset");
-    let offset = own_offset.unwrap_or(match (min, max) {
-        (Some(min), _) if !sized => target.offset.max(min).min(max.unwrap_or(i64::MAX)).max(min),
-        (None, Some(max)) if max < target.offset => max,
-        _ => target.offset,
-    });
-    // Both bounds: all values between them.
-    let offset = if own_offset.is_none() && !sized && max.is_some() { min.unwrap_or(offset) } else { offset };
-    let top = max.unwrap_or(type_max).min(type_max);
-    let possible = u64::try_from(i128::from(top) - i128::from(offset) + 1).unwrap_or(0);
-    let size =
-        if min.is_some() && max.is_some() && !target.unique { possible } else { target.rows.min(possible) };
-    let draw = draw(settings, &target, key, Space { size, offset, complete: false })?;
-    if draw.offset.saturating_add_unsigned(draw.size - 1) > type_max {
-        let message = format!(
-            "the numbers reach {}, and {} holds at most {type_max}",
-            draw.offset.saturating_add_unsigned(draw.size - 1),
-            target.type_name
-        );
-        return Err(settings.fault("size", message));
-    }
-    Ok(draw)
+fn too_short(settings: &Settings, max: u32) -> Fault {
+    settings.fault("ordered", format!("values of length {max} are too short to be different and in order"))
 }
 
 fn float(name: &str, settings: &Settings, target: Target<'_>) -> Checked<Kind> {
@@ -546,7 +553,7 @@ fn float(name: &str, settings: &Settings, target: Target<'_>) -> Checked<Kind> {
 pub(crate) fn scale(kind: &Type) -> Option<u32> {
     match kind {
         Type::Integer { .. } => Some(0),
-        Type::Numeric { digits } => digits.map(|(_, scale)| scale.min(1000)),
+        Type::Numeric { digits } => digits.map(|(_, scale)| scale.clamp(0, 1000).unsigned_abs()),
         Type::Money => Some(2),
         _ => None,
     }
@@ -559,8 +566,8 @@ fn limit(kind: &Type) -> f64 {
         // The cast rounds bigint's limit up.
         Type::Integer { max } => (*max as f64).min(9.2e18),
         Type::Numeric { digits: Some((precision, scale)) } => {
-            let whole = 10_f64.powi(precision.saturating_sub(*scale).min(300).cast_signed());
-            whole - 10_f64.powi(-scale.min(&300).cast_signed())
+            let power = |digits: i32| 10_f64.powi(digits.clamp(-300, 300));
+            power(precision.cast_signed().saturating_sub(*scale)) - power(scale.saturating_neg())
         }
         Type::Money => 9e16,
         Type::Float => 3e38,
@@ -628,41 +635,4 @@ fn count(settings: &Settings) -> Checked<Kind> {
         settings.fault("format", message)
     })?;
     Ok(Kind::Count { start, step, format })
-}
-
-/// Length, prefix and check digit of the types of the extension isn.
-const NUMBERS: [(&str, u32, &str, CheckDigit); 8] = [
-    ("ean13", 13, "", CheckDigit::Ean),
-    ("isbn", 10, "", CheckDigit::Modulo11),
-    ("isbn13", 13, "978", CheckDigit::Ean),
-    ("issn", 8, "", CheckDigit::Modulo11),
-    ("issn13", 13, "977", CheckDigit::Ean),
-    ("ismn", 13, "9790", CheckDigit::Ean),
-    ("ismn13", 13, "9790", CheckDigit::Ean),
-    ("upc", 12, "", CheckDigit::Ean),
-];
-
-/// `luhn` and `ean`.
-fn checked_number(name: &str, settings: &Settings, target: Target<'_>, key: u64) -> Checked<Kind> {
-    let (length, prefix, check) = if name == "luhn" {
-        let length = settings.integer("length").unwrap_or(16);
-        let Some(length) = u32::try_from(length).ok().filter(|length| (2..=19).contains(length)) else {
-            return Err(settings.fault("length", "length of luhn is from 2 to 19 digits"));
-        };
-        (length, "", CheckDigit::Luhn)
-    } else {
-        let wanted = if let Type::Ean(name) = target.kind { name } else { "ean13" };
-        let row = NUMBERS.iter().find(|(name, ..)| *name == wanted);
-        row.map_or((13, "", CheckDigit::Ean), |(_, length, prefix, check)| (*length, *prefix, *check))
-    };
-    let prefix = settings.text("prefix").unwrap_or(prefix).to_owned();
-    let digits = prefix.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits || prefix.len() + 2 > length as usize {
-        return Err(settings.fault("prefix", format!("prefix is at most {} digits", length - 2)));
-    }
-    let free = power(10, length - 1 - u32::try_from(prefix.len()).unwrap_or(0));
-    let complete = settings.has("size") || settings.has("mult");
-    let size = if complete { free } else { target.rows.min(free) };
-    let draw = draw(settings, &target, key, Space { size, offset: 0, complete })?;
-    Ok(Kind::Checked(CheckedNumber { draw, prefix, length, check }))
 }

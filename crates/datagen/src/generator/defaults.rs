@@ -22,7 +22,7 @@ pub(crate) enum Choice<'a> {
 type TextRule = (&'static [&'static str], u32, bool, &'static str);
 
 /// The first that fits counts.
-const TEXTS: [TextRule; 31] = [
+const TEXTS: [TextRule; 32] = [
     (&["email", "mail", "e_mail"], 48, true, r"pattern='user[:count:]\.[a-z]{3,8}@example\.(com|org|net)'"),
     (
         &["first_name", "firstname", "given_name", "forename"],
@@ -46,7 +46,7 @@ const TEXTS: [TextRule; 31] = [
         &["full_name", "customer_name", "author", "owner", "contact"],
         22,
         false,
-        "pattern='[:word=:Ada,Ben,Carla,David,Elena,Farid,Grace,Hiro,Ines,Jonas,Kavya,Leo,Maria,Noah:] [A-Z][a-z]{3,9}'",
+        "pattern='[:word=:Ada,Ben,Carla,David,Elena,Farid,Grace,Hiro,Ines,Jonas,Kavya,Leo,Maria,Noah:] [:word=:Andersson,Baker,Costa,Dubois,Eriksen,Fischer,Garcia,Haddad,Ivanov,Jensen,Kumar,Lopez,Meyer,Nguyen,Okafor,Patel,Rossi,Silva,Tanaka,Weber:]'",
     ),
     (
         &["country_code"],
@@ -113,7 +113,13 @@ const TEXTS: [TextRule; 31] = [
         false,
         "word=:text/html,application/json,image/png,image/jpeg sub=power alpha=1.5",
     ),
-    (&["name", "label"], 20, false, "pattern='[A-Z][a-z]{2,8} [A-Z][a-z]{2,9}'"),
+    (
+        &["name"],
+        20,
+        false,
+        "pattern='[:word=:Ada,Ben,Carla,David,Elena,Farid,Grace,Hiro,Ines,Jonas,Kavya,Leo,Maria,Noah:] [:word=:Andersson,Baker,Costa,Dubois,Eriksen,Fischer,Garcia,Haddad,Ivanov,Jensen,Kumar,Lopez,Meyer,Nguyen,Okafor,Patel,Rossi,Silva,Tanaka,Weber:]'",
+    ),
+    (&["label"], 20, false, "text=words lenmin=1 lenmax=2"),
 ];
 
 /// Names of columns with a few words, and with many.
@@ -177,7 +183,7 @@ const TIMESTAMPS: [Rule; 1] = [(
     "timestamp start=2020-01-01 end='2025-12-31 23:59:59' prec=1 sub=growth growth=2",
 )];
 
-/// Types without rules for names.
+/// Types without rules for names. The days of ranges exist in every month.
 const TYPES: [(&str, &str); 36] = [
     ("point", r"pattern='\(-?\d{1,2}\.\d{2},-?\d{1,2}\.\d{2}\)'"),
     ("line", r"pattern='\{[1-9],-?[1-9],\d{1,2}\}'"),
@@ -189,18 +195,21 @@ const TYPES: [(&str, &str); 36] = [
     ("int4range", r"pattern='\[[1-4]\d{2},[5-9]\d{2}\)'"),
     ("int8range", r"pattern='\[[1-4]\d{2},[5-9]\d{2}\)'"),
     ("numrange", r"pattern='\[[1-4]\d\.\d{2},[5-9]\d\.\d{2}\)'"),
-    ("daterange", r"pattern='\[202[0-3]-0[1-9]-[12]\d,202[45]-0[1-9]-[12]\d\)'"),
-    ("tsrange", r"pattern='\[202[0-3]-0[1-9]-[12]\d 1\d:[0-5]\d:00,202[45]-0[1-9]-[12]\d 1\d:[0-5]\d:00\)'"),
+    ("daterange", r"pattern='\[202[0-3]-0[1-9]-(1\d|2[0-8]),202[45]-0[1-9]-(1\d|2[0-8])\)'"),
+    (
+        "tsrange",
+        r"pattern='\[202[0-3]-0[1-9]-(1\d|2[0-8]) 1\d:[0-5]\d:00,202[45]-0[1-9]-(1\d|2[0-8]) 1\d:[0-5]\d:00\)'",
+    ),
     (
         "tstzrange",
-        r"pattern='\[202[0-3]-0[1-9]-[12]\d 1\d:[0-5]\d:00\+00,202[45]-0[1-9]-[12]\d 1\d:[0-5]\d:00\+00\)'",
+        r"pattern='\[202[0-3]-0[1-9]-(1\d|2[0-8]) 1\d:[0-5]\d:00\+00,202[45]-0[1-9]-(1\d|2[0-8]) 1\d:[0-5]\d:00\+00\)'",
     ),
     ("int4multirange", r"pattern='\{\[\d,1\d\),\[2\d,3\d\)\}'"),
     ("int8multirange", r"pattern='\{\[\d,1\d\),\[2\d,3\d\)\}'"),
     ("nummultirange", r"pattern='\{\[\d,1\d\),\[2\d,3\d\)\}'"),
-    ("datemultirange", r"pattern='\{\[2020-0[1-9]-[12]\d,2024-0[1-9]-[12]\d\)\}'"),
-    ("tsmultirange", r"pattern='\{\[2020-0[1-9]-[12]\d,2024-0[1-9]-[12]\d\)\}'"),
-    ("tstzmultirange", r"pattern='\{\[2020-0[1-9]-[12]\d,2024-0[1-9]-[12]\d\)\}'"),
+    ("datemultirange", r"pattern='\{\[2020-0[1-9]-(1\d|2[0-8]),2024-0[1-9]-(1\d|2[0-8])\)\}'"),
+    ("tsmultirange", r"pattern='\{\[2020-0[1-9]-(1\d|2[0-8]),2024-0[1-9]-(1\d|2[0-8])\)\}'"),
+    ("tstzmultirange", r"pattern='\{\[2020-0[1-9]-(1\d|2[0-8]),2024-0[1-9]-(1\d|2[0-8])\)\}'"),
     ("tsvector", "text=words lenmin=4 lenmax=20"),
     ("tsquery", "text=words lenmin=1 lenmax=3 separator=' & '"),
     ("xml", r#"pattern='<item id="\d{1,6}"><name>[a-z]{4,10}</name><price>\d{1,3}\.\d{2}</price></item>'"#),
@@ -223,6 +232,11 @@ const TYPES: [(&str, &str); 36] = [
 const JSON: &str = r#"pattern='\{"id": [:count:], "name": "[a-z]{4,10}", "active": (true|false), "score": \d\.\d{2}, "tags": \["[a-z]{3,6}", "[a-z]{3,6}"\]\}'"#;
 
 const WORDS: &str = "word=:the,of,and,to,in,is,for,that,with,as,water,time,house,small,market,paper,river,garden,morning,letter,number,people,music,window,light,story,travel,winter,summer,bread,stone,silver,engine,village,colour,simple,open,early,quiet,north,bridge,train,street,school,office,question,answer,history,nature,science sub=power alpha=2.0";
+
+/// Names of types with a pattern of their own, for messages.
+pub(crate) fn type_names() -> impl Iterator<Item = &'static str> {
+    TYPES.iter().map(|(name, _)| *name)
+}
 
 /// Macros that every schema has, below its own.
 pub(crate) fn built_in_macro(name: &str) -> Option<&'static str> {
@@ -343,10 +357,12 @@ fn number(target: Target<'_>) -> String {
         Some(if limit.included { number } else { number + inward })
     };
     let whole = match target.kind {
-        Type::Numeric { digits: Some((precision, scale)) } => precision.saturating_sub(*scale).min(4),
+        Type::Numeric { digits: Some((precision, scale)) } => {
+            precision.cast_signed().saturating_sub(*scale).clamp(-300, 4)
+        }
         _ => 4,
     };
-    let reach = 10_f64.powi(whole.cast_signed());
+    let reach = 10_f64.powi(whole);
     let (low, high) = match (read(&target.bounds.min, unit), read(&target.bounds.max, -unit)) {
         (None, None) => (0.0, reach - unit),
         (Some(low), None) => (low, low + reach - 2.0 * unit),

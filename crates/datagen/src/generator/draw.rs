@@ -1,7 +1,11 @@
 //! Draws of numbers: each is a function of a key and the number of a draw alone, so that rows can be made in any order.
 //! Most generators map such a number to a value.
 
+use std::sync::Arc;
+
 use script::Random;
+
+use super::weighted::Weighted;
 
 /// Increment of splitmix64 (Steele, Lea and Flood 2014).
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
@@ -62,7 +66,7 @@ impl Cell {
 }
 
 /// How a number is selected. Parameters were checked by the compiler.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Sub {
     Serial,
     Uniform,
@@ -90,10 +94,12 @@ pub(crate) enum Sub {
     Drift {
         width: f64,
     },
+    /// Exact shares, between sorted and in random order.
+    Weighted(Arc<Weighted>),
 }
 
 /// Names of [`Sub`], for messages.
-pub(crate) const SUBS: [&str; 10] = [
+pub(crate) const SUBS: [&str; 11] = [
     "serial",
     "uniform",
     "serand",
@@ -104,6 +110,7 @@ pub(crate) const SUBS: [&str; 10] = [
     "exponential",
     "growth",
     "drift",
+    "weighted",
 ];
 
 /// A number from 0 to `size` − 1, and its mapping.
@@ -152,12 +159,21 @@ impl Draw {
 
     /// Each of the first `rows` draws has its own value.
     pub fn is_serial(&self, rows: u64) -> bool {
-        matches!(self.sub, Sub::Serial | Sub::Serand) && self.size >= rows
+        let differs = match &self.sub {
+            Sub::Serial | Sub::Serand => true,
+            Sub::Weighted(weighted) => weighted.is_uniform(),
+            _ => false,
+        };
+        differs && self.size >= rows
     }
 
     /// Some values are drawn more often than others.
     pub fn is_skewed(&self) -> bool {
-        !matches!(self.sub, Sub::Serial | Sub::Serand | Sub::Uniform)
+        match &self.sub {
+            Sub::Serial | Sub::Serand | Sub::Uniform => false,
+            Sub::Weighted(weighted) => !weighted.is_uniform(),
+            _ => true,
+        }
     }
 
     #[inline]
@@ -165,23 +181,24 @@ impl Draw {
         let size = self.size;
         let last = size.cast_signed() - 1;
         let random = || random(self.key, cell.index);
-        match self.sub {
+        match &self.sub {
             Sub::Serial => cell.index % size,
             Sub::Serand if cell.index < size => cell.index,
             Sub::Uniform | Sub::Serand => random().range(size - 1),
-            Sub::Power { alpha } => self.share(random().next_f64().powf(alpha)),
+            Sub::Power { alpha } => self.share(random().next_f64().powf(*alpha)),
             Sub::Scale { alpha } => {
                 let v = random().next_f64();
                 self.share(v / ((1.0 - alpha) * v + alpha))
             }
-            Sub::Zipfian { parameter } => random().zipfian(0, last, parameter).cast_unsigned(),
+            Sub::Zipfian { parameter } => random().zipfian(0, last, *parameter).cast_unsigned(),
             Sub::Gaussian { parameter } => {
-                random().gaussian(0, last, parameter).cast_unsigned().min(size - 1)
+                random().gaussian(0, last, *parameter).cast_unsigned().min(size - 1)
             }
             Sub::Exponential { parameter } => {
-                random().exponential(0, last, parameter).cast_unsigned().min(size - 1)
+                random().exponential(0, last, *parameter).cast_unsigned().min(size - 1)
             }
             Sub::Growth { factor } => {
+                let factor = *factor;
                 let position = self.position(cell);
                 // Inverse of N(t) = (factor^t − 1) / (factor − 1), the rows until t at the rate factor^t.
                 let time =
@@ -195,6 +212,7 @@ impl Draw {
                 let position = center + width * normal as f64 / 1e6;
                 self.share(position.rem_euclid(1.0))
             }
+            Sub::Weighted(weighted) => weighted.base(cell.index),
         }
     }
 
@@ -270,7 +288,7 @@ mod tests {
     /// Chi-square of the counts against expected shares; the limit is the 0.1 % quantile for 9 degrees of freedom.
     fn check_shares(sub: Sub, shares: [f64; 10]) {
         let draws = 100_000.0;
-        let counts = counts(&draw(10, sub), 100_000);
+        let counts = counts(&draw(10, sub.clone()), 100_000);
         let sum: f64 = shares.iter().sum();
         let chi: f64 = counts
             .iter()

@@ -13,6 +13,9 @@ impl Node {
         }
         match &self.kind {
             Kind::Int(draw)
+            | Kind::Decimal { draw, .. }
+            | Kind::Uuid { draw: Some(draw), .. }
+            | Kind::Blob { draw, ordered: true, .. }
             | Kind::Date { draw, .. }
             | Kind::Timestamp { draw, .. }
             | Kind::Time { draw, .. }
@@ -36,9 +39,9 @@ impl Node {
             Kind::Array { node, lengths } => power(node.count(), lengths.min),
             Kind::Tuple(nodes) => nodes.iter().map(Self::count).fold(1, u64::saturating_mul),
             Kind::Pattern(sequence) => sequence.count,
-            Kind::Uuid | Kind::Count { .. } => u64::MAX,
+            Kind::Uuid { draw: None, .. } | Kind::Count { .. } => u64::MAX,
             Kind::Bit { lengths, .. } => power(2, lengths.min),
-            Kind::Blob { lengths, .. } => power(256, lengths.min),
+            Kind::Blob { lengths, ordered: false, .. } => power(256, lengths.min),
             Kind::Const(_)
             | Kind::Alt { .. }
             | Kind::Repeat { .. }
@@ -52,9 +55,12 @@ impl Node {
     }
 
     /// The draw that selects the value, of generators with one.
-    fn draw(&self) -> Option<&Draw> {
+    pub fn draw(&self) -> Option<&Draw> {
         match &self.kind {
             Kind::Int(draw)
+            | Kind::Decimal { draw, .. }
+            | Kind::Uuid { draw: Some(draw), .. }
+            | Kind::Blob { draw, ordered: true, .. }
             | Kind::Date { draw, .. }
             | Kind::Timestamp { draw, .. }
             | Kind::Time { draw, .. }
@@ -78,7 +84,7 @@ impl Node {
         }
         match &self.kind {
             Kind::Count { step, .. } => *step != 0,
-            Kind::Uuid => true,
+            Kind::Uuid { draw: None, .. } => true,
             Kind::Pattern(sequence) => sequence.is_serial(rows),
             _ => self.draw().is_some_and(|draw| draw.is_serial(rows) && self.count() >= draw.size),
         }
@@ -96,6 +102,7 @@ impl Node {
     pub fn is_number(&self) -> bool {
         match &self.kind {
             Kind::Int(_)
+            | Kind::Decimal { .. }
             | Kind::Float(_)
             | Kind::Count { .. }
             | Kind::Reduce { .. }
@@ -143,7 +150,7 @@ impl Node {
         match &self.kind {
             Kind::Const(text) => Some(String::from_utf8_lossy(text).chars().count() as u64),
             Kind::Date { .. } => Some(10),
-            Kind::Uuid => Some(36),
+            Kind::Uuid { .. } => Some(36),
             Kind::Bool { .. } => Some(1),
             Kind::Mac { bytes, .. } => Some(u64::from(*bytes) * 3 - 1),
             Kind::Checked(checked) => Some(checked.length.into()),

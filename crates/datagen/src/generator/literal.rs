@@ -25,6 +25,26 @@ pub(crate) fn quote_element(out: &mut Vec<u8>, start: usize, is_field: bool) {
     out.push(b'"');
 }
 
+/// Quotes `out[start..]` as a value of CSV, if that is necessary (PostgreSQL's manual, COPY, "CSV Format"). An empty text
+/// is quoted, because nothing is NULL; so is the mark of the end of the data.
+pub(crate) fn escape_csv(out: &mut Vec<u8>, start: usize) {
+    let text = &out[start..];
+    let special = |byte: &u8| b",\"\n\r".contains(byte);
+    if !(text.is_empty() || text == b"\\." || text.iter().any(special)) {
+        return;
+    }
+    let quotes = text.iter().filter(|byte| **byte == b'"').count();
+    if quotes > 0 {
+        let doubled: Vec<u8> = out
+            .drain(start..)
+            .flat_map(|byte| std::iter::repeat_n(byte, if byte == b'"' { 2 } else { 1 }))
+            .collect();
+        out.extend_from_slice(&doubled);
+    }
+    out.insert(start, b'"');
+    out.push(b'"');
+}
+
 /// Puts a backslash before each byte that `replaced` maps, and replaces the byte.
 fn escape(out: &mut Vec<u8>, start: usize, replaced: impl Fn(u8) -> Option<u8>) {
     let count = out[start..].iter().filter(|byte| replaced(**byte).is_some()).count();
@@ -79,6 +99,23 @@ mod tests {
         check("a\tb\nc\rd\\e", "a\\tb\\nc\\rd\\\\e");
         check("\\\\", "\\\\\\\\");
         check("", "");
+    }
+
+    #[test]
+    fn values_are_quoted_for_csv() {
+        let check = |value: &str, expected: &str| {
+            let mut out = b"x,".to_vec();
+            out.extend_from_slice(value.as_bytes());
+            escape_csv(&mut out, 2);
+            assert_eq!(String::from_utf8_lossy(&out[2..]), expected);
+        };
+        check("plain text", "plain text");
+        check("", "\"\"");
+        check("a,b", "\"a,b\"");
+        check("say \"no\"", "\"say \"\"no\"\"\"");
+        check("a\nb", "\"a\nb\"");
+        check("\\.", "\"\\.\"");
+        check("a\\b", "a\\b");
     }
 
     #[test]

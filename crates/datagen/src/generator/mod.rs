@@ -3,8 +3,10 @@
 
 mod address;
 mod calendar;
+mod check_digits;
 mod compile;
 mod defaults;
+mod description;
 mod draw;
 mod enumeration;
 mod float;
@@ -13,8 +15,12 @@ mod node;
 mod numbers;
 mod pattern;
 mod text;
+mod weighted;
 
 pub(crate) use compile::{Compiler, Target, reference_draw, scale as decimals};
-pub(crate) use draw::{bits, key_of, unit};
-pub(crate) use literal::escape_copy;
-pub(crate) use node::{ColumnNode, Kind, Node, Rank, ReferenceOrder};
+pub(crate) use description::{Description, text as settings_text};
+pub(crate) use draw::{Sub, bits, key_of, unit};
+pub(crate) use literal::{escape_copy, escape_csv};
+pub(crate) use node::{ColumnNode, Kind, Node, Rank, RankOrder, ReferenceOrder};
+pub(crate) use weighted::Weighted;
+pub use weighted::correlation_directive;

@@ -8,9 +8,10 @@ use super::address::{Network, hex, write_mac};
 use super::calendar::{write_date, write_interval, write_time, write_timestamp};
 use super::draw::{Cell, Draw, Lengths, bits, random, unit};
 use super::float::Distribution;
-use super::literal::{integer, quote_element};
+use super::literal::{integer, padded, quote_element};
 use super::pattern::Sequence;
-use super::text::{Chars, Checked, NumberFormat, Prefixed};
+use super::text::{Chars, Checked, NumberFormat, Prefixed, digits_of, power};
+use super::weighted::Weighted;
 
 /// A generator with the settings that all have.
 #[derive(Clone, Debug)]
@@ -27,6 +28,12 @@ pub(crate) struct Node {
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
     Int(Draw),
+    /// A number at a distance from the next, whose last digits are decimals.
+    Decimal {
+        draw: Draw,
+        step: i64,
+        decimals: u32,
+    },
     Bool {
         rate: f64,
     },
@@ -93,7 +100,11 @@ pub(crate) enum Kind {
     /// One draw for each row, wherever the same macro is named.
     Value(Box<Node>),
     Pattern(Sequence),
-    Uuid,
+    /// Random, or a function of a draw.
+    Uuid {
+        draw: Option<Draw>,
+        ordered: bool,
+    },
     Bit {
         draw: Draw,
         lengths: Lengths,
@@ -101,6 +112,8 @@ pub(crate) enum Kind {
     Blob {
         draw: Draw,
         lengths: Lengths,
+        /// The values sort like their numbers.
+        ordered: bool,
     },
     File {
         draw: Draw,
@@ -184,16 +197,28 @@ pub(crate) struct ColumnNode {
 /// A digit of the mixed-radix number that makes the rows of a unique constraint different.
 #[derive(Clone, Debug)]
 pub(crate) struct Rank {
-    /// Size and seed of the permutation of the rows.
-    pub permutation: (u64, i64),
+    pub order: RankOrder,
     pub divisor: u64,
     pub radix: u64,
 }
 
+/// Which of all combinations of values a row takes.
+#[derive(Clone, Debug)]
+pub(crate) enum RankOrder {
+    /// At random.
+    Permutation { size: u64, seed: i64 },
+    /// Between sorted and at random.
+    Weighted(Arc<Weighted>),
+}
+
 impl Rank {
     fn of(&self, row: u64) -> u64 {
-        let (size, seed) = self.permutation;
-        let number = script::permute(row.cast_signed(), size.cast_signed(), seed).cast_unsigned();
+        let number = match &self.order {
+            RankOrder::Permutation { size, seed } => {
+                script::permute(row.cast_signed(), size.cast_signed(), *seed).cast_unsigned()
+            }
+            RankOrder::Weighted(weighted) => weighted.base(row),
+        };
         number / self.divisor % self.radix
     }
 }
@@ -236,13 +261,11 @@ impl Node {
         };
         match &self.kind {
             Kind::Int(draw) => integer(out, draw.number(cell)),
-            Kind::Bool { rate } => {
-                let value = match cell.rank {
-                    Some(rank) => rank == 0,
-                    None => unit(bits(self.key, cell.index)) < *rate,
-                };
-                out.push(if value { b't' } else { b'f' });
+            Kind::Decimal { draw, step, decimals } => {
+                let distance = step.saturating_mul(draw.base(cell).cast_signed());
+                write_decimal(out, draw.offset.saturating_add(distance), *decimals);
             }
+            Kind::Bool { rate } => out.push(if self.truth(*rate, cell) { b't' } else { b'f' }),
             Kind::Float(float) => float.write(self.key, cell, out),
             Kind::Date { draw, start, step } => write_date(out, start + step * draw.number(cell)),
             Kind::Timestamp { draw, start, step, zone } => {
@@ -267,7 +290,7 @@ impl Node {
                 format.write(number, out);
             }
             Kind::Pattern(sequence) => sequence.write(cell, out),
-            Kind::Uuid => self.write_uuid(cell, out),
+            Kind::Uuid { draw, ordered } => self.write_uuid(draw.as_ref(), *ordered, cell, out),
             Kind::Inet { draw, network } => network.write(draw.base(cell), out),
             Kind::Mac { draw, bytes } => write_mac(draw, *bytes, cell, out),
             Kind::Checked(checked) => checked.write(cell, out),
@@ -292,6 +315,13 @@ impl Node {
             | Kind::Linear { .. } => return self.write_composed(cell, out),
         }
         true
+    }
+
+    fn truth(&self, rate: f64, cell: Cell) -> bool {
+        match cell.rank {
+            Some(rank) => rank == 0,
+            None => unit(bits(self.key, cell.index)) < rate,
+        }
     }
 
     /// Values made of those of other generators.
@@ -358,7 +388,19 @@ impl Node {
                     out.push(if bit == 1 { b'1' } else { b'0' });
                 }
             }
-            Kind::Blob { draw, lengths } => {
+            Kind::Blob { draw, lengths, ordered: true } => {
+                let number = draw.base(cell);
+                let mut stream = random(draw.key, number);
+                let first = digits_of(draw.size, 256);
+                let length = lengths.pick(stream.next_u64()).max(first);
+                let bytes = (0..length).map(|position| match first.checked_sub(position + 1) {
+                    Some(left) => number.checked_shr(8 * left).unwrap_or(0),
+                    None => stream.next_u64() >> 56,
+                });
+                #[expect(clippy::cast_possible_truncation, reason = "the low byte")]
+                write_bytes(out, bytes.map(|byte| byte as u8));
+            }
+            Kind::Blob { draw, lengths, ordered: false } => {
                 let (seed, digits) = (cell.rank.unwrap_or_else(|| draw.base(cell)), cell.rank);
                 let mut stream = random(draw.key, seed);
                 let length = lengths.pick(stream.next_u64());
@@ -429,10 +471,14 @@ impl Node {
         self.write(nested, out)
     }
 
-    /// 128 random bits without version bits; the first 64 differ for different draws.
-    fn write_uuid(&self, cell: Cell, out: &mut Vec<u8>) {
-        let index = cell.rank.unwrap_or(cell.index);
-        let halves = [bits(self.key, index), bits(!self.key, index)];
+    /// 128 random bits without version bits; the first 64 differ for different draws, and may be in their order.
+    fn write_uuid(&self, draw: Option<&Draw>, ordered: bool, cell: Cell, out: &mut Vec<u8>) {
+        let index = draw.map_or_else(|| cell.rank.unwrap_or(cell.index), |draw| draw.base(cell));
+        let first = match draw {
+            Some(draw) if ordered => index * (u64::MAX / draw.size),
+            _ => bits(self.key, index),
+        };
+        let halves = [first, bits(!self.key, index)];
         for (number, byte) in halves.iter().flat_map(|half| half.to_be_bytes()).enumerate() {
             if matches!(number, 4 | 6 | 8 | 10) {
                 out.push(b'-');
@@ -536,6 +582,20 @@ fn write_number(out: &mut Vec<u8>, number: f64, scale: Option<u32>) {
         Some(scale) => write!(out, "{number:.*}", scale as usize),
         None => write!(out, "{number}"),
     };
+}
+
+/// A fixed-point number: the last digits are decimals.
+fn write_decimal(out: &mut Vec<u8>, number: i64, decimals: u32) {
+    if number < 0 {
+        out.push(b'-');
+    }
+    let unit = power(10, decimals);
+    let number = number.unsigned_abs();
+    padded(out, number / unit, 1);
+    if decimals > 0 {
+        out.push(b'.');
+        padded(out, number % unit, decimals as usize);
+    }
 }
 
 /// bytea's hexadecimal format.

@@ -1,11 +1,16 @@
 //! From settings to draws, lengths and times: the parameters that several generators have in common.
 //! Used by `compile` alone.
 
+use std::sync::Arc;
+
 use super::calendar::{DAY_S, DAYS, read_date, read_time, read_timestamp};
 use super::compile::Target;
 use super::draw::{Draw, Lengths, SUBS, Sub, gcd, key_of, mix};
+use super::node::Kind;
+use super::weighted::Weighted;
 use crate::directive::Settings;
 use crate::error::{Checked, nearest};
+use crate::schema::Type;
 
 /// Longest text, and most repetitions, that a directive may ask for.
 const LENGTH_MAX: i64 = 10_000_000;
@@ -51,7 +56,7 @@ pub(crate) fn draw(settings: &Settings, target: &Target<'_>, key: u64, space: Sp
     let mut draw = Draw {
         key,
         size,
-        sub: sub(settings, target, size)?,
+        sub: sub(settings, target, key, size)?,
         xor: settings.integer("xor").unwrap_or(0).unsigned_abs(),
         step: settings.integer("step").unwrap_or(1).rem_euclid(size.cast_signed()).unsigned_abs(),
         shift: settings.integer("shift").unwrap_or(0).rem_euclid(size.cast_signed()).unsigned_abs(),
@@ -72,7 +77,7 @@ pub(crate) fn draw(settings: &Settings, target: &Target<'_>, key: u64, space: Sp
     Ok(draw)
 }
 
-fn sub(settings: &Settings, target: &Target<'_>, size: u64) -> Checked<Sub> {
+fn sub(settings: &Settings, target: &Target<'_>, key: u64, size: u64) -> Checked<Sub> {
     let name =
         settings.text("sub").unwrap_or(if target.unique && target.serial { "serial" } else { "uniform" });
     let used: &[&str] = match name {
@@ -80,18 +85,20 @@ fn sub(settings: &Settings, target: &Target<'_>, size: u64) -> Checked<Sub> {
         "zipfian" | "gaussian" | "exponential" => &["parameter"],
         "growth" => &["growth"],
         "drift" => &["width"],
+        "weighted" => &["weights", "correlation"],
         "serial" | "uniform" | "serand" => &[],
         _ => {
             let message = format!("unknown distribution sub={name}{}", nearest(name, SUBS));
             return Err(settings.fault("sub", message));
         }
     };
-    for key in ["alpha", "rate", "parameter", "growth", "width"] {
+    for key in ["alpha", "rate", "parameter", "growth", "width", "weights", "correlation"] {
         if settings.has(key) && !used.contains(&key) {
             return Err(settings.fault(key, format!("the directive {key} is not used by sub={name}")));
         }
     }
-    if target.unique && !used.is_empty() {
+    let repeats = if name == "weighted" { settings.has("weights") } else { !used.is_empty() };
+    if target.unique && repeats {
         let message =
             format!("sub={name} repeats values, and the column is unique; use serial, uniform or serand");
         return Err(settings.fault("sub", message));
@@ -130,9 +137,67 @@ fn sub(settings: &Settings, target: &Target<'_>, size: u64) -> Checked<Sub> {
         "gaussian" => Sub::Gaussian { parameter: bounded("parameter", None, 2.0, 1000.0)? },
         "exponential" => Sub::Exponential { parameter: bounded("parameter", None, least, 1000.0)? },
         "growth" => Sub::Growth { factor: bounded("growth", Some(2.0), 1e-6, 1e6)? },
+        "weighted" => Sub::Weighted(Arc::new(Weighted::read(settings, size, target.rows, key)?)),
         "drift" => Sub::Drift { width: bounded("width", Some(0.01), 0.0, 1.0)? },
         _ => Sub::Uniform,
     })
+}
+
+/// A draw of as many values as rows, whatever the type.
+pub(crate) fn plain(settings: &Settings, target: Target<'_>, key: u64) -> Checked<Draw> {
+    draw(settings, &target, key, Space { size: target.rows, offset: 1, complete: false })
+}
+
+/// The draw of `int`: within the type and the bounds of the column.
+pub(crate) fn int(settings: &Settings, target: Target<'_>, key: u64) -> Checked<Draw> {
+    let number = |limit: &Option<crate::schema::Limit>, inward: i64| {
+        let limit = limit.as_ref()?;
+        let number = limit.text.parse::<i64>().ok()?;
+        Some(if limit.included { number } else { number.saturating_add(inward) })
+    };
+    let (min, max) = (number(&target.bounds.min, 1), number(&target.bounds.max, -1));
+    let type_max = if let Type::Integer { max } = target.kind { *max } else { i64::MAX };
+    let sized = settings.has("size") || settings.has("mult");
+    let own_offset = settings.integer("offset");
+    let offset = own_offset.unwrap_or(match (min, max) {
+        (Some(min), _) if !sized => target.offset.max(min).min(max.unwrap_or(i64::MAX)).max(min),
+        (None, Some(max)) if max < target.offset => max,
+        _ => target.offset,
+    });
+    // Both bounds: all values between them.
+    let offset = if own_offset.is_none() && !sized && max.is_some() { min.unwrap_or(offset) } else { offset };
+    let top = max.unwrap_or(type_max).min(type_max);
+    let possible = u64::try_from(i128::from(top) - i128::from(offset) + 1).unwrap_or(0);
+    let size =
+        if min.is_some() && max.is_some() && !target.unique { possible } else { target.rows.min(possible) };
+    let draw = draw(settings, &target, key, Space { size, offset, complete: false })?;
+    if draw.offset.saturating_add_unsigned(draw.size - 1) > type_max {
+        let message = format!(
+            "the numbers reach {}, and {} holds at most {type_max}",
+            draw.offset.saturating_add_unsigned(draw.size - 1),
+            target.type_name
+        );
+        return Err(settings.fault("size", message));
+    }
+    Ok(draw)
+}
+
+/// `int` with a distance or decimals: the bounds of the column do not limit its number.
+pub(crate) fn decimal(settings: &Settings, target: Target<'_>, key: u64) -> Checked<Kind> {
+    let decimals = u32::try_from(settings.integer("decimals").unwrap_or(0)).unwrap_or(u32::MAX);
+    if decimals > 18 {
+        return Err(settings.fault("decimals", "decimals is from 0 to 18"));
+    }
+    let step = settings.integer("prec").unwrap_or(1);
+    let draw = plain(settings, target, key)?;
+    let last = i128::from(draw.offset) + i128::from(step) * i128::from(draw.size - 1);
+    let type_max = if let Type::Integer { max } = target.kind { *max } else { i64::MAX };
+    if step < 1 || last > i128::from(type_max) {
+        let message =
+            format!("prec is at least 1, and the numbers reach {last}; at most {type_max} is possible");
+        return Err(settings.fault("prec", message));
+    }
+    Ok(Kind::Decimal { draw, step, decimals })
 }
 
 /// Lengths from `length`, `lenvar`, `lenmin` and `lenmax`.

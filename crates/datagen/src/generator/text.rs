@@ -12,6 +12,8 @@ pub(crate) struct Prefixed {
     pub lengths: Lengths,
     /// Too short for a prefix and all numbers: so many digits of base 62.
     pub coded: bool,
+    /// The texts sort like their numbers: so many digits of base 36, with letters behind them.
+    pub digits: Option<u32>,
 }
 
 const DIGITS: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -25,7 +27,23 @@ impl Prefixed {
         let coded = draw.offset < 0 || room < digits + 2;
         let kept = room.saturating_sub(digits + 1);
         let prefix: String = prefix.chars().take(kept).collect();
-        Self { draw, prefix: prefix.into_bytes(), lengths, coded }
+        Self { draw, prefix: prefix.into_bytes(), lengths, coded, digits: None }
+    }
+
+    /// Texts in the order of their numbers, in all collations. `None` if the longest text is too short for them.
+    pub fn ordered(draw: Draw, prefix: &str, lengths: Lengths) -> Option<Self> {
+        let digits = digits_of(draw.size, 36);
+        let room = lengths.min.saturating_sub(digits) as usize;
+        let prefix: String = prefix.chars().take(room).collect();
+        let lengths = Lengths { min: lengths.min.max(digits), max: lengths.max };
+        let fits = digits <= lengths.max;
+        fits.then_some(Self {
+            draw,
+            prefix: prefix.into_bytes(),
+            lengths,
+            coded: false,
+            digits: Some(digits),
+        })
     }
 
     /// How many different texts there are.
@@ -34,6 +52,9 @@ impl Prefixed {
     }
 
     pub fn write(&self, cell: Cell, out: &mut Vec<u8>) {
+        if let Some(digits) = self.digits {
+            return self.write_ordered(digits, cell, out);
+        }
         if self.coded {
             let mut number = self.draw.base(cell);
             let start = out.len();
@@ -58,6 +79,33 @@ impl Prefixed {
             out.extend_from_within(first - 1..first - 1 + step);
         }
     }
+}
+
+impl Prefixed {
+    fn write_ordered(&self, digits: u32, cell: Cell, out: &mut Vec<u8>) {
+        let number = self.draw.base(cell);
+        let mut stream = random(self.draw.key, mix(number));
+        let length = self.lengths.pick(stream.next_u64()) as usize;
+        let start = out.len();
+        out.extend_from_slice(&self.prefix);
+        let first = out.len();
+        let mut left = number;
+        for _ in 0..digits {
+            out.push(DIGITS[usize::try_from(left % 36).unwrap_or(0)]);
+            left /= 36;
+        }
+        out[first..].reverse();
+        while out.len() < start + length {
+            let letter = stream.range(25);
+            out.push(DIGITS[10 + usize::try_from(letter).unwrap_or(0)]);
+        }
+    }
+}
+
+/// Digits of the numbers below `size`.
+pub(crate) fn digits_of(size: u64, base: u64) -> u32 {
+    let largest = size.saturating_sub(1);
+    largest.checked_ilog(base).unwrap_or(0) + 1
 }
 
 /// Saturating power.

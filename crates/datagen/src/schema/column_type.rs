@@ -12,7 +12,7 @@ pub(crate) enum Type {
     /// numeric, decimal.
     Numeric {
         /// Precision and scale, if given.
-        digits: Option<(u32, u32)>,
+        digits: Option<(u32, i32)>,
     },
     /// real, double precision.
     Float,
@@ -83,6 +83,46 @@ const SERIALS: [(&str, &str); 6] = [
     ("serial2", "smallint"),
 ];
 
+/// Usual names of the types that [`Type::built_in`] knows, for messages.
+pub(crate) const NAMES: [&str; 36] = [
+    "smallint",
+    "integer",
+    "bigint",
+    "serial",
+    "bigserial",
+    "smallserial",
+    "numeric",
+    "decimal",
+    "real",
+    "double precision",
+    "money",
+    "boolean",
+    "text",
+    "citext",
+    "varchar",
+    "character varying",
+    "char",
+    "character",
+    "bytea",
+    "date",
+    "time",
+    "timetz",
+    "timestamp",
+    "timestamptz",
+    "interval",
+    "uuid",
+    "inet",
+    "cidr",
+    "macaddr",
+    "macaddr8",
+    "bit",
+    "varbit",
+    "json",
+    "jsonb",
+    "name",
+    "oid",
+];
+
 /// Types of the extension isn.
 const EANS: [&str; 8] = ["ean13", "isbn", "isbn13", "issn", "issn13", "ismn", "ismn13", "upc"];
 
@@ -94,14 +134,24 @@ pub(crate) fn serial(name: &str) -> Option<&'static str> {
 /// A type's name in lower case without arguments and arrays, its arguments, and whether it is an array.
 pub(crate) struct TypeName {
     pub base: String,
-    pub arguments: Vec<u32>,
+    pub arguments: Vec<i32>,
     pub array: bool,
 }
 
 impl TypeName {
     /// From SQL, for example `character varying(20)[]` or `app."Mood"`.
     pub fn read(sql: &str) -> Self {
-        let mut text = sql.trim().to_lowercase().replace('"', "");
+        // Parentheses and brackets in quotes belong to the name.
+        let mut quoted = false;
+        let plain = sql.trim().chars().filter_map(|character| {
+            quoted ^= character == '"';
+            match character {
+                '"' => None,
+                '(' | ')' | '[' | ']' if quoted => Some('_'),
+                other => Some(other),
+            }
+        });
+        let mut text = plain.collect::<String>().to_lowercase();
         let mut array = false;
         if let Some((before, _)) = text.split_once('[') {
             array = true;
@@ -127,7 +177,7 @@ impl TypeName {
 impl Type {
     /// A built-in type, or [`Type::Other`].
     pub(crate) fn built_in(name: &TypeName) -> Self {
-        let first = name.arguments.first().copied();
+        let first = name.arguments.first().and_then(|number| u32::try_from(*number).ok());
         let base = serial(&name.base).unwrap_or(&name.base);
         let zone = base.ends_with("with time zone");
         match base {

@@ -2,14 +2,16 @@
 //! to the end of its list of columns: the options behind it do not matter for its rows.
 
 use sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, CreateDomain,
-    CreateIndex, CreateTable, Expr, GeneratedAs, Ident, IndexColumn, ObjectName, Statement, TableConstraint,
-    UserDefinedTypeRepresentation,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption,
+    ConstraintReferenceMatchKind, CreateDomain, CreateIndex, CreateTable, Expr, GeneratedAs, Ident,
+    IndexColumn, ObjectName, Statement, TableConstraint, UserDefinedTypeRepresentation,
 };
 use sqlparser::tokenizer::Token;
 
 use super::bounds::{self, Bounds, Limit};
+use super::changes::{self, Written};
 use super::column_type::{self, Type, TypeName};
+use super::parts::Element;
 use super::split::Piece;
 use super::tokens::Tokens;
 use super::{Column, ForeignKey, Name, NamedType, Scope, StatementKind, Table, Unique, find};
@@ -23,6 +25,7 @@ pub(crate) struct Reader {
     scopes: Vec<(Place, Scope)>,
     /// Foreign keys may name a table that comes later.
     references: Vec<Reference>,
+    written: Vec<Written>,
 }
 
 /// A foreign key with names.
@@ -31,6 +34,7 @@ struct Reference {
     columns: Vec<(String, Place)>,
     target: Name,
     target_columns: Vec<String>,
+    full: bool,
     place: Place,
 }
 
@@ -40,6 +44,8 @@ pub(crate) struct Objects {
     pub types: Vec<NamedType>,
     /// In the order of the places.
     pub scopes: Vec<(Place, Scope)>,
+    /// Tables that statements of the schema fill.
+    pub written: Vec<Written>,
 }
 
 /// A name as PostgreSQL stores it.
@@ -66,10 +72,19 @@ impl Reader {
             .collect();
         let start: Vec<&str> = start.iter().map(String::as_str).collect();
         match start[..] {
-            ["CREATE", "TABLE", ..]
-            | ["CREATE", "UNLOGGED" | "TEMP" | "TEMPORARY", "TABLE", ..]
-            | ["CREATE", "GLOBAL" | "LOCAL", _, "TABLE"] => self.create_table(&Tokens::read(piece)?),
+            // Temporary tables exist in the session of the schema alone, and get no rows.
+            ["CREATE", "TABLE", ..] | ["CREATE", "UNLOGGED", "TABLE", ..] => {
+                self.create_table(&Tokens::read(piece)?)
+            }
             ["ALTER", "TABLE", ..] => self.alter_table(&Tokens::read(piece)?),
+            ["DROP", "TABLE", ..] => {
+                changes::check_drop(piece, &self.tables)?;
+                Ok(StatementKind::Other)
+            }
+            ["INSERT" | "COPY", ..] => {
+                self.written.extend(changes::written(piece));
+                Ok(StatementKind::Other)
+            }
             ["CREATE", "TYPE" | "DOMAIN", ..] => self.create_type(&Tokens::read(piece)?),
             ["CREATE", "UNIQUE", "INDEX", ..] => self.unique_index(&Tokens::read(piece)?),
             ["CREATE", "INDEX", ..] => Ok(StatementKind::Index),
@@ -80,7 +95,7 @@ impl Reader {
     fn create_table(&mut self, tokens: &Tokens<'_>) -> Checked<StatementKind> {
         let open = tokens.tokens.iter().position(|token| token.token == Token::LParen);
         if let Some(at) = tokens.find(&["PARTITION", "OF"]).filter(|at| open.is_none_or(|open| *at < open)) {
-            self.partition(tokens, at);
+            self.partition(tokens, &tokens.name(at + 2));
             return Ok(StatementKind::Table);
         }
         // CREATE TABLE … AS fills its table itself.
@@ -115,14 +130,21 @@ impl Reader {
             uniques: Vec::new(),
             foreign_keys: Vec::new(),
             partition_column: None,
+            is_partition: false,
+            is_partitioned: tokens.find(&["PARTITION", "BY"]).is_some_and(|at| at > close),
         };
         self.tables.push(table);
         self.inherited(tokens, close, index)?;
+        tokens.elements().filter_map(Element::like).for_each(|other| self.copy_columns(&other, index));
         for definition in created.columns {
             self.column(tokens, index, definition)?;
         }
         for constraint in &created.constraints {
             self.constraint(tokens, index, constraint)?;
+        }
+        for name in tokens.elements().filter_map(Element::not_null) {
+            let at = position(&self.tables[index], &name, place)?;
+            self.tables[index].columns[at].not_null = true;
         }
         if let Some(at) = tokens.find(&["PARTITION", "BY"]).filter(|at| *at > close)
             && let Some(Token::Word(word)) = tokens.tokens.get(at + 4).map(|token| &token.token)
@@ -150,22 +172,40 @@ impl Reader {
             .skip(1)
             .collect();
         for name in names {
-            let wanted = Name { schema: None, name: plain(&name) };
-            if let Some(parent) = find(&self.tables, &wanted).filter(|parent| *parent != index) {
-                let columns = self.tables[parent].columns.clone();
-                self.tables[index].columns.extend(columns);
-            }
+            self.copy_columns(&Name { schema: None, name: plain(&name) }, index);
         }
         Ok(())
     }
 
-    /// CREATE TABLE … PARTITION OF: the parent gets the rows, within the bounds of its partitions.
-    fn partition(&mut self, tokens: &Tokens<'_>, at: usize) {
-        let parent = tokens.name(at + 2);
-        if let Some(table) = find(&self.tables, &parent).map(|index| &mut self.tables[index])
+    /// Appends the columns of another table. Its keys are taken over, too: LIKE may include them.
+    fn copy_columns(&mut self, from: &Name, index: usize) {
+        if let Some(other) = find(&self.tables, from).filter(|other| *other != index) {
+            let Table { columns, uniques, .. } = self.tables[other].clone();
+            let table = &mut self.tables[index];
+            let first = table.columns.len();
+            table.columns.extend(columns);
+            for Unique { columns, primary, temporal, place } in uniques {
+                let columns = columns.into_iter().map(|column| first + column).collect();
+                add_unique(table, Unique { columns, primary, temporal, place });
+            }
+        }
+    }
+
+    /// CREATE TABLE … PARTITION OF, and ATTACH PARTITION: the parent gets the rows, within the bounds of its partitions.
+    fn partition(&mut self, tokens: &Tokens<'_>, parent: &Name) {
+        if let Some(table) = find(&self.tables, parent).map(|index| &mut self.tables[index])
             && let Some(column) = table.partition_column
         {
             table.columns[column].bounds.add_partition(&partition_bounds(tokens));
+        }
+    }
+
+    /// ALTER TABLE parent ATTACH PARTITION table, as `pg_dump` writes it.
+    fn attach(&mut self, tokens: &Tokens<'_>, at: usize) {
+        let parent = (2..at).find(|index| !matches!(&*tokens.word(*index), "ONLY" | "IF" | "EXISTS"));
+        self.partition(tokens, &tokens.name(parent.unwrap_or(2)));
+        if let Some(table) = find(&self.tables, &tokens.name(at + 2)) {
+            self.tables[table].is_partition = true;
         }
     }
 
@@ -195,10 +235,10 @@ impl Reader {
             match &option.option {
                 ColumnOption::NotNull => column.not_null = true,
                 ColumnOption::PrimaryKey(_) => {
-                    uniques.push(Unique { columns: vec![position], primary: true, place })
+                    uniques.push(Unique { columns: vec![position], primary: true, temporal: false, place })
                 }
                 ColumnOption::Unique(_) => {
-                    uniques.push(Unique { columns: vec![position], primary: false, place })
+                    uniques.push(Unique { columns: vec![position], primary: false, temporal: false, place })
                 }
                 ColumnOption::Check(check) => {
                     for (_, bounds) in
@@ -225,6 +265,7 @@ impl Reader {
                     columns: vec![(column.name.clone(), place)],
                     target: name_of(&key.foreign_table),
                     target_columns: key.referred_columns.iter().map(plain).collect(),
+                    full: false,
                     place,
                 }),
                 _ => {}
@@ -254,6 +295,7 @@ impl Reader {
                     columns,
                     target: name_of(&key.foreign_table),
                     target_columns: key.referred_columns.iter().map(plain).collect(),
+                    full: key.match_kind == Some(ConstraintReferenceMatchKind::Full),
                 });
                 return Ok(StatementKind::ForeignKey);
             }
@@ -281,6 +323,7 @@ impl Reader {
     ) -> Checked<()> {
         let mut place = tokens.piece.place;
         let mut positions = Vec::new();
+        let mut temporal = false;
         for column in columns {
             // An index on lower(email) makes the column unique, too.
             let Some(name) = first_column(&column.column.expr) else { return Ok(()) };
@@ -288,9 +331,10 @@ impl Reader {
                 place = tokens.place(name);
             }
             positions.push(position(&self.tables[table], &plain(name), tokens.place(name))?);
+            temporal = positions.len() > 1 && tokens.is_without_overlaps(name);
         }
         if !positions.is_empty() {
-            add_unique(&mut self.tables[table], Unique { columns: positions, primary, place });
+            add_unique(&mut self.tables[table], Unique { columns: positions, primary, temporal, place });
         }
         Ok(())
     }
@@ -308,13 +352,24 @@ impl Reader {
     }
 
     fn alter_table(&mut self, tokens: &Tokens<'_>) -> Checked<StatementKind> {
+        if let Some(at) = tokens.find(&["ATTACH", "PARTITION"]) {
+            self.attach(tokens, at);
+            return Ok(StatementKind::Other);
+        }
+        changes::check_alter(tokens, &self.tables)?;
+        if let Some(column) = tokens.added_not_null() {
+            if let Some(table) = find(&self.tables, &changes::altered(tokens).0) {
+                let at = position(&self.tables[table], &column, tokens.piece.place)?;
+                self.tables[table].columns[at].not_null = true;
+            }
+            return Ok(StatementKind::Other);
+        }
         let altered = match tokens.parse(tokens.tokens.len()) {
             Ok(Statement::AlterTable(altered)) => altered,
             Ok(_) => return Ok(StatementKind::Other),
             Err(fault) => {
-                // Only keys and columns matter; the server judges all other forms.
-                let matters =
-                    tokens.words().any(|word| matches!(&*word, "PRIMARY" | "UNIQUE" | "FOREIGN" | "COLUMN"));
+                // Only new keys and columns matter; the server judges all other forms.
+                let matters = tokens.words().any(|word| word == "ADD");
                 return if matters { Err(fault) } else { Ok(StatementKind::Other) };
             }
         };
@@ -351,6 +406,11 @@ impl Reader {
         let column = &mut self.tables[table].columns[at];
         match operation {
             AlterColumnOperation::SetNotNull => column.not_null = true,
+            AlterColumnOperation::DropNotNull => column.not_null = false,
+            AlterColumnOperation::SetDataType { data_type, .. } => {
+                column.type_name = data_type.to_string();
+                column.kind = resolve(&self.types, &column.type_name).kind;
+            }
             AlterColumnOperation::AddGenerated { .. } => column.sequence = true,
             AlterColumnOperation::SetDefault { value }
                 if value.to_string().to_lowercase().starts_with("nextval") =>
@@ -425,13 +485,15 @@ impl Reader {
             for unique in table.uniques.iter().filter(|unique| unique.primary) {
                 unique.columns.iter().for_each(|column| table.columns[*column].not_null = true);
             }
+            // Few tables have a partition for NULL.
+            table.partition_column.iter().for_each(|column| table.columns[*column].not_null = true);
         }
         self.scopes.sort_by_key(|(place, _)| *place);
-        Ok(Objects { tables: self.tables, types: self.types, scopes: self.scopes })
+        Ok(Objects { tables: self.tables, types: self.types, scopes: self.scopes, written: self.written })
     }
 
     fn foreign_key(&self, reference: &Reference) -> Checked<ForeignKey> {
-        let Reference { table, columns, target, target_columns, place } = reference;
+        let Reference { table, columns, target, target_columns, full, place } = reference;
         let Some(target_index) = find(&self.tables, target) else {
             let names = self.tables.iter().map(|table| table.name.name.as_str());
             let hint = nearest(&target.name, names);
@@ -460,19 +522,23 @@ impl Reader {
         let own = &self.tables[*table];
         let columns =
             columns.iter().map(|(name, place)| position(own, name, *place)).collect::<Checked<_>>()?;
-        Ok(ForeignKey { columns, table: target_index, referenced, place: *place })
+        Ok(ForeignKey { columns, table: target_index, referenced, full: *full, place: *place })
     }
 }
 
 /// A type by its name in SQL: the schema's own types come before built-in ones.
 pub(crate) fn resolve(types: &[NamedType], sql: &str) -> NamedType {
     let name = TypeName::read(sql);
+    let exact = Name::of_sql(sql.trim()).map(|(name, _)| name);
     let wanted = Name::read(&name.base);
+    // The directive type is written without quotes.
     let matches = |own: &&NamedType| {
         let own = Name { schema: own.name.schema.clone(), name: own.name.name.to_lowercase() };
         own.matches(&wanted)
     };
-    let mut resolved = types.iter().rev().find(matches).cloned().unwrap_or_else(|| NamedType {
+    let is_exact = |own: &&NamedType| exact.as_ref().is_some_and(|name| own.name.matches(name));
+    let own = types.iter().rev().find(is_exact).or_else(|| types.iter().rev().find(matches));
+    let mut resolved = own.cloned().unwrap_or_else(|| NamedType {
         name: wanted.clone(),
         kind: Type::built_in(&name),
         not_null: false,

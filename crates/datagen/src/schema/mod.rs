@@ -2,9 +2,12 @@
 //! `split` cuts the text, `ddl` reads statements by an SQL parser, `bounds` reads CHECK constraints and partitions.
 
 mod bounds;
+mod changes;
 mod column_type;
 mod ddl;
+mod names;
 mod order;
+mod parts;
 mod split;
 mod tokens;
 
@@ -12,7 +15,8 @@ use crate::directive::{self, Directives};
 use crate::error::{Error, Place};
 
 pub(crate) use bounds::{Bounds, Limit};
-pub(crate) use column_type::{Type, TypeName};
+pub(crate) use column_type::{NAMES as TYPE_NAMES, Type, TypeName};
+pub(crate) use names::{Name, find_text, quoted, split_column};
 pub(crate) use order::loading_order;
 
 /// A parsed schema.
@@ -51,6 +55,23 @@ pub enum StatementKind {
     Other,
 }
 
+/// A foreign key, with all names as SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// The table that has the key.
+    pub table: String,
+    /// Its rows, for FROM.
+    pub rows: String,
+    /// Its columns.
+    pub columns: Vec<String>,
+    /// The table that is referenced.
+    pub referenced: String,
+    /// Its rows, for FROM.
+    pub referenced_rows: String,
+    /// Its columns, in the order of `columns`.
+    pub referenced_columns: Vec<String>,
+}
+
 /// A table that gets rows.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
@@ -63,12 +84,17 @@ pub(crate) struct Table {
     pub foreign_keys: Vec<ForeignKey>,
     /// Column of a range or list partitioning.
     pub partition_column: Option<usize>,
+    /// Another table gets its rows.
+    pub is_partition: bool,
+    pub is_partitioned: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unique {
     pub columns: Vec<usize>,
     pub primary: bool,
+    /// WITHOUT OVERLAPS: the last column is a range.
+    pub temporal: bool,
     pub place: Place,
 }
 
@@ -77,6 +103,8 @@ pub(crate) struct ForeignKey {
     pub columns: Vec<usize>,
     pub table: usize,
     pub referenced: Vec<usize>,
+    /// MATCH FULL: all columns of a row are NULL, or none is.
+    pub full: bool,
     pub place: Place,
 }
 
@@ -95,6 +123,21 @@ pub(crate) struct Column {
     pub bounds: Bounds,
 }
 
+impl Unique {
+    /// Columns whose values differ in every row. If the others of a temporal key differ, no ranges overlap.
+    pub fn distinct(&self) -> &[usize] {
+        &self.columns[..self.columns.len() - usize::from(self.temporal)]
+    }
+}
+
+impl Table {
+    /// Its own rows, for FROM: without those of tables that inherit from it, but with those of partitions.
+    pub fn rows_sql(&self) -> String {
+        let only = if self.is_partitioned { "" } else { "only " };
+        format!("{only}{}", self.name.sql())
+    }
+}
+
 /// CREATE TYPE and CREATE DOMAIN.
 #[derive(Clone, Debug)]
 pub(crate) struct NamedType {
@@ -102,56 +145,6 @@ pub(crate) struct NamedType {
     pub kind: Type,
     pub not_null: bool,
     pub bounds: Bounds,
-}
-
-/// A name of a table or type.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
-    /// `None` for the search path.
-    pub schema: Option<String>,
-    pub name: String,
-}
-
-impl Name {
-    /// From parts with a dot, as `T=` and `--table` give them.
-    pub fn read(text: &str) -> Self {
-        match text.rsplit_once('.') {
-            Some((schema, name)) => Self { schema: Some(schema.to_owned()), name: name.to_owned() },
-            None => Self { schema: None, name: text.to_owned() },
-        }
-    }
-
-    /// Whether `wanted` names this object: the schema counts only if both have one; `public` is the search path.
-    pub fn matches(&self, wanted: &Self) -> bool {
-        let schema = |name: &Self| name.schema.clone().filter(|schema| schema != "public");
-        let same_schema = match (schema(self), schema(wanted)) {
-            (Some(own), Some(wanted)) => own == wanted,
-            (None, Some(_)) => self.schema.is_none() && wanted.schema.is_none(),
-            (_, None) => true,
-        };
-        self.name == wanted.name && same_schema
-    }
-
-    /// As SQL, quoted where that is necessary.
-    pub fn sql(&self) -> String {
-        match &self.schema {
-            Some(schema) => format!("{}.{}", quoted(schema), quoted(&self.name)),
-            None => quoted(&self.name),
-        }
-    }
-
-    /// As users write it: `schema.table`.
-    pub fn plain(&self) -> String {
-        match &self.schema {
-            Some(schema) => format!("{schema}.{}", self.name),
-            None => self.name.clone(),
-        }
-    }
-}
-
-/// A name as SQL. Everything but plain lower-case names is quoted; keywords are, too, as quotes never hurt.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 impl Schema {
@@ -164,6 +157,8 @@ impl Schema {
     }
 
     fn read(text: &str, file: &str) -> crate::error::Checked<Self> {
+        // As psql does.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let pieces = split::split(text)?;
         let mut reader = ddl::Reader::default();
         let mut statements = Vec::with_capacity(pieces.statements.len());
@@ -171,15 +166,56 @@ impl Schema {
             let kind = reader.statement(piece)?;
             statements.push(Statement { text: piece.text.to_owned(), line: piece.place.line, kind });
         }
-        let ddl::Objects { tables, types, scopes } = reader.finish()?;
+        let ddl::Objects { tables, types, scopes, written } = reader.finish()?;
         let comments = pieces.comments.iter().map(|comment| (comment.place, comment.text));
         let directives = directive::attach(comments, &scopes, &tables)?;
+        changes::check_written(&written, &tables, &directives)?;
         Ok(Self { file: file.to_owned(), tables, types, directives, statements })
     }
 
     /// All statements in their order, to be executed before the rows are loaded.
     pub fn statements(&self) -> &[Statement] {
         &self.statements
+    }
+
+    /// The values that constraints permit in a column; `None` if there is no such column.
+    pub fn permitted(&self, table: &str, column: &str) -> Option<Permitted> {
+        let table = &self.tables[find_text(self.tables.iter().map(|table| &table.name), table)?];
+        let Bounds { values, min, max } = &table.columns.iter().find(|own| own.name == column)?.bounds;
+        let text = |limit: &Option<Limit>| limit.as_ref().map(|limit| limit.text.clone());
+        Some(Permitted { values: values.clone(), min: text(min), max: text(max) })
+    }
+
+    /// The number of rows of a table without `size` or `mult`, if the schema says so.
+    pub fn size(&self) -> Option<i64> {
+        self.directives.schema.integer("size")
+    }
+
+    /// Whether each table has a directive `size`, so that no other size has an effect.
+    pub fn has_fixed_sizes(&self) -> bool {
+        !self.directives.tables.is_empty() && self.directives.tables.iter().all(|table| table.has("size"))
+    }
+
+    /// All foreign keys.
+    pub fn references(&self) -> Vec<Reference> {
+        let of_table = |table: &Table| {
+            let reference = |key: &ForeignKey| {
+                let referenced = &self.tables[key.table];
+                let names = |columns: &[usize], table: &Table| {
+                    columns.iter().map(|column| quoted(&table.columns[*column].name)).collect()
+                };
+                Reference {
+                    table: table.name.sql(),
+                    rows: table.rows_sql(),
+                    columns: names(&key.columns, table),
+                    referenced: referenced.name.sql(),
+                    referenced_rows: referenced.rows_sql(),
+                    referenced_columns: names(&key.referenced, referenced),
+                }
+            };
+            table.foreign_keys.iter().map(reference).collect::<Vec<_>>()
+        };
+        self.tables.iter().flat_map(of_table).collect()
     }
 
     /// A type by its name in SQL.
@@ -192,6 +228,17 @@ impl Schema {
 pub(crate) fn find(tables: &[Table], wanted: &Name) -> Option<usize> {
     let exact = tables.iter().position(|table| table.name == *wanted);
     exact.or_else(|| tables.iter().position(|table| table.name.matches(wanted)))
+}
+
+/// Values that CHECK constraints of the usual forms permit, as texts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Permitted {
+    /// All of them, if a constraint lists them.
+    pub values: Option<Vec<String>>,
+    /// The least one, which may itself be excluded.
+    pub min: Option<String>,
+    /// The greatest one, which may itself be excluded.
+    pub max: Option<String>,
 }
 
 /// Where directives in comments apply, from this place on.

@@ -27,7 +27,16 @@ pub(crate) struct Pieces<'a> {
 
 /// Splits `text`.
 pub(crate) fn split(text: &str) -> Checked<Pieces<'_>> {
-    let mut scanner = Scanner { text, at: 0, place: Place { line: 1, column: 1 }, depth: 0, start: None };
+    let mut scanner = Scanner {
+        text,
+        at: 0,
+        place: Place { line: 1, column: 1 },
+        depth: 0,
+        first_words: Vec::new(),
+        last_word: "",
+        body_depth: 0,
+        start: None,
+    };
     let mut pieces = Pieces::default();
     while scanner.at < text.len() {
         scanner.step(&mut pieces)?;
@@ -41,8 +50,13 @@ struct Scanner<'a> {
     /// Byte offset, always at a character.
     at: usize,
     place: Place,
-    /// Open `BEGIN ATOMIC` bodies are not known, parentheses are: a semicolon within them ends nothing.
+    /// Open parentheses: a semicolon within them ends nothing.
     depth: usize,
+    /// Of the statement, in capitals.
+    first_words: Vec<String>,
+    last_word: &'a str,
+    /// An open `BEGIN ATOMIC` body of a function, and `CASE` in it: a semicolon within them ends nothing.
+    body_depth: usize,
     /// First character of the statement.
     start: Option<(usize, Place)>,
 }
@@ -81,13 +95,17 @@ impl<'a> Scanner<'a> {
             self.pass(rest.find('\n').unwrap_or(rest.len()));
             return Ok(());
         }
-        if first == ';' && self.depth == 0 {
+        if first == ';' && self.depth == 0 && self.body_depth == 0 {
             self.end_statement(pieces);
             self.pass(1);
             return Ok(());
         }
         if !first.is_whitespace() && self.start.is_none() {
             self.start = Some((self.at, self.place));
+        }
+        if (first.is_alphabetic() || first == '_') && !self.follows_word() {
+            self.word();
+            return Ok(());
         }
         match first {
             '\'' => self.quoted('\'', self.after_escape_prefix()),
@@ -110,6 +128,38 @@ impl<'a> Scanner<'a> {
             pieces.statements.push(Piece { text: self.text[start..self.at].trim_end(), place });
         }
         self.depth = 0;
+        self.body_depth = 0;
+        self.first_words.clear();
+    }
+
+    /// Passes over a word. As psql does, it follows the bodies of functions in the SQL standard's form.
+    fn word(&mut self) {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len());
+        let word = &rest[..end];
+        let is = |known: &str| word.eq_ignore_ascii_case(known);
+        if self.body_depth > 0 {
+            if is("CASE") {
+                self.body_depth += 1;
+            } else if is("END") {
+                self.body_depth -= 1;
+            }
+        } else if is("ATOMIC") && self.last_word.eq_ignore_ascii_case("BEGIN") && self.is_routine() {
+            self.body_depth = 1;
+        }
+        if self.first_words.len() < 4 {
+            self.first_words.push(word.to_ascii_uppercase());
+        }
+        self.last_word = word;
+        self.pass(end);
+    }
+
+    fn is_routine(&self) -> bool {
+        let words: Vec<&str> = self.first_words.iter().map(String::as_str).collect();
+        matches!(
+            words[..],
+            ["CREATE", "FUNCTION" | "PROCEDURE", ..] | ["CREATE", "OR", "REPLACE", "FUNCTION" | "PROCEDURE"]
+        )
     }
 
     /// Whether the character before is part of a name, so that `$` is too.
@@ -205,6 +255,19 @@ mod tests {
             &[],
         );
         check("a 'it''s;'; b$1;", &["a 'it''s;'", "b$1"], &[]);
+    }
+
+    #[test]
+    fn bodies_of_functions_in_standard_form_belong_to_their_statement() {
+        let function = "create or replace function f(x int) returns int language sql begin atomic select case when x > 0 then (select 1); end; end";
+        let procedure = "CREATE PROCEDURE p()\nBEGIN ATOMIC\n INSERT INTO t VALUES ('END;'); -- END;\n DELETE FROM t WHERE \"end\" = 1;\nEND";
+        check(&format!("{function};\n{procedure}; b"), &[function, procedure, "b"], &[" END;"]);
+        check("begin; select 1; end; c", &["begin", "select 1", "end", "c"], &[]);
+        check(
+            "create table t(begin int, atomic int); b",
+            &["create table t(begin int, atomic int)", "b"],
+            &[],
+        );
     }
 
     #[test]

@@ -86,9 +86,11 @@ impl<'a> Tokens<'a> {
     }
 
     pub fn parse(&self, count: usize) -> Checked<Statement> {
-        let tokens = self.tokens[..count.min(self.tokens.len())].to_vec();
-        let mut parser = Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens);
-        parser.parse_statement().map_err(|error| self.fault(&error.to_string()))
+        let parsed =
+            |tokens| Parser::new(&PostgreSqlDialect {}).with_tokens_with_locations(tokens).parse_statement();
+        let whole = self.tokens[..count.min(self.tokens.len())].to_vec();
+        let read = parsed(self.known(count)).or_else(|error| parsed(whole).map_err(|_| error));
+        read.map_err(|error| self.fault(&error.to_string()))
     }
 
     /// The parser's messages end with the place in the statement.

@@ -3,6 +3,8 @@
 
 use std::collections::HashSet;
 
+use pgmeter_datagen::{Reference, Schema};
+
 use crate::table::{error, generation, rows};
 
 #[test]
@@ -153,4 +155,72 @@ fn skewed_references_follow_their_distribution() {
     let first = rows.iter().filter(|row| row[0].as_deref() == Some("1")).count();
     // 1 / ζ(2), nearly, as the tail beyond 100 is missing: 0.6116 · 5000.
     assert!(first.abs_diff(3058) < 180, "{first}");
+}
+
+#[test]
+fn references_are_those_of_the_schema_with_quoted_names() {
+    let schema = "CREATE TABLE \"A b\"(x int, y int, UNIQUE (y, x));\n\
+                  CREATE TABLE c(p int, q int);\n\
+                  ALTER TABLE c ADD CONSTRAINT k FOREIGN KEY (p, q) REFERENCES \"A b\" (y, x);";
+    let references = Schema::parse(schema, "s.sql").expect("a schema").references();
+    let own = |words: [&str; 2]| words.map(str::to_owned).to_vec();
+    assert_eq!(
+        references,
+        [Reference {
+            table: "\"c\"".to_owned(),
+            rows: "only \"c\"".to_owned(),
+            columns: own(["\"p\"", "\"q\""]),
+            referenced: "\"A b\"".to_owned(),
+            referenced_rows: "only \"A b\"".to_owned(),
+            referenced_columns: own(["\"y\"", "\"x\""]),
+        }]
+    );
+}
+
+#[test]
+fn referenced_keys_are_never_null() {
+    let schema = "CREATE TABLE a( -- df: null=0.5\n id int PRIMARY KEY, code text UNIQUE, x int, y int, UNIQUE (x, y));\n\
+        CREATE TABLE b(id int PRIMARY KEY, c text NOT NULL REFERENCES a(code), d text REFERENCES a(code), x int, y int, FOREIGN KEY (x, y) REFERENCES a (x, y));";
+    let generation = generation(schema, 300.0);
+    let keys = rows(&generation, "a");
+    let codes: HashSet<_> = keys.iter().map(|row| &row[1]).collect();
+    let pairs: HashSet<_> = keys.iter().map(|row| (&row[2], &row[3])).collect();
+    assert_eq!((codes.len(), pairs.len()), (300, 300));
+    for row in &rows(&generation, "b") {
+        assert!(codes.contains(&row[1]) && (row[2].is_none() || codes.contains(&row[2])), "{row:?}");
+        let is_null = row[3].is_none() || row[4].is_none();
+        assert!(is_null || pairs.contains(&(&row[3], &row[4])), "{row:?}");
+    }
+    let schema = "CREATE TABLE a(id int PRIMARY KEY, code text UNIQUE -- df: null=0.1\n);\nCREATE TABLE b(c text REFERENCES a(code));";
+    assert_eq!(
+        error(schema, 10.0),
+        "schema.sql:1:60: a foreign key references the column code, so it cannot have NULL; remove null or give it 0"
+    );
+}
+
+#[test]
+fn match_full_has_null_in_all_columns_or_in_none() {
+    for (types, share) in [("int", 10..90), ("int NOT NULL", 0..1)] {
+        let schema = format!(
+            "CREATE TABLE a(x int, y int, PRIMARY KEY (x, y));\n\
+             CREATE TABLE b(id int PRIMARY KEY, x int, -- df: null=0.1\n y {types}, FOREIGN KEY (x, y) REFERENCES a MATCH FULL);"
+        );
+        let rows = rows(&generation(&schema, 400.0), "b");
+        assert!(rows.iter().all(|row| row[1].is_none() == row[2].is_none()), "{types}");
+        let nulls = rows.iter().filter(|row| row[1].is_none()).count();
+        assert!(share.contains(&nulls), "{types}: {nulls}");
+    }
+}
+
+#[test]
+fn temporal_keys_have_no_overlaps_and_are_referenced_as_a_whole() {
+    let schema = "CREATE TABLE a(id int, v daterange, period int, PRIMARY KEY (id, v WITHOUT OVERLAPS));\n\
+        CREATE TABLE b(id int PRIMARY KEY, a int NOT NULL, during daterange NOT NULL, FOREIGN KEY (a, PERIOD during) REFERENCES a (id, PERIOD v));\n\
+        CREATE TABLE c(a int NOT NULL, during daterange NOT NULL);\nALTER TABLE c ADD CONSTRAINT k FOREIGN KEY (a, PERIOD during) REFERENCES public.a;";
+    let generation = generation(schema, 200.0);
+    let keys = rows(&generation, "a");
+    assert_eq!(keys.iter().map(|row| &row[0]).collect::<HashSet<_>>().len(), 200);
+    let keys: HashSet<_> = keys.iter().map(|row| row[..2].to_vec()).collect();
+    assert!(rows(&generation, "b").iter().all(|row| keys.contains(&row[1..])));
+    assert!(rows(&generation, "c").iter().all(|row| keys.contains(row)));
 }

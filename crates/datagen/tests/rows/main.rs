@@ -5,5 +5,6 @@ mod determinism;
 mod errors;
 mod generators;
 mod keys;
+mod properties;
 mod schemas;
 mod table;

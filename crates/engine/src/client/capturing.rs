@@ -33,8 +33,10 @@ pub(super) struct Capturing {
     /// The current or last result has rows.
     described: bool,
     names: Texts,
-    /// The latest row.
+    /// The latest row; NULL is an empty text.
     values: Texts,
+    /// Indexes of the row's NULLs, in order.
+    nulls: Vec<usize>,
     /// Number of rows of the result.
     rows: u64,
     /// The result has ended: the next row belongs to another one.
@@ -79,9 +81,15 @@ impl Capturing {
             Message::DataRow(row) => {
                 self.rows += 1;
                 self.values.clear();
-                let values = row
-                    .columns()
-                    .try_for_each(|value| value.map(|value| self.values.push(value.unwrap_or_default())));
+                self.nulls.clear();
+                let values = row.columns().enumerate().try_for_each(|(index, value)| {
+                    let value = value?;
+                    if value.is_none() {
+                        self.nulls.push(index);
+                    }
+                    self.values.push(value.unwrap_or_default());
+                    Ok(())
+                });
                 self.note(values);
             }
             Message::CommandComplete(_) | Message::EmptyQueryResponse => {
@@ -132,6 +140,7 @@ impl Capturing {
         self.rows = 0;
         self.names.clear();
         self.values.clear();
+        self.nulls.clear();
     }
 
     fn note(&mut self, read: Result<(), ProtocolError>) {
@@ -140,8 +149,8 @@ impl Capturing {
         }
     }
 
-    /// Stores each column's value in the variable of its name. NULL becomes an empty text, as in pgbench. Columns
-    /// that no script mentions are ignored.
+    /// Stores each column's value in the variable of its name. NULL becomes an empty text, as in pgbench, unless the
+    /// command keeps it. Columns that no script mentions are ignored.
     fn assign(
         &self,
         capture: &Capture,
@@ -149,7 +158,7 @@ impl Capturing {
         symbols: &Symbols,
     ) -> Result<(), AbortCause> {
         let mut prefixed = Vec::new();
-        for (name, value) in self.names.iter().zip(self.values.iter()) {
+        for (index, (name, value)) in self.names.iter().zip(self.values.iter()).enumerate() {
             let mut name = name;
             if !capture.prefix.is_empty() {
                 prefixed.clear();
@@ -158,7 +167,11 @@ impl Capturing {
                 name = &prefixed;
             }
             if let Some(slot) = symbols.lookup(name) {
-                variables.set_text(slot, value);
+                if capture.keeps_null && self.nulls.binary_search(&index).is_ok() {
+                    variables.set_null(slot);
+                } else {
+                    variables.set_text(slot, value);
+                }
             } else if !Symbols::is_valid_name(name) {
                 let name = encoding::decode(name).into();
                 return Err(AbortCause::VariableName { kind: capture.kind, name });

@@ -5,7 +5,9 @@ use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
-use script::{Command, CommandKind, Condition, EvaluationError, Scope, SetShell, Shell, Sleep, Sql};
+use script::{
+    Command, CommandKind, Condition, EndRepeat, EvaluationError, Repeat, Scope, SetShell, Shell, Sleep, Sql,
+};
 use stats::Ending;
 use wire::TransactionStatus;
 
@@ -15,12 +17,21 @@ use crate::driver::ShellAnswer;
 use crate::load::Load;
 use crate::tracer::{ClientEvent, ClientStep, Tracer};
 
+/// Maximum number of repetitions before the other clients of the worker act, so that a loop that does not wait for the
+/// server neither delays them nor prevents an interruption.
+const UNINTERRUPTED_MAX: u32 = 1000;
+
+/// Maximum number of repetitions in one pipeline: its commands are kept in memory until the server has read them.
+pub(crate) const PIPELINE_REPETITIONS_MAX: u32 = 100_000;
+
 /// What follows a command.
 enum Flow {
     /// The next command.
     Next,
     /// Another command.
     GoTo(usize),
+    /// The same, after the other clients have acted.
+    Yield(usize),
     /// The client has to wait.
     Wait(Step),
 }
@@ -29,6 +40,7 @@ impl Client {
     /// Runs the script from its first command.
     pub(super) fn start_over(&mut self, turn: &mut Turn<'_>) -> Step {
         self.command = 0;
+        self.repetitions.clear();
         self.business = 1;
         self.proceed(turn)
     }
@@ -49,6 +61,12 @@ impl Client {
                 Ok(Flow::GoTo(index)) => {
                     self.complete(turn);
                     self.command = index;
+                }
+                Ok(Flow::Yield(index)) => {
+                    self.complete(turn);
+                    self.command = index;
+                    self.phase = Phase::Looping;
+                    return Step::Sleep(turn.now);
                 }
                 Ok(Flow::Wait(step)) => return step,
                 Err(cause) => return self.abort(cause, load),
@@ -160,8 +178,11 @@ impl Client {
             CommandKind::Set(set) => self.evaluate(turn, |scope| set.execute(scope)).map(|()| Flow::Next),
             CommandKind::SetArray(set) => {
                 self.evaluate(turn, |scope| set.execute(scope))?;
-                self.phase = Phase::Computed;
-                Ok(Flow::Wait(Step::Computed))
+                self.computed()
+            }
+            CommandKind::SetString(set) => {
+                self.evaluate(turn, |scope| set.execute(scope))?;
+                self.computed()
             }
             CommandKind::Sleep(sleep) => self.sleep(sleep, turn),
             CommandKind::If(condition) => self.branch(condition, turn),
@@ -169,6 +190,8 @@ impl Client {
             CommandKind::Elif(Condition { end, .. }) => Ok(Flow::GoTo(end + 1)),
             CommandKind::Else(otherwise) => Ok(Flow::GoTo(otherwise.end + 1)),
             CommandKind::EndIf => Ok(Flow::Next),
+            CommandKind::Repeat(repeat) => self.repeat(repeat, turn),
+            CommandKind::EndRepeat(end) => self.end_repeat(end),
             CommandKind::SetShell(SetShell { shell, .. }) => self.shell(shell, true, turn),
             CommandKind::Shell(shell) => self.shell(shell, false, turn),
             CommandKind::StartPipeline => self.start_pipeline(turn),
@@ -182,6 +205,13 @@ impl Client {
                 Ok(Flow::Next)
             }
         }
+    }
+
+    /// An assignment took so much time that the clock must be read again.
+    #[expect(clippy::unnecessary_wraps, reason = "it ends the arms of `execute`")]
+    fn computed(&mut self) -> Result<Flow, AbortCause> {
+        self.phase = Phase::Computed;
+        Ok(Flow::Wait(Step::Computed))
     }
 
     fn sql(&mut self, sql: &Sql, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
@@ -218,6 +248,41 @@ impl Client {
             }
         }
         Ok(Flow::Next)
+    }
+
+    /// `\repeat`. Skipped commands are not counted.
+    fn repeat(&mut self, repeat: &Repeat, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {
+        let count = self.evaluate(turn, |scope| repeat.count(scope))?;
+        match count.checked_sub(1) {
+            None => Ok(Flow::GoTo(repeat.end + 1)),
+            Some(left) => {
+                self.repetitions.push(left);
+                Ok(Flow::Next)
+            }
+        }
+    }
+
+    fn end_repeat(&mut self, end: &EndRepeat) -> Result<Flow, AbortCause> {
+        if self.pipeline {
+            self.repeated_in_pipeline += 1;
+            if self.repeated_in_pipeline > PIPELINE_REPETITIONS_MAX {
+                return Err(AbortCause::PipelineTooLong);
+            }
+        }
+        match self.repetitions.last_mut() {
+            Some(left @ 1..) => *left -= 1,
+            _ => {
+                self.repetitions.pop();
+                return Ok(Flow::Next);
+            }
+        }
+        self.repeated = self.repeated.wrapping_add(1);
+        let first = end.start + 1;
+        Ok(if self.repeated.is_multiple_of(UNINTERRUPTED_MAX) {
+            Flow::Yield(first)
+        } else {
+            Flow::GoTo(first)
+        })
     }
 
     fn sleep(&mut self, sleep: &Sleep, turn: &mut Turn<'_>) -> Result<Flow, AbortCause> {

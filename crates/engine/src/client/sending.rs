@@ -6,7 +6,7 @@ use wire::{ServerError, frontend};
 
 use super::{Client, Phase, Step, Turn, sql_at};
 use crate::abort::AbortCause;
-use stats::Protocol;
+use stats::{Protocol, ResultFormat};
 
 use crate::plan::Compatibility;
 use crate::tracer::{ClientEvent, ClientStep};
@@ -58,9 +58,11 @@ impl Client {
         if !parsed {
             frontend::parse(out, name, sql.numbered_text())?;
         }
-        let mut bind = frontend::bind(out, b"", name).length_max(turn.load.plan.message_length_max);
+        let is_binary = turn.load.plan.result_format == ResultFormat::Binary && sql.capture().is_none();
+        let bind = frontend::bind(out, b"", name).binary_results(is_binary);
+        let mut bind = bind.length_max(turn.load.plan.message_length_max);
         for slot in sql.parameters() {
-            bind.parameter_with(|out| self.variables.write_text(*slot, out));
+            bind.parameter_with(|out| self.variables.write_parameter(*slot, out));
         }
         bind.finish()?;
         frontend::describe_and_execute(out);
@@ -95,6 +97,7 @@ impl Client {
 
     fn open_pipeline(&mut self) {
         self.pipeline = true;
+        self.repeated_in_pipeline = 0;
         self.piped.clear();
         self.links[self.link].reply.completed = 0;
     }

@@ -14,6 +14,7 @@ mod failures;
 mod goals;
 mod habits;
 mod health;
+mod loops;
 mod onlooker;
 mod open_loop;
 mod pipelines;

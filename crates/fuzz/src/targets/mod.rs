@@ -10,6 +10,7 @@ mod files;
 mod frames;
 mod names;
 mod records;
+mod schemas;
 mod scripts;
 mod server;
 mod startup;
@@ -58,7 +59,7 @@ impl Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 13] = [
     scripts::TARGET,
     expressions::TARGET,
     connections::TARGET,
@@ -71,6 +72,7 @@ pub const TARGETS: [Target; 12] = [
     records::TARGET,
     store::TARGET,
     workloads::TARGET,
+    schemas::TARGET,
 ];
 
 const KIB: u64 = 1024;

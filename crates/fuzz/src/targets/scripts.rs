@@ -19,6 +19,9 @@ pub const TARGET: Target = Target {
         b"\\endif",
         b"\\gset",
         b"\\aset ",
+        b"\\gset_null ",
+        b"\\repeat ",
+        b"\\endrepeat",
         b"\\startpipeline",
         b"\\syncpipeline",
         b"\\endpipeline",
@@ -56,6 +59,8 @@ pub const TARGET: Target = Target {
         b"COPY t FROM STDIN;",
         b"random(1, 10)",
         b"array(3, 1)",
+        b"random_string(1, 2, 'a')",
+        b"random_element('a,b')",
         b" us",
         b" ms",
         b" s",
@@ -131,6 +136,15 @@ fn walk(program: &Program, symbols: &mut Symbols, outcome: &mut Digest) -> Resul
             }
             CommandKind::Else(other) if !(index < other.end && other.end < count) => {
                 return Err(format!("command {index} of {count} ends at {}", other.end));
+            }
+            CommandKind::Repeat(repeat) => {
+                if !(index < repeat.end && repeat.end < count) {
+                    return Err(format!("command {index} of {count} repeats up to {}", repeat.end));
+                }
+                repeat.count(&mut scope).err()
+            }
+            CommandKind::EndRepeat(end) if end.start >= index => {
+                return Err(format!("command {index} repeats from {}", end.start));
             }
             CommandKind::Sleep(sleep) => sleep.duration(&variables, symbols).err(),
             CommandKind::Shell(shell) => shell.command_line(&variables, symbols).err(),

@@ -104,8 +104,8 @@ fn attempt(input: &[u8]) -> Result<u64, String> {
     let mut kind = Digest::new();
     match Folder::embedded(&files) {
         Ok(folder) => {
-            if folder.mix().is_empty() {
-                return Err("a workload without a script that runs".to_owned());
+            if folder.mix().is_empty() != folder.scripts().is_empty() {
+                return Err("a workload whose scripts do not run".to_owned());
             }
             let names = folder.scripts().iter().map(|script| folder.script(&script.name).map(|it| &it.name));
             if names.zip(folder.scripts()).any(|(found, script)| found.ok() != Some(&script.name)) {

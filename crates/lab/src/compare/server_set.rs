@@ -87,7 +87,7 @@ impl Comparable {
             return Err(not_two());
         }
         let cells = <[Cell; 2]>::try_from(self.cells()?).map_err(|_| not_two())?;
-        if cells.iter().any(|cell| !cell.configuration.steps.is_empty()) {
+        if cells.iter().any(|cell| !cell.configuration.is_load()) {
             return Err(wrong(
                 "its trials are timed steps, but a comparison requires a load: use pgmeter lab run"
                     .to_owned(),

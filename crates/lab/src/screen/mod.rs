@@ -535,7 +535,7 @@ mod tests {
         let cell = &plan.cells[0].configuration;
         assert_eq!(cell.applied.keys().collect::<Vec<_>>(), ["shared_buffers"]);
         assert_eq!(cell.session.keys().collect::<Vec<_>>(), ["work_mem"]);
-        assert_eq!((cell.data.scale, cell.load.variables.len()), (2, 1));
+        assert_eq!((cell.data.scale.units(), cell.load.variables.len()), (2.0, 1));
         assert_eq!(quoted("a\"b\\c\n"), "\"a\\\"b\\\\c\\u000A\"");
     }
 }

@@ -64,13 +64,7 @@ mod tests {
         for expected in ["vacuum", "vacuum 2", "vacuum 3"] {
             let name = free_name("vacuum", &results);
             assert_eq!(name, expected);
-            results.push(StepResult {
-                name,
-                sql: None,
-                limit_us: None,
-                at_limit_us: None,
-                times: Vec::new(),
-            });
+            results.push(StepResult::new(name, None));
         }
         assert_eq!(free_name("drop tables", &results), "drop tables");
     }

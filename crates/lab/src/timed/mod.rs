@@ -2,26 +2,25 @@
 //! figures are stored with the trial. `lab` defines the steps; `provisioner` supplies the server.
 
 mod init;
-mod limit;
-mod meter;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use connect::{ConnectError, Session, Target};
-use results::{PgmeterBuild, ProcessorTimes, SafeText, Status, StepResult, StepTime, StepsRecord, UtcTime};
+use queries::{Meter, micros, timed, with_cancel};
+use results::{
+    Annotation, PgmeterBuild, ProcessorTimes, SafeText, Status, StepResult, StepTime, StepsRecord, UtcTime,
+};
 use run::{Control, OUT_OF_TIME, RunError, StorePlaces, recorded_variables, without_secret_values};
 
 use crate::campaign::text_of;
 use crate::configuration::Configuration;
 use crate::event::{Listener, TrialRecord};
 use crate::matrix::Cell;
-use crate::repeating_failure::would_repeat;
+use crate::repeating_failure::{Repeats, would_repeat};
 use crate::steps::{Step, StepSql, StepWork};
 use crate::trial::Finished;
-use limit::WorkError;
-use meter::Meter;
 
 /// Why a trial was abandoned.
 const INTERRUPTED: RunError =
@@ -91,6 +90,7 @@ pub(crate) fn run(
         schema_version: results::STEPS_SCHEMA_VERSION,
         pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
         pgmeter_build: PgmeterBuild::of_this(),
+        annotation: Annotation::default(),
         status: match &reason {
             None => Status::Complete,
             Some(reason) => Status::Failed { reason: reason.as_str().into() },
@@ -99,7 +99,9 @@ pub(crate) fn run(
         connection,
         variables: variables.into_iter().map(|(name, value)| (name, value.into())).collect(),
         environment,
+        query_set: None,
         steps,
+        streams: Vec::new(),
         notes: of_trial.notes,
     };
     places.open()?.end_steps(trial, &record, reason.as_deref())?;
@@ -147,7 +149,7 @@ impl Trial<'_> {
     }
 
     /// Times one execution on its own connection. The `before` statements are not timed.
-    fn time<E: WorkError>(
+    fn time<E: Repeats>(
         &mut self,
         step: &Step,
         before: &[String],
@@ -161,16 +163,17 @@ impl Trial<'_> {
         session.set_statement_limit(limit);
         let time = control.guard(&mut session, |session| {
             control.check()?;
-            let mut meter = Meter::of(session);
-            limit::with_cancel(session, None, control.stop(), |session| execute_all(session, before))?;
+            let mut meter = Meter::new(session);
+            with_cancel(session, None, control.stop(), |session| execute_all(session, before))?;
             if self.configuration.data.checkpoint {
                 session.execute("CHECKPOINT")?;
             }
-            let outcome =
-                limit::timed(session, step.limit, is_one_statement, &mut meter, control.stop(), work);
+            let outcome = timed(session, step.limit, is_one_statement, &mut meter, control.stop(), work);
             control.check()?;
-            let repeats = outcome.would_repeat();
-            let time = outcome.into_time(step, session, &mut meter);
+            let repeats = outcome.error().is_some_and(E::would_repeat);
+            let (table_bytes, index_bytes) = meter.sizes(session);
+            let time = outcome.into_time(step.at_limit.or(step.limit));
+            let time = StepTime { table_bytes, index_bytes, ..time };
             Ok::<_, RunError>((time, meter, repeats))
         });
         self.would_repeat |= time.as_ref().map_or_else(would_repeat, |(_, _, repeats)| *repeats);
@@ -195,11 +198,9 @@ fn explain(name: &str, number: u32, failure: &RunError) -> RunError {
 
 fn result_of(name: &str, sql: Option<SafeText>, step: &Step) -> StepResult {
     StepResult {
-        name: name.to_owned(),
-        sql,
-        limit_us: step.limit.map(meter::micros),
-        at_limit_us: step.limit.map(|limit| meter::micros(step.at_limit.unwrap_or(limit))),
-        times: Vec::new(),
+        limit_us: step.limit.map(micros),
+        at_limit_us: step.limit.map(|limit| micros(step.at_limit.unwrap_or(limit))),
+        ..StepResult::new(name.to_owned(), sql)
     }
 }
 

@@ -146,15 +146,27 @@ pub(crate) struct BarGroup {
 }
 
 /// A bar of one part or of several, one behind the other.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Bar {
     /// Empty if the group has only this one.
     pub(crate) label: String,
     pub(crate) parts: Vec<(f64, Colour)>,
+    /// Names of the parts, which stand in those that have room; empty if only the legend has them.
+    pub(crate) names: Vec<String>,
     pub(crate) interval: Option<(f64, f64)>,
     /// The figure as text, behind the bar.
     pub(crate) shown: String,
     pub(crate) signs: Vec<Sign>,
+    pub(crate) bound: Bound,
+}
+
+/// Whether the value of a bar is exact. On a logarithmic axis, a bound is an open dot with an arrow.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Bound {
+    #[default]
+    Exact,
+    AtLeast,
+    AtMost,
 }
 
 /// A colour by its meaning, so that light and dark pages can differ.

@@ -172,8 +172,13 @@ fn draw(stretched: &mut String, fixed: &mut String, shape: &Shape) {
             let (x, y) = (across(*x), short(*y));
             write!(fixed, "<svg class=\"mark\" x=\"{x}\" y=\"{y}\"><path {paint} d=\"{lines}\"/></svg>")
         }
-        Shape::Text { x, y, anchor, text, is_optional, .. } => {
-            let class = if *is_optional { " class=\"wide\"" } else { "" };
+        Shape::Text { x, y, anchor, paint, text, is_optional, .. } => {
+            let class = match (paint, is_optional) {
+                (Paint::Page, _) => " class=\"wide light\"",
+                (Paint::Text, _) => " class=\"wide ink\"",
+                (Paint::Of(_) | Paint::Heat(_) | Paint::Grid, true) => " class=\"wide\"",
+                (Paint::Of(_) | Paint::Heat(_) | Paint::Grid, false) => "",
+            };
             write!(
                 fixed,
                 "<text{class} x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>",
@@ -195,7 +200,8 @@ fn bar_list(axis: &super::Axis, groups: &[BarGroup]) -> String {
     let is_grouped = groups.iter().any(|group| group.bars.iter().any(|bar| !bar.label.is_empty()));
     let scale = bars::scale(axis, groups, UNITS);
     let is_stacked = groups.iter().any(|group| group.bars.iter().any(|bar| bar.parts.len() > 1));
-    let class = [(is_grouped, " grouped"), (is_stacked, " stacked")];
+    let class =
+        [(is_grouped, " grouped"), (is_stacked, " stacked"), (!axis.thresholds.is_empty(), " scaled")];
     let class: String = class.into_iter().filter(|(is, _)| *is).map(|(_, name)| name).collect();
     let mut out = format!("<ol class=\"bar-list{class}\">");
     for BarGroup { name, bars } in groups {
@@ -205,9 +211,13 @@ fn bar_list(axis: &super::Axis, groups: &[BarGroup]) -> String {
         }
         for bar in bars {
             let label = if is_grouped { &bar.label } else { name };
-            out += &bar_row(bar, label, &bars::row(bar, &scale, UNITS));
+            out += &bar_row(bar, label, &bars::row(bar, axis, &scale, UNITS));
         }
         out += "</li>";
+    }
+    if let Some(row) = bars::axis_row(axis, &scale, UNITS) {
+        let axis = bar_row(&Bar::default(), "", &row);
+        let _ = write!(out, "<li class=\"axis\" aria-hidden=\"true\">{axis}</li>");
     }
     out + "</ol>"
 }
@@ -291,6 +301,7 @@ mod tests {
             interval: Some((value, 3.0 * value)),
             shown: format!("{value}{HOSTILE}"),
             signs: vec![Sign::Down],
+            ..Bar::default()
         };
         let groups =
             vec![BarGroup { name: HOSTILE.to_owned(), bars: vec![bar("a", 1.0), bar(HOSTILE, 100.0)] }];

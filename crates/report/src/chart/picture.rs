@@ -54,6 +54,10 @@ fn sheet(document: &Document) -> Sheet {
     }
     let mut pen = Pen { shapes: Vec::new(), top: 16.0, fonts: Fonts::load().ok() };
     pen.title(&document.title, &document.subtitle);
+    for banner in &document.banners {
+        let is_bold = !matches!(banner.tone, Tone::Plain | Tone::Quiet);
+        pen.line(&Line { text: banner.text.clone(), size: 13.0, is_bold, is_quiet: false });
+    }
     let lines = document.sections.iter().find(|it| it.audience != Audience::Terminal).map(lines);
     let lines = lines.unwrap_or_default();
     lines.iter().take(LINES_MAX).for_each(|line| pen.line(line));
@@ -95,7 +99,8 @@ fn charts_in<'a>(blocks: &'a [Block], found: &mut Vec<&'a Chart>) {
             | Block::Tiles(_)
             | Block::Table(_)
             | Block::List(..)
-            | Block::Code(_) => {}
+            | Block::Code(_)
+            | Block::Preformatted(_) => {}
         }
     }
 }
@@ -142,6 +147,7 @@ fn lines(section: &Section) -> Vec<Line> {
             | Block::Table(_)
             | Block::List(..)
             | Block::Code(_)
+            | Block::Preformatted(_)
             | Block::Folded { .. }
             | Block::Columns(_)
             | Block::Chart(_) => {}
@@ -307,7 +313,7 @@ impl Pen {
                 let label = if is_grouped { &bar.label } else { name };
                 let style = (12.0, false, Paint::Text);
                 self.text(BARS_LEFT - 10.0, 12.0, Anchor::End, style, &cut(label, NAME_LEN_MAX));
-                let row = bars::row(bar, &scale, width);
+                let row = bars::row(bar, axis, &scale, width);
                 let top = self.top;
                 self.shapes.extend(row.shapes.into_iter().map(|shape| shape.moved(BARS_LEFT, top)));
                 let shown = self.shortened(&with_ordinary_spaces(&bar.shown), figures_width);
@@ -319,6 +325,11 @@ impl Pen {
                 self.top += row.height + BAR_SPACE;
             }
             self.top += if is_grouped { GROUP_SPACE } else { 0.0 };
+        }
+        if let Some(row) = bars::axis_row(axis, &scale, width) {
+            let top = self.top;
+            self.shapes.extend(row.shapes.into_iter().map(|shape| shape.moved(BARS_LEFT, top)));
+            self.top += row.height;
         }
     }
 }
@@ -350,6 +361,7 @@ mod tests {
             interval: Some((6.0, 8.0)),
             shown: "7 MB".to_owned(),
             signs,
+            ..Bar::default()
         };
         let groups = vec![BarGroup { name: "<PostgreSQL> 18".to_owned(), bars: vec![bar] }];
         let bars = Plot::Bars { axis: Axis::new("", Quantity::Bytes), groups, legend: Vec::new() };

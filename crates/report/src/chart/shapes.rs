@@ -113,11 +113,16 @@ impl Shape {
     }
 }
 
-/// A circle, as good as one of 16 corners is.
+/// A filled circle.
 pub(super) fn dot(x: f32, y: f32, radius: f32, paint: Paint) -> Shape {
+    Shape::Mark { x, y, paths: vec![circle(radius)], paint, is_filled: true }
+}
+
+/// A closed circle, as good as one of 16 corners is.
+pub(super) fn circle(radius: f32) -> Vec<(f32, f32)> {
     let corner = |number: u8| {
         let angle = f32::from(number) / 16.0 * std::f32::consts::TAU;
         (radius * angle.cos(), radius * angle.sin())
     };
-    Shape::Mark { x, y, paths: vec![(0..16).map(corner).collect()], paint, is_filled: true }
+    (0..=16).map(corner).collect()
 }

@@ -14,7 +14,7 @@ use results::{
 pub use csv::comparison_csv;
 
 use crate::chart::Chart;
-use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
+use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents};
 use crate::figures::{TIE, decimals_for, fixed, percent};
 use crate::metrics::{Metric, Quantity};
 use crate::prose::{capitalised, escaped_line};
@@ -27,7 +27,7 @@ pub fn comparison(record: &ComparisonRecord) -> Document {
     let [a, b] = record.sides.each_ref().map(|side| escaped_line(&side.label));
     let mut sections: Vec<Section> = of_terminal(record).into_iter().chain(of_page(record)).collect();
     sections.insert(1, Section::annotation(&record.annotation));
-    sections.retain(|section| !section.blocks.is_empty());
+    let sections = with_contents(sections);
     let title = format!("{}: A is {a}, B is {b}", escaped_line(&record.factor));
     Document { title, banners: goals::banner(record).into_iter().collect(), sections, ..Document::default() }
 }

@@ -48,7 +48,8 @@ fn block(block: &Block) -> String {
             let lines: String = items.iter().map(|item| format!("- {}\n", escaped(item))).collect();
             if lines.is_empty() { lines } else { lines + "\n" }
         }
-        Block::Code(text) => code_block(&results::escaped(text)) + "\n",
+        Block::Code(text) => code_block(&results::escaped(text), "sh") + "\n",
+        Block::Preformatted(text) => code_block(&results::escaped(text), "text") + "\n",
         Block::Columns(columns) => columns.iter().flatten().map(self::block).collect(),
         Block::Folded { .. } | Block::Chart(_) => String::new(),
     }
@@ -81,11 +82,11 @@ fn table(table: &Table) -> String {
     out + "\n"
 }
 
-/// A block of shell commands or SQL. More backticks than in the text, so that none in it ends it (CommonMark, §4.5).
-fn code_block(text: &str) -> String {
+/// A block of words in this language. More backticks than in the text, so that none in it ends it (CommonMark, §4.5).
+fn code_block(text: &str, language: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
-    format!("{fence}sh\n{text}\n{fence}\n")
+    format!("{fence}{language}\n{text}\n{fence}\n")
 }
 
 /// Text for a line of Markdown, where it can neither begin an element nor end a cell of a table.

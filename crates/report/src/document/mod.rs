@@ -85,6 +85,8 @@ pub(crate) enum Block {
     List(Tone, Vec<String>),
     /// Shell commands, SQL or a file, word for word.
     Code(String),
+    /// Lines that are not wrapped, such as the tree of a plan.
+    Preformatted(String),
     /// Details that the page shows on request; Markdown and the terminal leave them out.
     Folded {
         /// To link to it.
@@ -242,6 +244,11 @@ impl Cell {
     }
 }
 
+/// Those that have blocks.
+pub(crate) fn with_contents(sections: impl IntoIterator<Item = Section>) -> Vec<Section> {
+    sections.into_iter().filter(|section| !section.blocks.is_empty()).collect()
+}
+
 impl Section {
     pub(crate) fn new(
         id: &'static str,
@@ -253,7 +260,7 @@ impl Section {
         Section { id, title: title.into(), link, audience, blocks }
     }
 
-    /// The user's label and note; without blocks if there are none.
+    /// The user's label and note; without blocks if the user gave neither.
     pub(crate) fn annotation(annotation: &Annotation) -> Section {
         let Annotation { label, note } = annotation;
         let label = label.as_ref().map(|label| Fact::new("label", escaped_line(label.as_str())));

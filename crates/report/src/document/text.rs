@@ -14,8 +14,9 @@ use crate::table::{Cells, Side, fits, fitted, padded};
 
 /// Blanks before everything below the title.
 const INDENT: usize = 2;
-/// Where values begin behind the indent.
+/// Where values begin behind the indent; further right if a label of the list is longer, but no further than the second.
 const VALUE_COLUMN: usize = 16;
+const VALUE_COLUMN_MAX: usize = 22;
 /// Characters of the first column of a table that are shown: what the others leave, within these.
 const LABEL_LEN: RangeInclusive<usize> = 20..=60;
 /// Blanks between columns that a long first column leaves.
@@ -27,8 +28,12 @@ pub fn text(document: &Document, style: &TextStyle) -> String {
     let mut out = String::new();
     for Banner { tone, text } in banners {
         let lines = wrap(&escaped(text), 0, 0, style.width);
-        let emphasis = if *tone == Tone::Good { Emphasis::Strong } else { Emphasis::Alarm };
-        out += &format!("{}\n\n", emphasise(&lines, emphasis, style));
+        let emphasised = match tone {
+            Tone::Plain | Tone::Quiet => lines,
+            Tone::Good | Tone::Strong => emphasise(&lines, Emphasis::Strong, style),
+            Tone::Bad | Tone::Caution => emphasise(&lines, Emphasis::Alarm, style),
+        };
+        out += &format!("{emphasised}\n\n");
     }
     let title = [title.as_str(), subtitle.as_str()].join(" ");
     let title = wrap(&escaped(title.trim_end()), 0, INDENT, style.width);
@@ -59,13 +64,13 @@ fn block(block: &Block, style: &TextStyle) -> String {
             paragraph(*tone, &[strong.as_str(), text.as_str()].join(" "), INDENT, style)
         }
         Block::Headline { figure, unit, below, beside } => {
-            let first = Fact::new("", format!("{figure} {unit} {below}"));
-            facts(&[&[first], beside.as_slice()].concat(), style)
+            let first = format!("{figure} {unit} {below}");
+            paragraph(Tone::Strong, first.trim_end(), INDENT, style) + &facts(beside, style)
         }
         Block::Facts(list) | Block::Tiles(list) => facts(list, style),
         Block::Table(it) => table(it, style),
         Block::List(tone, items) => items.iter().map(|item| list_item(*tone, item, style)).collect(),
-        Block::Code(text) => {
+        Block::Code(text) | Block::Preformatted(text) => {
             text.lines().map(|line| format!("{}{}\n", " ".repeat(INDENT), escaped(line).trim_end())).collect()
         }
         Block::Columns(columns) => columns.iter().flatten().map(|it| self::block(it, style)).collect(),
@@ -109,11 +114,14 @@ fn list_item(tone: Tone, text: &str, style: &TextStyle) -> String {
 }
 
 fn facts(facts: &[Fact], style: &TextStyle) -> String {
+    // Two blanks before the value, however long the label is.
+    let width_of = |label: &str| VALUE_COLUMN.max(label.chars().count() + 2);
+    let widths = facts.iter().map(|fact| width_of(&escaped(&fact.label)));
+    let common = widths.filter(|width| *width <= VALUE_COLUMN_MAX).max().unwrap_or(VALUE_COLUMN);
     let line = |Fact { label, value }: &Fact| {
-        let column = INDENT + VALUE_COLUMN;
+        let column = INDENT + common;
         let (label, value) = (escaped(label), escaped(value));
-        // Two blanks before the value, however long the label is.
-        let width = VALUE_COLUMN.max(label.chars().count() + 2);
+        let width = common.max(width_of(&label));
         let label = emphasise(&format!("{label:<width$}"), Emphasis::Quiet, style);
         format!("{}{label}{}\n", " ".repeat(INDENT), wrap(&value, INDENT + width, column, style.width))
     };

@@ -21,6 +21,7 @@ pub(super) fn concerns(overview: &Overview, order: Option<Order>) -> Vec<String>
                 .to_owned(),
         );
     }
+    concerns.extend(super::query_sets::limited(overview));
     let runs = complete_runs(overview);
     concerns.extend(unreadable(&runs));
     concerns.extend(different_builds(&runs));

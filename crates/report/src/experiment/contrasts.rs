@@ -4,7 +4,7 @@
 use super::cells::Cell;
 use super::metric::Metric;
 use super::overview::Overview;
-use super::repeats::{Ratio, Repeated, Subtraction, ratio};
+use super::repeats::{Ratio, Repeated, Subtraction};
 use crate::prose::escaped_line;
 
 /// A named difference or ratio.
@@ -33,7 +33,9 @@ pub(super) fn differences(overview: &Overview, of_file: &[lab::Contrast]) -> Vec
 }
 
 pub(super) fn ratios(overview: &Overview, of_file: &[lab::Contrast]) -> Vec<Contrast<Ratio>> {
-    resolved(overview, of_file, |figure, reference| ratio(reference?, figure, overview.repeats_are_blocks))
+    resolved(overview, of_file, |figure, reference| {
+        overview.ratio_of(reference?, figure, overview.repeats_are_blocks)
+    })
 }
 
 /// Each of them, for all cells with the levels it is of; the reference has the same levels, except those it names.

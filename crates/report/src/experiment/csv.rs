@@ -7,6 +7,7 @@ use super::cells::Standing;
 use super::overview::Overview;
 use super::{Metric, Trial};
 use crate::csv::{inert, quoted, wait_item};
+use crate::queries::answer_name;
 
 /// Columns before the factors, and between them and the figures.
 const BEFORE: [&str; 3] = ["experiment", "profile", "trial"];
@@ -14,7 +15,7 @@ const BETWEEN: [&str; 4] = ["repeat", "status", "reason", "run"];
 const AFTER: [&str; 3] = ["limited_by", "top_wait", "top_wait_share"];
 
 /// Columns of an execution of a step, behind those of its trial; named as in its record.
-const OF_STEP: [&str; 15] = [
+const OF_STEP: [&str; 22] = [
     "step",
     "time",
     "duration_us",
@@ -30,6 +31,13 @@ const OF_STEP: [&str; 15] = [
     "blocks_written",
     "table_bytes",
     "index_bytes",
+    "stream",
+    "stream_repeat",
+    "rows",
+    "checksum",
+    "answer",
+    "temp_bytes",
+    "workers_cpu_us",
 ];
 
 /// The table, its head first; of trials of steps a line for each execution of a step.
@@ -92,6 +100,13 @@ fn step_cells(step: &StepResult, number: usize, time: &StepTime) -> Vec<String> 
         known(time.buffers.written),
         known(time.table_bytes),
         known(time.index_bytes),
+        known(time.stream.map(u64::from)),
+        known(time.repeat.map(u64::from)),
+        known(time.rows),
+        time.checksum.clone().unwrap_or_default(),
+        step.answer.as_ref().map_or(String::new(), |answer| answer_name(answer).to_owned()),
+        known(time.temp_bytes),
+        known(time.workers_cpu_us),
     ]
 }
 

@@ -15,8 +15,8 @@ use super::said::{
     ratio, signs, top_waits,
 };
 use super::steps::StepFigures;
-use super::{Quantity, drawn, goals};
-use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
+use super::{Quantity, drawn, goals, query_sets};
+use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents};
 use crate::figures::half_width;
 use crate::prose::{cut, escaped_line};
 use crate::wording;
@@ -35,41 +35,43 @@ const LABEL_LEN_MAX: usize = 48;
 /// The whole report.
 pub fn document(overview: &Overview) -> Document {
     let sections = [
-        section("answer", "", "", Audience::All, answer(overview)),
-        Some(Section::annotation(&overview.annotation)).filter(|section| !section.blocks.is_empty()),
-        Some(Section::new("summary", "", "", Audience::Terminal, standing(overview))),
-        Some(Section::new("top", "", "", Audience::Documents, headline(overview))),
-        section("about", "About this experiment", "", Audience::Documents, about(overview)),
-        section("warnings", "Warnings", "Warnings", Audience::Documents, warnings(overview)),
-        section("lost", "Trials without figures", "", Audience::Documents, lost(overview, usize::MAX)),
-        section("charts", "Charts", "Charts", Audience::Page, drawn::charts(overview)),
-        section("effects", "Effects", "Effects", Audience::All, effects(overview)),
-        section("results", "Results", "Results", Audience::All, results(overview)),
-        section("goals", "Goals", "Goals", Audience::All, goals::blocks(overview)),
-        section("latencies", "Latencies", "Latencies", Audience::All, latencies(overview)),
-        section("ratios", "Named ratios", "", Audience::All, ratios(overview)),
-        section("differences", "Named differences", "", Audience::All, differences(overview)),
-        section("steps", "Steps", "Steps", Audience::All, steps(overview)),
-        section("costs", "Costs and waits", "Costs", Audience::All, costs(overview)),
-        section(
+        Section::new("answer", "", "", Audience::All, answer(overview)),
+        Section::annotation(&overview.annotation),
+        Section::new("summary", "", "", Audience::Terminal, standing(overview)),
+        Section::new("top", "", "", Audience::Documents, headline(overview)),
+        Section::new("about", "About this experiment", "", Audience::Documents, about(overview)),
+        Section::new("warnings", "Warnings", "Warnings", Audience::Documents, warnings(overview)),
+        Section::new("lost", "Trials without figures", "", Audience::Documents, lost(overview, usize::MAX)),
+        Section::new("charts", "Charts", "Charts", Audience::Page, drawn::charts(overview)),
+        Section::new("effects", "Effects", "Effects", Audience::All, effects(overview)),
+        Section::new("results", "Results", "Results", Audience::All, results(overview)),
+        Section::new("goals", "Goals", "Goals", Audience::All, goals::blocks(overview)),
+        Section::new("latencies", "Latencies", "Latencies", Audience::All, latencies(overview)),
+        Section::new("ratios", "Named ratios", "", Audience::All, ratios(overview)),
+        Section::new("differences", "Named differences", "", Audience::All, differences(overview)),
+        Section::new("queries-brief", "Queries", "", Audience::Terminal, queries_in_brief(overview)),
+        Section::new("queries", "Queries", "Queries", Audience::Documents, queries(overview)),
+        Section::new("steps", "Steps", "Steps", steps_audience(overview), steps(overview)),
+        Section::new("costs", "Costs and waits", "Costs", Audience::All, costs(overview)),
+        Section::new(
             "waits",
             "Wait events and CPU of the backends",
             "Waits",
             Audience::Page,
             drawn::waits(overview),
         ),
-        section("cells", "Trials", "Trials", Audience::Page, cells(overview)),
-        section("file", "The file", "File", Audience::Page, files(overview)),
-        section("repeat", "Repeat this experiment", "Repeat", Audience::Documents, repeat(overview)),
-        section("warnings-below", "Warnings", "", Audience::Terminal, warnings(overview)),
-        section(
+        Section::new("cells", "Trials", "Trials", Audience::Page, cells(overview)),
+        Section::new("file", "The file", "File", Audience::Page, files(overview)),
+        Section::new("repeat", "Repeat this experiment", "Repeat", Audience::Documents, repeat(overview)),
+        Section::new("warnings-below", "Warnings", "", Audience::Terminal, warnings(overview)),
+        Section::new(
             "lost-below",
             "Trials without figures",
             "",
             Audience::Terminal,
             lost(overview, LOST_SHOWN_MAX),
         ),
-        section(
+        Section::new(
             "page",
             "Page with charts",
             "",
@@ -80,20 +82,9 @@ pub fn document(overview: &Overview) -> Document {
     Document {
         title: overview.title.clone(),
         subtitle: format!("({}, {})", overview.name, overview.profile),
-        banners: goals::banner(overview).into_iter().collect(),
-        sections: sections.into_iter().flatten().collect(),
+        banners: query_sets::banners(overview).into_iter().chain(goals::banner(overview)).collect(),
+        sections: with_contents(sections),
     }
-}
-
-/// Nothing if it has no contents.
-fn section(
-    id: &'static str,
-    title: &str,
-    link: &'static str,
-    audience: Audience,
-    blocks: Vec<Block>,
-) -> Option<Section> {
-    (!blocks.is_empty()).then(|| Section::new(id, title, link, audience, blocks))
 }
 
 fn quiet(sentences: impl IntoIterator<Item = String>) -> Option<Block> {
@@ -193,7 +184,11 @@ fn best(overview: &Overview) -> Option<String> {
     if !measured.iter().all(|(number, _)| *number == cell || is_beyond(*number)) {
         return None;
     }
-    let against = overview.ratio(cell, main).map_or(String::new(), |it| {
+    if query_sets::is_bound(overview, cell) {
+        return None;
+    }
+    let is_exact = overview.cells[cell].base.is_none_or(|base| !query_sets::is_bound(overview, base));
+    let against = overview.ratio(cell, main).filter(|_| is_exact).map_or(String::new(), |it| {
         let range = if it.interval.is_some() { format!(" {}", bounds(&it)) } else { String::new() };
         format!(", {} of its base{range}", ratio(&it))
     });
@@ -309,10 +304,16 @@ fn results(overview: &Overview) -> Vec<Block> {
     if overview.marks_told().is_some() {
         table.column(Column::text("best"), |cell| Cell::text(signs(overview.marks(cell))));
     }
-    table.metric(main, true);
+    let is_duration = main == Metric::Duration;
+    table.column(Column::figures(main.short(overview.has_steps())), |cell| {
+        let bound = if is_duration { query_sets::bound(overview, cell) } else { None };
+        bound.unwrap_or_else(|| figure(overview.cells[cell].figure(main), main.quantity(), true))
+    });
     if overview.has_ratios() {
         table.column(Column::figures(RATIO_TO_BASE), |cell| {
-            ratio_cell(overview.ratio(cell, main), if is_base(overview, cell) { "base" } else { "—" })
+            let bound = if is_duration { query_sets::bound_ratio(overview, cell) } else { None };
+            let if_none = if is_base(overview, cell) { "base" } else { "—" };
+            bound.unwrap_or_else(|| ratio_cell(overview.ratio(cell, main), if_none))
         });
     }
     if overview.host_factor.is_some() {
@@ -406,6 +407,23 @@ fn costs(overview: &Overview) -> Vec<Block> {
     if table.table.columns.len() > 1 { vec![Block::Table(table.table)] } else { Vec::new() }
 }
 
+/// The durations of a query set's queries by cells.
+fn queries(overview: &Overview) -> Vec<Block> {
+    if !query_sets::is_of_query_sets(overview) {
+        return Vec::new();
+    }
+    query_sets::tables(overview)
+}
+
+fn queries_in_brief(overview: &Overview) -> Vec<Block> {
+    if query_sets::is_of_query_sets(overview) { query_sets::first_table(overview) } else { Vec::new() }
+}
+
+/// Of a query set, the table of all figures of all cells is long.
+fn steps_audience(overview: &Overview) -> Audience {
+    if query_sets::is_of_query_sets(overview) { Audience::Page } else { Audience::All }
+}
+
 /// The steps of the cells.
 fn steps(overview: &Overview) -> Vec<Block> {
     if overview.cells.iter().all(|cell| cell.steps.is_empty()) {
@@ -446,7 +464,12 @@ fn steps(overview: &Overview) -> Vec<Block> {
         ..Table::default()
     };
     let sentences = overview.step_ratios_in_words().into_iter().chain(limits_in_words(overview));
-    std::iter::once(Block::Table(table)).chain(quiet(sentences)).collect()
+    let blocks = std::iter::once(Block::Table(table)).chain(quiet(sentences)).collect();
+    if !query_sets::is_of_query_sets(overview) {
+        return blocks;
+    }
+    let title = "Duration, WAL, CPU and sizes of each query and combination".to_owned();
+    vec![Block::Folded { id: None, title, is_open: false, blocks }]
 }
 
 /// Each cell with its trials.

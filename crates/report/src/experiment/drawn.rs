@@ -7,10 +7,11 @@ use super::curves::Curve;
 use super::overview::Overview;
 use super::said::{MARKS, top_waits, with_interval};
 use super::steps::Stack;
-use super::{Metric, Quantity};
+use super::{Metric, Quantity, query_sets};
 use crate::chart::{Axis, Bar, BarGroup, Chart, Colour, Plot, Point, Series, Sign};
 use crate::document::{Block, Tone};
 use crate::prose::escaped_line;
+use crate::queries::part_colours;
 use crate::wording::wait_name;
 
 /// Wait events with a colour of their own; the others are summed.
@@ -28,12 +29,14 @@ pub(super) fn charts(overview: &Overview) -> Vec<Block> {
         Some(positions) => lines(overview, chart, positions, panel),
         None => bars(overview, chart, panel),
     });
+    let ratios = query_sets::ratio_charts(overview);
     let charts: Vec<Chart> = stacks.chain(panels).chain(curves(overview)).chain(sizes(overview)).collect();
-    if charts.is_empty() {
+    if charts.is_empty() && ratios.is_empty() {
         return vec![Block::Paragraph(Tone::Plain, "There are no figures to draw.".to_owned())];
     }
     let marks = overview.marks_told().map(|told| Block::Paragraph(Tone::Quiet, told));
-    marks.into_iter().chain(charts.into_iter().map(|chart| Block::Chart(Box::new(chart)))).collect()
+    let charts = charts.into_iter().map(|chart| Block::Chart(Box::new(chart)));
+    marks.into_iter().chain(charts).chain(ratios).collect()
 }
 
 impl From<Marks> for Vec<Sign> {
@@ -100,6 +103,7 @@ fn bars(overview: &Overview, chart: &CellChart, panel: &Panel) -> Chart {
                 interval: figure.interval,
                 shown: with_interval(Some(figure), chart.metric.quantity()),
                 signs: point.marks.into(),
+                ..Bar::default()
             })
         };
         BarGroup { name: escaped_line(name), bars: panel.lines.iter().filter_map(bar).collect() }
@@ -116,21 +120,25 @@ fn bars(overview: &Overview, chart: &CellChart, panel: &Panel) -> Chart {
 
 /// A bar for each cell, with a part for each step.
 fn stacked(overview: &Overview, stack: &Stack) -> Chart {
+    let sum = |step: usize| stack.rows.iter().map(|(_, parts)| parts[step]).sum();
+    let sums: Vec<f64> = (0..stack.steps.len()).map(sum).collect();
+    let (colours, legend) = part_colours(&stack.steps, &sums);
     let group = |(cell, parts): &(usize, Vec<f64>)| BarGroup {
         name: escaped_line(&overview.label(*cell)),
         bars: vec![Bar {
             label: String::new(),
-            parts: parts.iter().enumerate().map(|(step, part)| (*part, Colour::Run(step))).collect(),
+            parts: parts.iter().copied().zip(colours.iter().copied()).collect(),
+            names: stack.steps.clone(),
             interval: None,
             shown: with_interval(overview.cells[*cell].figure(stack.metric), stack.metric.quantity()),
             signs: Vec::new(),
+            ..Bar::default()
         }],
     };
-    let steps = stack.steps.iter().enumerate();
     let plot = Plot::Bars {
         axis: Axis::new(stack.metric.title_of_steps(), stack.metric.quantity()),
         groups: stack.rows.iter().map(group).collect(),
-        legend: steps.map(|(step, name)| (name.clone(), Colour::Run(step))).collect(),
+        legend,
     };
     Chart::new(&stack.title, "the steps of each combination, one after the other", plot)
 }
@@ -162,7 +170,7 @@ fn sizes(overview: &Overview) -> Option<Chart> {
             PARTS.iter().zip(sizes).map(|(name, size)| format!("{name} {}", Quantity::Bytes.shown(size)));
         let shown = shown.collect::<Vec<_>>().join(", ");
         let parts = sizes.iter().enumerate().map(|(part, size)| (*size, Colour::Run(part))).collect();
-        let bar = Bar { label: String::new(), parts, interval: None, shown, signs: Vec::new() };
+        let bar = Bar { parts, shown, ..Bar::default() };
         Some(BarGroup { name: escaped_line(&overview.label(number)), bars: vec![bar] })
     };
     let groups: Vec<BarGroup> = overview.cells.iter().enumerate().filter_map(group).collect();
@@ -193,6 +201,7 @@ pub(super) fn waits(overview: &Overview) -> Vec<Block> {
             interval: None,
             shown: top_waits(cell, WAITS_SHOWN_MAX),
             signs: Vec::new(),
+            ..Bar::default()
         }],
     };
     let cells = overview.cells.iter().enumerate().filter(|(_, cell)| !cell.waits.is_empty());

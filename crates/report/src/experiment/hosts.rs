@@ -102,8 +102,5 @@ fn option(from: &FromStore) -> String {
         return String::new();
     }
     let store = from.store.display().to_string();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+".contains(c);
-    let quoted =
-        if store.chars().all(is_plain) { store } else { format!("'{}'", store.replace('\'', "'\\''")) };
-    format!(" --store {}", escaped_line(&quoted))
+    format!(" --store {}", config::shell_word(&escaped_line(&store)))
 }

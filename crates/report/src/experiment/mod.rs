@@ -1,7 +1,7 @@
 //! A whole experiment, as it is shown: trials become cells, cells have figures with their uncertainty, charts have
 //! lines of cells. Pure: from what the store has and what the file says to strings and pictures; `cli` writes them.
 //! In reading order: `metric` has the figures of a trial, `repeats` the statistics over several, [`Overview`] is the
-//! whole, `steps` has the trials of timed steps, `chart` the cells of charts, `contrasts` the named ratios and
+//! whole, `steps` has the trials of timed steps, `query_sets` those of query sets, `chart` the cells of charts, `contrasts` the named ratios and
 //! differences, `effects` the effects of the factors, `concerns` the warnings, `said` the sentences. `document` makes
 //! the report of them, `drawn` its charts, `goals` what it says about goals; `csv` and `json` are for programs. `status` has the state of an execution.
 
@@ -18,6 +18,8 @@ mod goals;
 mod overview;
 
 mod steps;
+
+mod query_sets;
 
 mod chart;
 
@@ -54,5 +56,5 @@ pub(crate) use cells::{Cell, Standing, Trial};
 pub(crate) use chart::Marks;
 pub(crate) use effects::{Effects, LevelEffect, OtherInteractions, is_within};
 pub(crate) use metric::Metric;
-pub(crate) use repeats::{Ratio, Repeated};
-pub(crate) use said::MARKS;
+pub(crate) use repeats::{Ratio, Repeated, ln_mean, quotient};
+pub(crate) use said::{MARKS, factor};

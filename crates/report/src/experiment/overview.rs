@@ -13,7 +13,7 @@ use super::curves::Curve;
 use super::effects::Effects;
 use super::hosts::{self, FromStore, Host};
 use super::metric::Metric;
-use super::repeats::{Ratio, Subtraction, ratio};
+use super::repeats::{Ratio, Repeated, Subtraction, quotient, ratio};
 use super::steps::{self, Stack, StepFigures};
 use crate::prose::escaped_line;
 
@@ -228,7 +228,19 @@ impl Overview {
     /// A cell ÷ another, within repeats if they ran in the same ones.
     pub(crate) fn ratio_to(&self, base: usize, cell: usize, metric: Metric) -> Option<Ratio> {
         let (base, cell) = (&self.cells[base], &self.cells[cell]);
-        ratio(base.figure(metric)?, cell.figure(metric)?, self.share_repeats(base, cell))
+        self.ratio_of(base.figure(metric)?, cell.figure(metric)?, self.share_repeats(base, cell))
+    }
+
+    /// Of steps and of queries, the quotient of the means that are shown. Otherwise the geometric mean of the ratios of
+    /// the repeats.
+    pub(super) fn ratio_of(
+        &self,
+        base: &Repeated,
+        other: &Repeated,
+        repeats_are_blocks: bool,
+    ) -> Option<Ratio> {
+        let estimate = if self.has_steps() { quotient } else { ratio };
+        estimate(base, other, repeats_are_blocks)
     }
 
     /// Whether a repeat of one is a repeat of the other too.
@@ -293,7 +305,7 @@ impl Overview {
         let cell = &self.cells[cell];
         let base = &self.cells[cell.base?];
         let of_base = base.steps.iter().find(|other| other.name == step.name)?;
-        ratio(of_base.figure(metric)?, step.figure(metric)?, self.share_repeats(base, cell))
+        quotient(of_base.figure(metric)?, step.figure(metric)?, self.share_repeats(base, cell))
     }
 
     /// Figures of a table behind the main one: first those that the file names, then the usual ones.

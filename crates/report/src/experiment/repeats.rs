@@ -113,6 +113,38 @@ pub(crate) fn ratio(base: &Repeated, other: &Repeated, repeats_are_blocks: bool)
     Some(Ratio::of_logarithm(&difference, CONFIDENCE, false))
 }
 
+/// The mean of one combination ÷ that of another, so that the ratio is the quotient of the durations shown beside it.
+/// `None` if a repeat of one of them is not positive.
+///
+/// The interval is that of the logarithm of the quotient by the delta method: the variance of ln m is that of m ÷ m²
+/// (Oehlert, A note on the delta method, The American Statistician 46, 1992). If repeats are blocks, the variance is
+/// that of the differences within repeats, each ÷ its mean; otherwise the degrees of freedom are Welch's.
+pub(crate) fn quotient(base: &Repeated, other: &Repeated, repeats_are_blocks: bool) -> Option<Ratio> {
+    let difference = ln_mean(other)?.minus(&ln_mean(base)?);
+    let is_paired = |(one, two): (&(u32, f64), &(u32, f64))| one.0 == two.0;
+    let are_paired = base.values.len() == other.values.len()
+        && base.values.iter().zip(&other.values).all(is_paired)
+        && repeats_are_blocks;
+    if !are_paired {
+        return Some(Ratio::of_logarithm(&difference, CONFIDENCE, false));
+    }
+    let relative = |((_, of_base), (_, of_other)): (&(u32, f64), &(u32, f64))| {
+        of_other / other.mean - of_base / base.mean
+    };
+    let within = SampleMean::of(&base.values.iter().zip(&other.values).map(relative).collect::<Vec<_>>())?;
+    let of_quotient = SampleMean { mean: difference.mean, ..within };
+    Some(Ratio::of_logarithm(&of_quotient, CONFIDENCE, true))
+}
+
+/// The logarithm of the mean, with its variance by the delta method. `None` if a value is not positive.
+pub(crate) fn ln_mean(figure: &Repeated) -> Option<SampleMean> {
+    if figure.values.iter().any(|(_, value)| *value <= 0.0) {
+        return None;
+    }
+    let mean = SampleMean::of(&figure.values.iter().map(|(_, value)| *value).collect::<Vec<_>>())?;
+    Some(SampleMean { mean: figure.mean.ln(), variance: mean.variance / figure.mean.powi(2), ..mean })
+}
+
 /// The figure of one combination minus that of another.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub(crate) struct Subtraction {
@@ -167,6 +199,23 @@ mod tests {
         assert!(
             (high - 100.0 - 4.3027 * 10.0 / 3f64.sqrt()).abs() < 1e-3 && (low + high - 200.0).abs() < 1e-9
         );
+    }
+
+    #[test]
+    fn a_quotient_is_that_of_the_means_and_its_interval_contains_it() {
+        let (base, other) = (of(&[100.0, 130.0, 100.0]), of(&[210.0, 190.0, 260.0]));
+        for blocks in [true, false] {
+            let Ratio { value, interval, paired } = quotient(&base, &other, blocks).unwrap();
+            let (low, high) = interval.unwrap();
+            assert!((value - 660.0 / 330.0).abs() < 1e-12 && low < value && value < high && paired == blocks);
+            let back = quotient(&other, &base, blocks).unwrap();
+            assert!((back.value * value - 1.0).abs() < 1e-12);
+            assert!((low * back.interval.unwrap().1 - 1.0).abs() < 1e-9);
+        }
+        let (base, other) = (of(&[100.0, 50.0, 200.0]), of(&[110.0, 55.0, 220.0]));
+        let (low, high) = quotient(&base, &other, true).unwrap().interval.unwrap();
+        assert!(high - low < 1e-9, "an effect of a repeat on both cancels");
+        assert_eq!(quotient(&of(&[9.0, 9.0]), &of(&[9.0, 0.0]), false), None);
     }
 
     #[test]

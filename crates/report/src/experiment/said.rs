@@ -60,7 +60,8 @@ pub(crate) fn difference(quantity: Quantity, difference: &Subtraction) -> (Strin
     (signed(difference.value), bounds.unwrap_or_default())
 }
 
-fn factor(value: f64) -> String {
+/// A ratio without its sign: `1.04`, `63.1`.
+pub(crate) fn factor(value: f64) -> String {
     match value {
         value if value >= 1e6 || (value < 1e-3 && value > 0.0) => format!("{value:.1e}"),
         value if value >= 100.0 => fixed(value, 0),
@@ -110,6 +111,10 @@ impl Overview {
     /// As a sentence names a figure: `the mean latency`.
     fn named(&self, metric: Metric) -> String {
         let title = self.title_of(metric);
+        if self.has_steps() && metric == Metric::Duration {
+            let of = if super::query_sets::is_of_query_sets(self) { "queries" } else { "steps" };
+            return format!("the total {title} of all {of}");
+        }
         match metric.quantity() {
             Quantity::Share => format!("the share of {title} transactions"),
             _ => format!("the {title}"),
@@ -127,7 +132,7 @@ impl Overview {
     }
 
     /// The denominator of ratios.
-    fn base_named(&self) -> String {
+    pub(super) fn base_named(&self) -> String {
         match &self.base {
             Base::First => {
                 let is_host = |at: usize| Some(at) == self.host_factor;
@@ -181,7 +186,10 @@ impl Overview {
         }
         if self.repeats_are_blocks && !sentences.is_empty() {
             let within = if self.host_factor.is_some() { "Ratios within a host" } else { "Ratios" };
-            sentences.push(format!("{within} are computed within each repeat."));
+            sentences.push(match self.has_steps() {
+                true => "Intervals of ratios are of the differences within each repeat.".to_owned(),
+                false => format!("{within} are computed within each repeat."),
+            });
         }
         sentences.join(" ")
     }

@@ -8,6 +8,7 @@ use super::metric::Metric;
 use super::overview::Overview;
 use super::repeats::{Known, Repeated};
 use crate::prose::escaped_line;
+use crate::queries::is_first;
 
 /// A step of a cell.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub(crate) struct StepFigures {
     /// Times that were cut off at the limit, and count as was agreed; of all times.
     pub(crate) limited: usize,
     pub(crate) times: usize,
+    /// Whether one of these is in the duration.
+    pub(crate) is_bound: bool,
 }
 
 /// A chart of bars, one of each cell, of which each step is a part.
@@ -43,10 +46,17 @@ const CPU: Figure = |time| Some(time.backend_user_us? as f64 + time.backend_syst
 const TABLES: Figure = |time| Some(time.table_bytes? as f64);
 const INDEXES: Figure = |time| Some(time.index_bytes? as f64);
 
-/// The mean over its times; `None` if one of them is not known.
+/// The mean over its times; `None` if one of them is not known. Of a query, over the later executions, if there are any.
 fn mean(step: &StepResult, of: Figure) -> Option<f64> {
-    let known: Vec<f64> = step.times.iter().map(of).collect::<Option<_>>()?;
+    let known: Vec<f64> = measured(step).map(of).collect::<Option<_>>()?;
     (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+}
+
+/// The times that figures are means of.
+fn measured(step: &StepResult) -> impl Iterator<Item = &StepTime> {
+    let succeeded = || step.times.iter().filter(|time| time.error.is_none());
+    let has_later = succeeded().any(|time| !is_first(time));
+    succeeded().filter(move |time| is_first(time) != has_later)
 }
 
 /// A figure of a whole trial: the sum over its steps; `None` if one of them is not known.
@@ -91,6 +101,7 @@ pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFi
             is_partly_known,
             limited: all().map(|(_, step)| step.limited()).sum(),
             times: all().map(|(_, step)| step.times.len()).sum(),
+            is_bound: all().any(|(_, step)| measured(step).any(|time| time.limited)),
         }
     };
     names.into_iter().map(step).collect()

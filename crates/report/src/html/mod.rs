@@ -123,6 +123,9 @@ impl Body<'_> {
                     page.leaf("code", &[], text);
                 })
             }
+            Block::Preformatted(text) => {
+                self.page.element("pre", &[("tabindex", "0")], |page| page.leaf("code", &[], text));
+            }
             Block::Folded { id, title, is_open, blocks } => {
                 let mut attributes: Vec<(&'static str, &str)> = vec![("class", "folded")];
                 attributes.extend(id.as_ref().map(|id| ("id", id.as_str())));

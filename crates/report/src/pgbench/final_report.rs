@@ -61,7 +61,7 @@ fn asked(record: &Record) -> String {
         [only] => &only.description,
         _ => "multiple scripts",
     };
-    let mut out = format!("transaction type: {what}\nscaling factor: {}\n", tables.scale.unwrap_or(1));
+    let mut out = format!("transaction type: {what}\nscaling factor: {}\n", tables.scale.unwrap_or_default());
     if let (Some(method), Some(partitions)) = (tables.partition_method, tables.partitions) {
         out += &format!("partition method: {}\npartitions: {partitions}\n", method.name());
     }

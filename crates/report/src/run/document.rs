@@ -104,6 +104,8 @@ fn headline(run: Run<'_>) -> Vec<Block> {
         },
         Block::Banner(if is_client { Tone::Bad } else { Tone::Plain }, limit, evidence.unwrap_or_default()),
     ];
+    let per_minute = load::per_minute(record).map(|figure| format!("Per minute: {figure}."));
+    blocks.extend(per_minute.map(|text| Block::Paragraph(Tone::Plain, text)));
     blocks
         .extend(warnings::steady_state(record).map(|(tone, text)| Block::Banner(tone, String::new(), text)));
     blocks

@@ -38,7 +38,7 @@ pub(crate) fn environment(record: &Record) -> Vec<Fact> {
         let method = tables.partition_method.map_or("", |method| method.name());
         let parts = tables.partitions.filter(|partitions| *partitions > 0);
         let parts = parts.map(|parts| format!(", {parts} {method} partitions")).unwrap_or_default();
-        facts.push(Fact::new("tables", format!("scale{TIE}{}{parts}", as_asked(scale.into()))));
+        facts.push(Fact::new("tables", format!("scale{TIE}{}{parts}", as_asked(scale.units()))));
     }
     facts.push(Fact::new("started", record.started_at.to_string()));
     facts.push(Fact::new("measured by", format!("pgmeter {}", escaped_line(&record.pgmeter_version))));

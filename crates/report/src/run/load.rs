@@ -1,11 +1,13 @@
 //! What was asked, what became of it, how pgmeter itself fared, and the command that asks for it again.
 //! Used by `document` and, for the terminal, by `brief`.
 
-use results::{Counts, Generator, Limit, Plan, Record, Stalls};
+use results::{Counts, Generator, Limit, PerMinute, Plan, Record, Stalls};
 
 use crate::document::Fact;
-use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, count, counted, latency, percent};
+use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, count, counted, latency, percent, rate};
 use crate::prose::escaped_line;
+
+const SECONDS_PER_MINUTE: f64 = 60.0;
 
 /// What was asked.
 pub(crate) fn plan(record: &Record) -> Vec<Fact> {
@@ -35,6 +37,7 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
     ];
     let optional = [
         ("precision", precision(record)),
+        ("results", (!plan.result_format.is_text()).then(|| "binary".to_owned())),
         ("rate", plan.rate_tps.map(|rate| format!("{}{TIE}tps scheduled", as_asked(rate)))),
         ("latency limit", plan.latency_limit_us.map(asked_latency)),
         ("tries", (plan.max_tries != Some(1)).then(|| tries(plan))),
@@ -61,6 +64,15 @@ pub(crate) fn precision(record: &Record) -> Option<String> {
         Some(true) => format!("{asked} was asked for and reached, which ended the run"),
         _ => format!("{asked} was asked for and not reached in time: run longer, or ask for less"),
     })
+}
+
+/// `9,147 of new_order (tpmC-like, not a TPC result)`: the script that the workload counts by the minute.
+pub(super) fn per_minute(record: &Record) -> Option<String> {
+    let PerMinute { script, label } = record.plan.per_minute.as_ref()?;
+    let at = record.plan.scripts.iter().position(|planned| planned.name == *script)?;
+    let per_minute = rate(record.summary.scripts.get(at)?.tps * SECONDS_PER_MINUTE);
+    let name = escaped_line(script);
+    Some(format!("{per_minute} of {name} ({})", escaped_line(label.as_str())))
 }
 
 /// `2.4 % of all that were due: 341 took longer than 10 ms, 12 were skipped`, if there was a limit.
@@ -206,6 +218,9 @@ pub(crate) fn repeat_command(record: &Record) -> String {
         option("--warmup", plan.warmup_s.to_string());
     }
     option("-M", plan.protocol.name().to_owned());
+    if !plan.result_format.is_text() {
+        option("--result-format", "binary".to_owned());
+    }
     if let Some(rate) = plan.rate_tps {
         option("-R", rate.to_string());
     }
@@ -239,30 +254,7 @@ pub(crate) fn repeat_command(record: &Record) -> String {
 
 const MICROSECONDS_PER_MILLISECOND: f64 = 1e3;
 
-/// As a POSIX shell takes it literally (Shell Command Language, §2.2.2).
+/// A word of a command line, in one line.
 fn quoted(word: &str) -> String {
-    let word = escaped_line(word);
-    let plain = |c: char| c.is_ascii_alphanumeric() || "@%+=:,./-_".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word;
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_word_is_quoted_if_a_shell_would_read_it() {
-        for (word, shown) in [
-            ("a/b-c_1.sql", "a/b-c_1.sql"),
-            ("", "''"),
-            ("a b", "'a b'"),
-            ("it's", "'it'\\''s'"),
-            ("$(x)", "'$(x)'"),
-        ] {
-            assert_eq!(quoted(word), shown);
-        }
-    }
+    config::shell_word(&escaped_line(word))
 }

@@ -22,6 +22,7 @@ use crate::prose::{enumerate, escaped_line};
 
 pub use document::{document, summary};
 pub(crate) use server::{ceilings, event_name, waits_table};
+pub(crate) use settings::{Setting, of_servers};
 
 /// A record to be shown.
 #[derive(Copy, Clone, Debug)]

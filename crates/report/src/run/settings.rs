@@ -1,6 +1,8 @@
 //! The server's settings, of one run or of several side by side; of several also what differs of their plans.
 //! Used by `document`.
 
+use results::Environment;
+
 use super::load::plan;
 use super::{Run, letter, relations};
 use crate::document::{Block, Cell, Column, Fact, Table, Tone};
@@ -45,16 +47,17 @@ fn of_the_plan(runs: &[Run<'_>]) -> Vec<Setting> {
 
 /// All of them, those that differ first, else by name; before them what differs of the plan.
 pub(crate) fn settings(runs: &[Run<'_>]) -> Vec<Setting> {
-    // Of one run what its administrator chose; of several also what matters most, which may differ by version.
-    let of_run = |run: &Run<'_>| {
-        run.record
-            .environment
-            .server
-            .as_ref()
-            .map(|server| server.non_default_settings.clone())
-            .unwrap_or_default()
+    let environments: Vec<&Environment> = runs.iter().map(|run| &run.record.environment).collect();
+    let settings = of_servers(&environments);
+    of_the_plan(runs).into_iter().chain(relations::differences(runs)).chain(settings).collect()
+}
+
+/// Those of the servers alone.
+pub(crate) fn of_servers(environments: &[&Environment]) -> Vec<Setting> {
+    let of_server = |environment: &&Environment| {
+        environment.server.as_ref().map(|server| server.non_default_settings.clone()).unwrap_or_default()
     };
-    let each: Vec<_> = runs.iter().map(of_run).collect();
+    let each: Vec<_> = environments.iter().map(of_server).collect();
     let mut names: Vec<&str> =
         each.iter().flat_map(|settings| settings.iter().map(|(name, _)| name)).collect();
     names.sort_unstable();
@@ -68,7 +71,7 @@ pub(crate) fn settings(runs: &[Run<'_>]) -> Vec<Setting> {
     let mut settings: Vec<Setting> = names.into_iter().map(setting).collect();
     settings.retain(|setting| !(setting.differs && PLACES.contains(&setting.name.as_str())));
     settings.sort_by_key(|setting| !setting.differs);
-    of_the_plan(runs).into_iter().chain(relations::differences(runs)).chain(settings).collect()
+    settings
 }
 
 /// Runs whose settings have a column each; of more, equal values stand together.

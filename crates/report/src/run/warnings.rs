@@ -23,7 +23,15 @@ pub(super) fn banners(record: &Record) -> Vec<Banner> {
         .chain(kept)
         .chain(everything_failed)
         .chain(client_limited)
+        .chain(notices(&[record]))
         .collect()
+}
+
+/// The notices of the workloads, each once.
+fn notices(records: &[&Record]) -> Vec<Banner> {
+    let notices: BTreeSet<&str> =
+        records.iter().filter_map(|record| Some(record.plan.notice.as_ref()?.as_str())).collect();
+    notices.into_iter().map(|notice| Banner::new(Tone::Plain, sentence(&escaped_line(notice)))).collect()
 }
 
 fn service_level_banner(level: ServiceLevel, text: String) -> Banner {
@@ -45,7 +53,8 @@ pub(super) fn banners_of_runs(runs: &[Run<'_>]) -> Vec<Banner> {
         Some(Banner::new(tone, format!("{}: {text}", letter(at))))
     };
     let of_goals: Vec<Banner> = runs.iter().take(ANSWERS_MAX).enumerate().filter_map(of_goals).collect();
-    let after_goals = |banners| of_goals.into_iter().chain(banners).collect();
+    let records: Vec<&Record> = runs.iter().map(|run| run.record).collect();
+    let after_goals = |banners| of_goals.into_iter().chain(banners).chain(notices(&records)).collect();
     if banners.len() <= ANSWERS_MAX {
         return after_goals(banners);
     }

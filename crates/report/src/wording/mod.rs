@@ -24,9 +24,9 @@ pub(crate) use steady::{drifts, steady};
 pub(crate) use verdict::evidence;
 pub(crate) use warnings::{warning, warnings_by_kind};
 
-use results::{Counts, ExperimentLine, RunLine, RunStatus, Warning};
+use results::{Counts, ExperimentLine, QuerySetLine, RunLine, RunStatus, Warning};
 
-use crate::figures::{TIE, count, percent, with_ordinary_spaces};
+use crate::figures::{TIE, count, measured_seconds, percent, with_ordinary_spaces};
 use crate::prose::escaped_line;
 
 /// The sentences of a warning, on one line.
@@ -71,6 +71,36 @@ pub(crate) fn experiment_in_short(experiment: &ExperimentLine) -> String {
     let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
     let running = if running { ", one running" } else { "" };
     format!("{}{complete} of {trials} trials complete{failed}{running}", of_goals.unwrap_or_default())
+}
+
+/// The answer of a query set in a list: `3 answers differ; 22 queries, 1 failed, 2 limited, 64.2 s`, or
+/// `interrupted; 4 of 22 queries, 9.1 s`.
+pub(crate) fn query_set_in_short(line: &QuerySetLine) -> String {
+    let &QuerySetLine { queries, executed, failed, limited, different, elapsed_us, .. } = line;
+    let number = |number: u32, word: &str| {
+        (number > 0).then(|| format!("{} {word}", count(u64::from(number)))).into_iter()
+    };
+    let answers = match different {
+        0 => String::new(),
+        different => format!("{}; ", counted([u64::from(different)], "answer differs", "answers differ")),
+    };
+    let status = match line.status.as_str() {
+        "complete" => String::new(),
+        other => format!("{}; ", escaped_line(other)),
+    };
+    #[expect(clippy::cast_precision_loss, reason = "microseconds of a query set are far below 2⁵³")]
+    let elapsed = elapsed_us.map(|elapsed| measured_seconds(elapsed as f64 / 1e6));
+    let queries = counted([u64::from(queries)], "query", "queries");
+    let executed = match executed < line.queries {
+        true => format!("{} of {queries}", count(u64::from(executed))),
+        false => queries,
+    };
+    let parts: Vec<String> = std::iter::once(executed)
+        .chain(number(failed, "failed"))
+        .chain(number(limited, "limited"))
+        .chain(elapsed)
+        .collect();
+    format!("{answers}{status}{}", parts.join(", "))
 }
 
 /// `LWLock WALWrite`; a backend that does not wait is `running`, or `waiting for a CPU`.

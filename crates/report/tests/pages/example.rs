@@ -9,10 +9,10 @@ use results::{
     DriftMeaning, EncodedDistribution, Environment, Estimate, Event, EventKind, EventLoop, EventLoopName,
     Evidence, FlushSharing, FlushSource, Generator, HeldBack, Host, Interval, IntervalScript, Latency,
     Lateness, Limit, LimitedBy, LockEnd, Missing, Observation, ObserveLevel, ObserverCost, OtherEndings,
-    PerTransaction, Percentiles, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, SCHEMA_VERSION,
-    Script, ScriptSummary, ServerFacts, ServerSample, ShareInterval, StatementCounters, Status,
-    SteadyEvidence, SteadyMetric, SteadyState, Summary, Tables, TransportInUse, UtcTime, Verdict, WaitMean,
-    WaitMethod, WaitShare, Waits, Warning, WorkerCondition,
+    PerTransaction, Percentiles, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultFormat,
+    SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, ServerSample, ShareInterval, StatementCounters,
+    Status, SteadyEvidence, SteadyMetric, SteadyState, Summary, Tables, TransportInUse, UtcTime, Verdict,
+    WaitMean, WaitMethod, WaitShare, Waits, Warning, WorkerCondition,
 };
 use stats::Distribution;
 
@@ -133,7 +133,7 @@ pub fn full(example: &Example) -> Record {
         started_at: UtcTime::from_unix_millis(1_795_262_581_250),
         plan: plan(duration_s),
         environment: environment(),
-        tables: Tables { scale: Some(100), partition_method: None, partitions: Some(0) },
+        tables: Tables { scale: Some(100.into()), partition_method: None, partitions: Some(0) },
         relations: None,
         connection_time_s: Some(0.016),
         summary: Summary {
@@ -301,6 +301,8 @@ fn commands(transactions: u64, median_us: f64) -> Vec<CommandSummary> {
 fn plan(duration_s: f64) -> Plan {
     Plan {
         workload: Some("tpcb".to_owned()),
+        notice: None,
+        per_minute: None,
         scripts: vec![Script {
             name: "tpcb-like".to_owned(),
             description: "<builtin: TPC-B (sort of)>".to_owned(),
@@ -315,6 +317,7 @@ fn plan(duration_s: f64) -> Plan {
         clients: 8,
         workers: 2,
         protocol: Protocol::Prepared,
+        result_format: ResultFormat::Text,
         limit: Limit::Duration(std::time::Duration::from_secs_f64(duration_s)),
         warmup_s: 5.0,
         until: None,

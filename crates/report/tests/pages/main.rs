@@ -10,3 +10,5 @@ mod experiment;
 mod formats;
 mod forms;
 mod html;
+mod queries;
+mod query_sets;

@@ -60,7 +60,7 @@ fn a_run_of_a_builtin_script_for_a_number_of_transactions() {
     let mut record = record();
     record.plan.scripts[0].description = "<builtin: select only>".to_owned();
     record.plan.limit = Limit::TransactionsPerClient(5);
-    record.tables = Tables { scale: Some(10), ..Tables::default() };
+    record.tables = Tables { scale: Some(10.into()), ..Tables::default() };
     record.summary.counts = succeeded(10);
     record.summary.elapsed_s = 0.019_785;
     record.connection_time_s = Some(0.030_437);
@@ -370,7 +370,7 @@ fn tables_that_are_not_partitioned_have_no_line_about_it() {
     record.tables.partitions = Some(0);
     assert_eq!(lines(&record, PLAIN, &["partition"]), [""; 0]);
     record.tables =
-        Tables { scale: Some(3), partition_method: Some(PartitionMethod::Range), partitions: Some(2) };
+        Tables { scale: Some(3.into()), partition_method: Some(PartitionMethod::Range), partitions: Some(2) };
     assert_eq!(
         lines(&record, PLAIN, &["scaling", "partition"]),
         ["scaling factor: 3", "partition method: range", "partitions: 2"]
@@ -408,7 +408,7 @@ fn the_expressions_by_which_scripts_read_pgbenchs_report_match() {
     let mut record = record();
     record.plan.max_tries = Some(2);
     record.plan.latency_limit_us = Some(2_000.0);
-    record.tables.scale = Some(50);
+    record.tables.scale = Some(50.into());
     record.summary.counts = troubled();
     let expressions = [
         r"(?m)^tps = ([0-9.]+)",

@@ -4,7 +4,7 @@
 use pgmeter_report::{TextStyle, store_list};
 use results::{
     Annotation, ComparedMetric, ComparisonDecision, ComparisonLine, Counts, Entry, ExperimentLine, GoalTally,
-    MetricFinding, RunLine, RunStatus, ServiceLevel, TrialOfRun,
+    MetricFinding, QuerySetLine, RunLine, RunStatus, ServiceLevel, TrialOfRun,
 };
 
 use crate::fixture;
@@ -249,6 +249,31 @@ fn the_answer_of_a_run_says_whether_it_was_good_enough_and_why_not() {
     ] {
         assert_eq!(answer_of(run), expected);
     }
+}
+
+#[test]
+fn the_answer_of_a_query_set_says_how_many_queries_were_executed() {
+    let line = QuerySetLine {
+        query_set: 1,
+        annotation: Annotation::default(),
+        status: "complete".to_owned(),
+        started_at: "2026-11-21T20:07:35.250Z".to_owned(),
+        name: "tpch".to_owned(),
+        scale: None,
+        streams: Some(1),
+        server_version: None,
+        queries: 22,
+        executed: 22,
+        failed: 1,
+        limited: 2,
+        different: 0,
+        elapsed_us: Some(64_200_000),
+    };
+    let answer = |line: QuerySetLine| answer_of(Entry::QuerySet(Box::new(line)));
+    assert_eq!(answer(line.clone()), "22 queries, 1 failed, 2 limited, 64.2 s");
+    let interrupted =
+        QuerySetLine { status: "interrupted".to_owned(), executed: 4, failed: 0, limited: 0, ..line };
+    assert_eq!(answer(interrupted), "interrupted; 4 of 22 queries, 64.2 s");
 }
 
 /// The last column of the only line.

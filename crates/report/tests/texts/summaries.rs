@@ -65,7 +65,7 @@ pub fn tpcb_like() -> Record {
     Record {
         plan,
         environment: Environment { host, server: Some(server), ..base.environment },
-        tables: Tables { scale: Some(10), ..Tables::default() },
+        tables: Tables { scale: Some(10.into()), ..Tables::default() },
         relations: None,
         connection_time_s: Some(0.012),
         summary,

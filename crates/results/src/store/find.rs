@@ -1,5 +1,5 @@
-//! Finds a run, a comparison or an experiment by its number, by its distance from the newest run, by its label, or a run
-//! by the file of its record. All commands on stored results use this.
+//! Finds a run, a comparison, an experiment or a query set by its number, by its distance from the newest run, by its
+//! label, or a run by the file of its record. All commands on stored results use this.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -23,11 +23,14 @@ pub enum EntryKind {
     Comparison,
     /// An experiment.
     Experiment,
+    /// A query set.
+    QuerySet,
 }
 
 impl EntryKind {
     /// All kinds.
-    pub const ALL: [EntryKind; 3] = [EntryKind::Run, EntryKind::Comparison, EntryKind::Experiment];
+    pub const ALL: [EntryKind; 4] =
+        [EntryKind::Run, EntryKind::Comparison, EntryKind::Experiment, EntryKind::QuerySet];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -35,15 +38,27 @@ impl EntryKind {
             EntryKind::Run => "run",
             EntryKind::Comparison => "comparison",
             EntryKind::Experiment => "experiment",
+            EntryKind::QuerySet => "query set",
         }
     }
 
-    /// Its table; the column of numbers has the kind's name.
+    /// The column of numbers in its table, which is also its name in `removals`.
+    pub(super) fn column(self) -> &'static str {
+        match self {
+            EntryKind::Run => "run",
+            EntryKind::Comparison => "comparison",
+            EntryKind::Experiment => "experiment",
+            EntryKind::QuerySet => "query_set",
+        }
+    }
+
+    /// Its table.
     pub(super) fn table(self) -> &'static str {
         match self {
             EntryKind::Run => "runs",
             EntryKind::Comparison => "comparisons",
             EntryKind::Experiment => "experiments",
+            EntryKind::QuerySet => "query_sets",
         }
     }
 
@@ -53,11 +68,13 @@ impl EntryKind {
             EntryKind::Run => "",
             EntryKind::Comparison => "c",
             EntryKind::Experiment => "e",
+            EntryKind::QuerySet => "s",
         }
     }
 }
 
-/// The number of an entry of the store: `12` for a run, `c3` for a comparison, `e2` for an experiment.
+/// The number of an entry of the store: `12` for a run, `c3` for a comparison, `e2` for an experiment,
+/// `s4` for a query set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EntryId {
     /// The kind.
@@ -83,7 +100,8 @@ impl FromStr for EntryId {
         };
         let id = EntryKind::ALL.into_iter().find_map(of);
         id.ok_or_else(|| {
-            "expected a number from `pgmeter runs`: 12 for a run, c3 for a comparison, e2 for an experiment"
+            "expected a number from `pgmeter runs`: 12 for a run, c3 for a comparison, e2 for an experiment, s4 for a \
+             query set"
                 .to_owned()
         })
     }
@@ -128,10 +146,12 @@ pub enum Found {
     Comparison(i64),
     /// The number of an experiment.
     Experiment(i64),
+    /// The number of a query set.
+    QuerySet(i64),
 }
 
-/// The entry `which` of one of these kinds: `12`, `c3`, `e2`, `last`, `last-1`, the path of a record, which requires no
-/// store, or a label, which means the newest entry that has it. `last` counts only runs with a record, and not running,
+/// The entry `which` of one of these kinds: `12`, `c3`, `e2`, `s4`, `last`, `last-1`, the path of a record, which
+/// requires no store, or a label, which means the newest entry that has it. `last` counts only runs with a record, and not running,
 /// killed or failed ones.
 ///
 /// # Errors
@@ -147,6 +167,7 @@ pub fn find_entry(store: &Path, which: &str, kinds: &[EntryKind]) -> Result<Foun
         EntryKind::Run => Found::Run(Some(number), Box::new(opened.record(number)?)),
         EntryKind::Comparison => Found::Comparison(number),
         EntryKind::Experiment => Found::Experiment(number),
+        EntryKind::QuerySet => Found::QuerySet(number),
     })
 }
 
@@ -169,7 +190,9 @@ fn or_label(error: ResultsError, store: &Path, which: &str, kinds: &[EntryKind])
 pub fn find(store: &Path, which: &str) -> Result<Record, ResultsError> {
     match find_entry(store, which, &[EntryKind::Run])? {
         Found::Run(_, record) => Ok(*record),
-        Found::Comparison(_) | Found::Experiment(_) => unreachable!("only runs are looked for"),
+        Found::Comparison(_) | Found::Experiment(_) | Found::QuerySet(_) => {
+            unreachable!("only runs are looked for")
+        }
     }
 }
 
@@ -226,14 +249,14 @@ impl Store {
     }
 
     pub(super) fn exists(&self, id: EntryId) -> rusqlite::Result<bool> {
-        let (table, column) = (id.kind.table(), id.kind.name());
+        let (table, column) = (id.kind.table(), id.kind.column());
         let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {column} = ?1)");
         self.connection.query_row(&sql, [id.number], |row| row.get(0))
     }
 
     fn removed_at(&self, id: EntryId) -> rusqlite::Result<Option<String>> {
         let sql = "SELECT removed_at FROM removals WHERE kind = ?1 AND number = ?2";
-        let found = self.connection.query_row(sql, params![id.kind.name(), id.number], |row| row.get(0));
+        let found = self.connection.query_row(sql, params![id.kind.column(), id.number], |row| row.get(0));
         found.optional()
     }
 
@@ -246,7 +269,7 @@ impl Store {
     /// The newest entry of the first of these kinds, or one before it.
     fn newest(&self, kinds: &[EntryKind], ago: i64) -> rusqlite::Result<Option<EntryId>> {
         let Some(kind) = kinds.first().copied() else { return Ok(None) };
-        let (table, column) = (kind.table(), kind.name());
+        let (table, column) = (kind.table(), kind.column());
         let sql = format!("SELECT {column} FROM {table} ORDER BY {column} DESC LIMIT 1 OFFSET ?1");
         let found = self.connection.query_row(&sql, [ago], |row| row.get(0)).optional()?;
         Ok(found.map(|number| EntryId { kind, number }))
@@ -258,7 +281,7 @@ impl Store {
         let mut newest: Option<((bool, String, i64), EntryId)> = None;
         for &kind in kinds {
             let has_record = if kind == EntryKind::Run { "record_path IS NOT NULL" } else { "1" };
-            let (table, column) = (kind.table(), kind.name());
+            let (table, column) = (kind.table(), kind.column());
             let sql = format!(
                 "SELECT {has_record}, started_at, {column} FROM {table} WHERE label = ?1 ORDER BY 1 DESC, 2 DESC, 3 DESC \
                  LIMIT 1"
@@ -305,7 +328,7 @@ impl Store {
     /// # Errors
     /// The store cannot be read, or has no such entry.
     pub fn annotation(&self, id: EntryId) -> Result<Annotation, ResultsError> {
-        let (table, column) = (id.kind.table(), id.kind.name());
+        let (table, column) = (id.kind.table(), id.kind.column());
         let sql = format!("SELECT label, note FROM {table} WHERE {column} = ?1");
         self.connection.query_row(&sql, [id.number], |row| annotation(row, 0)).map_err(failed(&self.path))
     }
@@ -315,7 +338,7 @@ impl Store {
     /// # Errors
     /// The store cannot be written.
     pub fn annotate(&mut self, id: EntryId, annotation: &Annotation) -> Result<(), ResultsError> {
-        let (table, column) = (id.kind.table(), id.kind.name());
+        let (table, column) = (id.kind.table(), id.kind.column());
         let sql = format!("UPDATE {table} SET label = ?2, note = ?3 WHERE {column} = ?1");
         let Annotation { label, note } = annotation;
         let (label, note) =
@@ -343,6 +366,7 @@ mod tests {
         assert_eq!(called("12"), id(EntryKind::Run, 12));
         assert_eq!(called("c3"), id(EntryKind::Comparison, 3));
         assert_eq!(called("e2"), id(EntryKind::Experiment, 2));
+        assert_eq!(called("s4"), id(EntryKind::QuerySet, 4));
         let ago = [called("last"), called("last-0"), called("last-3")];
         assert_eq!(ago, [0, 0, 3].map(|ago| Some(Called::Ago(ago))));
         for other in
@@ -354,7 +378,7 @@ mod tests {
 
     #[test]
     fn numbers_are_shown_as_they_are_read() {
-        for text in ["12", "c3", "e2"] {
+        for text in ["12", "c3", "e2", "s4"] {
             assert_eq!(text.parse::<EntryId>().map(|id| id.to_string()), Ok(text.to_owned()));
         }
         assert!("last".parse::<EntryId>().is_err_and(|why| why.contains("12 for a run")));

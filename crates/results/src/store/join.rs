@@ -1,5 +1,5 @@
-//! Import of the runs, comparisons and experiments of another store. Entries that this store has are left as they are, so
-//! repeating an import changes nothing. Numbers may differ; labels and notes are imported too.
+//! Import of the runs, comparisons, experiments and query sets of another store. Entries that this store has are left as
+//! they are, so repeating an import changes nothing. Numbers may differ; labels and notes are imported too.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,21 +50,22 @@ fn invalid(error: impl ToString) -> JoinError {
 }
 
 impl Store {
-    /// Adds the runs, comparisons and experiments of another store that this one does not have. Records are copied into
-    /// the directory `records`. Running entries, and those that this version cannot read, are not added.
+    /// Adds the runs, comparisons, experiments and query sets of another store that this one does not have. Records of
+    /// runs are copied into the directory `records`. Running entries, and those that this version cannot read, are not added.
     ///
     /// # Errors
     /// The other store cannot be read, or this store or `records` cannot be written.
     pub(super) fn join(&mut self, other: &Store, records: &Path) -> Result<Joined, ResultsError> {
         let mut joined = Joined::default();
         let mut runs = RunNumbers::new();
-        for kind in [EntryKind::Run, EntryKind::Comparison, EntryKind::Experiment] {
+        for kind in EntryKind::ALL {
             for number in other.numbers(kind)? {
                 let id = EntryId { kind, number };
                 let added = match kind {
                     EntryKind::Run => self.join_run(other, number, records),
                     EntryKind::Comparison => self.join_comparison(other, number),
                     EntryKind::Experiment => self.join_experiment(other, number, &runs),
+                    EntryKind::QuerySet => self.join_query_set(other, number),
                 };
                 let own = match added {
                     Ok(Imported::New(own)) => {
@@ -90,7 +91,7 @@ impl Store {
     }
 
     fn numbers(&self, kind: EntryKind) -> Result<Vec<i64>, ResultsError> {
-        let (table, column) = (kind.table(), kind.name());
+        let (table, column) = (kind.table(), kind.column());
         let numbers = || -> rusqlite::Result<Vec<i64>> {
             let sql = format!("SELECT {column} FROM {table} ORDER BY {column}");
             self.connection.prepare(&sql)?.query_map([], |row| row.get(0))?.collect()
@@ -180,6 +181,24 @@ impl Store {
                 return Ok(Imported::Known(own));
             }
             super::comparisons::insert(transaction, &record, &ended_at, &files, &hostname).map(Imported::New)
+        });
+        added.map_err(unwritable)
+    }
+
+    fn join_query_set(&mut self, other: &Store, number: i64) -> Result<Imported, JoinError> {
+        let record = other.query_set(number).map_err(invalid)?;
+        let sql = "SELECT ended_at, hostname FROM query_sets WHERE query_set = ?1";
+        let row =
+            |row: &rusqlite::Row<'_>| -> rusqlite::Result<[String; 2]> { Ok([row.get(0)?, row.get(1)?]) };
+        let [ended_at, hostname] = other.connection.query_row(sql, [number], row).map_err(invalid)?;
+        let added = self.in_transaction(|transaction| {
+            let sql =
+                "SELECT query_set FROM query_sets WHERE started_at = ?1 AND name = ?2 AND hostname = ?3";
+            let identity = params![record.started_at.to_string(), record.set_name(), hostname];
+            if let Some(own) = transaction.query_row(sql, identity, |row| row.get(0)).optional()? {
+                return Ok(Imported::Known(own));
+            }
+            super::query_sets::insert(transaction, &record, &ended_at, &hostname).map(Imported::New)
         });
         added.map_err(unwritable)
     }

@@ -1,4 +1,4 @@
-//! The stored runs, comparisons and experiments, one line each, with identification, main figures and what the answer
+//! The stored runs, comparisons, experiments and query sets, one line each, with identification, main figures and what the answer
 //! follows from. The complete figures are in the records.
 
 use std::collections::BTreeMap;
@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use rusqlite::{Row, named_params};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use stats::Scale;
 use stats::comparison::{ComparisonDecision, MetricFinding};
 use stats::goals::{GoalTally, GoalVerdict};
 
@@ -46,6 +47,8 @@ pub enum Entry {
     Comparison(Box<ComparisonLine>),
     /// An experiment.
     Experiment(ExperimentLine),
+    /// A query set.
+    QuerySet(Box<QuerySetLine>),
 }
 
 impl From<RunLine> for Entry {
@@ -61,6 +64,7 @@ impl Entry {
             Entry::Run(line) => (EntryKind::Run, line.run),
             Entry::Comparison(line) => (EntryKind::Comparison, line.comparison),
             Entry::Experiment(line) => (EntryKind::Experiment, line.experiment),
+            Entry::QuerySet(line) => (EntryKind::QuerySet, line.query_set),
         };
         EntryId { kind, number }
     }
@@ -71,6 +75,7 @@ impl Entry {
             Entry::Run(line) => &line.started_at,
             Entry::Comparison(line) => &line.started_at,
             Entry::Experiment(line) => &line.started_at,
+            Entry::QuerySet(line) => &line.started_at,
         }
     }
 
@@ -80,6 +85,7 @@ impl Entry {
             Entry::Run(line) => &line.annotation,
             Entry::Comparison(line) => &line.annotation,
             Entry::Experiment(line) => &line.annotation,
+            Entry::QuerySet(line) => &line.annotation,
         }
     }
 }
@@ -134,6 +140,40 @@ pub struct ExperimentLine {
     pub running: bool,
     /// The complete trials with goals, by the verdict on all goals of a trial.
     pub goals: GoalTally,
+}
+
+/// A stored query set in the list.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QuerySetLine {
+    /// Its number.
+    pub query_set: i64,
+    /// Label and note.
+    #[serde(flatten)]
+    pub annotation: Annotation,
+    /// `complete`, `interrupted` or `failed`.
+    pub status: String,
+    /// Start time, UTC.
+    pub started_at: String,
+    /// Name of the workload.
+    pub name: String,
+    /// Scale of the data.
+    pub scale: Option<Scale>,
+    /// Number of streams.
+    pub streams: Option<u32>,
+    /// Server version.
+    pub server_version: Option<String>,
+    /// Number of queries.
+    pub queries: u32,
+    /// Of these, queries that were executed at least once; fewer in an interrupted query set.
+    pub executed: u32,
+    /// Of these, queries with an execution that failed.
+    pub failed: u32,
+    /// Of these, queries with an execution that was cancelled at its limit.
+    pub limited: u32,
+    /// Of these, queries with another answer than expected.
+    pub different: u32,
+    /// Elapsed time of all streams together.
+    pub elapsed_us: Option<i64>,
 }
 
 /// A stored run in the list.
@@ -286,6 +326,23 @@ WHERE CONDITIONS
                     AND instr(json_extract(value, '$.name'), :script) > 0))
 ORDER BY started_at DESC, experiment DESC LIMIT :newest";
 
+const QUERY_SETS: &str = "
+SELECT query_set, status, started_at, name, scale, streams, server_version, queries,
+       (SELECT count(DISTINCT position) FROM query_summary AS q
+        WHERE q.query_set = query_set_summary.query_set AND error IS NOT NULL),
+       (SELECT count(DISTINCT position) FROM query_summary AS q
+        WHERE q.query_set = query_set_summary.query_set AND limited),
+       (SELECT count(DISTINCT position) FROM query_summary AS q
+        WHERE q.query_set = query_set_summary.query_set AND answer = 'different'),
+       (SELECT count(DISTINCT position) FROM query_summary AS q
+        WHERE q.query_set = query_set_summary.query_set),
+       elapsed_us, label, note
+FROM query_set_summary
+WHERE CONDITIONS
+  AND (:host IS NULL OR hostname = :host)
+  AND (:script IS NULL OR instr(name, :script) > 0)
+ORDER BY started_at DESC, query_set DESC LIMIT :newest";
+
 /// The goals of each complete trial of an experiment, as JSON.
 const GOALS: &str = "SELECT json_extract(summary, '$.goals') FROM trials JOIN runs USING (run) \
                      WHERE experiment = ?1 AND trials.status = 'complete'";
@@ -331,6 +388,25 @@ fn run_line(row: &Row<'_>, gone: &[i64]) -> rusqlite::Result<RunLine> {
     })
 }
 
+fn query_set_line(row: &Row<'_>) -> rusqlite::Result<QuerySetLine> {
+    Ok(QuerySetLine {
+        query_set: row.get(0)?,
+        annotation: annotation(row, 13)?,
+        status: row.get(1)?,
+        started_at: row.get(2)?,
+        name: row.get(3)?,
+        scale: row.get::<_, Option<f64>>(4)?.and_then(Scale::new),
+        streams: row.get(5)?,
+        server_version: row.get(6)?,
+        queries: row.get::<_, Option<u32>>(7)?.unwrap_or(0),
+        failed: row.get(8)?,
+        limited: row.get(9)?,
+        different: row.get(10)?,
+        executed: row.get(11)?,
+        elapsed_us: row.get(12)?,
+    })
+}
+
 fn comparison_line(row: &Row<'_>) -> rusqlite::Result<ComparisonLine> {
     let text = |column| row.get::<_, Option<String>>(column).map(Option::unwrap_or_default);
     Ok(ComparisonLine {
@@ -372,6 +448,9 @@ impl Store {
         let entries = || -> rusqlite::Result<Vec<Entry>> {
             let gone = self.gone()?;
             let mut entries = self.rows(RUNS, filter, |row| run_line(row, &gone).map(Entry::from))?;
+            entries.extend(
+                self.rows(QUERY_SETS, filter, |row| Ok(Entry::QuerySet(Box::new(query_set_line(row)?))))?,
+            );
             entries.extend(
                 self.rows(COMPARISONS, filter, |row| Ok(Entry::Comparison(Box::new(comparison_line(row)?))))?,
             );

@@ -10,6 +10,7 @@ mod import;
 mod join;
 mod list;
 mod process;
+mod query_sets;
 mod remove;
 mod steps;
 mod tables;
@@ -32,7 +33,8 @@ pub(crate) use find::is_reserved_name;
 pub use find::{EntryId, EntryKind, Found, find, find_entry};
 pub use import::{ImportEvent, ImportTotals, Imported, records_in};
 pub use list::{
-    ComparisonLine, Entry, ExperimentLine, ListFilter, RunLine, RunStatus, TrialOfRun, entries_json,
+    ComparisonLine, Entry, ExperimentLine, ListFilter, QuerySetLine, RunLine, RunStatus, TrialOfRun,
+    entries_json,
 };
 pub use remove::Removed;
 pub use trials::{ExperimentRow, PlannedTrial, TrialFigures, TrialRow, TrialStatus, UnfinishedExperiment};

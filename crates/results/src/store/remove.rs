@@ -1,4 +1,4 @@
-//! Removal of runs, comparisons and experiments that a user names by their numbers: their rows, and the files of their
+//! Removal of runs, comparisons, experiments and query sets that a user names by their numbers: their rows, and the files of their
 //! records. A row of `removals` says when; without it, triggers refuse the removal.
 
 use std::fs;
@@ -84,7 +84,7 @@ impl Store {
 /// Why this entry cannot be removed together with the others.
 fn refusal(transaction: &Transaction<'_>, id: EntryId, all: &[EntryId]) -> rusqlite::Result<Option<Refusal>> {
     match id.kind {
-        EntryKind::Comparison => Ok(None),
+        EntryKind::Comparison | EntryKind::QuerySet => Ok(None),
         EntryKind::Run => {
             let sql = "SELECT runs.status, experiment FROM runs LEFT JOIN trials USING (run) WHERE run = ?1";
             let row = |row: &rusqlite::Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<i64>>(1)?));
@@ -128,7 +128,7 @@ fn remove_rows(transaction: &Transaction<'_>, id: EntryId) -> rusqlite::Result<V
     let sql = match id.kind {
         EntryKind::Run => format!("{runs} run = ?1"),
         EntryKind::Experiment => format!("{runs} run IN (SELECT run FROM trials WHERE experiment = ?1)"),
-        EntryKind::Comparison => format!("{runs} ?1 IS NULL"),
+        EntryKind::Comparison | EntryKind::QuerySet => format!("{runs} ?1 IS NULL"),
     };
     let runs = transaction
         .prepare(&sql)?
@@ -160,7 +160,7 @@ fn remove_rows(transaction: &Transaction<'_>, id: EntryId) -> rusqlite::Result<V
 
 /// Notes the removal and removes the row, if there is one: that of a trial is removed with its experiment.
 fn remove_row(transaction: &Transaction<'_>, EntryId { kind, number }: EntryId) -> rusqlite::Result<()> {
-    let (table, column) = (kind.table(), kind.name());
+    let (table, column) = (kind.table(), kind.column());
     let sql = format!(
         "INSERT INTO removals (kind, number, started_at, removed_at) \
          SELECT '{column}', {column}, started_at, ?2 FROM {table} WHERE {column} = ?1"

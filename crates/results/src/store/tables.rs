@@ -22,7 +22,7 @@ const VIEWS: &str = include_str!("views.sql");
 
 /// Upgrades of a store from format n, from 1, to n + 1. A new store is created with all tables; views are recreated
 /// after an upgrade.
-const STEPS: [&str; 0] = [];
+const STEPS: [&str; 1] = [include_str!("query_sets.sql")];
 
 const fn form_after(steps: &[&str]) -> i64 {
     1 + steps.len() as i64

@@ -116,8 +116,20 @@ CREATE TABLE comparisons (
     note TEXT
 );
 
+CREATE TABLE query_sets (
+    query_set INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    status TEXT NOT NULL CHECK (status IN ('complete', 'interrupted', 'failed')),
+    started_at TEXT NOT NULL,
+    ended_at TEXT NOT NULL,
+    record TEXT NOT NULL CHECK (json_valid(record)),
+    hostname TEXT NOT NULL,
+    label TEXT,
+    note TEXT
+);
+
 CREATE TABLE removals (
-    kind TEXT NOT NULL CHECK (kind IN ('run', 'comparison', 'experiment')),
+    kind TEXT NOT NULL CHECK (kind IN ('run', 'comparison', 'experiment', 'query_set')),
     number INTEGER NOT NULL,
     started_at TEXT NOT NULL,
     removed_at TEXT NOT NULL,
@@ -131,6 +143,10 @@ BEGIN SELECT RAISE(ABORT, 'runs are removed only by pgmeter runs rm'); END;
 CREATE TRIGGER comparisons_stay BEFORE DELETE ON comparisons
 WHEN NOT EXISTS (SELECT 1 FROM removals WHERE kind = 'comparison' AND number = OLD.comparison)
 BEGIN SELECT RAISE(ABORT, 'comparisons are removed only by pgmeter runs rm'); END;
+
+CREATE TRIGGER query_sets_stay BEFORE DELETE ON query_sets
+WHEN NOT EXISTS (SELECT 1 FROM removals WHERE kind = 'query_set' AND number = OLD.query_set)
+BEGIN SELECT RAISE(ABORT, 'query sets are removed only by pgmeter runs rm'); END;
 
 CREATE TRIGGER experiments_stay BEFORE DELETE ON experiments
 WHEN NOT EXISTS (SELECT 1 FROM removals WHERE kind = 'experiment' AND number = OLD.experiment)

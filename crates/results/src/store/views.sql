@@ -190,9 +190,15 @@ SELECT trial, experiment, experiments.name, profile, position, factors, repeat, 
        json_extract(time.value, '$.measured_us') AS measured_us,
        json_extract(time.value, '$.limited') AS limited,
        json_extract(time.value, '$.error') AS error,
+       json_extract(time.value, '$.stream') AS stream,
+       json_extract(time.value, '$.repeat') AS stream_repeat,
+       json_extract(time.value, '$.rows') AS rows,
+       json_extract(time.value, '$.checksum') AS checksum,
        json_extract(time.value, '$.wal_bytes') AS wal_bytes,
+       json_extract(time.value, '$.temp_bytes') AS temp_bytes,
        json_extract(time.value, '$.backend_user_us') AS backend_user_us,
        json_extract(time.value, '$.backend_system_us') AS backend_system_us,
+       json_extract(time.value, '$.workers_cpu_us') AS workers_cpu_us,
        json_extract(time.value, '$.buffers.hit') AS buffers_hit,
        json_extract(time.value, '$.buffers.read') AS buffers_read,
        json_extract(time.value, '$.buffers.dirtied') AS buffers_dirtied,
@@ -239,3 +245,43 @@ SELECT comparison,
        json_extract(finding.value, '$.high') AS high,
        json_extract(finding.value, '$.smallest_difference') AS smallest_difference
 FROM comparisons, json_each(comparisons.record, '$.findings') AS finding;
+
+CREATE VIEW query_set_summary AS
+SELECT query_set, name, status, started_at, ended_at, hostname,
+       json_extract(record, '$.query_set.scale') AS scale,
+       json_extract(record, '$.query_set.indexes') AS indexes,
+       json_extract(record, '$.query_set.text') AS text,
+       json_extract(record, '$.query_set.seed') AS seed,
+       json_extract(record, '$.query_set.streams') AS streams,
+       json_extract(record, '$.query_set.repeats') AS repeats,
+       json_extract(record, '$.environment.server.version') AS server_version,
+       json_extract(record, '$.environment.server.server_version_num') AS server_version_num,
+       json_array_length(record, '$.steps') AS queries,
+       (SELECT max(json_extract(value, '$.started_us') + json_extract(value, '$.duration_us'))
+        FROM json_each(record, '$.streams')) AS elapsed_us,
+       label,
+       note
+FROM query_sets;
+
+CREATE VIEW query_summary AS
+SELECT query_set, query_sets.name,
+       step.key AS position,
+       json_extract(step.value, '$.name') AS query,
+       CASE WHEN json_type(step.value, '$.answer') = 'object' THEN 'different'
+            ELSE json_extract(step.value, '$.answer') END AS answer,
+       json_extract(time.value, '$.stream') AS stream,
+       json_extract(time.value, '$.repeat') AS repeat,
+       json_extract(time.value, '$.duration_us') AS duration_us,
+       json_extract(time.value, '$.measured_us') AS measured_us,
+       json_extract(time.value, '$.limited') AS limited,
+       json_extract(time.value, '$.error') AS error,
+       json_extract(time.value, '$.rows') AS rows,
+       json_extract(time.value, '$.checksum') AS checksum,
+       json_extract(time.value, '$.buffers.hit') AS buffers_hit,
+       json_extract(time.value, '$.buffers.read') AS buffers_read,
+       json_extract(time.value, '$.temp_bytes') AS temp_bytes,
+       json_extract(time.value, '$.wal_bytes') AS wal_bytes,
+       json_extract(time.value, '$.backend_user_us') AS backend_user_us,
+       json_extract(time.value, '$.backend_system_us') AS backend_system_us,
+       json_extract(time.value, '$.workers_cpu_us') AS workers_cpu_us
+FROM query_sets, json_each(query_sets.record, '$.steps') AS step, json_each(step.value, '$.times') AS time;

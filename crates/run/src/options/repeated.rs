@@ -1,9 +1,12 @@
 //! Values of options that may be repeated: scripts, variables, targets and goals, parsed from all their words together.
 //! The options themselves are in `options`.
 
+use std::collections::BTreeMap;
+
 use stats::goals::{GOALS_MAX, GoalError};
 
 use super::value::{self, Value, weighted};
+use crate::error::RunError;
 use crate::spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec};
 
 pub(super) fn files(words: &[String]) -> Result<Value, String> {
@@ -25,6 +28,14 @@ fn scripts(words: &[String], source: fn(&str) -> ScriptSource) -> Result<Value, 
 /// Parses `NAME=VALUE` words.
 pub(super) fn definitions(words: &[String]) -> Result<Value, String> {
     Ok(Value::Pairs(words.iter().map(|word| definition(word)).collect::<Result<_, _>>()?))
+}
+
+/// The parameters of a workload, as given to `-D`; the last value of a name counts.
+///
+/// # Errors
+/// A word is not `NAME=VALUE`.
+pub fn parameters(words: &[String]) -> Result<BTreeMap<String, String>, RunError> {
+    words.iter().map(|word| definition(word)).collect::<Result<_, _>>().map_err(RunError::Usage)
 }
 
 /// Splits `NAME=VALUE`, as given to `-D`.

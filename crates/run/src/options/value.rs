@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use stats::Scale;
 use stats::goals::Goal;
 
 use crate::spec::ScriptSpec;
@@ -35,6 +36,8 @@ pub enum Kind {
     Percent,
     /// A number above zero.
     Rate,
+    /// A scale of tables: a number above zero, at most [`Scale::MAX`].
+    Scale,
     /// A switch; `true` or `false` in files.
     Flag,
     /// One of these words.
@@ -114,6 +117,7 @@ impl Kind {
             Kind::Milliseconds => milliseconds(word).map(Value::Time),
             Kind::Percent => percent(word).map(Value::Number),
             Kind::Rate => positive_number(word).map(Value::Number),
+            Kind::Scale => word.parse().map(|scale: Scale| Value::Number(scale.units())),
             Kind::Flag => match word {
                 "true" | "on" => Ok(Value::Truth(true)),
                 "false" | "off" => Ok(Value::Truth(false)),
@@ -142,9 +146,12 @@ impl Kind {
             Kind::Choice(_) | Kind::Text | Kind::Percent => {
                 self.word(text).map_err(|_| self.expected_in_file())
             }
-            Kind::Count { .. } | Kind::CountOrPerCore { .. } | Kind::Rate | Kind::Flag | Kind::Words(_) => {
-                Err(self.expected_in_file())
-            }
+            Kind::Count { .. }
+            | Kind::CountOrPerCore { .. }
+            | Kind::Rate
+            | Kind::Scale
+            | Kind::Flag
+            | Kind::Words(_) => Err(self.expected_in_file()),
         }
     }
 
@@ -161,6 +168,7 @@ impl Kind {
                 "a percentage above 0% and below 100% in quotation marks, such as \"1%\"".to_owned()
             }
             Kind::Rate => "a number above 0".to_owned(),
+            Kind::Scale => format!("a number above 0, at most {}", Scale::MAX),
             Kind::Flag => "true or false".to_owned(),
             Kind::Choice(words) => {
                 words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or ")
@@ -234,6 +242,7 @@ from_value! {
     u32: Count(count) => u32::try_from(count).map_err(|_| "the number is too large".to_owned()),
     u8: Count(count) => u8::try_from(count).map_err(|_| "the number is too large".to_owned()),
     f64: Number(number) => Ok(number),
+    Scale: Number(number) => Scale::new(number).ok_or_else(|| "the number is too large".to_owned()),
     Duration: Time(time) => Ok(time),
     bool: Truth(truth) => Ok(truth),
     String: Text(text) => Ok(text),
@@ -277,6 +286,12 @@ impl From<Duration> for Value {
 impl From<f64> for Value {
     fn from(number: f64) -> Self {
         Value::Number(number)
+    }
+}
+
+impl From<Scale> for Value {
+    fn from(scale: Scale) -> Self {
+        Value::Number(scale.units())
     }
 }
 

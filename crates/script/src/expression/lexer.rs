@@ -15,6 +15,8 @@ pub(super) enum Token<'a> {
     Double(f64),
     /// Without the colon.
     Variable(&'a [u8]),
+    /// A string without its quotes; a quote in it is doubled. Only if the lexer accepts strings.
+    Text(&'a [u8]),
     /// A word that is not reserved.
     Word(&'a [u8]),
     /// An operator, a parenthesis, a comma, or a reserved word in lower case.
@@ -44,12 +46,19 @@ pub(super) struct Lexer<'a> {
     /// Whether a newline follows the text.
     newline: bool,
     ended: bool,
+    /// Accepts strings.
+    strings: bool,
 }
 
 impl<'a> Lexer<'a> {
     /// Reads `text` from byte `from`.
     pub(super) fn new(text: &'a [u8], from: usize, newline: bool) -> Self {
-        Self { text, position: from, newline, ended: false }
+        Self { text, position: from, newline, ended: false, strings: false }
+    }
+
+    /// The same with strings, which pgbench does not have.
+    pub(super) fn with_strings(self) -> Self {
+        Self { strings: true, ..self }
     }
 
     /// The last byte of the last token, or the newline at the end: the position for messages.
@@ -73,6 +82,7 @@ impl<'a> Lexer<'a> {
                 self.position += length;
                 Ok(Token::Variable(&rest[1..length]))
             }
+            [b'\'', ..] if self.strings => self.string(),
             [byte, ..] if is_name_start(*byte) => {
                 let word = &rest[..name_length(rest)];
                 self.position += word.len();
@@ -101,6 +111,26 @@ impl<'a> Lexer<'a> {
                 _ => return,
             };
         }
+    }
+
+    /// A string from its opening quote.
+    fn string(&mut self) -> Result<Token<'a>, ParseErrorKind> {
+        let text = self.text;
+        let start = self.position + 1;
+        let mut end = start;
+        loop {
+            match text.get(end..).unwrap_or_default() {
+                [b'\'', b'\'', ..] => end += 2,
+                [b'\'', ..] => break,
+                [_, ..] => end += 1,
+                [] => {
+                    self.position = text.len();
+                    return Err("a string has no closing quote".into());
+                }
+            }
+        }
+        self.position = end + 1;
+        Ok(Token::Text(&text[start..end]))
     }
 
     fn number(&mut self) -> Result<Token<'a>, ParseErrorKind> {

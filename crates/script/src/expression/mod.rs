@@ -6,6 +6,7 @@ mod evaluate;
 mod functions;
 mod lexer;
 mod parser;
+mod strings;
 
 use crate::datum::Datum;
 use crate::error::EvaluationError;
@@ -14,7 +15,8 @@ use crate::symbols::{Slot, Symbols};
 use crate::value::Value;
 use crate::variables::Variables;
 
-pub(crate) use parser::{ARRAY, ARRAY_NOT_ALONE, SYNTAX_ERROR, parse, parse_array};
+pub(crate) use parser::{ARRAY, ARRAY_NOT_ALONE, parse, parse_array};
+pub(crate) use strings::{explain_string, parse_string};
 
 /// Maximum nesting of parentheses, calls, CASEs and prefix operators. The parser recurses once per level, which takes
 /// less than 1 MB of stack even in an unoptimised build; a thread has at least two.
@@ -52,6 +54,11 @@ impl Expression {
     #[inline]
     pub fn evaluate(&self, scope: &mut Scope<'_>) -> Result<Value, EvaluationError> {
         self.datum(scope).map(Datum::value)
+    }
+
+    /// The value of an expression that is only a constant.
+    pub(crate) fn constant(&self) -> Option<Datum> {
+        if let [evaluate::Op::Push(value)] = *self.code { Some(value) } else { None }
     }
 
     /// The same, but assigning the value fails: the variable's name is invalid.

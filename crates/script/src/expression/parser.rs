@@ -12,6 +12,7 @@ use super::arithmetic::Binary;
 use super::evaluate::{Op, STACK_MAX, Test, depth};
 use super::functions::{ARGUMENTS_MAX, Arity, Function, FunctionId};
 use super::lexer::{Lexer, Token};
+use super::strings::STRING_NOT_ALONE;
 use super::{Expression, NESTING_MAX};
 
 /// Start of an array.
@@ -53,7 +54,7 @@ pub(crate) fn parse_array(
 
 /// Precedence of operators, lowest first.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+pub(super) enum Level {
     Or,
     And,
     Not,
@@ -145,24 +146,27 @@ fn with_constant(binary: Binary, right: i32) -> Op {
 }
 
 /// Error for a wrong number of arguments.
-fn argument_count(function: &str) -> ParseErrorKind {
+pub(super) fn argument_count(function: &str) -> ParseErrorKind {
     format!("unexpected number of arguments ({function})").into()
 }
 
 type Parsed = Result<(), ParseErrorKind>;
 
-struct Parser<'a> {
-    lexer: Lexer<'a>,
+pub(super) struct Parser<'a> {
+    pub(super) lexer: Lexer<'a>,
     /// The lookahead token. It is read as late as possible, because error messages point to the last token read.
     peeked: Option<Token<'a>>,
     code: Vec<Op>,
     nesting: usize,
-    symbols: &'a mut Symbols,
+    pub(super) symbols: &'a mut Symbols,
 }
 
 impl<'a> Parser<'a> {
     fn new(text: &'a [u8], from: usize, newline: bool, symbols: &'a mut Symbols) -> Self {
-        let lexer = Lexer::new(text, from, newline);
+        Self::of_tokens(Lexer::new(text, from, newline), symbols)
+    }
+
+    pub(super) fn of_tokens(lexer: Lexer<'a>, symbols: &'a mut Symbols) -> Self {
         Self { lexer, peeked: None, code: Vec::new(), nesting: 0, symbols }
     }
 
@@ -191,7 +195,7 @@ impl<'a> Parser<'a> {
     }
 
     /// The code compiled since the last call.
-    fn compiled(&mut self) -> Result<Expression, ParseErrorKind> {
+    pub(super) fn compiled(&mut self) -> Result<Expression, ParseErrorKind> {
         let depth = depth(&self.code);
         if depth > STACK_MAX {
             return Err(ParseErrorKind::TooDeep);
@@ -201,7 +205,7 @@ impl<'a> Parser<'a> {
 
     /// The fault for an error at the last token read. Like pgbench, which reads to the end of the line before it
     /// reports an error, it prefers the last invalid token.
-    fn fault(&mut self, kind: ParseErrorKind) -> Fault {
+    pub(super) fn fault(&mut self, kind: ParseErrorKind) -> Fault {
         let mut fault = Fault { kind, offset: Some(self.lexer.last_byte()) };
         loop {
             match self.lexer.next() {
@@ -219,14 +223,14 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn advance(&mut self) -> Result<Token<'a>, ParseErrorKind> {
+    pub(super) fn advance(&mut self) -> Result<Token<'a>, ParseErrorKind> {
         match self.peeked.take() {
             Some(token) => Ok(token),
             None => self.lexer.next(),
         }
     }
 
-    fn accept(&mut self, token: Token<'_>) -> Result<bool, ParseErrorKind> {
+    pub(super) fn accept(&mut self, token: Token<'_>) -> Result<bool, ParseErrorKind> {
         let found = self.peek()? == token;
         if found {
             self.peeked = None;
@@ -234,12 +238,12 @@ impl<'a> Parser<'a> {
         Ok(found)
     }
 
-    fn expect(&mut self, token: Token<'_>) -> Parsed {
+    pub(super) fn expect(&mut self, token: Token<'_>) -> Parsed {
         if self.accept(token)? { Ok(()) } else { Err(SYNTAX_ERROR.into()) }
     }
 
     /// An operand and the following operators with at least the precedence `loosest`.
-    fn expression(&mut self, loosest: Level) -> Parsed {
+    pub(super) fn expression(&mut self, loosest: Level) -> Parsed {
         let start = self.code.len();
         self.nesting += 1;
         if self.nesting > NESTING_MAX {
@@ -368,6 +372,7 @@ impl<'a> Parser<'a> {
                 Some(function) => self.call(function),
                 None => Err(ParseErrorKind::UnknownFunction(shown(name))),
             },
+            Token::Text(_) => Err(STRING_NOT_ALONE.into()),
             Token::LowestMagnitude | Token::Symbol(_) | Token::End => Err(SYNTAX_ERROR.into()),
         }
     }

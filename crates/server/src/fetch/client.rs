@@ -2,6 +2,7 @@
 //! `repository` selects the files. The HTTP client is `ureq`; docs/decisions/0002-embedded-servers.md compares it
 //! with others.
 
+use std::fmt;
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,16 @@ pub(super) enum Failure {
     Unreachable(String),
     /// No request was sent, because something on this machine is missing or wrong.
     NotAsked(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failure::Status(status) => write!(out, "HTTP status {status}"),
+            Failure::Silent(limit) => write!(out, "no answer for {} s", limit.as_secs()),
+            Failure::Unreachable(reason) | Failure::NotAsked(reason) => out.write_str(reason),
+        }
+    }
 }
 
 /// One file.

@@ -1,5 +1,6 @@
 //! Downloads the server programs of one version into the cache: finds the newest matching release, downloads its
-//! archive, verifies it, unpacks it. Called by `installation` if the programs are not available locally.
+//! archive, verifies it, unpacks it. Called by `installation` if the programs are not available locally. `archives` uses
+//! the client for other files.
 //! docs/decisions/0002-embedded-servers.md gives the reasons for these crates.
 
 mod client;
@@ -8,11 +9,12 @@ mod repository;
 mod tests;
 mod unpack;
 
+use std::fmt;
 use std::path::PathBuf;
 
-use client::Failure;
+use client::{Client, Failure, Network, Request};
 use repository::{Missing, Release, Repository};
-pub(crate) use unpack::unpack;
+pub(crate) use unpack::{UNPACKED_LIMIT_BYTES, XZ_MEMORY_LIMIT_KIB, unpack};
 
 use crate::cache::{Cache, Locked, platform};
 use crate::{Checksum, ServerError, Wanted, digests};
@@ -28,10 +30,10 @@ pub enum FetchProgress {
         /// The requested version.
         wanted: String,
     },
-    /// Downloading the archive.
+    /// Downloading an archive.
     Downloading {
-        /// The version being downloaded.
-        version: String,
+        /// What it is: `PostgreSQL 18.6`, or the name of a file.
+        what: String,
         /// Bytes so far.
         bytes: u64,
         /// Total bytes, if the server reports them.
@@ -39,14 +41,28 @@ pub enum FetchProgress {
     },
     /// Verified; unpacking into the cache.
     Unpacking {
-        /// The version being unpacked.
-        version: String,
+        /// As in `Downloading`.
+        what: String,
     },
     /// The programs are in the cache.
     Done {
         /// The downloaded version.
         version: String,
     },
+}
+
+impl fmt::Display for FetchProgress {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FetchProgress::Waiting => {
+                out.write_str("waiting for another pgmeter process to finish downloading")
+            }
+            FetchProgress::Locating { wanted } => write!(out, "looking up the newest PostgreSQL {wanted}"),
+            FetchProgress::Downloading { what, .. } => write!(out, "downloading {what}"),
+            FetchProgress::Unpacking { what } => write!(out, "unpacking {what}"),
+            FetchProgress::Done { version } => write!(out, "PostgreSQL {version} is in the cache"),
+        }
+    }
 }
 
 /// Downloads the newest matching version into the cache and returns its directory of programs.
@@ -81,9 +97,9 @@ fn download(
     release: &Release,
     progress: &mut dyn FnMut(FetchProgress),
 ) -> Result<Vec<u8>, Missing> {
-    let version = release.version.to_string();
+    let what = name_of(release);
     let mut report = |bytes, total| {
-        progress(FetchProgress::Downloading { version: version.clone(), bytes, total });
+        progress(FetchProgress::Downloading { what: what.clone(), bytes, total });
     };
     report(0, None);
     repository.archive(release, &mut report)
@@ -99,8 +115,26 @@ fn keep(
 ) -> Result<PathBuf, ServerError> {
     checksum.map_or(Ok(()), |checksum| checksum.check(&release.number, archive))?;
     digests::check(&release.number, &platform(), archive)?;
-    progress(FetchProgress::Unpacking { version: release.version.to_string() });
+    progress(FetchProgress::Unpacking { what: name_of(release) });
     locked.unpack(&release.version, archive)
+}
+
+/// The name of a release in progress.
+fn name_of(release: &Release) -> String {
+    format!("PostgreSQL {}", release.version)
+}
+
+/// The bytes of any file, or why it cannot be downloaded.
+pub(crate) fn fetch_file(
+    url: &str,
+    limit_bytes: u64,
+    progress: &mut dyn FnMut(u64, Option<u64>),
+) -> Result<Vec<u8>, String> {
+    let host = url.split("://").nth(1).unwrap_or(url).split(['/', ':']).next().unwrap_or_default();
+    let request = Request { url, limit_bytes, limit: None };
+    let bytes =
+        Network::from_environment(host).and_then(|network| Client::new(network).get(&request, progress));
+    bytes.map_err(|failure| failure.to_string())
 }
 
 fn explain(wanted: &Wanted, cache: &Cache, missing: Missing) -> ServerError {
@@ -112,14 +146,10 @@ fn explain(wanted: &Wanted, cache: &Cache, missing: Missing) -> ServerError {
             let reason = "its checksum is not the one published for it".to_owned();
             return ServerError::ArchiveDamaged { version: wanted.to_string(), reason };
         }
-        Missing::NotFetched(Failure::Silent(limit)) => format!("no answer for {} s", limit.as_secs()),
-        Missing::NotFetched(Failure::NotAsked(reason)) => reason,
-        Missing::NotFetched(Failure::Status(status)) => unreachable_archive(&format!("HTTP status {status}")),
-        Missing::NotFetched(Failure::Unreachable(reason)) => unreachable_archive(&reason),
+        Missing::NotFetched(failure @ (Failure::Silent(_) | Failure::NotAsked(_))) => failure.to_string(),
+        Missing::NotFetched(failure) => {
+            format!("the archive of programs on the network cannot be reached ({failure})")
+        }
     };
     ServerError::NotFetched { wanted: wanted.to_string(), cache: cache.directory().into(), reason }
-}
-
-fn unreachable_archive(reason: &str) -> String {
-    format!("the archive of programs on the network cannot be reached ({reason})")
 }

@@ -200,11 +200,11 @@ fn a_release_is_downloaded_checked_and_unpacked_with_progress_in_bytes() {
         std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o777
     };
     assert_eq!((mode("bin/postgres"), mode("share/postgres.bki")), (0o755, 0o644));
-    let (version, size) = ("18.99".to_owned(), archive.len() as u64);
-    let downloading = |bytes, total| FetchProgress::Downloading { version: version.clone(), bytes, total };
+    let (what, size) = ("PostgreSQL 18.99".to_owned(), archive.len() as u64);
+    let downloading = |bytes, total| FetchProgress::Downloading { what: what.clone(), bytes, total };
     assert_eq!(told.first(), Some(&downloading(0, None)));
     assert_eq!(told[told.len() - 2], downloading(size, Some(size)));
-    assert_eq!(told.last(), Some(&FetchProgress::Unpacking { version: version.clone() }));
+    assert_eq!(told.last(), Some(&FetchProgress::Unpacking { what: what.clone() }));
 }
 
 #[test]

@@ -9,9 +9,9 @@ use lzma_rust2::XzReader;
 use rawzip::{CompressionMethod, ZipArchive};
 
 /// More than xz needs at its highest level (`xz -9`), and less than a small machine has.
-const XZ_MEMORY_LIMIT_KIB: u32 = 128 << 10;
+pub(crate) const XZ_MEMORY_LIMIT_KIB: u32 = 128 << 10;
 /// Limit of the unpacked size; unpacked programs have 60 MB.
-const UNPACKED_LIMIT_BYTES: u64 = 2 << 30;
+pub(crate) const UNPACKED_LIMIT_BYTES: u64 = 2 << 30;
 
 /// Writes the files of an archive below `tree`, which is created.
 pub(crate) fn unpack(jar: &[u8], tree: &Path) -> io::Result<()> {

@@ -69,7 +69,7 @@ impl Drop for Place {
             let _ = named::remove(&name, &self.locations);
         }
         // The guard of a killed owner may be removing the same files.
-        let until = Instant::now() + Duration::from_secs(10);
+        let until = Instant::now() + LIMIT;
         while fs::remove_dir_all(self.base.path()).is_err()
             && self.base.path().exists()
             && Instant::now() < until

@@ -9,7 +9,7 @@ pub(crate) mod normal;
 
 mod pair;
 
-mod signed_rank;
+pub(crate) mod signed_rank;
 
 mod boundary;
 

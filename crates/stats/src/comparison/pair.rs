@@ -46,6 +46,18 @@ pub enum ComparedMetric {
 }
 
 impl ComparedMetric {
+    /// Their names in options, with descriptions.
+    pub const WORDS: [(&str, &str, ComparedMetric); 8] = [
+        ("tps", "Transactions per second", ComparedMetric::Tps),
+        ("p50", "Median latency", ComparedMetric::P50),
+        ("p99", "99th percentile of latency", ComparedMetric::P99),
+        ("server-cpu", "CPU time of the server's backends per transaction", ComparedMetric::ServerCpu),
+        ("client-cpu", "CPU time of pgmeter per transaction", ComparedMetric::ClientCpu),
+        ("wal", "WAL per transaction", ComparedMetric::Wal),
+        ("full-page-images", "Full-page images in the WAL per transaction", ComparedMetric::FullPageImages),
+        ("blocks-read", "Blocks read per transaction", ComparedMetric::BlocksRead),
+    ];
+
     /// Name in tables.
     pub fn words(self) -> &'static str {
         match self {

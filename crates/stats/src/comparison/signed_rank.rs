@@ -112,6 +112,13 @@ impl ExactDistribution {
         self.probabilities = next;
     }
 
+    /// The probability that at least this number of averages lies above the centre.
+    pub(crate) fn at_least(&self, above: f64) -> f64 {
+        let tail = (0..).zip(&self.probabilities).filter(|(count, _)| f64::from(*count) >= above);
+        // The last digits of a sum may exceed 1.
+        tail.map(|(_, probability)| probability).sum::<f64>().min(1.0)
+    }
+
     /// The smallest critical value whose tail is at most `share`; one more than the number of averages if there is
     /// none.
     pub(crate) fn critical(&self, share: f64) -> f64 {

@@ -20,12 +20,21 @@ impl<'a> RowDescription<'a> {
 
     /// Column names in order, UTF-8 only if the client encoding is; a malformed body ends the iteration with an error.
     pub fn names(&self) -> Parts<'a, &'a [u8]> {
-        Parts::new(Reader::new(self.body, "RowDescription"), Reader::u16, |reader| {
-            let name = reader.text()?;
-            reader.take(DESCRIPTION_LENGTH)?;
-            Ok(name)
-        })
+        Parts::new(Reader::new(self.body, "RowDescription"), Reader::u16, |reader| Ok(column(reader)?.0))
     }
+
+    /// Column names with the OIDs of their types.
+    pub fn columns(&self) -> Parts<'a, (&'a [u8], u32)> {
+        Parts::new(Reader::new(self.body, "RowDescription"), Reader::u16, column)
+    }
+}
+
+/// Name and type OID of a column.
+fn column<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], u32), ProtocolError> {
+    let name = reader.text()?;
+    let fields = reader.take(DESCRIPTION_LENGTH)?;
+    let type_oid = fields.get(6..10).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+    Ok((name, type_oid.ok_or_else(|| reader.malformed())?))
 }
 
 /// DataRow: one row. It has columns only if the decoder keeps rows.
@@ -136,10 +145,12 @@ mod tests {
     }
 
     #[test]
-    fn a_description_gives_names() {
+    fn a_description_gives_names_and_types() {
         let body = b"\0\x01id\0\0\0\0\x07\0\x01\0\0\0\x17\0\x04\xff\xff\xff\xff\0\0";
         let names: Result<Vec<_>, _> = RowDescription::new(body).names().collect();
         assert_eq!(names.unwrap(), [b"id"]);
+        let columns: Result<Vec<_>, _> = RowDescription::new(body).columns().collect();
+        assert_eq!(columns.unwrap(), [(&b"id"[..], 23)]);
         assert!(RowDescription::new(&body[..9]).names().last().unwrap().is_err());
     }
 }

@@ -8,12 +8,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use connect::quote::literal;
 use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, SqlState, Target, Transport};
 
-use super::plan::{Part, Task};
-use crate::WorkloadError;
+use super::journal::Note;
+use super::plan::{LoadStatement, Mode, Part, Task};
 use crate::load::{ROWS_PER_PROGRESS, failed, query};
 use crate::stopwatch::Stopwatch;
+use crate::{WorkloadError, init_lock};
 
 /// Pauses between reconnection attempts in milliseconds: a restarting server is usually available within them, even
 /// if it has to recover.
@@ -71,6 +73,8 @@ pub(super) struct Connection<'a> {
     pub(super) shared: Shared<'a>,
     pub(super) cancel: &'a Cancel,
     pub(super) events: Sender<Event>,
+    /// The workload whose [`init_lock`] the connection has.
+    pub(super) locked: Option<&'a str>,
 }
 
 /// State shared by all loading connections.
@@ -79,6 +83,10 @@ pub(super) struct Shared<'a> {
     pub(super) target: &'a Target,
     /// Settings at the start of transactions that build indexes.
     pub(super) settings: &'a str,
+    /// The search path of statements with a note, as a statement; empty for that of the session.
+    pub(super) search_path: &'a str,
+    /// The workload whose [`init_lock`] the first connection has.
+    pub(super) locked: Option<&'a str>,
     /// Set when the work has to stop.
     pub(super) halt: &'a AtomicBool,
 }
@@ -112,6 +120,55 @@ impl Connection<'_> {
                     })
                 })
             }
+            Task::Chunk { note, part } => self
+                .noted(note, &format!("loading {}", part.relation), |connection| {
+                    connection.empty(part)?;
+                    connection.copy(part)
+                })
+                .map_err(|error| error.of_rows(&part.relation)),
+            Task::Noted { note, statement, mode } => {
+                self.noted_statement(note, statement, *mode).map_err(|error| error.of_statement(statement))
+            }
+        }
+    }
+
+    /// Work in one transaction with its note. If it is repeated after a lost connection, the note says whether the
+    /// transaction was committed before.
+    fn noted(
+        &mut self,
+        note: &Note,
+        doing: &str,
+        work: impl Fn(&mut Self) -> Result<(), WorkloadError>,
+    ) -> Result<(), WorkloadError> {
+        self.with_reconnect(doing, |connection, attempt| {
+            if attempt > 0 && note.is_there(connection.session)? {
+                return Ok(());
+            }
+            connection.in_transaction(|connection| {
+                note.journal.hold(connection.session)?;
+                work(connection)?;
+                connection.execute(&note.insert())
+            })
+        })
+    }
+
+    fn noted_statement(
+        &mut self,
+        note: &Note,
+        statement: &LoadStatement,
+        mode: Mode,
+    ) -> Result<(), WorkloadError> {
+        let sql = &statement.sql;
+        let memory = if mode == Mode::Index { self.shared.settings } else { "" };
+        let settings = format!("{}{memory}", self.shared.search_path);
+        match mode {
+            Mode::Alone => {
+                self.statement("", sql)?;
+                self.noted(note, sql, |_| Ok(()))
+            }
+            Mode::Transaction | Mode::Index => {
+                self.noted(note, sql, |connection| connection.execute_with(&settings, sql))
+            }
         }
     }
 
@@ -138,7 +195,7 @@ impl Connection<'_> {
                 Err(error) => error,
             };
             attempt += 1;
-            let WorkloadError::Query { source, .. } = &error else { return Err(error) };
+            let Some(source) = error.server_failure() else { return Err(error) };
             // An unresponsive server or a held lock would lead to the same error again.
             let is_hopeless = !self.session.is_lost() || self.session.is_given_up();
             if is_hopeless || attempt > LOSSES_MAX || self.check().is_err() {
@@ -168,6 +225,9 @@ impl Connection<'_> {
                     *self.session = session;
                     self.begin();
                     self.end_predecessor(before);
+                    if let Some(workload) = self.locked {
+                        self.lock_again(workload, before)?;
+                    }
                     return Ok(());
                 }
                 Err(error) if may_pass(&error) => {}
@@ -201,6 +261,21 @@ impl Connection<'_> {
         let _ = self.session.query_catalogs(&end);
     }
 
+    /// Takes the lock of the lost connection.
+    fn lock_again(&mut self, workload: &str, process_id: u32) -> Result<(), WorkloadError> {
+        if init_lock::take(self.session, workload)? {
+            return Ok(());
+        }
+        let process = init_lock::holder(self.session, workload)?;
+        // The lost connection may still have it.
+        let is_lost_one = process == process_id.to_string();
+        if is_lost_one {
+            Ok(())
+        } else {
+            Err(WorkloadError::InitRunning { workload: workload.to_owned(), process })
+        }
+    }
+
     /// Commits the result of `work`; after an error everything is rolled back and the session stays usable.
     fn in_transaction(
         &mut self,
@@ -217,7 +292,7 @@ impl Connection<'_> {
 
     /// Sends rows. Generating them takes a fraction of the server's time, and overlaps with it.
     fn copy(&mut self, part: &Part) -> Result<(), WorkloadError> {
-        let sql = copy_statement(self.session, &part.relation)?;
+        let sql = copy_statement(self.session, part)?;
         let failed = |source| WorkloadError::Query { sql: sql.clone(), source };
         let (number, chunks) = part.chunk;
         let (table, total) = &part.progress;
@@ -277,6 +352,16 @@ impl Connection<'_> {
     }
 
     /// The receiver is gone when the work has to stop.
+    /// Empties a table whose rows are frozen: FREEZE requires that the same transaction does so. Tables that inherit from it
+    /// keep their rows.
+    fn empty(&mut self, part: &Part) -> Result<(), WorkloadError> {
+        if !part.freezes {
+            return Ok(());
+        }
+        let only = if is_ordinary(self.session, &part.relation)? { "only " } else { "" };
+        self.execute(&format!("truncate {only}{}", part.relation))
+    }
+
     pub(super) fn tell(&self, event: Event) -> Result<(), WorkloadError> {
         self.events.send(event).map_err(|_| WorkloadError::Interrupted)
     }
@@ -302,18 +387,23 @@ fn server_error(error: io::Error) -> ConnectError {
     error.downcast().unwrap_or_else(|error| ConnectError::Lost(error.to_string()))
 }
 
-/// `copy … from stdin`, frozen where the server can: version 14 or newer, and an ordinary table.
-fn copy_statement(session: &mut Session, relation: &str) -> Result<String, WorkloadError> {
-    let plain = format!("copy {relation} from stdin");
-    if session.server_version_num() < FREEZES_FROM {
-        return Ok(plain);
-    }
+/// Whether the table has rows of its own: it is not partitioned.
+fn is_ordinary(session: &mut Session, relation: &str) -> Result<bool, WorkloadError> {
     // Within the transaction that loads, whose `search_path` has to stay: the operator is named with its schema.
     let kind = format!(
         "select relkind from pg_catalog.pg_class \
-         where oid operator(pg_catalog.=) '{relation}'::pg_catalog.regclass"
+         where oid operator(pg_catalog.=) {}::pg_catalog.regclass",
+        literal(relation)
     );
-    let rows = query(session, &kind)?;
-    let ordinary = rows.first().and_then(|row| row.get(0)) == Some("r");
-    Ok(if ordinary { format!("{plain} with (freeze on)") } else { plain })
+    Ok(query(session, &kind)?.first().and_then(|row| row.get(0)) == Some("r"))
+}
+
+/// `copy … from stdin`, frozen where the server can: version 14 or newer, and an ordinary table.
+fn copy_statement(session: &mut Session, part: &Part) -> Result<String, WorkloadError> {
+    let Part { relation, columns, .. } = part;
+    let plain = format!("copy {relation}{columns} from stdin");
+    if !part.freezes || session.server_version_num() < FREEZES_FROM {
+        return Ok(plain);
+    }
+    Ok(if is_ordinary(session, relation)? { format!("{plain} with (freeze on)") } else { plain })
 }

@@ -116,6 +116,17 @@ impl<'a> Queue<'a> {
     }
 }
 
+/// Stops the other connections if a thread panics: they would wait for its job for ever.
+struct HaltOnPanic<'a>(&'a AtomicBool);
+
+impl Drop for HaltOnPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
 /// Supervises the connections.
 struct Monitor<'a, 'b> {
     progress: &'a mut Progress<'b>,
@@ -144,10 +155,12 @@ impl Monitor<'_, '_> {
         let cancels: Vec<Cancel> = (0..count).map(|_| Cancel::default()).collect();
         thread::scope(|scope| {
             let (events, told) = mpsc::channel();
-            for (session, cancel) in sessions.iter_mut().zip(&cancels) {
+            for (number, (session, cancel)) in sessions.iter_mut().zip(&cancels).enumerate() {
                 let (queue, events) = (&queue, events.clone());
                 scope.spawn(move || {
-                    let mut connection = Connection { session, shared, cancel, events };
+                    let _halt = HaltOnPanic(shared.halt);
+                    let locked = shared.locked.filter(|_| number == 0);
+                    let mut connection = Connection { session, shared, cancel, events, locked };
                     if let Err(error) = take_jobs(&mut connection, queue) {
                         // The receiver is gone only if the messages are no longer needed.
                         let _ = connection.tell(Event::Failed(error));
@@ -166,6 +179,8 @@ impl Monitor<'_, '_> {
         let mut halting = None;
         loop {
             let heard = match told.recv_timeout(TICK) {
+                // Statements that were cancelled on request.
+                Ok(Event::Failed(_)) if self.is_asked_to_end => Err(WorkloadError::Interrupted),
                 Ok(Event::Failed(error)) => Err(error),
                 Ok(event) => self.event(event),
                 Err(RecvTimeoutError::Timeout) => {

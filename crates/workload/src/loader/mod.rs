@@ -1,11 +1,15 @@
 //! Fills tables by COPY over several connections and runs the steps around it: a [`Plan`] of tasks, which depend on each
-//! other, is carried out by [`work`]. Rows come from a [`RowSource`]. Used by `tpcb` and by workloads with generated rows.
+//! other, is carried out by [`work`]. Rows come from a [`RowSource`]. `tpcb` makes its own plan; [`load_tables`] loads any
+//! list of tables, with marks on them and a journal for `--resume`.
 
 mod connection;
 mod executor;
+mod journal;
 mod memory;
 mod plan;
+mod preparation;
 mod rows;
+mod tables;
 
 use std::sync::atomic::AtomicBool;
 
@@ -14,8 +18,9 @@ use connect::{Session, Target};
 use crate::WorkloadError;
 use crate::load::{Progress, StepTime};
 
-pub(crate) use plan::{Job, Part, Plan, StatementOf, StepName, Task};
+pub(crate) use plan::{Job, LoadStatement, Part, Plan, StatementOf, StepName, Task};
 pub use rows::{RowSource, RowWriter};
+pub(crate) use tables::{AfterRows, LoadTable, Purpose, TableName, TableSet, load_tables};
 
 /// How a plan is carried out.
 pub(crate) struct Execution<'a> {
@@ -25,6 +30,10 @@ pub(crate) struct Execution<'a> {
     pub(crate) connections: usize,
     /// Rows of the largest table whose key is built; `None` if no key is built.
     pub(crate) key_rows: Option<u64>,
+    /// The search path of statements with a note, as a statement; empty for that of the session.
+    pub(crate) search_path: &'a str,
+    /// The workload whose [`init_lock`](crate::init_lock) the first session has.
+    pub(crate) locked: Option<&'a str>,
 }
 
 /// Carries out a plan. Connections other than `session` are opened for it, at most as many as the server accepts.
@@ -37,7 +46,7 @@ pub(crate) fn work(
     execution: &Execution<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<StepTime>, WorkloadError> {
-    let target = execution.target;
+    let Execution { target, search_path, locked, .. } = *execution;
     let mut others = Vec::new();
     while others.len() + 1 < execution.connections {
         let Ok(other) = Session::connect(target) else { break };
@@ -47,7 +56,13 @@ pub(crate) fn work(
         execution.key_rows.map(|rows| memory::settings(session, rows, others.len() + 1)).unwrap_or_default();
     // Earlier notices do not belong to the loading.
     session.take_notices();
-    let shared = connection::Shared { target, settings: &settings, halt: &AtomicBool::new(false) };
+    let shared = connection::Shared {
+        target,
+        settings: &settings,
+        search_path,
+        locked,
+        halt: &AtomicBool::new(false),
+    };
     let mut sessions: Vec<&mut Session> = [&mut *session].into_iter().chain(&mut others).collect();
     executor::work(plan, &mut sessions, shared, progress)
 }

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::journal::Note;
 use super::rows::RowSource;
 
 /// Tasks, and the steps that they belong to.
@@ -49,6 +50,41 @@ pub(crate) enum Task {
     CreatePartitions { partitions: u32, statement: StatementOf },
     /// Empties tables, then fills some by COPY, in one transaction.
     Load { truncate: String, parts: Vec<Part> },
+    /// Rows of a table, and the note that they are there, in one transaction.
+    Chunk { note: Note, part: Part },
+    /// A statement, and the note that it was executed.
+    Noted { note: Note, statement: LoadStatement, mode: Mode },
+}
+
+/// How a statement is executed.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// In one transaction with its note.
+    Transaction,
+    /// The same, with the memory settings for building indexes.
+    Index,
+    /// Outside of a transaction, as VACUUM requires; the note follows it.
+    Alone,
+}
+
+/// A statement with its place in a file, if it has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LoadStatement {
+    pub(crate) sql: String,
+    /// The file's name in messages, and the line.
+    pub(crate) place: Option<(Arc<str>, u32)>,
+}
+
+impl LoadStatement {
+    /// A statement that pgmeter makes.
+    pub(crate) fn new(sql: impl Into<String>) -> LoadStatement {
+        LoadStatement { sql: sql.into(), place: None }
+    }
+
+    /// A statement of a file.
+    pub(crate) fn of_file(sql: impl Into<String>, file: &Arc<str>, line: u32) -> LoadStatement {
+        LoadStatement { sql: sql.into(), place: Some((Arc::clone(file), line)) }
+    }
 }
 
 /// The statement for a number, counted from 1: there may be too many to hold them all.
@@ -68,6 +104,10 @@ pub(crate) struct Part {
     pub(crate) chunk: (u32, u32),
     /// The relation that is filled, quoted for SQL.
     pub(crate) relation: String,
+    /// ` (column, …)` as COPY takes it; empty for all columns.
+    pub(crate) columns: String,
+    /// Whether the rows may be frozen: the table was emptied or created in the same transaction.
+    pub(crate) freezes: bool,
     /// The name under which progress is reported, and the rows that all parts with this name have together.
     pub(crate) progress: (Arc<str>, u64),
 }

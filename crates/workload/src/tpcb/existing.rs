@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use connect::Session;
 
+use super::Tpcb;
 use super::schema::{self, ACCOUNTS, ACCOUNTS_PER_BRANCH, Partitioning};
 use crate::WorkloadError;
 use crate::load::{InitOptions, Logging, query, query_catalogs};
@@ -112,7 +113,7 @@ impl ExistingTables {
             self.has_accounts = is_any_account_there;
             return Ok(());
         };
-        let accounts = u64::from(options.scale) * ACCOUNTS_PER_BRANCH;
+        let accounts = schema::branches(options) * ACCOUNTS_PER_BRANCH;
         let mut is_whole = true;
         for number in 1..=partitions {
             let is_loaded = has_rows(session, &schema::partition_name(number))?;
@@ -167,6 +168,33 @@ impl ExistingTables {
     }
 }
 
+/// The columns of pgbench's tables.
+const COLUMNS: [(&str, &str); 4] = [
+    ("pgbench_accounts", "aid, bid, abalance, filler"),
+    ("pgbench_branches", "bid, bbalance, filler"),
+    ("pgbench_history", "tid, bid, aid, delta, mtime, filler"),
+    ("pgbench_tellers", "tid, bid, tbalance, filler"),
+];
+
+/// Rejects tables that have pgbench's names and other columns: they are somebody's own.
+pub(super) fn check_columns(session: &mut Session) -> Result<(), WorkloadError> {
+    for (table, expected) in COLUMNS {
+        let number = format!("select pg_catalog.to_regclass('{table}')::pg_catalog.oid");
+        let rows = query(session, &number)?;
+        let Some(number) = rows.first().and_then(|row| row.get(0)) else { continue };
+        let columns = format!(
+            "select string_agg(attname, ', ' order by attnum) from pg_attribute where attrelid = {number} \
+             and attnum > 0 and not attisdropped"
+        );
+        let found = query_catalogs(session, &columns)?;
+        if found.first().and_then(|row| row.get(0)) != Some(expected) {
+            let (table, workload) = (table.to_owned(), Tpcb::NAME.to_owned());
+            return Err(WorkloadError::ForeignTable { table, workload, init: "pgmeter init".to_owned() });
+        }
+    }
+    Ok(())
+}
+
 /// Whether pgbench_accounts has the requested partitions; an error if it has others.
 fn has_partitions(
     session: &mut Session,
@@ -198,7 +226,7 @@ fn has_partitions(
     );
     let plain = |text: &str| text.to_lowercase().replace(['\'', ' '], "");
     let there: BTreeSet<String> = names(session, &bounds)?.iter().map(|bound| plain(bound)).collect();
-    let accounts = u64::from(options.scale) * ACCOUNTS_PER_BRANCH;
+    let accounts = schema::branches(options) * ACCOUNTS_PER_BRANCH;
     let expected = (1..=partitions).map(|number| {
         let bounds = schema::partition_bounds(method, accounts, number, partitions);
         plain(&format!("{} for values {bounds}", schema::partition_name(number)))

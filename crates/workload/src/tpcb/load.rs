@@ -4,9 +4,9 @@
 use connect::{Session, Target};
 
 use super::Tpcb;
-use super::existing::ExistingTables;
+use super::existing::{self, ExistingTables};
 use super::phase::{LoadContext, grouped};
-use super::schema::{ACCOUNTS_PER_BRANCH, Partitioning, needs_major};
+use super::schema::{self, ACCOUNTS_PER_BRANCH, Partitioning, needs_major};
 use super::step::Step;
 use crate::WorkloadError;
 use crate::load::{InitOptions, InitReport, Progress};
@@ -28,6 +28,9 @@ pub(super) fn init(
 ) -> Result<InitReport, WorkloadError> {
     check(options)?;
     check_version(options, session)?;
+    if !options.drops && !options.steps.is_empty() {
+        existing::check_columns(session)?;
+    }
     let existing =
         if options.resumes { ExistingTables::find(session, options)? } else { ExistingTables::default() };
     let context = LoadContext { options, version: session.server_version_num(), existing: &existing };
@@ -41,6 +44,8 @@ pub(super) fn init(
             target,
             connections: phase.chains.len().min(options.jobs as usize),
             key_rows: steps.contains(&Step::PrimaryKeys).then(|| rows_per_key(options)),
+            search_path: "",
+            locked: None,
         };
         report.steps.extend(loader::work(phase.into(), session, &execution, progress)?);
         before.extend(steps);
@@ -51,14 +56,16 @@ pub(super) fn init(
 /// Accounts in a partition, or in the table without partitions.
 fn rows_per_key(options: &InitOptions) -> u64 {
     let partitions = options.partitioning.map_or(1, |partitioning| u64::from(partitioning.partitions));
-    (u64::from(options.scale) * ACCOUNTS_PER_BRANCH).div_ceil(partitions.max(1))
+    (schema::branches(options) * ACCOUNTS_PER_BRANCH).div_ceil(partitions.max(1))
 }
 
 /// Rejects invalid options before anything is dropped.
 pub(super) fn check(options: &InitOptions) -> Result<(), WorkloadError> {
     let out_of_range = |option, low, high| Err(WorkloadError::OutOfRange { option, low, high });
-    if !(1..=COUNT_MAX).contains(&options.scale) {
-        return out_of_range("-s/--scale", 1, COUNT_MAX);
+    match options.scale.whole() {
+        None => return Err(WorkloadError::FractionalScale { scale: options.scale }),
+        Some(0) => return out_of_range("-s/--scale", 1, COUNT_MAX),
+        Some(_) => {}
     }
     if !(10..=100).contains(&options.fillfactor) {
         return out_of_range("-F/--fillfactor", 10, 100);
@@ -66,6 +73,14 @@ pub(super) fn check(options: &InitOptions) -> Result<(), WorkloadError> {
     let partitions = options.partitioning.map_or(1, |partitioning| partitioning.partitions);
     if !(1..=COUNT_MAX).contains(&partitions) {
         return out_of_range("--partitions", 1, COUNT_MAX);
+    }
+    let refused = [
+        (options.indexes.is_some(), "--indexes", "it has no index sets"),
+        (options.seed.is_some(), "--random-seed", "its rows depend on the scale alone"),
+        (options.allows_files, "--allow-files", "it reads no files"),
+    ];
+    if let Some((_, option, reason)) = refused.into_iter().find(|(is_asked, ..)| *is_asked) {
+        return Err(WorkloadError::OptionUnsupported { option, workload: Tpcb::NAME.to_owned(), reason });
     }
     match options.parameters.keys().next() {
         None => Ok(()),

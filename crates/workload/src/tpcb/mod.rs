@@ -124,6 +124,10 @@ impl Workload for Tpcb {
         tables::vacuum_accounts(session)
     }
 
+    fn table_names(&self) -> Vec<String> {
+        schema::VACUUMED.iter().map(|table| table.name.to_owned()).collect()
+    }
+
     fn checks(&self) -> &[Check] {
         &*CHECKS
     }

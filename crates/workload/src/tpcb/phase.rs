@@ -145,7 +145,9 @@ impl LoadContext<'_> {
             }
             Step::GenerateServerSide => {
                 let statements = [schema::truncate_tables()].into_iter();
-                vec![Task::Together(statements.chain(schema::generate_rows(options.scale)).collect())]
+                vec![Task::Together(
+                    statements.chain(schema::generate_rows(schema::branches(options))).collect(),
+                )]
             }
             Step::Vacuum | Step::PrimaryKeys => self.of_tables(step, &schema::VACUUMED).into_iter().collect(),
             Step::ForeignKeys => {
@@ -225,13 +227,13 @@ impl LoadContext<'_> {
 
     /// The rows of a range partition.
     fn numbers(self, number: u32, partitions: u32) -> Range<u64> {
-        let accounts = u64::from(self.options.scale) * ACCOUNTS.rows_per_scale;
+        let accounts = schema::branches(self.options) * ACCOUNTS.rows_per_scale;
         schema::partition_rows(accounts, number, partitions)
     }
 
     /// All rows of a table.
     fn whole(self, rows: &'static Rows) -> Part {
-        let total = u64::from(self.options.scale) * rows.table.rows_per_scale;
+        let total = schema::branches(self.options) * rows.table.rows_per_scale;
         part(rows, rows.table.name.to_owned(), 0..total, total)
     }
 }
@@ -239,7 +241,8 @@ impl LoadContext<'_> {
 /// Rows of a table; `total` is the number of all rows that this phase loads into the table.
 fn part(rows: &'static Rows, relation: String, numbers: Range<u64>, total: u64) -> Part {
     let source = Arc::new(NumberedRows { rows, numbers });
-    Part { source, chunk: (0, 1), relation, progress: (rows.table.name.into(), total) }
+    let progress = (rows.table.name.into(), total);
+    Part { source, chunk: (0, 1), relation, columns: String::new(), freezes: true, progress }
 }
 
 /// One task of these statements, or none without statements.
@@ -273,6 +276,7 @@ mod tests {
                 statements.join("; ")
             }
             Task::CreatePartitions { .. } => "partitions".to_owned(),
+            Task::Chunk { .. } | Task::Noted { .. } => "not of pgbench's tables".to_owned(),
             Task::Load { parts, .. } => {
                 let parts = parts.iter().map(|part| format!("{} {:?}", part.relation, part.source));
                 format!("load {}", parts.collect::<Vec<_>>().join(", "))

@@ -26,6 +26,11 @@ pub struct Table {
 /// From this scale on, account numbers are `bigint`, as in `pgbench`.
 const BIGINT_ACCOUNTS_FROM_SCALE: u32 = 20_000;
 
+/// Number of branches: the scale, which is whole (checked before anything is created).
+pub(crate) fn branches(options: &InitOptions) -> u64 {
+    options.scale.whole().map_or(0, u64::from)
+}
+
 /// Accounts for each branch; rows for each unit of scale.
 pub(crate) const ACCOUNTS_PER_BRANCH: u64 = 100_000;
 /// Tellers for each branch.
@@ -121,7 +126,7 @@ pub(crate) fn partition_rows(accounts: u64, number: u32, partitions: u32) -> Ran
 
 /// Creates the four tables; pgbench_accounts without its partitions.
 pub(crate) fn create_tables(options: &InitOptions) -> [String; 4] {
-    let aid = if options.scale >= BIGINT_ACCOUNTS_FROM_SCALE { "bigint" } else { "int" };
+    let aid = if branches(options) >= u64::from(BIGINT_ACCOUNTS_FROM_SCALE) { "bigint" } else { "int" };
     let is_partitioned = options.partitioning.is_some();
     let is_unlogged = |table: Table| match options.logging {
         Logging::All => false,
@@ -152,7 +157,7 @@ pub(crate) fn create_partition(
     options: &InitOptions,
     Partitioning { method, partitions }: Partitioning,
 ) -> impl Fn(u32) -> String + use<> {
-    let rows = u64::from(options.scale) * ACCOUNTS_PER_BRANCH;
+    let rows = branches(options) * ACCOUNTS_PER_BRANCH;
     let unlogged = unlogged_word(options.logging != Logging::All);
     let (accounts, fillfactor) = (ACCOUNTS.name, options.fillfactor);
     move |partition| {
@@ -184,8 +189,7 @@ pub(crate) fn partition_bounds(
 }
 
 /// Has the server itself make the rows that [`super::rows`] would send.
-pub(crate) fn generate_rows(scale: u32) -> [String; 3] {
-    let scale = u64::from(scale);
+pub(crate) fn generate_rows(scale: u64) -> [String; 3] {
     [
         format!(
             "insert into pgbench_branches(bid, bbalance) select bid, 0 from generate_series(1, {scale}) as bid"
@@ -255,7 +259,8 @@ mod tests {
 
     #[test]
     fn account_numbers_become_bigint_at_scale_20000() {
-        let tables = |scale| create_tables(&InitOptions { scale, ..InitOptions::default() });
+        let tables =
+            |scale: u32| create_tables(&InitOptions { scale: scale.into(), ..InitOptions::default() });
         assert!(!tables(19_999)[2].contains("bigint"));
         assert!(tables(20_000)[2].contains("aid bigint not null"));
         assert!(tables(20_000)[0].contains("aid bigint,"));

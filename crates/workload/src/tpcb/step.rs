@@ -58,6 +58,9 @@ pub const STEPS: [StepFacts; 7] = [
 ];
 
 impl Step {
+    /// The options that choose steps, for messages.
+    pub(crate) const CHOICE: &str = "a choice of steps (--init-steps, --no-vacuum, --foreign-keys)";
+
     /// The steps taken when none are named: `dtgvp`.
     pub const DEFAULT: [Step; 5] =
         [Step::DropTables, Step::CreateTables, Step::GenerateClientSide, Step::Vacuum, Step::PrimaryKeys];

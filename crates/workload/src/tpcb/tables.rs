@@ -38,7 +38,7 @@ const BEFORE_RUN: [&str; 3] =
 /// pgbench_branches; [`WorkloadError::UnknownPartitionMethod`]. As in `pgbench`, accounts whose partitions cannot be
 /// looked up count as unpartitioned.
 pub(super) fn find(session: &mut Session) -> Result<Tables, WorkloadError> {
-    let scale = Some(count_branches(session)?);
+    let scale = Some(count_branches(session)?.into());
     let Ok(found) = query(session, FIND_PARTITIONS) else { return Ok(Tables { scale, partitioning: None }) };
     let Some(accounts) = found.first() else {
         return Err(missing_table(session, ACCOUNTS.name, &Tpcb, None));

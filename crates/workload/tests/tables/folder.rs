@@ -58,22 +58,22 @@ fn the_example_is_loaded_found_and_checked() {
         assert!(error.contains("no table shop_customers"), "{error}");
         assert!(error.contains("`pgmeter init --workload ") && error.contains("/shop`"), "{error}");
         let parameters = BTreeMap::from([("products".to_owned(), "7".to_owned())]);
-        let options = InitOptions { scale: 2, parameters, ..InitOptions::default() };
+        let options = InitOptions { scale: 2.into(), parameters, ..InitOptions::default() };
         let report = load(&*shop, &mut session, &options).expect("it is loaded");
         let names: Vec<&str> = report.steps.iter().map(|step| step.name.as_str()).collect();
         assert_eq!(names, ["schema", "rows", "finish"]);
         let found = shop.find_tables(&mut session).expect("it was loaded");
-        assert_eq!(found, Tables { scale: Some(2), partitioning: None });
+        assert_eq!(found, Tables { scale: Some(2.into()), partitioning: None });
         assert_eq!(lines(&mut session, "select count(*) from shop_products"), ["7"]);
         assert!(shop.prepare_run(&mut session).is_empty() && shop.vacuum_all(&mut session).is_empty());
-        let variables = shop.variables(&options.parameters, 2);
+        let variables = shop.variables(&options.parameters, 2.into());
         shop.run_checks(&mut session, &variables).expect("the data are sound");
         session.execute("update shop_products set sold = 5 where id > 5").expect("a change");
         let error =
             shop.run_checks(&mut session, &variables).expect_err("the data are not sound").to_string();
         assert_eq!(
             error,
-            "2 checks of the workload shop failed: stock (2 rows, the first: 6 | 1000000 | 5), \
+            "2 checks of the workload shop failed: stock (2 rows, the first: 6 | 1000000 | 5); \
              sales (2 rows, the first: 6 | 5 | NULL). A check returns no row if the data are sound"
         );
     }
@@ -144,10 +144,16 @@ fn options_of_the_tables_of_pgbench_are_refused() {
     };
     let partitioning = Some(Partitioning { method: Default::default(), partitions: 2 });
     let plain = InitOptions::default;
-    check(InitOptions { fillfactor: 50, ..plain() }, "a fillfactor is supported for pgbench's tables");
-    check(InitOptions { partitioning, ..plain() }, "partitions is supported");
-    check(InitOptions { steps: vec![Step::Vacuum], ..plain() }, "a choice of steps is supported");
-    check(InitOptions { resumes: true, ..plain() }, "resuming is supported");
+    let refused = |options: InitOptions, option: &str, reason: &str| {
+        check(options, &format!("the workload shop does not support {option}: {reason}"));
+    };
+    let only = "only the workload tpcb does";
+    refused(InitOptions { fillfactor: 50, ..plain() }, "a fillfactor", only);
+    refused(InitOptions { partitioning, ..plain() }, "--partitions", only);
+    let steps = "a choice of steps (--init-steps, --no-vacuum, --foreign-keys)";
+    refused(InitOptions { steps: vec![Step::Vacuum], ..plain() }, steps, only);
+    let resumes = InitOptions { resumes: true, ..plain() };
+    refused(resumes, "--resume", "its SQL files may not be safe to repeat");
     let parameters = |name: &str| BTreeMap::from([(name.to_owned(), "1".to_owned())]);
     check(
         InitOptions { parameters: parameters("product"), ..plain() },
@@ -194,4 +200,84 @@ fn a_folder_without_a_manifest_is_refused() {
     let folder = TempDir::new().expect("a folder");
     let error = Folder::read(folder.path()).expect_err("it is empty").to_string();
     assert!(error.starts_with("cannot read the workload ") && error.contains("workload.toml: "), "{error}");
+}
+
+#[test]
+fn load_steps_do_not_change_tables_of_others() {
+    let mut session = session(NEWEST, "protected");
+    session.execute("create table mine (x int); insert into mine values (42)").expect("a table");
+    for sql in [
+        "DROP TABLE IF EXISTS mine;",
+        "CREATE TABLE IF NOT EXISTS mine (x int); INSERT INTO mine VALUES (1);",
+        "WITH gone AS (DELETE FROM mine RETURNING *) SELECT * FROM gone;",
+        "DO $$ BEGIN TRUNCATE mine; END $$;",
+        "DROP SCHEMA public CASCADE;",
+    ] {
+        let message = refusal(&mut session, "load = [\"load.sql\"]", sql);
+        assert!(message.starts_with("public.mine exists already and was not made by `init`"), "{message}");
+        assert_eq!(lines(&mut session, "select x from mine"), ["42"], "{sql}");
+    }
+    let sql = "DROP TABLE IF EXISTS mine; CREATE TABLE mine (x int); INSERT INTO mine VALUES (:scale);";
+    let folder = folder("load = [\"load.sql\"]", &[("load.sql", sql)]);
+    let workload = Folder::read(folder.path()).expect("it is sound");
+    let drops = InitOptions { drops: true, ..InitOptions::default() };
+    load(&workload, &mut session, &drops).expect("it is permitted");
+    let comment = "select obj_description('mine'::regclass)";
+    let mark = lines(&mut session, comment).remove(0);
+    assert!(mark.starts_with("pgmeter: workload=test scale=1 state=loaded oid="), "{mark}");
+    let again = InitOptions { scale: 2.into(), ..InitOptions::default() };
+    load(&workload, &mut session, &again).expect("its own table");
+    assert_eq!(lines(&mut session, "select x from mine"), ["2"]);
+    let again = lines(&mut session, comment).remove(0);
+    assert!(again.starts_with("pgmeter: workload=test scale=2 state=loaded oid="), "{again}");
+    session
+        .execute("drop table mine; create table mine (x int); insert into mine values (42)")
+        .expect("a copy");
+    session.execute(&format!("comment on table mine is '{again}'")).expect("the comment of the dump");
+    let error = load(&workload, &mut session, &InitOptions::default()).expect_err("a copy").to_string();
+    assert!(
+        error.starts_with("public.mine was restored or copied: its mark was made for another"),
+        "{error}"
+    );
+    assert_eq!(lines(&mut session, "select x from mine"), ["42"]);
+}
+
+#[test]
+fn a_file_that_the_manifest_does_not_name_is_named_in_its_errors() {
+    for (name, text, expected) in [
+        (
+            "queries/q1.sql",
+            "SELECT 1;\n\\set a 1\n",
+            "queries/q1.sql:2: load steps, checks and timed steps must",
+        ),
+        ("queries/q1.sql", "SELECT 1; SELECT 2;", "queries/q1.sql has 2 queries among its 2 statements"),
+        ("checks/a b.sql", "SELECT 1;", "checks/a b.sql: expected a name of letters, digits, "),
+        ("scripts/empty.sql", "", "scripts/empty.sql: "),
+        ("schema.sql", "CREATE TABLE t (a int -- df: nothing\n);", "schema.sql:1:"),
+    ] {
+        let folder = TempDir::new().expect("a folder");
+        let files =
+            [("workload.toml", "name = \"test\"\n"), ("schema.sql", "CREATE TABLE t (a int);"), (name, text)];
+        for (name, text) in files {
+            let file = folder.path().join(name);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            fs::write(file, text).expect("a file");
+        }
+        let error = Folder::read(folder.path()).expect_err(name).to_string();
+        let error = error.replace(&format!("{}/", folder.path().display()), "");
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_statement_without_permission_is_one_sentence() {
+    let mut session = session(NEWEST, "no_permission");
+    let user = "drop role if exists pgmeter_reader; create role pgmeter_reader; set role pgmeter_reader";
+    session.execute(user).expect("a user without privileges");
+    let refusal = refusal(&mut session, "load = [\"load.sql\"]", "SELECT 1;\nCREATE TABLE t (a int);");
+    assert_eq!(
+        refusal,
+        "load.sql:2: permission denied for schema public. Connect as the owner or as a user with this privilege, or \
+         use another database"
+    );
 }

@@ -17,12 +17,22 @@ pub fn session(major: &str, name: &str) -> Session {
 
 /// Where a session of a cluster goes, for others beside it.
 pub fn target(session: &mut Session) -> Target {
+    let user = lines(session, "select session_user").remove(0);
+    let conninfo = conninfo(session, &user);
+    connect::resolve(Some(&conninfo), &Overrides::default(), &Environment::default()).expect("a target")
+}
+
+/// The advisory locks of the database.
+pub const LOCKS: &str = "select count(*) from pg_locks l join pg_database d on d.oid = l.database \
+    where l.locktype = 'advisory' and d.datname = current_database()";
+
+/// The connection string of another user to the database of a session.
+pub fn conninfo(session: &mut Session, user: &str) -> String {
     let Address::Unix(socket) = session.address().clone() else { panic!("clusters are on Unix sockets") };
     let directory = socket.parent().expect("a directory").display();
     let port = socket.extension().expect("a port").to_string_lossy();
-    let who = lines(session, "select 'dbname=' || current_database() || ' user=' || current_user").remove(0);
-    let conninfo = format!("host={directory} port={port} {who}");
-    connect::resolve(Some(&conninfo), &Overrides::default(), &Environment::default()).expect("a target")
+    let database = lines(session, "select current_database()").remove(0);
+    format!("host={directory} port={port} dbname={database} user={user}")
 }
 
 /// Takes all steps, told as they go on.

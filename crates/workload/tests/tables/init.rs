@@ -48,7 +48,7 @@ const ROWS_OF_PGBENCH_AT_SCALE_2: [&str; 4] = [
 fn check_tables(major: &str, name: &str, letters: &str) {
     let mut session = session(major, name);
     let steps = Step::parse_list(letters).expect("letters of steps");
-    make(&mut session, &InitOptions { scale: 2, steps, fillfactor: 70, ..InitOptions::default() })
+    make(&mut session, &InitOptions { scale: 2.into(), steps, fillfactor: 70, ..InitOptions::default() })
         .unwrap_or_else(|error| panic!("PostgreSQL {major}: {error}"));
     assert_eq!(
         lines(&mut session, RELATIONS),
@@ -65,7 +65,7 @@ fn check_tables(major: &str, name: &str, letters: &str) {
     assert_eq!(lines(&mut session, COLUMNS), COLUMNS_OF_PGBENCH);
     assert_eq!(lines(&mut session, KEYS), PRIMARY_KEYS_OF_PGBENCH);
     assert_eq!(lines(&mut session, ROWS), ROWS_OF_PGBENCH_AT_SCALE_2);
-    assert_eq!(Tpcb.find_tables(&mut session).expect("the tables are there").scale, Some(2));
+    assert_eq!(Tpcb.find_tables(&mut session).expect("the tables are there").scale, Some(2.into()));
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn tables_that_the_server_fills_equal_those_of_pgbench_on_the_oldest_server() {
 #[test]
 fn loading_again_leaves_the_same_rows() {
     let mut session = session(NEWEST, "again");
-    let options = InitOptions { scale: 2, ..InitOptions::default() };
+    let options = InitOptions { scale: 2.into(), ..InitOptions::default() };
     make(&mut session, &options).expect("the first time");
     session.execute("update pgbench_accounts set abalance = 1 where aid < 100").expect("an update");
     session.execute("insert into pgbench_history values (1, 1, 1, 1)").expect("an insert");
@@ -145,8 +145,11 @@ fn partitions_share_the_accounts_as_in_pgbench() {
     ] {
         let mut session = session(NEWEST, name);
         let partitioning = Some(Partitioning { method, partitions: 3 });
-        make(&mut session, &InitOptions { scale: 2, fillfactor: 90, partitioning, ..InitOptions::default() })
-            .expect("PostgreSQL 18 has both kinds");
+        make(
+            &mut session,
+            &InitOptions { scale: 2.into(), fillfactor: 90, partitioning, ..InitOptions::default() },
+        )
+        .expect("PostgreSQL 18 has both kinds");
         let partitions = "select pg_catalog.pg_get_expr(relpartbound, oid) from pg_catalog.pg_class \
             where relispartition and relname ~ '^pgbench_accounts_[1-3]$' and relkind = 'r' \
             and reloptions = '{fillfactor=90}' order by relname";
@@ -202,7 +205,8 @@ fn partitions_on_a_server_without_them_are_refused_before_anything_is_dropped() 
 fn a_failing_statement_is_part_of_the_error() {
     let mut session = session(NEWEST, "failing");
     session.execute("create view pgbench_tellers as select 1 as tid").expect("a view in the way");
-    let message = make(&mut session, &InitOptions::default()).expect_err("a view is no table").to_string();
+    let drops = InitOptions { drops: true, ..InitOptions::default() };
+    let message = make(&mut session, &drops).expect_err("a view is no table").to_string();
     assert!(message.contains("pgbench_tellers"), "{message}");
     assert!(message.contains("\nQuery was: drop table if exists pgbench_accounts"), "{message}");
 }
@@ -279,4 +283,16 @@ fn no_steps_are_nothing_to_do() {
     options.steps.retain(|step| *step != Step::Vacuum);
     make(&mut session, &options).expect("nothing");
     assert_eq!(lines(&mut session, RELATIONS), [""; 0]);
+}
+
+#[test]
+fn tables_with_the_names_of_pgbench_and_other_columns_are_somebody_elses() {
+    let mut session = session(NEWEST, "somebody_elses");
+    session.execute("create table pgbench_tellers (name text)").expect("a table");
+    let error = make(&mut session, &InitOptions::default()).expect_err("not pgbench's").to_string();
+    assert!(error.starts_with("pgbench_tellers exists already and was not made by `init`"), "{error}");
+    assert_eq!(lines(&mut session, "select count(*) from pgbench_tellers"), ["0"]);
+    let drops = InitOptions { drops: true, ..InitOptions::default() };
+    make(&mut session, &drops).expect("it is dropped");
+    make(&mut session, &InitOptions::default()).expect("these are pgbench's");
 }

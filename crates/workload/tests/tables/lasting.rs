@@ -56,7 +56,7 @@ fn a_connection_that_the_server_ends_is_made_again_and_the_table_loaded_anew() {
     for major in [NEWEST, OLDEST] {
         let conninfo = Cluster::shared(major).database("ended");
         let (mut session, options) =
-            (Cluster::session(&conninfo), InitOptions { scale: 2, ..InitOptions::default() });
+            (Cluster::session(&conninfo), InitOptions { scale: 2.into(), ..InitOptions::default() });
         let end = format!("select pg_terminate_backend(pid) {LOADERS}");
         let lost = disturbed(&mut session, &conninfo, &options, &end);
         assert_eq!(lost.len(), 1, "{lost:?}");
@@ -69,7 +69,8 @@ fn a_connection_that_the_server_ends_is_made_again_and_the_table_loaded_anew() {
 #[test]
 fn connections_that_load_partitions_are_made_again_each_with_its_partition() {
     let conninfo = Cluster::shared(NEWEST).database("ended");
-    let (mut session, options) = (Cluster::session(&conninfo), InitOptions { scale: 2, ..partitioned(3) });
+    let (mut session, options) =
+        (Cluster::session(&conninfo), InitOptions { scale: 2.into(), ..partitioned(3) });
     let end = format!("select pg_terminate_backend(pid) {LOADERS}");
     let lost = disturbed(&mut session, &conninfo, &options, &end);
     assert!(!lost.is_empty());
@@ -81,7 +82,8 @@ fn connections_that_load_partitions_are_made_again_each_with_its_partition() {
 fn a_server_that_crashes_and_recovers_is_waited_for() {
     let cluster = Cluster::start(NEWEST);
     let conninfo = cluster.database("crashed");
-    let (mut session, options) = (Cluster::session(&conninfo), InitOptions { scale: 2, ..partitioned(2) });
+    let (mut session, options) =
+        (Cluster::session(&conninfo), InitOptions { scale: 2.into(), ..partitioned(2) });
     let crash = "copy (select 1) to program 'kill -9 $PPID'";
     let lost = disturbed(&mut session, &conninfo, &options, crash);
     assert!(!lost.is_empty());
@@ -174,7 +176,7 @@ fn tables_that_others_options_made_are_not_gone_on_with() {
     make(&mut session, &partitioned(2)).expect("tables");
     let before = everything(&mut session);
     for (options, found) in [
-        (InitOptions { scale: 2, ..partitioned(2) }, "other partitions or another scale"),
+        (InitOptions { scale: 2.into(), ..partitioned(2) }, "other partitions or another scale"),
         (partitioned(3), "other partitions"),
         (InitOptions::default(), "partitioned differently"),
         (InitOptions { fillfactor: 50, ..partitioned(2) }, "another fillfactor"),

@@ -2,10 +2,14 @@
 //! `pgbench`. One program, so that all its tests share one server of each version.
 
 mod beside_pgbench;
+mod existing_tables;
 mod folder;
+mod generated;
 mod harness;
 mod init;
+mod interrupted;
 mod lasting;
+mod learn;
 mod pooler;
 mod prepare;
 mod versions;

@@ -21,7 +21,7 @@ fn unpartitioned_tables_are_seen_as_such_on_every_server() {
         let mut session = session(major, "plain");
         bare(&mut session, None);
         let found = Tpcb.find_tables(&mut session).expect("tables");
-        assert_eq!(found, Tables { scale: Some(3), partitioning: None }, "PostgreSQL {major}");
+        assert_eq!(found, Tables { scale: Some(3.into()), partitioning: None }, "PostgreSQL {major}");
     }
 }
 
@@ -31,7 +31,7 @@ fn partitions_are_found_with_their_method_and_number() {
     for (method, partitions) in [(PartitionMethod::Range, 4), (PartitionMethod::Hash, 2)] {
         bare(&mut session, Some(Partitioning { method, partitions }));
         let found = Tpcb.find_tables(&mut session).expect("tables");
-        assert_eq!(found, Tables { scale: Some(3), partitioning: Some((method, partitions)) });
+        assert_eq!(found, Tables { scale: Some(3.into()), partitioning: Some((method, partitions)) });
     }
 }
 
@@ -89,7 +89,7 @@ fn empty_tables_give_no_scale() {
     bare(&mut session, None);
     session.execute("truncate pgbench_branches").expect("a table");
     let tables = Tpcb.find_tables(&mut session).expect("tables");
-    assert_eq!(tables.scale, Some(0), "pgbench runs on empty tables");
+    assert_eq!(tables.scale, Some(0.into()), "pgbench runs on empty tables");
     let message = Tpcb.check_scale(&tables).expect_err("there are no rows").to_string();
     assert!(message.contains("pgbench_branches has 0 rows"), "{message}");
 }

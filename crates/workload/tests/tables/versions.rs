@@ -62,7 +62,11 @@ fn check(major: &str, methods: &[PartitionMethod], steps: &str) {
                 assert_eq!(lines(&mut session, ROWS), ROWS_OF_PGBENCH, "{major}: {options:?}");
                 let found = Tpcb.find_tables(&mut session).expect("tables");
                 let partitions = partitioning.map(|Partitioning { method, partitions }| (method, partitions));
-                assert_eq!((found.scale, found.partitioning), (Some(1), partitions), "{major}: {options:?}");
+                assert_eq!(
+                    (found.scale, found.partitioning),
+                    (Some(1.into()), partitions),
+                    "{major}: {options:?}"
+                );
             }
         }
     }

@@ -1,5 +1,5 @@
-//! Measures the work of a server and one of its backends during a step: WAL, CPU time, blocks, and sizes of tables
-//! afterwards. Figures that this server version lacks are absent and listed in a note.
+//! Measures the work of a server and one of its backends during a statement: WAL, CPU time, blocks, temporary files, and
+//! sizes of tables afterwards. Figures that this server version lacks are absent and listed in a note.
 //!
 //! Manual: "The Cumulative Statistics System", "System Administration Functions".
 
@@ -23,63 +23,120 @@ const SIZES: &str = "SELECT coalesce(sum(pg_table_size(c.oid)), 0)::bigint, coal
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
      WHERE c.relkind IN ('r', 'm') AND n.nspname <> 'information_schema' AND n.nspname !~ '^pg_'";
 
+/// Bytes of temporary files that sessions of this database have closed.
+const TEMP_BYTES: &str = "SELECT temp_bytes FROM pg_stat_database WHERE datname = current_database()";
+
+/// Beginnings of notes on changed blocks.
+const CHANGED_BLOCKS: [&str; 2] = ["not available: blocks dirtied", "not available: blocks written"];
+
 /// Measures the backend of one session.
-pub(super) struct Meter {
+#[derive(Debug)]
+pub struct Meter {
     backend: Option<Backend>,
     version: u32,
+    /// Whether other sessions work too: counters of the whole server then belong to no single statement.
+    is_shared: bool,
     /// The view pg_stat_statements if it is available; only it counts dirtied blocks.
     statements: Option<String>,
+    /// The reading after the last execution.
+    last: Option<Reading>,
     notes: Vec<SafeText>,
 }
 
 /// Counters at a moment, or their change.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reading {
-    pub(super) cpu: Option<BackendCpu>,
-    pub(super) wal: Option<u64>,
-    pub(super) buffers: StepBuffers,
+pub struct Reading {
+    pub(crate) cpu: Cpu,
+    pub(crate) wal: Option<u64>,
+    pub(crate) temp_bytes: Option<u64>,
+    pub(crate) buffers: StepBuffers,
+}
+
+/// CPU times, read without a query.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cpu {
+    pub(crate) backend: Option<BackendCpu>,
+    /// Of the server's processes that have exited, such as parallel workers.
+    pub(crate) workers: Option<BackendCpu>,
 }
 
 impl Meter {
-    /// For a new session. All queries run once first, so that the measured ones find the catalogs in the cache.
-    pub(super) fn of(session: &mut Session) -> Self {
+    /// For a new session that works alone on its server. All queries run once first, so that the measured ones find the
+    /// catalogs in the cache.
+    pub fn new(session: &mut Session) -> Self {
+        let mut meter = Self::bare(session, false);
+        meter.prepare(session);
+        meter
+    }
+
+    /// For a new session beside others: measures only the CPU time of its backend.
+    pub fn beside_others(session: &Session) -> Self {
+        let mut meter = Self::bare(session, true);
+        meter.note(
+            "WAL, blocks, temporary files and CPU time of parallel workers: the server counts them for all streams \
+             together",
+        );
+        meter
+    }
+
+    fn bare(session: &Session, is_shared: bool) -> Self {
         let backend = Backend::of(session.cancel_key().process_id);
         let version = session.server_version_num();
-        let mut meter = Self { backend, version, statements: None, notes: Vec::new() };
+        let mut meter = Self { backend, version, is_shared, statements: None, last: None, notes: Vec::new() };
         if meter.backend.is_none() {
-            meter.note("CPU time: the server is not on this host, or in a container of its own");
+            meter.note("CPU time: the server runs on another host or in a container");
         }
+        meter
+    }
+
+    fn prepare(&mut self, session: &mut Session) {
+        let meter = self;
+        let version = meter.version;
         match observe::extension_schema(session, "pg_stat_statements") {
             Ok(Some(schema)) => meter.statements = Some(format!("{schema}.pg_stat_statements")),
             Ok(None) => {
                 meter.note(
-                    "blocks dirtied: pg_stat_statements alone counts them, and is not in this database",
+                    "blocks dirtied: only pg_stat_statements counts them, and this database does not have it",
                 );
             }
             Err(why) => meter.note(&format!("blocks dirtied: {why}")),
         }
         if version < V16 {
-            meter.note("blocks written: before PostgreSQL 16 no process tells its own");
+            meter.note("blocks written: before PostgreSQL 16, the server counts them too late for a single statement");
         }
         meter.wal(session);
         meter.read_buffers(session);
         meter.sizes(session);
-        meter
     }
 
     /// Reads the counters before an execution or after its end, except the CPU time.
-    pub(super) fn read(&mut self, session: &mut Session) -> Reading {
-        let buffers = self.buffers(session);
-        Reading { cpu: None, wal: self.wal(session), buffers }
+    pub(crate) fn read(&mut self, session: &mut Session) -> Reading {
+        if self.is_shared {
+            return Reading::default();
+        }
+        let (buffers, temp_bytes) = self.buffers(session);
+        Reading { cpu: Cpu::default(), wal: self.wal(session), temp_bytes, buffers }
     }
 
-    /// The CPU time so far, without a query.
-    pub(super) fn cpu(&self) -> Option<BackendCpu> {
-        self.backend.as_ref()?.cpu()
+    /// The reading after the last execution, once.
+    pub(crate) fn take_last(&mut self) -> Option<Reading> {
+        self.last.take()
+    }
+
+    /// Keeps the reading after an execution as the one before the next.
+    pub(crate) fn set_last(&mut self, reading: Reading) {
+        self.last = Some(reading);
+    }
+
+    /// The CPU times so far, without a query.
+    pub(crate) fn cpu(&self) -> Cpu {
+        let Some(backend) = &self.backend else { return Cpu::default() };
+        let workers = if self.is_shared { None } else { backend.ended_siblings() };
+        Cpu { backend: backend.cpu(), workers }
     }
 
     /// Bytes of all user tables, and of their indexes.
-    pub(super) fn sizes(&mut self, session: &mut Session) -> (Option<u64>, Option<u64>) {
+    pub fn sizes(&mut self, session: &mut Session) -> (Option<u64>, Option<u64>) {
         match session.query_catalogs(SIZES) {
             Ok(rows) => (number(&rows, 0), number(&rows, 1)),
             Err(error) => {
@@ -90,12 +147,20 @@ impl Meter {
     }
 
     /// Notes on figures that are not available, with the reason.
-    pub(super) fn into_notes(self) -> Vec<SafeText> {
+    pub fn into_notes(self) -> Vec<SafeText> {
         self.notes
     }
 
+    /// The same without those on blocks dirtied and written, which reports of query sets do not show.
+    pub(crate) fn into_notes_of_queries(mut self) -> Vec<SafeText> {
+        let is_shown = |note: &SafeText| CHANGED_BLOCKS.iter().all(|what| !note.as_str().starts_with(what));
+        self.notes.retain(is_shown);
+        self.notes
+    }
+
+    /// `what` is the figure and the reason.
     fn note(&mut self, what: &str) {
-        let note = SafeText::from(format!("not seen: {what}"));
+        let note = SafeText::from(format!("not available: {what}"));
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
@@ -111,8 +176,8 @@ impl Meter {
         number(&rows, 0)
     }
 
-    /// Block counters, after the backend has reported them.
-    fn buffers(&mut self, session: &mut Session) -> StepBuffers {
+    /// Block counters and bytes of temporary files, after the backend has reported them.
+    fn buffers(&mut self, session: &mut Session) -> (StepBuffers, Option<u64>) {
         let telling: &[&str] = if self.version < V15 {
             &[UNTIL_TOLD, UNTIL_TOLD]
         } else {
@@ -125,7 +190,7 @@ impl Meter {
         self.read_buffers(session)
     }
 
-    fn read_buffers(&mut self, session: &mut Session) -> StepBuffers {
+    fn read_buffers(&mut self, session: &mut Session) -> (StepBuffers, Option<u64>) {
         let dirtied = self.statements.as_ref().map(|statements| {
             format!("SELECT sum(shared_blks_dirtied + local_blks_dirtied) FROM {statements}")
         });
@@ -133,7 +198,10 @@ impl Meter {
             .and_then(|sql| self.asked(session, "blocks dirtied", &sql))
             .and_then(|rows| number(&rows, 0));
         let rows = self.asked(session, "blocks", buffers_sql(self.version)).unwrap_or_default();
-        StepBuffers { hit: number(&rows, 0), read: number(&rows, 1), dirtied, written: number(&rows, 2) }
+        let temp = self.asked(session, "temporary files", TEMP_BYTES).unwrap_or_default();
+        let buffers =
+            StepBuffers { hit: number(&rows, 0), read: number(&rows, 1), dirtied, written: number(&rows, 2) };
+        (buffers, number(&temp, 0))
     }
 
     fn asked(&mut self, session: &mut Session, what: &str, sql: &str) -> Option<Vec<Row>> {
@@ -163,12 +231,17 @@ fn buffers_sql(version: u32) -> &'static str {
 
 impl Reading {
     /// The difference since `then`.
-    pub(super) fn since(&self, then: &Reading) -> Reading {
+    pub(crate) fn since(&self, then: &Reading) -> Reading {
         let more = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        let cpu = |now: Option<BackendCpu>, then: Option<BackendCpu>| Some(now?.since(&then?));
         let (now, before) = (&self.buffers, &then.buffers);
         Reading {
-            cpu: self.cpu.zip(then.cpu).map(|(now, then)| now.since(&then)),
+            cpu: Cpu {
+                backend: cpu(self.cpu.backend, then.cpu.backend),
+                workers: cpu(self.cpu.workers, then.cpu.workers),
+            },
             wal: more(self.wal, then.wal),
+            temp_bytes: more(self.temp_bytes, then.temp_bytes),
             buffers: StepBuffers {
                 hit: more(now.hit, before.hit),
                 read: more(now.read, before.read),
@@ -188,6 +261,6 @@ fn number(rows: &[Row], column: usize) -> Option<u64> {
 }
 
 /// Time in the format of records.
-pub(super) fn micros(time: Duration) -> u64 {
+pub fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -1,0 +1,150 @@
+//! `pgmeter data`: prints rows of a schema, explains the generator of a column, or learns a schema from live tables.
+//! `workload` and `datagen` do the work; this module parses options and opens the output.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Subcommand};
+use workload::RowFormat;
+
+use crate::arguments::{ServerArguments, Word, words};
+use crate::failure::Failure;
+use crate::output;
+use crate::password::connect_asking;
+use crate::signals::Signals;
+use crate::terminal::Terminal;
+
+/// Draws of `--explain`.
+const DRAWS: u64 = 10_000;
+
+const FORMATS: [Word<RowFormat>; 2] = [
+    ("copy", "Text format of COPY; several tables as a script for psql", RowFormat::Copy),
+    ("csv", "CSV with a header, of one table", RowFormat::Csv),
+];
+
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct DataArguments {
+    #[command(subcommand)]
+    command: Option<DataCommand>,
+    /// SQL file with the tables, and directives (-- df: …) for their data; `-` is standard input
+    #[arg(long, value_name = "FILE", required = true)]
+    schema: Option<PathBuf>,
+    /// Number of rows of each table, times its `mult`; `size` of a table replaces it [default: the schema's, or 100]
+    #[arg(short, long, value_name = "N")]
+    size: Option<f64>,
+    /// Only this table [default: all tables, in loading order]
+    #[arg(short, long, value_name = "NAME")]
+    table: Option<String>,
+    /// Show the generator of this column, and a histogram of at most 10,000 rows, instead of rows
+    #[arg(long, value_name = "TABLE.COLUMN", conflicts_with_all = ["table", "format", "jobs", "output"])]
+    explain: Option<String>,
+    /// Format of the rows
+    #[arg(long, value_name = "FORMAT", default_value = "copy", value_parser = words(&FORMATS))]
+    format: RowFormat,
+    /// Seed of the rows, any text: the same text gives the same rows [default: the schema's, or a fixed one]
+    #[arg(long, value_name = "TEXT", alias = "random-seed")]
+    seed: Option<String>,
+    /// Share of NULL in columns that allow it, from 0 to 1 [default: the schema's, or 0.01]
+    #[arg(long, value_name = "SHARE")]
+    null: Option<f64>,
+    /// First number of keys and other integers [default: the schema's, or 1]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    offset: Option<i64>,
+    /// Number of threads that generate rows; the rows do not depend on it
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    jobs: u16,
+    /// Permit directives to name files outside of the schema's directory
+    #[arg(long)]
+    allow_files: bool,
+    /// Write to this file, replacing it [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum DataCommand {
+    /// Write a schema whose rows have the statistics of live tables; it contains no values of them without --values
+    Learn(LearnArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+struct LearnArguments {
+    /// Names of tables with statistics (run ANALYZE first); foreign keys between them are kept
+    #[arg(value_name = "TABLE", required = true, value_parser = workload::table_name)]
+    tables: Vec<String>,
+    /// Include the most common values of the tables, and the bounds of their histograms
+    #[arg(long)]
+    values: bool,
+    /// Write the schema to this file, replacing it [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    server: ServerArguments,
+    /// Print help
+    #[arg(short = '?', long, action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+pub(crate) fn run(arguments: &DataArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    match &arguments.command {
+        Some(DataCommand::Learn(arguments)) => learn(arguments, terminal, signals),
+        // Nothing has to be undone.
+        None => signals.leave_at_once(|| write(arguments, terminal)),
+    }
+}
+
+fn write(arguments: &DataArguments, terminal: &Terminal) -> Result<(), Failure> {
+    let schema = arguments.schema.as_deref().unwrap_or("-".as_ref());
+    let options = workload::DataOptions {
+        size: arguments.size,
+        seed: arguments.seed.clone(),
+        null: arguments.null,
+        offset: arguments.offset,
+    };
+    let generation = workload::read_schema(schema, &options, arguments.allow_files)?;
+    if let Some(column) = &arguments.explain {
+        terminal.print(&generation.explain(column, DRAWS).map_err(workload::DataError::from)?.text());
+        return Ok(());
+    }
+    let place = arguments.output.as_deref().unwrap_or("standard output".as_ref());
+    let unwritable = output::unwritable(place, "rows");
+    let mut out: Box<dyn Write> = match &arguments.output {
+        Some(path) => Box::new(File::create(path).map_err(&unwritable)?),
+        None => Box::new(io::stdout().lock()),
+    };
+    let (table, jobs) = (arguments.table.as_deref(), arguments.jobs.into());
+    workload::write_rows(&generation, table, arguments.format, jobs, &mut out).map_err(|error| match error {
+        workload::DataError::Write(error) => unwritable(error),
+        error => error.into(),
+    })
+}
+
+fn learn(arguments: &LearnArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
+    let mut target = arguments.server.target_or(None)?;
+    let mut session = connect_asking(&mut target, signals)?;
+    let learned = workload::learn(&mut session, &arguments.tables, arguments.values)?;
+    learned.warnings.iter().for_each(|warning| terminal.warn(warning));
+    match &arguments.output {
+        None => terminal.print(&learned.schema),
+        Some(path) => return output::write(path, learned.schema.as_bytes(), "schema", terminal),
+    }
+    Ok(())
+}
+
+impl From<workload::LearnError> for Failure {
+    fn from(error: workload::LearnError) -> Self {
+        match error {
+            workload::LearnError::Connection(error) => error.into(),
+            error => Self::Usage(error.to_string()),
+        }
+    }
+}
+
+impl From<workload::DataError> for Failure {
+    fn from(error: workload::DataError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}

@@ -1,0 +1,202 @@
+//! Each built-in workload of the shelf, as a user runs it: loaded, each of its scripts and queries executed, and
+//! checked. What is special about one workload is tested in `workload`.
+
+use results::{Record, Status};
+use testkit::cluster::Cluster;
+
+use crate::harness::{Bench, finish};
+
+/// The statements of a transaction in the originals, by script, with BEGIN and COMMIT.
+const STATEMENTS_OF_SYSBENCH: [(&str, usize); 8] = [
+    ("oltp_read_write", 20),
+    ("oltp_read_only", 16),
+    ("oltp_write_only", 6),
+    ("oltp_point_select", 1),
+    ("oltp_update_index", 1),
+    ("oltp_update_non_index", 1),
+    ("oltp_insert", 1),
+    ("oltp_delete", 1),
+];
+
+/// Loads a workload on a server of this version, checks the data, and runs its mix and each script.
+fn loads_runs_and_checks(major: &str, name: &str, scripts: &[&str]) -> Vec<Record> {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared(major).database(&format!("shelf_{}", name.replace('-', "_")));
+    bench.run(["init", "-q", "--workload", name, "--jobs", "2", &conninfo]).exits(0);
+    bench.run(["check", "--workload", name, &conninfo]).exits(0);
+    bench.run(["bench", "--workload", name, "-M", "prepared", "-c", "2", "-t", "5", &conninfo]).exits(0);
+    for script in scripts {
+        bench.run(["bench", "--workload", name, "-b", script, "-c", "2", "-t", "5", &conninfo]).exits(0);
+    }
+    let records = bench.records();
+    assert_eq!(records.len(), 1 + scripts.len());
+    for record in &records {
+        let counts = &record.summary.counts;
+        assert_eq!(
+            (record.status.clone(), counts.succeeded, counts.failed),
+            (Status::Complete, 10, 0),
+            "{name}"
+        );
+    }
+    records
+}
+
+#[test]
+fn sysbench_oltp_has_the_statements_of_the_originals() {
+    let scripts = STATEMENTS_OF_SYSBENCH.map(|(script, _)| script);
+    for major in ["18", "9.6"] {
+        let records = loads_runs_and_checks(major, "sysbench-oltp", &scripts);
+        for (script, statements) in STATEMENTS_OF_SYSBENCH {
+            let record = records.iter().find(|record| record.plan.scripts[0].name == script);
+            let text = &record.expect("its run").plan.scripts[0].text;
+            assert_eq!(text.matches(";\n").count(), statements, "{script}");
+        }
+    }
+}
+
+#[test]
+fn jsonb_answers_the_same_on_all_index_sets_and_versions() {
+    let mut answers: Option<Vec<String>> = None;
+    for (major, indexes) in [("18", "gin"), ("18", "gin_path"), ("9.6", "btree"), ("9.6", "schema")] {
+        let bench = Bench::new();
+        let conninfo = Cluster::shared(major).database(&format!("shelf_jsonb_{indexes}"));
+        let init = ["init", "-q", "--workload", "jsonb", "--scale", "0.02", "--indexes", indexes, &conninfo];
+        bench.run(init).exits(0);
+        bench.run(["check", "--workload", "jsonb", &conninfo]).exits(0);
+        let out =
+            bench.run(["queries", "--workload", "jsonb", "--repeat", "1", "--format", "json", &conninfo]);
+        let report: serde_json::Value = serde_json::from_str(&out.exits(0).stdout).expect("JSON");
+        let queries = report["queries"].as_array().expect("queries");
+        let found: Vec<String> = queries
+            .iter()
+            .map(|query| format!("{} {} {}", query["query"], query["rows"], query["checksum"]))
+            .collect();
+        assert_eq!(found.len(), 10);
+        assert_eq!(answers.get_or_insert(found.clone()), &found, "{major} {indexes}");
+        let rows = |name: &str| {
+            queries.iter().find(|query| query["query"] == name).map(|query| query["rows"].clone())
+        };
+        assert_eq!(rows("rating_by_title_length"), Some(6.into()));
+        assert_ne!(rows("contains_category"), Some(0.into()));
+    }
+}
+
+/// Changes that violate all conditions of TPC-C, each of them in one warehouse.
+const VIOLATIONS_OF_TPCC: [&str; 6] = [
+    "update warehouse set w_ytd = w_ytd + 1",
+    "update district set d_next_o_id = d_next_o_id + 1, d_ytd = d_ytd + 2 where d_id = 1",
+    "delete from new_order where no_d_id = 2 and no_o_id = (select max(no_o_id) - 5 from new_order where no_d_id = 2)",
+    "delete from order_line where ol_d_id = 3 and ol_o_id = 1 and ol_number = 1",
+    "update order_line set ol_delivery_d = null where ol_d_id = 4 and ol_o_id = 1 and ol_number = 1",
+    "update customer set c_balance = c_balance + 1 where c_d_id = 5 and c_id = 1",
+];
+
+#[test]
+fn tpcc_is_consistent_after_a_run_with_statements_and_with_functions() {
+    for (major, indexes) in [("18", "foreign_keys"), ("9.6", "schema")] {
+        let bench = Bench::new();
+        let conninfo = Cluster::shared(major).database("shelf_tpcc");
+        let init = ["init", "-q", "--workload", "tpcc", "--scale", "2", "--indexes", indexes, "--jobs", "2"];
+        bench.run(init.into_iter().chain([conninfo.as_str()])).exits(0);
+        bench.run(["check", "--workload", "tpcc", &conninfo]).exits(0);
+        for (protocol, functions) in
+            [("simple", "0"), ("extended", "0"), ("prepared", "0"), ("prepared", "1")]
+        {
+            let functions = format!("functions={functions}");
+            let words = ["bench", "--workload", "tpcc", "-c", "4", "-t", "50", "-M", protocol, "-D"];
+            bench.run(words.into_iter().chain([functions.as_str(), "--check", &conninfo])).exits(0);
+        }
+        for Record { status, summary, plan, .. } in bench.records() {
+            assert_eq!((status, summary.counts.succeeded, summary.counts.failed), (Status::Complete, 200, 0));
+            let weights: Vec<u32> = plan.scripts.iter().map(|script| script.weight).collect();
+            assert_eq!(weights, [45, 43, 4, 4, 4]);
+            let per_minute = plan.per_minute.expect("a script that is counted");
+            assert_eq!((per_minute.script.as_str(), plan.notice.is_some()), ("new_order", true));
+        }
+        let mut session = Cluster::session(&conninfo);
+        for violation in VIOLATIONS_OF_TPCC {
+            session.execute(violation).expect("a change");
+        }
+        let out = bench.run(["check", "--workload", "tpcc", &conninfo]).exits(6);
+        assert!(out.stderr.contains("12 checks of the workload tpcc failed"), "{}", out.stderr);
+    }
+}
+
+#[test]
+fn tpcc_rolls_back_orders_with_an_unknown_item() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("shelf_tpcc_rollback");
+    bench.run(["init", "-q", "--workload", "tpcc", "--jobs", "2", &conninfo]).exits(0);
+    let mut session = Cluster::session(&conninfo);
+    session.execute("delete from item where i_id between 1 and 99999").expect("a change");
+    let words = ["bench", "--workload", "tpcc", "-b", "new_order", "-c", "2", "-t", "5"];
+    for functions in ["functions=0", "functions=1"] {
+        bench.run(words.into_iter().chain(["-D", functions, conninfo.as_str()])).exits(0);
+    }
+    bench.run(["check", "--workload", "tpcc", &conninfo]).exits(0);
+    let rows = session.query("select count(*) from orders").expect("a query");
+    assert_eq!(rows[0].get(0), Some("30000"), "no order has all its items");
+}
+
+#[test]
+fn tpcb2_keeps_its_balances_and_most_accounts_are_of_the_branch_of_the_teller() {
+    for major in ["18", "9.6"] {
+        let bench = Bench::new();
+        let conninfo = Cluster::shared(major).database("shelf_tpcb2");
+        bench.run(["init", "-q", "--workload", "tpcb2", "--scale", "2", &conninfo]).exits(0);
+        bench.run(["check", "--workload", "tpcb2", &conninfo]).exits(0);
+        let words = ["bench", "--workload", "tpcb2", "-c", "4", "-t", "500", "-M", "prepared", "--check"];
+        bench.run(words.into_iter().chain([conninfo.as_str()])).exits(0);
+        let mut session = Cluster::session(&conninfo);
+        let sizes = session.query(
+            "select 12 + pg_column_size(b.filler), 16 + pg_column_size(t.filler), 16 + pg_column_size(a.filler), \
+             28 + pg_column_size(h.filler) from tpcb2_branches b, tpcb2_tellers t, tpcb2_accounts a, tpcb2_history h limit 1",
+        );
+        let sizes: Vec<_> = (0..4).map(|column| sizes.as_ref().expect("rows")[0].get(column)).collect();
+        assert_eq!(sizes, [Some("100"), Some("100"), Some("100"), Some("50")]);
+        let own = "select count(*), count(*) filter (where (aid - 1) / 100000 + 1 = bid and (tid - 1) / 10 + 1 = bid) \
+                   from tpcb2_history";
+        let rows = session.query(own).expect("a query");
+        let own: u32 = rows[0].get(1).and_then(|count| count.parse().ok()).expect("a number");
+        assert_eq!(rows[0].get(0), Some("2000"));
+        assert!((1600..=1800).contains(&own), "about 85 % of 2,000: {own}");
+        let violation = "update tpcb2_accounts set abalance = abalance + 1 where aid = 1; \
+                         update tpcb2_tellers set tbalance = tbalance + 2 where tid = 1; \
+                         update tpcb2_branches set bbalance = bbalance + 3 where bid = 1";
+        session.execute(violation).expect("changes");
+        let out = bench.run(["check", "--workload", "tpcb2", &conninfo]).exits(6);
+        assert!(out.stderr.contains("5 checks of the workload tpcb2 failed"), "{}", out.stderr);
+    }
+}
+
+#[test]
+fn tpcds_loads_and_checks_without_the_archive_of_its_queries() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("shelf_tpcds");
+    // Nothing is unpacked into this cache.
+    let run = |arguments: &[&str]| {
+        let mut command = bench.command(arguments);
+        finish(command.env("PGMETER_CACHE_DIR", bench.path().join("own-cache")))
+    };
+    let listed = run(&["workload", "list"]).exits(0).stdout;
+    let line = listed.lines().find(|line| line.starts_with("tpcds ")).expect("its line");
+    assert!(line.contains(" no "), "{line}");
+    let shown = run(&["workload", "show", "tpcds"]).exits(0).stdout;
+    assert!(shown.contains("duckdb: duckdb-2.0.0.tar.gz, not unpacked"), "{shown}");
+    run(&["init", "-q", "--workload", "tpcds", "--scale", "0.001", &conninfo])
+        .exits(1)
+        .says(&["the workload tpcds does not support scale 0.001: the smallest scale is 0.01"]);
+    run(&["init", "-q", "--workload", "tpcds", "--scale", "0.01", "--random-seed", "1", &conninfo])
+        .exits(1)
+        .says(&["does not support --random-seed: its rows depend on the scale alone"]);
+    run(&["init", "-q", "--workload", "tpcds", "--scale", "0.01", "--jobs", "2", &conninfo]).exits(0);
+    run(&["check", "--workload", "tpcds", &conninfo]).exits(0);
+    run(&["bench", "--workload", "tpcds", "-t", "5", &conninfo]).exits(0);
+    run(&["queries", "--workload", "tpcds", &conninfo]).exits(1).says(&[
+        "duckdb-2.0.0.tar.gz is not unpacked (SHA-256 09de511ef0dc76a5213e8d3d87a8b89bb4d3e8a6fe73a9f60dc001269946b44f)",
+        "run `pgmeter workload prepare tpcds`",
+    ]);
+    // A file of another content is refused, and nothing is downloaded in its place.
+    std::fs::write(bench.path().join("duckdb-2.0.0.tar.gz"), "other").expect("a file");
+    run(&["workload", "prepare", "tpcds"]).exits(1).says(&["nothing was unpacked"]);
+}

@@ -1,0 +1,137 @@
+//! Statements after CREATE TABLE that generated rows do not follow: rows of INSERT and COPY, and tables that are dropped,
+//! renamed or moved. Each is an error with its place.
+
+use super::split::Piece;
+use super::tokens::Tokens;
+use super::{Name, Table, find};
+use crate::directive::Directives;
+use crate::error::{Checked, Fault, Place};
+
+/// The table that an INSERT or a COPY fills.
+pub(crate) struct Written {
+    table: Name,
+    statement: &'static str,
+    place: Place,
+}
+
+/// The first words of a statement, which may be too long to be parsed as a whole.
+struct Head<'a> {
+    rest: &'a str,
+}
+
+impl Head<'_> {
+    fn word(&mut self, word: &str) -> bool {
+        let rest = self.rest.trim_start();
+        let Some((start, after)) = rest.split_at_checked(word.len()) else { return false };
+        let ends = !after.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+        let is_here = start.eq_ignore_ascii_case(word) && ends;
+        if is_here {
+            self.rest = after;
+        }
+        is_here
+    }
+
+    fn words(&mut self, words: &[&str]) -> bool {
+        words.iter().all(|word| self.word(word))
+    }
+
+    fn symbol(&mut self, symbol: char) -> bool {
+        let after = self.rest.trim_start().strip_prefix(symbol);
+        self.rest = after.unwrap_or(self.rest);
+        after.is_some()
+    }
+
+    fn name(&mut self) -> Option<Name> {
+        let (name, after) = Name::of_sql(self.rest.trim_start())?;
+        self.rest = after;
+        Some(name)
+    }
+}
+
+/// The table that an INSERT INTO or a COPY … FROM fills.
+pub(crate) fn written(piece: &Piece<'_>) -> Option<Written> {
+    let mut head = Head { rest: piece.text };
+    let statement = if head.words(&["INSERT", "INTO"]) { "INSERT" } else { "COPY" };
+    if statement == "COPY" {
+        head.word("COPY").then_some(())?;
+    }
+    let table = head.name()?;
+    if statement == "COPY" {
+        if head.symbol('(') {
+            head.rest = head.rest.split_once(')')?.1;
+        }
+        head.word("FROM").then_some(())?;
+    }
+    Some(Written { table, statement, place: piece.place })
+}
+
+/// Refuses rows for tables that get generated rows: loading replaces all rows of such a table.
+pub(crate) fn check_written(written: &[Written], tables: &[Table], directives: &Directives) -> Checked<()> {
+    for Written { table, statement, place } in written {
+        let filled = find(tables, table)
+            .filter(|index| !tables[*index].is_partition && !directives.tables[*index].has("nogen"));
+        if filled.is_some() {
+            let message = format!(
+                "the table {} gets generated rows, which replace those of this {statement}; give the table the directive nogen, or remove the {statement}",
+                table.plain()
+            );
+            return Err(Fault::new(*place, message));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses DROP TABLE of a table of the schema; a table that does not exist yet may be dropped.
+pub(crate) fn check_drop(piece: &Piece<'_>, tables: &[Table]) -> Checked<()> {
+    let mut head = Head { rest: piece.text };
+    head.words(&["DROP", "TABLE"]);
+    head.words(&["IF", "EXISTS"]);
+    while let Some(name) = head.name() {
+        if find(tables, &name).is_some() {
+            let message = format!(
+                "DROP TABLE after CREATE TABLE {} is not supported in a schema with generated rows; remove both statements",
+                name.plain()
+            );
+            return Err(Fault::new(piece.place, message));
+        }
+        if !head.symbol(',') {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses an ALTER TABLE that renames or moves a table of the schema, or renames or drops its columns.
+pub(crate) fn check_alter(tokens: &Tokens<'_>, tables: &[Table]) -> Checked<()> {
+    let (name, operation) = altered(tokens);
+    let words = [tokens.word(operation), tokens.word(operation + 1)];
+    let change = match [&*words[0], &*words[1]] {
+        ["RENAME", "TO"] => Some("RENAME TO"),
+        ["RENAME", _] => Some("RENAME COLUMN"),
+        ["SET", "SCHEMA"] => Some("SET SCHEMA"),
+        ["DROP", _] => Some("DROP COLUMN"),
+        _ => None,
+    };
+    let is_of_table = words[1] != "CONSTRAINT" && find(tables, &name).is_some();
+    match change.filter(|_| is_of_table) {
+        None => Ok(()),
+        Some(change) => {
+            let message = format!(
+                "ALTER TABLE {} {change} is not supported in a schema with generated rows; change its CREATE TABLE instead",
+                name.plain()
+            );
+            Err(Fault::new(tokens.piece.place, message))
+        }
+    }
+}
+
+/// The table of an ALTER TABLE, and the index of the token after its name.
+pub(crate) fn altered(tokens: &Tokens<'_>) -> (Name, usize) {
+    let mut at = 2;
+    while matches!(&*tokens.word(at), "IF" | "EXISTS" | "ONLY") {
+        at += 1;
+    }
+    let name = tokens.name(at);
+    let length = if name.schema.is_some() { 3 } else { 1 };
+    (name, at + length)
+}

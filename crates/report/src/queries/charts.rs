@@ -1,0 +1,205 @@
+//! Charts of query sets: the durations of the queries, stacked in a bar for each set, and the sorted ratios of the queries
+//! on a logarithmic axis. Experiments of query sets have the same charts for their cells.
+
+use super::comparison::{Certainty, Compared, ComparedSet, QueryRatio, Verdict};
+use super::said;
+use crate::chart::{Axis, Bar, BarGroup, Bound, Chart, Colour, Plot, Threshold};
+use crate::document::{Block, Tone};
+use crate::metrics::Quantity;
+
+/// Parts of stacked bars with a colour of their own: those that take most time.
+const COLOURED_MAX: usize = 7;
+/// Shades of the others, in turns.
+const OTHERS: [Colour; 2] = [Colour::Wait("other", 1), Colour::Wait("other", 2)];
+
+/// Rows of ratios that a page shows without being asked.
+const ROWS_MAX: usize = 100;
+
+const SLOWER: Colour = Colour::Bad;
+const FASTER: Colour = Colour::Run(2);
+const INCONCLUSIVE: Colour = Colour::Quiet;
+const NOT_JUDGED: Colour = Colour::Run(0);
+
+pub(super) fn charts(compared: &Compared<'_>) -> Vec<Block> {
+    let chart = match compared.sets.as_slice() {
+        [] => None,
+        [only] => of_one(compared, only),
+        _ => stacked(compared),
+    };
+    let mut blocks: Vec<Block> = chart.map(|chart| Block::Chart(Box::new(chart))).into_iter().collect();
+    blocks.extend(ratio_charts(compared));
+    if blocks.is_empty() {
+        return vec![Block::Paragraph(Tone::Plain, "There are no figures to draw.".to_owned())];
+    }
+    blocks
+}
+
+/// The ratios of each set but the first. Those that make the page long are shown on request.
+fn ratio_charts(compared: &Compared<'_>) -> Vec<Block> {
+    let chart = |set: &ComparedSet<'_>| {
+        let names = compared.names.iter().zip(&set.ratios);
+        let known = names.filter_map(|(name, ratio)| Some((name.clone(), (*ratio)?)));
+        let chart = ratio_chart(&set.label, &compared.sets[0].label, known.collect())?;
+        Some((chart.title.clone(), Block::Chart(Box::new(chart))))
+    };
+    let charts: Vec<(String, Block)> = compared.sets.iter().skip(1).filter_map(chart).collect();
+    let in_sight = (ROWS_MAX / compared.names.len().max(1)).max(1);
+    let block = |(number, (title, chart)): (usize, (String, Block))| match number {
+        number if number < in_sight => chart,
+        _ => Block::Folded { id: None, title, is_open: false, blocks: vec![chart] },
+    };
+    charts.into_iter().enumerate().map(block).collect()
+}
+
+/// The durations of a single set's queries.
+fn of_one(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Option<Chart> {
+    let mut has_limited = false;
+    let mut group = |query: &super::QueryFigures| {
+        let durations = compared.durations(query)?;
+        let mean = durations.mean();
+        has_limited |= mean.is_bound;
+        let bar = Bar {
+            parts: vec![(mean.value, if mean.is_bound { Colour::Bad } else { Colour::Run(0) })],
+            interval: durations.interval(),
+            shown: said::duration(mean),
+            ..Bar::default()
+        };
+        Some(BarGroup { name: query.name.clone(), bars: vec![bar] })
+    };
+    let groups: Vec<BarGroup> = set.figures.queries.iter().filter_map(&mut group).collect();
+    let legend = has_limited.then(|| ("at the limit".to_owned(), Colour::Bad)).into_iter().collect();
+    let plot = Plot::Bars { axis: Axis::new("duration", Quantity::Microseconds), groups, legend };
+    let caption = if compared.is_warm {
+        "mean of the later executions, with 95 % intervals if there are three"
+    } else {
+        "of the first execution"
+    };
+    (!set.figures.queries.is_empty()).then(|| Chart::new("Duration of each query", caption, plot))
+}
+
+/// Colours of the parts of stacked bars, given the sum of each part over all bars, and the legend.
+pub(crate) fn part_colours(names: &[String], sums: &[f64]) -> (Vec<Colour>, Vec<(String, Colour)>) {
+    let mut order: Vec<usize> = (0..names.len()).collect();
+    if names.len() > COLOURED_MAX + 1 {
+        order.sort_by(|a, b| sums[*b].total_cmp(&sums[*a]));
+        order.truncate(COLOURED_MAX);
+        order.sort_unstable();
+    }
+    let colour = |part: usize| match order.iter().position(|coloured| *coloured == part) {
+        Some(number) => Colour::Run(number),
+        None => OTHERS[part % OTHERS.len()],
+    };
+    let mut legend: Vec<(String, Colour)> =
+        order.iter().map(|part| (names[*part].clone(), colour(*part))).collect();
+    let others = names.len() - order.len();
+    legend.extend((others > 0).then(|| (format!("{others} others"), OTHERS[0])));
+    ((0..names.len()).map(colour).collect(), legend)
+}
+
+/// A bar for each set, with a part for each query that all sets have.
+fn stacked(compared: &Compared<'_>) -> Option<Chart> {
+    let is_query = |name: &&String| {
+        let of_set = |set: &ComparedSet<'_>| set.figures.query(name).is_some_and(|query| !query.is_refresh);
+        !compared.left_out.contains(*name) && compared.sets.iter().all(of_set)
+    };
+    let names: Vec<String> = compared.names.iter().filter(is_query).cloned().collect();
+    let parts = |set: &ComparedSet<'_>| -> Vec<f64> {
+        let mean = |name: &String| Some(compared.durations(set.figures.query(name)?)?.us.mean);
+        names.iter().map(|name| mean(name).unwrap_or(0.0)).collect()
+    };
+    let all: Vec<Vec<f64>> = compared.sets.iter().map(parts).collect();
+    let sums: Vec<f64> = (0..names.len()).map(|at| all.iter().map(|parts| parts[at]).sum()).collect();
+    let (colours, legend) = part_colours(&names, &sums);
+    let group = |(set, parts): (&ComparedSet<'_>, Vec<f64>)| BarGroup {
+        name: set.label.clone(),
+        bars: vec![Bar {
+            parts: parts.into_iter().zip(colours.iter().copied()).collect(),
+            names: names.clone(),
+            shown: set.total.map_or("—".to_owned(), said::duration),
+            ..Bar::default()
+        }],
+    };
+    let groups = compared.sets.iter().zip(all).map(group).collect();
+    let plot = Plot::Bars { axis: Axis::new("duration", Quantity::Microseconds), groups, legend };
+    (!names.is_empty()).then(|| {
+        Chart::new("Total duration", "the queries of each set, one after the other in their order", plot)
+    })
+}
+
+/// The ratios of queries, the greatest first; `None` without ratios.
+pub(crate) fn ratio_chart(of: &str, base: &str, mut ratios: Vec<(String, QueryRatio)>) -> Option<Chart> {
+    ratios.retain(|(_, ratio)| ratio.value > 0.0 && ratio.value.is_finite());
+    if ratios.is_empty() {
+        return None;
+    }
+    ratios.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    let colour = |ratio: &QueryRatio| match ratio.verdict() {
+        Verdict::Slower => SLOWER,
+        Verdict::Faster => FASTER,
+        Verdict::Inconclusive => INCONCLUSIVE,
+        Verdict::NotJudged => NOT_JUDGED,
+    };
+    let legend = [
+        (SLOWER, "slower"),
+        (INCONCLUSIVE, "inconclusive: the interval contains 1"),
+        (FASTER, "faster"),
+        (NOT_JUDGED, "without an interval"),
+    ];
+    let is_there = |paint: &Colour| ratios.iter().any(|(_, ratio)| colour(ratio) == *paint);
+    let legend: Vec<(String, Colour)> = legend
+        .into_iter()
+        .filter(|(paint, _)| is_there(paint))
+        .map(|(paint, name)| (name.to_owned(), paint))
+        .collect();
+    let has_bounds = ratios.iter().any(|(_, ratio)| ratio.certainty != Certainty::Exact);
+    let group = |(name, ratio): &(String, QueryRatio)| {
+        let shown = format!("{} {}", said::ratio(ratio), said::bounds(ratio));
+        let bar = Bar {
+            parts: vec![(ratio.value, colour(ratio))],
+            interval: ratio.interval,
+            shown: shown.trim_end().to_owned(),
+            bound: ratio.certainty.into(),
+            ..Bar::default()
+        };
+        BarGroup { name: name.clone(), bars: vec![bar] }
+    };
+    let axis = Axis::new("ratio", Quantity::Number);
+    let one = Threshold { value: 1.0, label: String::new() };
+    let plot = Plot::Bars {
+        axis: Axis { ends: Some(ends(&ratios)), ..axis.logarithmic(true).with_thresholds(vec![one]) },
+        groups: ratios.iter().map(group).collect(),
+        legend,
+    };
+    let has_intervals = ratios.iter().any(|(_, ratio)| ratio.interval.is_some());
+    let intervals = if has_intervals { ", with 95 % intervals" } else { "" };
+    let mut caption = format!("sorted, logarithmic{intervals}; above 1 is slower");
+    if has_bounds {
+        caption += "; an arrow is a bound: an execution reached the limit";
+    }
+    Some(Chart::new(format!("Duration of each query: {of} ÷ {base}"), caption, plot))
+}
+
+/// The ends of the axis: around 1 and all that is exact. Bounds, which may be far away, stand at the end beyond them.
+fn ends(ratios: &[(String, QueryRatio)]) -> (f64, f64) {
+    const LEAST: f64 = 1.25;
+    const BESIDE: f64 = 1.08;
+    let exact = ratios.iter().filter(|(_, ratio)| ratio.certainty == Certainty::Exact);
+    let values = exact.flat_map(|(_, ratio)| {
+        let (low, high) = ratio.interval.unwrap_or((ratio.value, ratio.value));
+        [ratio.value, low, high]
+    });
+    let values = values.filter(|value| *value > 0.0 && value.is_finite());
+    let (low, high) =
+        values.fold((1.0 / LEAST, LEAST), |(low, high), value| (low.min(value), high.max(value)));
+    (low / BESIDE, high * BESIDE)
+}
+
+impl From<Certainty> for Bound {
+    fn from(certainty: Certainty) -> Bound {
+        match certainty {
+            Certainty::Exact => Bound::Exact,
+            Certainty::AtLeast => Bound::AtLeast,
+            Certainty::AtMost => Bound::AtMost,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Query sets as a table for other programs: a line for each query of each set, with the names and figures of the JSON.
+//! RFC 4180 with line feeds. docs/queries.md has the columns.
+
+use super::QueryRun;
+use super::comparison::{Compared, ComparedSet};
+use super::figures::QueryFigures;
+use super::json::{QueryJson, bound_name};
+use crate::csv::{inert, quoted};
+
+const COLUMNS: [&str; 35] = [
+    "query_set",
+    "workload",
+    "scale",
+    "indexes",
+    "text",
+    "server_version",
+    "streams",
+    "repeats",
+    "query",
+    "refresh",
+    "duration_ms",
+    "at_least",
+    "low_ms",
+    "high_ms",
+    "min_ms",
+    "first_ms",
+    "executions",
+    "limited",
+    "failed",
+    "error",
+    "rows",
+    "checksum",
+    "answer",
+    "expected_rows",
+    "expected_checksum",
+    "blocks_read",
+    "blocks_hit",
+    "temp_bytes",
+    "backend_cpu_ms",
+    "workers_cpu_ms",
+    "wal_bytes",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "ratio_bound",
+];
+
+/// The table with its header.
+pub fn queries_csv(runs: &[QueryRun<'_>]) -> String {
+    let compared = Compared::new(runs);
+    let mut out = COLUMNS.join(",") + "\n";
+    for set in &compared.sets {
+        for query in &set.figures.queries {
+            let cells = line(&compared, set, query);
+            let cells: Vec<String> = cells.iter().map(|cell| quoted(&inert(cell))).collect();
+            out += &(cells.join(",") + "\n");
+        }
+    }
+    out
+}
+
+fn line(compared: &Compared<'_>, set: &ComparedSet<'_>, query: &QueryFigures) -> [String; COLUMNS.len()] {
+    fn known<T: ToString>(value: Option<T>) -> String {
+        value.map_or(String::new(), |value| value.to_string())
+    }
+    let record = set.figures.record;
+    let plan = record.query_set.as_ref();
+    let figures = QueryJson::new(compared, query);
+    let at = compared.names.iter().position(|name| *name == query.name);
+    let ratio = at.and_then(|at| *set.ratios.get(at)?);
+    let (low, high) = ratio.and_then(|ratio| ratio.interval).unzip();
+    [
+        set.name.clone(),
+        known(plan.map(|plan| &plan.workload)),
+        known(plan.map(|plan| plan.scale)),
+        known(plan.and_then(|plan| plan.indexes.as_ref())),
+        known(plan.and_then(|plan| plan.text.as_ref())),
+        known(record.environment.server.as_ref().map(|server| &server.version)),
+        known(plan.map(|plan| plan.streams)),
+        known(plan.map(|plan| plan.repeats)),
+        figures.query.to_owned(),
+        figures.refresh.to_string(),
+        known(figures.duration_ms),
+        figures.at_least.to_string(),
+        known(figures.low_ms),
+        known(figures.high_ms),
+        known(figures.min_ms),
+        known(figures.first_ms),
+        figures.executions.to_string(),
+        figures.limited.to_string(),
+        figures.failed.to_string(),
+        known(figures.error),
+        known(figures.rows),
+        known(figures.checksum),
+        known(figures.answer),
+        known(figures.expected_rows),
+        known(figures.expected_checksum),
+        known(figures.blocks_read),
+        known(figures.blocks_hit),
+        known(figures.temp_bytes),
+        known(figures.backend_cpu_ms),
+        known(figures.workers_cpu_ms),
+        known(figures.wal_bytes),
+        known(ratio.map(|ratio| ratio.value)),
+        known(low),
+        known(high),
+        known(ratio.and_then(|ratio| bound_name(ratio.certainty))),
+    ]
+}

@@ -1,0 +1,362 @@
+//! A report of query sets as a document: the notice first, totals, warnings, charts, a row for each query, streams, plans of
+//! slower queries. The figures are of `figures` and `comparison`, the sentences of `said`.
+
+use results::{Annotation, QuerySetPlan};
+
+use super::QueryRun;
+use super::comparison::{Compared, ComparedSet, version};
+use super::figures::Durations;
+use super::{charts, plans, regressions, said, tables};
+use crate::document::{
+    Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents,
+};
+use crate::figures::{TIE, asked_latency, counted, measured_seconds};
+use crate::prose::{enumerate, escaped_line};
+use crate::run::{Setting, of_servers};
+
+/// The longest name of a query set above a column: on the terminal, and where it can be wrapped.
+const TITLE_LEN_MAX: usize = 24;
+const TITLE_LEN_MAX_WRAPPED: usize = 80;
+
+/// The report of one query set, or of several of which the first is the base.
+pub fn queries_document(runs: &[QueryRun<'_>]) -> Document {
+    let compared = Compared::new(runs);
+    let wrong = said::wrong_answers(&compared);
+    let notices = said::notices(&compared).into_iter().map(|text| Banner::new(Tone::Plain, text));
+    let regression = compared.regressions.as_ref().map(regressions::answer);
+    let banners =
+        notices.chain(regression).chain(wrong.iter().map(|text| Banner::new(Tone::Bad, text))).collect();
+    // Those are above everything else.
+    let warnings = said::warnings(&compared).split_off(wrong.len());
+    let sections = [
+        Section::new("top-brief", "", "", Audience::Terminal, top(&compared, TITLE_LEN_MAX)),
+        Section::new("top", "", "", Audience::Documents, top(&compared, TITLE_LEN_MAX_WRAPPED)),
+        annotation(&compared),
+        Section::new("warnings", "Warnings", "Warnings", Audience::All, list(Tone::Caution, warnings)),
+        Section::new(
+            "regressions",
+            "Slower queries",
+            "Slower queries",
+            Audience::All,
+            regressions::section(&compared),
+        ),
+        Section::new("about", "About these queries", "", Audience::All, about(&compared)),
+        Section::new("charts", "Charts", "Charts", Audience::Page, charts::charts(&compared)),
+        Section::new("queries-brief", "Queries", "", Audience::Terminal, queries_in_brief(&compared)),
+        Section::new("queries", "Queries", "Queries", Audience::Documents, queries(&compared)),
+        Section::new(
+            "slower",
+            "Plans of slower queries",
+            "",
+            Audience::Terminal,
+            plans::summaries(&compared),
+        ),
+        Section::new("plans", "Plans of slower queries", "Plans", Audience::Documents, of_plans(&compared)),
+        Section::new("streams", "Streams", "Streams", Audience::All, streams(&compared)),
+        Section::new("details", "Each query set", "Details", Audience::Documents, details(&compared)),
+        Section::new("settings-brief", "", "", Audience::Terminal, settings_in_brief(&compared)),
+        Section::new("settings", "Settings that differ", "", Audience::Documents, settings(&compared)),
+        Section::new("notes", "", "", Audience::All, list(Tone::Quiet, notes(&compared))),
+        Section::new("repeat", "Repeat these queries", "Repeat", Audience::Documents, repeat(&compared)),
+    ];
+    Document {
+        banners,
+        title: title(&compared),
+        subtitle: subtitle(&compared),
+        sections: with_contents(sections),
+    }
+}
+
+fn list(tone: Tone, items: Vec<String>) -> Vec<Block> {
+    if items.is_empty() { Vec::new() } else { vec![Block::List(tone, items)] }
+}
+
+/// Of a single set; of several, the labels are in their names.
+fn annotation(compared: &Compared<'_>) -> Section {
+    let only = match compared.sets.as_slice() {
+        [only] => only.figures.record.annotation.clone(),
+        _ => Annotation::default(),
+    };
+    Section::annotation(&only)
+}
+
+fn plans_of<'c>(compared: &'c Compared<'_>) -> impl Iterator<Item = &'c QuerySetPlan> {
+    compared.sets.iter().filter_map(|set| set.figures.record.query_set.as_ref())
+}
+
+/// Values of the plans, each once: `given and rewritten`.
+fn each(compared: &Compared<'_>, of: impl Fn(&QuerySetPlan) -> Option<String>) -> Option<String> {
+    distinct(plans_of(compared).filter_map(of))
+}
+
+fn distinct(all: impl Iterator<Item = String>) -> Option<String> {
+    let mut values: Vec<String> = Vec::new();
+    for value in all {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    (!values.is_empty()).then(|| enumerate(&values))
+}
+
+fn title(compared: &Compared<'_>) -> String {
+    let workload = each(compared, |plan| Some(escaped_line(&plan.workload)));
+    format!("Queries of {}", workload.unwrap_or_else(|| "an unknown workload".to_owned()))
+}
+
+fn subtitle(compared: &Compared<'_>) -> String {
+    match compared.sets.as_slice() {
+        [] => String::new(),
+        [only] => version(only.figures.record).map_or(String::new(), |version| format!("on {version}")),
+        [first, others @ ..] => {
+            let others: Vec<String> = others.iter().map(|set| set.label.clone()).collect();
+            format!("({}; base: {})", enumerate(&others), first.label)
+        }
+    }
+}
+
+/// What durations are.
+fn basis(compared: &Compared<'_>) -> &'static str {
+    if compared.is_warm { "means of the later executions" } else { "of the first execution of each" }
+}
+
+fn top(compared: &Compared<'_>, title_len_max: usize) -> Vec<Block> {
+    match compared.sets.as_slice() {
+        [] => Vec::new(),
+        [only] => vec![headline(compared, only)],
+        _ => vec![
+            Block::Table(tables::of_sets(compared, title_len_max)),
+            Block::Paragraph(Tone::Quiet, ratios_in_words(compared)),
+        ],
+    }
+}
+
+fn headline(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Block {
+    let number = set.figures.pure_queries().count() - compared.left_out.len();
+    let total = set.total.map_or("—".to_owned(), said::duration);
+    let (figure, unit) = split_unit(&total);
+    let mut beside = Vec::new();
+    beside.extend(set.geometric_mean.map(|mean| Fact::new("geometric mean", said::duration(mean))));
+    beside.extend(said::answers(set).map(|answers| Fact::new("answers", answers)));
+    beside.extend(rates(set));
+    let queries = counted(number as u64, "query", "queries");
+    let below = format!("total of {queries}, {}", basis(compared));
+    Block::Headline { figure, unit, below, beside }
+}
+
+/// `12.3` and `s`.
+fn split_unit(shown: &str) -> (String, &'static str) {
+    let units = ["µs", "ms", "s"];
+    let unit = shown
+        .rsplit_once(TIE)
+        .and_then(|(figure, unit)| Some((figure.to_owned(), *units.iter().find(|known| **known == unit)?)));
+    unit.unwrap_or_else(|| (shown.to_owned(), ""))
+}
+
+fn rates(set: &ComparedSet<'_>) -> Vec<Fact> {
+    let figures = &set.figures;
+    let time = |label: &str, us: Option<f64>| us.map(|us| Fact::new(label, measured_seconds(us / 1e6)));
+    let elapsed = time("elapsed", figures.elapsed_us);
+    let executing = time("executing queries", figures.executing_us);
+    let rate = |label: &str, figure: Option<_>| figure.map(|figure| Fact::new(label, said::rate(figure)));
+    let per_hour = rate("queries per hour", figures.queries_per_hour);
+    let power = rate("power", figures.power);
+    let throughput = rate("throughput (queries per hour × scale)", figures.throughput);
+    elapsed.into_iter().chain(executing).chain(per_hour).chain(power).chain(throughput).collect()
+}
+
+fn ratios_in_words(compared: &Compared<'_>) -> String {
+    let base = compared.sets.first().map_or("", |set| set.label.as_str());
+    let mut told = format!(
+        "Durations are {}. The ratio of a query is its duration ÷ that of {base}; the ratio of \
+         geometric means is that of a query set ÷ that of {base}, so each query has the same weight.",
+        basis(compared)
+    );
+    if compared.sets.iter().any(|set| set.ratios.iter().flatten().any(|ratio| ratio.interval.is_some())) {
+        told += &format!(" Ranges are 95{TIE}% confidence intervals.");
+    } else if compared.is_warm {
+        told += " Confidence intervals need --repeat 4 or more.";
+    }
+    let without: Vec<String> = (compared.sets.iter())
+        .filter(|set| set.is_without_limited && set.ratio.is_some())
+        .map(|set| set.label.clone())
+        .collect();
+    if !without.is_empty() {
+        told += &format!(
+            " The ratio of {} leaves out the queries that reached the limit, because each of both sets has some.",
+            said::named(&without)
+        );
+    }
+    told
+}
+
+fn about(compared: &Compared<'_>) -> Vec<Block> {
+    let streams = |plan: &QuerySetPlan| {
+        let streams = counted(plan.streams.into(), "stream", "streams");
+        let times = counted(plan.repeats.into(), "execution", "executions");
+        Some(format!("{streams} × {times} of each query"))
+    };
+    let names = || {
+        let name = |set: &ComparedSet<'_>| match set.label == set.name {
+            true => set.name.clone(),
+            false => format!("{} ({})", set.label, set.name),
+        };
+        enumerate(&compared.sets.iter().map(name).collect::<Vec<_>>())
+    };
+    let versions = compared.sets.iter().filter_map(|set| version(set.figures.record));
+    let limit = |plan: &QuerySetPlan| {
+        Some(plan.limit_us.map_or("none".to_owned(), |us| format!("{} each", asked_latency(us as f64))))
+    };
+    let refreshes = |plan: &QuerySetPlan| plan.refreshes.then(|| "with the queries".to_owned());
+    let facts = [
+        ("query sets", (compared.sets.len() > 1).then(names)),
+        ("server", distinct(versions)),
+        ("scale", each(compared, |plan| Some(plan.scale.to_string()))),
+        ("indexes", each(compared, |plan| plan.indexes.as_deref().map(escaped_line))),
+        ("text", each(compared, |plan| plan.text.as_deref().map(escaped_line))),
+        ("parameters", each(compared, said::shown_parameters)),
+        ("executed", each(compared, streams)),
+        ("refresh", each(compared, refreshes)),
+        ("limit", each(compared, limit)),
+    ];
+    let facts: Vec<Fact> =
+        facts.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))).collect();
+    let notes = figures_in_words(compared);
+    let notes = (!notes.is_empty()).then_some(Block::Paragraph(Tone::Quiet, notes));
+    std::iter::once(Block::Facts(facts)).chain(notes).collect()
+}
+
+/// What the named figures are.
+fn figures_in_words(compared: &Compared<'_>) -> String {
+    let has = |of: fn(&ComparedSet<'_>) -> bool| compared.sets.iter().any(of);
+    let power = "Power is 3600 × scale ÷ the geometric mean of the first executions, in seconds, of the queries and \
+                 refresh functions.";
+    let throughput = "Throughput is queries per hour × scale.";
+    let own = "Such figures of pgmeter are not results of a TPC benchmark.";
+    let has_power = has(|set| set.figures.power.is_some());
+    let has_throughput = has(|set| set.figures.throughput.is_some());
+    let told = [(has_power, power), (has_throughput, throughput), (has_power || has_throughput, own)];
+    told.into_iter().filter(|(is, _)| *is).map(|(_, text)| text).collect::<Vec<_>>().join(" ")
+}
+
+/// The terminal has one table, with as many costs as it has room for.
+fn queries_in_brief(compared: &Compared<'_>) -> Vec<Block> {
+    match compared.sets.as_slice() {
+        [only] => {
+            let mut blocks = vec![Block::Table(tables::of_one_with_costs(compared, only))];
+            let words = means_in_words(compared).into_iter().chain(said::cpu_times(only));
+            let words = words.collect::<Vec<_>>().join(" ");
+            blocks.extend((!words.is_empty()).then_some(Block::Paragraph(Tone::Quiet, words)));
+            blocks
+        }
+        [] => Vec::new(),
+        // The table of slower queries has the same durations.
+        _ if compared.regressions.is_some() => Vec::new(),
+        _ => vec![Block::Table(tables::side_by_side(compared, TITLE_LEN_MAX))],
+    }
+}
+
+fn costs(set: &ComparedSet<'_>) -> Vec<Block> {
+    let Some(table) = tables::costs(set) else { return Vec::new() };
+    let mut blocks = vec![Block::Heading("Costs, means of an execution".to_owned()), Block::Table(table)];
+    blocks.extend(said::cpu_times(set).map(|text| Block::Paragraph(Tone::Quiet, text)));
+    blocks
+}
+
+fn queries(compared: &Compared<'_>) -> Vec<Block> {
+    match compared.sets.as_slice() {
+        [] => Vec::new(),
+        [only] => {
+            let mut blocks = vec![Block::Table(tables::of_one(compared, only))];
+            blocks.extend(means_in_words(compared).map(|text| Block::Paragraph(Tone::Quiet, text)));
+            blocks.extend(costs(only));
+            blocks
+        }
+        _ => vec![Block::Table(tables::side_by_side(compared, TITLE_LEN_MAX_WRAPPED))],
+    }
+}
+
+fn means_in_words(compared: &Compared<'_>) -> Option<String> {
+    let mut queries = compared.sets.iter().flat_map(|set| &set.figures.queries);
+    let has_intervals = queries.any(|query| compared.durations(query).is_some_and(Durations::has_interval));
+    let interval = match has_intervals {
+        true => format!("± is its 95{TIE}% confidence interval (Student's t), which needs three of them"),
+        false => format!("its 95{TIE}% confidence interval needs --repeat 4 or more"),
+    };
+    compared.is_warm.then(|| {
+        format!(
+            "The duration is the mean of the later executions; {interval}. The first execution, which may find cold \
+             caches, is apart."
+        )
+    })
+}
+
+fn streams(compared: &Compared<'_>) -> Vec<Block> {
+    tables::streams(compared).map(Block::Table).into_iter().collect()
+}
+
+/// The page has the plans, Markdown the sentences alone.
+fn of_plans(compared: &Compared<'_>) -> Vec<Block> {
+    plans::summaries(compared).into_iter().chain(plans::side_by_side(compared)).collect()
+}
+
+/// Of several sets, the tables of each set with its costs.
+fn details(compared: &Compared<'_>) -> Vec<Block> {
+    let of_set = |set: &ComparedSet<'_>| {
+        let facts = rates(set);
+        let mut blocks = if facts.is_empty() { Vec::new() } else { vec![Block::Facts(facts)] };
+        blocks.push(Block::Table(tables::of_one(compared, set)));
+        blocks.extend(costs(set));
+        Block::Folded { id: None, title: set.label.clone(), is_open: false, blocks }
+    };
+    let sets: &[ComparedSet<'_>] = &compared.sets;
+    if sets.len() > 1 { sets.iter().map(of_set).collect() } else { Vec::new() }
+}
+
+fn differing_settings(compared: &Compared<'_>) -> Vec<Setting> {
+    let environments: Vec<_> = compared.sets.iter().map(|set| &set.figures.record.environment).collect();
+    of_servers(&environments).into_iter().filter(|setting| setting.differs).collect()
+}
+
+/// The number of settings that differ.
+fn settings_in_brief(compared: &Compared<'_>) -> Vec<Block> {
+    let number = differing_settings(compared).len();
+    if number == 0 {
+        return Vec::new();
+    }
+    let settings = counted(number as u64, "setting of the servers differs", "settings of the servers differ");
+    let text = format!("{settings}; a page (-o page.html) lists the values.");
+    vec![Block::Paragraph(Tone::Quiet, text)]
+}
+
+fn settings(compared: &Compared<'_>) -> Vec<Block> {
+    let differing = differing_settings(compared);
+    if differing.is_empty() {
+        return Vec::new();
+    }
+    let labels = compared.sets.iter().map(|set| Column::text(&set.label));
+    let row = |setting: Setting| {
+        let value = |value: Option<String>| Cell::text(value.unwrap_or_else(|| "default".to_owned()));
+        std::iter::once(Cell::text(setting.name)).chain(setting.values.into_iter().map(value)).collect()
+    };
+    let columns = std::iter::once(Column::text("setting")).chain(labels).collect();
+    vec![Block::Table(Table { columns, rows: differing.into_iter().map(row).collect(), ..Table::default() })]
+}
+
+fn notes(compared: &Compared<'_>) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    for note in compared.sets.iter().flat_map(|set| &set.figures.record.notes) {
+        let note = escaped_line(note.as_str());
+        if !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
+    notes
+}
+
+fn repeat(compared: &Compared<'_>) -> Vec<Block> {
+    let mut commands: Vec<&str> =
+        plans_of(compared).filter_map(|plan| Some(plan.command_line.as_ref()?.as_str())).collect();
+    commands.dedup();
+    if commands.is_empty() { Vec::new() } else { vec![Block::Code(commands.join("\n"))] }
+}

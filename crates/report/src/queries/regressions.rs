@@ -1,0 +1,180 @@
+//! Queries that are slower on side B of two query sets that were executed in turns: the answer in a sentence, a row for each
+//! query, JSON. The verdicts are those of `results::Regressions`.
+
+use results::{QueryRegression, Regressions};
+use serde::Serialize;
+use stats::{FALSE_DISCOVERY_RATE, RegressionVerdict};
+
+use super::comparison::{Certainty, Compared, QueryRatio};
+use super::{said, tables};
+use crate::document::{Banner, Block, Cell, Column, Table, Tone};
+use crate::figures::{TIE, as_asked, counted};
+
+/// `3 %`.
+fn limit(regressions: &Regressions) -> String {
+    format!("{}{TIE}%", as_asked((regressions.limit * 1e6).round() / 1e4))
+}
+
+/// In reports and JUnit.
+pub(crate) fn verdict_name(verdict: RegressionVerdict) -> &'static str {
+    match verdict {
+        RegressionVerdict::Slower => "slower",
+        RegressionVerdict::NotSlower => "not slower",
+        RegressionVerdict::Undecided => "undecided",
+    }
+}
+
+/// `3 queries of 22 are slower on B by more than 3 %: q3, q5 and q9. 1 is undecided.`
+pub(super) fn answer(regressions: &Regressions) -> Banner {
+    let slower = regressions.names(RegressionVerdict::Slower);
+    let undecided = regressions.names(RegressionVerdict::Undecided);
+    let limit = limit(regressions);
+    let of = counted(regressions.queries.len() as u64, "query", "queries");
+    let mut text = match slower.len() {
+        0 => format!("No query is found slower on B by more than {limit}."),
+        1 => format!("1 of {of} is slower on B by more than {limit}: {}.", said::named(&slower)),
+        several => {
+            format!("{several} of {of} are slower on B by more than {limit}: {}.", said::named(&slower))
+        }
+    };
+    match undecided.as_slice() {
+        [] => {}
+        undecided => text += &format!(" Undecided: {}.", said::named(undecided)),
+    }
+    let tone = match (slower.is_empty(), undecided.is_empty()) {
+        (false, _) => Tone::Bad,
+        (true, false) => Tone::Caution,
+        (true, true) => Tone::Good,
+    };
+    Banner::new(tone, text)
+}
+
+/// The sentence of one query.
+pub(crate) fn sentence(regressions: &Regressions, query: &QueryRegression) -> String {
+    let verdict = verdict_name(query.result.verdict);
+    let ratio = ratio_of(query).map_or(String::new(), |ratio| {
+        format!(": {} {}", said::ratio(&ratio), said::bounds(&ratio)).trim_end().to_owned()
+    });
+    format!("{verdict} on B by more than {}{ratio}", limit(regressions))
+}
+
+/// `None` without a sequence, or if both sides reached the limit.
+fn ratio_of(query: &QueryRegression) -> Option<QueryRatio> {
+    let [a, b] = query.is_limited;
+    let (value, interval) = (query.result.ratio?, query.result.interval);
+    Some(QueryRatio { value, interval, certainty: Certainty::of(a, b)? })
+}
+
+/// The ratio of a query if it is slower.
+pub(super) fn slower_on_b(regressions: &Regressions, query: &str) -> Option<QueryRatio> {
+    let found = regressions.queries.iter().find(|found| found.query == query)?;
+    (found.result.verdict == RegressionVerdict::Slower).then(|| ratio_of(found)).flatten()
+}
+
+pub(super) fn section(compared: &Compared<'_>) -> Vec<Block> {
+    let (Some(regressions), [a, b]) = (&compared.regressions, compared.sets.as_slice()) else {
+        return Vec::new();
+    };
+    let columns = vec![
+        Column::text("query"),
+        Column::figures("A"),
+        Column::figures("B"),
+        Column::figures("B ÷ A"),
+        Column::figures("sequences"),
+        Column::text("B is"),
+    ];
+    let row = |query: &QueryRegression| {
+        let duration = |set: &super::comparison::ComparedSet<'_>| {
+            let figures = set.figures.query(&query.query);
+            tables::duration_cell(figures.and_then(|figures| compared.durations(figures)))
+        };
+        let tone = match query.result.verdict {
+            RegressionVerdict::Slower => Tone::Bad,
+            RegressionVerdict::NotSlower => Tone::Plain,
+            RegressionVerdict::Undecided => Tone::Caution,
+        };
+        let ratio = ratio_of(query);
+        let ratio = ratio.map_or_else(Cell::default, |ratio| {
+            Cell::text(said::ratio(&ratio)).with_note(said::bounds(&ratio))
+        });
+        vec![
+            Cell::text(&query.query),
+            duration(a),
+            duration(b),
+            ratio,
+            Cell::text(query.sequences.to_string()),
+            Cell::text(verdict_name(query.result.verdict)).with_tone(tone),
+        ]
+    };
+    let rows = regressions.queries.iter().map(row).collect();
+    let words = format!(
+        "Both sides executed each query in turns. B ÷ A is estimated from sequences of four executions by ranks, with its \
+         95{TIE}% confidence interval. The verdicts allow for the number of queries: on average, at most {:.0}{TIE}% of \
+         the queries that are called slower are not slower by more than {}, and conversely.",
+        100.0 * FALSE_DISCOVERY_RATE,
+        limit(regressions)
+    );
+    vec![Block::Table(Table { columns, rows, ..Table::default() }), Block::Paragraph(Tone::Quiet, words)]
+}
+
+/// `regressions` in JSON.
+#[derive(Serialize)]
+pub(super) struct RegressionsJson<'a> {
+    /// In percent.
+    limit: f64,
+    false_discovery_rate: f64,
+    slower: Vec<String>,
+    undecided: Vec<String>,
+    queries: Vec<RegressionJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct RegressionJson<'a> {
+    query: &'a str,
+    verdict: &'static str,
+    ratio: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    bound: Option<&'static str>,
+    sequences: usize,
+    p_slower: f64,
+    p_not_slower: f64,
+}
+
+impl<'a> From<&'a Regressions> for RegressionsJson<'a> {
+    fn from(regressions: &'a Regressions) -> RegressionsJson<'a> {
+        let query = |query: &'a QueryRegression| {
+            let ratio = ratio_of(query);
+            let (low, high) = ratio.and_then(|ratio| ratio.interval).unzip();
+            RegressionJson {
+                query: &query.query,
+                verdict: match query.result.verdict {
+                    RegressionVerdict::Slower => "slower",
+                    RegressionVerdict::NotSlower => "not_slower",
+                    RegressionVerdict::Undecided => "undecided",
+                },
+                ratio: ratio.map(|ratio| ratio.value),
+                low,
+                high,
+                bound: ratio.and_then(|ratio| super::json::bound_name(ratio.certainty)),
+                sequences: query.sequences,
+                p_slower: query.result.p_slower,
+                p_not_slower: query.result.p_not_slower,
+            }
+        };
+        RegressionsJson {
+            limit: 100.0 * regressions.limit,
+            false_discovery_rate: FALSE_DISCOVERY_RATE,
+            slower: regressions.names(RegressionVerdict::Slower),
+            undecided: regressions.names(RegressionVerdict::Undecided),
+            queries: regressions.queries.iter().map(query).collect(),
+        }
+    }
+}
+
+/// `query sets s1 and s2; show them again with: pgmeter report s1 s2`
+pub fn stored_query_sets<T>(sets: &[(String, T)]) -> String {
+    let numbers: Vec<&str> = sets.iter().filter_map(|(name, _)| name.rsplit(' ').next()).collect();
+    let (what, them) = if numbers.len() == 1 { ("query set", "it") } else { ("query sets", "them") };
+    format!("{what} {}; show {them} again with: pgmeter report {}", numbers.join(" and "), numbers.join(" "))
+}

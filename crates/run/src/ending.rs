@@ -1,0 +1,56 @@
+//! What the end of a run means: the status and the warnings of its record, and errors with a remedy. Pure; `runner` runs
+//! the load.
+
+use engine::{Compatibility, End, EngineError, Outcome, Plan};
+use results::{FailedCheck, SafeText, Status, Warning};
+
+use crate::error::RunError;
+use crate::secrets::without_secret_values;
+
+/// Under a rate, transactions that were scheduled and never started are in no latency: that must be said.
+pub(crate) fn overload(outcome: &Outcome, clients: usize) -> Option<Warning> {
+    let unfinished = outcome.summary.total.counts.unfinished;
+    let clients = u32::try_from(clients).unwrap_or(u32::MAX);
+    (unfinished > u64::from(clients)).then_some(Warning::RateNotKept { unfinished, clients })
+}
+
+pub(crate) fn uncancelled(outcome: &Outcome) -> Option<Warning> {
+    let statements = outcome.uncancelled as u64;
+    (statements > 0).then_some(Warning::Uncancelled { statements })
+}
+
+pub(crate) fn checks_failed(workload: &str, failed: &[workload::FailedCheck]) -> Warning {
+    let check = |check: &workload::FailedCheck| FailedCheck {
+        name: check.name.as_str().into(),
+        rows: check.rows as u64,
+        first_row: check.first.as_str().into(),
+    };
+    Warning::ChecksFailed { workload: workload.into(), checks: failed.iter().map(check).collect() }
+}
+
+pub(crate) fn status(outcome: &Outcome, plan: &Plan) -> Status {
+    match (&outcome.end, outcome.aborted.first()) {
+        (End::Interrupted, _) => Status::Interrupted,
+        (_, Some(first)) => {
+            let (aborted, clients) = (outcome.aborted.len(), plan.clients);
+            let reason = format!("{aborted} of {clients} clients were aborted; the first: {first}");
+            let variables = plan.variables.iter().map(|(name, value)| (name, value));
+            Status::Failed { reason: SafeText::from(without_secret_values(&reason, variables)) }
+        }
+        (End::CutOff(cut_off), None) => {
+            Status::Failed { reason: SafeText::from(format!("{cut_off}; change this time with --grace")) }
+        }
+        (_, None) => Status::Complete,
+    }
+}
+
+/// Adds the remedy to the engine's sentence.
+pub(crate) fn explain(error: EngineError, clients: usize, compatibility: Compatibility) -> RunError {
+    if compatibility == Compatibility::Pgmeter && error.is_too_many_connections() {
+        return RunError::Usage(format!(
+            "{error}. The server's max_connections is too low for {clients} clients: raise it, or use fewer \
+             clients (-c)"
+        ));
+    }
+    error.into()
+}

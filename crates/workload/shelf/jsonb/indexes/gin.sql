@@ -1,0 +1,1 @@
+CREATE INDEX reviews_gin ON reviews USING gin (review);

@@ -1,0 +1,1 @@
+CREATE INDEX reviews_gin_path ON reviews USING gin (review jsonb_path_ops);

@@ -1,0 +1,1 @@
+SELECT count(*) FROM reviews WHERE review #>> '{product,category}' = 'Book category 40';

@@ -1,0 +1,1 @@
+SELECT count(*) FROM reviews_columns WHERE category = 'Book category 40';

@@ -1,0 +1,1 @@
+SELECT count(*) FROM reviews_json WHERE review #>> '{product,category}' = 'Book category 40';

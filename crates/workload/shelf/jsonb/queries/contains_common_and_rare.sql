@@ -1,0 +1,4 @@
+-- A common condition and a rare one.
+SELECT count(*)
+FROM reviews
+WHERE review @> '{"review": {"rating": 5}}' AND review @> '{"product": {"category": "DVD category 9"}}';

@@ -1,0 +1,3 @@
+\set rows 10000 * :scale
+\set id random(1, :rows)
+SELECT c FROM sbtest1 WHERE id = :id;

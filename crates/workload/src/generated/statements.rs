@@ -1,0 +1,174 @@
+//! Divides the statements of a schema: those that make the tables, and those that come after the rows, because they are
+//! faster then (keys, indexes) or need the rows (materialized views), or would fire for each row (triggers).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use connect::quote::literal;
+use datagen::{Statement, StatementKind};
+
+use crate::WorkloadError;
+use crate::loader::{AfterRows, LoadStatement, Purpose};
+use crate::marks::{DatabaseId, Mark};
+use crate::sql_names::{self, CreatedView};
+
+/// Beginnings of statements that come after the rows wherever they are.
+const AFTER_ROWS: [&str; 12] = [
+    "create trigger",
+    "create constraint trigger",
+    "create event trigger",
+    "create materialized view",
+    "refresh",
+    "cluster",
+    "analyze",
+    "vacuum",
+    "alter index",
+    "comment on index",
+    "comment on constraint",
+    "comment on trigger",
+];
+
+/// Beginnings of statements that come after the rows if they name what is created there, such as ALTER … OWNER TO.
+const ABOUT_OTHERS: [&str; 7] =
+    ["alter", "grant", "revoke", "comment", "create rule", "create or replace rule", "create policy"];
+
+/// Statements of transactions: pgmeter makes its own.
+const TRANSACTIONS: [&str; 6] = ["begin", "start transaction", "commit", "end", "rollback", "abort"];
+
+/// The statements before the rows and those after them.
+pub(super) fn divided(statements: &[Statement], file: &Arc<str>) -> (Vec<LoadStatement>, Vec<AfterRows>) {
+    let first = |is_it: &dyn Fn(&Statement) -> bool| statements.iter().position(is_it).unwrap_or(usize::MAX);
+    let last_table = statements.iter().rposition(|statement| statement.kind == StatementKind::Table);
+    let first_key = first(&|one| !matches!(one.kind, StatementKind::Table | StatementKind::Other));
+    let first_stored = first(&|one| sql_names::created_view(&one.text).is_some_and(|view| view.is_stored));
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    let (mut created_later, mut views) = (BTreeSet::new(), BTreeSet::new());
+    for (place, Statement { text, line, kind }) in statements.iter().enumerate() {
+        let begins = |beginning: &str| {
+            let words: Vec<&str> = beginning.split(' ').collect();
+            sql_names::first_words(text, words.len()) == words
+        };
+        if TRANSACTIONS.iter().any(|beginning| begins(beginning)) {
+            continue;
+        }
+        let statement = LoadStatement::of_file(text, file, *line);
+        let is_view = sql_names::created_view(text).is_some();
+        let follows_all = last_table.is_some_and(|last| place > last) && place > first_key;
+        let makes = (begins("create") && !is_view) || begins("comment on");
+        let purpose = match kind {
+            StatementKind::Table => None,
+            StatementKind::Key => Some(Purpose::Key),
+            StatementKind::ForeignKey => Some(Purpose::ForeignKey),
+            // Of a materialized view.
+            StatementKind::Index if sql_names::mentions(text, &views) => Some(Purpose::Last),
+            StatementKind::Index => Some(Purpose::Index),
+            StatementKind::Other if AFTER_ROWS.iter().any(|beginning| begins(beginning)) => {
+                Some(Purpose::Last)
+            }
+            StatementKind::Other
+                if ABOUT_OTHERS.iter().any(|beginning| begins(beginning))
+                    && sql_names::mentions(text, &created_later) =>
+            {
+                Some(Purpose::Last)
+            }
+            // A view may show a materialized view.
+            StatementKind::Other if is_view => (place > first_stored).then_some(Purpose::Last),
+            StatementKind::Other => (follows_all && !makes).then_some(Purpose::Last),
+        };
+        if purpose.is_some() {
+            created_later.extend(sql_names::created_later(text));
+            views.extend(sql_names::created_view(text).map(|view| view.view.name));
+        }
+        match purpose {
+            None => before.push(statement),
+            Some(purpose) => after.push(AfterRows { purpose, table: sql_names::worked_on(text), statement }),
+        }
+    }
+    (before, after)
+}
+
+/// Whether a statement needs an index or a key of the schema, which another index set does not create.
+pub(super) fn is_about_index(sql: &str) -> bool {
+    const BEGINNINGS: [&[&str]; 4] =
+        [&["alter", "index"], &["cluster"], &["comment", "on", "index"], &["comment", "on", "constraint"]];
+    BEGINNINGS.iter().any(|words| sql_names::first_words(sql, words.len()) == *words)
+        || sql_names::first_words(sql, 2) == ["alter", "table"] && sql_names::uses_index(sql)
+}
+
+/// Statements that mark the views which are created after the rows. The server puts the OID into the mark.
+pub(super) fn marks_of_views(after: &[AfterRows], mark: &Mark, database: &DatabaseId) -> Vec<AfterRows> {
+    let views = after.iter().filter_map(|after| sql_names::created_view(&after.statement.sql));
+    let marked = |CreatedView { view, is_stored }| {
+        let kind = if is_stored { "materialized view" } else { "view" };
+        let block = format!(
+            "declare own pg_catalog.oid := {}::pg_catalog.regclass; begin execute pg_catalog.format(\
+             'comment on {kind} %s is %L', own::pg_catalog.regclass, \
+             pg_catalog.concat({}, own::pg_catalog.text, {})); end",
+            literal(&view.quoted()),
+            literal(&format!("{mark} oid=")),
+            literal(&format!(" {database}"))
+        );
+        let statement = LoadStatement::new(format!("do {}", literal(&block)));
+        AfterRows { purpose: Purpose::Last, table: None, statement }
+    };
+    views.map(marked).collect()
+}
+
+/// The statements of an alternative index set.
+pub(super) fn of_index_set(file: &str, sql: &str) -> Result<Vec<AfterRows>, WorkloadError> {
+    let name: Arc<str> = file.into();
+    let statements = script::statements(file, sql, &BTreeMap::new())?;
+    let statement = |statement: script::Statement| {
+        let table = sql_names::worked_on(&statement.sql);
+        // A foreign key needs the keys of another table.
+        let purpose = match table {
+            Some(_) if sql_names::mentions(&statement.sql, &BTreeSet::from(["foreign".to_owned()])) => {
+                Purpose::ForeignKey
+            }
+            Some(_) => Purpose::Index,
+            None => Purpose::Last,
+        };
+        AfterRows { purpose, table, statement: LoadStatement::of_file(statement.sql, &name, statement.line) }
+    };
+    Ok(statements.into_iter().map(statement).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use datagen::Schema;
+
+    use super::*;
+
+    #[test]
+    fn statements_after_the_rows_are_found() {
+        let schema = Schema::parse(
+            "BEGIN; SET search_path = app;\nCREATE TABLE a (b int);\nCOMMENT ON TABLE a IS 'x';\n\
+             CREATE TRIGGER t BEFORE INSERT ON a EXECUTE FUNCTION f();\nCREATE TABLE c (b int);\n\
+             ALTER TABLE ONLY a ADD PRIMARY KEY (b);\nCREATE INDEX i ON app.c (b);\n\
+             ALTER TABLE c ADD FOREIGN KEY (b) REFERENCES a;\nCOMMENT ON TABLE c IS 'y';\n\
+             COMMENT ON INDEX i IS 'z';\nCREATE VIEW v AS SELECT 1;\nCOMMIT;",
+            "s.sql",
+        )
+        .expect("a schema");
+        let (before, after) = divided(schema.statements(), &"s.sql".into());
+        let lines: Vec<u32> = before.iter().filter_map(|one| Some(one.place.as_ref()?.1)).collect();
+        assert_eq!(lines, [1, 2, 3, 5, 9, 11]);
+        let after: Vec<String> = after
+            .iter()
+            .map(|one| {
+                let table = one.table.as_ref().map(ToString::to_string).unwrap_or_default();
+                let line = one.statement.place.as_ref().map_or(0, |place| place.1);
+                format!("{line} {:?} {table}", one.purpose)
+            })
+            .collect();
+        assert_eq!(after, ["4 Last ", "6 Key a", "7 Index app.c", "8 ForeignKey c", "10 Last "]);
+    }
+
+    #[test]
+    fn foreign_keys_of_an_index_set_come_after_all_keys() {
+        let sql = "CREATE INDEX ON a (b);\nALTER TABLE a ADD FOREIGN KEY (b) REFERENCES c;\nANALYZE a;";
+        let set = of_index_set("i.sql", sql).expect("statements");
+        let purposes: Vec<Purpose> = set.iter().map(|one| one.purpose).collect();
+        assert_eq!(purposes, [Purpose::Index, Purpose::ForeignKey, Purpose::Last]);
+    }
+}

@@ -1,0 +1,168 @@
+//! Texts about workloads: the list of built-in ones, the description of one, and the SQL of a user that `init` will run.
+//! `pgmeter workload` and `pgmeter init` print them.
+
+use std::collections::BTreeMap;
+use std::iter;
+
+use stats::Scale;
+
+use crate::archives::NamedArchive;
+use crate::generated::GeneratedTables;
+use crate::manifest::Manifest;
+use crate::{QueryChoice, Workload, WorkloadError, WorkloadName};
+
+/// Longest beginning of a statement.
+const STATEMENT_LENGTH_MAX: usize = 90;
+
+/// The built-in workloads, a line for each: name, title, whether it is prepared, and the size of a unit of scale.
+///
+/// # Errors
+/// A built-in workload cannot be read.
+pub fn list() -> Result<String, WorkloadError> {
+    let mut lines = vec![["name", "title", "prepared", "size per unit of scale"].map(str::to_owned)];
+    for name in WorkloadName::shipped() {
+        let workload = WorkloadName::Shipped(name).open()?;
+        let bytes = workload.bytes_per_scale().map_or("unknown".to_owned(), size);
+        let is_prepared = workload.archives().iter().all(NamedArchive::is_unpacked);
+        let prepared = if is_prepared { "yes" } else { "no" };
+        lines.push([name.to_owned(), workload.title().to_owned(), prepared.to_owned(), bytes]);
+    }
+    Ok(table(&lines))
+}
+
+/// The message that the checks of a workload are running.
+pub fn checks_running(workload: &dyn Workload) -> String {
+    let checks = workload.checks().len();
+    let noun = if checks == 1 { "check" } else { "checks" };
+    format!("running {checks} {noun} of the workload …")
+}
+
+/// The message that all checks of a workload have passed.
+pub fn checks_passed(checks: usize, workload: &dyn Workload) -> String {
+    let noun = if checks == 1 { "check" } else { "checks" };
+    format!("{checks} {noun} of the workload {} passed", workload.name())
+}
+
+/// The description of a workload.
+///
+/// # Errors
+/// Its queries cannot be read.
+pub fn show(workload: &dyn Workload) -> Result<String, WorkloadError> {
+    let mut lines = vec![["name".to_owned(), workload.name().to_owned()]];
+    let mut line = |key: &str, value: Option<String>| {
+        lines.extend(value.filter(|value| !value.is_empty()).map(|value| [key.to_owned(), value]));
+    };
+    let own = |text: &str| Some(text.to_owned());
+    line("title", own(workload.title()));
+    line("source", workload.source().map(str::to_owned));
+    line("licence", workload.licence().map(str::to_owned));
+    line("notice", workload.notice().map(str::to_owned));
+    line("needs", workload.needs().map(str::to_owned));
+    line("size per unit of scale", workload.bytes_per_scale().map(size));
+    line("default scale", workload.default_scale().map(|scale| scale.to_string()));
+    let parameters = workload.parameters().iter().map(|(name, value)| format!("{name} = {value}"));
+    line("parameters", Some(parameters.collect::<Vec<_>>().join(", ")));
+    for (number, archive) in workload.archives().iter().enumerate() {
+        line(if number == 0 { "archives" } else { "" }, Some(archive.state()));
+    }
+    line("tables", Some(workload.table_names().join(", ")));
+    for (number, set) in workload.index_sets().iter().enumerate() {
+        let default = if number == 0 { " (default)" } else { "" };
+        line(
+            if number == 0 { "index sets" } else { "" },
+            Some(format!("{}{default}: {}", set.name, set.title)),
+        );
+    }
+    for (number, script) in workload.scripts().iter().enumerate() {
+        let text = format!("{}, weight {}", script.name, script.weight);
+        line(if number == 0 { "scripts" } else { "" }, Some(text));
+    }
+    let choice =
+        QueryChoice { scale: Scale::ONE, text: None, seed: None, stream: 0, parameters: BTreeMap::new() };
+    let is_prepared = workload.archives().iter().all(NamedArchive::is_unpacked);
+    // The texts may be in an archive.
+    let queries = if is_prepared { workload.queries(&choice)? } else { Vec::new() };
+    let queries: Vec<String> = queries.into_iter().map(|query| query.name).collect();
+    line("queries", Some(queries.join(" ")));
+    line("query texts", Some(workload.query_texts().join(", ")));
+    let checks: Vec<&str> = workload.checks().iter().map(|check| check.name.as_str()).collect();
+    line("checks", Some(checks.join(", ")));
+    Ok(table(&lines))
+}
+
+/// The statements that loading a folder executes: a line for each file, and one for each statement.
+pub(crate) fn lines(manifest: &Manifest, tables: Option<&GeneratedTables>) -> Vec<String> {
+    let none = BTreeMap::new();
+    let steps = manifest.load.iter().map(|step| (&step.file, &step.sql));
+    let indexes = manifest.indexes.iter().map(|file| (&file.file, &file.sql));
+    let mut files: Vec<(&String, Vec<(u32, String)>)> = Vec::new();
+    for (file, sql) in steps.chain(indexes) {
+        // They were read before: there are no errors.
+        let statements = script::statements(file, sql, &none).unwrap_or_default().into_iter();
+        files.push((file, statements.map(|statement| (statement.line, statement.sql)).collect()));
+    }
+    if let (Some(schema), Some(tables)) = (&manifest.schema, tables) {
+        // It may have been written by pg_dump, with lines for psql.
+        let statements = tables.schema().statements().iter();
+        files.push((
+            &schema.file,
+            statements.map(|statement| (statement.line, statement.text.clone())).collect(),
+        ));
+    }
+    files.into_iter().flat_map(|(file, statements)| of_file(file, &statements)).collect()
+}
+
+fn of_file(file: &str, statements: &[(u32, String)]) -> Vec<String> {
+    let noun = if statements.len() == 1 { "statement" } else { "statements" };
+    let statement = |(line, sql): &(u32, String)| {
+        let first = sql.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let visible = first.chars().map(|c| if c.is_control() { ' ' } else { c });
+        format!("  {line}: {}", visible.take(STATEMENT_LENGTH_MAX).collect::<String>())
+    };
+    let head = format!("{file}: {} {noun}", statements.len());
+    iter::once(head).chain(statements.iter().map(statement)).collect()
+}
+
+/// `15.7 MB`
+fn size(bytes: u64) -> String {
+    const UNITS: [(u64, &str); 3] = [(1_000_000_000, "GB"), (1_000_000, "MB"), (1000, "kB")];
+    match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
+        Some((unit, name)) => format!("{}.{} {name}", bytes / unit, bytes % unit * 10 / unit),
+        None => format!("{bytes} bytes"),
+    }
+}
+
+/// Columns, all but the last padded to the same width.
+fn table<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
+    let mut text = String::new();
+    for line in lines {
+        let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+        text.push_str(cells.collect::<Vec<_>>().join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Tpcb;
+
+    #[test]
+    fn the_list_has_all_built_in_workloads() {
+        let list = list().expect("a list");
+        for name in WorkloadName::shipped() {
+            assert!(list.lines().any(|line| line.starts_with(name)), "{list}");
+        }
+        assert!(list.contains("15.7 MB"), "{list}");
+    }
+
+    #[test]
+    fn a_description_has_scripts_and_checks() {
+        let text = show(&Tpcb).expect("a text");
+        assert!(text.starts_with("name                    tpcb\n"), "{text}");
+        assert!(text.contains("tpcb-like, weight 1") && text.contains("pgbench_accounts"), "{text}");
+    }
+}

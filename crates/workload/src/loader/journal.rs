@@ -1,0 +1,146 @@
+//! The journal of a loading: a small table in the loaded database. Each chunk of rows and each statement leaves a note in
+//! its own transaction, so `--resume` knows exactly what is there. Dropped at the end.
+
+use std::sync::Arc;
+
+use connect::quote::{identifier, literal};
+use connect::{Session, SqlState};
+
+use crate::WorkloadError;
+use crate::load::{query, query_catalogs};
+
+/// Longest name of a relation.
+const NAME_LENGTH_MAX: usize = 63;
+
+/// The kinds of rows of a journal.
+pub(super) mod kind {
+    /// Options of the loading; one row.
+    pub(crate) const OPTIONS: &str = "options";
+    /// The search path at the end of the schema; one row.
+    pub(crate) const SEARCH_PATH: &str = "search path";
+    /// A table: its name in the set, and its name with its schema.
+    pub(crate) const TABLE: &str = "table";
+    /// A key that is created after the rows: its statement and its table.
+    pub(crate) const KEY: &str = "key";
+    /// The same of a foreign key.
+    pub(crate) const FOREIGN_KEY: &str = "foreign key";
+    /// Something that is done.
+    pub(crate) const DONE: &str = "done";
+}
+
+/// A row: kind, text and further text.
+pub(super) type Entry = (String, String, String);
+
+/// The name of a workload's journal, without its schema.
+pub(super) fn table_name(workload: &str) -> String {
+    let mut name = format!("pgmeter_loading_{workload}");
+    // Workload names are ASCII.
+    name.truncate(NAME_LENGTH_MAX);
+    name
+}
+
+/// The journal of an interrupted loading, with its schema, quoted; `None` if there is none. A table of another owner is
+/// no journal: its statements would be executed with the rights of the current user.
+pub(super) fn find(session: &mut Session, workload: &str) -> Result<Option<String>, WorkloadError> {
+    let sql = format!(
+        "select quote_ident(n.nspname) || '.' || quote_ident(c.relname) from pg_class c \
+         join pg_namespace n on n.oid = c.relnamespace where c.relname = {} and c.relkind = 'r' \
+         and pg_get_userbyid(c.relowner) = current_user order by 1 limit 1",
+        literal(&table_name(workload))
+    );
+    let rows = query_catalogs(session, &sql)?;
+    Ok(rows.first().and_then(|row| row.get(0)).map(str::to_owned))
+}
+
+/// The statements that create a journal with these entries.
+pub(super) fn create(table: &str, entries: &[Entry]) -> Vec<String> {
+    let create =
+        format!("create table {table} (kind pg_catalog.text, step pg_catalog.text, detail pg_catalog.text)");
+    let insert = |(kind, step, detail): &Entry| {
+        let values = [kind, step, detail].map(|text| literal(text)).join(", ");
+        format!("insert into {table} values ({values})")
+    };
+    [create].into_iter().chain(entries.iter().map(insert)).collect()
+}
+
+/// All rows of a journal.
+pub(super) fn read(session: &mut Session, table: &str) -> Result<Vec<Entry>, WorkloadError> {
+    let rows = query(session, &format!("select kind, step, detail from {table}"))?;
+    let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
+    Ok(rows.iter().map(|row| (text(row, 0), text(row, 1), text(row, 2))).collect())
+}
+
+/// The table of a schema, quoted.
+pub(super) fn in_schema(schema: &str, workload: &str) -> String {
+    format!("{}.{}", identifier(schema), identifier(&table_name(workload)))
+}
+
+/// A journal that was found or created.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Journal {
+    /// Its name with its schema, quoted.
+    pub(super) table: Arc<str>,
+    /// The journal of another loading has the same name, but not this OID.
+    oid: Arc<str>,
+}
+
+impl Journal {
+    /// The journal of this name.
+    pub(super) fn named(session: &mut Session, table: &str) -> Result<Journal, WorkloadError> {
+        let rows = query_catalogs(session, &format!("select {}::regclass::oid", literal(table)))?;
+        let oid = rows.first().and_then(|row| row.get(0)).unwrap_or_default();
+        Ok(Journal { table: table.into(), oid: oid.into() })
+    }
+
+    pub(super) fn oid(&self) -> &str {
+        &self.oid
+    }
+
+    /// Locks the journal until the end of the transaction, so that no other loading drops the tables.
+    ///
+    /// # Errors
+    /// Another loading has dropped it.
+    pub(super) fn hold(&self, session: &mut Session) -> Result<(), WorkloadError> {
+        let Journal { table, oid } = self;
+        let sql = format!("select 1 from {table} where tableoid operator(pg_catalog.=) {oid} limit 1");
+        match query(session, &sql) {
+            Ok(rows) if rows.is_empty() => Err(WorkloadError::Replaced),
+            Err(WorkloadError::Query { source, .. })
+                if source.sqlstate() == Some(SqlState::UNDEFINED_TABLE) =>
+            {
+                Err(WorkloadError::Replaced)
+            }
+            other => other.map(drop),
+        }
+    }
+}
+
+/// A note that a step is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Note {
+    pub(super) journal: Journal,
+    pub(super) step: String,
+}
+
+impl Note {
+    /// The statement that writes it.
+    pub(super) fn insert(&self) -> String {
+        format!(
+            "insert into {} values ({}, {}, '')",
+            self.journal.table,
+            literal(kind::DONE),
+            literal(&self.step)
+        )
+    }
+
+    /// Whether it was written.
+    pub(super) fn is_there(&self, session: &mut Session) -> Result<bool, WorkloadError> {
+        let sql = format!(
+            "select 1 from {} where kind operator(pg_catalog.=) {} and step operator(pg_catalog.=) {}",
+            self.journal.table,
+            literal(kind::DONE),
+            literal(&self.step)
+        );
+        Ok(!query(session, &sql)?.is_empty())
+    }
+}

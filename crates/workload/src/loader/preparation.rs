@@ -1,0 +1,530 @@
+//! Before and after the rows: examines existing tables, drops the workload's own, creates the schema with marks and a
+//! journal in one transaction, and completes the marks at the end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use connect::quote::literal;
+use connect::{ConnectError, Row, Session, Target};
+
+use super::journal::{self, Journal, kind};
+use super::plan::LoadStatement;
+use super::tables::{AfterRows, Purpose, TableName, TableSet};
+use crate::WorkloadError;
+use crate::load::{InitOptions, execute, failed, query, query_catalogs};
+use crate::marks::{self, DatabaseId, Loaded, Mark, MarkedObject};
+use crate::protection::refusal;
+use crate::sql_names;
+
+/// What the loading of rows needs to know.
+#[derive(Debug, Default)]
+pub(super) struct Preparation {
+    /// The journal, quoted.
+    pub(super) journal: Journal,
+    /// The steps that an interrupted loading has done.
+    pub(super) done: BTreeSet<String>,
+    /// Statement that sets the search path of the schema; empty if it is that of the session.
+    pub(super) search_path: String,
+    /// The relations of the tables, with their schemas, quoted.
+    pub(super) relations: BTreeMap<TableName, String>,
+    /// Keys that the schema contains and that are created after the rows.
+    pub(super) keys: Vec<AfterRows>,
+    /// Whether foreign keys remain: tables are loaded one after the other, and cannot be emptied.
+    pub(super) has_foreign_keys: bool,
+}
+
+impl Preparation {
+    /// The number of chunks of a table whose loading has begun.
+    pub(super) fn chunks_of(&self, relation: &str) -> Option<u32> {
+        let beginning = format!("rows {relation} ");
+        let chunk = self.done.iter().find_map(|step| step.strip_prefix(&beginning))?;
+        chunk.split_once('/')?.1.parse().ok()
+    }
+
+    /// The statement of the schema that creates a relation: its file and line.
+    pub(super) fn place_of(&self, set: &TableSet, relation: &str) -> Option<(Arc<str>, u32)> {
+        let (table, _) = self.relations.iter().find(|(_, known)| *known == relation)?;
+        let creates = |statement: &&LoadStatement| sql_names::created(&statement.sql).as_ref() == Some(table);
+        set.schema.iter().find(creates)?.place.clone()
+    }
+}
+
+/// Prepares the tables; `None` if `--resume` finds a complete loading.
+pub(super) fn prepare(
+    target: &Target,
+    session: &mut Session,
+    set: &TableSet,
+    options: &InitOptions,
+) -> Result<Option<Preparation>, WorkloadError> {
+    if options.resumes {
+        if let Some(journal) = journal::find(session, &set.workload)? {
+            return resume(session, set, options, journal).map(Some);
+        }
+        if let Some(object) = marks::find(session, &set.workload)?.first() {
+            let found = &object.mark.loaded;
+            let missing = || format!("the table {} is missing", journal::table_name(&set.workload));
+            return match found.difference(&Loaded::begun(options)) {
+                None if found.complete => Ok(None),
+                difference => Err(WorkloadError::NotResumable { found: difference.unwrap_or_else(missing) }),
+            };
+        }
+    }
+    // The settings that the schema makes end with this connection.
+    let mut own = Session::connect(target)
+        .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
+    own.patiently(|own| {
+        let begun = begin(own, set, options);
+        if begun.is_err() && !own.is_lost() {
+            // The first error is reported.
+            let _ = own.execute("rollback");
+        }
+        begun
+    })
+    .map(Some)
+}
+
+/// The options, and a checksum of the statements.
+fn fingerprint(set: &TableSet, options: &InitOptions) -> [String; 2] {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let after = set.after.iter().map(|after| &after.statement);
+    let bytes = set.schema.iter().chain(after).flat_map(|statement| statement.sql.bytes().chain([0]));
+    // FNV-1a.
+    let sum = bytes.fold(OFFSET, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(PRIME));
+    [Loaded::begun(options).options_text(), format!("{sum:016x}")]
+}
+
+fn resume(
+    session: &mut Session,
+    set: &TableSet,
+    options: &InitOptions,
+    journal: String,
+) -> Result<Preparation, WorkloadError> {
+    let mut preparation =
+        Preparation { journal: Journal::named(session, &journal)?, ..Preparation::default() };
+    let [asked, statements] = fingerprint(set, options);
+    for (kind, step, detail) in journal::read(session, &journal)? {
+        match kind.as_str() {
+            kind::OPTIONS if step != asked => {
+                let before = Loaded::parse(&step);
+                let difference = before.and_then(|before| before.difference(&Loaded::begun(options)));
+                let found = difference.unwrap_or_else(|| format!("the interrupted loading had {step}"));
+                return Err(WorkloadError::NotResumable { found });
+            }
+            kind::OPTIONS if detail != statements => {
+                return Err(WorkloadError::NotResumable {
+                    found: "the SQL of the workload has changed since".to_owned(),
+                });
+            }
+            kind::SEARCH_PATH => preparation.search_path = step,
+            kind::TABLE => {
+                let table = set.tables.iter().find(|table| table.table.quoted() == step);
+                preparation.relations.extend(table.map(|table| (table.table.clone(), detail)));
+            }
+            kind::KEY | kind::FOREIGN_KEY => {
+                let purpose = if kind == kind::KEY { Purpose::Key } else { Purpose::ForeignKey };
+                preparation.keys.push(key(purpose, &preparation.relations, &step, &detail));
+            }
+            kind::DONE => {
+                preparation.done.insert(step);
+            }
+            _ => {}
+        }
+    }
+    check_own(session, set, &preparation)?;
+    preparation.has_foreign_keys = has_foreign_keys(session, &preparation.relations)?;
+    Ok(preparation)
+}
+
+/// Rejects an interrupted loading of another database, such as one that was restored from a dump.
+fn check_own(session: &mut Session, set: &TableSet, preparation: &Preparation) -> Result<(), WorkloadError> {
+    let marked = Marked::find(session, &set.workload)?;
+    let mut tables =
+        [&*preparation.journal.table].into_iter().chain(preparation.relations.values().map(String::as_str));
+    let foreign = tables.find(|table| !marked.is_own(table));
+    foreign.map_or(Ok(()), |table| Err(marked.refusal(table.to_owned(), set)))
+}
+
+/// The objects with a mark of the workload.
+struct Marked {
+    /// Those whose mark was made for them.
+    own: Vec<MarkedObject>,
+    copied: BTreeSet<String>,
+}
+
+impl Marked {
+    fn find(session: &mut Session, workload: &str) -> Result<Marked, WorkloadError> {
+        let (own, copied): (Vec<_>, Vec<_>) =
+            marks::find(session, workload)?.into_iter().partition(|object| object.is_own);
+        Ok(Marked { own, copied: copied.into_iter().map(|object| object.identity).collect() })
+    }
+
+    fn is_own(&self, identity: &str) -> bool {
+        self.own.iter().any(|object| object.identity == identity)
+    }
+
+    fn refusal(&self, table: String, set: &TableSet) -> WorkloadError {
+        refusal(table, &self.copied, &set.workload, &set.init)
+    }
+}
+
+/// A key of the schema, for the table of this relation.
+fn key(purpose: Purpose, relations: &BTreeMap<TableName, String>, sql: &str, relation: &str) -> AfterRows {
+    let table = relations.iter().find(|(_, known)| *known == relation).map(|(table, _)| table.clone());
+    AfterRows { purpose, table, statement: LoadStatement::new(sql) }
+}
+
+/// Creates the tables in one transaction.
+fn begin(session: &mut Session, set: &TableSet, options: &InitOptions) -> Result<Preparation, WorkloadError> {
+    let obstacles = obstacles(session, set, options)?;
+    let before = objects(session, "true")?;
+    let session_path = search_path(session)?;
+    execute(session, "begin")?;
+    for sql in &obstacles {
+        execute(session, sql).map_err(|error| error.not_permitted(&format!("cannot {sql}")))?;
+    }
+    for statement in &set.schema {
+        let done = execute(session, &statement.sql);
+        done.map_err(|error| error.of_statement(statement))?;
+    }
+    let path = search_path(session)?;
+    let oids = table_oids(session, set)?;
+    // From here on, only names of pg_catalog are found.
+    let made = "xmin::text = (txid_current() & 4294967295)::text";
+    let made: Vec<Object> =
+        objects(session, made)?.into_iter().filter(|object| !before.contains(object)).collect();
+    let database = DatabaseId::read(session)?;
+    let mark = Mark { workload: set.workload.clone(), loaded: Loaded::begun(options), object: None };
+    for Object { kind, identity, oid, comment } in &made {
+        let comment = mark.of(database.object(oid.as_str())).added_to(comment);
+        execute(session, &format!("comment on {kind} {identity} is {}", literal(&comment)))?;
+    }
+    let relations = relations(session, &oids)?;
+    let keys = remove_keys(session, &made, &relations)?;
+    let has_foreign_keys = has_foreign_keys(session, &relations)?;
+    let search_path = if path == session_path {
+        String::new()
+    } else {
+        format!("select pg_catalog.set_config('search_path', {}, true); ", literal(&path))
+    };
+    let schema = journal_schema(session, set, &oids)?;
+    let journal = journal::in_schema(&schema, &set.workload);
+    let mut preparation = Preparation {
+        journal: Journal::default(),
+        done: BTreeSet::new(),
+        search_path,
+        relations,
+        keys,
+        has_foreign_keys,
+    };
+    for sql in journal::create(&journal, &entries(set, options, &preparation)) {
+        execute(session, &sql)?;
+    }
+    preparation.journal = Journal::named(session, &journal)?;
+    let mark = mark.of(database.object(preparation.journal.oid()));
+    execute(session, &format!("comment on table {journal} is {}", literal(&mark.to_string())))?;
+    execute(session, "commit")?;
+    Ok(preparation)
+}
+
+/// What the journal has at the beginning. Tables come before their keys.
+fn entries(set: &TableSet, options: &InitOptions, preparation: &Preparation) -> Vec<journal::Entry> {
+    let entry = |kind: &str, step: String, detail: String| (kind.to_owned(), step, detail);
+    let [asked, statements] = fingerprint(set, options);
+    let mut entries = vec![
+        entry(kind::OPTIONS, asked, statements),
+        entry(kind::SEARCH_PATH, preparation.search_path.clone(), String::new()),
+    ];
+    for (table, relation) in &preparation.relations {
+        entries.push(entry(kind::TABLE, table.quoted(), relation.clone()));
+    }
+    for AfterRows { purpose, table, statement } in &preparation.keys {
+        let kind = if *purpose == Purpose::Key { kind::KEY } else { kind::FOREIGN_KEY };
+        let relation = table.as_ref().and_then(|table| preparation.relations.get(table));
+        entries.push(entry(kind, statement.sql.clone(), relation.cloned().unwrap_or_default()));
+    }
+    entries
+}
+
+/// The statements that drop what is in the way: objects of an earlier loading, and with `--drop` all tables with the
+/// names of the workload's tables.
+///
+/// # Errors
+/// A table exists that `init` did not make.
+fn obstacles(
+    session: &mut Session,
+    set: &TableSet,
+    options: &InitOptions,
+) -> Result<Vec<String>, WorkloadError> {
+    let current = query(session, "select pg_catalog.current_schema()")?;
+    let current = first(&current);
+    let schema_of = |table: &TableName| table.schema.clone().unwrap_or_else(|| current.clone());
+    let pairs: Vec<String> = set
+        .names
+        .iter()
+        .map(|table| format!("({}, {})", literal(&schema_of(table)), literal(&table.name)))
+        .collect();
+    let journal = journal::find(session, &set.workload)?;
+    let mut existing: Vec<_> = journal.iter().map(|journal| ("table".to_owned(), journal.clone())).collect();
+    if !pairs.is_empty() {
+        let sql = format!(
+            "select o.type, o.identity from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+             cross join lateral pg_identify_object('pg_class'::regclass, c.oid, 0) o \
+             where (n.nspname, c.relname) in ({})",
+            pairs.join(", ")
+        );
+        existing.extend(query_catalogs(session, &sql)?.iter().map(|row| (text(row, 0), text(row, 1))));
+    }
+    let schemas: BTreeSet<String> = set.names.iter().map(schema_of).collect();
+    let mut marked = Marked::find(session, &set.workload)?;
+    // A schema that was made by the loading is dropped with all that was made in it.
+    let is_schema = |object: &&MarkedObject| object.kind == "schema";
+    let own_schemas: BTreeSet<String> =
+        marked.own.iter().filter(is_schema).map(|object| object.identity.clone()).collect();
+    marked.own.retain(|object| {
+        let is_journal = journal.as_ref() == Some(&object.identity);
+        object.schema.is_empty()
+            || is_journal
+            || schemas.contains(&unquoted(&object.schema))
+            || own_schemas.contains(&object.schema)
+    });
+    // All together, because foreign keys may connect them.
+    let mut dropped = Vec::new();
+    for (kind, identity) in existing {
+        if marked.is_own(&identity) {
+            continue;
+        }
+        if !options.drops {
+            return Err(marked.refusal(identity, set));
+        }
+        dropped.push((kind, identity));
+    }
+    dropped.extend(marked.own.into_iter().map(|object| (object.kind, object.identity)));
+    // A loading that still runs locks the journal before its tables.
+    dropped.sort_by_key(|(_, identity)| journal.as_ref() != Some(identity));
+    Ok(drop_statements(&dropped))
+}
+
+/// Drops objects, given by kind and identity, in an order in which they do not depend on later ones. Views may depend on
+/// earlier views.
+fn drop_statements(objects: &[(String, String)]) -> Vec<String> {
+    const TOGETHER: [&str; 2] = ["foreign table", "table"];
+    const ALONE: [&str; 6] = ["sequence", "aggregate", "function", "procedure", "type", "schema"];
+    let is_view = |(kind, _): &&(String, String)| kind.ends_with("view");
+    let drop = |(kind, identity): &(String, String)| format!("drop {kind} {identity}");
+    let mut drops: Vec<String> = objects.iter().filter(is_view).rev().map(drop).collect();
+    for kind in TOGETHER {
+        let of_kind = objects.iter().filter(|(own, _)| own == kind);
+        let names: Vec<&str> = of_kind.map(|(_, identity)| identity.as_str()).collect();
+        drops.extend((!names.is_empty()).then(|| format!("drop {kind} {}", names.join(", "))));
+    }
+    for kind in ALONE {
+        drops.extend(objects.iter().filter(|(own, _)| own == kind).rev().map(drop));
+    }
+    drops
+}
+
+/// An object of the database.
+#[derive(Clone, Debug)]
+struct Object {
+    kind: String,
+    identity: String,
+    oid: String,
+    comment: String,
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Object) -> bool {
+        (&self.kind, &self.oid) == (&other.kind, &other.oid)
+    }
+}
+
+/// Tables, views, sequences, types, functions and schemas that are not part of another object or of an extension, and
+/// meet the condition on their rows in the catalogs.
+fn objects(session: &mut Session, condition: &str) -> Result<Vec<Object>, WorkloadError> {
+    let sql = format!(
+        "select o.type, o.identity, a.oid, coalesce(obj_description(a.oid, a.catalog::name), '') from (\
+         select oid, 'pg_class'::text as catalog from pg_class where relkind in ('r', 'p', 'v', 'm', 'S', 'f') \
+         and {condition} and relnamespace <> 'pg_catalog'::regnamespace \
+         union all select oid, 'pg_type' from pg_type where {condition} and (typtype in ('e', 'd', 'r') \
+         or typtype = 'c' and typrelid in (select oid from pg_class where relkind = 'c')) \
+         and typnamespace <> 'pg_catalog'::regnamespace \
+         union all select oid, 'pg_proc' from pg_proc where {condition} \
+         and pronamespace <> 'pg_catalog'::regnamespace \
+         union all select oid, 'pg_namespace' from pg_namespace where {condition} and left(nspname, 3) <> 'pg_') a \
+         cross join lateral pg_identify_object(a.catalog::regclass, a.oid, 0) o \
+         where not exists (select 1 from pg_depend d where d.classid = a.catalog::regclass and d.objid = a.oid \
+         and d.objsubid = 0 and (d.deptype in ('e', 'i') or d.deptype = 'a' and o.type = 'sequence')) \
+         and coalesce(o.schema, '') <> 'information_schema' order by a.oid"
+    );
+    let rows = query_catalogs(session, &sql)?;
+    let object = |row: &Row| Object {
+        kind: text(row, 0),
+        identity: text(row, 1),
+        oid: text(row, 2),
+        comment: text(row, 3),
+    };
+    Ok(rows.iter().map(object).collect())
+}
+
+/// Removes keys and foreign keys that the schema has created: one index build and one check at the end are faster than
+/// work for each row. Those with properties that their definition does not show stay.
+fn remove_keys(
+    session: &mut Session,
+    made: &[Object],
+    relations: &BTreeMap<TableName, String>,
+) -> Result<Vec<AfterRows>, WorkloadError> {
+    let tables: Vec<&str> =
+        made.iter().filter(|object| object.kind == "table").map(|object| object.oid.as_str()).collect();
+    if tables.is_empty() {
+        return Ok(Vec::new());
+    }
+    let sql = format!(
+        "select k.contype, quote_ident(n.nspname) || '.' || quote_ident(c.relname), quote_ident(k.conname), \
+         pg_get_constraintdef(k.oid) from pg_constraint k join pg_class c on c.oid = k.conrelid \
+         join pg_namespace n on n.oid = c.relnamespace \
+         left join pg_index i on i.indexrelid = k.conindid and k.contype <> 'f' \
+         left join pg_class x on x.oid = i.indexrelid \
+         where k.conrelid in ({}) and k.contype in ('p', 'u', 'x', 'f') and k.coninhcount = 0 \
+         and x.reloptions is null and coalesce(x.reltablespace, 0) = 0 \
+         and not coalesce(i.indisclustered, false) and not coalesce(i.indisreplident, false) \
+         and obj_description(k.oid, 'pg_constraint') is null and obj_description(x.oid, 'pg_class') is null \
+         order by k.contype <> 'f', k.contype <> 'p', k.oid",
+        tables.join(", ")
+    );
+    let mut keys = Vec::new();
+    for row in query_catalogs(session, &sql)? {
+        let (contype, relation, name, definition) =
+            (text(&row, 0), text(&row, 1), text(&row, 2), text(&row, 3));
+        execute(session, "savepoint pgmeter_key")?;
+        let drop = format!("alter table {relation} drop constraint {name}");
+        match session.execute(&drop) {
+            Ok(_) => {
+                let add = format!("alter table {relation} add constraint {name} {definition}");
+                let purpose = if contype == "f" { Purpose::ForeignKey } else { Purpose::Key };
+                keys.push(key(purpose, relations, &add, &relation));
+            }
+            // Another object, such as a view, depends on the key.
+            Err(ConnectError::Server(_)) => execute(session, "rollback to savepoint pgmeter_key")?,
+            Err(source) => return Err(failed(&drop)(source)),
+        }
+        execute(session, "release savepoint pgmeter_key")?;
+    }
+    Ok(keys)
+}
+
+/// Whether a table has a foreign key, or another one has one to it.
+fn has_foreign_keys(
+    session: &mut Session,
+    relations: &BTreeMap<TableName, String>,
+) -> Result<bool, WorkloadError> {
+    let regclass = |relation: &String| format!("{}::regclass", literal(relation));
+    let tables: Vec<String> = relations.values().map(regclass).collect();
+    if tables.is_empty() {
+        return Ok(false);
+    }
+    let tables = tables.join(", ");
+    let sql = format!(
+        "select 1 from pg_constraint where contype = 'f' and (conrelid in ({tables}) or confrelid in ({tables})) \
+         limit 1"
+    );
+    Ok(!query_catalogs(session, &sql)?.is_empty())
+}
+
+/// The OIDs of the tables, as the search path of the schema finds them.
+fn table_oids<'a>(
+    session: &mut Session,
+    set: &'a TableSet,
+) -> Result<Vec<(&'a TableName, String)>, WorkloadError> {
+    let mut oids = Vec::with_capacity(set.tables.len());
+    for table in &set.tables {
+        let sql = format!("select {}::pg_catalog.regclass::pg_catalog.oid", literal(&table.table.quoted()));
+        let rows = query(session, &sql)?;
+        oids.push((&table.table, first(&rows)));
+    }
+    Ok(oids)
+}
+
+/// The relations of these OIDs, with their schemas, quoted.
+fn relations(
+    session: &mut Session,
+    oids: &[(&TableName, String)],
+) -> Result<BTreeMap<TableName, String>, WorkloadError> {
+    let mut relations = BTreeMap::new();
+    for (table, oid) in oids {
+        let sql = format!(
+            "select quote_ident(n.nspname) || '.' || quote_ident(c.relname) from pg_class c \
+             join pg_namespace n on n.oid = c.relnamespace where c.oid = {oid}"
+        );
+        let rows = query_catalogs(session, &sql)?;
+        relations.insert((*table).clone(), first(&rows));
+    }
+    Ok(relations)
+}
+
+/// The schema of the journal: that of the first table, where the user may create tables.
+fn journal_schema(
+    session: &mut Session,
+    set: &TableSet,
+    oids: &[(&TableName, String)],
+) -> Result<String, WorkloadError> {
+    let Some((_, oid)) = oids.first() else {
+        return Ok(set.names.first().and_then(|table| table.schema.clone()).unwrap_or("public".to_owned()));
+    };
+    let sql = format!(
+        "select n.nspname from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = {oid}"
+    );
+    Ok(first(&query_catalogs(session, &sql)?))
+}
+
+fn search_path(session: &mut Session) -> Result<String, WorkloadError> {
+    Ok(first(&query(session, "select pg_catalog.current_setting('search_path')")?))
+}
+
+/// Marks the tables as loaded, and drops the journal.
+pub(super) fn finish(
+    session: &mut Session,
+    set: &TableSet,
+    preparation: &Preparation,
+) -> Result<(), WorkloadError> {
+    execute(session, "begin")?;
+    let done = finish_within(session, set, preparation).and_then(|()| execute(session, "commit"));
+    if done.is_err() && !session.is_lost() {
+        // The first error is reported.
+        let _ = session.execute("rollback");
+    }
+    done
+}
+
+fn finish_within(
+    session: &mut Session,
+    set: &TableSet,
+    preparation: &Preparation,
+) -> Result<(), WorkloadError> {
+    preparation.journal.hold(session)?;
+    let marked = marks::find(session, &set.workload)?;
+    let mut statements = Vec::new();
+    for object in marked.iter().filter(|object| object.is_own && !object.mark.loaded.complete) {
+        let mut mark = object.mark.clone();
+        mark.loaded.complete = true;
+        let comment = literal(&mark.added_to(&object.comment));
+        statements.push(format!("comment on {} {} is {comment}", object.kind, object.identity));
+    }
+    statements.push(format!("drop table {}", preparation.journal.table));
+    statements.iter().try_for_each(|sql| execute(session, sql))
+}
+
+/// A name as the catalog has it: the server quotes names where necessary.
+fn unquoted(name: &str) -> String {
+    let inner = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    inner.map_or_else(|| name.to_owned(), |inner| inner.replace("\"\"", "\""))
+}
+
+/// The first value of the first row.
+fn first(rows: &[Row]) -> String {
+    rows.first().map(|row| text(row, 0)).unwrap_or_default()
+}
+
+fn text(row: &Row, column: usize) -> String {
+    row.get(column).unwrap_or_default().to_owned()
+}

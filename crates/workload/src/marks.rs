@@ -1,0 +1,304 @@
+//! Marks of the tables that `init` made: a line in the comment of the table, with the workload, the scale, the seed, the
+//! index set, the state, and the object that it was made for. A later `init` drops a table only if its mark was made for
+//! this table in this database; runs find the scale in every mark.
+
+use std::fmt;
+
+use connect::Session;
+use connect::quote::literal;
+use stats::Scale;
+
+use crate::load::{InitOptions, query, query_catalogs};
+use crate::{Workload, WorkloadError};
+
+/// Beginning of the line.
+const BEGINNING: &str = "pgmeter: workload=";
+
+/// A mark.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Mark {
+    pub(crate) workload: String,
+    pub(crate) loaded: Loaded,
+    /// The object that it was made for; `None` if it does not say so.
+    pub(crate) object: Option<ObjectId>,
+}
+
+/// A database among all servers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DatabaseId {
+    oid: String,
+    /// The server's system identifier; `None` if the user may not read it.
+    system: Option<String>,
+}
+
+/// An object among all servers: a copy of it has another identity.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ObjectId {
+    pub(crate) oid: String,
+    pub(crate) database: DatabaseId,
+}
+
+impl DatabaseId {
+    /// That of the current database.
+    pub(crate) fn read(session: &mut Session) -> Result<DatabaseId, WorkloadError> {
+        let sql = "select oid, has_function_privilege('pg_control_system()', 'execute') from pg_database \
+                   where datname = current_database()";
+        let rows = query_catalogs(session, sql)?;
+        let oid = rows.first().and_then(|row| row.get(0)).unwrap_or_default().to_owned();
+        let mut system = None;
+        if rows.first().and_then(|row| row.get(1)) == Some("t") {
+            let rows = query_catalogs(session, "select system_identifier from pg_control_system()")?;
+            system = rows.first().and_then(|row| row.get(0)).map(str::to_owned);
+        }
+        Ok(DatabaseId { oid, system })
+    }
+
+    /// An object of this database.
+    pub(crate) fn object(&self, oid: impl Into<String>) -> ObjectId {
+        ObjectId { oid: oid.into(), database: self.clone() }
+    }
+}
+
+impl fmt::Display for DatabaseId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "database={}", self.oid)?;
+        self.system.iter().try_for_each(|system| write!(out, " system={system}"))
+    }
+}
+
+impl ObjectId {
+    /// Whether both are the same object. Without the system identifier of both, the other numbers decide.
+    fn is(&self, other: &ObjectId) -> bool {
+        let (own, others) = (&self.database, &other.database);
+        let is_elsewhere = own.system.as_ref().zip(others.system.as_ref()).is_some_and(|(a, b)| a != b);
+        self.oid == other.oid && own.oid == others.oid && !is_elsewhere
+    }
+}
+
+/// Options and state of tables that `init` made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// The scale.
+    pub scale: Scale,
+    /// The seed, if one was given.
+    pub seed: Option<u64>,
+    /// The index set, if one was chosen.
+    pub indexes: Option<String>,
+    /// Whether the loading has ended.
+    pub complete: bool,
+}
+
+impl Loaded {
+    /// The options of a loading that has begun.
+    pub(crate) fn begun(options: &InitOptions) -> Loaded {
+        let InitOptions { scale, seed, indexes, .. } = options;
+        Loaded { scale: *scale, seed: *seed, indexes: indexes.clone(), complete: false }
+    }
+
+    /// The options in the text of a mark or of [`Self::options_text`].
+    pub(crate) fn parse(text: &str) -> Option<Loaded> {
+        let mut loaded = Loaded { scale: Scale::ONE, seed: None, indexes: None, complete: false };
+        for (key, value) in text.split(' ').filter_map(|word| word.split_once('=')) {
+            match key {
+                "scale" => loaded.scale = value.parse().ok()?,
+                "seed" => loaded.seed = Some(value.parse().ok()?),
+                "indexes" => loaded.indexes = Some(value.to_owned()),
+                "state" => loaded.complete = value == "loaded",
+                // Of the object, or of a later version.
+                _ => {}
+            }
+        }
+        Some(loaded)
+    }
+
+    /// The first option that differs: `--scale was 30 and is now 31`; `None` if all are the same.
+    pub(crate) fn difference(&self, now: &Loaded) -> Option<String> {
+        let values = |loaded: &Loaded| {
+            let seed = loaded.seed.map(|seed| seed.to_string());
+            [
+                ("--scale", Some(loaded.scale.to_string())),
+                ("--random-seed", seed),
+                ("--indexes", loaded.indexes.clone()),
+            ]
+        };
+        let mut pairs = values(self).into_iter().zip(values(now));
+        let ((option, before), (_, now)) = pairs.find(|(before, now)| before != now)?;
+        let text = |value: Option<String>| value.unwrap_or_else(|| "not given".to_owned());
+        Some(format!("{option} was {} and is now {}", text(before), text(now)))
+    }
+
+    /// `scale=0.5 seed=7 indexes=keys`, for messages and for the journal.
+    pub(crate) fn options_text(&self) -> String {
+        let mut text = format!("scale={}", self.scale);
+        if let Some(seed) = self.seed {
+            text.push_str(&format!(" seed={seed}"));
+        }
+        if let Some(indexes) = &self.indexes {
+            text.push_str(&format!(" indexes={indexes}"));
+        }
+        text
+    }
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Mark { workload, loaded, object } = self;
+        let state = if loaded.complete { "loaded" } else { "loading" };
+        write!(out, "{BEGINNING}{workload} {} state={state}", loaded.options_text())?;
+        object.iter().try_for_each(|ObjectId { oid, database }| write!(out, " oid={oid} {database}"))
+    }
+}
+
+impl Mark {
+    /// The mark of an object.
+    pub(crate) fn of(&self, object: ObjectId) -> Mark {
+        Mark { object: Some(object), ..self.clone() }
+    }
+
+    /// The mark in a comment; `None` if it has none.
+    pub(crate) fn parse(comment: &str) -> Option<Mark> {
+        let line = comment.lines().rev().find_map(|line| line.strip_prefix(BEGINNING))?;
+        let mut words = line.split(' ');
+        let workload = words.next()?.to_owned();
+        let words: Vec<(&str, &str)> = words.filter_map(|word| word.split_once('=')).collect();
+        let value =
+            |key: &str| words.iter().find(|(own, _)| *own == key).map(|(_, value)| (*value).to_owned());
+        let database = |oid| DatabaseId { oid, system: value("system") };
+        let object = value("oid").zip(value("database")).map(|(oid, db)| database(db).object(oid));
+        Some(Mark { workload, loaded: Loaded::parse(line)?, object })
+    }
+
+    /// The comment with this mark instead of an earlier one.
+    pub(crate) fn added_to(&self, comment: &str) -> String {
+        let own = comment.lines().filter(|line| !line.starts_with(BEGINNING));
+        let lines: Vec<String> = own.map(str::to_owned).chain([self.to_string()]).collect();
+        lines.join("\n")
+    }
+}
+
+/// A marked object.
+#[derive(Clone, Debug)]
+pub(crate) struct MarkedObject {
+    /// As DROP and COMMENT name it: `table`, `view`, `type`.
+    pub(crate) kind: String,
+    /// Its schema; empty for a schema.
+    pub(crate) schema: String,
+    /// With its schema, quoted.
+    pub(crate) identity: String,
+    pub(crate) comment: String,
+    pub(crate) mark: Mark,
+    /// Whether the mark was made for this object: not if it was restored from a dump, or if its comment was copied.
+    pub(crate) is_own: bool,
+}
+
+/// All objects with a mark of the workload in the current database.
+pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedObject>, WorkloadError> {
+    let sql = format!(
+        "select o.type, coalesce(o.schema, ''), o.identity, d.description, d.objoid from pg_description d \
+         cross join lateral pg_identify_object(d.classoid, d.objoid, 0) o \
+         where d.objsubid = 0 and d.classoid in ('pg_class'::regclass, 'pg_type'::regclass, \
+         'pg_proc'::regclass, 'pg_namespace'::regclass) and strpos(d.description, {}) > 0 order by d.objoid",
+        literal(&format!("{BEGINNING}{workload} "))
+    );
+    let rows = query_catalogs(session, &sql)?;
+    let database = DatabaseId::read(session)?;
+    let object = |row: &connect::Row| {
+        let text = |column| row.get(column).unwrap_or_default().to_owned();
+        let mark = Mark::parse(&text(3)).filter(|mark| mark.workload == workload)?;
+        let is_own = mark.object.as_ref().is_some_and(|object| object.is(&database.object(text(4))));
+        Some(MarkedObject {
+            kind: text(0),
+            schema: text(1),
+            identity: text(2),
+            comment: text(3),
+            mark,
+            is_own,
+        })
+    };
+    Ok(rows.iter().filter_map(object).collect())
+}
+
+/// Options and state of the workload's tables in the current database; `None` if `init` made none. If there are several
+/// copies in different schemas, the tables in the search path count.
+///
+/// # Errors
+/// Errors of the server.
+pub fn loaded(session: &mut Session, workload: &dyn Workload) -> Result<Option<Loaded>, WorkloadError> {
+    let mut tables = find(session, workload.name())?;
+    tables.retain(|object| object.kind == "table");
+    if tables.is_empty() {
+        return Ok(None);
+    }
+    let path = query(session, "select pg_catalog.unnest(pg_catalog.current_schemas(false))")?;
+    let in_path = |object: &MarkedObject| path.iter().any(|row| row.get(0) == Some(&object.schema));
+    if tables.iter().any(in_path) {
+        tables.retain(in_path);
+    }
+    let complete = tables.iter().all(|table| table.mark.loaded.complete);
+    Ok(tables.into_iter().next().map(|table| Loaded { complete, ..table.mark.loaded }))
+}
+
+/// The error about tables whose loading was interrupted.
+pub fn incomplete(workload: &dyn Workload) -> WorkloadError {
+    WorkloadError::Incomplete { workload: workload.name().to_owned(), init: workload.init_command() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mark(complete: bool) -> Mark {
+        let scale = "0.5".parse().expect("a scale");
+        let loaded = Loaded { scale, seed: Some(7), indexes: Some("keys".to_owned()), complete };
+        let database = DatabaseId { oid: "5".to_owned(), system: Some("76".to_owned()) };
+        Mark { workload: "shop".to_owned(), loaded, object: Some(database.object("16385")) }
+    }
+
+    #[test]
+    fn a_mark_is_a_line_after_the_own_comment() {
+        let comment = mark(false).added_to("All customers\nsince 2020");
+        assert_eq!(
+            comment,
+            "All customers\nsince 2020\npgmeter: workload=shop scale=0.5 seed=7 indexes=keys state=loading \
+             oid=16385 database=5 system=76"
+        );
+        assert_eq!(Mark::parse(&comment), Some(mark(false)));
+        let again = mark(true).added_to(&comment);
+        assert_eq!(Mark::parse(&again), Some(mark(true)));
+        assert_eq!(again.lines().count(), 3, "{again}");
+    }
+
+    #[test]
+    fn other_comments_are_no_marks() {
+        for comment in ["", "pgmeter", "pgmeter: workload=shop scale=x", "see pgmeter: workload=shop scale=1"]
+        {
+            assert_eq!(Mark::parse(comment), None, "{comment}");
+        }
+    }
+
+    #[test]
+    fn a_mark_is_for_one_object_of_one_server() {
+        let object = |oid: &str, database: &str, system: Option<&str>| {
+            DatabaseId { oid: database.to_owned(), system: system.map(str::to_owned) }.object(oid)
+        };
+        let own = object("16385", "5", Some("76"));
+        assert!(own.is(&own) && own.is(&object("16385", "5", None)));
+        for other in
+            [object("16386", "5", Some("76")), object("16385", "6", None), object("16385", "5", Some("7"))]
+        {
+            assert!(!own.is(&other), "{other:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_option_that_differs_is_named() {
+        let Mark { loaded: before, .. } = mark(false);
+        assert_eq!(before.difference(&Loaded { complete: true, ..before.clone() }), None);
+        let parsed = Loaded::parse(&before.options_text()).expect("options");
+        assert_eq!(parsed, before);
+        let now = Loaded { seed: None, ..before.clone() };
+        assert_eq!(before.difference(&now).as_deref(), Some("--random-seed was 7 and is now not given"));
+        let now = Loaded { scale: Scale::ONE, ..now };
+        assert_eq!(before.difference(&now).as_deref(), Some("--scale was 0.5 and is now 1"));
+    }
+}

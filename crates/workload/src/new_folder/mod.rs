@@ -1,0 +1,89 @@
+//! `pgmeter workload new`: writes a folder that runs, as a beginning for a workload of the user's own.
+//! The files beside this one are its templates.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::WorkloadError;
+use crate::registry;
+
+/// The files of a new workload, in addition to workload.toml.
+const FILES: [(&str, &str); 4] = [
+    ("schema.sql", include_str!("schema.sql")),
+    ("scripts/order.sql", include_str!("scripts/order.sql")),
+    ("queries/q1.sql", include_str!("queries/q1.sql")),
+    ("checks/net.sql", include_str!("checks/net.sql")),
+];
+
+/// The name if that of the directory cannot be used.
+const NAME: &str = "own";
+
+/// Writes a workload into a directory, which is created; returns lines about it for the user.
+///
+/// # Errors
+/// The directory is not empty, or cannot be written.
+pub fn new_folder(folder: &Path) -> Result<Vec<String>, WorkloadError> {
+    let failed = |source| WorkloadError::NewFolder { folder: folder.display().to_string(), source };
+    fs::create_dir_all(folder).map_err(failed)?;
+    if fs::read_dir(folder).map_err(failed)?.next().is_some() {
+        return Err(failed(io::Error::other("the directory is not empty; choose another one")));
+    }
+    let name = name_of(folder);
+    let manifest = format!("name = \"{name}\"\ntitle = \"Tables and queries of {name}\"\n");
+    let files = [("workload.toml", manifest.as_str())].into_iter().chain(FILES);
+    let mut written = Vec::new();
+    for (file, text) in files {
+        let path = folder.join(file);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(failed)?;
+        }
+        fs::write(&path, text).map_err(failed)?;
+        written.push(file.to_owned());
+    }
+    let place = registry::argument_of(folder);
+    Ok(vec![
+        format!("wrote {} to {}", written.join(", "), folder.display()),
+        "Edit the files, then:".to_owned(),
+        format!("  pgmeter init --workload {place} [CONNECTION]     load the tables"),
+        format!("  pgmeter check --workload {place} [CONNECTION]    check the data"),
+        format!("  pgmeter bench --workload {place} -T 10 [CONNECTION]  measure the transactions"),
+        format!("  pgmeter queries --workload {place} [CONNECTION]  time the queries"),
+    ])
+}
+
+/// The name of the directory as far as a workload may have it.
+fn name_of(folder: &Path) -> String {
+    let last = folder.file_name().and_then(|name| name.to_str()).unwrap_or(NAME);
+    let is_plain = |c: &char| c.is_ascii_alphanumeric() || "-_".contains(*c);
+    let name: String = last.chars().filter(is_plain).take(40).collect();
+    if name.is_empty() || !registry::is_free(&name) { NAME.to_owned() } else { name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Folder, Workload};
+
+    #[test]
+    fn a_new_workload_is_sound_and_an_old_one_stays() {
+        let place = tempfile::TempDir::new().expect("a folder");
+        let folder = place.path().join("my shop");
+        let lines = new_folder(&folder).expect("it is new").join("\n");
+        for command in ["init", "check", "bench", "queries"] {
+            assert!(lines.contains(&format!("pgmeter {command} --workload '/")), "{lines}");
+        }
+        let workload = Folder::read(&folder).expect("it is sound");
+        assert_eq!((workload.name(), workload.scripts().len(), workload.checks().len()), ("myshop", 1, 1));
+        let refusal = new_folder(&folder).expect_err("it exists").to_string();
+        assert!(refusal.contains("the directory is not empty"), "{refusal}");
+    }
+
+    #[test]
+    fn names_of_built_in_workloads_are_not_taken() {
+        assert_eq!(registry::argument_of(Path::new("tpch")), "./tpch");
+        assert_eq!(registry::argument_of(Path::new("../tpch")), "../tpch");
+        assert_eq!(name_of(Path::new("x/tpcb")), NAME);
+        assert_eq!(name_of(Path::new("..")), NAME);
+    }
+}

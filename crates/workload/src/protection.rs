@@ -1,0 +1,149 @@
+//! Protects existing tables from the SQL of a folder: before a load step runs, the tables that it would change are
+//! looked up. Tables that `init` made for the same workload have marks and may be changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use connect::quote::literal;
+use connect::{Row, Session};
+
+use crate::WorkloadError;
+use crate::load::{execute, query, query_catalogs};
+use crate::loader::TableName;
+use crate::marks::{self, DatabaseId, Mark, MarkedObject};
+use crate::sql_names::{self, Change};
+
+/// A table of the database.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Relation {
+    oid: String,
+    /// With its schema, quoted.
+    identity: String,
+}
+
+/// What the statements of a workload change and create.
+#[derive(Debug, Default)]
+pub(crate) struct Protection {
+    /// Tables that statements change before they create them.
+    changes: Vec<Change>,
+    created: BTreeSet<TableName>,
+    /// Tables that exist and were not made by `init` for the workload.
+    foreign: BTreeSet<Relation>,
+}
+
+impl Protection {
+    /// Notes the next statement.
+    pub(crate) fn statement(&mut self, sql: &str) {
+        for change in sql_names::changes(sql) {
+            // If a table that is created existed, the statement would fail and end the loading.
+            let is_new = matches!(&change, Change::Table(table) if self.created.contains(table));
+            if !is_new && !self.changes.contains(&change) {
+                self.changes.push(change);
+            }
+        }
+        self.created.extend(sql_names::created(sql));
+    }
+
+    /// A table that the workload names as its own.
+    pub(crate) fn table(&mut self, table: TableName) {
+        self.created.insert(table);
+    }
+
+    /// Looks up the tables in the database.
+    ///
+    /// # Errors
+    /// A statement would change a table without a mark of the workload, and `drops` is not set.
+    pub(crate) fn check(
+        &mut self,
+        session: &mut Session,
+        workload: &str,
+        init: &str,
+        drops: bool,
+    ) -> Result<(), WorkloadError> {
+        let (own, copied): (Vec<_>, Vec<_>) =
+            marks::find(session, workload)?.into_iter().partition(|object| object.is_own);
+        let identities =
+            |objects: Vec<MarkedObject>| objects.into_iter().map(|object| object.identity).collect();
+        let (own, copied): (BTreeSet<String>, BTreeSet<String>) = (identities(own), identities(copied));
+        for table in &self.created {
+            let existing = find(session, table)?;
+            self.foreign.extend(existing.filter(|relation| !own.contains(&relation.identity)));
+        }
+        if drops {
+            return Ok(());
+        }
+        for change in &self.changes {
+            let existing = match change {
+                Change::Table(table) => find(session, table)?.into_iter().collect(),
+                Change::Schema(schema) => tables_of(session, schema)?,
+            };
+            if let Some(relation) = existing.into_iter().find(|relation| !own.contains(&relation.identity)) {
+                return Err(refusal(relation.identity, &copied, workload, init));
+            }
+        }
+        Ok(())
+    }
+
+    /// Marks the tables that the statements have created so far.
+    pub(crate) fn mark(&self, session: &mut Session, mark: &Mark) -> Result<(), WorkloadError> {
+        let database = DatabaseId::read(session)?;
+        let mut known = BTreeMap::new();
+        for object in marks::find(session, &mark.workload)? {
+            known.insert(object.identity, object.comment);
+        }
+        for table in &self.created {
+            let Some(relation) = find(session, table)?.filter(|relation| !self.foreign.contains(relation))
+            else {
+                continue;
+            };
+            let comment = match known.get(&relation.identity) {
+                Some(comment) => comment.clone(),
+                None => comment(session, &relation)?,
+            };
+            let marked = mark.of(database.object(relation.oid.as_str())).added_to(&comment);
+            if marked != comment {
+                execute(session, &format!("comment on table {} is {}", relation.identity, literal(&marked)))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The error about a table that `init` may not change. `copied` are the tables whose marks were made for others.
+pub(crate) fn refusal(table: String, copied: &BTreeSet<String>, workload: &str, init: &str) -> WorkloadError {
+    let init = init.to_owned();
+    match copied.contains(&table) {
+        true => WorkloadError::CopiedTable { table, init },
+        false => WorkloadError::ForeignTable { table, workload: workload.to_owned(), init },
+    }
+}
+
+/// Selects the OID and the quoted name of tables.
+const RELATIONS: &str = "\
+    select c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname) from pg_class c \
+    join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p') and ";
+
+/// The table as the search path finds it.
+fn find(session: &mut Session, table: &TableName) -> Result<Option<Relation>, WorkloadError> {
+    let sql = format!("select pg_catalog.to_regclass({})::pg_catalog.oid", literal(&table.quoted()));
+    let rows = query(session, &sql)?;
+    let Some(oid) = rows.first().and_then(|row| row.get(0)) else { return Ok(None) };
+    let rows = query_catalogs(session, &format!("{RELATIONS} c.oid = {oid}"))?;
+    Ok(rows.first().map(relation))
+}
+
+/// The tables of a schema.
+fn tables_of(session: &mut Session, schema: &str) -> Result<Vec<Relation>, WorkloadError> {
+    let rows = query_catalogs(session, &format!("{RELATIONS} n.nspname = {}", literal(schema)))?;
+    Ok(rows.iter().map(relation).collect())
+}
+
+fn relation(row: &Row) -> Relation {
+    let text = |column| row.get(column).unwrap_or_default().to_owned();
+    Relation { oid: text(0), identity: text(1) }
+}
+
+fn comment(session: &mut Session, relation: &Relation) -> Result<String, WorkloadError> {
+    let sql = format!("select obj_description({}, 'pg_class')", relation.oid);
+    let rows = query_catalogs(session, &sql)?;
+    Ok(rows.first().and_then(|row| row.get(0)).unwrap_or_default().to_owned())
+}

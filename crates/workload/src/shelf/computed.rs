@@ -1,0 +1,132 @@
+//! Rows that are computed one by one: a row depends on the seed, its table and its number alone, so chunks can be written
+//! in any order.
+
+use std::fmt;
+
+use script::Random;
+
+use crate::loader::{LoadTable, RowSource, RowWriter, TableName};
+
+/// Bytes after which a buffer of rows is sent.
+const BUFFER_BYTES: usize = 64 * 1024;
+
+/// The rows of a table, by units: one row, or several such as the lines of an order.
+pub(super) struct ComputedRows<Write> {
+    name: &'static str,
+    units: u64,
+    /// On average.
+    rows_per_unit: u64,
+    /// Appends the rows of a unit, and returns their number.
+    write: Write,
+}
+
+/// A table whose line `number`, counted from 0, is appended by `row` in COPY's text format, without the line's end.
+pub(super) fn table<Row>(name: &'static str, rows: u64, row: Row) -> LoadTable
+where
+    Row: Fn(u64, &mut Vec<u8>) + Send + Sync + 'static,
+{
+    let write = move |number, out: &mut Vec<u8>| {
+        row(number, out);
+        out.push(b'\n');
+        1
+    };
+    table_of_units(name, (rows, 1), write)
+}
+
+/// A table of so many units with so many rows each on average. `write` appends the rows of a unit, counted from 0, with
+/// the ends of their lines, and returns their number.
+pub(super) fn table_of_units<Write>(
+    name: &'static str,
+    (units, rows_per_unit): (u64, u64),
+    write: Write,
+) -> LoadTable
+where
+    Write: Fn(u64, &mut Vec<u8>) -> u64 + Send + Sync + 'static,
+{
+    let source = std::sync::Arc::new(ComputedRows { name, units, rows_per_unit, write });
+    LoadTable { table: TableName::new(name), columns: String::new(), source }
+}
+
+/// The random stream of a row, or of another thing with a number: `what` separates streams of one seed.
+pub(super) fn stream(seed: u64, what: u64, number: u64) -> Random {
+    let own = Random::from_seed(seed ^ what.rotate_left(48)).next_u64();
+    Random::from_seed(own.wrapping_add(number))
+}
+
+impl<Write> ComputedRows<Write> {
+    fn row_count(&self) -> u64 {
+        self.units.saturating_mul(self.rows_per_unit)
+    }
+}
+
+impl<Write> fmt::Debug for ComputedRows<Write> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} rows of {}", self.row_count(), self.name)
+    }
+}
+
+impl<Write: Fn(u64, &mut Vec<u8>) -> u64 + Send + Sync> RowSource for ComputedRows<Write> {
+    fn rows(&self) -> u64 {
+        self.row_count()
+    }
+
+    fn writer(&self, number: u32, chunks: u32) -> Box<dyn RowWriter + '_> {
+        let first_of = |chunk: u32| {
+            let unit = u128::from(self.units) * u128::from(chunk) / u128::from(chunks);
+            u64::try_from(unit).unwrap_or(self.units)
+        };
+        Box::new(Writer { write: &self.write, next: first_of(number), end: first_of(number + 1) })
+    }
+}
+
+struct Writer<'a, Write> {
+    write: &'a Write,
+    next: u64,
+    end: u64,
+}
+
+impl<Write: Fn(u64, &mut Vec<u8>) -> u64> RowWriter for Writer<'_, Write> {
+    fn write(&mut self, out: &mut Vec<u8>) -> u64 {
+        let (mut written, full) = (0, out.len() + BUFFER_BYTES);
+        while self.next < self.end && out.len() < full {
+            written += (self.write)(self.next, out);
+            self.next += 1;
+        }
+        written
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// All rows of a table, made in this number of chunks.
+    pub(in crate::shelf) fn text(table: &LoadTable, chunks: u32) -> String {
+        let mut out = Vec::new();
+        for number in 0..chunks {
+            let mut writer = table.source.writer(number, chunks);
+            while writer.write(&mut out) > 0 {}
+        }
+        String::from_utf8(out).expect("UTF-8")
+    }
+
+    #[test]
+    fn any_number_of_chunks_has_the_same_rows() {
+        let row = |number: u64, out: &mut Vec<u8>| {
+            out.extend_from_slice(stream(7, 1, number).next_u64().to_string().as_bytes());
+        };
+        let whole = text(&table("t", 10_000, row), 1);
+        assert_eq!(whole.lines().count(), 10_000);
+        for chunks in [2, 3, 999, 20_000] {
+            assert_eq!(text(&table("t", 10_000, row), chunks), whole, "{chunks} chunks");
+        }
+    }
+
+    #[test]
+    fn streams_differ_by_seed_subject_and_number() {
+        let firsts = [(1, 1, 1), (2, 1, 1), (1, 2, 1), (1, 1, 2)].map(|(a, b, c)| stream(a, b, c).next_u64());
+        for (place, first) in firsts.iter().enumerate() {
+            assert!(!firsts[place + 1..].contains(first));
+        }
+    }
+}

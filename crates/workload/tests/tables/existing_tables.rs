@@ -1,0 +1,181 @@
+//! Tables that exist before `init`: those that were restored or copied with their comments, those that others use, and
+//! those that another `init` makes at the same time.
+
+use std::ops::ControlFlow;
+
+use connect::Session;
+use pgmeter_workload::{Folder, InitOptions, InitProgress, Workload, loaded};
+use testkit::cluster::Cluster;
+
+use crate::generated::{folder, load, open, rows, scaled, sorted_schema};
+use crate::harness::{LOCKS, NEWEST, OLDEST, conninfo, lines, session, target};
+
+/// The SQL of a dump of tables without their rows: the comments of this database.
+fn comments(session: &mut Session) -> String {
+    let sql = "select format('comment on table %s is %L', c.oid::regclass, obj_description(c.oid)) from pg_class c \
+               where obj_description(c.oid) like '%pgmeter: %' and c.relkind = 'r'";
+    lines(session, sql).join("; ")
+}
+
+fn refused(own: &Folder, session: &mut Session, options: &InitOptions) -> String {
+    load(own, session, options).expect_err("it is refused").to_string()
+}
+
+#[test]
+fn tables_that_were_restored_into_another_database_are_not_dropped() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    for major in [NEWEST, OLDEST] {
+        let mut made = session(major, "dumped");
+        load(&own, &mut made, &scaled(10.0)).expect("it is loaded");
+        let mut restored = session(major, "restored");
+        restored.execute("create table customer (id int); create table orders (id int)").expect("tables");
+        restored.execute("insert into orders values (42)").expect("a row");
+        restored.execute(&comments(&mut made)).expect("comments");
+        for options in [scaled(10.0), scaled(20.0)] {
+            let error = refused(&own, &mut restored, &options);
+            let expected = "public.customer was restored or copied: its mark was made for another table or database; \
+                            nothing was changed. Rename it, use another database, or let `pgmeter init --workload ";
+            assert!(error.starts_with(expected) && error.ends_with(" --drop` drop it"), "{error}");
+        }
+        assert_eq!(lines(&mut restored, "select id from orders"), ["42"]);
+        let found = loaded(&mut restored, &own).expect("an answer").expect("a mark");
+        assert_eq!(found.scale, 10, "runs can use restored tables");
+        load(&own, &mut restored, &InitOptions { drops: true, ..scaled(10.0) }).expect("it is permitted");
+        load(&own, &mut restored, &scaled(10.0)).expect("these are its own tables");
+        load(&own, &mut made, &scaled(10.0)).expect("its own tables");
+    }
+}
+
+#[test]
+fn a_table_with_a_copied_comment_is_not_dropped() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    let mut session = session(NEWEST, "copied");
+    load(&own, &mut session, &scaled(10.0)).expect("it is loaded");
+    let comments = comments(&mut session);
+    let copy =
+        "alter table orders rename to mine; create table orders (x int); insert into orders values (42)";
+    session.execute(&format!("{copy}; {comments}")).expect("a copy");
+    let error = refused(&own, &mut session, &scaled(10.0));
+    assert!(error.starts_with("public.orders was restored or copied: "), "{error}");
+    assert_eq!(lines(&mut session, "select x from orders"), ["42"]);
+    assert_eq!(lines(&mut session, "select count(*) from mine"), ["100"]);
+}
+
+#[test]
+fn an_interrupted_loading_that_was_restored_is_not_resumed() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    let mut session = session(NEWEST, "resumed_copy");
+    let target = target(&mut session);
+    let stop = &mut |progress: InitProgress<'_>| match progress {
+        InitProgress::Finished(step) if step.name == "rows" => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    own.load(&target, &mut session, &scaled(10.0), stop).expect_err("it was stopped");
+    let comments = comments(&mut session);
+    let copy = "create table other (like orders); drop materialized view if exists bad cascade; \
+                drop view if exists good; drop table orders; alter table other rename to orders";
+    session.execute(copy).expect("a copy");
+    session.execute(&comments).expect("comments");
+    for resumes in [true, false] {
+        let error = refused(&own, &mut session, &InitOptions { resumes, ..scaled(10.0) });
+        assert!(error.starts_with("public.orders was restored or copied: "), "{error}");
+    }
+}
+
+#[test]
+fn two_inits_of_a_workload_do_not_run_at_the_same_time() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    for (major, resumes) in [(NEWEST, false), (OLDEST, true)] {
+        let conninfo = Cluster::shared(major).database("at_once");
+        let mut session = Cluster::session(&conninfo);
+        let target = target(&mut session);
+        let process = lines(&mut session, "select pg_backend_pid()").remove(0);
+        let expected = format!(
+            "another init of the workload own is running in this database (process {process}); wait until it ends, or \
+             end that process with pg_terminate_backend"
+        );
+        let mut seen = 0;
+        own.load(&target, &mut session, &scaled(10.0), &mut |progress| {
+            if matches!(progress, InitProgress::Finished(step) if ["tables", "finish"].contains(&&*step.name))
+            {
+                let mut second = Cluster::session(&conninfo);
+                let options = InitOptions { resumes, ..scaled(20.0) };
+                assert_eq!(refused(&own, &mut second, &options), expected);
+                seen += 1;
+            }
+            ControlFlow::Continue(())
+        })
+        .expect("the first is not disturbed");
+        assert_eq!(seen, 2);
+        assert_eq!(lines(&mut session, LOCKS), ["0"], "{major}");
+        assert_eq!(lines(&mut session, "select count(*) from orders"), ["100"]);
+        session.execute("drop table orders cascade; create table orders (x int)").expect("a table of others");
+        refused(&own, &mut session, &scaled(10.0));
+        assert_eq!(lines(&mut session, LOCKS), ["0"], "after an error");
+    }
+}
+
+#[test]
+fn tables_that_cannot_be_dropped_are_named_with_the_reason() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    let drops = InitOptions { drops: true, ..scaled(10.0) };
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "cannot_drop");
+        session
+            .execute(
+                "create table orders (id int); create view report as select * from orders; \
+                 create view a as select * from orders; create view b as select * from orders; \
+                 create view c as select * from orders",
+            )
+            .expect("tables of others");
+        let error = refused(&own, &mut session, &drops);
+        assert_eq!(
+            error,
+            "cannot drop table public.orders: view report depends on table orders, view a depends on table orders, view \
+             b depends on table orders, and 1 more. Drop the dependent objects first, or use another database"
+        );
+        let user = "drop view report, a, b, c; drop role if exists pgmeter_stranger; \
+                    create role pgmeter_stranger login; grant all on schema public to pgmeter_stranger";
+        session.execute(user).expect("a user");
+        let mut stranger = Cluster::session(&conninfo(&mut session, "pgmeter_stranger"));
+        let error = refused(&own, &mut stranger, &drops);
+        let noun = if major == OLDEST { "relation" } else { "table" };
+        assert_eq!(
+            error,
+            format!(
+                "cannot drop table public.orders: must be owner of {noun} orders. Connect as the owner or as a user with \
+                 this privilege, or use another database"
+            )
+        );
+        session.execute("drop owned by pgmeter_stranger; drop role pgmeter_stranger").expect("cleaned");
+    }
+}
+
+#[test]
+fn a_user_without_special_privileges_makes_marks_that_are_found_again() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "plain_user");
+        session
+            .execute("revoke execute on function pg_control_system() from public")
+            .expect("a careful owner");
+        session
+            .execute("create role pgmeter_plain; grant all on schema public to pgmeter_plain")
+            .expect("a user");
+        session.execute("alter role pgmeter_plain login").expect("a user");
+        let mut plain = Cluster::session(&conninfo(&mut session, "pgmeter_plain"));
+        for _ in 0..2 {
+            load(&own, &mut plain, &scaled(10.0)).expect("its own tables");
+        }
+        assert_eq!(lines(&mut plain, "select obj_description('orders'::regclass) like '% system=%'"), ["f"]);
+        assert_eq!(rows(&mut plain).len(), 2);
+        drop(plain);
+        session.execute("drop owned by pgmeter_plain; drop role pgmeter_plain").expect("cleaned");
+    }
+}

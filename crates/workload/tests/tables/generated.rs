@@ -1,0 +1,392 @@
+//! Workloads whose rows are generated from a schema: loading in chunks, keys and indexes after the rows, marks, resuming,
+//! and the protection of tables that others made.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::ops::ControlFlow;
+
+use connect::Session;
+use pgmeter_workload::{
+    Folder, InitOptions, InitProgress, InitReport, Loaded, Workload, WorkloadError, loaded,
+};
+use stats::Scale;
+use tempfile::TempDir;
+
+use crate::harness::{NEWEST, OLDEST, lines, session, target};
+
+const SCHEMA: &str = "\
+    CREATE TYPE mood AS ENUM ('good', 'bad');\n\
+    CREATE DOMAIN price AS numeric(8,2) CHECK (VALUE > 0);\n\
+    CREATE TABLE orders( -- df: mult=10\n\
+      id serial PRIMARY KEY,\n\
+      customer bigint NOT NULL REFERENCES customer,\n\
+      mood mood,\n\
+      net price NOT NULL -- df: float=log alpha=3\n\
+    );\n\
+    CREATE TABLE customer(\n\
+      id bigint PRIMARY KEY,\n\
+      email text UNIQUE NOT NULL\n\
+    );\n\
+    COMMENT ON TABLE customer IS 'Who buys';\n\
+    CREATE INDEX orders_customer ON orders (customer);\n\
+    CREATE MATERIALIZED VIEW bad AS SELECT * FROM orders WHERE mood = 'bad';\n\
+    CREATE VIEW all_bad AS SELECT count(*) FROM bad;\n\
+    CREATE VIEW good AS SELECT * FROM orders WHERE mood = 'good';\n";
+
+/// A folder with these files; the schema's tables are in an order that is not that of their foreign keys.
+pub(crate) fn folder(schema: &str, files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    let manifest = ("workload.toml", "name = \"own\"\ntitle = \"Own tables\"\n");
+    for (name, text) in files.iter().chain(&[manifest, ("schema.sql", schema)]) {
+        let file = folder.path().join(name);
+        fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+        fs::write(file, text).expect("a file");
+    }
+    folder
+}
+
+pub(crate) fn sorted_schema() -> String {
+    let (orders, customer) = SCHEMA.split_once("CREATE TABLE customer").expect("two tables");
+    let (types, orders) = orders.split_once("CREATE TABLE orders").expect("two tables");
+    let (customer, rest) = customer.split_once("COMMENT").expect("a comment");
+    format!("{types}CREATE TABLE customer{customer}CREATE TABLE orders{orders}COMMENT{rest}")
+}
+
+pub(crate) fn open(folder: &TempDir) -> Folder {
+    Folder::read(folder.path()).expect("it is sound")
+}
+
+pub(crate) fn load(
+    workload: &dyn Workload,
+    session: &mut Session,
+    options: &InitOptions,
+) -> Result<InitReport, WorkloadError> {
+    workload.load(&target(session), session, options, &mut |_| ControlFlow::Continue(()))
+}
+
+pub(crate) fn scaled(units: f64) -> InitOptions {
+    InitOptions { scale: Scale::new(units).expect("a scale"), ..InitOptions::default() }
+}
+
+/// Number and checksum of all rows.
+pub(crate) fn rows(session: &mut Session) -> Vec<String> {
+    let md5 = |table: &str| {
+        format!("select count(*) || ' ' || md5(string_agg(t::text, ',' order by id)) from {table} t")
+    };
+    lines(session, &format!("{} union all {}", md5("customer"), md5("orders")))
+}
+
+pub(crate) fn keys(session: &mut Session) -> Vec<String> {
+    lines(
+        session,
+        "select pg_get_constraintdef(oid) from pg_constraint where conrelid::regclass::text in ('customer', 'orders') \
+         and contype <> 'n' order by 1",
+    )
+}
+
+#[test]
+fn rows_are_the_same_with_one_connection_and_with_eight() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    let mut seen = Vec::new();
+    for (major, jobs) in [(NEWEST, 1), (NEWEST, 8), (OLDEST, 2)] {
+        let mut session = session(major, "jobs");
+        let report =
+            load(&own, &mut session, &InitOptions { jobs, ..scaled(12_000.0) }).expect("it is loaded");
+        let names: Vec<&str> = report.steps.iter().map(|step| step.name.as_str()).collect();
+        assert_eq!(names, ["tables", "rows", "keys", "indexes", "foreign keys", "finish", "vacuum"]);
+        seen.push((rows(&mut session), keys(&mut session)));
+        assert_eq!(lines(&mut session, "select nextval('orders_id_seq')"), ["120001"], "{major}");
+        if jobs == 1 {
+            // Frozen rows are visible to all at once; otherwise a snapshot of another program can delay it.
+            let all_visible = "select relallvisible = relpages from pg_class where relname = 'orders'";
+            assert_eq!(lines(&mut session, all_visible), ["t"]);
+        }
+        assert_eq!(lines(&mut session, "select count(*) from pg_class where relname ~ '^pgmeter'"), ["0"]);
+    }
+    assert_eq!(seen[0], seen[1]);
+    assert_eq!(seen[0], seen[2]);
+    assert_eq!(
+        seen[0].1,
+        [
+            "FOREIGN KEY (customer) REFERENCES customer(id)",
+            "PRIMARY KEY (id)",
+            "PRIMARY KEY (id)",
+            "UNIQUE (email)"
+        ]
+    );
+}
+
+#[test]
+fn marks_say_what_was_loaded_and_own_tables_are_replaced() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "marks");
+        assert_eq!(loaded(&mut session, &own).expect("an answer"), None);
+        let options = InitOptions { seed: Some(7), ..scaled(20.0) };
+        load(&own, &mut session, &options).expect("it is loaded");
+        let comment = "select obj_description('customer'::regclass)";
+        let own_mark = "select 'Who buys\npgmeter: workload=own scale=20 seed=7 indexes=schema state=loaded oid=' \
+                        || 'customer'::regclass::oid || ' database=' || (select oid from pg_database \
+                        where datname = current_database()) || ' system=' || system_identifier \
+                        from pg_control_system()";
+        assert_eq!(lines(&mut session, comment), lines(&mut session, own_mark));
+        let first = rows(&mut session);
+        load(&own, &mut session, &InitOptions { indexes: Some("none".to_owned()), ..scaled(30.5) })
+            .expect("the old tables are dropped");
+        let found = loaded(&mut session, &own).expect("an answer").expect("tables");
+        let scale = Scale::new(30.5).expect("a scale");
+        let expected = Loaded { scale, seed: None, indexes: Some("none".to_owned()), complete: true };
+        assert_eq!(found, expected);
+        assert_eq!(own.find_tables(&mut session).expect("tables").scale, Some(scale));
+        assert_ne!(lines(&mut session, "select count from all_bad"), ["0"]);
+        assert_ne!(first, rows(&mut session));
+        assert_eq!(
+            lines(&mut session, "select count(*) from pg_class where relname = 'orders_customer'"),
+            ["0"]
+        );
+    }
+}
+
+#[test]
+fn a_table_of_others_is_never_touched_without_permission() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    let mut session = session(NEWEST, "strangers");
+    session.execute("create table orders (x int); insert into orders values (42)").expect("a table");
+    let error = load(&own, &mut session, &scaled(10.0)).expect_err("a stranger").to_string();
+    assert!(error.starts_with("public.orders exists already and was not made by `init`"), "{error}");
+    assert!(error.contains("--drop"), "{error}");
+    assert_eq!(lines(&mut session, "select x from orders"), ["42"]);
+    assert_eq!(lines(&mut session, "select count(*) from pg_type where typname = 'mood'"), ["0"]);
+    load(&own, &mut session, &InitOptions { drops: true, ..scaled(10.0) }).expect("it is dropped");
+    assert_eq!(lines(&mut session, "select count(*) from orders"), ["100"]);
+}
+
+#[test]
+fn an_interrupted_loading_is_continued_where_it_was() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    let mut whole = session(NEWEST, "resume_whole");
+    let options = InitOptions { jobs: 2, ..scaled(30_000.0) };
+    load(&own, &mut whole, &options).expect("it is loaded");
+    let expected = (rows(&mut whole), keys(&mut whole));
+    for stop_at in ["keys", "rows", "foreign keys", "vacuum"] {
+        let mut session = session(NEWEST, "resume");
+        let mut is_reached = false;
+        let mut told = 0;
+        let target = target(&mut session);
+        let stopped = own.load(&target, &mut session, &options, &mut |progress| {
+            match progress {
+                InitProgress::Rows { done, .. } if stop_at == "rows" => is_reached |= done > 100_000,
+                InitProgress::Finished(step) => is_reached |= step.name == stop_at,
+                _ => told += 1,
+            }
+            if is_reached { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if stop_at != "vacuum" {
+            assert!(matches!(stopped, Err(WorkloadError::Interrupted)), "{stop_at}: {stopped:?}");
+            let error = own.find_tables(&mut session).expect_err("incomplete").to_string();
+            assert!(error.contains("not completely loaded"), "{error}");
+            let other = InitOptions { resumes: true, jobs: 2, ..scaled(31_000.0) };
+            let error = load(&own, &mut session, &other).expect_err("another scale").to_string();
+            assert!(error.contains("same options, but --scale was 30000 and is now 31000; omit"), "{error}");
+        }
+        load(&own, &mut session, &InitOptions { resumes: true, jobs: 1, ..options.clone() })
+            .expect("the rest");
+        assert_eq!((rows(&mut session), keys(&mut session)), expected, "{stop_at}");
+        assert!(loaded(&mut session, &own).expect("an answer").expect("tables").complete);
+        let again = load(&own, &mut session, &InitOptions { resumes: true, ..options.clone() });
+        let again = again.expect("nothing to do");
+        assert_eq!(again.summary(options.scale), "nothing was missing: the tables are loaded at scale 30000");
+    }
+}
+
+#[test]
+fn checks_of_generated_tables_find_missing_rows_and_references_without_partner() {
+    let folder = folder(&sorted_schema(), &[("checks/net.sql", "SELECT id FROM orders WHERE net > 1e7;")]);
+    let own = open(&folder);
+    let none = BTreeMap::new();
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "checked");
+        load(&own, &mut session, &scaled(20.0)).expect("it is loaded");
+        let workload: &dyn Workload = &own;
+        assert_eq!(workload.check_data(&mut session, &none, None).expect("sound"), 4);
+        let other = workload.check_data(&mut session, &none, Some(Scale::from(7))).expect_err("other scale");
+        assert!(other.to_string().contains("have scale 20, not 7; leave out --scale"), "{other}");
+        session
+            .execute(
+                "alter table orders drop constraint orders_customer_fkey; \
+                 update orders set customer = 999 where id = 5; delete from customer where id = 20",
+            )
+            .expect("changes");
+        let error = workload.check_data(&mut session, &none, None).expect_err("not sound").to_string();
+        assert!(error.contains("customer has 19 rows; init loaded 20, and a run"), "{error}");
+        assert!(error.contains(" without a partner in customer, such as (customer) = ("), "{error}");
+        session.execute("create role reader; set role reader").expect("a role");
+        let refused = workload.check_data(&mut session, &none, None).expect_err("no privilege").to_string();
+        assert!(refused.starts_with("cannot check ") && refused.contains("permission denied"), "{refused}");
+        assert!(!refused.contains('\n'), "{refused}");
+        session.execute("reset role; drop role reader").expect("the role is dropped");
+        assert!(workload.vacuum_all(&mut session).is_empty());
+        let counted = session.query("select reltuples from pg_class where oid = 'customer'::regclass");
+        assert_eq!(counted.expect("a table")[0].get(0), Some("19"), "analyzed again");
+    }
+}
+
+#[test]
+fn duplicates_and_unknown_options_are_explained() {
+    let schema = "CREATE TABLE t (a int NOT NULL -- df: int size=3\n);\n\
+                  CREATE UNIQUE INDEX t_a ON t ((a + 0));";
+    let folder = folder(schema, &[]);
+    let own = open(&folder);
+    let mut session = session(NEWEST, "duplicates");
+    let error = load(&own, &mut session, &scaled(100.0)).expect_err("duplicates").to_string();
+    assert!(
+        error.contains("schema.sql:3: could not create unique index \"t_a\" (Key ((a + 0))=("),
+        "{error}"
+    );
+    assert!(error.contains("sub=serial"), "{error}");
+    let indexes = InitOptions { indexes: Some("schem".to_owned()), ..scaled(1.0) };
+    let error = own.check_options(&indexes).expect_err("unknown").to_string();
+    assert_eq!(error, "the workload own has no index set \"schem\"; did you mean schema?");
+    let error = own.check_options(&InitOptions { fillfactor: 50, ..scaled(1.0) }).expect_err("not here");
+    assert!(
+        error
+            .to_string()
+            .starts_with("the workload own does not support a fillfactor: only the workload tpcb does"),
+        "{error}"
+    );
+}
+
+#[test]
+fn constraints_that_rows_violate_are_explained() {
+    let schema = "CREATE TABLE t (a int NOT NULL -- df: int size=3\n);\n\
+                  ALTER TABLE t ADD EXCLUDE USING btree (a WITH =);";
+    let folder = folder(schema, &[]);
+    let mut session = session(NEWEST, "violated");
+    let error = load(&open(&folder), &mut session, &scaled(100.0)).expect_err("duplicates").to_string();
+    assert!(error.contains("could not create exclusion constraint") && !error.contains('\n'), "{error}");
+    assert!(error.contains("change the directives of its columns"), "{error}");
+}
+
+#[test]
+fn tables_in_schemas_of_their_own_are_loaded_again() {
+    let schema = "CREATE SCHEMA \"My.App\";\nCREATE TABLE \"My.App\".items (id int PRIMARY KEY);\n\
+                  CREATE SCHEMA own;\nSET search_path = own;\n\
+                  CREATE TABLE a (id int PRIMARY KEY, b int REFERENCES a);";
+    let folder = folder(schema, &[]);
+    let own = open(&folder);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "own_schemas");
+        for size in [10.0, 20.0] {
+            load(&own, &mut session, &scaled(size)).expect("the tables are its own");
+        }
+        assert_eq!(lines(&mut session, "select count(*) from \"My.App\".items"), ["20"]);
+        assert_eq!(lines(&mut session, "select count(*) from own.a"), ["20"]);
+    }
+}
+
+#[test]
+fn rows_that_violate_the_schema_are_explained_with_its_line() {
+    let check = |column: &str, expected: &str| {
+        let schema =
+            format!("CREATE TABLE u (a int);\nCREATE TABLE t (\n  id int PRIMARY KEY,\n  {column}\n);");
+        let folder = folder(&schema, &[]);
+        let own = open(&folder);
+        let mut session = session(NEWEST, "invalid");
+        let error = load(&own, &mut session, &scaled(10.0)).expect_err("invalid").to_string();
+        assert!(error.contains("schema.sql:2: loading public.t: "), "{error}");
+        assert!(error.contains(expected), "{error}");
+        assert!(
+            error.contains("Correct the schema") && error.contains("run `pgmeter init --workload"),
+            "{error}"
+        );
+        assert!(!error.contains("Query was"), "{error}");
+        let error = own.find_tables(&mut session).expect_err("incomplete").to_string();
+        assert!(error.contains("not completely loaded; continue with `pgmeter init --workload"), "{error}");
+    };
+    check(
+        "v int NOT NULL -- df: int size=3 offset=100\n, CONSTRAINT small CHECK (v < 5)",
+        "violates check constraint \"small\" (Failing row contains (",
+    );
+    check("v int NOT NULL -- df: nogen\n", "violates not-null constraint (Failing row contains (");
+    check("v int NOT NULL -- df: const=abc\n", "type integer: \"abc\" (COPY t, line 1");
+}
+
+#[test]
+fn the_size_of_generated_tables_is_estimated() {
+    let folder = folder("-- df: size=1000\nCREATE TABLE t (id int PRIMARY KEY, v int);", &[]);
+    let bytes = open(&folder).bytes_per_scale().expect("an estimate");
+    assert!((40..1100).contains(&bytes), "{bytes} for a row of 36 bytes and its entry in an index");
+}
+
+#[test]
+fn keys_that_cannot_be_postponed_stay_and_settings_of_a_dump_have_no_effect_elsewhere() {
+    let schema = "\
+        SET statement_timeout = 0;\n\
+        SELECT pg_catalog.set_config('search_path', '', false);\n\
+        CREATE SCHEMA app;\n\
+        CREATE TABLE app.a (id int PRIMARY KEY, name text NOT NULL);\n\
+        CREATE TABLE app.b (id int, a int REFERENCES app.a);\n\
+        CREATE VIEW app.names AS SELECT id, name FROM app.a GROUP BY id;\n\
+        ALTER TABLE ONLY app.b ADD CONSTRAINT b_key PRIMARY KEY (id);\n\
+        CREATE INDEX by_name ON app.a USING btree (name);\n\
+        COMMENT ON INDEX app.by_name IS 'names';\n";
+    let folder = folder(schema, &[("indexes/none_at_all.sql", "ANALYZE app.a;")]);
+    let own = open(&folder);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "dump");
+        for _ in 0..2 {
+            load(&own, &mut session, &InitOptions { jobs: 4, ..scaled(500.0) }).expect("it is loaded");
+        }
+        assert_eq!(lines(&mut session, "select count(*) from app.b"), ["500"]);
+        assert_eq!(lines(&mut session, "select obj_description('app.by_name'::regclass)"), ["names"]);
+        let kept = "select count(*) from pg_constraint where conname in ('a_pkey', 'b_key', 'b_a_fkey')";
+        assert_eq!(lines(&mut session, kept), ["3"]);
+        assert_eq!(loaded(&mut session, &own).expect("an answer").expect("tables").scale, 500);
+        let other = InitOptions { indexes: Some("none_at_all".to_owned()), ..scaled(5.0) };
+        load(&own, &mut session, &other).expect("another index set");
+        assert_eq!(lines(&mut session, "select count(*) from pg_indexes where indexname = 'by_name'"), ["0"]);
+    }
+}
+
+#[test]
+fn a_schema_that_changes_tables_of_others_is_refused_before_it_runs() {
+    let mut session = session(NEWEST, "schema_of_others");
+    session.execute("create table precious(i int); insert into precious values (1)").expect("a table");
+    for sql in [
+        "DROP TABLE IF EXISTS precious;",
+        "TRUNCATE precious;",
+        "DELETE FROM precious;",
+        "ALTER TABLE precious DROP COLUMN i;",
+        "DO $$begin drop table precious; end$$;",
+    ] {
+        let folder = folder(&format!("{sql}\nCREATE TABLE a(id int PRIMARY KEY);"), &[]);
+        let options = InitOptions { scale: Scale::from(3), ..InitOptions::default() };
+        let error = load(&open(&folder), &mut session, &options).expect_err(sql).to_string();
+        assert!(error.starts_with("public.precious exists already and was not made by `init`"), "{error}");
+        assert_eq!(lines(&mut session, "select i from precious"), ["1"], "{sql}");
+        assert_eq!(lines(&mut session, "select to_regclass('a') is null"), ["t"], "{sql}");
+    }
+}
+
+/// What `pg_dump --schema-only` writes: partitions that are attached, keys and identities that are added, owners and
+/// privileges of a materialized view, names without a search path, and lines for psql.
+#[test]
+fn the_schema_of_a_dump_is_loaded_and_checked() {
+    let folder = folder(include_str!("dump.sql"), &[]);
+    let own = open(&folder);
+    let mut session = session(NEWEST, "dumped");
+    for indexes in [None, Some("none".to_owned())] {
+        load(&own, &mut session, &InitOptions { indexes, ..scaled(30.0) }).expect("it is loaded");
+        for table in ["only public.p", "public.part", "public.lp"] {
+            assert_eq!(lines(&mut session, &format!("select count(*) from {table}")), ["30"], "{table}");
+        }
+        let workload: &dyn Workload = &own;
+        workload.check_data(&mut session, &BTreeMap::new(), None).expect("sound");
+    }
+    let listing = own.listing();
+    assert!(listing.iter().any(|line| line.contains("CREATE TRIGGER t2")), "{listing:?}");
+}

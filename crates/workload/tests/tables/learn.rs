@@ -1,0 +1,369 @@
+//! A table that is learnt from a live one has its statistics: both are loaded into a server, analyzed and compared.
+//! Learning refuses relations without statistics.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+
+use connect::Session;
+use datagen::{Generation, NoFiles, Options, Schema};
+use pgmeter_workload::{Learned, learn};
+
+use crate::harness::{NEWEST, OLDEST, lines, session};
+
+/// Two tables with the shapes that matter: keys, skew, NULL, order, lengths, types.
+const TABLES: &str = r"
+CREATE TYPE mood AS ENUM ('calm', 'glad', 'sad, or not');
+CREATE TABLE customers(
+  id bigserial PRIMARY KEY,
+  email varchar(60) NOT NULL UNIQUE,
+  country char(2) NOT NULL,
+  credit numeric(10,2),
+  active boolean NOT NULL,
+  born date,
+  code uuid NOT NULL,
+  mood mood,
+  tags integer[]
+);
+CREATE TABLE orders(
+  id integer PRIMARY KEY,
+  customer bigint NOT NULL REFERENCES customers,
+  status text NOT NULL CHECK (status IN ('new', 'paid', 'sent', 'lost')),
+  placed timestamptz NOT NULL,
+  amount numeric(8,2) NOT NULL CHECK (amount > 0),
+  clerk smallint,
+  ratio double precision,
+  note text,
+  rare text,
+  document jsonb,
+  payload bytea
+);
+CREATE TABLE items(
+  order_id integer NOT NULL,
+  line integer NOT NULL,
+  product integer NOT NULL,
+  PRIMARY KEY (order_id, line)
+);
+SELECT setseed(0.5);
+INSERT INTO customers(email, country, credit, active, born, code, mood, tags)
+  SELECT 'user' || i || repeat('x', i % 9) || '@example.org',
+    (ARRAY['de','de','de','fr','fr','us','it','es'])[1 + (random() * 7)::int],
+    CASE WHEN random() < 0.3 THEN NULL ELSE (random() * 5000)::numeric(10,2) END,
+    random() < 0.9, date '1950-01-01' + (random() * 18000)::int,
+    md5(i::text)::uuid, (ARRAY['calm','glad','glad','sad, or not'])[1 + i % 4]::mood, ARRAY[i, i + 1, i + 2]
+  FROM generate_series(1, 2000) i;
+INSERT INTO orders
+  SELECT i, 1 + floor(2000 * random() ^ 3)::bigint,
+    CASE WHEN i < 17000 THEN 'sent' WHEN random() < 0.7 THEN 'paid' ELSE 'new' END,
+    timestamptz '2024-01-01 00:00+00' + i * interval '7 minutes',
+    (1 + random() * 900)::numeric(8,2),
+    CASE WHEN random() < 0.05 THEN NULL ELSE 1 + floor(60 * random() ^ 2)::int END,
+    -(i + random() * 4000),
+    CASE WHEN random() < 0.6 THEN NULL ELSE repeat(md5(i::text), 3) END,
+    CASE WHEN random() < 0.97 THEN NULL ELSE 'x' || (i % 40) END,
+    json_build_object('a', i, 'text', repeat(md5((i * 7)::text), 2))::jsonb,
+    decode(md5(i::text), 'hex')
+  FROM generate_series(1, 20000) i;
+INSERT INTO items
+  SELECT o, l, 1 + floor(500 * random())::int FROM generate_series(1, 6000) o, generate_series(1, 5) l
+  WHERE random() < 0.6;
+ANALYZE customers; ANALYZE orders; ANALYZE items;
+";
+
+const NAMES: [&str; 3] = ["customers", "orders", "items"];
+
+fn learnt(session: &mut Session, values: bool) -> Learned {
+    let names = NAMES.map(str::to_owned);
+    learn(session, &names, values).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Loads the rows of the learnt schema into tables of a schema of their own.
+fn load(session: &mut Session, learnt: &Learned, schema: &str) {
+    let parsed = Schema::parse(&learnt.schema, "learnt.sql").unwrap_or_else(|error| panic!("{error}"));
+    let generation = Generation::new(&parsed, &Options::default(), &NoFiles)
+        .unwrap_or_else(|error| panic!("{error}\n{}", learnt.schema));
+    session
+        .execute(&format!("CREATE SCHEMA {schema}; SET search_path = {schema}, public"))
+        .expect("a schema");
+    session.execute(&learnt.schema).unwrap_or_else(|error| panic!("{error}\n{}", learnt.schema));
+    for table in generation.tables() {
+        let mut copy =
+            session.copy_in(&format!("COPY {} FROM STDIN", table.copy_target())).expect("COPY begins");
+        let mut rows = Vec::new();
+        table.write_copy(0..table.rows(), &mut rows);
+        copy.write_all(&rows).expect("the rows are sent");
+        copy.finish().unwrap_or_else(|error| panic!("{}: {error}", table.name()));
+        session.execute(&format!("ANALYZE {}", table.sql_name())).expect("statistics");
+    }
+    session.execute("RESET search_path").expect("the setting is known");
+}
+
+/// A row of `pg_stats`.
+#[derive(Clone, Copy, Debug, Default)]
+struct Row {
+    rows: f64,
+    null_share: f64,
+    width: f64,
+    distinct: f64,
+    correlation: Option<f64>,
+    most_common: f64,
+    common_sum: f64,
+}
+
+fn statistics(session: &mut Session, schema: &str) -> BTreeMap<String, Row> {
+    let sql = format!(
+        "SELECT s.tablename || '.' || s.attname, s.null_frac, s.avg_width, \
+         CASE WHEN s.n_distinct < 0 THEN -s.n_distinct * c.reltuples ELSE s.n_distinct END, s.correlation, \
+         coalesce((s.most_common_freqs)[1], 0), \
+         coalesce((SELECT sum(f) FROM unnest(s.most_common_freqs) f), 0), c.reltuples \
+         FROM pg_stats s JOIN pg_class c ON c.oid = (s.schemaname || '.' || s.tablename)::regclass \
+         WHERE s.schemaname = '{schema}'"
+    );
+    let rows = session.query(&sql).unwrap_or_else(|error| panic!("{error}"));
+    let number = |row: &connect::Row, at: usize| row.get(at).and_then(|text| text.parse().ok());
+    rows.iter()
+        .map(|row| {
+            let get = |at| number(row, at).unwrap_or(0.0);
+            let (null_share, width, distinct, most_common) = (get(1), get(2), get(3), get(5));
+            let own = Row {
+                rows: get(7),
+                null_share,
+                width,
+                distinct,
+                correlation: number(row, 4),
+                most_common,
+                common_sum: get(6),
+            };
+            (row.get(0).unwrap_or_default().to_owned(), own)
+        })
+        .collect()
+}
+
+/// The comparison as a table for readers, and the sentences about figures that differ.
+fn compared(live: &BTreeMap<String, Row>, made: &BTreeMap<String, Row>) -> (String, Vec<String>) {
+    let mut text = "| column | distinct | NULL | width | most common | all common | correlation |\n|---|---|---|---|---|---|---|\n".to_owned();
+    let mut wrong = Vec::new();
+    for (name, own) in live {
+        let other = made.get(name).copied().unwrap_or_default();
+        let shown =
+            |correlation: Option<f64>| correlation.map_or("-".to_owned(), |number| format!("{number:.2}"));
+        text.push_str(&format!(
+            "| {name} | {:.0} / {:.0} | {:.3} / {:.3} | {:.0} / {:.0} | {:.3} / {:.3} | {:.2} / {:.2} | {} / {} |\n",
+            own.distinct, other.distinct, own.null_share, other.null_share, own.width, other.width,
+            own.most_common, other.most_common, own.common_sum, other.common_sum,
+            shown(own.correlation), shown(other.correlation),
+        ));
+        let mut check = |what: &str, a: f64, b: f64, limit: f64| {
+            if (a - b).abs() > limit {
+                wrong.push(format!("{name}: {what} {a} and {b} differ by more than {limit}"));
+            }
+        };
+        // Random orders and NULLs of so few rows have standard deviations of 1/√n and at most 0.5/√n.
+        let deviation = 1.0 / (own.rows * (1.0 - own.null_share)).max(1.0).sqrt();
+        check("distinct values", own.distinct, other.distinct, 1.0 + 0.05 * own.distinct);
+        check("the share of NULL", own.null_share, other.null_share, 0.005 + 2.0 * deviation);
+        check("the width", own.width, other.width, 1.0 + 0.1 * own.width);
+        // A value that is as frequent as many others may or may not be listed.
+        check("the most common share", own.most_common, other.most_common, 0.02);
+        // Types whose values have no order that the generators know.
+        let ordered = !["customers.tags", "orders.document"].contains(&name.as_str());
+        if let (Some(a), Some(b), true) = (own.correlation, other.correlation, ordered) {
+            check("the correlation", a, b, 0.03 + 4.0 * deviation);
+        }
+    }
+    (text, wrong)
+}
+
+fn check(major: &str, values: bool) {
+    let mut session = session(major, "learn");
+    session.execute(TABLES).unwrap_or_else(|error| panic!("{error}"));
+    let learnt = learnt(&mut session, values);
+    assert_eq!(learnt.warnings, Vec::<String>::new(), "{}", learnt.schema);
+    load(&mut session, &learnt, "made");
+    let (live, made) = (statistics(&mut session, "public"), statistics(&mut session, "made"));
+    let (text, wrong) = compared(&live, &made);
+    assert!(
+        wrong.is_empty(),
+        "PostgreSQL {major}, live / made:\n{text}\n{}\n{}",
+        wrong.join("\n"),
+        learnt.schema
+    );
+    for table in NAMES {
+        let counts = lines(
+            &mut session,
+            &format!("SELECT (SELECT count(*) FROM public.{table}) - (SELECT count(*) FROM made.{table})"),
+        );
+        assert_eq!(counts, ["0"], "{table}");
+    }
+}
+
+#[test]
+fn a_learnt_schema_has_the_statistics_of_the_live_tables() {
+    check(NEWEST, false);
+}
+
+#[test]
+fn relations_without_statistics_are_refused_with_a_remedy() {
+    let mut session = session(NEWEST, "learn_refused");
+    session
+        .execute(
+            "CREATE TABLE plain(a int); INSERT INTO plain VALUES (1); CREATE VIEW seen AS SELECT 1 AS a;
+             CREATE TABLE parts(a int) PARTITION BY LIST (a); CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1);
+             CREATE TABLE hidden(a int, b int); INSERT INTO hidden VALUES (1); ANALYZE hidden;
+             ALTER TABLE hidden ENABLE ROW LEVEL SECURITY; CREATE SCHEMA \"Odd\";
+             CREATE TABLE \"Odd\".\"Own table\"(\"a, b\" int); INSERT INTO \"Odd\".\"Own table\" VALUES (1);
+             ANALYZE \"Odd\".\"Own table\"; DROP ROLE IF EXISTS learner; CREATE ROLE learner;
+             CREATE TABLE closed(a int); INSERT INTO closed VALUES (1); ANALYZE closed;
+             GRANT SELECT ON hidden TO learner",
+        )
+        .expect("the tables are made");
+    let mut refused = |name: &str| match learn(&mut session, &[name.to_owned()], false) {
+        Ok(learnt) => panic!("{name}: {}", learnt.schema),
+        Err(error) => error.to_string(),
+    };
+    assert_eq!(refused("plain"), "plain has no statistics; run ANALYZE plain first");
+    assert_eq!(refused("seen"), "seen is a view; name the tables that it reads");
+    assert_eq!(
+        refused("parts"),
+        "parts is a partitioned table, and only its partitions have rows; name one of them, such as public.part_1"
+    );
+    assert_eq!(refused("plian"), "the database has no table plian; did you mean plain?");
+    let odd = learn(&mut session, &["\"Odd\".\"Own table\"".to_owned()], false).expect("it has statistics");
+    assert!(odd.schema.contains("CREATE TABLE \"Odd\".\"Own table\"("), "{}", odd.schema);
+    assert!(odd.schema.contains("  \"a, b\" integer"), "{}", odd.schema);
+    session.execute("SET ROLE learner").expect("the role is there");
+    let mut refused = |name: &str| learn(&mut session, &[name.to_owned()], false).unwrap_err().to_string();
+    assert!(refused("closed").contains("it needs the privilege SELECT"), "{}", refused("closed"));
+    assert!(refused("hidden").contains("has row-level security"), "{}", refused("hidden"));
+    session.execute("RESET ROLE; DROP OWNED BY learner; DROP ROLE learner").expect("the role is removed");
+}
+
+#[test]
+fn without_values_no_value_of_the_table_is_in_the_schema() {
+    let mut session = session(NEWEST, "learn_secret");
+    session
+        .execute(
+            "CREATE TABLE people(name text, salary integer, born date, ok boolean, extra jsonb, tags text[]);
+             INSERT INTO people SELECT 'Secretperson' || i % 3, 98760 + i % 4, date '1969-07-20' + i % 5, true,
+               '{\"secretkey\": 31337}', ARRAY['Secrettag'] FROM generate_series(1, 500) i; ANALYZE people",
+        )
+        .expect("the table is made");
+    let names = ["people".to_owned()];
+    let learnt = learn(&mut session, &names, false).expect("it has statistics").schema;
+    for value in ["Secret", "secret", "9876", "1969", "31337"] {
+        assert!(!learnt.contains(value), "{value}: {learnt}");
+    }
+    let with_values = learn(&mut session, &names, true).expect("it has statistics").schema;
+    for value in ["list='Secretperson0,Secretperson1,Secretperson2'", "98760", "1969-07-2"] {
+        assert!(with_values.contains(value), "{value}: {with_values}");
+    }
+}
+
+/// Tables of one schema, made in a database of their own, learnt without warnings, and loaded into `made`.
+fn learn_and_load(session: &mut Session, tables: &str, names: &[&str]) -> Learned {
+    session.execute(tables).unwrap_or_else(|error| panic!("{error}"));
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let learnt = learn(session, &names, false).unwrap_or_else(|error| panic!("{error}"));
+    load(session, &learnt, "made");
+    learnt
+}
+
+#[test]
+fn referenced_tables_come_first_and_one_key_of_a_cycle_is_left_out() {
+    let mut session = session(NEWEST, "learn_order");
+    let learnt = learn_and_load(
+        &mut session,
+        "CREATE TABLE parent(id int PRIMARY KEY); CREATE TABLE child(id int PRIMARY KEY, parent int REFERENCES parent);
+         CREATE TABLE ring_a(id int PRIMARY KEY, b int); CREATE TABLE ring_b(id int PRIMARY KEY, a int REFERENCES ring_a);
+         ALTER TABLE ring_a ADD FOREIGN KEY (b) REFERENCES ring_b;
+         INSERT INTO parent SELECT generate_series(1, 50); INSERT INTO child SELECT i, i % 50 + 1 FROM generate_series(1, 200) i;
+         INSERT INTO ring_a SELECT generate_series(1, 20); INSERT INTO ring_b SELECT i, i FROM generate_series(1, 20) i;
+         ANALYZE",
+        &["child", "parent", "ring_a", "ring_b"],
+    );
+    assert_eq!(
+        learnt.warnings,
+        ["ring_a: FOREIGN KEY (b) REFERENCES public.ring_b(id) is left out; foreign keys form a cycle"]
+    );
+    assert_eq!(lines(&mut session, "SELECT count(DISTINCT parent) FROM made.child"), ["50"]);
+}
+
+#[test]
+fn arrays_have_as_many_elements_as_the_live_ones() {
+    let mut session = session(NEWEST, "learn_arrays");
+    let learnt = learn_and_load(
+        &mut session,
+        "CREATE TABLE t(one text[], few int[] NOT NULL, empty int[], short varchar(3)[]);
+         INSERT INTO t SELECT ARRAY['abcdef' || i % 10], array_fill(i, ARRAY[i % 3 + 1]), '{}', ARRAY['a', 'b']
+           FROM generate_series(1, 2000) i; ANALYZE t",
+        &["t"],
+    );
+    let counts = |schema: &str| {
+        format!(
+            "SELECT count(DISTINCT one), avg(cardinality(one)) = 1, avg(length(one[1])) BETWEEN 6 AND 8, \
+             avg(cardinality(few)) BETWEEN 0.9 AND 2.1, sum(cardinality(empty)), avg(cardinality(short)) FROM {schema}.t"
+        )
+    };
+    let (live, made) = (lines(&mut session, &counts("public")), lines(&mut session, &counts("made")));
+    assert_eq!(made, live, "{}", learnt.schema);
+}
+
+#[test]
+fn booleans_and_labels_keep_their_own_shares() {
+    let mut session = session(NEWEST, "learn_labels");
+    let learnt = learn_and_load(
+        &mut session,
+        "CREATE TYPE mood AS ENUM ('calm', 'glad', 'sad');
+         CREATE TABLE t(ok boolean NOT NULL, mood mood NOT NULL,
+           status text NOT NULL CHECK (status IN ('new', 'paid', 'sent')), code int NOT NULL CHECK (code IN (7, 8, 9)));
+         INSERT INTO t SELECT i % 10 > 0, (CASE WHEN i % 5 = 0 THEN 'calm' ELSE 'sad' END)::mood,
+           CASE WHEN i % 4 > 0 THEN 'sent' WHEN i % 8 = 0 THEN 'new' ELSE 'paid' END, CASE WHEN i % 3 = 0 THEN 7 ELSE 9 END
+           FROM generate_series(1, 3000) i; ANALYZE t",
+        &["t"],
+    );
+    assert_eq!(learnt.warnings, Vec::<String>::new());
+    let share = |condition: &str| format!("round(avg(({condition})::int), 2)");
+    let shares =
+        ["ok", "mood = 'calm'", "mood = 'sad'", "status = 'sent'", "status = 'paid'", "code = 7"].map(share);
+    let counts = |schema: &str| format!("SELECT {} FROM {schema}.t", shares.join(", "));
+    let (live, made) = (lines(&mut session, &counts("public")), lines(&mut session, &counts("made")));
+    assert_eq!(made, live, "{}", learnt.schema);
+}
+
+#[test]
+fn types_of_users_identity_columns_and_domains_give_a_schema_that_loads() {
+    let mut session = session(NEWEST, "learn_types");
+    session
+        .execute("DROP SCHEMA IF EXISTS own CASCADE; CREATE SCHEMA own; SET search_path = own")
+        .expect("a schema");
+    let tables = "CREATE TYPE mood AS ENUM ('calm', 'glad'); CREATE TYPE pair AS (x int, feeling mood);
+         CREATE DOMAIN short AS text CHECK (length(VALUE) < 9); CREATE TYPE span AS RANGE (subtype = float8);
+         CREATE TYPE odd AS (a int, b short);
+         CREATE TABLE t(id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, other bigint GENERATED BY DEFAULT AS IDENTITY,
+           feelings mood[], pair pair, word short, span span UNIQUE, odd odd);
+         INSERT INTO t(feelings, pair, word, span) SELECT ARRAY['calm']::mood[], ROW(i, 'glad'::mood)::pair, 'w' || i, span(i, i + 1)
+           FROM generate_series(1, 300) i; ANALYZE t";
+    let learnt = learn_and_load(&mut session, tables, &["own.t"]);
+    assert_eq!(
+        learnt.warnings,
+        [
+            "t.word has the type text; the domain own.short and its constraints are left out",
+            "t.span is left out; the schema cannot define its type span",
+            "t.odd is left out; the schema cannot define its type odd",
+        ],
+    );
+    for text in
+        ["id integer GENERATED ALWAYS AS IDENTITY NOT NULL", "other bigint GENERATED BY DEFAULT AS IDENTITY"]
+    {
+        assert!(learnt.schema.contains(text), "{text}: {}", learnt.schema);
+    }
+}
+
+#[test]
+fn the_oldest_server_can_be_learnt_too() {
+    check(OLDEST, false);
+}
+
+#[test]
+fn with_values_the_common_values_are_those_of_the_table() {
+    check(NEWEST, true);
+}
