@@ -1,15 +1,12 @@
-//! `pgmeter init`: creates and fills the tables of a workload; also the loading of `quickstart`. `workload` does the
+//! `pgmeter init`: creates and fills the tables of a workload. `workload` does the
 //! work; this module parses options and shows the progress.
 
 use std::path::Path;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
-use connect::{Session, Target};
 use stats::Scale;
-use workload::{
-    InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, Step, Workload, WorkloadName,
-};
+use workload::{InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, Step, WorkloadName};
 
 use crate::arguments::{ConnectionArguments, Word, words};
 use crate::failure::Failure;
@@ -101,8 +98,12 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     if !arguments.quiet && session.parameter("is_superuser") == Some("on") {
         workload.listing().iter().for_each(|line| terminal.say(line));
     }
-    let view = LoadView { is_quiet: arguments.quiet, ..LoadView::new(terminal) };
-    load(&*workload, &target, &mut session, &options, view, signals)
+    let mut view = LoadView { is_quiet: arguments.quiet, ..LoadView::new(terminal) };
+    let told = &mut |progress: InitProgress<'_>| view.show(progress);
+    let report = run::load(&*workload, &target, &mut session, &options, signals, told);
+    drop(view);
+    terminal.say(report?.summary(options.scale));
+    Ok(())
 }
 
 /// The workload of this name or in this directory.
@@ -140,22 +141,6 @@ fn options(arguments: &InitArguments, default_scale: Scale) -> Result<InitOption
         options.add_foreign_keys();
     }
     Ok(options)
-}
-
-/// Runs the loading steps with progress, and prints a summary.
-pub(crate) fn load(
-    workload: &dyn Workload,
-    target: &Target,
-    session: &mut Session,
-    options: &InitOptions,
-    mut view: LoadView<'_>,
-    signals: &Signals,
-) -> Result<(), Failure> {
-    let terminal = view.terminal;
-    let report = run::load(workload, target, session, options, signals, &mut |progress| view.show(progress));
-    drop(view);
-    terminal.say(report?.summary(options.scale));
-    Ok(())
 }
 
 /// Progress of loading: bars on a terminal, otherwise a line at intervals.

@@ -64,6 +64,8 @@ mod event;
 
 mod servers;
 
+mod quickstart;
+
 mod network;
 
 mod goals;
@@ -101,6 +103,7 @@ pub use outline::{outline, rough};
 pub use plan::{Plan, Trial};
 pub use preflight::preflight;
 pub use presentation::{Chart, Contrast, METRICS, METRICS_OF_STEPS, STEP};
+pub use quickstart::Quickstart;
 pub use readiness::{Preparation, Readiness};
 pub use relative::{FindHost, Relative, ServerHost, clients_per_core, find_host};
 pub use run::options::duration;
