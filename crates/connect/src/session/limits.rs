@@ -34,6 +34,8 @@ const LOOKS_IN_LIMIT: u32 = 4;
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 /// Words of a statement shown in messages: the rest may be long, and secret.
 const WORDS_SHOWN: usize = 3;
+/// Characters shown of each of these words: one may be a literal of any length.
+const WORD_SHOWN: usize = 30;
 
 /// State of the running statement.
 #[derive(Debug)]
@@ -86,7 +88,8 @@ impl Waiting {
         let sql = sql.strip_prefix(CATALOGS_ALONE).unwrap_or(sql);
         for word in sql.split_whitespace().take(WORDS_SHOWN) {
             let blank = if self.statement.is_empty() { "" } else { " " };
-            self.statement.extend([blank, word]);
+            self.statement.push_str(blank);
+            self.statement.extend(word.chars().take(WORD_SHOWN));
         }
     }
 

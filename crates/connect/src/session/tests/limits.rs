@@ -44,13 +44,15 @@ fn a_statement_that_is_not_answered_within_its_limit_ends_the_session_and_is_can
 fn a_server_that_is_silent_to_others_too_ends_a_patient_session() {
     let mut fake = Fake::unix(|mut peer| {
         peer.welcome();
-        peer.hear_query("vacuum t");
+        peer.hear_query(&format!("vacuum {}", "t".repeat(60)));
         peer.hear_the_end();
     });
     fake.target.control_timeout = Some(LIMIT);
     let mut session = Session::connect(&fake.target).unwrap();
-    let error = session.patiently(|session| session.execute("vacuum t")).unwrap_err();
-    given_up(&error, &["the server did not answer within 0.4 s", "(statement: vacuum t …)"]);
+    let error =
+        session.patiently(|session| session.execute(&format!("vacuum {}", "t".repeat(60)))).unwrap_err();
+    let shown = format!("(statement: vacuum {} …)", "t".repeat(30));
+    given_up(&error, &["the server did not answer within 0.4 s", &shown]);
     drop(session);
     fake.finish();
 }
