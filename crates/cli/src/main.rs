@@ -32,6 +32,7 @@ mod serving;
 mod signals;
 mod stderr_queue;
 mod terminal;
+mod tls;
 mod tracer;
 mod workload_command;
 
@@ -94,6 +95,8 @@ enum Command {
     Compare(Box<compare::CompareArguments>),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
     Server(server_command::ServerArguments),
+    /// Find out which versions and cipher suites of TLS a server accepts, its certificates, and what is weak
+    Tls(tls::TlsArguments),
     /// Simulate a network between clients and a server: delay, jitter and limited bandwidth
     Relay(relay::RelayArguments),
     /// Print shell completions: pgmeter completions bash > ~/.local/share/bash-completion/completions/pgmeter
@@ -207,6 +210,7 @@ fn execute(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<
         Command::Lab(arguments) => lab_command::run(arguments, terminal, signals),
         Command::Screen(arguments) => screen::run(arguments, terminal, signals),
         Command::Server(arguments) => server_command::run(arguments, terminal, signals),
+        Command::Tls(arguments) => tls::run(arguments, terminal, signals),
         Command::Relay(arguments) => relay::run(arguments, terminal, signals),
         Command::Completions(arguments) => manual::completions(arguments, Arguments::command(), terminal),
         Command::Man(arguments) => manual::man(arguments, Arguments::command()),

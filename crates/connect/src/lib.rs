@@ -25,13 +25,13 @@ pub use environment::Environment;
 pub use error::{Cause, ConnectError};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
 pub use session::{
-    CANCELS_AT_ONCE, CancelRequest, Closer, Column, CopyIn, ResultSet, Row, RowSink, Session, StatementLimit,
-    cancel, cancel_all,
+    CANCELS_AT_ONCE, CancelRequest, Closer, Column, CopyIn, RawConnection, ResultSet, Row, RowSink, Session,
+    StatementLimit, cancel, cancel_all,
 };
 pub use target::{CONTROL_TIMEOUT, Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target};
 pub use tls::{
     Tls, TlsChannel, TlsError, TlsFile, TlsMode, TlsNegotiation, TlsSettings, TlsVersion, TrustedRoots,
-    judge_certificates,
+    certificate_fits, judge_certificates,
 };
 pub use transport::Transport;
 pub use wire::{CancelKey, ChannelBinding, Password, ProtocolError, RequiredMethods, ServerError, SqlState};

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use results::{Calibration, ComparisonRecord, Record, SelfTest, StepsRecord};
+use tls_scan::Scan;
 
 use crate::experiment::{self, Overview};
 use crate::{Document, PngError, QueryRun, Run, TextStyle};
@@ -89,6 +90,8 @@ pub enum Subject<'a> {
     Calibrations(&'a [Calibration]),
     /// A self-test.
     SelfTest(&'a SelfTest),
+    /// What a server accepts of TLS.
+    Tls(&'a Scan),
 }
 
 /// A subject in a format.
@@ -114,6 +117,8 @@ pub fn formatted(subject: Subject<'_>, format: Format, style: &TextStyle) -> Res
         (Subject::Calibrations(all), Format::Csv) => crate::calibration_csv(all),
         (Subject::SelfTest(test), Format::Json) => crate::self_test_json(test),
         (Subject::SelfTest(test), Format::Csv) => crate::self_test_csv(test),
+        (Subject::Tls(scan), Format::Json) => crate::tls_json(scan),
+        (Subject::Tls(scan), Format::Csv) => crate::tls_csv(scan),
         // The terminal shows no charts, so the histograms that they are made of need not be decoded.
         (Subject::Runs([(_, record)]), Format::Text) => crate::text(&crate::summary(record, true), style),
         (_, Format::Junit) => crate::junit::junit(subject),
@@ -134,6 +139,7 @@ fn document(subject: Subject<'_>) -> Document {
         Subject::Comparison(record) => crate::comparison(record),
         Subject::Calibrations(all) => crate::calibration(all),
         Subject::SelfTest(test) => crate::self_test(test),
+        Subject::Tls(scan) => crate::tls(scan),
     }
 }
 

@@ -7,13 +7,14 @@ use results::{
 };
 use stats::RegressionVerdict;
 use stats::goals::{GoalResult, GoalVerdict};
+use tls_scan::{Level, Scan};
 
 use crate::experiment::{self, Overview, Standing, Trial};
 use crate::prose::escaped_line;
 use crate::queries::verdict_name;
 use crate::self_test::{self, self_test};
 use crate::wording::Measurement;
-use crate::{QueryRun, Run, Subject, TextStyle, wording};
+use crate::{QueryRun, Run, Subject, TextStyle, tls, wording};
 
 /// The outcome of a case.
 enum CaseOutcome {
@@ -56,6 +57,7 @@ pub(crate) fn junit(subject: Subject<'_>) -> String {
         Subject::Experiment(overview) => vec![Suite::of_experiment(overview)],
         Subject::Comparison(record) => vec![Suite::of_comparison(record)],
         Subject::SelfTest(test) => vec![Suite::of_self_test(test)],
+        Subject::Tls(scan) => vec![Suite::of_tls(scan)],
         Subject::Calibrations(_) => Vec::new(),
     };
     document(&suites)
@@ -228,6 +230,31 @@ impl Suite {
             started_at: test.calibration.measured_at.to_string(),
             hostname: test.calibration.host.hostname.clone(),
             summary: crate::text(&self_test(test), &STYLE),
+        }
+    }
+
+    /// A case for each weakness, of which those against a MUST fail; one that passes if there is none.
+    fn of_tls(scan: &Scan) -> Suite {
+        let weaknesses = scan.weaknesses.iter().map(|weakness| {
+            let outcome = match weakness.level {
+                Level::Must => CaseOutcome::Failure(tls::sentence(weakness)),
+                Level::Should | Level::Advice => CaseOutcome::Passed,
+            };
+            Case { name: tls::weakness_name(weakness.kind).to_owned(), outcome }
+        });
+        let none = Case { name: "no weakness".to_owned(), outcome: CaseOutcome::Passed };
+        let mut cases: Vec<Case> = weaknesses.collect();
+        if cases.is_empty() {
+            cases.push(none);
+        }
+        Suite {
+            name: "tls".to_owned(),
+            class: "tls".to_owned(),
+            cases,
+            seconds: 0.0,
+            started_at: scan.measured_at.to_string(),
+            hostname: String::new(),
+            summary: crate::text(&tls(scan), &STYLE),
         }
     }
 

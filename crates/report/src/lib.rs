@@ -1,4 +1,4 @@
-//! What is shown. Runs or query sets, one or several side by side, an experiment, a comparison and a calibration become a
+//! What is shown. Runs or query sets, one or several side by side, an experiment, a comparison, a calibration and a scan of TLS become a
 //! [`Document`] once; [`text`], [`markdown`], [`html`], [`svg`] and [`png`] give it a format. CSV and JSON are for programs.
 //! Pure, but for pgbench's log files, [`MetricsServer`] and [`select`], which reads the store: strings and bytes are returned, and `cli` decides where they go.
 //!
@@ -23,6 +23,8 @@ mod self_test;
 mod store_list;
 
 mod table;
+
+mod tls;
 
 mod live;
 
@@ -88,5 +90,6 @@ pub use run::{Run, document, json, summary};
 pub use selection::{ReportedStore, Selected, Selection, SelectionError, overview, select};
 pub use self_test::{self_test, self_test_csv, self_test_json};
 pub use store_list::{counted_entries, removed, store_list};
+pub use tls::{tls, tls_csv, tls_json};
 pub use trial_lines::{steps_line, trial_line};
 pub use wording::warning_text as warning;

@@ -137,6 +137,19 @@ impl SecuredCluster {
     /// # Panics
     /// It cannot be started.
     pub fn start(major: &str, shown: &Issued, clients: &Authority) -> SecuredCluster {
+        SecuredCluster::start_with(major, shown, clients, &[])
+    }
+
+    /// The same with further settings, such as `ssl_ciphers`.
+    ///
+    /// # Panics
+    /// It cannot be started.
+    pub fn start_with(
+        major: &str,
+        shown: &Issued,
+        clients: &Authority,
+        settings: &[(&str, &str)],
+    ) -> SecuredCluster {
         let directory = tempfile::tempdir().expect("a directory");
         fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).expect("our directory");
         // Root runs servers as somebody else, who must own the key.
@@ -150,12 +163,13 @@ impl SecuredCluster {
         let certificate = write("server.crt", &shown.certificate);
         let key = write("server.key", &shown.key);
         let authority = write("clients.crt", &clients.certificate());
-        let settings = [
+        let of_tls = [
             ("ssl", "on"),
-            ("ssl_cert_file", &certificate),
+            ("ssl_cert_file", certificate.as_str()),
             ("ssl_key_file", &key),
             ("ssl_ca_file", &authority),
         ];
+        let settings = [&of_tls, settings].concat();
         SecuredCluster { cluster: Cluster::start_with(major, &settings), directory }
     }
 

@@ -39,5 +39,6 @@ mod shelf;
 mod statistics;
 mod steps;
 mod store;
+mod tls;
 mod watching;
 mod workloads;

@@ -5,6 +5,7 @@ mod cancel;
 mod copy;
 mod entrance;
 mod limits;
+mod raw;
 mod results;
 mod rows;
 mod stream;
@@ -27,6 +28,7 @@ use stream::Stream;
 pub use cancel::{CANCELS_AT_ONCE, CancelRequest, cancel, cancel_all};
 pub use copy::CopyIn;
 pub use limits::{Closer, StatementLimit};
+pub use raw::RawConnection;
 pub use results::{ResultSet, Row};
 pub use rows::{Column, RowSink};
 

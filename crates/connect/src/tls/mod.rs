@@ -114,6 +114,11 @@ pub fn judge_certificates(
     check_host(Certificate::read(own).as_ref(), host)
 }
 
+/// Whether a certificate, DER, is for this host by libpq's rules. The error contains the names that it is for.
+pub fn certificate_fits(der: &[u8], host: &str) -> Result<(), Vec<String>> {
+    Certificate::read(der).map_or(Err(Vec::new()), |certificate| certificate.check_host(host))
+}
+
 /// Whether the certificate is valid for this host; true if the name is not verified.
 fn check_host(certificate: Option<&Certificate>, host: Option<&str>) -> Result<(), TlsError> {
     let Some(host) = host else { return Ok(()) };

@@ -15,6 +15,7 @@ mod scripts;
 mod server;
 mod startup;
 mod store;
+mod tls_answers;
 mod workloads;
 
 use std::io;
@@ -59,7 +60,7 @@ impl Target {
 }
 
 /// Every target.
-pub const TARGETS: [Target; 13] = [
+pub const TARGETS: [Target; 14] = [
     scripts::TARGET,
     expressions::TARGET,
     connections::TARGET,
@@ -67,6 +68,7 @@ pub const TARGETS: [Target; 13] = [
     server::TARGET,
     startup::TARGET,
     certificates::TARGET,
+    tls_answers::TARGET,
     names::TARGET,
     experiments::TARGET,
     records::TARGET,
