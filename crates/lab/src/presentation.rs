@@ -6,10 +6,10 @@ use config::{Complaint, Node, Table, unknown_key};
 use crate::experiment::{Factor, label};
 use crate::schema;
 
-/// Metrics of a trial for charts and tables. Times are in microseconds, `failed` and `late` in percent. `operations`
+/// Metrics of a trial for charts and tables. Times are in microseconds, `failed`, `late` and shares in percent. `operations`
 /// is tps times the operations of a transaction. `cycle` is clients ÷ transactions ended per second, by Little's law
 /// the mean time from the start of a client's transaction to the start of its next one, connecting included.
-pub const METRICS: [&str; 15] = [
+pub const METRICS: [&str; 20] = [
     "tps",
     "operations",
     "mean",
@@ -25,6 +25,11 @@ pub const METRICS: [&str; 15] = [
     "late",
     "wal_bytes",
     "server_cpu",
+    "server_user_cpu",
+    "server_system_cpu",
+    "shared_buffers_share",
+    "system_cache_share",
+    "disk_share",
 ];
 
 /// Metrics of a trial of steps: the sums over its steps of the mean `duration` in microseconds, WAL, and backend CPU

@@ -13,9 +13,10 @@ use results::{
 use crate::backends::{Stretch, Used};
 use crate::catalogue;
 use crate::difference::{Reading, growths};
+use crate::kcache;
 use crate::observer::Ran;
 use crate::series::{Snapshot, figures, grown};
-use crate::statements;
+use crate::statements::{self, Counted, Statements};
 use crate::watch::Watch;
 
 const MICROS_PER_SECOND: f64 = 1e6;
@@ -24,7 +25,7 @@ const MICROS_PER_MILLI: f64 = 1e3;
 const WAS_RESET: &str = "its statistics were reset during the run: what was counted before that is lost, and what a \
                          transaction cost is not computed from the rest";
 /// Views without counters of interest.
-const NOT_SHOWN: [&str; 2] = [catalogue::CONTROL_FILE, catalogue::STATEMENTS];
+const NOT_SHOWN: [&str; 3] = [catalogue::CONTROL_FILE, catalogue::STATEMENTS, kcache::NAME];
 
 /// An empty observation, with the given reasons.
 pub fn nothing(level: ObserveLevel, missing: Vec<Missing>) -> Observation {
@@ -35,7 +36,9 @@ pub fn nothing(level: ObserveLevel, missing: Vec<Missing>) -> Observation {
 pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
     let per_transaction = per_transaction(&watch, ran);
     let counters = counters(&mut watch);
-    let (statements, was_reset) = statements_of(&watch);
+    let found = statements_of(&watch);
+    note_kcache(&mut watch, &found);
+    let Statements { counters: statements, was_reset, .. } = found;
     let blocks_dirtied = blocks_dirtied(&statements, ran).filter(|_| !was_reset);
     let per_transaction = PerTransaction { blocks_dirtied, ..per_transaction };
     if was_reset {
@@ -115,14 +118,32 @@ fn counters(watch: &mut Watch) -> Vec<CounterTable> {
     tables
 }
 
-/// Counts of pg_stat_statements for the scripts' commands over the measured time.
-fn statements_of(watch: &Watch) -> (Vec<StatementCounters>, bool) {
-    let found = catalogue::find(&watch.server.questions, catalogue::STATEMENTS);
-    let Some(question) = found else { return Default::default() };
-    let reading = |snapshot: &Snapshot| snapshot.get(catalogue::STATEMENTS).cloned();
-    let (before, after) = (watch.at_origin.as_ref().and_then(reading), reading(&watch.at_end));
-    let Some((before, after)) = before.zip(after) else { return Default::default() };
-    statements::statements(&before, &after, question, &watch.matcher)
+/// Counts of pg_stat_statements for the scripts' commands over the measured time, with those of pg_stat_kcache.
+fn statements_of(watch: &Watch) -> Statements {
+    let counted = |view: &str| {
+        let question = catalogue::find(&watch.server.questions, view)?;
+        let (before, after) = (watch.at_origin.as_ref()?.get(view)?, watch.at_end.get(view)?);
+        Some(Counted { before, after, question })
+    };
+    let Some(statements) = counted(catalogue::STATEMENTS) else { return Statements::default() };
+    let kcache = counted(kcache::NAME).zip(watch.server.kcache.as_ref().map(|kcache| kcache.shortest_ms));
+    statements::statements(statements, kcache, &watch.matcher)
+}
+
+/// Names the counts of pg_stat_kcache that were left out.
+fn note_kcache(watch: &mut Watch, statements: &Statements) {
+    if statements.kcache_was_reset {
+        watch.server.missing.push(Missing::new(kcache::NAME, WAS_RESET));
+    }
+    let shortest_ms = watch.server.kcache.as_ref().map(|kcache| kcache.shortest_ms);
+    if let Some(ms) = shortest_ms.filter(|_| statements.has_short) {
+        let why = format!(
+            "pg_stat_kcache takes the elapsed time of executions of less than {ms} ms for user CPU time \
+             (pg_stat_kcache.linux_hz), so the CPU time of shorter statements is left out: set pg_stat_kcache.linux_hz \
+             to 1000000"
+        );
+        watch.server.missing.push(Missing::new("CPU time of short statements", why));
+    }
 }
 
 /// Only pg_stat_statements counts them without delay, for each command.
@@ -144,6 +165,9 @@ fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
     let per = |name: &str, transactions: f64| Some(figures.get(name)? / transactions);
     let waited_us = |name: &str| per(name, counted).map(|ms| ms * MICROS_PER_MILLI);
     let cpu = backend_usage(watch, ran);
+    let of_io_workers = watch.io_workers.measured().and_then(|stretch| over_all(stretch, ran));
+    let read_bytes = cpu.and_then(|used| watch.server.io_workers.read_bytes(&used, of_io_workers));
+    let read_bytes = read_bytes.map(|bytes| bytes / exact);
     PerTransaction {
         wal_bytes: per("wal_bytes", exact),
         wal_records: per("wal_records", counted),
@@ -158,7 +182,8 @@ fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
         temp_bytes: per("temp_bytes", counted),
         backend_user_cpu_us: cpu.map(|cpu| cpu.user_s * MICROS_PER_SECOND / exact),
         backend_system_cpu_us: cpu.map(|cpu| cpu.system_s * MICROS_PER_SECOND / exact),
-        backend_read_bytes: cpu.and_then(|cpu| cpu.read_bytes).map(|bytes| bytes / exact),
+        backend_read_bytes: read_bytes,
+        disk_blocks_read: read_bytes.zip(watch.server.block_bytes).map(|(bytes, block)| bytes / block),
         backend_written_bytes: cpu.and_then(|cpu| cpu.written_bytes).map(|bytes| bytes / exact),
     }
 }
@@ -182,19 +207,26 @@ fn backend_usage(watch: &Watch, ran: Ran) -> Option<Used> {
         return Some(watch.ended_at_end?.since(&watch.ended_at_origin?));
     }
     let of_backends = watch.backends.measured()?;
-    let Stretch { seconds, used } = with_workers(watch, &of_backends).unwrap_or(of_backends);
+    over_all(with_workers(watch, &of_backends).unwrap_or(of_backends), ran)
+}
+
+/// Extrapolates from more than half of the measured time to all of it.
+fn over_all(Stretch { seconds, used }: Stretch, ran: Ran) -> Option<Used> {
     (seconds > 0.5 * ran.measured_s).then(|| used.scaled(ran.measured_s / seconds))
 }
 
-/// With the CPU time of parallel workers, if some were seen: that of the server's processes that exited while the
+/// With the CPU time and I/O of parallel workers, if some were seen: that of the server's processes that exited while the
 /// benchmark's backends existed. It includes autovacuum workers and other sessions that ended then. `None` without
 /// workers.
 fn with_workers(watch: &Watch, of_backends: &Stretch) -> Option<Stretch> {
     let of_clients = watch.clients.measured().filter(|_| watch.has_workers)?;
     let of_workers = watch.ended_beside_clients?.since(&watch.ended_at_origin?);
+    let sum = |clients: Option<f64>, workers: Option<f64>| Some(clients? + workers?);
     let used = Used {
         user_s: of_clients.used.user_s + of_workers.user_s,
         system_s: of_clients.used.system_s + of_workers.system_s,
+        read_bytes: sum(of_clients.used.read_bytes, of_workers.read_bytes),
+        written_bytes: sum(of_clients.used.written_bytes, of_workers.written_bytes),
         ..of_backends.used
     };
     Some(Stretch { seconds: of_clients.seconds, used })

@@ -154,8 +154,10 @@ impl Backends {
 
     /// Adds a reading of the postmaster, with the usage of its exited children.
     pub(crate) fn look_at_ended(&mut self, postmaster: &Process) {
-        let Usage { children_user_s: user_s, children_system_s: system_s, .. } = postmaster.usage;
-        self.ended = Some(Used { user_s, system_s, ..Used::default() });
+        let Usage { children_user_s: user_s, children_system_s: system_s, read_bytes, written_bytes, .. } =
+            postmaster.usage;
+        // The kernel adds the I/O of exited children to that of their parent, which itself does next to none.
+        self.ended = Some(Used { user_s, system_s, read_bytes, written_bytes, ..Used::default() });
     }
 
     /// Usage of exited children.

@@ -64,7 +64,8 @@ pub(crate) struct View {
     columns: &'static [Column],
 }
 
-const fn column(name: &'static str) -> Column {
+/// A counter of all versions.
+pub(crate) const fn column(name: &'static str) -> Column {
     Column { name, sql: name, since: V9_6, before: FOREVER, kind: Kind::Counter, is_timed: false }
 }
 

@@ -19,6 +19,8 @@ mod probe;
 
 mod extension;
 
+mod kcache;
+
 mod session;
 
 mod observer;
@@ -53,6 +55,7 @@ pub use account::nothing;
 pub use backend_filter::BackendFilter;
 pub use ceilings::ceilings;
 pub use extension::extension_schema;
+pub use kcache::Kcache;
 pub use observer::{Observer, ObserverOptions, Ran, RecentWaits};
 pub use one_backend::{Backend, BackendCpu};
 pub use processes::cpu_s;

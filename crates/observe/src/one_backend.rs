@@ -1,4 +1,4 @@
-//! CPU time of one backend on this host, for statements that are measured one by one.
+//! CPU time and disk reads of one backend on this host, for statements that are measured one by one.
 //! `observer` samples whole runs.
 
 use std::time::Duration;
@@ -47,6 +47,21 @@ impl Backend {
         let postmaster = processes::look_at(self.parent).filter(|it| it.name.starts_with("postgres"))?;
         cpu(postmaster.usage.children_user_s, postmaster.usage.children_system_s)
     }
+
+    /// Bytes that the backend, all processes of the server that have exited, and these I/O workers have read from disks.
+    /// `None` without permission, or if one of them has exited. Between the start and the end of a statement, it grows by
+    /// the reads of the statement and of its parallel workers, with the same limits as [`Backend::ended_siblings`].
+    pub fn read_bytes(&self, io_workers: &[u32]) -> Option<f64> {
+        self.cpu()?;
+        let processes = [self.pid, self.parent].into_iter().chain(io_workers.iter().copied());
+        processes.map(read_bytes).sum()
+    }
+}
+
+/// Bytes that this process of the server has read from disks since its start; with those of its exited children for the
+/// postmaster. `None` without permission, or if there is no such process any more.
+fn read_bytes(pid: u32) -> Option<f64> {
+    processes::look_at(pid).filter(|it| it.name.starts_with("postgres"))?.usage.read_bytes
 }
 
 fn cpu(user_s: f64, system_s: f64) -> Option<BackendCpu> {

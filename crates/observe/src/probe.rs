@@ -6,8 +6,10 @@ use connect::{ConnectError, Row, Session, Target};
 use results::Missing;
 
 use crate::backend_filter::BackendFilter;
-use crate::catalogue::{self, Asked, Question, V10};
+use crate::backends::Used;
+use crate::catalogue::{self, Asked, Question, V10, V18};
 use crate::extension;
+use crate::kcache::{self, Kcache};
 use crate::processes;
 use crate::profile;
 use crate::scripts::Matcher;
@@ -20,6 +22,11 @@ const TABLES_MAX: usize = 200;
 /// Maximum length of a statement's text, enough to identify it.
 const STATEMENT_LENGTH_MAX: u32 = 1000;
 
+/// Reason for missing reads of statements.
+const READ_BY_WORKERS: &str = "the server's I/O workers read for the backends (io_method = worker), and pg_stat_kcache counts \
+                               only the backends' own reads: set io_method to sync or io_uring to divide the blocks of \
+                               each statement";
+
 /// A server and the available queries.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -29,17 +36,46 @@ pub(crate) struct Server {
     pub(crate) questions: Vec<Question>,
     /// Query for the activity of the benchmark's backends.
     pub(crate) waits: Option<Look>,
+    /// pg_stat_kcache, if its counts can be used; its query is among the others.
+    pub(crate) kcache: Option<Kcache>,
     /// Schema of pg_wait_sampling, quoted, if its counts can be used.
     pub(crate) profile: Option<String>,
     /// Query for the backends, including whether they are parallel workers.
     pub(crate) backends: String,
     /// Query for the backends without parallel workers.
     pub(crate) clients: String,
+    /// Processes that read from the disk in place of backends.
+    pub(crate) io_workers: IoWorkers,
+    /// Size of a block of the server.
+    pub(crate) block_bytes: Option<f64>,
     /// Query for active autovacuum workers on the tables in use.
     pub(crate) vacuums: Option<String>,
     /// PID of the postmaster, if the server is on this host.
     pub(crate) postmaster: Option<u32>,
     pub(crate) missing: Vec<Missing>,
+}
+
+/// Processes that read from the disk in place of backends, from version 18 on.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum IoWorkers {
+    /// Backends read themselves.
+    None,
+    /// Query for their PIDs.
+    Query(String),
+    /// They exist, but this role does not see them.
+    Hidden,
+}
+
+impl IoWorkers {
+    /// Bytes read from the disk by backends and by the I/O workers in the same time; `None` if a part is unknown.
+    pub(crate) fn read_bytes(&self, backends: &Used, of_workers: Option<Used>) -> Option<f64> {
+        let own = backends.read_bytes?;
+        match self {
+            IoWorkers::None => Some(own),
+            IoWorkers::Query(_) => Some(own + of_workers?.read_bytes?),
+            IoWorkers::Hidden => None,
+        }
+    }
 }
 
 /// The most frequent query. It is prepared, since planning takes several times as long as execution.
@@ -88,7 +124,10 @@ pub(crate) fn probe(target: &Target, filter: &BackendFilter, matcher: &Matcher) 
         version,
         questions: Vec::new(),
         waits: None,
+        kcache: None,
         profile: None,
+        io_workers: IoWorkers::None,
+        block_bytes: None,
         vacuums: None,
         backends: format!("select pid, {} from pg_stat_activity where {condition}", is_worker(version)),
         clients: format!("select pid from pg_stat_activity where {condition} and not {}", is_worker(version)),
@@ -97,7 +136,10 @@ pub(crate) fn probe(target: &Target, filter: &BackendFilter, matcher: &Matcher) 
         session,
     };
     let tables = server.tables(matcher);
-    server.try_questions(&tables);
+    server.find_io_workers();
+    let statements = server.schema_of_statements();
+    server.try_questions(&tables, statements.as_deref());
+    server.try_kcache(statements.as_deref());
     server.try_vacuums(&tables);
     server.try_waits(&condition, matcher, backend);
     server.try_profile();
@@ -152,10 +194,10 @@ impl Server {
         tables
     }
 
-    fn try_questions(&mut self, tables: &[u32]) {
-        let schema = self.schema_of_statements();
+    /// `schema` is that of pg_stat_statements.
+    fn try_questions(&mut self, tables: &[u32], schema: Option<&str>) {
         let io_is_timed = self.session.value("show track_io_timing").as_deref() != Some("off");
-        let asked = Asked { tables, schema: schema.as_deref(), io_is_timed };
+        let asked = Asked { tables, schema, io_is_timed };
         for question in catalogue::questions(self.version, &asked) {
             match self.session.rows(&question.sql) {
                 Ok(_) => self.questions.push(question),
@@ -178,6 +220,43 @@ impl Server {
         };
         self.missing.push(Missing::new(catalogue::STATEMENTS, why));
         None
+    }
+
+    /// Uses pg_stat_kcache if it is loaded, and exists in the connected database beside pg_stat_statements, which has
+    /// the texts of the statements.
+    fn try_kcache(&mut self, statements: Option<&str>) {
+        let Some(statements) = statements else { return };
+        let probes = kcache::probes();
+        let Ok(answers) = self.session.sets(&probes.each_ref().map(String::as_str)) else { return };
+        let kcache = match Kcache::find(&answers) {
+            Ok(Some(kcache)) => kcache,
+            Ok(None) => return,
+            Err(why) => return self.missing.push(Missing::new(kcache::NAME, why)),
+        };
+        let reads_itself = self.io_workers == IoWorkers::None;
+        let question = kcache.question(statements, reads_itself);
+        match self.session.rows(&question.sql) {
+            Ok(_) => {
+                self.questions.push(question);
+                self.kcache = Some(kcache);
+                if !reads_itself {
+                    self.missing.push(Missing::new("disk reads of statements", READ_BY_WORKERS));
+                }
+            }
+            Err(error) => self.missing.push(Missing::new(kcache::NAME, error.to_string())),
+        }
+    }
+
+    /// Finds the size of a block, and the processes that read from the disk in place of backends.
+    fn find_io_workers(&mut self) {
+        self.block_bytes = self.session.value("show block_size").and_then(|bytes| bytes.parse().ok());
+        let has_workers =
+            self.version >= V18 && self.session.value("show io_method").as_deref() == Some("worker");
+        if has_workers {
+            let sql = "select pid from pg_stat_activity where backend_type = 'io worker'";
+            let is_seen = self.session.rows(sql).is_ok_and(|rows| !rows.is_empty());
+            self.io_workers = if is_seen { IoWorkers::Query(sql.to_owned()) } else { IoWorkers::Hidden };
+        }
     }
 
     fn try_vacuums(&mut self, tables: &[u32]) {
@@ -250,6 +329,10 @@ impl Server {
                 if process.usage.read_bytes.is_none() {
                     let why = "bytes read and written by backends are shown to the server's own user and to root only";
                     self.missing.push(Missing::new("/proc/PID/io", why));
+                } else if self.io_workers == IoWorkers::Hidden {
+                    let why = "the server's I/O workers read for the backends, and this role does not see them: GRANT \
+                               pg_monitor to it";
+                    self.missing.push(Missing::new("backend_read_bytes", why));
                 }
             }
             None => {

@@ -16,7 +16,7 @@ use crate::clock;
 use crate::difference;
 use crate::events::{Events, Vacuuming};
 use crate::observer::{Ran, RecentWaits};
-use crate::probe::Server;
+use crate::probe::{IoWorkers, Server};
 use crate::processes::{self, Process};
 use crate::profile::{self, Reading};
 use crate::scripts::Matcher;
@@ -66,6 +66,8 @@ pub(crate) struct Watch {
     pub(crate) backends: Backends,
     /// The benchmark's backends without parallel workers.
     pub(crate) clients: Backends,
+    /// The server's I/O workers, if they read in place of backends.
+    pub(crate) io_workers: Backends,
     /// Whether parallel workers were seen. They may exit before any reading, and the postmaster then has their usage.
     pub(crate) has_workers: bool,
     /// Usage of the server's exited children at the last reading at which the benchmark's backends existed.
@@ -114,6 +116,7 @@ impl Watch {
             host: ProcessorTimes::now(),
             backends: Backends::default(),
             clients: Backends::default(),
+            io_workers: Backends::default(),
             has_workers: false,
             ended_beside_clients: None,
             ended_at_origin: None,
@@ -271,6 +274,7 @@ impl Watch {
         self.look_at_backends();
         self.backends.begin_measuring();
         self.clients.begin_measuring();
+        self.io_workers.begin_measuring();
         self.ended_at_origin = self.backends.ended();
     }
 
@@ -283,7 +287,20 @@ impl Watch {
         if let Some(postmaster) = processes::look_at(postmaster) {
             self.backends.look_at_ended(&postmaster);
         }
-        let Ok(rows) = self.server.session.rows(&self.server.backends) else { return };
+        let io_workers = match &self.server.io_workers {
+            IoWorkers::Query(sql) => Some(sql.as_str()),
+            IoWorkers::None | IoWorkers::Hidden => None,
+        };
+        let questions: Vec<&str> = std::iter::once(self.server.backends.as_str()).chain(io_workers).collect();
+        let Ok(sets) = self.server.session.sets(&questions) else { return };
+        let rows = sets.first().map(|set| set.rows.as_slice()).unwrap_or_default();
+        if let Some(workers) = sets.get(1) {
+            let look = |row: &connect::Row| {
+                let pid = row.get(0)?.parse().ok()?;
+                Some((pid, processes::look_at(pid)?))
+            };
+            self.io_workers.look(workers.rows.iter().filter_map(look), self.now_s());
+        }
         let look = |row: &connect::Row| {
             let pid = row.get(0)?.parse().ok()?;
             Some((pid, row.get(1) == Some("t"), processes::look_at(pid)?))
@@ -396,6 +413,10 @@ impl Watch {
         if let Some(Stretch { used, .. }) = self.backends.since_last_asked() {
             values.insert("backend_user_cpu_s".to_owned(), used.user_s);
             values.insert("backend_system_cpu_s".to_owned(), used.system_s);
+            let of_workers = self.io_workers.since_last_asked().map(|stretch| stretch.used);
+            if let Some(bytes) = self.server.io_workers.read_bytes(&used, of_workers) {
+                values.insert("backend_read_bytes".to_owned(), bytes);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The observer with real servers: every version supports its queries, and activity is detected. Sessions of the test
 //! stand for those of the benchmark.
 
+mod kernel;
 mod recorded;
 
 use std::cell::Cell;

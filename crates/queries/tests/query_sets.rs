@@ -3,6 +3,8 @@
 
 #[path = "query_sets/bench.rs"]
 mod bench;
+#[path = "query_sets/disk.rs"]
+mod disk;
 #[path = "query_sets/regress.rs"]
 mod regress;
 

@@ -1,7 +1,9 @@
 //! The table of metrics: what each measures, its name, unit and definition, where a record has it, and what shows it. All
 //! formats, experiments and comparisons take their figures from here. To add a metric is to add a row.
 
-use results::{ComparedMetric, Counts, Lag, Latency, PerTransaction, Record, StoredRun, Summary};
+use results::{
+    BlockSources, ComparedMetric, Counts, Lag, Latency, PerTransaction, Record, StoredRun, Summary,
+};
 
 use crate::figures::{
     TIE, as_asked, asked_latency, asked_seconds, bytes, latency, measured_seconds, number, percent, rate,
@@ -46,6 +48,10 @@ pub(crate) enum Metric {
     BlocksHit,
     BlocksRead,
     BlockReadTime,
+    DiskBlocksRead,
+    SharedBuffersShare,
+    SystemCacheShare,
+    DiskShare,
     BlocksDirtied,
     BlocksWritten,
     BlockWriteTime,
@@ -142,6 +148,12 @@ fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
+/// The blocks of one source as a share of all blocks of a transaction.
+fn share_of_blocks(costs: &PerTransaction, of: fn(&BlockSources) -> f64) -> Option<f64> {
+    let found = costs.block_sources()?;
+    Some(found.share(of(&found)))
+}
+
 const fn row(
     metric: Metric,
     name: &'static str,
@@ -200,7 +212,7 @@ macro_rules! cost {
 }
 
 /// All of them, each at the place of its number, in the order in which they are shown.
-pub(crate) const METRICS: [Row; 44] = {
+pub(crate) const METRICS: [Row; 48] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
     use Source::{Run, Steps};
     [
@@ -284,13 +296,22 @@ pub(crate) const METRICS: [Row; 44] = {
         cost!(Metric::BlocksHit, "blocks_hit", "shared buffers hit", Number, "blocks found in shared buffers", |costs| costs.blocks_hit),
         cost!(Metric::BlocksRead, "blocks_read", "blocks read", Number, "blocks read from the operating system, which may have them in its cache", |costs| costs.blocks_read),
         cost!(Metric::BlockReadTime, "block_read_us", "time reading blocks", Microseconds, "time for reading these blocks, with track_io_timing", |costs| costs.block_read_us),
+        cost!(Metric::DiskBlocksRead, "disk_blocks_read", "blocks delivered by disks", Number, "bytes read from disk in blocks of the server; more than the blocks read where the kernel read ahead", |costs| costs.disk_blocks_read),
+        row(Metric::SharedBuffersShare, "shared_buffers_share", "blocks from shared buffers", Share, "blocks found in shared buffers ÷ (blocks found there + blocks read)", Source::PerTransaction(|costs| share_of_blocks(costs, |found| found.shared_buffers)))
+        .key("shared_buffers_share"),
+        row(Metric::SystemCacheShare, "system_cache_share", "blocks from the system cache", Share, "blocks read that did not come from disk ÷ (blocks found in shared buffers + blocks read)", Source::PerTransaction(|costs| share_of_blocks(costs, |found| found.system_cache)))
+        .key("system_cache_share"),
+        row(Metric::DiskShare, "disk_share", "blocks from disk", Share, "bytes read from disk in blocks, at most the blocks read ÷ (blocks found in shared buffers + blocks read)", Source::PerTransaction(|costs| share_of_blocks(costs, |found| found.disk)))
+        .key("disk_share"),
         cost!(Metric::BlocksDirtied, "blocks_dirtied", "blocks dirtied", Number, "blocks that were clean and were changed", |costs| costs.blocks_dirtied),
         cost!(Metric::BlocksWritten, "blocks_written", "blocks written by backends", Number, "blocks written by the backends themselves", |costs| costs.blocks_written),
         cost!(Metric::BlockWriteTime, "block_write_us", "time writing blocks", Microseconds, "time for writing these blocks, with track_io_timing", |costs| costs.block_write_us),
         cost!(Metric::TempBytes, "temp_bytes", "temporary files", Bytes, "bytes written to temporary files", |costs| costs.temp_bytes),
-        cost!(Metric::ServerUserCpu, "backend_user_cpu_us", "server CPU, user", Microseconds, "CPU time of the load's backends in user mode", |costs| costs.backend_user_cpu_us),
-        cost!(Metric::ServerSystemCpu, "backend_system_cpu_us", "server CPU, system", Microseconds, "CPU time of the load's backends in the kernel", |costs| costs.backend_system_cpu_us),
-        cost!(Metric::ReadBytes, "backend_read_bytes", "read from disk", Bytes, "bytes that the load's backends read from disks, counted by the kernel", |costs| costs.backend_read_bytes),
+        cost!(Metric::ServerUserCpu, "backend_user_cpu_us", "server CPU, user", Microseconds, "CPU time of the load's backends in user mode", |costs| costs.backend_user_cpu_us)
+        .key("server_user_cpu"),
+        cost!(Metric::ServerSystemCpu, "backend_system_cpu_us", "server CPU, system", Microseconds, "CPU time of the load's backends in the kernel", |costs| costs.backend_system_cpu_us)
+        .key("server_system_cpu"),
+        cost!(Metric::ReadBytes, "backend_read_bytes", "read from disk", Bytes, "bytes that the load's backends and the server's I/O workers read from disks, counted by the kernel", |costs| costs.backend_read_bytes),
         cost!(Metric::WrittenBytes, "backend_written_bytes", "dirtied by backends, counted by the kernel", Bytes, "bytes that the load's backends made the kernel write, counted when they dirtied them", |costs| costs.backend_written_bytes),
     ]
 };

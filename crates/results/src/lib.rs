@@ -47,6 +47,8 @@ mod confidence;
 
 mod observation;
 
+mod block_sources;
+
 mod warning;
 
 mod warnings;
@@ -82,6 +84,7 @@ mod error;
 
 pub use allowance::{cpus_allowed, memory_allowed};
 pub use annotation::{Annotation, Label, Note};
+pub use block_sources::BlockSources;
 pub use calendar::{UtcTime, unix_now};
 pub use calibration::{Calibration, Level};
 pub use comparison::{

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::SafeText;
+use crate::{BlockSources, SafeText};
 
 /// Level of observation (`--observe`).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -174,10 +174,19 @@ pub struct PerTransaction {
     pub backend_user_cpu_us: Option<f64>,
     /// CPU time of the benchmark's backends in kernel mode.
     pub backend_system_cpu_us: Option<f64>,
-    /// Bytes that the benchmark's backends read from the disk, excluding the page cache.
+    /// Bytes that the benchmark's backends, and the server's I/O workers, read from the disk, excluding the page cache.
     pub backend_read_bytes: Option<f64>,
+    /// The same in blocks of the server. More than `blocks_read` where the kernel read ahead.
+    pub disk_blocks_read: Option<f64>,
     /// Bytes that the benchmark's backends caused to be written to the disk.
     pub backend_written_bytes: Option<f64>,
+}
+
+impl PerTransaction {
+    /// Where a transaction's blocks were found; `None` if the disk's part is unknown, or no block was accessed.
+    pub fn block_sources(&self) -> Option<BlockSources> {
+        BlockSources::new(self.blocks_hit?, self.blocks_read?, self.disk_blocks_read?)
+    }
 }
 
 /// Changes of a view of cumulative statistics.
@@ -208,8 +217,18 @@ pub struct StatementCounters {
     pub script: Option<u32>,
     /// Index of its command in that script, from 0, as in the summary's `commands`.
     pub command: Option<u32>,
-    /// Change of each column.
+    /// Change of each column. Where pg_stat_kcache counts the statement, also `user_cpu_ms`, `system_cpu_ms`,
+    /// `disk_read_bytes`, `disk_read_blks`, `disk_written_bytes`, `major_faults`, `voluntary_switches`,
+    /// `involuntary_switches`, and those of planning that begin with `plan_`.
     pub values: BTreeMap<String, f64>,
+}
+
+impl StatementCounters {
+    /// Where the statement's blocks were found; `None` if the disk's part is unknown, or no block was accessed.
+    pub fn block_sources(&self) -> Option<BlockSources> {
+        let of = |name: &str| self.values.get(name).copied();
+        BlockSources::new(of("shared_blks_hit")?, of("shared_blks_read")?, of("disk_read_blks")?)
+    }
 }
 
 /// An event on the server, at a moment or over a period.
@@ -252,8 +271,8 @@ pub struct ServerSample {
     pub waits: Vec<WaitMean>,
     /// Changes of counters and values of gauges: `wal_bytes`, `wal_full_page_images`, `wal_full_page_image_bytes`,
     /// `blocks_hit`, `blocks_read`, `block_read_time_ms`, `block_write_time_ms`, `blocks_written`, `temp_bytes`,
-    /// `commits`, `rollbacks`, `backend_user_cpu_s`, `backend_system_cpu_s`, `host_busy_share`, `host_iowait_share`,
-    /// `host_steal_share`; absent if not observed.
+    /// `commits`, `rollbacks`, `backend_user_cpu_s`, `backend_system_cpu_s`, `backend_read_bytes`, `host_busy_share`,
+    /// `host_iowait_share`, `host_steal_share`; absent if not observed.
     pub values: BTreeMap<String, f64>,
 }
 

@@ -8,7 +8,7 @@ use stats::Scale;
 
 use crate::safe_text::indented;
 use crate::upgrade::STEPS;
-use crate::{Annotation, Connection, Environment, PgmeterBuild, SafeText, Status, UtcTime};
+use crate::{Annotation, BlockSources, Connection, Environment, PgmeterBuild, SafeText, Status, UtcTime};
 
 /// The schema of [`StepsRecord`] that this version writes, and the newest it reads.
 pub const STEPS_SCHEMA_VERSION: u32 = STEPS.version();
@@ -194,9 +194,10 @@ pub struct StepTime {
     pub error: Option<SafeText>,
     /// WAL generated meanwhile.
     pub wal_bytes: Option<u64>,
-    /// CPU time of the backend in user mode, without parallel workers.
+    /// CPU time of the backend in user mode, without parallel workers. If the server is on another host, that of the
+    /// statements by pg_stat_kcache, with parallel workers.
     pub backend_user_us: Option<u64>,
-    /// CPU time of the backend in kernel mode, without parallel workers.
+    /// The same in kernel mode.
     pub backend_system_us: Option<u64>,
     /// Block accesses.
     pub buffers: StepBuffers,
@@ -213,10 +214,20 @@ pub struct StepBuffers {
     pub hit: Option<u64>,
     /// Read from the operating system.
     pub read: Option<u64>,
+    /// What disks delivered, in blocks; more than `read` where the kernel read ahead.
+    #[serde(default)]
+    pub disk: Option<u64>,
     /// Dirtied.
     pub dirtied: Option<u64>,
     /// Written by the backend itself.
     pub written: Option<u64>,
+}
+
+impl StepBuffers {
+    /// Where the blocks were found; `None` if the disk's part is unknown, or no block was accessed.
+    pub fn sources(&self) -> Option<BlockSources> {
+        BlockSources::new(self.hit? as f64, self.read? as f64, self.disk? as f64)
+    }
 }
 
 impl StepsRecord {

@@ -20,6 +20,8 @@ const SETTINGS: [(&str, &str); 5] = [
     ("shared_buffers", "64MB"),
     ("max_connections", "300"),
 ];
+/// So few that a small table does not fit in.
+pub const FEW_BUFFERS: (&str, &str) = ("shared_buffers", "1MB");
 /// Length of the part of a test's name in the name of its database, which PostgreSQL limits to 63 bytes.
 const NAME_LENGTH: usize = 48;
 
@@ -69,6 +71,37 @@ impl Cluster {
     pub fn start_with_library(library: &str) -> Option<Cluster> {
         let bin_dir = debian_with(library)?;
         Some(Cluster::start_from(Some(&bin_dir), "", &[("shared_preload_libraries", library)]))
+    }
+
+    /// A server of Debian's PostgreSQL with pg_stat_kcache and pg_stat_statements loaded, and few shared buffers. `None`
+    /// if there is none, which the test must report.
+    ///
+    /// # Panics
+    /// It cannot be started, or `PGMETER_TEST_KCACHE` says that it has to be there.
+    pub fn start_with_kcache(settings: &[(&str, &str)]) -> Option<Cluster> {
+        let Some(bin_dir) = debian_with("pg_stat_kcache") else {
+            assert!(std::env::var_os("PGMETER_TEST_KCACHE").is_none(), "pg_stat_kcache is required here");
+            return None;
+        };
+        let libraries = [("shared_preload_libraries", "pg_stat_statements, pg_stat_kcache")];
+        let settings: Vec<_> =
+            [FEW_BUFFERS].into_iter().chain(libraries).chain(settings.iter().copied()).collect();
+        Some(Cluster::start_from(Some(&bin_dir), "", &settings))
+    }
+
+    /// Writes a table to disk and removes it from the system's cache. Returns its size.
+    ///
+    /// # Panics
+    /// The table or its file is not there.
+    pub fn forget(&self, conninfo: &str, table: &str) -> u64 {
+        let mut session = Cluster::session(conninfo);
+        session.execute("checkpoint").expect("a superuser");
+        let rows = session.query(&format!("select pg_relation_filepath('{table}')")).expect("a table");
+        let file = self.directory().join("data").join(rows[0].get(0).expect("it has a file"));
+        let file = fs::File::open(file).expect("it can be read");
+        file.sync_all().expect("it can be written to disk");
+        rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).expect("Linux forgets it");
+        file.metadata().expect("it has a size").len()
     }
 
     fn start_from(bin_dir: Option<&Path>, major: &str, settings: &[(&str, &str)]) -> Cluster {

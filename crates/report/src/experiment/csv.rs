@@ -15,7 +15,7 @@ const BETWEEN: [&str; 4] = ["repeat", "status", "reason", "run"];
 const AFTER: [&str; 3] = ["limited_by", "top_wait", "top_wait_share"];
 
 /// Columns of an execution of a step, behind those of its trial; named as in its record.
-const OF_STEP: [&str; 22] = [
+const OF_STEP: [&str; 23] = [
     "step",
     "time",
     "duration_us",
@@ -38,6 +38,7 @@ const OF_STEP: [&str; 22] = [
     "answer",
     "temp_bytes",
     "workers_cpu_us",
+    "disk_blocks",
 ];
 
 /// The table, its head first; of trials of steps a line for each execution of a step.
@@ -107,6 +108,7 @@ fn step_cells(step: &StepResult, number: usize, time: &StepTime) -> Vec<String> 
         step.answer.as_ref().map_or(String::new(), |answer| answer_name(answer).to_owned()),
         known(time.temp_bytes),
         known(time.workers_cpu_us),
+        known(time.buffers.disk),
     ]
 }
 

@@ -7,7 +7,7 @@ use super::figures::QueryFigures;
 use super::json::{QueryJson, bound_name};
 use crate::csv::{inert, quoted};
 
-const COLUMNS: [&str; 35] = [
+const COLUMNS: [&str; 39] = [
     "query_set",
     "workload",
     "scale",
@@ -35,8 +35,12 @@ const COLUMNS: [&str; 35] = [
     "expected_checksum",
     "blocks_read",
     "blocks_hit",
+    "blocks_from_system_cache",
+    "blocks_from_disk",
+    "disk_excess_blocks",
     "temp_bytes",
-    "backend_cpu_ms",
+    "backend_user_cpu_ms",
+    "backend_system_cpu_ms",
     "workers_cpu_ms",
     "wal_bytes",
     "ratio",
@@ -97,8 +101,12 @@ fn line(compared: &Compared<'_>, set: &ComparedSet<'_>, query: &QueryFigures) ->
         known(figures.expected_checksum),
         known(figures.blocks_read),
         known(figures.blocks_hit),
+        known(figures.blocks_from_system_cache),
+        known(figures.blocks_from_disk),
+        known(figures.disk_excess_blocks),
         known(figures.temp_bytes),
-        known(figures.backend_cpu_ms),
+        known(figures.backend_user_cpu_ms),
+        known(figures.backend_system_cpu_ms),
         known(figures.workers_cpu_ms),
         known(figures.wal_bytes),
         known(ratio.map(|ratio| ratio.value)),

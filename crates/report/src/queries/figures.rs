@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use results::{AnswerCheck, StepResult, StepTime, StepsRecord, StreamResult};
+use results::{AnswerCheck, BlockSources, StepBuffers, StepResult, StepTime, StepsRecord, StreamResult};
 
 use crate::experiment::Repeated;
 use crate::prose::escaped_line;
@@ -37,8 +37,15 @@ pub(crate) struct Durations {
 pub(crate) struct Costs {
     pub(crate) blocks_read: Option<f64>,
     pub(crate) blocks_hit: Option<f64>,
+    /// Blocks read that the system's cache had.
+    pub(crate) blocks_from_system_cache: Option<f64>,
+    /// Blocks read that came from disk.
+    pub(crate) blocks_from_disk: Option<f64>,
+    /// What disks delivered beyond that, in blocks.
+    pub(crate) disk_excess_blocks: Option<f64>,
     pub(crate) temp_bytes: Option<f64>,
-    pub(crate) backend_cpu_us: Option<f64>,
+    pub(crate) backend_user_us: Option<f64>,
+    pub(crate) backend_system_us: Option<f64>,
     pub(crate) workers_cpu_us: Option<f64>,
     pub(crate) wal_bytes: Option<f64>,
 }
@@ -131,11 +138,29 @@ impl Costs {
         Costs {
             blocks_read: mean(|time| Some(time.buffers.read? as f64)),
             blocks_hit: mean(|time| Some(time.buffers.hit? as f64)),
+            blocks_from_system_cache: mean(|time| sources(time).map(|found| found.system_cache)),
+            blocks_from_disk: mean(|time| sources(time).map(|found| found.disk)),
+            disk_excess_blocks: mean(|time| sources(time).map(|found| found.disk_excess)),
             temp_bytes: mean(|time| Some(time.temp_bytes? as f64)),
-            backend_cpu_us: mean(|time| Some(time.backend_user_us? as f64 + time.backend_system_us? as f64)),
+            backend_user_us: mean(|time| Some(time.backend_user_us? as f64)),
+            backend_system_us: mean(|time| Some(time.backend_system_us? as f64)),
             workers_cpu_us: mean(|time| Some(time.workers_cpu_us? as f64)),
             wal_bytes: mean(|time| Some(time.wal_bytes? as f64)),
         }
+    }
+}
+
+/// Where an execution found its blocks. One that accessed no block found none anywhere.
+fn sources(time: &StepTime) -> Option<BlockSources> {
+    let StepBuffers { hit, read, disk, .. } = &time.buffers;
+    match (hit, read, disk) {
+        (Some(0), Some(0), Some(disk)) => Some(BlockSources {
+            shared_buffers: 0.0,
+            system_cache: 0.0,
+            disk: 0.0,
+            disk_excess: *disk as f64,
+        }),
+        _ => time.buffers.sources(),
     }
 }
 

@@ -150,7 +150,7 @@ pub(crate) fn answers_in_short(checked: &[(&str, &AnswerCheck)], scale: &str) ->
 /// The resolution of CPU times; `None` without such times.
 pub(super) fn cpu_times(set: &ComparedSet<'_>) -> Option<String> {
     let has_cpu =
-        |query: &QueryFigures| query.costs.backend_cpu_us.is_some() || query.costs.workers_cpu_us.is_some();
+        |query: &QueryFigures| query.costs.backend_user_us.is_some() || query.costs.workers_cpu_us.is_some();
     let has_cpu = set.figures.queries.iter().any(has_cpu);
     has_cpu.then(|| format!("CPU times are counted in steps of 10{TIE}ms."))
 }

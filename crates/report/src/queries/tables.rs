@@ -58,12 +58,15 @@ fn answer_cell(query: &QueryFigures) -> Cell {
 
 /// A column of costs, and the figure.
 type Cost = (&'static str, Quantity, fn(&QueryFigures) -> Option<f64>);
-const COSTS: [Cost; 6] = [
+const COSTS: [Cost; 9] = [
     ("blocks read", Quantity::Count, |it| it.costs.blocks_read),
     ("blocks hit", Quantity::Count, |it| it.costs.blocks_hit),
+    ("from disk", Quantity::Count, |it| it.costs.blocks_from_disk.map(f64::round)),
+    ("from cache", Quantity::Count, |it| it.costs.blocks_from_system_cache.map(f64::round)),
     ("temp files", Quantity::Bytes, |it| it.costs.temp_bytes),
     // The kernel counts in steps of 10 ms, so decimals would say nothing.
-    ("backend CPU, ms", Quantity::Count, |it| Some((it.costs.backend_cpu_us? / 1e3).round())),
+    ("user CPU, ms", Quantity::Count, |it| Some((it.costs.backend_user_us? / 1e3).round())),
+    ("system CPU, ms", Quantity::Count, |it| Some((it.costs.backend_system_us? / 1e3).round())),
     ("workers CPU, ms", Quantity::Count, |it| Some((it.costs.workers_cpu_us? / 1e3).round())),
     ("WAL", Quantity::Bytes, |it| it.costs.wal_bytes),
 ];

@@ -240,14 +240,23 @@ fn statements(record: &Record) -> Option<String> {
     rows.sort_by(|a, b| b.share.total_cmp(&a.share));
     let told = |row: &server::StatementFigures| {
         let time = row.read_time_us.map(|us| format!(" in {}", shown_latency(us))).unwrap_or_default();
-        let read = row.read.map(|blocks| format!("{}{TIE}read{time}", mean_count(blocks)));
+        let disk = of_disk(row.disk_share_of_reads);
+        let read = row.read.map(|blocks| format!("{}{TIE}read{disk}{time}", mean_count(blocks)));
         let hit = row.hit.map(|blocks| format!("{}{TIE}blocks hit", mean_count(blocks)));
         let each = row.each_us.map(shown_latency);
-        let figures: Vec<String> = [each, hit, read].into_iter().flatten().collect();
+        let cpu = row.cpu_us.map(|[user, system]| {
+            format!("{} of user and {} of system CPU", shown_latency(user), shown_latency(system))
+        });
+        let figures: Vec<String> = [each, cpu, hit, read].into_iter().flatten().collect();
         format!("{} ({}): {}", cut(&row.query, STATEMENT_LEN), percent(row.share, 1.0), figures.join(", "))
     };
     let named: Vec<String> = rows.iter().take(STATEMENTS_MAX).map(told).collect();
     (!named.is_empty()).then(|| named.join("; "))
+}
+
+/// ` (40 % of them from disk)`; nothing if it is not known.
+fn of_disk(share_of_reads: Option<f64>) -> String {
+    share_of_reads.map_or(String::new(), |share| format!(" ({} of them from disk)", percent(share, 1.0)))
 }
 
 fn mean_count(mean: f64) -> String {
@@ -262,10 +271,12 @@ fn server_cost(record: &Record) -> Option<String> {
     let read_time = of(Metric::BlockReadTime).filter(|&us| us > 0.0);
     let read_time = read_time.map_or(String::new(), |us| format!(" in {}", shown_latency(us)));
     let cpu_us = of(Metric::ServerCpu);
+    let costs = record.observation.as_ref().map(|observation| observation.per_transaction);
+    let disk = of_disk(costs.and_then(|costs| costs.block_sources()?.disk_share_of_reads()));
     let parts = [
         of(Metric::WalBytes).map(|bytes| format!("{} of WAL{full_pages}", whole_bytes(bytes, ""))),
         of(Metric::BlocksHit).map(|blocks| format!("{}{TIE}blocks hit", few(blocks))),
-        of(Metric::BlocksRead).map(|blocks| format!("{}{TIE}read{read_time}", few(blocks))),
+        of(Metric::BlocksRead).map(|blocks| format!("{}{TIE}read{disk}{read_time}", few(blocks))),
         of(Metric::TempBytes).filter(|&bytes| bytes >= 1.0).map(|bytes| whole_bytes(bytes, "temporary ")),
         cpu_us.map(|us| format!("{} of CPU", shown_latency(us))),
     ];

@@ -7,6 +7,7 @@ mod document;
 mod environment;
 mod errors;
 mod goals;
+mod kcache;
 mod latencies;
 mod load;
 mod relations;

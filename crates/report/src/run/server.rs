@@ -3,6 +3,7 @@
 
 use results::{Ceiling, Event, EventKind, Record, StatementCounters, WaitMethod, WaitShare, Waits};
 
+use super::kcache;
 use super::warnings::event_detail;
 use crate::document::{Block, Cell, Column, Fact, Table, Tone};
 use crate::figures::{
@@ -30,6 +31,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     blocks.extend(headed("Events", events(record).map(Block::Table)));
     let statements = statements(record).map(Block::Table);
     blocks.extend(headed("Statements, as pg_stat_statements counts them", statements));
+    blocks.extend(kcache::blocks(record));
     let counters = counters(record);
     if !counters.is_empty() {
         blocks.push(Block::Heading("Statistics counters, change during the run".to_owned()));
@@ -180,7 +182,7 @@ pub(crate) fn ceilings(ceilings: &[Ceiling]) -> Vec<Block> {
 }
 
 /// Characters of a statement that are shown.
-const QUERY_LEN_MAX: usize = 160;
+pub(super) const QUERY_LEN_MAX: usize = 160;
 
 /// A statement as pg_stat_statements counted it; figures are means of a call.
 pub(super) struct StatementFigures {
@@ -194,6 +196,10 @@ pub(super) struct StatementFigures {
     pub(super) hit: Option<f64>,
     pub(super) read: Option<f64>,
     pub(super) read_time_us: Option<f64>,
+    /// CPU time, user and system, if pg_stat_kcache counts it.
+    pub(super) cpu_us: Option<[f64; 2]>,
+    /// Of the blocks read, from 0 to 1, if pg_stat_kcache counts it.
+    pub(super) disk_share_of_reads: Option<f64>,
 }
 
 /// The scripts' statements, in the scripts' order.
@@ -216,6 +222,8 @@ pub(super) fn statement_figures(record: &Record) -> Vec<StatementFigures> {
             hit: each("shared_blks_hit"),
             read,
             read_time_us: time_us("blk_read_time_ms").filter(|_| read > Some(0.0)),
+            cpu_us: time_us("user_cpu_ms").zip(time_us("system_cpu_ms")).map(|(user, system)| [user, system]),
+            disk_share_of_reads: statement.block_sources().and_then(|sources| sources.disk_share_of_reads()),
         }
     };
     statements().map(figures).collect()
@@ -224,7 +232,7 @@ pub(super) fn statement_figures(record: &Record) -> Vec<StatementFigures> {
 fn statements(record: &Record) -> Option<Table> {
     let figures = statement_figures(record);
     let row = |statement: &StatementFigures| {
-        let StatementFigures { query, calls, share, each_us, rows, hit, read, read_time_us } = statement;
+        let StatementFigures { query, calls, share, each_us, rows, hit, read, read_time_us, .. } = statement;
         let number = |value: &Option<f64>| Cell::figure_if(Quantity::Number, *value);
         let time = |value: &Option<f64>| Cell::figure_if(Quantity::Microseconds, *value);
         vec![

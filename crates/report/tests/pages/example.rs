@@ -508,6 +508,7 @@ fn observation(example: &Example) -> Observation {
             backend_user_cpu_us: Some(142.0),
             backend_system_cpu_us: Some(61.0),
             backend_read_bytes: Some(11_632.0),
+            disk_blocks_read: Some(1.42),
             backend_written_bytes: None,
         },
         counters: Vec::new(),
@@ -567,6 +568,11 @@ fn statement() -> StatementCounters {
             ("shared_blks_hit".to_owned(), 900_000.0),
             ("shared_blks_read".to_owned(), 40_000.0),
             ("blk_read_time_ms".to_owned(), 2_600.0),
+            ("user_cpu_ms".to_owned(), 21_000.0),
+            ("system_cpu_ms".to_owned(), 9_000.0),
+            ("disk_read_blks".to_owned(), 50_000.0),
+            ("disk_read_bytes".to_owned(), 409_600_000.0),
+            ("disk_written_bytes".to_owned(), 8_192_000.0),
         ]
         .into(),
     }

@@ -356,7 +356,7 @@ fn assert_shown(what: &str, shown: &str, value: f64) {
 }
 
 /// The labels of single figures in reports; where a fact has several figures, the first one.
-const LABELS: [(&str, &str); 24] = [
+const LABELS: [(&str, &str); 28] = [
     ("succeeded", "succeeded"),
     ("failed", "failed"),
     ("skipped", "skipped as too late to start"),
@@ -372,6 +372,10 @@ const LABELS: [(&str, &str); 24] = [
     ("blocks_hit", "shared buffers hit"),
     ("blocks_read", "blocks read"),
     ("block_read_us", "time reading blocks"),
+    ("disk_blocks_read", "blocks delivered by disks"),
+    ("shared_buffers_share", "blocks from shared buffers"),
+    ("system_cache_share", "blocks from the system cache"),
+    ("disk_share", "blocks from disk"),
     ("blocks_dirtied", "blocks dirtied"),
     ("blocks_written", "blocks written by backends"),
     ("block_write_us", "time writing blocks"),
@@ -432,6 +436,7 @@ fn with_all_metrics() -> Record {
         value *= 1.9;
         *cost = Some(value);
     }
+    costs.disk_blocks_read = costs.blocks_read.map(|blocks| blocks / 3.0);
     record
 }
 
@@ -525,4 +530,46 @@ fn the_record_has_the_metrics_that_it_is_the_source_of() {
     }
     let cpu = metrics["backend_user_cpu_us"] + metrics["backend_system_cpu_us"];
     assert!((metrics["server_cpu_us"] - cpu).abs() < 1e-9);
+}
+
+#[test]
+fn statements_have_their_cpu_time_and_the_sources_of_their_blocks() {
+    let page = forms::markdown(&[Run { name: "a run", record: &short() }]);
+    let from = page.find("CPU time of statements").expect("pg_stat_kcache has counted them");
+    let table: Vec<&str> = page[from..].lines().take(8).collect();
+    insta::assert_snapshot!(table.join("\n"), @r#"
+    CPU time of statements and sources of their blocks, as pg\_stat\_kcache counts them
+
+    | statement | user CPU each, µs | system CPU each, µs | share of CPU | from shared buffers | from system cache | from disk | read from disk each | written each |
+    | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+    | UPDATE pgbench\_branches SET bbalance = bbalance + $1 WHERE bid = $2 | 72.9 | 31.2 | 100 % | 96 % | 0 % | 4.3 % | 1.42 kB | 28 bytes |
+
+    Disks delivered 81.9 MB beyond the blocks that these statements read, such as the kernel's read-ahead and temporary files. This is in "read from disk each", but not in the shares.
+    "#);
+}
+
+#[test]
+fn without_pg_stat_kcache_there_is_no_such_table() {
+    let mut record = short();
+    let observation = record.observation.as_mut().expect("it was observed");
+    let of_kernel =
+        ["user_cpu_ms", "system_cpu_ms", "disk_read_bytes", "disk_read_blks", "disk_written_bytes"];
+    for statement in &mut observation.statements {
+        statement.values.retain(|name, _| !of_kernel.contains(&name.as_str()));
+    }
+    let page = forms::markdown(&[Run { name: "a run", record: &record }]);
+    assert!(page.contains(r"Statements, as pg\_stat\_statements counts them"));
+    assert!(!page.contains("kcache"));
+}
+
+#[test]
+fn the_page_has_the_cpu_time_of_the_backends_over_time_where_it_was_seen() {
+    let mut record = short();
+    let page = |record: &Record| forms::html(&[Run { name: "a run", record }]);
+    assert!(!page(&record).contains("CPU time of the backends"));
+    for sample in &mut record.observation.as_mut().expect("it was observed").samples {
+        let cpu = [("backend_user_cpu_s", 0.7), ("backend_system_cpu_s", 0.2)];
+        sample.values.extend(cpu.map(|(name, value)| (name.to_owned(), value)));
+    }
+    assert!(page(&record).contains("CPU time of the backends"));
 }

@@ -538,7 +538,7 @@ fn an_experiment_of_query_sets_has_a_row_for_each_query_and_sorted_ratios_of_eac
         csv.lines()
             .next()
             .unwrap()
-            .ends_with(",stream,stream_repeat,rows,checksum,answer,temp_bytes,workers_cpu_us")
+            .ends_with(",stream,stream_repeat,rows,checksum,answer,temp_bytes,workers_cpu_us,disk_blocks")
     );
     assert_eq!(csv.lines().count(), 1 + 12 * 22 * 2, "a line for each execution");
     let Some(mut browser) = browser() else { return };

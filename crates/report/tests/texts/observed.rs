@@ -126,6 +126,31 @@ fn a_server_that_was_looked_at_has_lines_of_its_own() {
 }
 
 #[test]
+fn blocks_and_cpu_time_are_told_as_the_kernel_counted_them() {
+    let mut record = observed();
+    let observation = record.observation.as_mut().expect("it was observed");
+    observation.per_transaction.disk_blocks_read = Some(0.1);
+    let of_kernel = [
+        ("user_cpu_ms", 120.0),
+        ("system_cpu_ms", 30.0),
+        // The kernel read ahead.
+        ("disk_read_blks", 300.0),
+    ];
+    let update = &mut observation.statements[1].values;
+    update.extend(of_kernel.map(|(name, value)| (name.to_owned(), value)));
+    let all = text(&record, &PLAIN);
+    let lines: Vec<&str> = all.lines().skip_while(|line| !line.contains("server cost")).take(6).collect();
+    insta::assert_snapshot!(lines.join("\n"), @r"
+    server cost     1,234 bytes of WAL (0.012 full pages), 31.3 blocks hit,
+                    0.25 read (40 % of them from disk) in 31.0 µs, 101 µs of CPU
+                    per transaction
+    statements      UPDATE t SET a = a + $1 WHERE id = $2 (99.7 %): 300 µs, 120 µs
+                    of user and 30.0 µs of system CPU, 4.10 blocks hit, 0.250 read
+                    (100 % of them from disk) in 25.0 µs; END (0.33 %): 1.00 µs,
+    ");
+}
+
+#[test]
 fn a_run_that_was_to_be_known_that_well_says_whether_it_is() {
     let line = |until, reached| {
         let mut record = tpcb_like();

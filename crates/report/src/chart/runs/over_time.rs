@@ -107,6 +107,7 @@ fn charts_over_time(sources: &[Source<'_>]) -> Vec<Chart> {
         if !waits.is_empty() {
             charts.push(source.waits_chart(waits, backends_max, &time));
         }
+        charts.extend(source.backend_cpu_chart(&time));
         charts.extend(source.processors_chart(&time));
     }
     charts.extend(wal(sources, &time));
@@ -362,6 +363,27 @@ impl Source<'_> {
             "backends, on average, stacked",
             Plot::Lines { x: time.clone(), y, series, is_stacked: true, bands },
         )
+    }
+
+    /// Of the load's backends; 1 is a CPU that is always busy.
+    fn backend_cpu_chart(&self, time: &Axis) -> Option<Chart> {
+        const LINES: [(&str, &str, Colour); 2] = [
+            ("backend_user_cpu_s", "user", Colour::Run(0)),
+            ("backend_system_cpu_s", "system", Colour::Run(1)),
+        ];
+        let server = self.server.as_ref()?;
+        let series: Vec<Series> = LINES
+            .iter()
+            .filter_map(|(name, label, colour)| Some(Series::new(*label, *colour, server.points(name)?)))
+            .collect();
+        if series.is_empty() {
+            return None;
+        }
+        let y = Axis::new("", Quantity::Number);
+        let bands = without_legend(self.bands());
+        let plot = Plot::Lines { x: time.clone(), y, series, is_stacked: false, bands };
+        let title = self.title("CPU time of the backends");
+        Some(Chart { is_low: true, ..Chart::new(title, "CPUs", plot) })
     }
 
     fn processors_chart(&self, time: &Axis) -> Option<Chart> {
