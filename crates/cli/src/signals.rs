@@ -6,7 +6,7 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use run::Control;
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGTERM};
@@ -17,6 +17,8 @@ use crate::terminal;
 
 /// Exit status of a program terminated by a signal, as in shells: this plus the signal number.
 const SIGNALLED: i32 = 128;
+/// A signal this soon after the first one is the same request: `timeout` signals the program and then its whole group.
+const SAME_REQUEST: Duration = Duration::from_millis(200);
 /// Time for the last message before an immediate exit.
 const LAST_MESSAGE_LIMIT: Duration = Duration::from_secs(1);
 
@@ -68,11 +70,16 @@ impl Signals {
         thread::Builder::new()
             .name("signals".to_owned())
             .spawn(move || {
+                let mut begun: Option<Instant> = None;
                 for signal in signals.forever() {
                     if signal == SIGALRM {
                         control.end_timed_run();
                         continue;
                     }
+                    if begun.is_some_and(|begun| begun.elapsed() < SAME_REQUEST) {
+                        continue;
+                    }
+                    begun.get_or_insert_with(Instant::now);
                     let _ = first.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
                     if control.interrupt() {
                         leave(signal);

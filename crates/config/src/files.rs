@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use crate::document::{Complaint, Node};
+use crate::document::{Complaint, Node, nearest};
 
 /// Location of the files named in a TOML file.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,8 @@ impl Folder<'_> {
     pub fn file(self, node: &Node, owner: &str) -> Result<PathBuf, Complaint> {
         let name = node.text()?;
         let missing = |path: &Path| {
-            let what = format!("there is no file {name} (looked for at {})", path.display());
+            let hint = similar_file(path).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+            let what = format!("there is no file {name} (looked for at {}){hint}", path.display());
             Complaint::at(node.place, what)
         };
         let path = self.path(name);
@@ -82,6 +83,19 @@ impl Folder<'_> {
             Err(node.expected(&format!("a file in {owner}'s directory, not a link to a file outside of it")))
         }
     }
+}
+
+/// The name in the directory of a missing file that is most similar to its name, if one is similar.
+#[must_use]
+pub fn similar_file(missing: &Path) -> Option<String> {
+    /// Enough for a directory that a person keeps.
+    const ENTRIES_MAX: usize = 10_000;
+    let name = missing.file_name()?.to_str()?;
+    let folder = missing.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let entries = fs::read_dir(folder).ok()?.take(ENTRIES_MAX).flatten();
+    let names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let known: Vec<&str> = names.iter().map(String::as_str).collect();
+    nearest(name, &known).map(str::to_owned)
 }
 
 /// The text of a file of at most `length_max` bytes.

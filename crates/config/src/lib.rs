@@ -10,7 +10,7 @@ mod shell;
 pub use document::{
     Complaint, Entry, Node, Place, Table, Value, nearest, read, turns_direction, unknown_key,
 };
-pub use files::{Folder, text_of};
+pub use files::{Folder, similar_file, text_of};
 pub use shell::shell_word;
 
 /// An error in a file.

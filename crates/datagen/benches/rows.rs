@@ -10,25 +10,51 @@ use tpchgen::generators::LineItemGenerator;
 /// Rows of one iteration.
 const ROWS: u64 = 10_000;
 
-/// Names of generators with the type and the directives of a column.
-const GENERATORS: [(&str, &str, &str); 17] = [
+/// Macros for the generators that combine others.
+const MACROS: &str = "-- df m1: word=:abc,de\n-- df m2: int size=50\n";
+
+/// Names of generators and of draws, with the type and the directives of a column: all but `file`, which reads files, and
+/// `linear`, which needs another column.
+const GENERATORS: [(&str, &str, &str); 39] = [
     ("int", "int", "int"),
     ("int zipfian", "int", "int sub=zipfian parameter=1.2"),
+    ("int gaussian", "int", "int sub=gaussian parameter=4"),
+    ("int exponential", "int", "int sub=exponential parameter=4"),
     ("int power", "int", "int sub=power rate=0.1"),
+    ("int growth", "int", "int sub=growth growth=4"),
+    ("int drift", "int", "int sub=drift width=0.05"),
     ("bool", "bool", "bool"),
     ("float", "float8", "float"),
     ("float gauss", "numeric(9,2)", "float=gauss alpha=100"),
     ("date", "date", "date start=2020-01-01 end=2025-12-31"),
     ("timestamp", "timestamp", "timestamp start=2020-01-01 end=2025-12-31"),
+    ("time", "time", "time"),
+    ("interval", "interval", "interval unit=d"),
     ("string", "text", "string"),
     ("chars", "text", "chars='a-z' length=10"),
     ("word", "text", "word=:red,green,blue,yellow"),
+    ("list", "text", "list='red,green,blue,yellow'"),
     ("text", "text", "text=words lenmin=5 lenmax=10"),
+    ("const", "text", "const=x"),
+    ("count", "text", "count format=08X"),
+    ("cat", "text", "cat=m1,m2"),
+    ("alt", "text", "alt=m1:3,m2"),
+    ("repeat", "text", "repeat=m1 extent=1-3"),
+    ("reduce", "float8", "reduce=m2,m2"),
+    ("tuple", "text", "tuple=m1,m2"),
+    ("array", "text[]", "array=m1"),
+    ("value", "text", "value=m1"),
     ("pattern", "text", "pattern='[a-z]{3,8}@example[.](com|org)'"),
     ("uuid", "uuid", "uuid"),
-    ("inet", "inet", "inet"),
+    ("bit", "bit(16)", "bit"),
+    ("blob", "bytea", "blob"),
+    ("inet", "inet", "inet=10.0.0.0/8"),
+    ("mac", "macaddr", "mac"),
+    ("luhn", "text", "luhn"),
     ("ean", "text", "ean"),
-    ("unique permutation", "text UNIQUE", "pattern='[A-Z]{5}-[0-9]{5}'"),
+    ("isnull", "text NULL", "isnull"),
+    ("unique permutation", "text UNIQUE NOT NULL", "pattern='[A-Z]{5}-[0-9]{5}'"),
+    ("unique string", "text UNIQUE NOT NULL", "string"),
 ];
 
 fn generation(schema: &str, size: f64) -> Generation {
@@ -66,7 +92,8 @@ fn rows(criterion: &mut Criterion) {
         });
     });
     for (name, kind, directives) in GENERATORS {
-        let schema = format!("CREATE TABLE t(\nc {kind} NOT NULL -- df: {directives}\n);");
+        let kind = if kind.contains("NULL") { kind.to_owned() } else { format!("{kind} NOT NULL") };
+        let schema = format!("{MACROS}CREATE TABLE t(\nc {kind} -- df: {directives}\n);");
         let generation = generation(&schema, 1_000_000.0);
         let table = &generation.tables()[0];
         group.bench_function(format!("generator {name}"), |bencher| {

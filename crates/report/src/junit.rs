@@ -28,6 +28,14 @@ enum CaseOutcome {
 struct Case {
     name: String,
     outcome: CaseOutcome,
+    /// Time of the case alone; `None`: that of the suite.
+    seconds: Option<f64>,
+}
+
+impl Case {
+    fn new(name: impl Into<String>, outcome: CaseOutcome) -> Case {
+        Case { name: name.into(), outcome, seconds: None }
+    }
 }
 
 /// A run, an experiment or a comparison.
@@ -78,10 +86,10 @@ pub fn junit_of_failure(command: &str, failure: &str) -> String {
     document(&[Suite {
         name: command.to_owned(),
         class: command.to_owned(),
-        cases: vec![Case {
-            name: "the run is complete".to_owned(),
-            outcome: CaseOutcome::Error("not started", escaped_line(failure)),
-        }],
+        cases: vec![Case::new(
+            "the run is complete",
+            CaseOutcome::Error("not started", escaped_line(failure)),
+        )],
         seconds: 0.0,
         started_at: String::new(),
         hostname: String::new(),
@@ -125,9 +133,10 @@ impl Suite {
                 ),
                 (None, _) => CaseOutcome::Passed,
             };
-            Case { name: escaped_line(&step.name), outcome }
+            let executed_us: u64 = step.times.iter().map(|time| time.measured_us).sum();
+            Case { name: escaped_line(&step.name), outcome, seconds: Some(executed_us as f64 / 1e6) }
         };
-        let end = Case { name: "the run is complete".to_owned(), outcome: of_status(&record.status) };
+        let end = Case::new("the run is complete", of_status(&record.status));
         let run = QueryRun { name, record };
         let ended_us = record.streams.iter().map(|it| it.started_us.saturating_add(it.duration_us)).max();
         let class = record.query_set.as_ref().map_or(String::new(), |plan| escaped_line(&plan.workload));
@@ -153,7 +162,7 @@ impl Suite {
                 RegressionVerdict::Slower => CaseOutcome::Failure(sentence),
                 verdict @ RegressionVerdict::Undecided => CaseOutcome::Error(verdict_name(verdict), sentence),
             };
-            Case { name: escaped_line(&query.query), outcome }
+            Case::new(escaped_line(&query.query), outcome)
         };
         let cases = regressions.queries.iter().map(case).collect();
         let class = a.query_set.as_ref().map_or(String::new(), |plan| escaped_line(&plan.workload));
@@ -173,10 +182,8 @@ impl Suite {
                     CaseOutcome::Error("missing", format!("the trial is {}", trial.standing.name()))
                 }
             };
-            Case {
-                name: format!("{}, repeat {}", overview.description_of(trial.cell), trial.repeat),
-                outcome,
-            }
+            let name = format!("{}, repeat {}", overview.description_of(trial.cell), trial.repeat);
+            Case::new(name, outcome)
         };
         Suite {
             name: escaped_line(&overview.name),
@@ -203,7 +210,7 @@ impl Suite {
         Suite {
             name: escaped_line(&record.name),
             class: escaped_line(&record.factor),
-            cases: std::iter::once(Case { name: "B is not worse than A".to_owned(), outcome })
+            cases: std::iter::once(Case::new("B is not worse than A", outcome))
                 .chain(goals(&b.goals, Measurement::Comparison))
                 .collect(),
             seconds: record.elapsed_s,
@@ -220,7 +227,7 @@ impl Suite {
                 Grade::Good | Grade::Unknown | Grade::Caution => CaseOutcome::Passed,
                 Grade::Bad => CaseOutcome::Failure(self_test::finding(check, test)),
             };
-            Case { name: self_test::name(check).to_owned(), outcome }
+            Case::new(self_test::name(check), outcome)
         };
         Suite {
             name: "self-test".to_owned(),
@@ -269,11 +276,12 @@ impl Suite {
             xml(timestamp),
             xml(hostname)
         );
-        for Case { name, outcome } in cases {
+        for Case { name, outcome, seconds: own } in cases {
             let head = format!(
-                "    <testcase classname=\"{}\" name=\"{}\" time=\"{seconds:.3}\"",
+                "    <testcase classname=\"{}\" name=\"{}\" time=\"{:.3}\"",
                 xml(class),
-                xml(name)
+                xml(name),
+                own.unwrap_or(*seconds)
             );
             out += &match outcome {
                 CaseOutcome::Passed => format!("{head}/>\n"),
@@ -299,7 +307,7 @@ fn end(record: &Record) -> Case {
         }
         status => of_status(status),
     };
-    Case { name: "the run is complete".to_owned(), outcome }
+    Case::new("the run is complete", outcome)
 }
 
 fn of_status(status: &Status) -> CaseOutcome {
@@ -314,7 +322,7 @@ fn goals(results: &[GoalResult], measurement: Measurement) -> impl Iterator<Item
     results.iter().map(move |result| {
         let text = || wording::goal(result, measurement);
         let outcome = of_verdict(result.verdict, text);
-        Case { name: escaped_line(&result.goal.to_string()), outcome }
+        Case::new(escaped_line(&result.goal.to_string()), outcome)
     })
 }
 

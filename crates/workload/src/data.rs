@@ -35,8 +35,8 @@ pub enum DataError {
     #[error("CSV has one table; select it with --table: {tables}")]
     SeveralTables { tables: String },
     /// Nothing to write.
-    #[error("the schema creates no table that gets rows; write CREATE TABLE statements into it")]
-    NoTables,
+    #[error("{file}: the schema creates no table that gets rows; write CREATE TABLE statements into it")]
+    NoTables { file: String },
     /// The output failed.
     #[error("cannot write the rows: {0}")]
     Write(#[source] io::Error),
@@ -111,7 +111,7 @@ fn write_tables(
     out: &mut dyn Write,
 ) -> Result<(), DataError> {
     match (table, generation.tables(), format) {
-        (None, [], _) => Err(DataError::NoTables),
+        (None, [], _) => Err(DataError::NoTables { file: generation.file().to_owned() }),
         (Some(name), ..) => write_table(generation.table(name)?, format, jobs, out),
         (None, [table], RowFormat::Csv) => write_table(table, format, jobs, out),
         (None, tables, RowFormat::Csv) => {

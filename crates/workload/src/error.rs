@@ -157,6 +157,13 @@ pub enum WorkloadError {
          use another database, or let `{init} --drop` drop it"
     )]
     ForeignTable { table: String, workload: String, init: String },
+    /// A statement of the folder changed a table that `init` did not make, and was rolled back.
+    #[error(
+        "the SQL of the workload {workload} would drop or change {table}, which `init` did not make for it, such as by \
+         DROP … CASCADE, a trigger or a function; the table was not changed. Remove the statement, use another \
+         database, or allow it with --drop"
+    )]
+    ForeignTableChanged { table: String, workload: String },
     /// A table whose mark was made for another one.
     #[error(
         "{table} was restored or copied: its mark was made for another table or database; nothing was changed. Rename \
@@ -261,6 +268,16 @@ impl WorkloadError {
         match self {
             Self::Query { source, .. } | Self::LoadStep { source, .. } => Some(source),
             _ => None,
+        }
+    }
+
+    /// The error of a statement of a check, with its line.
+    pub(crate) fn of_check(self, check: &str, line: u32) -> WorkloadError {
+        match self {
+            Self::Query { source, .. } => {
+                Self::LoadStep { file: format!("the check {check}"), line, source, is_misplaced: false }
+            }
+            other => other,
         }
     }
 

@@ -10,6 +10,7 @@ use connect::{Session, SqlState, Target};
 use stats::Scale;
 
 use crate::archives::NamedArchive;
+use crate::foreign_tables::ForeignTables;
 use crate::generated::{self, GeneratedTables, OwnCode};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::load::{execute, execute_all, missing_table, query};
@@ -95,6 +96,7 @@ impl Folder {
             ControlFlow::Break(()) => Err(self.interrupted()),
         };
         let protection = self.protection(session, options, &variables)?;
+        let foreign = (!options.drops).then(|| ForeignTables::read(session, self.name())).transpose()?;
         let workload = self.name().to_owned();
         let mut mark = Mark { workload, loaded: Loaded::begun(options), object: None };
         // Earlier notices do not belong to the loading.
@@ -102,7 +104,7 @@ impl Folder {
         for step in &self.manifest.load {
             tell(InitProgress::Started { doing: &format!("running {}", step.file) })?;
             let stopwatch = Stopwatch::start();
-            let done = session.patiently(|session| self.run(session, step, &variables));
+            let done = session.patiently(|session| self.run(session, step, &variables, foreign.as_ref()));
             for notice in session.take_notices() {
                 tell(InitProgress::Notice(&notice))?;
             }
@@ -210,12 +212,13 @@ impl Folder {
         check_indexes(self, options)
     }
 
-    /// Executes a load step.
+    /// Executes a load step. If it is a transaction that changes a table of `foreign`, it is rolled back.
     fn run(
         &self,
         session: &mut Session,
         step: &LoadStep,
         variables: &BTreeMap<String, String>,
+        foreign: Option<&ForeignTables>,
     ) -> Result<(), WorkloadError> {
         if step.is_transaction {
             execute(session, "begin")?;
@@ -237,7 +240,16 @@ impl Folder {
                 return Err(error.not_permitted(&format!("{}:{}", step.file, statement.line)));
             }
         }
-        if step.is_transaction { execute(session, "commit") } else { Ok(()) }
+        if !step.is_transaction {
+            return Ok(());
+        }
+        if let Err(error) = foreign.map_or(Ok(()), |foreign| foreign.check(session)) {
+            if !session.is_lost() {
+                let _ = session.execute("rollback");
+            }
+            return Err(error);
+        }
+        execute(session, "commit")
     }
 }
 

@@ -8,6 +8,7 @@ mod archives;
 mod data;
 mod error;
 mod folder;
+mod foreign_tables;
 mod generated;
 mod init_lock;
 mod learn;

@@ -133,7 +133,13 @@ impl SchemaFiles {
     /// Opens a regular file. Never waits for a named pipe.
     fn open(&self, path: &Path) -> Result<File, String> {
         let failed = |error: io::Error| match error.kind() {
-            io::ErrorKind::NotFound => format!("there is no file {}", path.display()),
+            io::ErrorKind::NotFound => {
+                // Names outside of the folder are not told.
+                let lists = path.parent().is_some_and(|folder| self.is_allowed(folder));
+                let similar = lists.then(|| config::similar_file(path)).flatten();
+                let hint = similar.map(|name| format!("; did you mean {name}?")).unwrap_or_default();
+                format!("there is no file {}{hint}", path.display())
+            }
             _ => format!("cannot read the file {}: {error}", path.display()),
         };
         let real = path.canonicalize().map_err(failed)?;
@@ -283,7 +289,11 @@ mod tests {
     #[test]
     fn a_missing_file_and_a_large_one_are_named() {
         let root = folders();
-        assert!(read(&root, false, "none.txt").unwrap_err().contains("there is no file"));
+        assert!(read(&root, false, "none.txt").unwrap_err().ends_with("/none.txt"));
+        let similar = read(&root, false, "words/aa.txt").unwrap_err();
+        assert!(similar.starts_with("there is no file ") && similar.ends_with("; did you mean a.txt?"));
+        let outside = read(&root, false, "up/secre.txt").unwrap_err();
+        assert!(outside.ends_with("up/secre.txt"), "names outside of the folder are not told: {outside}");
         assert!(read(&root, false, "up/*.txt").unwrap_err().starts_with("no file matches up/*.txt"));
         assert!(read(&root, false, "*.none").unwrap_err().starts_with("no file matches *.none"));
         let large = File::create(root.path().join("schema/large")).unwrap();

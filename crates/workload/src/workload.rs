@@ -362,10 +362,11 @@ impl dyn Workload + '_ {
     ) -> Result<(), WorkloadError> {
         let mut failed = Vec::new();
         for check in checks {
-            for Statement { sql, .. } in script::statements(&check.name, &check.sql, variables)? {
+            for Statement { sql, line } in script::statements(&check.name, &check.sql, variables)? {
                 let sets = session.patiently(|session| session.query_sets(&sql)).map_err(load::failed(&sql));
-                let sets =
-                    sets.map_err(|error| error.not_permitted(&format!("cannot check {}", check.name)))?;
+                let sets = sets.map_err(|error| {
+                    error.not_permitted(&format!("cannot check {}", check.name)).of_check(&check.name, line)
+                })?;
                 failed.extend(FailedCheck::new(&check.name, &sets));
             }
         }

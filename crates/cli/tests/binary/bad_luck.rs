@@ -63,6 +63,8 @@ fn an_interrupted_run_reports_what_it_has_and_leaves_no_query_running() {
     let flags = ["bench", "-n", "-c", "3", "-T", "600", "-P", "1", "-f", script];
     let mut run = Running::start(&mut bench.command(flags.iter().chain(&[conninfo.as_str()])));
     run.hear("tps");
+    // Twice, as `timeout` does: to the program, and to its process group.
+    run.signal(Signal::INT);
     run.signal(Signal::INT);
     let out = run.finish().exits(130).says(&["interrupted"]);
     assert!(out.stdout.contains("INTERRUPTED"), "{}", out.stdout);

@@ -137,6 +137,11 @@ impl Generation {
         Ok(Self { tables, file: schema.file.clone() })
     }
 
+    /// The name of the schema in messages.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
     /// The tables that get rows, in loading order.
     pub fn tables(&self) -> &[TableRows] {
         &self.tables

@@ -426,7 +426,13 @@ fn no_text_of_a_record_or_a_plan_breaks_out_of_a_report() {
 
 #[test]
 fn junit_has_a_case_for_each_query() {
-    let xml = shown(&[named("queries 1", troubled())], Format::Junit);
+    let record = troubled();
+    let xml = shown(&[named("queries 1", record.clone())], Format::Junit);
+    for step in &record.steps {
+        let seconds = step.times.iter().map(|time| time.measured_us).sum::<u64>() as f64 / 1e6;
+        let case = format!("name=\"{}\" time=\"{seconds:.3}\"", step.name);
+        assert!(xml.contains(&case), "the time of {case} is that of its executions: {xml}");
+    }
     assert!(xml.contains("tests=\"23\" failures=\"1\" errors=\"3\""), "{xml}");
     assert!(xml.contains("the answer differs from the expected one: 15 rows, expected 4"), "{xml}");
 }

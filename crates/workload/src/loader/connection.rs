@@ -13,6 +13,7 @@ use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, Sq
 
 use super::journal::Note;
 use super::plan::{LoadStatement, Mode, Part, Task};
+use crate::foreign_tables::ForeignTables;
 use crate::load::{ROWS_PER_PROGRESS, failed, query};
 use crate::stopwatch::Stopwatch;
 use crate::{WorkloadError, init_lock};
@@ -87,6 +88,8 @@ pub(super) struct Shared<'a> {
     pub(super) search_path: &'a str,
     /// The workload whose [`init_lock`] the first connection has.
     pub(super) locked: Option<&'a str>,
+    /// The workload whose statements may not change tables of others; `None` if they may.
+    pub(super) guarded: Option<&'a str>,
     /// Set when the work has to stop.
     pub(super) halt: &'a AtomicBool,
 }
@@ -167,7 +170,19 @@ impl Connection<'_> {
                 self.noted(note, sql, |_| Ok(()))
             }
             Mode::Transaction | Mode::Index => {
-                self.noted(note, sql, |connection| connection.execute_with(&settings, sql))
+                let is_of_user = mode == Mode::Transaction && statement.place.is_some();
+                let guarded = self.shared.guarded.filter(|_| is_of_user);
+                // Before the transaction, whose search path reading would change.
+                let mut foreign = None;
+                self.with_reconnect(sql, |connection, _| {
+                    let read = |workload| ForeignTables::read(connection.session, workload);
+                    foreign = guarded.map(read).transpose()?;
+                    Ok(())
+                })?;
+                self.noted(note, sql, |connection| {
+                    connection.execute_with(&settings, sql)?;
+                    foreign.iter().try_for_each(|foreign| foreign.check(connection.session))
+                })
             }
         }
     }

@@ -34,6 +34,8 @@ pub(crate) struct Execution<'a> {
     pub(crate) search_path: &'a str,
     /// The workload whose [`init_lock`](crate::init_lock) the first session has.
     pub(crate) locked: Option<&'a str>,
+    /// The workload whose statements may not change tables of others; `None` if they may.
+    pub(crate) guarded: Option<&'a str>,
 }
 
 /// Carries out a plan. Connections other than `session` are opened for it, at most as many as the server accepts.
@@ -46,7 +48,7 @@ pub(crate) fn work(
     execution: &Execution<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<StepTime>, WorkloadError> {
-    let Execution { target, search_path, locked, .. } = *execution;
+    let Execution { target, search_path, locked, guarded, .. } = *execution;
     let mut others = Vec::new();
     while others.len() + 1 < execution.connections {
         let Ok(other) = Session::connect(target) else { break };
@@ -61,6 +63,7 @@ pub(crate) fn work(
         settings: &settings,
         search_path,
         locked,
+        guarded,
         halt: &AtomicBool::new(false),
     };
     let mut sessions: Vec<&mut Session> = [&mut *session].into_iter().chain(&mut others).collect();

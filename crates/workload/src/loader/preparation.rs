@@ -11,6 +11,7 @@ use super::journal::{self, Journal, kind};
 use super::plan::LoadStatement;
 use super::tables::{AfterRows, Purpose, TableName, TableSet};
 use crate::WorkloadError;
+use crate::foreign_tables::ForeignTables;
 use crate::load::{InitOptions, execute, failed, query, query_catalogs};
 use crate::marks::{self, DatabaseId, Loaded, Mark, MarkedObject};
 use crate::protection::refusal;
@@ -178,6 +179,7 @@ fn key(purpose: Purpose, relations: &BTreeMap<TableName, String>, sql: &str, rel
 fn begin(session: &mut Session, set: &TableSet, options: &InitOptions) -> Result<Preparation, WorkloadError> {
     let obstacles = obstacles(session, set, options)?;
     let before = objects(session, "true")?;
+    let foreign = (!options.drops).then(|| ForeignTables::read(session, &set.workload)).transpose()?;
     let session_path = search_path(session)?;
     execute(session, "begin")?;
     for sql in &obstacles {
@@ -190,6 +192,7 @@ fn begin(session: &mut Session, set: &TableSet, options: &InitOptions) -> Result
     let path = search_path(session)?;
     let oids = table_oids(session, set)?;
     // From here on, only names of pg_catalog are found.
+    foreign.iter().try_for_each(|foreign| foreign.check(session))?;
     let made = "xmin::text = (txid_current() & 4294967295)::text";
     let made: Vec<Object> =
         objects(session, made)?.into_iter().filter(|object| !before.contains(object)).collect();

@@ -46,6 +46,7 @@ pub(super) fn init(
             key_rows: steps.contains(&Step::PrimaryKeys).then(|| rows_per_key(options)),
             search_path: "",
             locked: None,
+            guarded: None,
         };
         report.steps.extend(loader::work(phase.into(), session, &execution, progress)?);
         before.extend(steps);

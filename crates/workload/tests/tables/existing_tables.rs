@@ -179,3 +179,77 @@ fn a_user_without_special_privileges_makes_marks_that_are_found_again() {
         session.execute("drop owned by pgmeter_plain; drop role pgmeter_plain").expect("cleaned");
     }
 }
+
+/// Everything of the tables `mine` and `kept`.
+fn of_others(session: &mut Session) -> Vec<String> {
+    let columns = "select attrelid::regclass || '.' || attname || ' ' || atthasdef from pg_attribute \
+                   where attrelid in ('mine'::regclass, 'kept'::regclass) and attnum > 0 order by attrelid, attnum";
+    let counts = "select (select count(*) from mine) || ' ' || (select count(*) from pg_trigger \
+                  where tgrelid = 'mine'::regclass) || ' ' || (select count(*) from pg_rewrite \
+                  where ev_class = 'mine'::regclass) || coalesce(relacl::text, ' none') \
+                  from pg_class where oid = 'mine'::regclass";
+    [lines(session, columns), lines(session, counts)].concat()
+}
+
+/// Tables that `init` did not make, with objects that they depend on.
+const OF_OTHERS: &str = "\
+    create type mood as enum ('good'); create sequence numbers; \
+    create table mine (id int primary key, mood mood, number int default nextval('numbers')); \
+    insert into mine values (1, 'good'); create table kept (x int); \
+    create function empty_mine() returns void language sql as 'delete from mine'";
+
+#[test]
+fn statements_that_change_tables_of_others_by_other_objects_are_rolled_back() {
+    let statements = [
+        "DROP TYPE mood CASCADE",
+        "DROP SEQUENCE numbers CASCADE",
+        "SELECT empty_mine()",
+        "DO $$ BEGIN EXECUTE 'TRUNCATE mine'; END $$",
+        "DO $$ BEGIN EXECUTE 'DROP TABLE mine'; END $$",
+        "GRANT SELECT ON mine TO public",
+        "CREATE RULE ignore AS ON INSERT TO mine DO INSTEAD NOTHING",
+        "CREATE TRIGGER same BEFORE UPDATE ON mine FOR EACH ROW \
+         EXECUTE PROCEDURE suppress_redundant_updates_trigger()",
+    ];
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "of_others");
+        session.execute(OF_OTHERS).expect("tables of others");
+        let before = of_others(&mut session);
+        for statement in statements {
+            let schema = format!("CREATE TABLE own (id int PRIMARY KEY);\n{statement};\n");
+            let steps = format!("DROP TABLE IF EXISTS own;\n{schema}");
+            let manifest = "name = \"own\"\ntitle = \"t\"\nload = [\"load.sql\"]\n";
+            let stepwise = folder("", &[("load.sql", &steps)]);
+            std::fs::write(stepwise.path().join("workload.toml"), manifest).expect("a file");
+            for own in [folder(&schema, &[]), stepwise] {
+                let error = refused(&open(&own), &mut session, &scaled(10.0));
+                let expected = "the SQL of the workload own would drop or change public.mine";
+                assert!(error.contains(expected), "{statement}: {error}");
+                assert_eq!(of_others(&mut session), before, "{statement}");
+            }
+        }
+        let own = folder("CREATE TABLE own (id int PRIMARY KEY);\nDROP TYPE mood CASCADE;", &[]);
+        load(&open(&own), &mut session, &InitOptions { drops: true, ..scaled(10.0) })
+            .expect("it is permitted");
+        assert_ne!(of_others(&mut session), before);
+    }
+}
+
+#[test]
+fn a_load_step_may_reference_tables_of_others_and_change_its_own_partitions() {
+    let steps = "DROP TABLE IF EXISTS own CASCADE; CREATE TABLE own (id int REFERENCES mine);\n\
+                 DO $$ BEGIN EXECUTE 'CREATE TABLE part () INHERITS (own)'; END $$;\n\
+                 INSERT INTO own VALUES (1);";
+    let folder = folder("", &[("load.sql", steps)]);
+    let manifest = "name = \"own\"\ntitle = \"t\"\nload = [\"load.sql\"]\n";
+    std::fs::write(folder.path().join("workload.toml"), manifest).expect("a file");
+    let own = open(&folder);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "references");
+        session.execute(OF_OTHERS).expect("tables of others");
+        load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
+        session.execute("vacuum analyze").expect("others go on");
+        load(&own, &mut session, &InitOptions::default()).expect("these are its own tables");
+        assert_eq!(lines(&mut session, "select count(*) from own"), ["1"]);
+    }
+}

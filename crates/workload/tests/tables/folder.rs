@@ -175,6 +175,25 @@ fn scripts_are_found_by_name_or_prefix() {
 }
 
 #[test]
+fn a_check_that_the_server_refuses_is_named_with_its_line() {
+    let manifest = "load = [\"one.sql\"]\nchecks = [\"broken.sql\"]";
+    let folder = folder(manifest, &[("broken.sql", "SELECT 1 WHERE false;\nSELECT id FROM nope")]);
+    let workload = Folder::read(folder.path()).expect("it is sound");
+    let mut session = session(NEWEST, "broken_check");
+    let error = (&workload as &dyn Workload).run_checks(&mut session, &BTreeMap::new());
+    let error = error.expect_err("there is no such table").to_string();
+    assert!(error.starts_with("the check broken:2: ERROR:  relation \"nope\" does not exist"), "{error}");
+}
+
+#[test]
+fn a_missing_file_is_named_with_its_place_and_a_similar_name() {
+    let folder = folder("checks = [\"onee.sql\"]", &[]);
+    let error = Folder::read(folder.path()).expect_err("there is no such file").to_string();
+    assert!(error.contains("workload.toml:3:11: there is no file onee.sql"), "{error}");
+    assert!(error.ends_with("; did you mean one.sql?"), "{error}");
+}
+
+#[test]
 fn files_outside_of_the_folder_are_not_read() {
     let outside = TempDir::new().expect("a folder");
     fs::write(outside.path().join("load.sql"), "SELECT 1;").expect("a file");
