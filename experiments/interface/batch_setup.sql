@@ -25,7 +25,7 @@ BEGIN
 END
 $$;
 
--- Stands for the program that collected the batch: draws the arrays and hands them over.
+-- Draws the arrays on the server, instead of a client that sends them.
 CREATE OR REPLACE FUNCTION tpcb_drawn_batch(seed float8, size int, scale int) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     aids int[]; bids int[]; tids int[]; deltas int[];

@@ -6,7 +6,7 @@
 
 use connect::CancelKey;
 use script::{Random, Sql, Variables};
-use stats::{CommandTable, Ending, Failure, Sample, Timestamp};
+use stats::{CommandTable, Ending, Failure, Sample, Timestamp, Traffic};
 use wire::{ServerError, StartupError, TransactionStatus};
 
 use crate::abort::{AbortCause, AbortedClient, CommandPosition, capture_name};
@@ -128,6 +128,8 @@ pub(crate) struct Client {
     tries: u32,
     /// Number of executions that this transaction represents.
     business: u64,
+    /// What the transaction has exchanged with the server.
+    traffic: Traffic,
     /// The kind of its last error in [`Turn::errors`].
     error_kind: usize,
 }
@@ -143,7 +145,11 @@ impl Client {
         Self {
             number,
             phase: Phase::Free,
-            links: load.links.iter().map(|_| Link::new(load.statements.len())).collect(),
+            links: load
+                .links
+                .iter()
+                .map(|_| Link::new(load.statements.len(), load.plan.parse_results))
+                .collect(),
             link: 0,
             pipeline: false,
             piped: Vec::new(),
@@ -162,6 +168,7 @@ impl Client {
             started: Timestamp::ZERO,
             tries: 1,
             business: 1,
+            traffic: Traffic::default(),
             error_kind: 0,
         }
     }
@@ -169,8 +176,8 @@ impl Client {
     /// The sample of the transaction that ends now.
     #[inline]
     pub(crate) fn sample(&self, ending: Ending, now: Timestamp) -> Sample {
-        let Self { script, scheduled, started, tries, business, .. } = *self;
-        Sample { script, scheduled, started, finished: now, tries, business, ending }
+        let Self { script, scheduled, started, tries, business, traffic, .. } = *self;
+        Sample { script, scheduled, started, finished: now, tries, business, ending, traffic }
     }
 
     /// The key to cancel the running command, if there is one.
@@ -245,6 +252,13 @@ impl Client {
         self.scheduled = scheduled;
         self.started = turn.now;
         self.tries = 1;
+        self.traffic = Traffic::default();
+    }
+
+    /// So many bytes of the transaction are sent.
+    #[inline]
+    pub(crate) fn count_sent(&mut self, bytes: usize) {
+        self.traffic.sent_bytes += bytes as u64;
     }
 
     /// A `\sleep` has ended, the clock was read again, or a loop continues.
@@ -258,6 +272,7 @@ impl Client {
     /// Processes received bytes; `None`: more are needed.
     pub(crate) fn receive(&mut self, link: usize, bytes: &[u8], turn: &mut Turn<'_>) -> Option<Step> {
         self.show_receiving(turn);
+        self.traffic.received_bytes += bytes.len() as u64;
         let mut context = ReplyContext {
             client: self.number,
             tracer: &mut *turn.tracer,
@@ -300,6 +315,7 @@ impl Client {
     /// Waits for the reply to the sent messages.
     fn await_reply(&mut self, phase: Phase, turn: &mut Turn<'_>) -> Step {
         self.phase = phase;
+        self.traffic.round_trips += 1;
         self.show_receiving(turn);
         Step::Reply
     }

@@ -166,6 +166,7 @@ mod tests {
                 tries: 1,
                 business: 1,
                 ending,
+                traffic: stats::Traffic::default(),
             });
         }
         recorder.hand_over(at(begin_ms), at(end_ms), Interval::new(1))

@@ -131,6 +131,8 @@ pub struct Plan {
     pub protocol: Protocol,
     /// Format of results in the extended and prepared protocols. Results that `\gset` or `\aset` stores are text.
     pub result_format: ResultFormat,
+    /// Whether clients parse the values of results, as an application does, and drop them.
+    pub parse_results: bool,
     /// Limit of the run.
     pub limit: Limit,
     /// Grace period after the end.
@@ -183,6 +185,7 @@ impl Plan {
             workers: 1,
             protocol: Protocol::Simple,
             result_format: ResultFormat::Text,
+            parse_results: false,
             limit: Limit::TransactionsPerClient(10),
             grace: Grace::Automatic,
             silence_limit: None,

@@ -9,7 +9,7 @@ use crate::schema;
 /// Metrics of a trial for charts and tables. Times are in microseconds, `failed`, `late` and shares in percent. `operations`
 /// is tps times the operations of a transaction. `cycle` is clients ÷ transactions ended per second, by Little's law
 /// the mean time from the start of a client's transaction to the start of its next one, connecting included.
-pub const METRICS: [&str; 20] = [
+pub const METRICS: [&str; 26] = [
     "tps",
     "operations",
     "mean",
@@ -30,6 +30,12 @@ pub const METRICS: [&str; 20] = [
     "shared_buffers_share",
     "system_cache_share",
     "disk_share",
+    "client_cpu",
+    "round_trips",
+    "sent_bytes",
+    "received_bytes",
+    "plan_time",
+    "execution_time",
 ];
 
 /// Metrics of a trial of steps: the sums over its steps of the mean `duration` in microseconds, WAL, and backend CPU

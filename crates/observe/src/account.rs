@@ -39,8 +39,16 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
     let found = statements_of(&watch);
     note_kcache(&mut watch, &found);
     let Statements { counters: statements, was_reset, .. } = found;
-    let blocks_dirtied = blocks_dirtied(&statements, ran).filter(|_| !was_reset);
-    let per_transaction = PerTransaction { blocks_dirtied, ..per_transaction };
+    // Only pg_stat_statements counts these without delay, for each command.
+    let of_statements = |column: &str| sum_per_transaction(&statements, column, ran).filter(|_| !was_reset);
+    let is_planning_tracked = of_statements("plans").is_some_and(|plans| plans > 0.0);
+    let plan_ms = of_statements("plan_time_ms").filter(|_| is_planning_tracked);
+    let per_transaction = PerTransaction {
+        blocks_dirtied: of_statements("shared_blks_dirtied"),
+        plan_us: plan_ms.map(|ms| ms * MICROS_PER_MILLI),
+        execution_us: of_statements("execution_time_ms").map(|ms| ms * MICROS_PER_MILLI),
+        ..per_transaction
+    };
     if was_reset {
         watch.server.missing.push(Missing::new(catalogue::STATEMENTS, WAS_RESET));
     } else if per_transaction.blocks_dirtied.is_none() && ran.transactions > 0 {
@@ -146,10 +154,10 @@ fn note_kcache(watch: &mut Watch, statements: &Statements) {
     }
 }
 
-/// Only pg_stat_statements counts them without delay, for each command.
-fn blocks_dirtied(statements: &[StatementCounters], ran: Ran) -> Option<f64> {
-    let dirtied = statements.iter().filter_map(|statement| statement.values.get("shared_blks_dirtied"));
-    let sum = dirtied.copied().reduce(|sum, more| sum + more)?;
+/// The mean of a column of the scripts' statements.
+fn sum_per_transaction(statements: &[StatementCounters], column: &str, ran: Ran) -> Option<f64> {
+    let values = statements.iter().filter_map(|statement| statement.values.get(column));
+    let sum = values.copied().reduce(|sum, more| sum + more)?;
     (ran.transactions > 0).then(|| sum / as_f64(ran.transactions))
 }
 
@@ -178,6 +186,8 @@ fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
         block_read_us: waited_us("block_read_time_ms"),
         block_write_us: waited_us("block_write_time_ms"),
         blocks_dirtied: None,
+        plan_us: None,
+        execution_us: None,
         blocks_written: per("blocks_written", counted),
         temp_bytes: per("temp_bytes", counted),
         backend_user_cpu_us: cpu.map(|cpu| cpu.user_s * MICROS_PER_SECOND / exact),

@@ -3,6 +3,7 @@
 
 use results::{
     BlockSources, ComparedMetric, Counts, Lag, Latency, PerTransaction, Record, StoredRun, Summary,
+    TrafficPerTransaction,
 };
 
 use crate::figures::{
@@ -40,6 +41,9 @@ pub(crate) enum Metric {
     Stalls,
     Stalled,
     ClientCpu,
+    RoundTrips,
+    SentBytes,
+    ReceivedBytes,
     ServerCpu,
     WalBytes,
     WalRecords,
@@ -60,6 +64,8 @@ pub(crate) enum Metric {
     ServerSystemCpu,
     ReadBytes,
     WrittenBytes,
+    PlanTime,
+    ExecutionTime,
 }
 
 /// Where a metric is found.
@@ -130,6 +136,10 @@ impl<'a> From<&'a StoredRun> for Measured<'a> {
 impl Measured<'_> {
     fn counts(&self) -> Option<&Counts> {
         Some(&self.summary?.counts)
+    }
+
+    fn traffic(&self) -> Option<TrafficPerTransaction> {
+        self.summary?.traffic_per_transaction
     }
 
     fn start_delay(&self) -> Option<Lag> {
@@ -212,7 +222,7 @@ macro_rules! cost {
 }
 
 /// All of them, each at the place of its number, in the order in which they are shown.
-pub(crate) const METRICS: [Row; 48] = {
+pub(crate) const METRICS: [Row; 53] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
     use Source::{Run, Steps};
     [
@@ -284,7 +294,17 @@ pub(crate) const METRICS: [Row; 48] = {
             Run(|run| Some(run.summary?.stalls.as_ref()?.total_s))
         }),
         row(Metric::ClientCpu, "client_cpu_us_per_transaction", "client CPU per transaction", Microseconds, "CPU time of pgmeter's workers ÷ (succeeded + failed)", Run(|run| run.summary?.client_cpu_us_per_transaction))
-        .short("client CPU/tx"),
+        .short("client CPU/tx")
+        .key("client_cpu"),
+        row(Metric::RoundTrips, "round_trips_per_transaction", "round trips per transaction", Number, "waits for replies of the server ÷ (succeeded + failed); a pipeline waits once", Run(|run| run.traffic().map(|traffic| traffic.round_trips)))
+        .short("round trips/tx")
+        .key("round_trips"),
+        row(Metric::SentBytes, "sent_bytes_per_transaction", "sent per transaction", Bytes, "bytes of PostgreSQL's protocol from the client ÷ (succeeded + failed), without connecting, TLS and TCP", Run(|run| run.traffic().map(|traffic| traffic.sent_bytes)))
+        .short("sent/tx")
+        .key("sent_bytes"),
+        row(Metric::ReceivedBytes, "received_bytes_per_transaction", "received per transaction", Bytes, "bytes of PostgreSQL's protocol from the server ÷ (succeeded + failed), without connecting, TLS and TCP", Run(|run| run.traffic().map(|traffic| traffic.received_bytes)))
+        .short("received/tx")
+        .key("received_bytes"),
         cost!(Metric::ServerCpu, "server_cpu_us", "server CPU", Microseconds, "CPU time of the load's backends, user and system", |costs| Some(costs.backend_user_cpu_us? + costs.backend_system_cpu_us?))
         .key("server_cpu"),
         cost!(Metric::WalBytes, "wal_bytes", "WAL", Bytes, "WAL written by the server", |costs| costs.wal_bytes)
@@ -313,6 +333,10 @@ pub(crate) const METRICS: [Row; 48] = {
         .key("server_system_cpu"),
         cost!(Metric::ReadBytes, "backend_read_bytes", "read from disk", Bytes, "bytes that the load's backends and the server's I/O workers read from disks, counted by the kernel", |costs| costs.backend_read_bytes),
         cost!(Metric::WrittenBytes, "backend_written_bytes", "dirtied by backends, counted by the kernel", Bytes, "bytes that the load's backends made the kernel write, counted when they dirtied them", |costs| costs.backend_written_bytes),
+        cost!(Metric::PlanTime, "plan_us", "planning", Microseconds, "time for planning the scripts' statements, by pg_stat_statements with track_planning; PostgreSQL 13 and newer", |costs| costs.plan_us)
+            .key("plan_time"),
+        cost!(Metric::ExecutionTime, "execution_us", "execution", Microseconds, "time for executing the scripts' statements, by pg_stat_statements", |costs| costs.execution_us)
+            .key("execution_time"),
     ]
 };
 

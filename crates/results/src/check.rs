@@ -9,7 +9,7 @@ use stats::goals::{GoalResult, GoalStop};
 use crate::{
     CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures, Generator, Interval,
     IntervalScript, Latency, Lateness, OtherEndings, ProcessorShares, Record, ScriptSummary, Stall, Stalls,
-    SteadyState, Summary, TransactionError, TransactionErrors,
+    SteadyState, Summary, TrafficPerTransaction, TransactionError, TransactionErrors,
 };
 
 /// `Err` names the contradictory figures in a phrase.
@@ -52,6 +52,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         response_with_stalls_us,
         connecting: _,
         client_cpu_us_per_transaction: _,
+        traffic_per_transaction,
         generator,
         confidence,
         steady_state,
@@ -65,6 +66,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     check_counts(counts)?;
     require(*duration_s >= 0.0 && *tps >= 0.0, "a negative duration or rate")?;
     generator.as_ref().map_or(Ok(()), check_generator).map_err(|what| format!("the generator: {what}"))?;
+    check_traffic(*traffic_per_transaction)?;
     let measured = counts.succeeded > 0;
     require(*elapsed_s >= 0.0, "a negative elapsed time")?;
     let on_time = lag_us.is_none_or(|lag| 0.0 <= lag.mean && lag.mean <= lag.max);
@@ -99,6 +101,13 @@ fn check_errors(errors: &TransactionErrors, failed: u64, script_count: usize) ->
     require(errors.failed() == Some(failed), "the errors failed other transactions than the summary has")?;
     let is_known = |error: &TransactionError| usize::try_from(error.script).is_ok_and(|at| at < script_count);
     require(errors.kinds.iter().all(is_known), "an error in a script that the plan does not have")
+}
+
+fn check_traffic(traffic: Option<TrafficPerTransaction>) -> Result<(), String> {
+    let is_possible = |TrafficPerTransaction { round_trips, sent_bytes, received_bytes }| {
+        [round_trips, sent_bytes, received_bytes].into_iter().all(|figure| figure >= 0.0)
+    };
+    require(traffic.is_none_or(is_possible), "a negative number of bytes or round trips")
 }
 
 fn check_goal(result: &GoalResult) -> Result<(), String> {
@@ -259,7 +268,17 @@ fn is_ordered(lateness: Option<Lateness>) -> bool {
 /// Each failed transaction has at most one failing command, and each retry at most one cause; transactions unfinished
 /// at the end may have been counted, too.
 fn check_script(script: &ScriptSummary) -> Result<(), String> {
-    let ScriptSummary { name: _, tps, counts, response_us, service_us, confidence, commands } = script;
+    let ScriptSummary {
+        name: _,
+        tps,
+        counts,
+        response_us,
+        service_us,
+        confidence,
+        traffic_per_transaction,
+        commands,
+    } = script;
+    check_traffic(*traffic_per_transaction)?;
     check_counts(counts)?;
     require(0.0 <= *tps && *tps <= MOST, "a rate that is negative, or beyond all rates")?;
     check_latencies([*response_us, *service_us])?;

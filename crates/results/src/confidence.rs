@@ -299,6 +299,7 @@ mod tests {
                     tries: 1,
                     business: 1,
                     ending: Ending::Succeeded,
+                    traffic: stats::Traffic::default(),
                 });
             }
             let spare = stats::Interval::new(1);

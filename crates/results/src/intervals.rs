@@ -94,8 +94,17 @@ impl Interval {
 
 impl IntervalScript {
     fn of(script: &ScriptStats) -> IntervalScript {
-        let ScriptStats { counts, response, service, lag: _, lag_max_ns, failed, skipped, unfinished } =
-            script;
+        let ScriptStats {
+            counts,
+            response,
+            service,
+            lag: _,
+            lag_max_ns,
+            failed,
+            skipped,
+            unfinished,
+            traffic: _,
+        } = script;
         let others = |latencies: &stats::Distribution| {
             (!latencies.is_empty()).then(|| EncodedDistribution::of(latencies))
         };
@@ -133,6 +142,8 @@ impl IntervalScript {
             failed: others(&self.failed, counts.failed)?,
             skipped: others(&self.skipped, counts.skipped)?,
             unfinished: others(&self.unfinished, counts.unfinished)?,
+            // The summary has it.
+            traffic: stats::Traffic::default(),
         })
     }
 }

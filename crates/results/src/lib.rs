@@ -138,7 +138,7 @@ pub use store::{
     Removed, RunLine, RunStatus, Store, StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialFigures,
     TrialOfRun, TrialRow, TrialStatus, UnfinishedExperiment, entries_json, find, find_entry, records_in,
 };
-pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary};
+pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary, TrafficPerTransaction};
 pub use transaction_errors::{ErrorCounts, TransactionError, TransactionErrors};
 pub use verdict::{BusiestWorker, BusyCpus, Evidence, GeneratorRemedy, LimitedBy, NetworkSource, Verdict};
 pub use warning::{ComparedFact, FailedCheck, Severity, StallEffect, Warning};

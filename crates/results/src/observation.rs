@@ -180,6 +180,10 @@ pub struct PerTransaction {
     pub disk_blocks_read: Option<f64>,
     /// Bytes that the benchmark's backends caused to be written to the disk.
     pub backend_written_bytes: Option<f64>,
+    /// Planning of the scripts' statements, by pg_stat_statements with track_planning; PostgreSQL 13 and newer.
+    pub plan_us: Option<f64>,
+    /// Execution of the scripts' statements, by pg_stat_statements.
+    pub execution_us: Option<f64>,
 }
 
 impl PerTransaction {

@@ -35,6 +35,9 @@ pub struct Plan {
     /// Format of results.
     #[serde(default, skip_serializing_if = "ResultFormat::is_text")]
     pub result_format: ResultFormat,
+    /// Whether the clients parsed the values of results.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub parse_results: bool,
     /// When the run ends.
     pub limit: Limit,
     /// Seconds of warm-up.

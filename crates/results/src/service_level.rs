@@ -57,6 +57,7 @@ mod tests {
             workers: 1,
             protocol: crate::Protocol::Simple,
             result_format: crate::ResultFormat::Text,
+            parse_results: false,
             limit: crate::Limit::TransactionsPerClient(1),
             warmup_s: 0.0,
             until: None,

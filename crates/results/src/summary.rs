@@ -43,6 +43,8 @@ pub struct Summary {
     pub connecting: Option<Connecting>,
     /// CPU time of pgmeter itself per transaction that succeeded or failed; `null` if unknown.
     pub client_cpu_us_per_transaction: Option<f64>,
+    /// What a transaction exchanged with the server; `null` if not recorded.
+    pub traffic_per_transaction: Option<TrafficPerTransaction>,
     /// Measurements of the load generator, and the verdict; `null` if not recorded.
     pub generator: Option<Generator>,
     /// Confidence intervals of throughput and mean latencies.
@@ -80,6 +82,8 @@ pub struct ScriptSummary {
     pub service_us: Option<Latency>,
     /// Confidence intervals of its throughput and mean latencies.
     pub confidence: Confidence,
+    /// What one of its transactions exchanged with the server, as for the run.
+    pub traffic_per_transaction: Option<TrafficPerTransaction>,
     /// Its commands, in order; empty if they were not measured.
     pub commands: Vec<CommandSummary>,
 }
@@ -116,6 +120,18 @@ pub struct CommandSummary {
 pub struct Lag {
     pub mean: f64,
     pub max: f64,
+}
+
+/// The mean exchange of a transaction that succeeded or failed. Connecting and the overhead of TLS and the network are
+/// not in it.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TrafficPerTransaction {
+    /// Number of times that the client waited for replies.
+    pub round_trips: f64,
+    /// Bytes of PostgreSQL's protocol from the client.
+    pub sent_bytes: f64,
+    /// Bytes of PostgreSQL's protocol from the server.
+    pub received_bytes: f64,
 }
 
 /// Time for connections, with a connection per transaction.
@@ -157,6 +173,7 @@ impl Summary {
                 response_us: Latency::of(&stats.response),
                 service_us: Latency::of(&stats.service),
                 confidence: Confidence::default(),
+                traffic_per_transaction: TrafficPerTransaction::of(stats),
                 commands: commands.get(index).cloned().unwrap_or_default(),
             })
         };
@@ -176,6 +193,7 @@ impl Summary {
             connecting: *connecting,
             client_cpu_us_per_transaction: client_cpu
                 .and_then(|cpu| cpu_us_per_transaction(cpu, &total.counts)),
+            traffic_per_transaction: TrafficPerTransaction::of(total),
             generator: None,
             confidence: Confidence::default(),
             steady_state: None,
@@ -236,6 +254,21 @@ impl Lag {
                 response_ns.saturating_sub(service_ns) as f64 / count as f64 / NANOSECONDS_PER_MICROSECOND,
             ),
             max: stats.lag_max_ns as f64 / NANOSECONDS_PER_MICROSECOND,
+        })
+    }
+}
+
+impl TrafficPerTransaction {
+    /// `None` without transactions that succeeded or failed.
+    fn of(stats: &stats::ScriptStats) -> Option<TrafficPerTransaction> {
+        let stats::Traffic { round_trips, sent_bytes, received_bytes } = stats.traffic;
+        let ended = stats.counts.succeeded.saturating_add(stats.counts.failed);
+        // Rounded as other means: more digits say nothing.
+        let mean = |sum: u64| round_to_ns(sum as f64 / ended as f64);
+        (ended > 0).then(|| TrafficPerTransaction {
+            round_trips: mean(round_trips),
+            sent_bytes: mean(sent_bytes),
+            received_bytes: mean(received_bytes),
         })
     }
 }

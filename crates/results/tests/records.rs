@@ -47,6 +47,7 @@ fn plan() -> Plan {
         workers: 2,
         protocol: Protocol::Prepared,
         result_format: ResultFormat::Text,
+        parse_results: false,
         limit: Limit::Duration(Duration::from_secs(10)),
         warmup_s: 2.0,
         until: Some(0.01),
@@ -139,7 +140,16 @@ fn intervals() -> Vec<stats::Interval> {
                 _ => Ending::Succeeded,
             };
             let script = usize::from(transaction % 3 == 0);
-            recorder.record(&Sample { script, scheduled, started, finished, tries: 1, business: 1, ending });
+            recorder.record(&Sample {
+                script,
+                scheduled,
+                started,
+                finished,
+                tries: 1,
+                business: 1,
+                ending,
+                traffic: stats::Traffic::default(),
+            });
         }
         recorder.hand_over(begin, begin + Duration::from_secs(1), stats::Interval::new(2))
     };
@@ -331,6 +341,7 @@ fn service_times_are_left_out_where_they_are_the_response_times_and_come_back() 
         tries: 1,
         business: 1,
         ending: Ending::Succeeded,
+        traffic: stats::Traffic::default(),
     };
     recorder.record(&sample);
     let interval = recorder.hand_over(begun, finished, stats::Interval::new(1));

@@ -340,6 +340,16 @@ pub const OPTIONS: &[RunOption] = &[
     },
     RunOption {
         is_key: true,
+        flag: long("parse-results", ""),
+        ..of_load(
+            "parse_results",
+            Kind::Flag,
+            "Parse the values of all results, as an application does, to include the client's cost of parsing",
+        )
+        .sets(|spec| spec.parse_results.into(), |spec, value| put(&mut spec.parse_results, value.try_into()))
+    },
+    RunOption {
+        is_key: true,
         flag: flag("rate", 'R', "TPS"),
         pgbench: Some("-R, --rate"),
         unset: Some("none"),

@@ -451,6 +451,7 @@ impl Runner {
             workers: spec.workers as usize,
             protocol: spec.protocol,
             result_format: spec.result_format,
+            parse_results: spec.parse_results,
             limit: spec.limit,
             grace: spec.grace,
             silence_limit: circumstances.silence_limit,

@@ -36,6 +36,8 @@ pub struct RunSpec {
     pub protocol: Protocol,
     /// Format of results.
     pub result_format: ResultFormat,
+    /// Whether the clients parse the values of results.
+    pub parse_results: bool,
     /// Duration of the measurement, or number of transactions.
     pub limit: Limit,
     /// Load before the measurement.
@@ -88,6 +90,7 @@ impl Default for RunSpec {
             workers: 1,
             protocol: Protocol::Simple,
             result_format: ResultFormat::Text,
+            parse_results: false,
             limit: Limit::TransactionsPerClient(10),
             warmup: Duration::ZERO,
             grace: Grace::Automatic,

@@ -24,7 +24,16 @@ fn samples(rated: bool) -> Vec<Sample> {
         let started = scheduled + lag;
         let finished = started + Duration::from_secs_f64(50e-6 * 100f64.powf(uniform()));
         let ending = Ending::Succeeded;
-        Sample { script: number % 2, scheduled, started, finished, tries: 1, business: 1, ending }
+        Sample {
+            script: number % 2,
+            scheduled,
+            started,
+            finished,
+            tries: 1,
+            business: 1,
+            ending,
+            traffic: stats::Traffic::default(),
+        }
     };
     (0..SAMPLES).map(sample).collect()
 }

@@ -149,7 +149,16 @@ mod tests {
 
     fn sample(scheduled_ms: u64, finished_ms: u64, ending: Ending) -> Sample {
         let (scheduled, finished) = (ms(scheduled_ms), ms(finished_ms));
-        Sample { script: 0, scheduled, started: scheduled, finished, tries: 1, business: 1, ending }
+        Sample {
+            script: 0,
+            scheduled,
+            started: scheduled,
+            finished,
+            tries: 1,
+            business: 1,
+            ending,
+            traffic: crate::Traffic::default(),
+        }
     }
 
     /// The gaps of two workers with transactions (scheduled and completed, in milliseconds) in seconds from 0 on.

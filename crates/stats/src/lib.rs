@@ -87,7 +87,7 @@ pub use regression::{
     FALSE_DISCOVERY_RATE, PairedQuery, Regression, RegressionVerdict, benjamini_hochberg, regressions,
     sequences_needed, sequences_usual,
 };
-pub use sample::{Ending, Failure, Sample};
+pub use sample::{Ending, Failure, Sample, Traffic};
 pub use sample_mean::{CONFIDENCE, SampleMean};
 pub use scale::Scale;
 pub use screening::{ErrorSource, SCREENED_MAX, Screening, in_stretches, screening_design, simultaneous};

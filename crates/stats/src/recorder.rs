@@ -44,7 +44,7 @@ impl Recorder {
     /// Unless `scheduled ≤ started ≤ finished` and the script is one of the plan's.
     #[inline]
     pub fn record(&mut self, sample: &Sample) {
-        let Sample { script, scheduled, started, finished, tries, business, ending } = *sample;
+        let Sample { script, scheduled, started, finished, tries, business, ending, traffic } = *sample;
         assert!(
             scheduled <= started && started <= finished,
             "a sample must be scheduled, started, finished in order"
@@ -62,6 +62,7 @@ impl Recorder {
                 stats.lag.record_ns(lag_ns);
                 stats.lag_max_ns = stats.lag_max_ns.max(lag_ns);
             }
+            stats.traffic.add(&traffic);
             self.complete(scheduled, finished);
         } else {
             self.record_other(sample, response_ns);
@@ -77,6 +78,7 @@ impl Recorder {
             Ending::Succeeded => {}
             Ending::Failed(_) => {
                 stats.failed.record_ns(response_ns);
+                stats.traffic.add(&sample.traffic);
                 self.complete(scheduled, finished);
             }
             Ending::Skipped => stats.skipped.record_ns(response_ns),
@@ -149,7 +151,16 @@ mod tests {
 
     fn at(scheduled: u64, started: u64, finished: u64, ending: Ending) -> Sample {
         let [scheduled, started, finished] = [scheduled, started, finished].map(Timestamp::from_nanos);
-        Sample { script: 0, scheduled, started, finished, tries: 1, business: 1, ending }
+        Sample {
+            script: 0,
+            scheduled,
+            started,
+            finished,
+            tries: 1,
+            business: 1,
+            ending,
+            traffic: crate::Traffic::default(),
+        }
     }
 
     fn hand_over(recorder: &mut Recorder, spare: Interval) -> Interval {

@@ -23,6 +23,30 @@ pub struct Sample {
     pub business: u64,
     /// Its ending.
     pub ending: Ending,
+    /// What it exchanged with the server.
+    pub traffic: Traffic,
+}
+
+/// What transactions exchanged with the server.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Number of times that the client waited for replies; a pipeline counts once.
+    pub round_trips: u64,
+    /// Bytes of PostgreSQL's protocol that the client sent, before TLS encrypts them.
+    pub sent_bytes: u64,
+    /// Bytes of PostgreSQL's protocol that the client received, after TLS has decrypted them.
+    pub received_bytes: u64,
+}
+
+impl Traffic {
+    /// Adds `more`.
+    #[inline]
+    pub fn add(&mut self, more: &Traffic) {
+        let Traffic { round_trips, sent_bytes, received_bytes } = *more;
+        self.round_trips = self.round_trips.saturating_add(round_trips);
+        self.sent_bytes = self.sent_bytes.saturating_add(sent_bytes);
+        self.received_bytes = self.received_bytes.saturating_add(received_bytes);
+    }
 }
 
 /// The ending of a transaction.

@@ -1,7 +1,7 @@
 //! The statistics of one script, or of all together: counts and latencies. Recorders fill them, intervals contain
 //! them, and summaries add them up.
 
-use crate::{Counts, Distribution};
+use crate::{Counts, Distribution, Traffic};
 
 /// Counts of all transactions, and their latencies by ending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub struct ScriptStats {
     pub skipped: Distribution,
     /// Time since the scheduled start of the unfinished transactions when the run, or their client, ended.
     pub unfinished: Distribution,
+    /// What the succeeded and the failed transactions exchanged with the server.
+    pub traffic: Traffic,
 }
 
 impl ScriptStats {
@@ -38,8 +40,10 @@ impl ScriptStats {
     /// If a transaction was lost on either side, see [`ScriptStats::check`].
     pub fn merge(&mut self, other: &ScriptStats) {
         other.check();
-        let ScriptStats { counts, response, service, lag, lag_max_ns, failed, skipped, unfinished } = other;
+        let ScriptStats { counts, response, service, lag, lag_max_ns, failed, skipped, unfinished, traffic } =
+            other;
         self.counts.merge(counts);
+        self.traffic.add(traffic);
         self.response.merge(response);
         self.service.merge(service);
         let rare = [
@@ -58,8 +62,10 @@ impl ScriptStats {
 
     /// Empties it, keeping the memory.
     pub fn clear(&mut self) {
-        let ScriptStats { counts, response, service, lag, lag_max_ns, failed, skipped, unfinished } = self;
+        let ScriptStats { counts, response, service, lag, lag_max_ns, failed, skipped, unfinished, traffic } =
+            self;
         *counts = Counts::default();
+        *traffic = Traffic::default();
         [response, service, lag, failed, skipped, unfinished].into_iter().for_each(Distribution::clear);
         *lag_max_ns = 0;
     }
@@ -144,6 +150,7 @@ mod tests {
                 tries: 1,
                 business: 1,
                 ending,
+                traffic: crate::Traffic::default(),
             });
         }
         recorder.hand_over(Timestamp::ZERO, Timestamp::ZERO, Interval::new(1)).total()

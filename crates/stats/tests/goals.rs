@@ -78,7 +78,16 @@ impl Machine {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive time")]
 fn sample(begin: Timestamp, took_ns: f64, ending: Ending) -> Sample {
     let finished = begin + Duration::from_nanos(took_ns as u64);
-    Sample { script: 0, scheduled: begin, started: begin, finished, tries: 1, business: 1, ending }
+    Sample {
+        script: 0,
+        scheduled: begin,
+        started: begin,
+        finished,
+        tries: 1,
+        business: 1,
+        ending,
+        traffic: stats::Traffic::default(),
+    }
 }
 
 fn goal(text: &str) -> Goal {

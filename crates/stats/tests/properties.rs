@@ -57,6 +57,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
                 tries,
                 business,
                 ending,
+                traffic: stats::Traffic::default(),
             }
         },
     )

@@ -42,6 +42,16 @@ const WORKLOADS: &[Row] = &[
         about: "TPC-B by its standard 2.0: accounts of a bank",
         open: || shelf::TPCB2.open(),
     },
+    Row {
+        name: "objects",
+        about: "objects of one, two and three levels: ways to fetch one of them",
+        open: || shelf::OBJECTS.open(),
+    },
+    Row {
+        name: "events",
+        about: "events in time partitions: inserts and queries by the number of partitions",
+        open: || shelf::EVENTS.open(),
+    },
     Row { name: "tpcds", about: "TPC-DS-derived: 24 tables, 99 queries", open: || shelf::TPCDS.open() },
 ];
 

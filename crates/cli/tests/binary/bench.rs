@@ -233,6 +233,24 @@ fn times_and_clients_of_the_command_line_may_have_units() {
 }
 
 #[test]
+fn the_exchange_with_the_server_is_counted_to_the_byte() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("exchange");
+    let script = bench.file("one.sql", "SELECT 1;\n\\set x 1\nSELECT 1;\n");
+    for options in [&[][..], &["--parse-results"], &["-C"]] {
+        let load = ["bench", "-n", "-t", "5", "-f", script];
+        let words = load.iter().chain(options).copied().chain([conninfo.as_str()]);
+        let out = bench.run(words).exits(0);
+        let says = "2 round trips, 30 bytes sent and 132 bytes received per transaction";
+        assert!(out.stdout.contains(says), "{}", out.stdout);
+        // A query of 9 characters has 15 bytes; its answer is a description, a row, a tag and the end: 34, 12, 14 and 6.
+        let exchange = bench.records().pop().expect("a record").summary.traffic_per_transaction;
+        let exchange = exchange.expect("an exchange");
+        assert_eq!((exchange.round_trips, exchange.sent_bytes, exchange.received_bytes), (2.0, 30.0, 132.0));
+    }
+}
+
+#[test]
 fn results_can_be_binary_except_in_the_simple_protocol() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("result_format");

@@ -45,9 +45,10 @@ fn a_record_says_what_the_server_was_doing() {
 }
 
 /// The scripts of the shipped experiments that say which rows their transactions compete for, each with its setup.
-const SHIPPED: [[&str; 2]; 3] = [
+const SHIPPED: [[&str; 2]; 4] = [
     ["interface/function.sql", "interface/function_setup.sql"],
     ["interface/batch.sql", "interface/batch_setup.sql"],
+    ["interface/batch_client.sql", "interface/batch_setup.sql"],
     ["tpcb-profile/tpcb.sql", ""],
 ];
 

@@ -169,6 +169,128 @@ fn tpcb2_keeps_its_balances_and_most_accounts_are_of_the_branch_of_the_teller() 
     }
 }
 
+/// The scripts of `objects` with the round trips of a transaction.
+const ROUND_TRIPS_OF_OBJECTS: [(&str, f64); 15] = [
+    ("post_columns", 1.0),
+    ("post_row", 1.0),
+    ("post_json", 1.0),
+    ("invoice_queries", 2.0),
+    ("invoice_join", 1.0),
+    ("invoice_array", 1.0),
+    ("invoice_json", 1.0),
+    ("invoice_jsonb", 1.0),
+    ("bank_queries", 3.0),
+    ("bank_join", 1.0),
+    ("bank_array", 1.0),
+    ("bank_json", 1.0),
+    ("bank_jsonb", 1.0),
+    ("bank_nested", 1.0),
+    ("bank_document", 1.0),
+];
+
+#[test]
+fn objects_are_fetched_in_as_many_round_trips_as_the_manual_says() {
+    let scripts = ROUND_TRIPS_OF_OBJECTS.map(|(script, _)| script);
+    for major in ["18", "9.6"] {
+        let records = loads_runs_and_checks(major, "objects", &scripts);
+        let exchange = |name: &str| {
+            let record = records
+                .iter()
+                .find(|record| record.plan.scripts[0].name == name && record.plan.scripts.len() == 1);
+            record.expect("its run").summary.traffic_per_transaction.expect("an exchange")
+        };
+        for (script, round_trips) in ROUND_TRIPS_OF_OBJECTS {
+            let exchange = exchange(script);
+            assert_eq!(exchange.round_trips, round_trips, "{script}");
+            assert!(exchange.sent_bytes > 30.0 && exchange.received_bytes > 100.0, "{script}: {exchange:?}");
+        }
+        let received = |name| exchange(name).received_bytes;
+        assert!(received("bank_join") > 1.5 * received("bank_queries"), "a join repeats the parents");
+    }
+}
+
+#[test]
+fn objects_are_parsed_in_both_formats_and_damage_is_found() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("shelf_objects_parsed");
+    bench.run(["init", "-q", "--workload", "objects", "--scale", "0.1", &conninfo]).exits(0);
+    for format in ["text", "binary"] {
+        let words = ["bench", "--workload", "objects", "-M", "prepared", "-t", "100", "--parse-results"];
+        bench.run(words.into_iter().chain(["--result-format", format, conninfo.as_str()])).exits(0);
+    }
+    for record in bench.records() {
+        assert_eq!((record.summary.counts.succeeded, record.plan.parse_results), (100, true));
+        let of_scripts: Vec<f64> = record
+            .summary
+            .scripts
+            .iter()
+            .filter_map(|script| Some(script.traffic_per_transaction?.round_trips))
+            .collect();
+        assert!(of_scripts.iter().all(|round_trips| [1.0, 2.0, 3.0].contains(round_trips)), "{of_scripts:?}");
+    }
+    let mut session = Cluster::session(&conninfo);
+    let violation = "update invoices set total = total + 1 where id = 1; \
+                     update accounts set balance = balance + 1 where bank_id = 2 and position = 1";
+    session.execute(violation).expect("changes");
+    let out = bench.run(["check", "--workload", "objects", &conninfo]).exits(6);
+    assert!(out.stderr.contains("4 checks of the workload objects failed"), "{}", out.stderr);
+}
+
+#[test]
+fn events_are_in_their_partitions_however_they_are_inserted() {
+    let scripts = [
+        "insert_parent",
+        "insert_child",
+        "insert_spread",
+        "insert_parent_rows",
+        "insert_child_rows",
+        "select_day",
+        "select_all_days",
+    ];
+    loads_runs_and_checks("18", "events", &scripts);
+    for (major, inheritance, partitions) in [("18", "0", "1"), ("18", "1", "12"), ("9.6", "1", "12")] {
+        let bench = Bench::new();
+        let conninfo = Cluster::shared(major).database(&format!("shelf_events_{inheritance}_{partitions}"));
+        let parameters =
+            [format!("inheritance={inheritance}"), format!("partitions={partitions}"), "rows=7".to_owned()];
+        let parameters: Vec<&str> =
+            parameters.iter().flat_map(|parameter| ["-D", parameter.as_str()]).collect();
+        let run = |words: &[&str]| {
+            bench.run(
+                [&words[..1], &["--workload", "events"], &parameters, &words[1..], &[&conninfo]].concat(),
+            )
+        };
+        run(&["init", "-q", "--scale", "0.01"]).exits(0);
+        for script in scripts {
+            run(&["bench", "-b", script, "-M", "prepared", "-c", "2", "-t", "5", "--check"]).exits(0);
+        }
+        let rows = Cluster::session(&conninfo).query("select count(*) from events").expect("a query");
+        // 1,000 rows, and 10 executions of each INSERT.
+        assert_eq!(rows[0].get(0), Some("1170"), "{major} {inheritance}");
+    }
+}
+
+#[test]
+fn events_say_what_is_wrong_with_a_parameter() {
+    let bench = Bench::new();
+    for (major, parameter, says) in [
+        ("18", "partitions=0", "the parameter partitions is 0, and must be from 1 to 10000"),
+        ("18", "inheritance=2", "the parameter inheritance is 2, and must be 0 or 1"),
+        ("9.6", "partitions=3", "has no declarative partitions: add -D inheritance=1"),
+    ] {
+        let conninfo = Cluster::shared(major).database("shelf_events_wrong");
+        bench.run(["init", "-q", "--workload", "events", "-D", parameter, &conninfo]).exits(1).says(&[says]);
+    }
+    let conninfo = Cluster::shared("18").database("shelf_events_wrong");
+    bench.run(["init", "-q", "--workload", "events", "-D", "partitions=5", &conninfo]).exits(0);
+    let out = bench.run(["check", "--workload", "events", &conninfo]).exits(6);
+    assert!(
+        out.stderr.contains("events has 5 partitions; load it again, or give -D partitions=5"),
+        "{}",
+        out.stderr
+    );
+}
+
 #[test]
 fn tpcds_loads_and_checks_without_the_archive_of_its_queries() {
     let bench = Bench::new();

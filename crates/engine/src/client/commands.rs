@@ -228,8 +228,7 @@ impl Client {
         if self.enter_pipeline(turn)? {
             return Ok(Flow::Next);
         }
-        self.phase = Phase::Preparing;
-        Ok(Flow::Wait(Step::Reply))
+        Ok(Flow::Wait(self.await_reply(Phase::Preparing, turn)))
     }
 
     /// `\if` and the following branches, until a condition holds or the `\if` ends. Skipped commands are not counted.

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use connect::CancelKey;
+use wire::backend::RowParser;
 use wire::{
     Decoder, Message, ProtocolError, ServerError, Startup, StartupError, StartupParameters,
     TransactionStatus, frontend,
@@ -27,6 +28,8 @@ pub(super) struct Link {
     series_open: bool,
     /// Results to store in variables; created on first use.
     capturing: Option<Box<Capturing>>,
+    /// Parses the values of all rows, if the plan requests it.
+    parser: Option<Box<RowParser>>,
     cancel_key: Option<CancelKey>,
 }
 
@@ -60,16 +63,19 @@ pub(super) struct Reply {
 }
 
 impl Link {
-    /// A new link; `statements` are those of the run.
-    pub(super) fn new(statements: usize) -> Self {
+    /// A new link; `statements` are those of the run. `parses_results`: the values of all rows are parsed.
+    pub(super) fn new(statements: usize, parses_results: bool) -> Self {
+        let mut decoder = Decoder::new();
+        decoder.keep_rows(parses_results);
         Self {
             host: 0,
             state: State::Disconnected,
-            decoder: Decoder::new(),
+            decoder,
             reply: Reply::new(),
             prepared: vec![false; statements].into_boxed_slice(),
             series_open: false,
             capturing: None,
+            parser: parses_results.then(Box::default),
             cancel_key: None,
         }
     }
@@ -87,7 +93,9 @@ impl Link {
         }
         let mut prepared = std::mem::take(&mut self.prepared);
         prepared.fill(false);
-        *self = Self { host: self.host, state: State::StartingUp(startup), prepared, ..Self::new(0) };
+        let parses_results = self.parser.is_some();
+        let state = State::StartingUp(startup);
+        *self = Self { host: self.host, state, prepared, ..Self::new(0, parses_results) };
     }
 
     /// Processes bytes during start-up. True when the client is connected.
@@ -112,16 +120,21 @@ impl Link {
         bytes: &[u8],
         context: &mut ReplyContext<'_>,
     ) -> Result<(), ProtocolError> {
-        let Self { decoder, reply, prepared, capturing, .. } = self;
-        // While results are captured, rows are kept and all messages are passed on.
+        let Self { decoder, reply, prepared, capturing, parser, .. } = self;
+        let mut parsed = Ok(());
+        // While results are captured or parsed, rows are kept and all messages are passed on.
         decoder.decode_outcomes(bytes, &mut |message| {
+            if let Some(parser) = parser.as_deref_mut().filter(|_| parsed.is_ok()) {
+                parsed = parser.take(&message);
+            }
             if let Message::NoticeResponse(fields) = message {
                 context.notice(&ServerError::from(fields));
             } else if let Some(capturing) = capturing.as_deref_mut() {
                 capturing.take(&message, context);
             }
             reply.take(&message, prepared);
-        })
+        })?;
+        parsed
     }
 
     /// Starts a series of messages unless one is open; the server will answer it with ReadyForQuery.
@@ -173,7 +186,7 @@ impl Link {
     /// The captured results of the ended command, if requested.
     pub(super) fn captured(&mut self) -> Option<&mut Capturing> {
         let capturing = self.capturing.as_deref_mut()?;
-        self.decoder.keep_rows(false);
+        self.decoder.keep_rows(self.parser.is_some());
         capturing.end().then_some(capturing)
     }
 

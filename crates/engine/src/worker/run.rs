@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 use sockets::Timers;
-use stats::{Ending, Limit, Sample, Timestamp};
+use stats::{Ending, Limit, Sample, Timestamp, Traffic};
 
 use super::health::Health;
 use super::pacing::{Next, Pacing, ScheduledTransaction};
@@ -412,6 +412,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// Carries out a client's step and sends its output. Returns true if the client is free again.
     fn act(&mut self, slot: usize, mut step: Step, mut now: Timestamp) -> bool {
         loop {
+            self.sessions.count_sent(slot);
             if let Step::Ended(ending) = step {
                 self.end_transaction(slot, ending, now);
             }
@@ -691,5 +692,6 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
 /// The sample of a transaction that never started.
 fn not_run(transaction: &ScheduledTransaction, ending: Ending, now: Timestamp) -> Sample {
     let ScheduledTransaction { script, arrival: Arrival { scheduled, .. }, .. } = *transaction;
-    Sample { script, scheduled, started: now, finished: now, tries: 0, business: 1, ending }
+    let traffic = Traffic::default();
+    Sample { script, scheduled, started: now, finished: now, tries: 0, business: 1, ending, traffic }
 }

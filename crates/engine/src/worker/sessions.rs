@@ -275,6 +275,12 @@ impl<'p, D: Driver> Sessions<'p, D> {
         ConnectFailure { slot, client: client.number, address, reason }
     }
 
+    /// The bytes of the client's transaction that are about to be sent.
+    #[inline]
+    pub(super) fn count_sent(&mut self, slot: usize) {
+        self.slots[slot].client.count_sent(self.context.out.len());
+    }
+
     /// Closes all connections of an aborted client.
     pub(super) fn abandon(&mut self, slot: usize) {
         self.context.out.clear();

@@ -3,6 +3,7 @@
 
 use pgmeter_engine::{AbortCause, AbortedClient, Compatibility, Limit, Plan, Protocol};
 use script::CaptureKind;
+use stats::Traffic;
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Received};
 
 use super::support::{Ran, assert_close, fault, faulty, ms, plan, run, seconds};
@@ -61,6 +62,16 @@ fn commands_of_a_pipeline_are_sent_at_once_and_each_sync_is_one() {
         "sync",
     ];
     assert_eq!(messages(&ran), [one, one].concat());
+}
+
+#[test]
+fn a_pipeline_is_one_round_trip_and_preparing_its_statements_another_one() {
+    for (protocol, expected) in [(Protocol::Extended, 4), (Protocol::Prepared, 5)] {
+        let ran = run(&pipelined(PIPELINE, protocol), FakeServer::default());
+        let Traffic { round_trips, sent_bytes, received_bytes } = ran.summary().total.traffic;
+        assert_eq!((ran.counts().succeeded, round_trips), (2, expected), "{protocol:?}");
+        assert!(sent_bytes > 100 && received_bytes > 100);
+    }
 }
 
 #[test]

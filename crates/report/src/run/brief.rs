@@ -87,6 +87,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("retried", retried(plan, summary)),
         ("connecting", connecting(summary)),
         ("client CPU", client_cpu(plan, summary)),
+        ("exchange", exchange(record)),
         ("limit", limit(summary)),
         ("backends", waits(record)),
         ("server cost", server_cost(record)),
@@ -195,6 +196,16 @@ fn client_cpu(plan: &Plan, summary: &Summary) -> Option<String> {
     let whose = if plan.workers == 1 { "its worker's" } else { "its workers'" };
     let share = percent(busy_us, workers_us);
     Some(format!("{} per transaction, {share} of {whose} time", shown_latency(per_transaction_us)))
+}
+
+/// `7 round trips, 1.21 kB sent and 812 B received per transaction`
+fn exchange(record: &Record) -> Option<String> {
+    let round_trips = Metric::RoundTrips.of(record).filter(|&round_trips| round_trips > 0.0)?;
+    let trips = if round_trips == 1.0 { "round trip" } else { "round trips" };
+    let [sent, received] = [Metric::SentBytes, Metric::ReceivedBytes].map(|metric| metric.shown(record));
+    let is_whole = round_trips.fract() == 0.0;
+    let round_trips = if is_whole { as_asked(round_trips) } else { Quantity::Number.shown(round_trips) };
+    Some(format!("{round_trips} {trips}, {} sent and {} received per transaction", sent?, received?))
 }
 
 /// The resource that limited the throughput; a run that pgmeter limited says so in a banner.

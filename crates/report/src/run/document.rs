@@ -166,7 +166,13 @@ fn latency_blocks(record: &Record, percentiles: Option<Chart>) -> Vec<Block> {
 /// What a transaction cost on average: the server in WAL, blocks and CPU time, and pgmeter itself.
 fn costs(record: &Record) -> Vec<Block> {
     let of_server = Metric::of_transaction().map(|row| (row.label, row.metric));
-    let costs = of_server.chain([("client CPU (pgmeter itself)", Metric::ClientCpu)]);
+    let of_client = [
+        ("client CPU (pgmeter itself)", Metric::ClientCpu),
+        ("round trips", Metric::RoundTrips),
+        ("sent to the server", Metric::SentBytes),
+        ("received from the server", Metric::ReceivedBytes),
+    ];
+    let costs = of_server.chain(of_client);
     let facts: Vec<Fact> =
         costs.filter_map(|(label, metric)| Some(Fact::new(label, metric.shown(record)?))).collect();
     match facts.is_empty() {

@@ -37,7 +37,7 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
     ];
     let optional = [
         ("precision", precision(record)),
-        ("results", (!plan.result_format.is_text()).then(|| "binary".to_owned())),
+        ("results", results(plan)),
         ("rate", plan.rate_tps.map(|rate| format!("{}{TIE}tps scheduled", as_asked(rate)))),
         ("latency limit", plan.latency_limit_us.map(asked_latency)),
         ("tries", (plan.max_tries != Some(1)).then(|| tries(plan))),
@@ -246,10 +246,22 @@ pub(crate) fn repeat_command(record: &Record) -> String {
         let (host, user, database) = (host.as_str(), user.as_str(), database.as_str());
         option("--target", format!("{}=host={host} port={port} user={user} dbname={database}", target.name));
     }
-    let flags = [(plan.reconnect, "-C"), (plan.continue_on_error, "--continue-on-error")];
+    let flags = [
+        (plan.reconnect, "-C"),
+        (plan.continue_on_error, "--continue-on-error"),
+        (plan.parse_results, "--parse-results"),
+    ];
     words.extend(flags.iter().filter(|(given, _)| *given).map(|(_, flag)| (*flag).to_owned()));
     words.extend(["-d".to_owned(), quoted(connection.database.as_str())]);
     words.join(" ")
+}
+
+/// Format and use of results, if they are not the usual ones.
+fn results(plan: &Plan) -> Option<String> {
+    let (is_binary, parsed) = (!plan.result_format.is_text(), plan.parse_results);
+    let format = if is_binary { "binary" } else { "text" };
+    let used = if parsed { ", parsed by the client" } else { "" };
+    (is_binary || parsed).then(|| format!("{format}{used}"))
 }
 
 const MICROSECONDS_PER_MILLISECOND: f64 = 1e3;

@@ -122,6 +122,7 @@ pub fn full(example: &Example) -> Record {
         response_us,
         service_us: response_us,
         confidence,
+        traffic_per_transaction: None,
         commands: commands(succeeded, example.median_us),
     };
     Record {
@@ -158,6 +159,7 @@ pub fn full(example: &Example) -> Record {
             errors: None,
             goals: Vec::new(),
             goal_stop: None,
+            traffic_per_transaction: None,
             scripts: vec![script],
         },
         intervals,
@@ -318,6 +320,7 @@ fn plan(duration_s: f64) -> Plan {
         workers: 2,
         protocol: Protocol::Prepared,
         result_format: ResultFormat::Text,
+        parse_results: false,
         limit: Limit::Duration(std::time::Duration::from_secs_f64(duration_s)),
         warmup_s: 5.0,
         until: None,
@@ -510,6 +513,8 @@ fn observation(example: &Example) -> Observation {
             backend_read_bytes: Some(11_632.0),
             disk_blocks_read: Some(1.42),
             backend_written_bytes: None,
+            plan_us: None,
+            execution_us: None,
         },
         counters: Vec::new(),
         statements: vec![statement()],

@@ -356,7 +356,7 @@ fn assert_shown(what: &str, shown: &str, value: f64) {
 }
 
 /// The labels of single figures in reports; where a fact has several figures, the first one.
-const LABELS: [(&str, &str); 28] = [
+const LABELS: [(&str, &str); 33] = [
     ("succeeded", "succeeded"),
     ("failed", "failed"),
     ("skipped", "skipped as too late to start"),
@@ -364,6 +364,9 @@ const LABELS: [(&str, &str); 28] = [
     ("late_or_skipped_share", "late or skipped"),
     ("start_delay_mean_us", "start delay"),
     ("client_cpu_us_per_transaction", "client CPU (pgmeter itself)"),
+    ("round_trips_per_transaction", "round trips"),
+    ("sent_bytes_per_transaction", "sent to the server"),
+    ("received_bytes_per_transaction", "received from the server"),
     ("server_cpu_us", "server CPU"),
     ("wal_bytes", "WAL"),
     ("wal_records", "WAL records"),
@@ -384,6 +387,8 @@ const LABELS: [(&str, &str); 28] = [
     ("backend_system_cpu_us", "server CPU, system"),
     ("backend_read_bytes", "read from disk"),
     ("backend_written_bytes", "dirtied by backends, counted by the kernel"),
+    ("plan_us", "planning"),
+    ("execution_us", "execution"),
     ("unfinished", "unfinished at the end"),
 ];
 
@@ -410,6 +415,9 @@ fn with_all_metrics() -> Record {
     record.plan.rate_tps = Some(5_000.0);
     record.plan.latency_limit_us = Some(10_000.0);
     record.summary.lag_us = Some(results::Lag { mean: 1_237.0, max: 12_345.0 });
+    let traffic =
+        results::TrafficPerTransaction { round_trips: 7.5, sent_bytes: 431.0, received_bytes: 652.0 };
+    record.summary.traffic_per_transaction = Some(traffic);
     let counts = &mut record.summary.counts;
     (counts.late, counts.skipped, counts.unfinished, counts.retried) = (341, 17, 23, 101);
     counts.scheduled += 17 + 23;
@@ -432,6 +440,8 @@ fn with_all_metrics() -> Record {
         &mut costs.backend_system_cpu_us,
         &mut costs.backend_read_bytes,
         &mut costs.backend_written_bytes,
+        &mut costs.plan_us,
+        &mut costs.execution_us,
     ] {
         value *= 1.9;
         *cost = Some(value);
@@ -522,6 +532,9 @@ fn the_record_has_the_metrics_that_it_is_the_source_of() {
         ("service_mean_us", &summary["service_us"]["mean"]),
         ("start_delay_max_us", &summary["lag_us"]["max"]),
         ("client_cpu_us_per_transaction", &summary["client_cpu_us_per_transaction"]),
+        ("round_trips_per_transaction", &summary["traffic_per_transaction"]["round_trips"]),
+        ("sent_bytes_per_transaction", &summary["traffic_per_transaction"]["sent_bytes"]),
+        ("received_bytes_per_transaction", &summary["traffic_per_transaction"]["received_bytes"]),
     ] {
         assert_eq!(of_record.as_f64(), Some(metrics[metric]), "{metric}");
     }

@@ -131,6 +131,7 @@ fn script() -> ScriptStats {
             tries: 1,
             business: 1,
             ending,
+            traffic: stats::Traffic::default(),
         });
     }
     let end = Timestamp::from_nanos(1_000_000_000);

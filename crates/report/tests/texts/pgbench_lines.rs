@@ -21,7 +21,16 @@ fn at(us: u64) -> Timestamp {
 /// Scheduled, started, finished, in microseconds.
 fn sample([scheduled, started, finished]: [u64; 3], tries: u32, ending: Ending) -> Sample {
     let [scheduled, started, finished] = [scheduled, started, finished].map(at);
-    Sample { script: 1, scheduled, started, finished, tries, business: 1, ending }
+    Sample {
+        script: 1,
+        scheduled,
+        started,
+        finished,
+        tries,
+        business: 1,
+        ending,
+        traffic: stats::Traffic::default(),
+    }
 }
 
 /// Two that succeeded, one after a retry; each kind of failure, one after two retries; a skipped one; and one that the

@@ -118,6 +118,7 @@ fn mixed() -> Record {
         response_us: Some(select_us()),
         service_us: Some(select_us()),
         confidence: Confidence::default(),
+        traffic_per_transaction: None,
         commands: Vec::new(),
     };
     record.summary.scripts = vec![tpcb, select];
@@ -438,6 +439,7 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         errors: None,
         goals: Vec::new(),
         goal_stop: None,
+        traffic_per_transaction: None,
         scripts: Vec::new(),
     };
     insta::assert_snapshot!(text(&record, &PLAIN), @r#"

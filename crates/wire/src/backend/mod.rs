@@ -8,9 +8,11 @@ mod message;
 mod report;
 mod rows;
 mod sqlstate;
+mod values;
 
 pub use decoder::Decoder;
 pub use error::{ErrorFields, ServerError};
 pub use message::{Authentication, CommandTag, Message, Names, TransactionStatus};
 pub use rows::{DataRow, Parts, RowDescription};
 pub use sqlstate::SqlState;
+pub use values::{RowParser, Value};

@@ -1,5 +1,5 @@
-//! RowDescription and DataRow. Parsed on demand by control sessions and `\gset`; the workload does not read the
-//! contents of rows.
+//! RowDescription and DataRow. Parsed on demand by control sessions, `\gset` and the parser of values; otherwise the
+//! workload does not read the contents of rows.
 
 use super::body::Reader;
 use crate::protocol_error::ProtocolError;
@@ -25,16 +25,25 @@ impl<'a> RowDescription<'a> {
 
     /// Column names with the OIDs of their types.
     pub fn columns(&self) -> Parts<'a, (&'a [u8], u32)> {
-        Parts::new(Reader::new(self.body, "RowDescription"), Reader::u16, column)
+        Parts::new(Reader::new(self.body, "RowDescription"), Reader::u16, |reader| {
+            column(reader).map(|(name, type_oid, _)| (name, type_oid))
+        })
+    }
+
+    /// The OIDs of the columns' types, and whether their values are binary.
+    pub(super) fn formats(&self) -> Parts<'a, (u32, bool)> {
+        Parts::new(Reader::new(self.body, "RowDescription"), Reader::u16, |reader| {
+            column(reader).map(|(_, type_oid, is_binary)| (type_oid, is_binary))
+        })
     }
 }
 
-/// Name and type OID of a column.
-fn column<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], u32), ProtocolError> {
+/// A column's name, the OID of its type, and whether its values are binary.
+fn column<'a>(reader: &mut Reader<'a>) -> Result<(&'a [u8], u32, bool), ProtocolError> {
     let name = reader.text()?;
     let fields = reader.take(DESCRIPTION_LENGTH)?;
     let type_oid = fields.get(6..10).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
-    Ok((name, type_oid.ok_or_else(|| reader.malformed())?))
+    Ok((name, type_oid.ok_or_else(|| reader.malformed())?, fields.ends_with(&[0, 1])))
 }
 
 /// DataRow: one row. It has columns only if the decoder keeps rows.

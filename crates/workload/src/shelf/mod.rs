@@ -3,6 +3,7 @@
 
 mod computed;
 mod fields;
+mod objects;
 mod reviews;
 mod tpcb2;
 mod tpcc;
@@ -123,6 +124,54 @@ pub(crate) const TPCB2: Shelved = Shelved {
     own: OwnCode { rows: Some(tpcb2::OWN_ROWS), queries: None },
 };
 
+pub(crate) const OBJECTS: Shelved = Shelved {
+    files: files!(
+        "objects":
+        "workload.toml",
+        "schema.sql",
+        "scripts/post_columns.sql",
+        "scripts/post_row.sql",
+        "scripts/post_json.sql",
+        "scripts/invoice_queries.sql",
+        "scripts/invoice_join.sql",
+        "scripts/invoice_array.sql",
+        "scripts/invoice_json.sql",
+        "scripts/invoice_jsonb.sql",
+        "scripts/bank_queries.sql",
+        "scripts/bank_join.sql",
+        "scripts/bank_array.sql",
+        "scripts/bank_json.sql",
+        "scripts/bank_jsonb.sql",
+        "scripts/bank_nested.sql",
+        "scripts/bank_document.sql",
+        "checks/totals.sql",
+        "checks/balances.sql",
+        "checks/nested_banks.sql",
+        "checks/document_banks.sql",
+    ),
+    own: OwnCode { rows: Some(objects::OWN_ROWS), queries: None },
+};
+
+pub(crate) const EVENTS: Shelved = Shelved {
+    files: files!(
+        "events":
+        "workload.toml",
+        "schema.sql",
+        "rows.sql",
+        "finish.sql",
+        "scripts/insert_parent.sql",
+        "scripts/insert_child.sql",
+        "scripts/insert_spread.sql",
+        "scripts/insert_parent_rows.sql",
+        "scripts/insert_child_rows.sql",
+        "scripts/select_day.sql",
+        "scripts/select_all_days.sql",
+        "checks/partitions.sql",
+        "checks/rows.sql",
+    ),
+    own: NO_CODE,
+};
+
 impl Shelved {
     /// Reads the workload.
     pub(crate) fn open(&self) -> Result<Arc<dyn Workload>, WorkloadError> {
@@ -163,6 +212,8 @@ mod tests {
                 Some("tpcc") => TPCC,
                 Some("tpcb2") => TPCB2,
                 Some("tpcds") => TPCDS,
+                Some("objects") => OBJECTS,
+                Some("events") => EVENTS,
                 _ => panic!("{} is not built in", name.display()),
             };
             let built_in: BTreeSet<String> =

@@ -1,0 +1,3 @@
+-- A stored document.
+\set id random(1, 1000 * :scale)
+SELECT document FROM document_banks WHERE id = :id;
