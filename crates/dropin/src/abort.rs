@@ -59,7 +59,11 @@ fn at_a_command(client: usize, place: &CommandPosition, cause: &AbortCause) -> V
             )]
         }
         AbortCause::StatementTooLong(_) => vec![of_meta("SQL command send failed")],
-        AbortCause::Copy => vec!["COPY is not supported in pgbench, aborting".to_owned()],
+        AbortCause::Copy
+        | AbortCause::CopyWithoutRows
+        | AbortCause::CopyInPipeline
+        | AbortCause::CopyColumns { .. }
+        | AbortCause::CopyIsBinary => vec!["COPY is not supported in pgbench, aborting".to_owned()],
         AbortCause::Evaluation(error) => {
             let last = match name.as_str() {
                 "set" if error.is_of_assignment() => of_meta("assignment of meta-command failed"),

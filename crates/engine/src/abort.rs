@@ -73,9 +73,28 @@ pub enum AbortCause {
     /// Replies and commands no longer correspond.
     #[error("the server sent a response without a request")]
     Unasked,
-    /// A script executed COPY.
+    /// A script executed COPY in pgbench's compatibility, or started a replication stream.
     #[error("COPY is not supported in a script")]
     Copy,
+    /// The server waits for rows, and the script has none.
+    #[error("COPY … FROM STDIN needs rows; write \\copy_rows or \\copy_file below it")]
+    CopyWithoutRows,
+    /// COPY within a pipeline.
+    #[error("COPY is not allowed in pipeline mode")]
+    CopyInPipeline,
+    /// `\copy_rows` with another number of columns than the COPY.
+    #[error("\\copy_rows has {}, but the COPY needs {columns}", values_of(*values))]
+    CopyColumns {
+        /// Columns of the COPY.
+        columns: u16,
+        /// Values of `\copy_rows`.
+        values: usize,
+    },
+    /// `\copy_rows` with a binary COPY.
+    #[error(
+        "\\copy_rows writes the text format, but the COPY is binary; remove FORMAT binary, or use \\copy_file"
+    )]
+    CopyIsBinary,
     /// A statement with the values of its variables exceeds the protocol's message size.
     #[error("the statement with the values of its variables is too long: {0}")]
     StatementTooLong(MessageTooLong),
@@ -162,6 +181,10 @@ impl AbortCause {
             Self::Sql { .. }
             | Self::Rollback(_)
             | Self::Copy
+            | Self::CopyWithoutRows
+            | Self::CopyInPipeline
+            | Self::CopyColumns { .. }
+            | Self::CopyIsBinary
             | Self::StatementTooLong(_)
             | Self::Evaluation(_)
             | Self::Shell { .. }
@@ -193,6 +216,11 @@ impl fmt::Display for AbortedClient {
         }
         write!(f, ": {cause}")
     }
+}
+
+/// A number of values, in words.
+fn values_of(values: usize) -> String {
+    if values == 1 { "1 value".to_owned() } else { format!("{values} values") }
 }
 
 /// Name of the meta command.

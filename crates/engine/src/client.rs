@@ -1,8 +1,8 @@
 //! A client: a state machine over bytes and time without socket or clock.
 //!
 //! The worker passes events (connected, bytes, a timer) and `now`; the client appends bytes to send to [`Turn::out`]
-//! and returns what it waits for ([`Step`]). `commands` executes script commands, `sending` encodes SQL, `recovery`
-//! handles errors.
+//! and returns what it waits for ([`Step`]). `commands` executes script commands, `sending` encodes SQL, `copying`
+//! transfers the rows of COPY, `recovery` handles errors.
 
 use connect::CancelKey;
 use script::{Random, Sql, Variables};
@@ -20,6 +20,7 @@ use link::Link;
 
 mod capturing;
 pub(crate) mod commands;
+mod copying;
 mod link;
 mod recovery;
 mod sending;
@@ -57,8 +58,10 @@ impl Turn<'_> {
 pub(crate) enum Step {
     /// Bytes from the server.
     Reply,
-    /// A time, for `\sleep`; the present time lets other clients act.
+    /// A time, for `\sleep`.
     Sleep(Timestamp),
+    /// The other clients' turns, and the sending of the bytes so far; then [`Client::wake`].
+    Yield,
     /// A new reading of the clock after long computations; then [`Client::wake`].
     Computed,
     /// The end of a shell command, which the worker runs; then [`Client::shell_done`].
@@ -83,6 +86,8 @@ enum Phase {
     Shell,
     /// Waiting for the reply to the current command.
     Waiting,
+    /// Sending the rows of the current command, a COPY.
+    Copying,
     /// Waiting for the replies to the Parse messages before a pipeline.
     Preparing,
     /// Waiting for the reply to a `ROLLBACK` after a failure.
@@ -261,12 +266,19 @@ impl Client {
         self.traffic.sent_bytes += bytes as u64;
     }
 
-    /// A `\sleep` has ended, the clock was read again, or a loop continues.
+    /// A `\sleep` has ended, the clock was read again, or the client continues after [`Step::Yield`].
     pub(crate) fn wake(&mut self, turn: &mut Turn<'_>) -> Step {
-        if self.phase != Phase::Looping {
-            self.complete(turn);
+        match self.phase {
+            Phase::Copying => return self.send_piece(turn),
+            Phase::Looping => {}
+            _ => self.complete(turn),
         }
         self.proceed(turn)
+    }
+
+    /// Whether it continues with [`Client::wake`] after [`Step::Yield`]. A reply may have changed that.
+    pub(crate) fn has_yielded(&self) -> bool {
+        matches!(self.phase, Phase::Looping | Phase::Copying)
     }
 
     /// Processes received bytes; `None`: more are needed.
@@ -284,9 +296,12 @@ impl Client {
         if let Err(error) = from.receive(bytes, &mut context) {
             return Some(self.abort(AbortCause::Protocol(error), turn.load));
         }
-        if from.reply.copy {
-            return Some(self.abort(AbortCause::Copy, turn.load));
+        if from.reply.copying.is_some()
+            && let Some(step) = self.attend_copy(link, turn)
+        {
+            return Some(step);
         }
+        let from = &self.links[link];
         if from.reply.ready > from.reply.owed {
             // It would be mistaken for the reply to the next command.
             return Some(self.abort(AbortCause::Unasked, turn.load));
@@ -309,6 +324,7 @@ impl Client {
 
     /// Sends Terminate on a link.
     pub(crate) fn terminate(&mut self, link: usize, out: &mut Vec<u8>) {
+        self.cut_copy_off(link, out);
         self.links[link].terminate(out);
     }
 
@@ -329,7 +345,7 @@ impl Client {
 
     /// True while the client can only wait for the server.
     fn awaits_reply(&self) -> bool {
-        matches!(self.phase, Phase::Waiting | Phase::Preparing | Phase::RollingBack(_))
+        matches!(self.phase, Phase::Waiting | Phase::Copying | Phase::Preparing | Phase::RollingBack(_))
     }
 
     /// All replies have arrived: evaluates them and continues.

@@ -16,6 +16,8 @@ pub enum Event {
     Connected(usize),
     /// Bytes may be available for [`Driver::receive`], or the connection was closed or lost.
     Readable(usize),
+    /// The socket has accepted all bytes that [`Driver::holds_back`] was about.
+    Drained(usize),
 }
 
 /// Result of [`Driver::receive`].
@@ -98,6 +100,12 @@ pub trait Driver {
     /// kept and sent later. An error means that the connection is lost; a send that fails during a wait appears as a
     /// closed connection.
     fn send(&mut self, connection: usize, bytes: &mut Vec<u8>) -> io::Result<()>;
+
+    /// Whether the socket has not accepted all sent bytes, as far as this is known; [`Event::Drained`] follows. Bytes that
+    /// are sent in the next wait are not counted.
+    fn holds_back(&self, _connection: usize) -> bool {
+        false
+    }
 
     /// Receives available bytes. After each [`Event::Readable`] it must be called until it returns [`Receive::Empty`]
     /// or [`Receive::Closed`].

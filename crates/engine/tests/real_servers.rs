@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use connect::{Environment, Overrides, Session, Transport, resolve};
 use pgmeter_engine::{
-    AbortCause, HostPlan, Limit, Outcome, Plan, Protocol, ResultFormat, ScriptPlan, TargetPlan, no_tracer,
-    run,
+    AbortCause, EventLoopChoice, HostPlan, Limit, Outcome, Plan, Protocol, ResultFormat, ScriptPlan,
+    TargetPlan, no_tracer, run,
 };
 use script::{Dialect, Symbols};
 use testkit::cluster::Cluster;
@@ -394,6 +394,98 @@ fn results_are_binary_except_those_that_are_stored() {
                 assert_eq!(refusals.count(), usize::from(is_refused), "{version} {protocol:?} {script}");
                 assert_eq!(outcome.aborted.len(), usize::from(is_refused), "{:?}", outcome.aborted);
             }
+        }
+    }
+}
+
+const COPIED: &str = "\\
+\\set colour 'green\tone'
+COPY found (what, value) FROM STDIN;
+\\copy_rows 5000 (random_string(10, 30, 'ab\\é'), :colour)
+COPY found FROM STDIN WITH (FORMAT csv);
+\\copy_rows 0 (1, 2)
+COPY (SELECT * FROM found LIMIT 100) TO STDOUT;
+";
+
+#[test]
+fn copied_rows_arrive_in_all_protocols_with_both_event_loops() {
+    for version in VERSIONS {
+        let bank = Bank::new(version, "copies");
+        for (protocol, event_loop) in PROTOCOLS
+            .into_iter()
+            .flat_map(|protocol| [(protocol, EventLoopChoice::Epoll), (protocol, EventLoopChoice::Auto)])
+        {
+            bank.empty();
+            let limit = Limit::TransactionsPerClient(3);
+            let outcome = complete(&Plan { protocol, event_loop, limit, ..bank.plan(COPIED, 2) });
+            let copied = outcome.commands.of_script(0).iter().map(|command| command.copied.rows);
+            assert_eq!(copied.collect::<Vec<_>>(), [0, 30_000, 0, 600], "{protocol:?}");
+            let rows = "select count(*) || ' ' || count(distinct what) || ' ' || min(value) || ' ' || \
+                        bool_and(what ~ '^[abé\\\\]{10,30}$') from found";
+            let rows = bank.ask(rows);
+            let [count, distinct, value, fit] = rows.split(' ').collect::<Vec<_>>()[..] else {
+                panic!("{rows}")
+            };
+            assert_eq!((count, value, fit), ("30000", "green\tone", "true"), "{protocol:?}");
+            assert!(distinct.parse::<u32>().unwrap() > 29_000, "{distinct}");
+            let sizes = outcome.commands.of_script(0)[1].copied.bytes / 30_000;
+            assert!((20..60).contains(&sizes), "{sizes} bytes of a row");
+        }
+    }
+}
+
+#[test]
+fn an_error_in_the_middle_of_a_copy_fails_the_transaction_and_the_client_continues() {
+    // The second is refused after the server has asked for rows and before it has read any.
+    let late = "COPY account FROM STDIN;\n\\copy_rows 200000 (:copy_row * 50000, 1)\n";
+    let early = "COPY shown FROM STDIN;\n\\copy_rows 200000 (:copy_row)\n";
+    let missing = "COPY missing FROM STDIN;\n\\copy_rows 200000 (:copy_row)\n";
+    for version in VERSIONS {
+        let bank = Bank::new(version, "failing_copies");
+        bank.session().execute("create view shown as select id from account").expect("a view");
+        for (script, reason) in [
+            (late, "integer"),
+            (early, "cannot copy to view \"shown\""),
+            (missing, "relation \"missing\" does not exist"),
+        ] {
+            for protocol in PROTOCOLS {
+                for event_loop in [EventLoopChoice::Epoll, EventLoopChoice::Auto] {
+                    let script = format!("{script}UPDATE account SET balance = balance + 1 WHERE id = 1;\n");
+                    let limit = Limit::TransactionsPerClient(3);
+                    let plan = Plan { protocol, event_loop, limit, ..bank.plan(&script, 2) };
+                    let aborted = &finish(&plan).aborted;
+                    assert_eq!(aborted.len(), 2);
+                    assert!(aborted[0].to_string().contains(reason), "{}", aborted[0]);
+                    let counts = complete(&Plan { continue_on_error: true, ..plan }).summary.total.counts;
+                    assert_eq!((counts.succeeded, counts.failed), (0, 6), "{protocol:?} {script}");
+                }
+            }
+        }
+        assert_eq!(bank.ask("select sum(balance) || ' ' || count(*) from account"), "0 2");
+    }
+}
+
+#[test]
+fn a_copy_in_a_transaction_that_fails_is_repeated_with_the_same_rows() {
+    let script = "\\
+BEGIN ISOLATION LEVEL REPEATABLE READ;
+SELECT balance + 1 AS increased FROM account WHERE id = 0 \\gset
+COPY found FROM STDIN;
+\\copy_rows 500 (:copy_row, random(1, 1000000000))
+UPDATE account SET balance = :increased::int WHERE id = 0;
+END;
+";
+    for version in VERSIONS {
+        let bank = Bank::new(version, "repeated_copies");
+        for protocol in PROTOCOLS {
+            bank.empty();
+            let outcome = complete(&Plan { protocol, max_tries: None, ..bank.plan(script, 4) });
+            assert_eq!(outcome.summary.total.counts.succeeded, 40);
+            assert_eq!(bank.ask("select balance from account where id = 0"), "40");
+            let counts =
+                bank.ask("select count(*) || ' ' || count(distinct value) from found where what = '7'");
+            assert_eq!(counts, "40 40", "each transaction has rows of its own");
+            assert_eq!(bank.ask("select count(*) from found"), "20000");
         }
     }
 }

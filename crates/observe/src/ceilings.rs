@@ -380,6 +380,7 @@ mod tests {
             latency_us: None,
             failures: 0,
             retries: 0,
+            copied: None,
         };
         let script = [
             text("\\StartPipeline", 1.0),

@@ -124,6 +124,8 @@ fn summary(lines: &mut Lines<'_>, record: &Record) {
             lines.latency(place, "latency", command.latency_us);
             lines.add(place, "failures", command.failures as f64);
             lines.add(place, "retries", command.retries as f64);
+            lines.add_some(place, "copied_rows", command.copied.map(|copied| copied.rows as f64));
+            lines.add_some(place, "copied_bytes", command.copied.map(|copied| copied.bytes as f64));
         }
     }
 }

@@ -298,12 +298,13 @@ fn check_script(script: &ScriptSummary) -> Result<(), String> {
 }
 
 fn check_command(command: &CommandSummary) -> Result<(), String> {
-    let CommandSummary { executions, mean_us, stddev_us, min_us, max_us, latency_us, .. } = command;
+    let CommandSummary { executions, mean_us, stddev_us, min_us, max_us, latency_us, copied, .. } = command;
     let figures = [mean_us, stddev_us, min_us, max_us];
     require(
         figures.iter().all(|figure| figure.is_some() == (*executions > 0)),
         "a command with executions but no latencies, or the other way round",
     )?;
+    require(copied.is_none() || *executions > 0, "a command that copied rows without an execution")?;
     check_latencies([*latency_us, None])?;
     let possible = figures.into_iter().flatten().all(|&figure| (0.0..=MOST).contains(&figure));
     require(possible, "a command's latency that is negative, or longer than anything takes")?;

@@ -127,7 +127,7 @@ pub use stats::comparison::{
     ComparedMetric, ComparisonDecision, CrossoverEffect, MetricFinding, MetricNoise,
 };
 pub use stats::goals::{Goal, GoalResult, GoalStop, GoalTally, GoalVerdict};
-pub use stats::{Counts, Failures, Limit, PartitionMethod, Protocol, ResultFormat};
+pub use stats::{Copied, Counts, Failures, Limit, PartitionMethod, Protocol, ResultFormat};
 pub use steps::{
     AnswerCheck, QuerySetPlan, RegressionPlan, RegressionSide, STEPS_SCHEMA_VERSION, StepBuffers, StepResult,
     StepTime, StepsRecord, StreamResult,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::Counts;
 use stats::goals::{GoalResult, GoalStop};
+use stats::{Copied, Counts};
 
 use crate::{
     Confidence, Generator, Measured, OtherEndings, Plan, SafeText, ServiceLevel, Stalls, SteadyState,
@@ -112,6 +112,9 @@ pub struct CommandSummary {
     pub failures: u64,
     /// Retries caused by it.
     pub retries: u64,
+    /// Rows and bytes of its completed COPYs; absent if it executed none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copied: Option<Copied>,
 }
 
 /// Lateness of the start of transactions, in microseconds.
@@ -205,6 +208,14 @@ impl Summary {
             scripts: plan.scripts.iter().enumerate().filter_map(per_script).collect(),
         }
     }
+
+    /// Rows and bytes of all completed COPYs.
+    pub fn copied(&self) -> Copied {
+        let mut sum = Copied::default();
+        let commands = self.scripts.iter().flat_map(|script| &script.commands);
+        commands.filter_map(|command| command.copied).for_each(|copied| sum.add(copied));
+        sum
+    }
 }
 
 /// Over all finished transactions: a failed transaction costs the client as much as a succeeded one, a skipped one
@@ -225,7 +236,7 @@ pub(crate) fn round_to_ns(us: f64) -> f64 {
 impl CommandSummary {
     /// A command with the statistics of its executions; text and line are from the script.
     pub fn of(text: &str, line: u32, stats: &stats::CommandStats) -> CommandSummary {
-        let stats::CommandStats { completed, failures, retries, .. } = stats;
+        let stats::CommandStats { completed, failures, retries, copied, .. } = stats;
         let us = |ns: f64| round_to_ns(ns / NANOSECONDS_PER_MICROSECOND);
         let extreme = |ns: u64| (completed.count > 0).then_some(ns as f64 / NANOSECONDS_PER_MICROSECOND);
         CommandSummary {
@@ -239,6 +250,7 @@ impl CommandSummary {
             latency_us: stats.latencies().as_ref().and_then(Latency::of),
             failures: *failures,
             retries: *retries,
+            copied: (*copied != Copied::default()).then_some(*copied),
         }
     }
 }

@@ -12,6 +12,7 @@
 mod calibrate;
 mod command_line;
 mod control;
+mod copy_files;
 mod descriptors;
 mod ending;
 mod environment;

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use engine::Protocol;
 use script::{
@@ -11,6 +11,7 @@ use script::{
 };
 use workload::{Script, Workload};
 
+use crate::copy_files::CopyFiles;
 use crate::error::RunError;
 use crate::spec::{ScriptSource, ScriptSpec};
 
@@ -47,6 +48,8 @@ pub struct ScriptText {
     pub is_of_workload: bool,
     /// Start of the command of a built-in script that locks one of `scale` rows.
     pub contended: Option<&'static str>,
+    /// The directory of the files that it names.
+    pub folder: PathBuf,
 }
 
 impl ScriptText {
@@ -67,6 +70,7 @@ impl ScriptText {
     /// A script of a workload, with its weight there.
     #[must_use]
     pub fn of_workload(script: &Script, workload: &dyn Workload) -> Self {
+        let file = workload.files().iter().find(|(_, text)| **text == *script.text);
         Self {
             name: script.name.clone().into_owned(),
             description: script.description.clone().into_owned(),
@@ -75,6 +79,7 @@ impl ScriptText {
             builtin: workload.files().is_empty(),
             is_of_workload: true,
             contended: script.contended,
+            folder: file.and_then(|(path, _)| folder_of(path)).unwrap_or_default(),
         }
     }
 
@@ -82,8 +87,23 @@ impl ScriptText {
     #[must_use]
     pub fn of_file(name: String, text: Vec<u8>, weight: u32) -> Self {
         let description = name.clone();
-        Self { name, description, text, weight, builtin: false, is_of_workload: false, contended: None }
+        let folder = folder_of(Path::new(&name)).unwrap_or_default();
+        Self {
+            name,
+            description,
+            text,
+            weight,
+            builtin: false,
+            is_of_workload: false,
+            contended: None,
+            folder,
+        }
     }
+}
+
+/// The directory of a file.
+fn folder_of(path: &Path) -> Option<PathBuf> {
+    path.parent().map(Path::to_owned)
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, RunError> {
@@ -131,6 +151,7 @@ pub struct Scripts {
     /// Parsed, in the same order.
     pub programs: Vec<Program>,
     pub(crate) symbols: Symbols,
+    copy_files: CopyFiles,
 }
 
 /// The variables that the engine defines.
@@ -162,12 +183,14 @@ impl Scripts {
         Ok(scripts)
     }
 
-    /// Parses another script.
+    /// Parses another script, and reads the files that it names.
     ///
     /// # Errors
-    /// It cannot be parsed.
+    /// It cannot be parsed, or a file cannot be read.
     pub fn add(&mut self, text: ScriptText) -> Result<(), ParseError> {
-        self.programs.push(script::parse(&text.name, &text.text, &mut self.symbols, self.dialect)?);
+        let mut program = script::parse(&text.name, &text.text, &mut self.symbols, self.dialect)?;
+        self.copy_files.read(&mut program, &text.folder)?;
+        self.programs.push(program);
         self.texts.push(text);
         Ok(())
     }

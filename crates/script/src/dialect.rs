@@ -28,6 +28,14 @@ pub enum Dialect {
     ///
     /// `\gset_null [prefix]` and `\aset_null [prefix]` are `\gset` and `\aset` that store NULL as NULL.
     ///
+    /// `\copy_rows number (value, …)` and `\copy_file name` after a `COPY … FROM STDIN` are its rows: generated, or the bytes
+    /// of a file. A value is an expression or a string as in `\set`; `:copy_row` is the number of the row, from 1:
+    ///
+    /// ```text
+    /// COPY items (id, colour, pad) FROM STDIN;
+    /// \copy_rows 1000 (:first + :copy_row, random_element('red,green'), random_string(10, 20))
+    /// ```
+    ///
     /// `\batch expression`: this execution of the script counts as that many business transactions, at least 1:
     ///
     /// ```text

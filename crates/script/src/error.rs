@@ -7,6 +7,7 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::expression::NESTING_MAX;
+use crate::symbols::{Slot, Symbols};
 
 /// Why a script is invalid. `Display` is the whole message: `file:line: reason in command "name"`, then the command's
 /// text and a caret below the error.
@@ -174,6 +175,12 @@ impl EvaluationError {
     #[cold]
     pub fn new(reason: impl Into<Cow<'static, str>>) -> Self {
         Self::boxed(None, reason.into(), false)
+    }
+
+    /// A variable without a value.
+    #[cold]
+    pub(crate) fn undefined(slot: Slot, symbols: &Symbols) -> Self {
+        Self::new(format!("undefined variable \"{}\"", symbols.name(slot)))
     }
 
     /// An error whose message starts with the meta command.

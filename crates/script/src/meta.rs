@@ -1,9 +1,12 @@
 //! Meta commands: their extent, their table and their words. Called by `program` at every backslash; a new meta command
 //! is a row of the table and a parser. Other modules check combinations (`\if` and `\endif`, SQL and `\gset`).
 
+use std::sync::Arc;
+
 use crate::array::SetArray;
 use crate::batch::Batch;
 use crate::blocks::{Condition, Else};
+use crate::copy::{CopyFile, CopyRows, CopySource};
 use crate::dialect::Dialect;
 use crate::error::{Fault, ParseError, ParseErrorKind, shown};
 use crate::expression::{self, ARRAY, ARRAY_NOT_ALONE, Expression};
@@ -12,7 +15,7 @@ use crate::program::{CommandKind, Set};
 use crate::repeat::{EndRepeat, Repeat};
 use crate::shell::{SetShell, Shell};
 use crate::sleep::{Sleep, Time, Unit};
-use crate::sql::{Capture, CaptureKind};
+use crate::sql::{Attached, Capture, CaptureKind};
 use crate::string::{SetString, StringValue};
 use crate::symbols::{Symbols, is_name_byte};
 
@@ -28,7 +31,7 @@ pub(crate) enum Meta {
     /// A command by itself.
     Command(CommandKind),
     /// Part of the preceding SQL command.
-    Capture(Capture),
+    Attached(Attached),
     /// `\target` with this name; applies to the whole script.
     Target(Box<str>),
 }
@@ -68,7 +71,7 @@ struct Reading<'t, 'a> {
     meta: &'t MetaText<'a>,
     /// The name as typed.
     name: Word<'a>,
-    /// The words after the name; empty if the rest is an expression.
+    /// The words after the name; empty if the rest is an expression or one text.
     arguments: &'t [Word<'a>],
     dialect: Dialect,
 }
@@ -80,16 +83,20 @@ type Reader = fn(&Reading<'_, '_>, &mut Symbols) -> Result<Meta, Fault>;
 enum Behind {
     Words,
     Expression,
+    /// One text that may contain spaces.
+    Rest,
 }
 
 /// The table: name, dialect, arguments and parser.
-static META_COMMANDS: [(&str, Dialect, Behind, Reader); 19] = [
+static META_COMMANDS: [(&str, Dialect, Behind, Reader); 21] = [
     ("aset", Dialect::Pgbench, Behind::Words, |reading, _| reading.capture(CaptureKind::Aset, false)),
     ("aset_null", Dialect::Extended, Behind::Words, |reading, _| reading.capture(CaptureKind::Aset, true)),
     ("batch", Dialect::Extended, Behind::Expression, |reading, symbols| {
         let expression = reading.expression(reading.name.end(), symbols)?;
         command(CommandKind::Batch(Batch { expression }))
     }),
+    ("copy_file", Dialect::Extended, Behind::Rest, read_copy_file),
+    ("copy_rows", Dialect::Extended, Behind::Expression, read_copy_rows),
     ("elif", Dialect::Pgbench, Behind::Expression, |reading, symbols| {
         let expression = reading.expression(reading.name.end(), symbols)?;
         command(CommandKind::Elif(Condition::new(expression)))
@@ -168,7 +175,7 @@ impl<'a> MetaText<'a> {
                 && (*since == Dialect::Pgbench || dialect == Dialect::Extended)
         });
         let mut arguments = Vec::new();
-        if !matches!(row, Some((.., Behind::Expression, _))) {
+        if !matches!(row, Some((.., Behind::Expression | Behind::Rest, _))) {
             let mut end = name.end();
             while let Some(word) = self.word(end) {
                 end = word.end();
@@ -271,8 +278,12 @@ impl Reading<'_, '_> {
     /// `\gset [prefix]`, `\aset [prefix]`; with `keeps_null` `\gset_null [prefix]` and `\aset_null [prefix]`.
     fn capture(&self, kind: CaptureKind, keeps_null: bool) -> Result<Meta, Fault> {
         match self.arguments {
-            [] => Ok(Meta::Capture(Capture { kind, prefix: Box::default(), keeps_null })),
-            [prefix] => Ok(Meta::Capture(Capture { kind, prefix: prefix.text.into(), keeps_null })),
+            [] => Ok(Meta::Attached(Attached::Capture(Capture { kind, prefix: Box::default(), keeps_null }))),
+            [prefix] => Ok(Meta::Attached(Attached::Capture(Capture {
+                kind,
+                prefix: prefix.text.into(),
+                keeps_null,
+            }))),
             _ => Err(TOO_MANY_ARGUMENTS.into()),
         }
     }
@@ -309,6 +320,29 @@ enum Assigned {
     /// Length and element.
     Array(Expression, Expression),
     String(StringValue),
+}
+
+/// `\copy_rows number (value, …)`
+fn read_copy_rows(reading: &Reading<'_, '_>, symbols: &mut Symbols) -> Result<Meta, Fault> {
+    let MetaText { text, newline, .. } = *reading.meta;
+    let (number, values) = expression::parse_rows(text, reading.name.end(), newline, symbols)?;
+    let rows = CopyRows::new(number, values, symbols);
+    Ok(Meta::Attached(Attached::Copy(CopySource::Rows(rows))))
+}
+
+/// `\copy_file name`; quotes around the name are optional.
+fn read_copy_file(reading: &Reading<'_, '_>, _: &mut Symbols) -> Result<Meta, Fault> {
+    let start = reading.name.end();
+    let name = reading.meta.text[start..].trim_ascii();
+    let unquoted = name.strip_prefix(b"'").and_then(|name| name.strip_suffix(b"'"));
+    match str::from_utf8(unquoted.unwrap_or(name)) {
+        Ok("") => Err("the name of a file is missing, such as \\copy_file rows.tsv".into()),
+        Ok(name) => {
+            let file = CopyFile { name: name.into(), line: 0, content: Arc::default() };
+            Ok(Meta::Attached(Attached::Copy(CopySource::File(file))))
+        }
+        Err(_) => Err("the name of a file must be UTF-8 text".into()),
+    }
 }
 
 /// `\setshell name command argument …`

@@ -1,19 +1,22 @@
 //! A parsed script: commands in order, immutable, shared by all workers. `parse` splits the text into SQL with `scan`
 //! and meta commands with `meta`. The engine executes the commands.
 
+use std::sync::Arc;
+
 use crate::array::SetArray;
 use crate::batch::Batch;
 use crate::blocks::{self, Condition, Else};
 use crate::contention::ContendedRows;
+use crate::copy::CopySource;
 use crate::dialect::Dialect;
 use crate::error::{EvaluationError, ParseError, ParseErrorKind, shown};
 use crate::expression::{Expression, Scope};
 use crate::meta::{Meta, MetaText};
 use crate::repeat::{EndRepeat, Repeat};
-use crate::scan::{Stop, scan};
+use crate::scan::{Stop, copies_from_stdin, scan};
 use crate::shell::{SetShell, Shell};
 use crate::sleep::Sleep;
-use crate::sql::{Capture, PARAMETERS_MAX, Sql};
+use crate::sql::{Attached, PARAMETERS_MAX, Sql};
 use crate::string::SetString;
 use crate::symbols::{Slot, Symbols};
 
@@ -60,6 +63,9 @@ pub fn parse(
             Stop::Backslash => from = reader.meta(from, symbols)?,
             Stop::End => break,
         }
+    }
+    if dialect == Dialect::Extended {
+        reader.check_copies()?;
     }
     reader.finish()
 }
@@ -111,8 +117,12 @@ impl Reader<'_> {
                 let name = text.name().unwrap_or_default();
                 self.commands.push(Command { line, display: text.display(), name, kind });
             }
-            Some(Meta::Capture(capture)) => {
-                self.capture(capture).map_err(|kind| script_error(self.file, line, kind))?
+            Some(Meta::Attached(mut attached)) => {
+                if let Attached::Copy(CopySource::File(file)) = &mut attached {
+                    file.line = line;
+                }
+                let name = text.name().unwrap_or_default();
+                self.attach(attached, &name).map_err(|kind| script_error(self.file, line, kind))?
             }
             Some(Meta::Target(_)) if self.target.is_some() || !self.commands.is_empty() => {
                 let kind = "a script can have only one \\target, before its first command";
@@ -123,18 +133,45 @@ impl Reader<'_> {
         Ok(at + text.length())
     }
 
-    /// `\gset` or `\aset`, which belongs to the preceding command.
-    fn capture(&mut self, capture: Capture) -> Result<(), ParseErrorKind> {
+    /// `\gset`, `\copy_rows` or a similar command, which belongs to the preceding command.
+    fn attach(&mut self, attached: Attached, name: &str) -> Result<(), ParseErrorKind> {
+        let is_copy = matches!(attached, Attached::Copy(_));
+        // pgbench names \gset, also for \aset.
+        let rule = if is_copy {
+            format!("\\{name} must follow a COPY … FROM STDIN")
+        } else {
+            "\\gset must follow an SQL command".to_owned()
+        };
         match self.commands.last_mut() {
-            Some(Command { kind: CommandKind::Sql(sql), .. }) if sql.capture.is_none() => {
-                sql.capture = Some(capture);
+            Some(Command { kind: CommandKind::Sql(sql), .. })
+                if sql.attached.is_none() && (!is_copy || copies_from_stdin(sql.text_as_written()) > 0) =>
+            {
+                sql.attached = Some(attached);
                 Ok(())
             }
-            Some(Command { kind: CommandKind::Sql(_), .. }) | None => {
-                Err("\\gset must follow an SQL command".into())
-            }
-            Some(command) => Err(format!("\\gset must follow an SQL command ({})", command.display).into()),
+            Some(Command { kind: CommandKind::Sql(_), .. }) | None => Err(rule.into()),
+            Some(command) => Err(format!("{rule} ({})", command.display).into()),
         }
+    }
+
+    /// Refuses a `COPY … FROM STDIN` without rows, or several with the same rows. pgbench's dialect leaves that to the
+    /// server's response.
+    fn check_copies(&self) -> Result<(), ParseError> {
+        for command in &self.commands {
+            let CommandKind::Sql(sql) = &command.kind else { continue };
+            let text = sql.text_as_written();
+            let kind = match (copies_from_stdin(text), sql.copy_source()) {
+                (0, _) | (1, Some(_)) => continue,
+                (1, None) => {
+                    "COPY … FROM STDIN needs rows; write \\copy_rows NUMBER (VALUE, …) or \\copy_file NAME below it"
+                }
+                _ => {
+                    "only one COPY … FROM STDIN can be sent at once; end each with a semicolon without a backslash"
+                }
+            };
+            return Err(ParseError::in_statement(self.file, command.line, text, None, kind));
+        }
+        Ok(())
     }
 
     fn finish(self) -> Result<Program, ParseError> {
@@ -217,6 +254,24 @@ impl Program {
     /// The commands in order; never empty.
     pub fn commands(&self) -> &[Command] {
         &self.commands
+    }
+
+    /// Reads the files of `\copy_file` by their names; `read` is called once for each command. Must be called before a run.
+    ///
+    /// # Errors
+    /// The first error of `read`, with the line of the command.
+    pub fn read_files<E>(
+        &mut self,
+        mut read: impl FnMut(&str) -> Result<Arc<[u8]>, E>,
+    ) -> Result<(), (u32, E)> {
+        for command in &mut self.commands {
+            if let CommandKind::Sql(sql) = &mut command.kind
+                && let Some(Attached::Copy(CopySource::File(file))) = &mut sql.attached
+            {
+                file.content = read(&file.name).map_err(|error| (file.line, error))?;
+            }
+        }
+        Ok(())
     }
 
     /// Checks that every SQL command has at most [`PARAMETERS_MAX`] parameters, the limit of the extended and prepared

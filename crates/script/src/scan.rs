@@ -81,6 +81,33 @@ pub(crate) fn bare_colons(sql: &[u8]) -> Option<Vec<usize>> {
     Some(colons)
 }
 
+/// Number of `COPY … FROM STDIN` statements of an SQL command: the words outside of strings, quoted names, comments and
+/// parentheses decide.
+pub(crate) fn copies_from_stdin(sql: &[u8]) -> usize {
+    let mut scanner = Scanner { bytes: sql, position: 0, parentheses: 0, routine: Routine::default() };
+    let (mut count, mut is_copy, mut is_first, mut after_from) = (0, false, true, false);
+    while let Some(byte) = scanner.peek(0) {
+        let start = scanner.position;
+        match byte {
+            b'(' => scanner.parentheses += 1,
+            b')' => scanner.parentheses = scanner.parentheses.saturating_sub(1),
+            b';' if scanner.parentheses == 0 => (is_copy, is_first, after_from) = (false, true, false),
+            _ => {}
+        }
+        scanner.skip_token(byte);
+        let token = &sql[start..scanner.position];
+        let is_comment = token.starts_with(b"--") || token.starts_with(b"/*");
+        if scanner.parentheses > 0 || is_space(byte) || byte == b';' || is_comment {
+            continue;
+        }
+        let is = |word: &str| token.eq_ignore_ascii_case(word.as_bytes());
+        is_copy |= is_first && is("copy");
+        count += usize::from(is_copy && after_from && is("stdin"));
+        (is_first, after_from) = (false, is("from"));
+    }
+    count
+}
+
 /// The first byte from `from` that is neither a space nor part of a `--` comment.
 fn skip_blank(bytes: &[u8], from: usize) -> usize {
     let mut position = from;
@@ -325,6 +352,26 @@ impl Routine {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_copy_from_standard_input_is_known_by_its_words() {
+        for (sql, expected) in [
+            ("copy t from stdin;", 1),
+            ("COPY \"from\".t (a, b) FROM STDIN WITH (FORMAT csv);", 1),
+            ("/* rows */ copy t -- of t\n from /* here */ stdin", 1),
+            ("begin; copy t from stdin; copy u from stdin; commit", 2),
+            ("copy t from 'stdin'", 0),
+            ("copy t from \"stdin\"", 0),
+            ("copy (select a from stdin) to stdout", 0),
+            ("copy t to stdout; select a from stdin", 0),
+            ("select copy from stdin", 0),
+            ("select 'copy t from stdin'", 0),
+            ("copy", 0),
+            ("", 0),
+        ] {
+            assert_eq!(copies_from_stdin(sql.as_bytes()), expected, "{sql}");
+        }
+    }
 
     /// The commands of a script without meta commands; a backslash is a separate piece.
     fn pieces(script: &str) -> Vec<String> {

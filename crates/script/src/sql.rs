@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use crate::copy::CopySource;
 use crate::number::write_integer;
 use crate::symbols::{Slot, Symbols, is_name_byte, is_name_start};
 use crate::variables::Variables;
@@ -21,7 +22,14 @@ pub struct Sql {
     places: Box<[Range<usize>]>,
     /// The variable at each range.
     parameters: Box<[Slot]>,
-    pub(crate) capture: Option<Capture>,
+    pub(crate) attached: Option<Attached>,
+}
+
+/// A meta command that belongs to the command before it.
+#[derive(Debug)]
+pub(crate) enum Attached {
+    Capture(Capture),
+    Copy(CopySource),
 }
 
 /// `\gset [prefix]` or `\aset [prefix]`, or one of them with `_null`: assigns results to variables. Column `c` is assigned to the variable named
@@ -66,7 +74,7 @@ impl Sql {
             numbered.into()
         });
         let (text, places, parameters) = (text.into(), places.into(), parameters.into());
-        Self { text, numbered, places, parameters, capture: None }
+        Self { text, numbered, places, parameters, attached: None }
     }
 
     /// The text as in the script, with `:name`.
@@ -91,7 +99,17 @@ impl Sql {
 
     /// The assignment of its results, if `\gset` or `\aset` follows.
     pub fn capture(&self) -> Option<&Capture> {
-        self.capture.as_ref()
+        if let Some(Attached::Capture(capture)) = &self.attached { Some(capture) } else { None }
+    }
+
+    /// The rows of its `COPY … FROM STDIN`, if `\copy_rows` or `\copy_file` follows.
+    pub fn copy_source(&self) -> Option<&CopySource> {
+        if let Some(Attached::Copy(source)) = &self.attached { Some(source) } else { None }
+    }
+
+    /// Whether `\gset`, `\copy_rows` or a similar command follows, so that the reply needs more than its outcome.
+    pub fn is_attended(&self) -> bool {
+        self.attached.is_some()
     }
 
     /// Appends the text with the values of variables; undefined ones stay as written, an array is quoted.

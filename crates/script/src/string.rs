@@ -1,10 +1,12 @@
 //! Strings: `\set name 'text'`, `random_string(min, max[, 'characters'])`, and `random_element('a,b,c')` or `(:list)`.
-//! Created by `meta` in the extended dialect; pgbench has no strings. A string is a value of a variable, and not a type of
+//! Created by `meta` in the extended dialect, also
+//! for the values of `\copy_rows`; pgbench has no strings. A string is a value of a variable, and not a type of
 //! expressions.
 
 use crate::datum::Datum;
 use crate::error::{EvaluationError, ParseErrorKind};
 use crate::expression::{Expression, Scope};
+use crate::random::Random;
 use crate::symbols::Slot;
 use crate::variables::TextKind;
 
@@ -57,6 +59,12 @@ impl Characters {
     pub(crate) fn letters_and_digits() -> Self {
         Self(LETTERS_AND_DIGITS.iter().map(|&byte| [byte].into()).collect())
     }
+
+    /// Appends this number of random characters.
+    fn draw(&self, length: i64, random: &mut Random, out: &mut Vec<u8>) {
+        let last = self.0.len() as u64 - 1;
+        (0..length).for_each(|_| out.extend_from_slice(&self.0[index(random.range(last))]));
+    }
 }
 
 /// The elements of a list, without the spaces around them.
@@ -80,30 +88,45 @@ impl SetString {
             StringValue::Literal(text) => scope.variables.set_string(self.slot, TextKind::String, |out| {
                 out.extend_from_slice(text);
             }),
-            StringValue::Random { min, max, characters: Characters(characters) } => {
+            StringValue::Random { min, max, characters } => {
                 let length = random_length(min, max, scope)?;
-                let last = characters.len() as u64 - 1;
                 let Scope { variables, random, .. } = scope;
-                variables.set_string(self.slot, TextKind::String, |out| {
-                    (0..length).for_each(|_| out.extend_from_slice(&characters[index(random.range(last))]));
-                });
+                variables.set_string(self.slot, TextKind::String, |out| characters.draw(length, random, out));
             }
-            StringValue::ElementOf(elements) => {
+            StringValue::ElementOf(_) | StringValue::ElementOfVariable(_) => {
+                let mut text = Vec::new();
+                self.value.write(scope, &mut text)?;
+                scope.variables.set_text(self.slot, text);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl StringValue {
+    /// Appends the string. Draws as [`SetString::execute`] does.
+    pub(crate) fn write(&self, scope: &mut Scope<'_>, out: &mut Vec<u8>) -> Result<(), EvaluationError> {
+        match self {
+            Self::Literal(text) => out.extend_from_slice(text),
+            Self::Random { min, max, characters } => {
+                let length = random_length(min, max, scope)?;
+                characters.draw(length, scope.random, out);
+            }
+            Self::ElementOf(elements) => {
                 let drawn = index(scope.random.range(elements.len() as u64 - 1));
-                scope.variables.set_text(self.slot, &elements[drawn]);
+                out.extend_from_slice(&elements[drawn]);
             }
-            StringValue::ElementOfVariable(list) => {
+            Self::ElementOfVariable(list) => {
                 let mut text = Vec::new();
                 if !scope.variables.write_list(*list, &mut text) {
-                    let name = scope.symbols.name(*list);
-                    return Err(EvaluationError::new(format!("undefined variable \"{name}\"")));
+                    return Err(EvaluationError::undefined(*list, scope.symbols));
                 }
                 if text.is_empty() {
                     let name = scope.symbols.name(*list);
                     return Err(EvaluationError::new(format!("variable \"{name}\" is an empty list")));
                 }
                 let drawn = index(scope.random.range(elements(&text).count() as u64 - 1));
-                scope.variables.set_text(self.slot, elements(&text).nth(drawn).unwrap_or_default());
+                out.extend_from_slice(elements(&text).nth(drawn).unwrap_or_default());
             }
         }
         Ok(())

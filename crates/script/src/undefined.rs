@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::copy::CopySource;
 use crate::error::ParseError;
 use crate::program::{CommandKind, Program};
 use crate::scan::bare_colons;
@@ -41,7 +42,12 @@ impl<'a> DefinedVariables<'a> {
                 CommandKind::SetArray(set) => drop(slots.insert(set.slot)),
                 CommandKind::SetString(set) => drop(slots.insert(set.slot)),
                 CommandKind::SetShell(set) => drop(slots.insert(set.slot)),
-                CommandKind::Sql(sql) => prefixes.extend(sql.capture().map(|capture| &*capture.prefix)),
+                CommandKind::Sql(sql) => {
+                    prefixes.extend(sql.capture().map(|capture| &*capture.prefix));
+                    if let Some(CopySource::Rows(rows)) = sql.copy_source() {
+                        slots.insert(rows.row_slot());
+                    }
+                }
                 CommandKind::Sleep(_)
                 | CommandKind::If(_)
                 | CommandKind::Elif(_)

@@ -134,6 +134,12 @@ impl Variables {
         self.get(slot).kind != Kind::Undefined
     }
 
+    /// Whether its value is NULL, also from the server.
+    pub(crate) fn is_null(&self, slot: Slot) -> bool {
+        let is_text = |place: usize| self.texts[place].kind == TextKind::Null;
+        self.get(slot).kind == Kind::Null || self.text_place(slot).is_some_and(is_text)
+    }
+
     /// Appends the text form; returns false without appending if undefined.
     #[inline]
     pub fn write_text(&self, slot: Slot, out: &mut Vec<u8>) -> bool {
@@ -203,7 +209,7 @@ impl Variables {
     #[inline(never)]
     fn datum_of_text(&mut self, slot: Slot, symbols: &Symbols) -> Result<Datum, EvaluationError> {
         let Some(place) = self.text_place(slot) else {
-            return Err(EvaluationError::new(format!("undefined variable \"{}\"", symbols.name(slot))));
+            return Err(EvaluationError::undefined(slot, symbols));
         };
         let text = &mut self.texts[place];
         if let Some(datum) = text.typed {

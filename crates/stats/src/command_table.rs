@@ -2,6 +2,9 @@
 //! server have histograms, up to a limit, so that a script of a hundred thousand commands stays small; the others
 //! have counts and exact moments only. Filled by the engine's clients, merged over the workers at the end.
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::distribution::{bucket_of, used};
 use crate::histogram::Histogram;
 use crate::{Distribution, Moments};
@@ -9,6 +12,24 @@ use crate::{Distribution, Moments};
 /// Maximum number of commands of a plan with a histogram. A histogram is 300 kB of zeros, of which the system
 /// allocates only the written pages: most commands take about the same time each time.
 pub const TIMED_COMMANDS_MAX: usize = 256;
+
+/// Data that COPY transferred.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Copied {
+    /// Rows that the server stored or sent.
+    pub rows: u64,
+    /// Bytes of these rows in the format of the COPY, without the protocol's headers.
+    pub bytes: u64,
+}
+
+impl Copied {
+    /// Adds `more`.
+    pub fn add(&mut self, more: Copied) {
+        let Copied { rows, bytes } = more;
+        self.rows = self.rows.saturating_add(rows);
+        self.bytes = self.bytes.saturating_add(bytes);
+    }
+}
 
 /// Statistics of one command of a script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,6 +40,8 @@ pub struct CommandStats {
     pub failures: u64,
     /// Executions after which the transaction was retried.
     pub retries: u64,
+    /// Rows and bytes of the completed COPYs.
+    pub copied: Copied,
     /// Index of its histogram, if it has one.
     histogram: Option<Histogram>,
 }
@@ -86,6 +109,11 @@ impl CommandTable {
         self.scripts[script][command].retries += 1;
     }
 
+    /// A command's COPY was completed.
+    pub fn copy(&mut self, script: usize, command: usize, copied: Copied) {
+        self.scripts[script][command].copied.add(copied);
+    }
+
     /// The statistics of one script's commands, in order; empty if there is no such script.
     pub fn of_script(&self, script: usize) -> &[CommandStats] {
         self.scripts.get(script).map_or(&[], |commands| commands)
@@ -121,10 +149,11 @@ impl CommandStats {
     }
 
     fn merge(&mut self, other: &CommandStats) {
-        let CommandStats { completed, failures, retries, histogram } = other;
+        let CommandStats { completed, failures, retries, copied, histogram } = other;
         self.completed.merge(completed);
         self.failures += failures;
         self.retries += retries;
+        self.copied.add(*copied);
         match (&mut self.histogram, histogram) {
             (Some(ours), Some(theirs)) => ours.add(theirs, used(completed)),
             (ours, theirs) => {
@@ -147,6 +176,7 @@ mod tests {
                 table.complete(0, 1, took_ns);
                 table.fail(1, 0);
                 table.retry(0, 0);
+                table.copy(1, 0, Copied { rows: 3, bytes: took_ns });
             }
         }
         first.merge(&second);
@@ -162,6 +192,7 @@ mod tests {
         let moments = first.of_script(0)[1].completed;
         assert_eq!((moments.count, moments.sum_ns, moments.min_ns, moments.max_ns), (2, 800, 300, 500));
         assert_eq!((first.of_script(0)[0].retries, first.of_script(1)[0].failures), (2, 2));
+        assert_eq!(first.of_script(1)[0].copied, Copied { rows: 6, bytes: 800 });
         assert_eq!(first.of_script(2), []);
     }
 

@@ -71,7 +71,7 @@ pub mod comparison;
 
 pub mod goals;
 
-pub use command_table::{CommandStats, CommandTable, TIMED_COMMANDS_MAX};
+pub use command_table::{CommandStats, CommandTable, Copied, TIMED_COMMANDS_MAX};
 pub use completions::Completions;
 pub use confidence::{INTERVALS_MIN, RatioEstimate};
 pub use counts::{Counts, Failures};

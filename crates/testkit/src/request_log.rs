@@ -43,6 +43,12 @@ pub enum Received {
     Sync,
     /// Answers so far, please.
     Flush,
+    /// A piece of the rows of a COPY.
+    CopyData(String),
+    /// The end of these rows.
+    CopyDone,
+    /// Why no more rows can be sent.
+    CopyFail(String),
     /// Good-bye.
     Terminate,
 }
@@ -78,6 +84,9 @@ impl From<&Request<'_>> for Received {
             Request::Close { portal, name } => Received::Close(portal, text(name)),
             Request::Sync => Received::Sync,
             Request::Flush => Received::Flush,
+            Request::CopyData(data) => Received::CopyData(text(data)),
+            Request::CopyDone => Received::CopyDone,
+            Request::CopyFail(reason) => Received::CopyFail(text(reason)),
             Request::Terminate => Received::Terminate,
         }
     }

@@ -209,6 +209,22 @@ pub fn copy_data(out: &mut Vec<u8>, data: &[u8]) {
     end(out, start);
 }
 
+/// CopyData with bytes written directly into the send buffer, which must be fewer than 2 GiB. Without bytes, and after an
+/// error of `write`, the buffer is unchanged.
+pub fn copy_data_with<T, E>(
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<T, E>,
+) -> Result<T, E> {
+    let start = begin(out, b'd');
+    let written = write(out);
+    if written.is_err() || out.len() == start + 4 {
+        out.truncate(start - 1);
+    } else {
+        end(out, start);
+    }
+    written
+}
+
 /// CopyDone.
 pub fn copy_done(out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'c', 0, 0, 0, 4]);

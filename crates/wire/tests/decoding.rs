@@ -51,6 +51,7 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
         Just(message(b't', b"\0\x01\0\0\0\x17")),
         Just(message(b'A', b"\0\0\0\x01channel\0payload\0")),
         Just(message(b'G', b"\0\0\x01\0\0")),
+        Just(message(b'H', b"\x01\0\x02\0\x01\0\x01")),
         proptest::collection::vec(any::<u8>(), 0..40).prop_map(|value| {
             let length = u32::try_from(value.len()).unwrap().to_be_bytes();
             message(b'D', &[&[0, 1], &length[..], &value].concat())
@@ -60,6 +61,21 @@ fn any_message() -> impl Strategy<Value = Vec<u8>> {
     let arbitrary = (proptest::sample::select(TAGS), proptest::collection::vec(any::<u8>(), 0..12))
         .prop_map(|(tag, body)| message(tag, &body));
     prop_oneof![8 => plausible, 1 => arbitrary]
+}
+
+#[test]
+fn the_form_of_a_copy_is_read() {
+    for (body, expected) in [
+        (&b"\0\0\x02\0\0\0\0"[..], "CopyInResponse(CopyForm { is_binary: false, columns: 2 })"),
+        (b"\x01\0\x01\0\x01", "CopyInResponse(CopyForm { is_binary: true, columns: 1 })"),
+        (b"\0\0\0", "CopyInResponse(CopyForm { is_binary: false, columns: 0 })"),
+    ] {
+        assert_eq!(decode(false, [&message(b'G', body)[..]]), (vec![expected.to_owned()], Ok(())));
+    }
+    for body in [&b""[..], b"\0\0\x02\0\0", b"\0\0\x01\0\0\0"] {
+        let malformed = Err(ProtocolError::Malformed { message: "CopyInResponse" });
+        assert_eq!(decode(false, [&message(b'G', body)[..]]), (vec![], malformed));
+    }
 }
 
 /// Splits the bytes at the given places.

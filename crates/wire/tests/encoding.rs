@@ -162,6 +162,24 @@ proptest! {
         prop_assert_eq!(read, all);
         prop_assert!(parts.0.is_empty());
     }
+
+    #[test]
+    fn data_of_a_copy_written_in_place_is_that_which_is_copied(
+        before in proptest::collection::vec(any::<u8>(), 0..9),
+        data in proptest::collection::vec(any::<u8>(), 0..9),
+        fails in any::<bool>(),
+    ) {
+        let (mut copied, mut written) = (before.clone(), before);
+        if !fails && !data.is_empty() {
+            frontend::copy_data(&mut copied, &data);
+        }
+        let done = frontend::copy_data_with(&mut written, |out| {
+            out.extend_from_slice(&data);
+            if fails { Err(()) } else { Ok(data.len()) }
+        });
+        prop_assert_eq!(done, if fails { Err(()) } else { Ok(data.len()) });
+        prop_assert_eq!(written, copied);
+    }
 }
 
 #[test]

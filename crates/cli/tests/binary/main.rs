@@ -8,6 +8,7 @@ mod bad_luck;
 mod bench;
 mod compare;
 mod connections;
+mod copying;
 mod data;
 mod dropin;
 mod ends;

@@ -166,7 +166,7 @@ impl Answer {
                 self.error.get_or_insert_with(|| Box::new(fields.into()));
                 self.wants_copy_data = false;
             }
-            Message::CopyInResponse => self.wants_copy_data = true,
+            Message::CopyInResponse(_) => self.wants_copy_data = true,
             Message::ParseComplete
             | Message::CopyOutResponse
             | Message::CopyData { .. }

@@ -66,7 +66,7 @@ impl Client {
                     self.complete(turn);
                     self.command = index;
                     self.phase = Phase::Looping;
-                    return Step::Sleep(turn.now);
+                    return Step::Yield;
                 }
                 Ok(Flow::Wait(step)) => return step,
                 Err(cause) => return self.abort(cause, load),
@@ -328,7 +328,7 @@ impl Client {
     }
 
     /// Evaluates an expression with this client's variables and random stream; `debug()` goes to the tracer.
-    fn evaluate<T>(
+    pub(super) fn evaluate<T>(
         &mut self,
         turn: &mut Turn<'_>,
         evaluate: impl FnOnce(&mut Scope<'_>) -> Result<T, EvaluationError>,

@@ -13,6 +13,7 @@ use wire::{
 use crate::abort::AbortCause;
 
 use super::capturing::{Capturing, ReplyContext};
+use super::copying::Copying;
 
 /// A connection to one target.
 #[derive(Debug)]
@@ -51,7 +52,8 @@ pub(super) struct Reply {
     pub(super) error: Option<Box<ServerError>>,
     /// An error without an outstanding command: why the server is about to close the connection.
     farewell: Option<Box<ServerError>>,
-    pub(super) copy: bool,
+    /// The COPY of the current command; remains until its reply is complete.
+    pub(super) copying: Option<Box<Copying>>,
     /// Number of statements of the command or pipeline that succeeded.
     pub(super) completed: u32,
     /// Number of statements that had succeeded at the time of the error.
@@ -152,6 +154,16 @@ impl Link {
         frontend::sync(out);
     }
 
+    /// A series is open whose Sync follows when the server has read the rows of a COPY, or does not want them.
+    pub(super) fn awaits_sync(&self) -> bool {
+        self.series_open
+    }
+
+    /// The next command is a COPY with rows of the client.
+    pub(super) fn expect_copy(&mut self) {
+        self.reply.copying = Some(Box::default());
+    }
+
     /// A series of one message that needs no Sync.
     pub(super) fn query(&mut self) {
         self.reply.owed += 1;
@@ -240,7 +252,7 @@ impl Reply {
             status: TransactionStatus::Idle,
             error: None,
             farewell: None,
-            copy: false,
+            copying: None,
             completed: 0,
             completed_before_error: 0,
             parsing: VecDeque::new(),
@@ -264,7 +276,13 @@ impl Reply {
                     prepared[statement] = true;
                 }
             }
-            Message::CommandComplete(_) | Message::EmptyQueryResponse => self.completed += 1,
+            Message::CommandComplete(tag) => {
+                self.completed += 1;
+                if let Some(copying) = &mut self.copying {
+                    copying.complete(*tag);
+                }
+            }
+            Message::EmptyQueryResponse => self.completed += 1,
             Message::ErrorResponse(fields) => {
                 // The first error is the cause; later ones in an aborted pipeline may repeat it.
                 let place = if self.ready < self.owed { &mut self.error } else { &mut self.farewell };
@@ -279,10 +297,7 @@ impl Reply {
                     *place = Some(error);
                 }
             }
-            Message::CopyInResponse | Message::CopyOutResponse | Message::CopyBothResponse => {
-                self.copy = true;
-            }
-            _ => {}
+            other => Copying::take(&mut self.copying, other),
         }
     }
 }

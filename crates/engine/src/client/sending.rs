@@ -17,8 +17,11 @@ impl Client {
         let length_max = turn.load.plan.message_length_max;
         let link = &mut self.links[self.link];
         link.reply.completed = 0;
-        if sql.capture().is_some() {
-            link.capture();
+        if sql.is_attended() {
+            match sql.copy_source() {
+                Some(_) => link.expect_copy(),
+                None => link.capture(),
+            }
         }
         if turn.load.plan.protocol == Protocol::Simple {
             link.query();
@@ -31,7 +34,13 @@ impl Client {
             return Ok(frontend::query_with(turn.out, length_max, write)?);
         }
         self.send_extended(sql, turn)?;
-        self.links[self.link].sync(turn.out);
+        if sql.copy_source().is_some() {
+            // A Sync now would end the series if the COPY failed early, and be ignored otherwise. So it follows the rows,
+            // or the error.
+            frontend::flush(turn.out);
+        } else {
+            self.links[self.link].sync(turn.out);
+        }
         Ok(())
     }
 
@@ -71,8 +80,9 @@ impl Client {
 
     /// Sends a command without waiting for its reply.
     pub(super) fn send_in_pipeline(&mut self, sql: &Sql, turn: &mut Turn<'_>) -> Result<(), AbortCause> {
-        if let Some(capture) = sql.capture() {
-            return Err(AbortCause::CaptureInPipeline(capture.kind));
+        if sql.is_attended() {
+            let capture = sql.capture().map(|capture| AbortCause::CaptureInPipeline(capture.kind));
+            return Err(capture.unwrap_or(AbortCause::CopyInPipeline));
         }
         if turn.load.plan.protocol == Protocol::Extended {
             self.piped.push(self.command);

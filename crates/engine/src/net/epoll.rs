@@ -94,6 +94,10 @@ impl Driver for EpollDriver {
         result
     }
 
+    fn holds_back(&self, number: usize) -> bool {
+        self.connections[number].as_ref().is_some_and(Connection::holds_back)
+    }
+
     fn receive(&mut self, number: usize) -> Receive<'_> {
         match self.connections[number].as_mut() {
             Some(connection) => connection.receive(&mut self.buffers, self.poll.registry()),
@@ -116,6 +120,9 @@ impl Driver for EpollDriver {
                 if let Some(connection) = connections[event.token().0].as_mut() {
                     let held_back = connection.holds_back();
                     ready.extend(connection.notice(event, buffers, registry));
+                    if held_back && !connection.holds_back() {
+                        ready.push(Event::Drained(event.token().0));
+                    }
                     gauges.flushed(held_back, connection.holds_back());
                     gauges.connected(connection.take_connecting_since(), now);
                 }

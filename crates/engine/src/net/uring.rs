@@ -116,6 +116,7 @@ impl UringDriver {
     /// Converts a completion into an event for the worker, if it matters to it.
     fn notice(&mut self, number: usize, event: ring::Event) -> Option<Event> {
         let connection = self.connections[number].as_mut()?;
+        let held_back = connection.holds_back();
         let done = match event {
             ring::Event::Received if connection.is_open() => {
                 self.heard = Some(number);
@@ -130,7 +131,7 @@ impl UringDriver {
         };
         match done {
             Ok(true) => Some(Event::Connected(number)),
-            Ok(false) => None,
+            Ok(false) => (held_back && !self.holds_back(number)).then_some(Event::Drained(number)),
             Err(error) => {
                 self.give_up(number, error);
                 Some(Event::Readable(number))
@@ -238,6 +239,10 @@ impl Driver for UringDriver {
         };
         bytes.clear();
         result
+    }
+
+    fn holds_back(&self, number: usize) -> bool {
+        self.connections[number].as_ref().is_some_and(Connection::holds_back)
     }
 
     fn receive(&mut self, number: usize) -> Receive<'_> {

@@ -1,5 +1,6 @@
 //! The main loop of one worker over events, timers and free clients, from the first transaction to the outcome. It
 //! owns the other parts, carries out their decisions, and records the results.
+//! Long because: the loop and the steps of its clients share the whole state of the run.
 
 use std::collections::VecDeque;
 use std::io;
@@ -45,6 +46,8 @@ pub(super) struct Run<'r, 'p, D> {
     timers: Timers<usize>,
     /// Free clients whose last transaction never had to wait.
     ready: VecDeque<usize>,
+    /// Clients that continue after the others have acted.
+    yielded: VecDeque<usize>,
     /// Number of clients that are not done.
     active: usize,
     /// Time when the last client was done.
@@ -76,6 +79,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             health: Health::new(),
             timers: Timers::default(),
             ready: VecDeque::new(),
+            yielded: VecDeque::new(),
             active: sessions.slots.len(),
             finished: timeline.start,
             cpu_at_measure: None,
@@ -149,6 +153,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             }
             let happened = self.handle_events(now);
             self.fire_timers(now, happened);
+            if !self.yielded.is_empty() {
+                self.resume_yielded();
+            }
             if self.plan.reconnect {
                 self.start_connects(now.max(self.latest));
             }
@@ -164,7 +171,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         for earlier in self.timers.earliest().into_iter().chain(self.sessions.connecting.retry_at) {
             deadline = deadline.min(earlier);
         }
-        if !self.ready.is_empty() || self.sessions.connecting.has_room() {
+        if !self.ready.is_empty() || !self.yielded.is_empty() || self.sessions.connecting.has_room() {
             (deadline, timer) = (now, None);
         }
         let woke = self.sessions.driver.wait(deadline)?;
@@ -200,7 +207,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         while let Some(event) = self.sessions.driver.next_event() {
             happened = true;
             let now = now.max(self.latest);
-            let (Event::Readable(connection) | Event::Connected(connection)) = event;
+            let (Event::Readable(connection) | Event::Connected(connection) | Event::Drained(connection)) =
+                event;
             let (slot, link) = self.sessions.load.slot_and_link(connection);
             let is_connecting = self.sessions.slots[slot].connecting_since.is_some();
             match event {
@@ -211,7 +219,10 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                         self.connect_failed(failure, now);
                     }
                 }
-                Event::Connected(_) => {}
+                Event::Drained(_) if self.sessions.slots[slot].client.is_copying(link) => {
+                    self.yielded.push_back(slot);
+                }
+                Event::Connected(_) | Event::Drained(_) => {}
             }
         }
         while let Some(failure) = self.sessions.timed_out(now) {
@@ -262,6 +273,24 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                     self.release(slot, now);
                 }
             }
+        }
+    }
+
+    /// Continues one client that has let the others act; only one, so that the others wait for no more than its turn.
+    fn resume_yielded(&mut self) {
+        let Some(slot) = self.yielded.pop_front() else { return };
+        let now = self.read_clock();
+        let Sessions { load, driver, slots, context, .. } = &mut self.sessions;
+        let ClientSlot { client, warmup, active, .. } = &mut slots[slot];
+        // More rows would only fill memory; the event that the connection has sent these continues the client.
+        let must_wait =
+            client.is_copying(client.link) && driver.holds_back(load.connection(slot, client.link));
+        if !*active || !client.has_yielded() || must_wait {
+            return;
+        }
+        let step = client.wake(&mut context.turn(now, *warmup));
+        if self.act(slot, step, now) {
+            self.release(slot, now);
         }
     }
 
@@ -427,6 +456,10 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                 Step::Reply => return false,
                 Step::Sleep(until) => {
                     self.set_timer(slot, until);
+                    return false;
+                }
+                Step::Yield => {
+                    self.yielded.push_back(slot);
                     return false;
                 }
                 Step::Computed => {

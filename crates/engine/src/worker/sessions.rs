@@ -185,6 +185,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
                     Event::Connected(connection) => self.send_startup(connection, now)?,
                     // Once connected, the server may send more.
                     Event::Readable(connection) => while self.receive_startup(connection)? {},
+                    Event::Drained(_) => {}
                 }
             }
             if let Some(failure) = self.timed_out(now) {

@@ -3,7 +3,9 @@
 
 use std::io;
 
-use pgmeter_engine::{AbortCause, AbortedClient, CommandPosition, Limit, Plan, Protocol, ShellAnswer};
+use pgmeter_engine::{
+    AbortCause, AbortedClient, CommandPosition, Compatibility, Limit, Plan, Protocol, ShellAnswer,
+};
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, reply};
 
 use super::support::{fault, faulty, plan, run};
@@ -62,7 +64,7 @@ fn the_statement_of_a_command_that_failed_is_counted_by_those_before_it() {
 }
 
 #[test]
-fn copy_is_refused_in_both_directions() {
+fn copy_is_refused_in_both_directions_in_pgbenchs_compatibility() {
     let mut out = Vec::new();
     reply::message(&mut out, b'H', |out| out.extend_from_slice(&[0, 0, 0]));
     for _ in 0..1000 {
@@ -70,7 +72,8 @@ fn copy_is_refused_in_both_directions() {
     }
     for protocol in [Protocol::Simple, Protocol::Extended, Protocol::Prepared] {
         for effect in [FaultEffect::CopyIn, FaultEffect::Say(out.clone())] {
-            let plan = Plan { protocol, ..plan("COPY t TO STDOUT;\n") };
+            let plan =
+                Plan { protocol, compatibility: Compatibility::Pgbench, ..plan("COPY t TO STDOUT;\n") };
             let aborted = aborted(&plan, faulty(vec![fault(0, FaultTrigger::Statement(0), effect)]));
             assert_eq!(aborted.cause, AbortCause::Copy);
             assert_eq!(aborted.place.map(|place| place.command), Some(0));

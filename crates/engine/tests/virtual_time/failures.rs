@@ -204,14 +204,6 @@ fn a_rollback_that_fails_ends_its_client() {
 }
 
 #[test]
-fn copy_in_a_script_ends_its_client() {
-    assert_aborted(
-        &with("COPY t FROM STDIN;", Protocol::Simple, FaultEffect::CopyIn),
-        "client 1 aborted in command 0 (SQL) of script script-0.sql: COPY is not supported in a script",
-    );
-}
-
-#[test]
 fn notices_settings_and_notifications_change_nothing() {
     let mut messages = Vec::new();
     reply::notice(&mut messages, "WARNING", "01000", "mind the gap");

@@ -1,10 +1,10 @@
 //! Loops of scripts, `\repeat` … `\endrepeat`: sent statements, counted commands, pipelines, retries, and the fairness
 //! between the clients of a worker.
 
-use pgmeter_engine::{AbortCause, Limit, Plan, Protocol};
+use pgmeter_engine::{AbortCause, Grace, Limit, Plan, Protocol};
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger};
 
-use super::support::{Ran, fault, faulty, mix, plan, run};
+use super::support::{Ran, fault, faulty, mix, ms, plan, run, seconds};
 
 const PROTOCOLS: [Protocol; 3] = [Protocol::Simple, Protocol::Extended, Protocol::Prepared];
 
@@ -159,4 +159,14 @@ fn a_long_loop_lets_the_other_clients_act() {
     };
     let order = run(&plan, FakeServer::default()).log.statements();
     assert_eq!(order.iter().map(|(_, client, _)| *client).collect::<Vec<_>>(), [1, 0]);
+}
+
+#[test]
+fn a_loop_longer_than_the_run_neither_stops_the_other_clients_nor_the_end() {
+    let script = "\\if :client_id = 0\n\\repeat 1000000000000\n\\set x 1\n\\endrepeat\n\\endif\nSELECT 1;\n";
+    let plan =
+        Plan { clients: 2, limit: Limit::Duration(seconds(1)), grace: Grace::Fixed(ms(100)), ..plan(script) };
+    let ran = run(&plan, FakeServer { tick: ms(1), ..FakeServer::default() });
+    assert_eq!((ran.aborted(), ran.counts().unfinished), (vec![], 1));
+    assert!(ran.counts().succeeded >= 200, "{:?}", ran.counts());
 }

@@ -7,6 +7,7 @@ mod capturing;
 mod closed_loop;
 mod command_statistics;
 mod conditionals;
+mod copying;
 mod determinism;
 mod ending;
 mod errors;

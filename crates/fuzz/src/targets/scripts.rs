@@ -1,7 +1,9 @@
 //! Scripts: any bytes, in both dialects, are commands or an error with a place. Of the commands everything is asked for
 //! that a run would ask for, the loops of arrays excepted.
 
-use script::{CommandKind, Dialect, Program, Random, Scope, Symbols, Variables};
+use script::{
+    CommandKind, CopyRows, CopySource, Dialect, EvaluationError, Program, Random, Scope, Symbols, Variables,
+};
 
 use super::digest::{Digest, sentence};
 use super::{Attempt, SHORT, Target, allowance};
@@ -57,6 +59,9 @@ pub const TARGET: Target = Target {
         b"CASE ",
         b"SELECT ",
         b"COPY t FROM STDIN;",
+        b"\\copy_rows ",
+        b"\\copy_rows 2 (:copy_row, :a, 'b')",
+        b"\\copy_file ",
         b"random(1, 10)",
         b"array(3, 1)",
         b"random_string(1, 2, 'a')",
@@ -77,9 +82,16 @@ pub const TARGET: Target = Target {
     reshape: None,
     length_max: SHORT,
     short_round_divisor: 1,
-    memory: |input| allowance(1024, 512, input),
+    memory,
     prepare: || Ok(Box::new(attempt) as Attempt),
 };
+
+/// A value of a row may be a random string of a megabyte; some of them are written.
+fn memory(input: &[u8]) -> u64 {
+    let has = |word: &[u8]| input.windows(word.len()).any(|window| window.eq_ignore_ascii_case(word));
+    let strings = if has(b"copy_rows") && has(b"random_string") { 32 * 1024 } else { 0 };
+    allowance(1024 + strings, 512, input)
+}
 
 fn attempt(input: &[u8]) -> Result<u64, String> {
     let mut outcome = Digest::new();
@@ -97,6 +109,30 @@ fn attempt(input: &[u8]) -> Result<u64, String> {
         }
     }
     Ok(outcome.value())
+}
+
+/// Writes some rows of a COPY; each has all its values.
+fn write_rows(
+    rows: &CopyRows,
+    scope: &mut Scope<'_>,
+    out: &mut Vec<u8>,
+) -> Result<Option<EvaluationError>, String> {
+    const PIECES: usize = 4;
+    out.clear();
+    let written = rows.begin(scope).and_then(|mut position| {
+        let Scope { variables, symbols, .. } = scope;
+        let mut write = |out: &mut Vec<u8>| rows.write_piece(&mut position, 64, variables, symbols, out);
+        (0..PIECES).try_for_each(|_| write(out).map(|_| ()))
+    });
+    let lines: Vec<_> = out.split(|byte| *byte == b'\n').collect();
+    let whole = lines.iter().take(lines.len().saturating_sub(1));
+    for line in whole {
+        let values = line.split(|byte| *byte == b'\t').count();
+        if values != rows.columns() {
+            return Err(format!("a row of {values} values instead of {}", rows.columns()));
+        }
+    }
+    Ok(written.err())
 }
 
 /// Asks of each command what a run asks.
@@ -119,12 +155,16 @@ fn walk(program: &Program, symbols: &mut Symbols, outcome: &mut Digest) -> Resul
         let failed = match &command.kind {
             CommandKind::Sql(sql) => {
                 out.clear();
-                sql.write_simple(&variables, &mut out);
+                sql.write_simple(scope.variables, &mut out);
                 let numbered = sql.numbered_text().iter().filter(|&&byte| byte == b'$').count();
                 if numbered < sql.parameters().len() {
                     return Err(format!("command {index} has parameters that its text does not name"));
                 }
-                None
+                match sql.copy_source() {
+                    Some(CopySource::Rows(rows)) => write_rows(rows, &mut scope, &mut out)
+                        .map_err(|error| format!("command {index}: {error}"))?,
+                    Some(CopySource::File(_)) | None => None,
+                }
             }
             CommandKind::Set(set) => set.execute(&mut scope).err(),
             CommandKind::If(condition) | CommandKind::Elif(condition) => {

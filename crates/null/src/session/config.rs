@@ -38,6 +38,8 @@ pub struct SessionConfig {
     pub(super) password: Option<String>,
     /// Result of a `SELECT` that does not define its rows.
     pub(super) result: ResultSet,
+    /// Rows of a `COPY … TO STDOUT`.
+    pub(super) rows: Rows,
 }
 
 impl SessionConfig {
@@ -45,6 +47,6 @@ impl SessionConfig {
     pub fn new(rows: Rows, password: Option<String>) -> Self {
         let value = "1".repeat(rows.bytes as usize);
         let result = ResultSet::new(&[UNNAMED], (0..rows.count).map(|_| [Some(value.as_str())]));
-        Self { password, result }
+        Self { password, result, rows }
     }
 }

@@ -23,6 +23,8 @@ pub enum FaultTrigger {
     Parse(u64),
     /// When the n-th statement (Query or Execute) is run, from 0.
     Statement(u64),
+    /// When the n-th CopyData message of the session is read, from 0.
+    CopyData(u64),
     /// Independent of the client, at this virtual time.
     Time(Timestamp),
 }

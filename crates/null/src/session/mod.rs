@@ -3,6 +3,7 @@
 //! the test kit's fake server in virtual time.
 
 mod config;
+mod copy;
 mod fault;
 pub mod reply;
 mod request;
@@ -16,6 +17,7 @@ pub use config::{Rows, SessionConfig};
 pub use fault::{Fault, FaultEffect, FaultTrigger};
 pub use request::{Parameters, Request, StartUpParameters};
 
+use copy::CopyIn;
 use statement::{Kind, Prepared};
 
 /// Result of [`Session::next`].
@@ -50,6 +52,9 @@ pub struct Session {
     faults: Vec<(FaultTrigger, FaultEffect)>,
     executed: u64,
     parsed: u64,
+    /// Number of CopyData messages.
+    copy_messages: u64,
+    copying: Option<CopyIn>,
     /// A fault that is applied to the complete answer.
     ending: Option<FaultEffect>,
 }
@@ -86,6 +91,8 @@ impl Session {
             faults,
             executed: 0,
             parsed: 0,
+            copy_messages: 0,
+            copying: None,
             ending: None,
         }
     }
@@ -192,6 +199,9 @@ impl Session {
     }
 
     fn message(&mut self, request: Request<'_>, config: &SessionConfig) -> ControlFlow<Step> {
+        if self.copying.is_some() {
+            return self.message_of_copy(request);
+        }
         match request {
             Request::Terminate | Request::Cancel { .. } => Break(Step::Closed),
             Request::Encryption => {
@@ -203,14 +213,17 @@ impl Session {
             _ if self.phase != Phase::Ready => Break(self.violation("a message before authentication")),
             Request::Password(_) => Break(self.violation("a password without a request")),
             Request::Query(sql) => self.query(sql, config),
+            // The rest of a COPY that has failed.
+            Request::CopyData(_) | Request::CopyDone | Request::CopyFail(_) => Continue(()),
             Request::Sync => self.sync(),
+            // PostgreSQL sends an error at once.
+            Request::Flush => Break(Step::Told),
             _ if self.skipping => Continue(()),
             Request::Parse { name, sql } => self.parse(name, sql),
             Request::Bind { portal, statement, parameters } => self.bind(portal, statement, parameters),
             Request::Describe { portal, name } => self.describe(portal, name, config),
             Request::Execute { portal, .. } => self.execute(portal, config),
             Request::Close { portal, name } => self.close(portal, name),
-            Request::Flush => Break(Step::Told),
         }
     }
 
@@ -269,6 +282,9 @@ impl Session {
                 continue;
             }
             any = true;
+            if prepared.kind == Kind::CopyIn {
+                return self.begin_copy(&prepared, true);
+            }
             if prepared.kind == Kind::Select && self.transaction != Transaction::Failed {
                 self.answer.extend_from_slice(&prepared.result(config).row_description);
             }
@@ -345,6 +361,8 @@ impl Session {
         };
         if prepared.kind == Kind::Empty {
             self.answer.extend_from_slice(reply::EMPTY_QUERY_RESPONSE);
+        } else if prepared.kind == Kind::CopyIn {
+            return self.begin_copy(&prepared, false);
         } else {
             self.skipping = !self.run(&prepared, config);
         }
@@ -370,8 +388,7 @@ impl Session {
     fn run(&mut self, prepared: &Prepared, config: &SessionConfig) -> bool {
         let failed = self.transaction == Transaction::Failed;
         if failed && !matches!(prepared.kind, Kind::Commit | Kind::Rollback) {
-            let message = "current transaction is aborted, commands ignored until end of transaction block";
-            reply::error(&mut self.answer, "ERROR", "25P02", message);
+            self.refuse_in_failed_transaction();
             return false;
         }
         match prepared.kind {
@@ -380,13 +397,17 @@ impl Session {
                 let _ = self.error("42P01", message);
                 return false;
             }
+            Kind::CopyOut => {
+                self.copy_out(config);
+                return true;
+            }
             Kind::Begin => self.transaction = Transaction::Open,
             Kind::Commit | Kind::Rollback => self.transaction = Transaction::Idle,
             _ => {}
         }
         let out = &mut self.answer;
         match prepared.kind {
-            Kind::Empty | Kind::Catalogs => {}
+            Kind::Empty | Kind::Catalogs | Kind::CopyIn | Kind::CopyOut => {}
             Kind::Begin => reply::command_complete(out, b"BEGIN"),
             Kind::Commit if !failed => reply::command_complete(out, b"COMMIT"),
             Kind::Commit | Kind::Rollback => reply::command_complete(out, b"ROLLBACK"),
@@ -398,6 +419,11 @@ impl Session {
             }
         }
         true
+    }
+
+    fn refuse_in_failed_transaction(&mut self) {
+        let message = "current transaction is aborted, commands ignored until end of transaction block";
+        reply::error(&mut self.answer, "ERROR", "25P02", message);
     }
 
     /// Ends an answer with ReadyForQuery.

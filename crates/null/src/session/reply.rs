@@ -21,6 +21,8 @@ pub const NO_DATA: &[u8] = b"n\0\0\0\x04";
 pub const EMPTY_QUERY_RESPONSE: &[u8] = b"I\0\0\0\x04";
 /// The complete message: text format, one column.
 pub const COPY_IN_RESPONSE: &[u8] = b"G\0\0\0\x09\0\0\x01\0\0";
+/// The complete message.
+pub const COPY_DONE: &[u8] = b"c\0\0\0\x04";
 /// Type OID of text.
 const TEXT_OID: u32 = 25;
 
@@ -62,6 +64,22 @@ pub fn ready_for_query(out: &mut Vec<u8>, status: u8) {
 /// CommandComplete.
 pub fn command_complete(out: &mut Vec<u8>, tag: &[u8]) {
     message(out, b'C', |out| text(out, tag));
+}
+
+/// CopyInResponse: text format, this number of columns.
+pub fn copy_in_response(out: &mut Vec<u8>, columns: u16) {
+    message(out, b'G', |out| copy_form(out, columns));
+}
+
+/// CopyOutResponse: text format, one column.
+pub fn copy_out_response(out: &mut Vec<u8>) {
+    message(out, b'H', |out| copy_form(out, 1));
+}
+
+fn copy_form(out: &mut Vec<u8>, columns: u16) {
+    out.push(0);
+    out.extend_from_slice(&columns.to_be_bytes());
+    (0..columns).for_each(|_| out.extend_from_slice(&[0, 0]));
 }
 
 /// ErrorResponse.

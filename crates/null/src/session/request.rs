@@ -64,6 +64,12 @@ pub enum Request<'a> {
     Sync,
     /// Requests the pending replies.
     Flush,
+    /// A piece of the rows of a COPY.
+    CopyData(&'a [u8]),
+    /// The end of these rows.
+    CopyDone,
+    /// The client cannot send more rows, for this reason.
+    CopyFail(&'a [u8]),
     /// Ends the session.
     Terminate,
 }
@@ -184,6 +190,9 @@ fn request_of(tag: u8, body: &[u8]) -> Option<Request<'_>> {
         }
         b'S' => Request::Sync,
         b'H' => Request::Flush,
+        b'd' => return Some(Request::CopyData(body)),
+        b'c' => Request::CopyDone,
+        b'f' => Request::CopyFail(reader.text()?),
         b'X' => Request::Terminate,
         _ => return None,
     };

@@ -16,6 +16,10 @@ pub(super) enum Kind {
     Write(&'static str),
     /// A query of system catalogs, which do not exist.
     Catalogs,
+    /// `COPY … FROM STDIN`
+    CopyIn,
+    /// `COPY … TO STDOUT`
+    CopyOut,
     Other,
 }
 
@@ -52,7 +56,7 @@ const QUESTIONS_ABOUT_CATALOGS: [&str; 3] =
     ["select o.n, p.partstrat", "select partitioned.partstrat", "select name, setting from pg_config"];
 
 /// First words of statements and their kinds.
-const KINDS: [(&str, Kind); 16] = [
+const KINDS: [(&str, Kind); 17] = [
     ("BEGIN", Kind::Begin),
     ("START", Kind::Begin),
     ("COMMIT", Kind::Commit),
@@ -69,6 +73,7 @@ const KINDS: [(&str, Kind); 16] = [
     ("UPDATE", Kind::Write("UPDATE 1")),
     ("DELETE", Kind::Write("DELETE 1")),
     ("MERGE", Kind::Other),
+    ("COPY", Kind::CopyIn),
 ];
 
 fn kind(sql: &[u8]) -> Kind {
@@ -79,7 +84,23 @@ fn kind(sql: &[u8]) -> Kind {
     // ROLLBACK TO SAVEPOINT does not end the transaction.
     let partial = word.eq_ignore_ascii_case(b"ROLLBACK") && second_word(sql).eq_ignore_ascii_case(b"TO");
     let found = KINDS.iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()));
-    found.filter(|_| !partial).map_or(Kind::Other, |(_, kind)| *kind)
+    match found.filter(|_| !partial) {
+        Some((_, Kind::CopyIn)) => copy_kind(sql),
+        Some((_, kind)) => *kind,
+        None => Kind::Other,
+    }
+}
+
+/// A COPY of a file of the server answers like other statements.
+fn copy_kind(sql: &[u8]) -> Kind {
+    let has = |word: &str| {
+        sql.split(|byte| !byte.is_ascii_alphabetic()).any(|it| it.eq_ignore_ascii_case(word.as_bytes()))
+    };
+    match (has("STDIN"), has("STDOUT")) {
+        (true, _) => Kind::CopyIn,
+        (_, true) => Kind::CopyOut,
+        _ => Kind::Other,
+    }
 }
 
 /// The first word; may be empty.
@@ -153,6 +174,9 @@ mod tests {
             ("ROLLBACK TO SAVEPOINT s", Kind::Other),
             ("Select 1", Kind::Select),
             ("VACUUM", Kind::Other),
+            ("copy t from stdin;", Kind::CopyIn),
+            ("COPY (SELECT 1) TO STDOUT", Kind::CopyOut),
+            ("COPY t FROM '/tmp/t'", Kind::Other),
             (" ;", Kind::Empty),
             ("/* nothing", Kind::Empty),
         ] {

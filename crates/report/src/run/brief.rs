@@ -80,6 +80,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("transactions", Some(transactions(summary))),
         ("precision", load::precision(record)),
         ("business", business(summary)),
+        ("copied", load::copied(summary)),
         ("per minute", load::per_minute(record)),
         ("late/skipped", load::late_or_skipped(record)),
         ("stalls", load::stalls(record)),

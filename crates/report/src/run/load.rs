@@ -1,10 +1,12 @@
 //! What was asked, what became of it, how pgmeter itself fared, and the command that asks for it again.
 //! Used by `document` and, for the terminal, by `brief`.
 
-use results::{Counts, Generator, Limit, PerMinute, Plan, Record, Stalls};
+use results::{Copied, Counts, Generator, Limit, PerMinute, Plan, Record, Stalls, Summary};
 
 use crate::document::Fact;
-use crate::figures::{TIE, as_asked, asked_latency, asked_seconds, count, counted, latency, percent, rate};
+use crate::figures::{
+    TIE, as_asked, asked_latency, asked_seconds, bytes, count, counted, latency, percent, rate,
+};
 use crate::prose::escaped_line;
 
 const SECONDS_PER_MINUTE: f64 = 60.0;
@@ -113,6 +115,17 @@ pub(crate) fn stalls(record: &Record) -> Option<String> {
     ))
 }
 
+/// `2,000,000 rows, 145 MB: 41,234 rows/s`: the completed COPYs, if there were any.
+pub(crate) fn copied(summary: &Summary) -> Option<String> {
+    let Copied { rows, bytes: size } = summary.copied();
+    let text = format!("{}, {}", counted(rows, "row", "rows"), bytes(size as f64));
+    let per_second = rows as f64 / summary.duration_s;
+    (rows > 0 || size > 0).then(|| match per_second.is_finite() {
+        true => format!("{text}: {} rows/s", rate(per_second)),
+        false => text,
+    })
+}
+
 /// Transactions by ending; what there were none of is left out.
 pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
     let Counts {
@@ -144,7 +157,11 @@ pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
     facts.extend(
         rows.into_iter().filter(|(_, number, _)| *number > 0).map(|(name, _, text)| Fact::new(name, text)),
     );
-    let more = [("late or skipped", late_or_skipped(record)), ("stalls", stalls(record))];
+    let more = [
+        ("copied", copied(&record.summary)),
+        ("late or skipped", late_or_skipped(record)),
+        ("stalls", stalls(record)),
+    ];
     facts.extend(more.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
     facts.extend(start_delay(record).map(|delay| Fact::new("start delay", delay)));
     facts

@@ -296,6 +296,7 @@ fn commands(transactions: u64, median_us: f64) -> Vec<CommandSummary> {
         latency_us: None,
         failures: u64::from(*share > 0.2),
         retries: 0,
+        copied: None,
     };
     TEXTS.iter().enumerate().map(command).collect()
 }

@@ -36,6 +36,7 @@ fn command(text: &str, mean_us: Option<f64>, failures: u64, retries: u64) -> Com
         latency_us: None,
         failures,
         retries,
+        copied: None,
     }
 }
 

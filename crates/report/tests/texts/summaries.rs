@@ -8,9 +8,9 @@ use pgmeter_report::{LiveSample, Phase, TextStyle, live_line};
 
 use crate::fixture::{command_table, text};
 use results::{
-    BuildFingerprint, CommandSummary, Confidence, Connecting, Counts, Environment, Failures, Host, Lag,
-    Latency, Limit, Plan, Protocol, Record, ScriptSummary, ServerFacts, Settings, Status, Summary, Tables,
-    Target, Warning,
+    BuildFingerprint, CommandSummary, Confidence, Connecting, Copied, Counts, Environment, Failures, Host,
+    Lag, Latency, Limit, Plan, Protocol, Record, ScriptSummary, ServerFacts, Settings, Status, Summary,
+    Tables, Target, Warning,
 };
 
 pub const PLAIN: TextStyle = TextStyle { colour: false, width: 80 };
@@ -206,6 +206,7 @@ fn with_commands() -> Record {
         latency_us: None,
         failures,
         retries: failures * 13,
+        copied: None,
     };
     let never = CommandSummary {
         executions: 0,
@@ -309,6 +310,17 @@ fn batches_and_targets_are_explained() {
       tpcb-like     1,234      0 6,482 ± 2,105 6,119 8,905 13,402 25,100 48,311
       select-only  11,091      1    61 ±    20    58    80    142    402 25,132
     "#);
+}
+
+#[test]
+fn copied_rows_are_counted() {
+    let mut record = with_commands();
+    let commands = &mut record.summary.scripts[0].commands;
+    commands[1].copied = Some(Copied { rows: 1_000_000, bytes: 70_000_000 });
+    commands[2].copied = Some(Copied { rows: 234_567, bytes: 1_000 });
+    let shown = text(&record, &PLAIN);
+    let line = shown.lines().find(|line| line.trim_start().starts_with("copied"));
+    insta::assert_snapshot!(line.expect("a line").trim(), @"copied          1,234,567 rows, 70.0 MB: 123,420 rows/s");
 }
 
 #[test]

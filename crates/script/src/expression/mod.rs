@@ -16,7 +16,7 @@ use crate::value::Value;
 use crate::variables::Variables;
 
 pub(crate) use parser::{ARRAY, ARRAY_NOT_ALONE, parse, parse_array};
-pub(crate) use strings::{explain_string, parse_string};
+pub(crate) use strings::{explain_string, parse_rows, parse_string};
 
 /// Maximum nesting of parentheses, calls, CASEs and prefix operators. The parser recurses once per level, which takes
 /// less than 1 MB of stack even in an unoptimised build; a thread has at least two.
@@ -59,6 +59,11 @@ impl Expression {
     /// The value of an expression that is only a constant.
     pub(crate) fn constant(&self) -> Option<Datum> {
         if let [evaluate::Op::Push(value)] = *self.code { Some(value) } else { None }
+    }
+
+    /// The variable of an expression that is only a variable.
+    pub(crate) fn variable(&self) -> Option<Slot> {
+        if let [evaluate::Op::Load(slot)] = *self.code { Some(slot) } else { None }
     }
 
     /// The same, but assigning the value fails: the variable's name is invalid.

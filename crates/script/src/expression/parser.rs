@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn peek(&mut self) -> Result<Token<'a>, ParseErrorKind> {
+    pub(super) fn peek(&mut self) -> Result<Token<'a>, ParseErrorKind> {
         match self.peeked {
             Some(token) => Ok(token),
             None => Ok(*self.peeked.insert(self.lexer.next()?)),

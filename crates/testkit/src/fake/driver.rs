@@ -154,7 +154,9 @@ impl FakeDriver {
         event_queue
             .enter(reaches, ScheduledEvent { connection, generation, kind: EventKind::AtServer(piece) });
         if line.unsent.is_empty() {
-            holding.remove(&connection);
+            if holding.remove(&connection) {
+                self.events.push_back(Event::Drained(connection));
+            }
         } else {
             holding.insert(connection);
             let next = (at + gap).max(line.free_at);
@@ -292,11 +294,16 @@ impl Driver for FakeDriver {
         }
         let waits_already = !line.unsent.is_empty();
         line.unsent.extend(bytes);
+        self.log.held_back(line.unsent.len());
         if !waits_already {
             self.take_piece(self.now, connection);
         }
         self.held_back += u64::from(self.holding.contains(&connection));
         Ok(())
+    }
+
+    fn holds_back(&self, connection: usize) -> bool {
+        self.lines.get(connection).and_then(Option::as_ref).is_some_and(|line| !line.unsent.is_empty())
     }
 
     fn receive(&mut self, connection: usize) -> Receive<'_> {

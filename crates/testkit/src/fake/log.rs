@@ -1,7 +1,7 @@
 //! Log of the messages that the fake server received, with times. The test keeps a handle while the engine owns the
 //! driver.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use stats::Timestamp;
@@ -21,11 +21,27 @@ pub struct Entry {
 
 /// A handle to the log; entries are in order of arrival.
 #[derive(Clone, Debug, Default)]
-pub struct Log(Rc<RefCell<Vec<Entry>>>);
+pub struct Log(Rc<RefCell<Vec<Entry>>>, Rc<Cell<usize>>);
 
 impl Log {
     pub(super) fn add(&self, entry: Entry) {
         self.0.borrow_mut().push(entry);
+    }
+
+    /// A client's socket has not accepted this number of bytes.
+    pub(super) fn held_back(&self, bytes: usize) {
+        self.1.set(self.1.get().max(bytes));
+    }
+
+    /// Maximum number of bytes that a client's socket had not accepted.
+    pub fn held_back_max(&self) -> usize {
+        self.1.get()
+    }
+
+    /// The data of COPYs that one connection sent.
+    pub fn copied_by(&self, connection: usize) -> String {
+        let data = |message| if let Received::CopyData(data) = message { Some(data) } else { None };
+        self.messages(connection).into_iter().filter_map(data).collect()
     }
 
     /// All entries.

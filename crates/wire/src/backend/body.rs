@@ -2,7 +2,7 @@
 //! `ProtocolError::Malformed`, never a panic. Called by the decoder; rows and errors are parsed on demand.
 
 use super::error::ErrorFields;
-use super::message::{Authentication, CommandTag, Message, Names, TransactionStatus};
+use super::message::{Authentication, CommandTag, CopyForm, Message, Names, TransactionStatus};
 use super::rows::{DataRow, RowDescription};
 use crate::protocol_error::ProtocolError;
 
@@ -43,7 +43,7 @@ pub(super) fn read(tag: u8, kept: Option<&[u8]>, length: u32) -> Result<Message<
         b'E' => Ok(Message::ErrorResponse(ErrorFields::new(body))),
         b'N' => Ok(Message::NoticeResponse(ErrorFields::new(body))),
         b't' => counted(body, 0, 4, Message::ParameterDescription),
-        b'G' => counted(body, 1, 2, Message::CopyInResponse),
+        b'G' => copy_form(body).map(Message::CopyInResponse),
         b'H' => counted(body, 1, 2, Message::CopyOutResponse),
         b'W' => counted(body, 1, 2, Message::CopyBothResponse),
         b'A' => {
@@ -107,6 +107,15 @@ fn counted<'a>(
     let count = reader.u16()?;
     reader.take(usize::from(count) * width)?;
     reader.finish(message)
+}
+
+/// An overall format, and the number and formats of the columns, which are the same.
+fn copy_form(body: &[u8]) -> Result<CopyForm, ProtocolError> {
+    let mut reader = Reader::new(body, "CopyInResponse");
+    let is_binary = reader.take(1)? != [0];
+    let columns = reader.u16()?;
+    reader.take(usize::from(columns) * 2)?;
+    reader.finish(CopyForm { is_binary, columns })
 }
 
 fn empty<'a>(body: &[u8], message: Message<'a>) -> Result<Message<'a>, ProtocolError> {

@@ -52,8 +52,8 @@ pub enum Message<'a> {
     ParameterDescription,
     /// An Execute reached its row limit.
     PortalSuspended,
-    /// The server waits for CopyData.
-    CopyInResponse,
+    /// The server waits for CopyData of this form.
+    CopyInResponse(CopyForm),
     /// CopyData follows.
     CopyOutResponse,
     /// COPY in both directions; replication only.
@@ -129,6 +129,15 @@ impl<'a> Names<'a> {
     }
 }
 
+/// Form of the data of a COPY.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopyForm {
+    /// Binary; otherwise text or CSV.
+    pub is_binary: bool,
+    /// Number of columns.
+    pub columns: u16,
+}
+
 /// Transaction status of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TransactionStatus {
@@ -188,7 +197,7 @@ impl Message<'_> {
             Message::NoData => "NoData",
             Message::ParameterDescription => "ParameterDescription",
             Message::PortalSuspended => "PortalSuspended",
-            Message::CopyInResponse => "CopyInResponse",
+            Message::CopyInResponse(_) => "CopyInResponse",
             Message::CopyOutResponse => "CopyOutResponse",
             Message::CopyBothResponse => "CopyBothResponse",
             Message::CopyData { .. } => "CopyData",

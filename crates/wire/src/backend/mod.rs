@@ -12,7 +12,7 @@ mod values;
 
 pub use decoder::Decoder;
 pub use error::{ErrorFields, ServerError};
-pub use message::{Authentication, CommandTag, Message, Names, TransactionStatus};
+pub use message::{Authentication, CommandTag, CopyForm, Message, Names, TransactionStatus};
 pub use rows::{DataRow, Parts, RowDescription};
 pub use sqlstate::SqlState;
 pub use values::{RowParser, Value};
