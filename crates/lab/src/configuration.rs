@@ -221,7 +221,8 @@ impl Configuration {
             ));
         }
         let refused = |(name, _): (&String, &String)| session_settings::refused(name, &server.origin);
-        if let Some(sentence) = self.settings().find_map(refused) {
+        let late_action = || run::check_actions(load).err();
+        if let Some(sentence) = self.settings().find_map(refused).or_else(late_action) {
             return Err(sentence);
         }
         if let Some((_, sentence)) = rules.iter().find(|(is_broken, _)| *is_broken) {

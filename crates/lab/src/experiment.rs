@@ -120,6 +120,8 @@ const FILE_LENGTH_MAX: u64 = 1 << 20;
 /// Limits of repeats and of levels per factor; more are a mistake.
 pub(crate) const REPEATS_MAX: u64 = 10_000;
 const LEVELS_MAX: usize = 1_000;
+/// The key of `[load]` that may be at the top too, as `[[action]]`.
+const ACTION: &str = "action";
 /// The factor whose levels are defined by `cases`.
 const CASE: &str = "case";
 
@@ -244,6 +246,13 @@ impl Reader<'_> {
         }
         for (section, _) in keys::KEYS {
             self.section(&mut base, section, top.table(section.name())?)?;
+        }
+        if let Some(entry) = top.entries.iter().find(|entry| entry.key == ACTION) {
+            if !base.load.actions.is_empty() {
+                let what = "actions are defined in [load] too: define all of them in one place";
+                return Err(Complaint::at(entry.place, what));
+            }
+            self.set(&mut base, entry)?;
         }
         Ok(base)
     }

@@ -13,7 +13,8 @@ use crate::relative;
 use crate::schema::count;
 use crate::settings;
 use crate::values::{
-    ddl, dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version, workload,
+    actions, ddl, dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version,
+    workload,
 };
 
 /// The section of a key in an experiment file.
@@ -514,6 +515,7 @@ fn option_value(
             let targets = table.entries.iter().map(|entry| Ok((entry.key.clone(), dsn(&entry.node)?)));
             Ok(OptionValue::Pairs(targets.collect::<Result<_, Complaint>>()?))
         }
+        "action" => Ok(OptionValue::Actions(actions(node)?)),
         "goal" => {
             let texts = match &node.value {
                 Value::List(nodes) => nodes.iter().map(Node::text).collect::<Result<Vec<_>, _>>()?,

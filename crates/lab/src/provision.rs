@@ -232,7 +232,11 @@ impl<'a> Provisioner<'a> {
 
     /// The experiment's settings, and connections for the largest number of clients.
     fn settings(&self, wanted: &ServerSpec) -> Vec<(String, String)> {
-        let clients = self.cells_of(wanted).map(|cell| cell.load.clients).max().unwrap_or(1);
+        let connections = |cell: &Configuration| {
+            let actions = u32::try_from(cell.load.actions.len()).unwrap_or(u32::MAX);
+            cell.load.clients.saturating_add(actions)
+        };
+        let clients = self.cells_of(wanted).map(connections).max().unwrap_or(1);
         let connections = clients.saturating_add(CONNECTIONS_BESIDE_CLIENTS).max(100);
         let room = ("max_connections".to_owned(), connections.to_string());
         std::iter::once(room).chain(wanted.settings.clone()).collect()

@@ -85,6 +85,6 @@ impl Configuration {
             Some(queries) => !queries.refresh,
             None => self.steps.is_empty() && self.scripts_only_read,
         };
-        work_only_reads && self.setup.is_none()
+        work_only_reads && self.setup.is_none() && self.load.actions.is_empty()
     }
 }

@@ -83,6 +83,7 @@ pub(crate) const TOP: &[Field] = &[
     named_field("difference", "differences", "Costs calculated as the difference between combinations"),
     named_field("ratio", "ratios", "Named ratios of combinations"),
     named_field("step", "steps", "Timed steps, instead of a load"),
+    named_field("action", "action", "What to do at set times of each trial of a load"),
 ];
 
 /// `[design]`.
@@ -157,6 +158,12 @@ pub(crate) const STEP: &[Field] = &[
     field("at_limit", TIME, "Time to count for a cancelled execution [default: the limit]"),
 ];
 
+/// `[[action]]`, and each table of `action`. It has the time and the key of one kind.
+pub(crate) const ACTION: &[Field] = &[
+    needed(field("at", TIME, "Time since measuring began")),
+    field("sql", Kind::Text, "SQL to execute on a connection of its own: one or more statements"),
+];
+
 /// `network = { … }`.
 pub(crate) const NETWORK: &[Field] = &[
     field("kind", Kind::Choice(&["socket", "tcp", "tls"]), "Type of connection [default: socket]"),
@@ -208,6 +215,7 @@ pub fn schema() -> String {
         ("difference", DIFFERENCE),
         ("ratio", RATIO),
         ("step", STEP),
+        ("one_action", ACTION),
         ("network", NETWORK),
         ("script", SCRIPT),
     ] {
@@ -404,6 +412,7 @@ fn named(name: &str) -> Value {
         "differences" => one_or_list(reference("difference")),
         "ratios" => one_or_list(reference("ratio")),
         "steps" => one_or_list(reference("step")),
+        "action" => one_or_list(reference("one_action")),
         other => reference(other),
     }
 }

@@ -71,6 +71,11 @@ impl Typed {
                     self.keys.extend(pairs.into_iter().map(named));
                 }
                 OptionValue::Goals(goals) => self.goals = goals.iter().map(ToString::to_string).collect(),
+                OptionValue::Actions(_) => {
+                    return Err(
+                        "actions require runs of their own: use pgmeter bench or pgmeter lab".to_owned()
+                    );
+                }
                 value if keys::is_key(option.name) => {
                     self.keys.push((option.name.to_owned(), value.in_file()))
                 }

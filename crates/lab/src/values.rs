@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use config::{Complaint, Folder, Node, Value};
 use run::options::{Kind, Value as OptionValue, expected_unit, with_unit};
-use run::{ScriptSource, ScriptSpec};
+use run::{ActionSpec, ScriptSource, ScriptSpec};
 use stats::Scale;
 use workload::WorkloadName;
 
@@ -49,6 +49,32 @@ pub(crate) fn value_of(kind: Kind, unset: Option<&str>, node: &Node) -> Result<O
 pub(crate) fn file(node: &Node, folder: Folder<'_>) -> Result<Option<PathBuf>, Complaint> {
     let name = node.text()?;
     if name.is_empty() { Ok(None) } else { beside(node, folder).map(Some) }
+}
+
+/// A table of an action, or a list of them.
+pub(crate) fn actions(node: &Node) -> Result<Vec<ActionSpec>, Complaint> {
+    match &node.value {
+        Value::List(nodes) => nodes.iter().map(action).collect(),
+        _ => Ok(vec![action(node)?]),
+    }
+}
+
+fn action(node: &Node) -> Result<ActionSpec, Complaint> {
+    let place = node.place;
+    let mut table = node.clone().into_table()?;
+    table.check_keys("[[action]]", &schema::names(schema::ACTION))?;
+    let needs_time = || Complaint::at(place, "an action requires a time, such as at = \"30s\"");
+    let at = table.read("at", |node| time(node, true))?.ok_or_else(needs_time)?;
+    let mut kinds = ActionSpec::kinds().into_iter().filter_map(|kind| Some((kind, table.take(kind)?)));
+    let Some((kind, detail)) = kinds.next() else {
+        let what = format!("an action requires what to do: {}", ActionSpec::kinds().join(" or "));
+        return Err(Complaint::at(place, what));
+    };
+    if let Some((other, node)) = kinds.next() {
+        let what = format!("{kind} and {other} cannot be combined: write two actions");
+        return Err(Complaint::at(node.place, what));
+    }
+    ActionSpec::new(at, kind, detail.text()?).map_err(|what| Complaint::at(detail.place, what))
 }
 
 /// SQL, or the name of a file that ends in `.sql`.

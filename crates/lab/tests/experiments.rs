@@ -229,6 +229,13 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("[factors]\nversion = [\"17\"]\ndsn = [\"host=a\"]"), @r#"x.toml:4:8: "dsn" cannot be combined with "version" of line 3: both select the server"#);
     insta::assert_snapshot!(named("[server]\ndsn = \"\"\n[factors]\n\"settings.fsync\" = [false]"), @"x.toml:1:1: a session cannot set fsync, and pgmeter does not change the configuration of a running server: change it there yourself, or leave out the dsn (and in_place), so that pgmeter starts servers with the setting");
     insta::assert_snapshot!(named("[load]\nscript = \"away.sql\""), @r#"x.toml:3:10: expected a file in the experiment's directory, not a link to a file outside of it, found "away.sql""#);
+    insta::assert_snapshot!(named("[[action]]\nsql = \"vacuum\""), @r#"x.toml:2:1: an action requires a time, such as at = "30s""#);
+    insta::assert_snapshot!(named("[[action]]\nat = 3\nsql = \"vacuum\""), @r#"x.toml:3:6: expected a number with a unit (us, ms, s, min, h), such as "60s", found 3"#);
+    insta::assert_snapshot!(named("[[action]]\nat = \"3s\""), @"x.toml:2:1: an action requires what to do: sql");
+    insta::assert_snapshot!(named("[[action]]\nat = \"3s\"\nsql = \" ; \""), @"x.toml:4:7: the SQL is empty: give one or more statements");
+    insta::assert_snapshot!(named("[[action]]\nat = \"3s\"\nsq = \"vacuum\""), @r#"x.toml:4:1: unknown key "sq" in [[action]]; did you mean "sql"?"#);
+    insta::assert_snapshot!(named("[load]\nduration = \"3s\"\naction = { at = \"3s\", sql = \"vacuum\" }"), @"x.toml:1:1: an action is set to begin at 3 s, and the measurement lasts 3 s: choose an earlier time or a longer duration");
+    insta::assert_snapshot!(named("[load]\naction = { at = \"3s\", sql = \"vacuum\" }\n[[action]]\nat = \"1s\"\nsql = \"vacuum\""), @"x.toml:4:3: actions are defined in [load] too: define all of them in one place");
     insta::assert_snapshot!(named("[factors]\nclient = [1]"), @r#"x.toml:3:1: "client" is not a key, and no [levels.client.LEVEL] defines it; did you mean "clients"?"#);
     insta::assert_snapshot!(named("[factors]\nclients = 1"), @r#"x.toml:3:11: expected a list in brackets, found 1"#);
     insta::assert_snapshot!(named("[factors]\nclients = [1, 1]"), @r#"x.toml:3:15: the level 1 is defined twice"#);

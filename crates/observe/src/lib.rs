@@ -14,6 +14,7 @@ mod normal_form;
 
 mod relations;
 mod scripts;
+mod states;
 
 mod probe;
 
@@ -62,3 +63,4 @@ pub use processes::cpu_s;
 pub use processes::is_server_here;
 pub use relations::{StatementText, relations};
 pub use scripts::Script;
+pub use states::{flush_statistics, tables_now};

@@ -2,6 +2,8 @@
 //! pg_stat_statements (`$1` also for constants). Constants, parameters and variables become `?`, lists of them a single
 //! `?`; comments, case and spaces are ignored.
 
+use std::collections::BTreeSet;
+
 /// The tokens of a statement, separated by spaces.
 pub(crate) fn normal_form(sql: &str) -> String {
     let mut tokens = Vec::new();
@@ -26,6 +28,36 @@ pub(crate) fn identifiers(sql: &str) -> Vec<String> {
         }
     }
     names
+}
+
+/// The names in a statement that may be those of tables, with their schemas as written: `s.t`, `"My Table"`. In order,
+/// each once. Of a name with more parts, these are the first two.
+pub(crate) fn qualified_names(sql: &str) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    let mut rest = Scanner { text: sql, at: 0 };
+    // Parts of the name so far, and whether a point follows them.
+    let (mut parts, mut is_point) = (0, false);
+    while let Some(token) = rest.next_token() {
+        if !token.is_identifier || !is_complete(&token.text) {
+            is_point = token.text == "." && parts > 0 && !is_point;
+            parts = if is_point { parts } else { 0 };
+            continue;
+        }
+        match names.last_mut().filter(|_| is_point) {
+            Some(name) if parts == 1 => name.extend([".", &token.text]),
+            Some(_) => {}
+            None => names.push(token.text),
+        }
+        (parts, is_point) = (if is_point { parts + 1 } else { 1 }, false);
+    }
+    let mut known = BTreeSet::new();
+    names.retain(|name| known.insert(name.clone()));
+    names
+}
+
+/// The server refuses an identifier with nothing between its quotation marks, or with one that is not closed.
+fn is_complete(identifier: &str) -> bool {
+    identifier != "\"\"" && identifier.matches('"').count().is_multiple_of(2)
 }
 
 const CONSTANT: &str = "?";
@@ -240,6 +272,29 @@ mod tests {
         {
             assert_ne!(normal_form(one), normal_form(other));
         }
+    }
+
+    #[test]
+    fn names_of_tables_keep_their_schema_and_their_quotation_marks() {
+        assert_eq!(
+            qualified_names(
+                "REFRESH MATERIALIZED VIEW S.\"My View\"; select s.t.c, d.* from x as \"d.e\" -- no"
+            ),
+            [
+                "refresh",
+                "materialized",
+                "view",
+                "s.\"My View\"",
+                "select",
+                "s.t",
+                "d",
+                "from",
+                "x",
+                "as",
+                "\"d.e\""
+            ],
+        );
+        assert_eq!(qualified_names("vacuum t, \"\", u; analyze \"open"), ["vacuum", "t", "u", "analyze"]);
     }
 
     #[test]

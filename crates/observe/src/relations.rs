@@ -14,11 +14,11 @@ const STATEMENTS_MAX: usize = 200;
 /// Time for the examination, so that the run starts soon.
 const TIME_MAX: Duration = Duration::from_secs(1);
 /// Tables that are described.
-const TABLES_MAX: usize = 64;
+pub(crate) const TABLES_MAX: usize = 64;
 /// Indexes of all tables together.
-const INDEXES_MAX: usize = 512;
+pub(crate) const INDEXES_MAX: usize = 512;
 /// Partitions of a table whose sizes and statistics are added up; with more, the figures of the table are unknown.
-const PARTITIONS_MAX: usize = 1_000;
+pub(crate) const PARTITIONS_MAX: usize = 1_000;
 /// Characters of a definition.
 const DEFINITION_LENGTH_MAX: usize = 4_000;
 
@@ -82,13 +82,9 @@ fn locked_by(session: &mut Session, statement: &str) -> Result<Vec<u32>, Connect
 fn describe(session: &mut Session, oids: &BTreeSet<u32>) -> Result<Vec<Relation>, ConnectError> {
     let list: Vec<String> = oids.iter().map(u32::to_string).collect();
     let list = format!("any ('{{{}}}'::oid[])", list.join(","));
+    let members = with_members(&list);
     let tables = format!(
-        "with recursive family (root, member, level) as ( \
-           select oid, oid, 0 from pg_class where oid = {list} \
-           union all select f.root, i.inhrelid, f.level + 1 from family as f \
-           join pg_inherits as i on i.inhparent = f.member where f.level < 8), \
-         members as (select root, member, count(*) over (partition by root) as number from family) \
-         select c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relkind, \
+        "{members} select c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), c.relkind, \
            array_to_string(c.reloptions, ', '), s.members - 1, s.bytes, s.rows, s.pages, s.dead, s.changed, \
            (extract(epoch from s.analyzed) * 1000)::bigint, \
            case when c.relkind in ('v', 'm') then pg_get_viewdef(c.oid) else \
@@ -127,16 +123,33 @@ fn describe(session: &mut Session, oids: &BTreeSet<u32>) -> Result<Vec<Relation>
     Ok(tables.iter().filter_map(|row| relation(row, &indexes)).collect())
 }
 
-fn relation(row: &Row, indexes: &[Row]) -> Option<Relation> {
-    let number = |column: usize| row.get(column)?.parse::<u64>().ok();
-    let kind = match row.get(2)? {
+/// The beginning of a query: `members` has each of these tables as `root`, with itself and its partitions on all levels
+/// as `member`, and their `number`. `list` is `any (…)` of OIDs.
+pub(crate) fn with_members(list: &str) -> String {
+    format!(
+        "with recursive family (root, member, level) as ( \
+           select oid, oid, 0 from pg_class where oid = {list} \
+           union all select f.root, i.inhrelid, f.level + 1 from family as f \
+           join pg_inherits as i on i.inhparent = f.member where f.level < 8), \
+         members as (select root, member, count(*) over (partition by root) as number from family)"
+    )
+}
+
+/// The kind of a table or view in `pg_class.relkind`.
+pub(crate) fn relation_kind(relkind: &str) -> Option<RelationKind> {
+    Some(match relkind {
         "r" => RelationKind::Table,
         "p" => RelationKind::PartitionedTable,
         "v" => RelationKind::View,
         "m" => RelationKind::MaterializedView,
         "f" => RelationKind::ForeignTable,
         _ => return None,
-    };
+    })
+}
+
+fn relation(row: &Row, indexes: &[Row]) -> Option<Relation> {
+    let number = |column: usize| row.get(column)?.parse::<u64>().ok();
+    let kind = relation_kind(row.get(2)?)?;
     let of_table = indexes.iter().filter(|index| index.get(0) == row.get(0));
     let has_rows = !matches!(kind, RelationKind::View | RelationKind::ForeignTable);
     Some(Relation {

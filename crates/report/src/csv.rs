@@ -27,6 +27,7 @@ pub fn csv(runs: &[Run<'_>]) -> String {
         let mut lines = Lines { out: &mut out, run: run.name };
         summary(&mut lines, run.record);
         over_time(&mut lines, run.record);
+        actions(&mut lines, run.record);
         observation(&mut lines, run.record);
     }
     out
@@ -144,6 +145,41 @@ fn over_time(lines: &mut Lines<'_>, record: &Record) {
             lines.add(place, "response_p99_us", quantiles.p99);
             lines.add(place, "response_p999_us", quantiles.p999);
             lines.add(place, "response_max_us", quantiles.max);
+        }
+    }
+}
+
+/// Each action as a line named after its outcome, and the sizes and rows of the tables around it.
+fn actions(lines: &mut Lines<'_>, record: &Record) {
+    for result in &record.summary.actions {
+        let item = crate::run::action_detail(&result.action.work);
+        let time_s = result.begin_s.map(|begin_s| (begin_s, result.end_s));
+        lines.add(
+            Place { part: "action", item: &item, time_s, ..Place::default() },
+            result.outcome.name(),
+            1.0,
+        );
+        for tables in [&result.before, &result.after].into_iter().flatten() {
+            let time_s = Some((tables.at_s, Some(tables.at_s)));
+            for table in &tables.tables {
+                let place = Place { part: "table", item: table.name.as_str(), time_s, ..Place::default() };
+                for (metric, number) in [
+                    ("bytes", table.bytes),
+                    ("live_rows", table.live_rows),
+                    ("dead_rows", table.dead_rows),
+                    ("inserted_rows", table.inserted_rows),
+                    ("updated_rows", table.updated_rows),
+                    ("deleted_rows", table.deleted_rows),
+                    ("cached_bytes", table.cached_bytes),
+                ] {
+                    lines.add_some(place, metric, number.map(|number| number as f64));
+                }
+                for index in &table.indexes {
+                    let place = Place { part: "index", item: index.name.as_str(), ..place };
+                    lines.add_some(place, "bytes", index.bytes.map(|bytes| bytes as f64));
+                    lines.add_some(place, "cached_bytes", index.cached_bytes.map(|bytes| bytes as f64));
+                }
+            }
         }
     }
 }

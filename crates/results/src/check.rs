@@ -7,9 +7,10 @@ use serde_json::Value;
 use stats::goals::{GoalResult, GoalStop};
 
 use crate::{
-    CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures, Generator, Interval,
-    IntervalScript, Latency, Lateness, OtherEndings, ProcessorShares, Record, ScriptSummary, Stall, Stalls,
-    SteadyState, Summary, TrafficPerTransaction, TransactionError, TransactionErrors,
+    ActionOutcome, ActionResult, CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures,
+    Generator, Interval, IntervalScript, Latency, Lateness, OtherEndings, Plan, ProcessorShares, Record,
+    ScriptSummary, Stall, Stalls, SteadyState, Summary, TrafficPerTransaction, TransactionError,
+    TransactionErrors,
 };
 
 /// `Err` names the contradictory figures in a phrase.
@@ -21,7 +22,8 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
             "the environment: a share that is not between 0 and 1",
         )?;
     }
-    check_figures(&(environment, summary, observation, warnings))?;
+    check_figures(&(environment, summary, &plan.actions, observation, warnings))?;
+    check_actions(&summary.actions, plan)?;
     check_summary(summary, plan.scripts.len())?;
     let is_precision = |share: f64| 0.0 < share && share < 1.0;
     require(plan.until.is_none_or(is_precision), "a precision that is not between 0 and 1")?;
@@ -61,6 +63,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         errors,
         goals,
         goal_stop,
+        actions: _,
         scripts,
     } = summary;
     check_counts(counts)?;
@@ -108,6 +111,19 @@ fn check_traffic(traffic: Option<TrafficPerTransaction>) -> Result<(), String> {
         [round_trips, sent_bytes, received_bytes].into_iter().all(|figure| figure >= 0.0)
     };
     require(traffic.is_none_or(is_possible), "a negative number of bytes or round trips")
+}
+
+/// All actions of the plan or none: a record of a run that did not begin has no results.
+fn check_actions(actions: &[ActionResult], plan: &Plan) -> Result<(), String> {
+    let planned = actions.iter().map(|result| &result.action).eq(&plan.actions);
+    require(planned || actions.is_empty(), "actions that the plan does not have")?;
+    require(plan.actions.iter().all(|action| action.at_s >= 0.0), "an action at a negative time")?;
+    let is_consistent = |result: &ActionResult| match (result.begin_s, result.end_s) {
+        (Some(begin_s), Some(end_s)) => begin_s <= end_s && result.outcome != ActionOutcome::NotStarted,
+        (None, None) => result.outcome == ActionOutcome::NotStarted,
+        _ => false,
+    };
+    require(actions.iter().all(is_consistent), "an action whose times and ending contradict each other")
 }
 
 fn check_goal(result: &GoalResult) -> Result<(), String> {

@@ -9,6 +9,7 @@
 //! all of it. A trial of timed steps leaves a [`StepsRecord`] instead. [`calendar`] reads the calendar, [`Host::detect`] and [`Conditions`] read the host, [`Disk::measure`] its disk;
 //! nothing else here does.
 
+mod action;
 mod record;
 
 mod plan;
@@ -82,6 +83,7 @@ mod store;
 
 mod error;
 
+pub use action::{Action, ActionOutcome, ActionResult, ActionWork, IndexState, TableState, TablesAt};
 pub use allowance::{cpus_allowed, memory_allowed};
 pub use annotation::{Annotation, Label, Note};
 pub use block_sources::BlockSources;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use stats::goals::Goal;
 use stats::{Limit, Protocol, ResultFormat};
 
-use crate::{KeptText, SafeText};
+use crate::{Action, KeptText, SafeText};
 
 /// The specified load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -69,6 +69,9 @@ pub struct Plan {
     pub connection: Connection,
     /// Named targets of scripts, without passwords; empty if all scripts use `connection`.
     pub targets: Vec<Target>,
+    /// What to do at set times of the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<Action>,
     /// Script variables set from outside (`-D`).
     pub variables: BTreeMap<String, String>,
     /// Options specified relative to the server's host, by key, as written in the experiment: `clients`, `2/core`. The

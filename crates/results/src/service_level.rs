@@ -71,6 +71,7 @@ mod tests {
             seed: 1,
             connection,
             targets: Vec::new(),
+            actions: Vec::new(),
             variables: [].into(),
             relative: [].into(),
             command_line: None,

@@ -9,8 +9,8 @@ use stats::goals::{GoalResult, GoalStop};
 use stats::{Copied, Counts};
 
 use crate::{
-    Confidence, Generator, Measured, OtherEndings, Plan, SafeText, ServiceLevel, Stalls, SteadyState,
-    TransactionErrors, stalls,
+    ActionResult, Confidence, Generator, Measured, OtherEndings, Plan, SafeText, ServiceLevel, Stalls,
+    SteadyState, TransactionErrors, stalls,
 };
 
 /// The statistics of a run.
@@ -63,6 +63,9 @@ pub struct Summary {
     /// Why the run ended early: a goal could not be met any more; `null` if it did not end for this reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal_stop: Option<GoalStop>,
+    /// What was done at set times, in the order of the plan's `actions`; absent without any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<ActionResult>,
     /// The same per script, in the plan's order; empty if nothing was measured.
     pub scripts: Vec<ScriptSummary>,
 }
@@ -205,6 +208,7 @@ impl Summary {
             errors: None,
             goals: Vec::new(),
             goal_stop: None,
+            actions: Vec::new(),
             scripts: plan.scripts.iter().enumerate().filter_map(per_script).collect(),
         }
     }

@@ -165,6 +165,29 @@ pub enum Warning {
         /// Those checks.
         checks: Vec<FailedCheck>,
     },
+    /// An action of the run failed.
+    ActionFailed {
+        /// When it should begin, in seconds since measuring began.
+        at_s: f64,
+        /// What it was.
+        action: SafeText,
+        /// The error.
+        error: SafeText,
+    },
+    /// An action was still running when the run ended, and was cancelled.
+    ActionCutOff {
+        /// What it was.
+        action: SafeText,
+        /// How long it had been running.
+        ran_s: f64,
+    },
+    /// The run ended before the time of an action.
+    ActionNotStarted {
+        /// When it should begin, in seconds since measuring began.
+        at_s: f64,
+        /// What it was.
+        action: SafeText,
+    },
     /// The server's settings could not be read.
     SettingsUnread {
         /// The server's error.
@@ -287,6 +310,9 @@ impl Warning {
             | Warning::MaintenanceInSome { .. }
             | Warning::FactDiffers { .. }
             | Warning::ChecksFailed { .. }
+            | Warning::ActionFailed { .. }
+            | Warning::ActionCutOff { .. }
+            | Warning::ActionNotStarted { .. }
             | Warning::SettingsUnread { .. }
             | Warning::RateNotKept { .. }
             | Warning::Uncancelled { .. }

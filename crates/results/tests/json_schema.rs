@@ -77,7 +77,14 @@ fn compare(root: &Value, schema: &Value, document: &Value, place: &str, missing:
                 !of_object(root, schema).is_null() && (kind.is_null() || *kind == document["kind"])
             };
             if let Some(variant) = known.into_iter().find(is_variant) {
-                return compare(root, variant, document, place, missing);
+                let mut variant = variant.clone();
+                // Fields that all variants have stand beside them.
+                if let (Some(own), Some(common)) =
+                    (variant["properties"].as_object_mut(), schema["properties"].as_object())
+                {
+                    own.extend(common.clone());
+                }
+                return compare(root, &variant, document, place, missing);
             }
             let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
             missing.extend(

@@ -36,10 +36,14 @@ const NAMES: [&str; 5] = [
     "Warning/slow_clock/clock_source",
 ];
 
-/// Texts from outside in them: errors, names of workloads and scripts, rows of a database.
-const FROM_OUTSIDE: [&str; 6] = [
+/// Texts from outside in them: errors, statements, names of workloads and scripts, rows of a database.
+const FROM_OUTSIDE: [&str; 10] = [
     "FailedCheck/first_row",
     "FailedCheck/name",
+    "Warning/action_cut_off/action",
+    "Warning/action_failed/action",
+    "Warning/action_failed/error",
+    "Warning/action_not_started/action",
     "Warning/checks_failed/workload",
     "Warning/contended_rows/script",
     "Warning/network_failed/error",

@@ -6,11 +6,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use pgmeter_results::{
-    BuildFingerprint, Calibration, CommandSummary, Conditions, Connecting, Connection, ConnectionInUse,
-    Contention, Disk, DiskHolds, Environment, EventLoop, EventLoopName, FlushTime, Host, Interval,
-    Introspection, Latency, Level, Limit, Measured, Observation, ObserveLevel, PartitionMethod, PerMinute,
-    PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultFormat, ResultsError,
-    Script, ServerFacts, Status, Tables, Target, TlsInUse, TransportInUse, UtcTime, Warning, Work,
+    Action, ActionOutcome, ActionResult, ActionWork, BuildFingerprint, Calibration, CommandSummary,
+    Conditions, Connecting, Connection, ConnectionInUse, Contention, Disk, DiskHolds, Environment, EventLoop,
+    EventLoopName, FlushTime, Host, IndexState, Interval, Introspection, Latency, Level, Limit, Measured,
+    Missing, Observation, ObserveLevel, PartitionMethod, PerMinute, PerTransaction, PgmeterBuild, Plan,
+    ProcessorShares, Protocol, Record, RelationKind, ResultFormat, ResultsError, Script, ServerFacts, Status,
+    TableState, Tables, TablesAt, Target, TlsInUse, TransportInUse, UtcTime, Warning, Work,
 };
 use stats::{
     CommandTable, Completions, Distribution, Ending, Failure, Gaps, Recorder, Sample, Summary, Timestamp,
@@ -61,9 +62,37 @@ fn plan() -> Plan {
         seed: u64::MAX,
         connection: connection("/tmp/pgmeter"),
         targets: vec![Target { name: "replica".to_owned(), connection: connection("db2") }],
+        actions: vec![Action { at_s: 2.5, work: ActionWork::Sql { sql: "VACUUM t".into() } }],
         variables: [("scale".to_owned(), "10".to_owned())].into(),
         relative: [("clients".to_owned(), "2/core".to_owned())].into(),
         command_line: Some("pgmeter bench --random-seed 18446744073709551615 -c 8".into()),
+    }
+}
+
+fn action(planned: &Action) -> ActionResult {
+    let table = TableState {
+        name: "public.t".into(),
+        kind: RelationKind::Table,
+        bytes: Some(8_192),
+        live_rows: Some(100),
+        dead_rows: Some(7),
+        inserted_rows: Some(100),
+        updated_rows: Some(7),
+        deleted_rows: Some(0),
+        cached_bytes: None,
+        indexes: vec![IndexState { name: "public.t_pkey".into(), bytes: Some(16_384), cached_bytes: None }],
+    };
+    ActionResult {
+        action: planned.clone(),
+        begin_s: Some(2.5),
+        end_s: Some(3.75),
+        outcome: ActionOutcome::Failed { sqlstate: Some("42P01".to_owned()), error: "ERROR: no t".into() },
+        before: Some(TablesAt { at_s: 1.5, tables: vec![table], missing: Vec::new() }),
+        after: Some(TablesAt {
+            at_s: 5.0,
+            tables: Vec::new(),
+            missing: vec![Missing::new("tables", "lost")],
+        }),
     }
 }
 
@@ -254,6 +283,7 @@ fn record() -> Record {
     let measured = Measured { intervals: stored, introspection, gaps: Some(&gaps), ..measured(&summary) };
     let started_at = UtcTime::from_unix_millis(1_795_262_581_250);
     let mut record = Record::new(started_at, Status::Complete, plan(), environment(), tables(), measured);
+    record.summary.actions = vec![action(&record.plan.actions[0])];
     record.warnings = vec![Warning::SettingsUnread { error: "no such view".into() }, Warning::SharedHost];
     record
 }
@@ -326,6 +356,7 @@ fn intervals_that_were_stored_add_up_to_the_summary_again() {
     again.generator.clone_from(&record.summary.generator);
     again.steady_state.clone_from(&record.summary.steady_state);
     again.service_level = record.summary.service_level;
+    again.actions.clone_from(&record.summary.actions);
     assert_eq!(again, record.summary);
 }
 
@@ -441,6 +472,8 @@ fn a_record_in_which_a_transaction_was_lost_is_refused() {
 
 #[test]
 fn figures_that_contradict_each_other_are_refused() {
+    insta::assert_snapshot!(refusal("\"begin_s\": 2.5", "\"begin_s\": 4.5"), @"r.json does not add up: an action whose times and ending contradict each other; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"sql\": \"VACUUM t\"", "\"sql\": \"VACUUM u\""), @"r.json does not add up: actions that the plan does not have; it was changed or damaged after it was written, use another copy");
     insta::assert_snapshot!(refusal("\"business\": 194", "\"business\": 193"), @"r.json does not add up: 194 transactions succeeded, but stand for 193 business transactions; it was changed or damaged after it was written, use another copy");
     insta::assert_snapshot!(refusal("\"mean\": 2.969", "\"mean\": 6.5"), @"r.json does not add up: a lag that is negative, or whose mean is above its maximum; it was changed or damaged after it was written, use another copy");
     insta::assert_snapshot!(refusal("\"elapsed_s\": 2.003", "\"elapsed_s\": -1.0"), @"r.json does not add up: a negative elapsed time; it was changed or damaged after it was written, use another copy");

@@ -9,6 +9,7 @@
 #![doc = include_str!("../examples/p99.rs")]
 //! ```
 
+mod action;
 mod calibrate;
 mod command_line;
 mod control;
@@ -38,6 +39,7 @@ mod statement_check;
 mod store_places;
 mod transaction_errors;
 
+pub use action::check_actions;
 pub use calibrate::{CALIBRATION_CLIENTS_MAX, CALIBRATION_STEPS, calibrate, calibration_spec};
 pub use command_line::command_line;
 pub use control::{Control, OUT_OF_TIME};
@@ -57,6 +59,6 @@ pub use scripts::{SCRIPTS_MAX, ScriptText, Scripts, read_script};
 pub use secrets::{mask_value, recorded_variables, secret_values, without_secret_values};
 pub use self_test::{self_test, self_test_spec};
 pub use since::since;
-pub use spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec, Vacuum};
+pub use spec::{ActionKind, ActionSpec, RunSpec, ScriptSource, ScriptSpec, TargetSpec, Vacuum};
 pub use statement_check::StatementError;
 pub use store_places::StorePlaces;

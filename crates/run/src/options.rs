@@ -13,7 +13,7 @@ use engine::{EventLoopChoice, Grace, Limit, Protocol, ResultFormat};
 use results::ObserveLevel;
 use workload::WorkloadName;
 
-use repeated::{builtins, definitions, files, goals, set_goals, set_targets, targets};
+use repeated::{actions, builtins, definitions, files, goals, set_actions, set_goals, set_targets, targets};
 pub use repeated::{definition, parameters};
 pub use value::{
     Kind, PER_CORE, PER_CORE_MAX, Value, duration, expected_unit, percent, seconds, weighted, whole_seconds,
@@ -441,6 +441,17 @@ pub const OPTIONS: &[RunOption] = &[
         flag: long("target", "NAME=CONNECTION"),
         ..of_load("targets", Kind::Words(targets), "Additional server for scripts that begin with \\target NAME; may be repeated")
             .sets(unset, set_targets)
+    },
+    RunOption {
+        in_file: Some("What to do at set times of each trial, as tables with the time `at` since measuring began and with `sql`; [[action]] adds one for all trials"),
+        is_key: true,
+        flag: long("action", "TIME:KIND"),
+        ..of_load(
+            "action",
+            Kind::Words(actions),
+            "What to do at a time since measuring began, over a separate connection, such as '30s:sql=REFRESH MATERIALIZED VIEW v'; may be repeated",
+        )
+        .sets(unset, set_actions)
     },
     RunOption {
         flag: aliased("seed", None, &["random-seed"], "SEED"),

@@ -17,7 +17,7 @@ use workload::{PerMinute, WorkloadName};
 use crate::runner::{Places, Runner};
 use crate::scripts::ScriptText;
 use crate::secrets::recorded_variables;
-use crate::spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec};
+use crate::spec::{ActionSpec, RunSpec, ScriptSource, ScriptSpec, TargetSpec};
 
 const MICROS_PER_SECOND: f64 = 1e6;
 
@@ -67,6 +67,7 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         seed: runner.seed,
         connection: connection(&runner.target, places),
         targets: targets.collect(),
+        actions: spec.actions.iter().map(results::Action::from).collect(),
         variables,
         relative: runner.circumstances.relative.clone(),
         command_line: runner.circumstances.command_line.clone(),
@@ -116,6 +117,7 @@ impl From<&results::Plan> for RunSpec {
             reconnect: plan.reconnect,
             continue_on_error: plan.continue_on_error,
             targets: plan.targets.iter().map(target).collect(),
+            actions: plan.actions.iter().map(ActionSpec::from).collect(),
             seed: Some(plan.seed),
             ..Self::default()
         }

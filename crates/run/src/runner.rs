@@ -1,6 +1,7 @@
 //! A run from its specification to its record. `engine` measures; this module queries the server, collects the
 //! intervals, and builds the record.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
@@ -9,9 +10,10 @@ use std::time::Duration;
 
 use connect::{Address, HostOrder, Overrides, Password, Session, Target, Transport};
 use engine::{Compatibility, HostPlan, Outcome, Plan, Progress, ScriptPlan, TargetPlan, Tracer, WorkerIntro};
+use observe::Observer;
 use results::{
-    Annotation, Calibration, Environment, Interval, Measured, ProcessorTimes, Record, SafeText, UtcTime,
-    Warning,
+    ActionResult, Annotation, Calibration, Environment, Interval, Measured, ProcessorTimes, Record, SafeText,
+    UtcTime, Warning,
 };
 use script::Program;
 use server::{Facts, ServerError};
@@ -19,6 +21,7 @@ use stats::goals::GoalMeter;
 use stats::{Protocol, Scale, Timestamp, Until};
 use workload::{Tables, Tpcb, Workload, WorkloadError, listing};
 
+use crate::action::{Actions, check_actions};
 use crate::control::Control;
 use crate::ending::{checks_failed, explain, overload, status, uncancelled};
 use crate::environment;
@@ -30,7 +33,7 @@ use crate::pauses::PauseDetector;
 use crate::plan_record;
 use crate::relations;
 use crate::scripts::Scripts;
-use crate::spec::{RunSpec, Vacuum};
+use crate::spec::{ActionSpec, RunSpec, Vacuum};
 use crate::statement_check;
 use crate::transaction_errors;
 
@@ -192,6 +195,7 @@ impl Runner {
             targets.push((further.name.clone(), resolved));
         }
         crate::goals::check_goals(&spec, &scripts)?;
+        check_actions(&spec).map_err(RunError::Usage)?;
         if spec.protocol == Protocol::Simple && !spec.result_format.is_text() {
             let reason = "--result-format binary requires -M extended or prepared: the simple protocol has only text results";
             return Err(RunError::Usage(reason.to_owned()));
@@ -283,6 +287,7 @@ impl Runner {
             target: self.target.clone(),
             variables: self.workload.variables(&self.spec.variables, scale),
         });
+        let actions = self.planned_actions(&places, relations.as_ref());
         let plan = self.into_plan(places, further, scale);
         let settings_error = facts.and_then(Result::err);
         Ok(Prepared {
@@ -295,10 +300,22 @@ impl Runner {
             observing,
             until,
             goals,
+            actions,
             circumstances,
             checks,
             started_at: UtcTime::now(),
         })
+    }
+
+    /// The actions, on the server that is observed.
+    fn planned_actions(&self, places: &Places, relations: Option<&results::Relations>) -> PlannedActions {
+        let place = places.addresses().next();
+        let tables = relations.iter().flat_map(|relations| &relations.tables);
+        PlannedActions {
+            specs: self.spec.actions.clone(),
+            target: place.map_or_else(|| self.target.clone(), |place| self.target.single(place)),
+            tables: tables.map(|table| table.name.as_str().to_owned()).collect(),
+        }
     }
 
     /// A meter of the goals that never ends a run, for callers that run the plan many times.
@@ -316,6 +333,11 @@ impl Runner {
         control: &Control,
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Plan, RunError> {
+        if !self.spec.actions.is_empty() {
+            let reason = "actions cannot be combined with runs in turns, which are too short for them: use pgmeter bench, or an \
+                          experiment with pgmeter lab";
+            return Err(RunError::Usage(reason.to_owned()));
+        }
         let Found { places, further, scale, .. } = self.find(control, events)?;
         Ok(self.into_plan(places, further, scale))
     }
@@ -505,9 +527,17 @@ pub struct Prepared {
     observing: Observing,
     until: Option<Until>,
     goals: GoalMeter,
+    actions: PlannedActions,
     circumstances: Circumstances,
     checks: Option<Checks>,
     started_at: UtcTime,
+}
+
+/// The actions of a run, their server, and the tables of the scripts, whose state is recorded.
+struct PlannedActions {
+    specs: Vec<ActionSpec>,
+    target: Target,
+    tables: Vec<String>,
 }
 
 /// The checks after a run, and their server.
@@ -587,16 +617,25 @@ impl Prepared {
         // The drop-in does not catch SIGCONT, as pgbench does not.
         let pauses = (self.circumstances.compatibility == Compatibility::Pgmeter).then(PauseDetector::begin);
         let output = self.circumstances.output.map(|begin| begin());
+        let PlannedActions { specs, target, tables } = &self.actions;
+        let actions = Actions::start(specs, target, tables)?;
+        let (is_begun, warmup) = (Cell::new(false), self.plan.warmup);
+        let introduce = |intro: WorkerIntro| {
+            if !is_begun.replace(true) {
+                actions.measure_from(Observer::now() + warmup);
+            }
+            tracers(intro)
+        };
         let outcome = self
             .observing
-            .run(&self.plan, control.stop_request(), &mut second, tracers)
+            .run(&self.plan, control.stop_request(), &mut second, &introduce)
             .map_err(|error| explain(error, self.plan.clients, self.circumstances.compatibility))?;
         let lost = output.map(|end| end()).filter(|&messages| messages > 0);
         let disturbances =
             [pauses.and_then(PauseDetector::end), lost.map(|messages| Warning::MessagesLost { messages })];
         environment::look_back(&mut self.environment, processors);
         let checks = self.checks.take();
-        let mut record = self.record(&outcome, intervals.0, disturbances);
+        let mut record = self.record(&outcome, intervals.0, disturbances, actions);
         let checked = match &checks {
             Some(checks) => {
                 let workload = &*checks.workload;
@@ -621,9 +660,12 @@ impl Prepared {
         outcome: &Outcome,
         intervals: Vec<Interval>,
         disturbances: [Option<Warning>; 2],
+        actions: Actions,
     ) -> Record {
         let Self { plan, plan_record, environment, tables, observing, circumstances, .. } = self;
         let observation = observing.finish(outcome);
+        // After the observer's last reading, because the state of the tables is read a second later.
+        let actions = actions.finish();
         let loop_name = generator::event_loop(&outcome.event_loop).name;
         let kept = |dir: PathBuf| Calibration::kept(&dir, &environment.host, loop_name);
         let calibration = circumstances.calibrations.and_then(kept);
@@ -660,6 +702,8 @@ impl Prepared {
         let unread =
             self.settings_error.map(|error| Warning::SettingsUnread { error: error.to_string().into() });
         let warnings = [unread, overload(outcome, plan.clients), uncancelled(outcome)];
+        record.warnings.extend(actions.iter().filter_map(ActionResult::warning));
+        record.summary.actions = actions;
         record.warnings.extend(warnings.into_iter().chain(disturbances).flatten());
         record.warn();
         record

@@ -75,6 +75,8 @@ pub struct RunSpec {
     pub observe: ObserveLevel,
     /// Additional servers, for scripts that begin with `\target NAME`.
     pub targets: Vec<TargetSpec>,
+    /// What to do at set times of the run.
+    pub actions: Vec<ActionSpec>,
     /// Seed of all random numbers; `None`: a random seed.
     pub seed: Option<u64>,
 }
@@ -108,6 +110,7 @@ impl Default for RunSpec {
             check: false,
             observe: ObserveLevel::Light,
             targets: Vec::new(),
+            actions: Vec::new(),
             seed: None,
         }
     }
@@ -169,6 +172,24 @@ pub struct TargetSpec {
     pub connection: String,
 }
 
+/// Something to do at a time of the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionSpec {
+    /// Time since measuring began.
+    #[serde(with = "seconds", rename = "at_s")]
+    pub at: Duration,
+    /// What to do.
+    pub kind: ActionKind,
+}
+
+/// Kinds of actions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActionKind {
+    /// SQL on a connection of its own: one or more statements, sent as one message.
+    Sql(String),
+}
+
 /// Vacuum before a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -199,6 +220,10 @@ mod tests {
             grace: Grace::Fixed(Duration::from_secs(2)),
             latency_limit: Some(Duration::from_millis(20)),
             max_tries: NonZeroU32::new(3),
+            actions: vec![ActionSpec {
+                at: Duration::from_millis(2500),
+                kind: ActionKind::Sql("vacuum t".to_owned()),
+            }],
             seed: Some(u64::MAX),
             ..RunSpec::default()
         };

@@ -33,6 +33,11 @@ const WORKLOADS: &[Row] = &[
         open: || shelf::JSONB.open(),
     },
     Row {
+        name: "matview",
+        about: "readers of a materialized view, to be refreshed during the run",
+        open: || shelf::MATVIEW.open(),
+    },
+    Row {
         name: "tpcc",
         about: "TPC-C-derived: orders of a wholesaler, 9 tables, 5 transactions",
         open: || shelf::TPCC.open(),

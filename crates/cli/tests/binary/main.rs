@@ -1,6 +1,7 @@
 //! The binary as users run it: against real servers, from the outside, by its output, its records and its
 //! exit status.
 
+mod actions;
 mod answers;
 mod at_a_terminal;
 mod bad_input;

@@ -55,6 +55,35 @@ fn sysbench_oltp_has_the_statements_of_the_originals() {
 }
 
 #[test]
+fn matview_is_sound_before_and_after_its_refresh() {
+    for major in ["18", "9.6"] {
+        loads_runs_and_checks(major, "matview", &["count_rows", "one_customer", "change_orders"]);
+        let bench = Bench::new();
+        let conninfo = Cluster::shared(major).database("shelf_matview_refreshed");
+        bench.run(["init", "-q", "--workload", "matview", "--scale", "0.1", &conninfo]).exits(0);
+        let refresh = "1s:sql=REFRESH MATERIALIZED VIEW CONCURRENTLY mv_sales";
+        let words =
+            ["bench", "--workload", "matview", "-b", "change_orders", "-c", "2", "-T", "3", "--check"];
+        bench.run(words.into_iter().chain(["--action", refresh, &conninfo])).exits(0);
+        let [refreshed] = &bench.record().summary.actions[..] else { panic!("one action") };
+        let dead = |tables: &Option<results::TablesAt>| {
+            let view = tables.as_ref()?.table(&"public.mv_sales".into())?.dead_rows;
+            view.filter(|rows| *rows > 0)
+        };
+        assert_eq!(refreshed.outcome, results::ActionOutcome::Succeeded, "{major}");
+        assert!(
+            dead(&refreshed.before).is_none() && dead(&refreshed.after).is_some(),
+            "{major}: {refreshed:?}"
+        );
+        // A row that the orders do not have is found.
+        let mut session = Cluster::session(&conninfo);
+        session.execute("delete from mv_orders where customer = 1").expect("a change");
+        let out = bench.run(["check", "--workload", "matview", &conninfo]).exits(6);
+        assert!(out.stderr.contains("groups"), "{}", out.stderr);
+    }
+}
+
+#[test]
 fn jsonb_answers_the_same_on_all_index_sets_and_versions() {
     let mut answers: Option<Vec<String>> = None;
     for (major, indexes) in [("18", "gin"), ("18", "gin_path"), ("9.6", "btree"), ("9.6", "schema")] {

@@ -69,6 +69,7 @@ impl Paint {
             Paint::Of(Colour::Autovacuum) => "autovacuum".to_owned(),
             Paint::Of(Colour::LockQueue) => "lock-queue".to_owned(),
             Paint::Of(Colour::Stall) => "stall".to_owned(),
+            Paint::Of(Colour::Action) => "action".to_owned(),
             Paint::Heat(shade) => format!("heat-{}", shade.min(SHADES - 1)),
             Paint::Page => "page".to_owned(),
             Paint::Text => "text".to_owned(),
@@ -90,6 +91,7 @@ impl Paint {
             Paint::Of(Colour::Checkpoint) => 0xd0_8a00,
             Paint::Of(Colour::Autovacuum) => 0x3d_8f4d,
             Paint::Of(Colour::LockQueue) => 0x6d_4326,
+            Paint::Of(Colour::Action) => 0x00_9bc2,
             Paint::Heat(shade) => HEAT[shade.min(SHADES - 1)],
             Paint::Page => 0xff_ffff,
             Paint::Text => 0x1b_1d21,
@@ -150,6 +152,7 @@ mod tests {
             Colour::Autovacuum,
             Colour::LockQueue,
             Colour::Stall,
+            Colour::Action,
         ];
         paints.extend(single.map(Paint::Of));
         paints.extend([Paint::Text, Paint::Grid]);

@@ -185,6 +185,7 @@ pub(crate) enum Colour {
     Autovacuum,
     LockQueue,
     Stall,
+    Action,
 }
 
 impl Chart {

@@ -15,7 +15,7 @@ use super::said::{
     ratio, signs, top_waits,
 };
 use super::steps::StepFigures;
-use super::{Quantity, drawn, goals, query_sets};
+use super::{Quantity, actions, drawn, goals, query_sets};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents};
 use crate::figures::half_width;
 use crate::prose::{cut, escaped_line};
@@ -46,6 +46,7 @@ pub fn document(overview: &Overview) -> Document {
         Section::new("effects", "Effects", "Effects", Audience::All, effects(overview)),
         Section::new("results", "Results", "Results", Audience::All, results(overview)),
         Section::new("goals", "Goals", "Goals", Audience::All, goals::blocks(overview)),
+        Section::new("actions", "Actions", "Actions", Audience::All, actions::blocks(overview)),
         Section::new("latencies", "Latencies", "Latencies", Audience::All, latencies(overview)),
         Section::new("ratios", "Named ratios", "", Audience::All, ratios(overview)),
         Section::new("differences", "Named differences", "", Audience::All, differences(overview)),
@@ -233,7 +234,7 @@ fn lost(overview: &Overview, shown_max: usize) -> Vec<Block> {
 }
 
 /// A figure with its interval, if that is shown.
-fn figure(figure: Option<&Repeated>, quantity: Quantity, with_interval: bool) -> Cell {
+pub(super) fn figure(figure: Option<&Repeated>, quantity: Quantity, with_interval: bool) -> Cell {
     let Some(figure) = figure else { return Cell::default() };
     let mut cell = Cell::figure(quantity, figure.mean);
     let interval = figure.interval.filter(|_| with_interval && figure.mean > 0.0);

@@ -5,6 +5,8 @@
 //! differences, `effects` the effects of the factors, `concerns` the warnings, `said` the sentences. `document` makes
 //! the report of them, `drawn` its charts, `goals` what it says about goals; `csv` and `json` are for programs. `status` has the state of an execution.
 
+mod actions;
+
 mod metric;
 
 mod repeats;

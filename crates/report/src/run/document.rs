@@ -5,7 +5,8 @@ use results::{LimitedBy, Record};
 
 use super::difference::{ComparedRun, QUANTILES, Told, Verdict, comparison};
 use super::{
-    Run, brief, environment, errors, goals, latencies, letter, load, relations, server, settings, warnings,
+    Run, actions, brief, environment, errors, goals, latencies, letter, load, relations, server, settings,
+    warnings,
 };
 use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
@@ -52,6 +53,7 @@ fn one(run: Run<'_>) -> Document {
         documents("errors", "Errors", "Errors", errors::blocks(record)),
         documents("warnings", warnings_title, "", warnings),
         documents("over-time", "Over time", "Over time", charts(over_time)),
+        documents("actions", "Actions", "Actions", actions::blocks(record)),
         documents("latency", "Latency", "Latency", latency_blocks(record, percentiles)),
         documents("server", "Server activity", "Server", server::blocks(record)),
         documents("cost", "Cost per transaction", "", costs(record)),

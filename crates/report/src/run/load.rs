@@ -263,6 +263,10 @@ pub(crate) fn repeat_command(record: &Record) -> String {
         let (host, user, database) = (host.as_str(), user.as_str(), database.as_str());
         option("--target", format!("{}=host={host} port={port} user={user} dbname={database}", target.name));
     }
+    for action in &plan.actions {
+        let (kind, detail) = (action.work.kind(), action.work.detail());
+        option("--action", format!("{}s:{kind}={detail}", action.at_s));
+    }
     let flags = [
         (plan.reconnect, "-C"),
         (plan.continue_on_error, "--continue-on-error"),

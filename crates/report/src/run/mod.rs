@@ -1,6 +1,7 @@
 //! A run in a report: its record, and the name that its reader gave it. [`document`] builds the report of one run or of
 //! several side by side; the other modules have its parts. Where several runs are shown, letters stand for their names.
 
+mod actions;
 mod brief;
 mod difference;
 mod document;
@@ -21,6 +22,7 @@ use serde::Serialize;
 use crate::figures::counted;
 use crate::prose::{enumerate, escaped_line};
 
+pub(crate) use actions::{Effect as ActionEffect, detail as action_detail, outcome as action_outcome};
 pub use document::{document, summary};
 pub(crate) use server::{ceilings, event_name, waits_table};
 pub(crate) use settings::{Setting, of_servers};

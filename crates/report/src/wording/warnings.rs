@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 use std::mem::discriminant;
 
-use results::{ComparedFact, DiskHolds, EventKind, FailedCheck, Lateness, StallEffect, Warning};
+use results::{ComparedFact, DiskHolds, EventKind, FailedCheck, Lateness, SafeText, StallEffect, Warning};
 
 use super::{counted, drifts, range, share, small};
-use crate::figures::{count, latency};
-use crate::prose::{enumerate, escaped_line};
+use crate::figures::{asked_seconds, count, latency};
+use crate::prose::{cut, enumerate, escaped_line};
 
 /// Of all warnings of this kind, a field.
 macro_rules! each {
@@ -198,6 +198,30 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
                 shown.join(", ")
             )
         }
+        Warning::ActionFailed { .. } => {
+            let failed = all.iter().filter_map(|warning| match warning {
+                Warning::ActionFailed { at_s, action, error } => Some(format!(
+                    "{} at {} ({})",
+                    action_in_short(action),
+                    asked_seconds(*at_s),
+                    escaped_line(error.as_str())
+                )),
+                _ => None,
+            });
+            format!("{} failed: {}. The run went on.", actions(all), names(failed))
+        }
+        Warning::ActionCutOff { .. } => format!(
+            "{} still running at the end of the run, after {}, and cut off: {}. Run for longer, or begin earlier.",
+            if all.len() == 1 { "1 action was".to_owned() } else { format!("{} were", actions(all)) },
+            range(each!(all, ActionCutOff.ran_s), seconds),
+            names(each!(all, ActionCutOff.action).map(|action| action_in_short(&action)))
+        ),
+        Warning::ActionNotStarted { .. } => format!(
+            "{} not started, because the run ended before the set time ({}): {}. Run for longer, or begin earlier.",
+            if all.len() == 1 { "1 action was".to_owned() } else { format!("{} were", actions(all)) },
+            range(each!(all, ActionNotStarted.at_s), asked_seconds),
+            names(each!(all, ActionNotStarted.action).map(|action| action_in_short(&action)))
+        ),
         Warning::SettingsUnread { error } => {
             format!("The server's settings could not be read ({}).", escaped_line(error.as_str()))
         }
@@ -234,6 +258,18 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
             escaped_line(error.as_str())
         ),
     }
+}
+
+/// `2 actions`
+fn actions(all: &[&Warning]) -> String {
+    counted([all.len() as u64], "action", "actions")
+}
+
+/// The beginning of a statement.
+fn action_in_short(action: &SafeText) -> String {
+    const LEN_MAX: usize = 60;
+    let words: Vec<&str> = action.as_str().split_whitespace().collect();
+    cut(&escaped_line(&words.join(" ")), LEN_MAX)
 }
 
 fn contended_rows(all: &[&Warning]) -> String {
@@ -537,6 +573,36 @@ mod tests {
             "A relay simulated the network with a delay of 5.00 ms each way. It used 50.0 µs of CPU time per transaction \
              on this host (250 ms in all) and waited 0 µs for a CPU. It forwarded 40 pieces of data late by p50 30.0 µs, \
              p99 90.0 µs, max 400 µs.",
+        );
+    }
+
+    #[test]
+    fn an_action_that_did_not_succeed_is_named() {
+        let failed = |at_s, action: &str| Warning::ActionFailed {
+            at_s,
+            action: action.into(),
+            error: "ERROR: no".into(),
+        };
+        check(&failed(2.5, "VACUUM\n t"), "1 action failed: VACUUM t at 2.5 s (ERROR: no). The run went on.");
+        check_all(
+            &[failed(1.0, "a"), failed(2.0, "b")],
+            "2 actions failed: a at 1 s (ERROR: no) and b at 2 s (ERROR: no). The run went on.",
+        );
+        let cut_off = |ran_s| Warning::ActionCutOff { action: "VACUUM t".into(), ran_s };
+        check(
+            &cut_off(1.5),
+            "1 action was still running at the end of the run, after 1.50 s, and cut off: VACUUM t. Run for longer, or begin \
+             earlier.",
+        );
+        check_all(
+            &[cut_off(1.5), cut_off(2.0)],
+            "2 actions were still running at the end of the run, after 1.50 s to 2.00 s, and cut off: VACUUM t. Run for \
+             longer, or begin earlier.",
+        );
+        check(
+            &Warning::ActionNotStarted { at_s: 30.0, action: "VACUUM t".into() },
+            "1 action was not started, because the run ended before the set time (30 s): VACUUM t. Run for longer, or begin \
+             earlier.",
         );
     }
 

@@ -1,6 +1,7 @@
 //! What is printed, word for word: each test is a situation and the whole text for it. Not what is stored, which
 //! `results` tests; how single numbers are written is tested beside `figures`.
 
+mod actions;
 mod errors;
 mod fixture;
 mod kept;

@@ -1,4 +1,4 @@
-//! Values of options that may be repeated: scripts, variables, targets and goals, parsed from all their words together.
+//! Values of options that may be repeated: scripts, variables, targets, goals and actions, parsed from all their words together.
 //! The options themselves are in `options`.
 
 use std::collections::BTreeMap;
@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use stats::goals::{GOALS_MAX, GoalError};
 
 use super::value::{self, Value, weighted};
+use crate::action::ACTIONS_MAX;
 use crate::error::RunError;
-use crate::spec::{RunSpec, ScriptSource, ScriptSpec, TargetSpec};
+use crate::spec::{ActionSpec, RunSpec, ScriptSource, ScriptSpec, TargetSpec};
 
 pub(super) fn files(words: &[String]) -> Result<Value, String> {
     scripts(words, |path| ScriptSource::File(path.into()))
@@ -102,6 +103,21 @@ pub(super) fn set_goals(spec: &mut RunSpec, value: Value) -> Result<(), String> 
         return Err(format!("at most {GOALS_MAX} goals are allowed, and there are {}", goals.len()));
     }
     spec.goals = goals;
+    Ok(())
+}
+
+/// Parses `TIME:KIND=DETAIL` words.
+pub(super) fn actions(words: &[String]) -> Result<Value, String> {
+    let action = |word: &String| word.parse::<ActionSpec>().map_err(|why| format!("--action: {why}"));
+    words.iter().map(action).collect::<Result<_, _>>().map(Value::Actions)
+}
+
+pub(super) fn set_actions(spec: &mut RunSpec, value: Value) -> Result<(), String> {
+    let Value::Actions(actions) = value else { return Err(format!("{value:?} are no actions")) };
+    if actions.len() > ACTIONS_MAX {
+        return Err(format!("at most {ACTIONS_MAX} actions are allowed, and there are {}", actions.len()));
+    }
+    spec.actions = actions;
     Ok(())
 }
 

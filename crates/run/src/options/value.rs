@@ -6,7 +6,7 @@ use std::time::Duration;
 use stats::Scale;
 use stats::goals::Goal;
 
-use crate::spec::ScriptSpec;
+use crate::spec::{ActionSpec, ScriptSpec};
 
 /// Type of an option's value.
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +73,8 @@ pub enum Value {
     Scripts(Vec<ScriptSpec>),
     /// Goals.
     Goals(Vec<Goal>),
+    /// Actions.
+    Actions(Vec<ActionSpec>),
 }
 
 /// Longer than any real wait, short enough that sums of times do not overflow.
@@ -199,7 +201,9 @@ impl Value {
             Value::Truth(truth) => truth.to_string(),
             Value::Choice(word) => (*word).to_owned(),
             Value::Text(text) => text.clone(),
-            Value::Unset | Value::Pairs(_) | Value::Scripts(_) | Value::Goals(_) => String::new(),
+            Value::Unset | Value::Pairs(_) | Value::Scripts(_) | Value::Goals(_) | Value::Actions(_) => {
+                String::new()
+            }
         }
     }
 
@@ -212,6 +216,9 @@ impl Value {
                 scripts.iter().map(|script| script.source.name()).collect::<Vec<_>>().join(" + ")
             }
             Value::Goals(goals) => goals.iter().map(Goal::to_string).collect::<Vec<_>>().join(", "),
+            Value::Actions(actions) => {
+                actions.iter().map(ActionSpec::to_string).collect::<Vec<_>>().join(", ")
+            }
             other => other.on_command_line(),
         }
     }

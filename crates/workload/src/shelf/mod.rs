@@ -172,6 +172,21 @@ pub(crate) const EVENTS: Shelved = Shelved {
     own: NO_CODE,
 };
 
+pub(crate) const MATVIEW: Shelved = Shelved {
+    files: files!(
+        "matview":
+        "workload.toml",
+        "schema.sql",
+        "scripts/count_rows.sql",
+        "scripts/one_customer.sql",
+        "scripts/change_orders.sql",
+        "checks/groups.sql",
+        "checks/amounts.sql",
+        "checks/readable.sql",
+    ),
+    own: NO_CODE,
+};
+
 impl Shelved {
     /// Reads the workload.
     pub(crate) fn open(&self) -> Result<Arc<dyn Workload>, WorkloadError> {
@@ -208,6 +223,7 @@ mod tests {
             let name = entry.file_name();
             let shelved = match name.to_str() {
                 Some("jsonb") => JSONB,
+                Some("matview") => MATVIEW,
                 Some("sysbench-oltp") => SYSBENCH_OLTP,
                 Some("tpcc") => TPCC,
                 Some("tpcb2") => TPCB2,

@@ -1,7 +1,7 @@
 //! The charts of one run, or of several side by side: which there are, in which order, with which scales and limits.
 //! Series come from the modules beside this one; `plot` draws them.
 
-use results::{Event, EventKind, Stall};
+use results::{ActionResult, Event, EventKind, Stall};
 use stats::goals::{Goal, GoalFigure, LatencyKind};
 
 use super::{
@@ -13,7 +13,7 @@ use crate::chart::{Axis, Band, Chart, Choice, Colour, Heat, Plot, Point, Series,
 use crate::figures::{asked_latency, latency, with_ordinary_spaces};
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
-use crate::run::letter;
+use crate::run::{action_detail, action_outcome, letter};
 use crate::wording::wait_name;
 
 /// Points of all runs together that are lines in one chart.
@@ -50,6 +50,7 @@ struct Source<'a> {
     server: Option<ServerOverTime>,
     events: &'a [Event],
     stalls: &'a [Stall],
+    actions: &'a [ActionResult],
     latency_limit_us: Option<f64>,
     goals: &'a [Goal],
 }
@@ -74,6 +75,7 @@ impl RunCharts {
                 server: observation.map(ServerOverTime::of),
                 events: observation.map_or(&[], |observation| &observation.events),
                 stalls: run.record.summary.stalls.as_ref().map_or(&[], |stalls| &stalls.longest),
+                actions: &run.record.summary.actions,
                 latency_limit_us: run.record.plan.latency_limit_us,
                 goals: &run.record.plan.goals,
             }
@@ -337,9 +339,21 @@ impl Source<'_> {
             is_strip: false,
             is_in_legend: true,
         });
+        let actions = self.actions.iter().filter_map(|result| {
+            let outcome = action_outcome(&result.outcome);
+            Some(Band {
+                colour: Colour::Action,
+                kind: "action".to_owned(),
+                detail: cut(&format!("{}, {outcome}", action_detail(&result.action.work)), DETAIL_LEN_MAX),
+                start: result.begin_s?,
+                end: result.end_s,
+                is_strip: false,
+                is_in_legend: true,
+            })
+        });
         // Events go on being observed for a moment after the last transaction.
         let end_s = self.timeline.points.last().map_or(0.0, |point| point.end_s);
-        events.chain(stalls).filter(|band| band.start < end_s).collect()
+        actions.chain(events).chain(stalls).filter(|band| band.start < end_s).collect()
     }
 
     fn heat_chart(&self, heat: Heat, time: &Axis) -> Chart {

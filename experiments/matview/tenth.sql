@@ -1,0 +1,1 @@
+UPDATE mv_orders SET amount = amount + 1 WHERE customer % 10 = 0;
