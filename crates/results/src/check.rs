@@ -9,8 +9,8 @@ use stats::goals::{GoalResult, GoalStop};
 use crate::{
     ActionOutcome, ActionResult, CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures,
     Generator, Interval, IntervalScript, Latency, Lateness, OtherEndings, Plan, ProcessorShares, Record,
-    ScriptSummary, Stall, Stalls, SteadyState, Summary, TrafficPerTransaction, TransactionError,
-    TransactionErrors,
+    Rule, RuleResult, ScriptSummary, Stall, Stalls, SteadyState, Summary, TrafficPerTransaction,
+    TransactionError, TransactionErrors,
 };
 
 /// `Err` names the contradictory figures in a phrase.
@@ -64,6 +64,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         goals,
         goal_stop,
         actions: _,
+        rules,
         scripts,
     } = summary;
     check_counts(counts)?;
@@ -87,6 +88,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     check_confidence(confidence, *tps, *response_us, *service_us)?;
     steady_state.as_ref().map_or(Ok(()), check_steady_state)?;
     goals.iter().try_for_each(check_goal)?;
+    rules.iter().try_for_each(check_rule)?;
     let is_goal = |stop: &GoalStop| usize::try_from(stop.goal).is_ok_and(|goal| goal < goals.len());
     require(goal_stop.is_none_or(|stop| is_goal(&stop)), "an end for a goal that is not there")?;
     if scripts.is_empty() {
@@ -132,6 +134,20 @@ fn check_goal(result: &GoalResult) -> Result<(), String> {
     require(figures.into_iter().all(|figure| *figure >= 0.0), "a goal: a negative figure")?;
     let is_ordered = low.zip(*high).is_none_or(|(low, high)| low <= high);
     require(is_ordered && uncompleted <= transactions, "a goal: figures that contradict each other")
+}
+
+fn check_rule(result: &RuleResult) -> Result<(), String> {
+    let is_positive = |figure: f64| figure > 0.0 && figure <= MOST;
+    let is_sound = match result.rule {
+        Rule::ResponseTime { share, below_s, .. } => is_share(share) && is_positive(below_s),
+        Rule::MeasuredTime { min_s, max_s } => is_positive(min_s) && max_s.is_none_or(is_positive),
+        Rule::TpsPerScale { max, .. } => is_positive(max),
+        Rule::MixShare { min: share, .. } | Rule::DrawnShare { share, .. } => is_share(share),
+        Rule::SteadyState | Rule::Checks { .. } | Rule::Durability => true,
+    };
+    let is_of_a_whole = result.of.is_none() || result.figure.is_some_and(is_share);
+    let is_figure = result.figure.is_none_or(|figure| figure >= 0.0);
+    require(is_sound && is_of_a_whole && is_figure, "a rule with a figure that is none")
 }
 
 /// Upper bound of any figure of a run: a century has 3 × 10¹⁵ microseconds.

@@ -41,6 +41,7 @@ mod endings;
 
 mod generator;
 
+mod rules;
 mod service_level;
 mod verdict;
 
@@ -119,6 +120,7 @@ pub use process_stat::ProcessStat;
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status, Tables};
 pub use regression::{QueryRegression, Regressions};
 pub use relations::{Index, Relation, RelationKind, Relations, StatementPlace};
+pub use rules::{CheckFindings, DrawnRows};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use secrets::is_secret_name;
 pub use self_test::{Check, ClockFigures, Grade, SelfTest};
@@ -129,6 +131,7 @@ pub use stats::comparison::{
     ComparedMetric, ComparisonDecision, CrossoverEffect, MetricFinding, MetricNoise,
 };
 pub use stats::goals::{Goal, GoalResult, GoalStop, GoalTally, GoalVerdict};
+pub use stats::rules::{Rule, RuleResult, RuleVerdict};
 pub use stats::{Copied, Counts, Failures, Limit, PartitionMethod, Protocol, ResultFormat};
 pub use steps::{
     AnswerCheck, QuerySetPlan, RegressionPlan, RegressionSide, STEPS_SCHEMA_VERSION, StepBuffers, StepResult,

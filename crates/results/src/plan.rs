@@ -23,6 +23,9 @@ pub struct Plan {
     /// The script whose transactions per minute reports show; absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub per_minute: Option<PerMinute>,
+    /// The standard whose rules `summary.rules` judges, such as `TPC-B 2.0`; absent if there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standard: Option<SafeText>,
     /// The scripts, in the order of every per-script list of the record.
     #[serde(deserialize_with = "read_scripts")]
     pub scripts: Vec<Script>,

@@ -52,6 +52,7 @@ mod tests {
             workload: None,
             notice: None,
             per_minute: None,
+            standard: None,
             scripts: Vec::new(),
             clients: CLIENTS,
             workers: 1,

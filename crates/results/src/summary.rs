@@ -6,6 +6,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::goals::{GoalResult, GoalStop};
+use stats::rules::RuleResult;
 use stats::{Copied, Counts};
 
 use crate::{
@@ -66,6 +67,9 @@ pub struct Summary {
     /// What was done at set times, in the order of the plan's `actions`; absent without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<ActionResult>,
+    /// The rules of `plan.standard`, and whether the run kept them; empty without a standard.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleResult>,
     /// The same per script, in the plan's order; empty if nothing was measured.
     pub scripts: Vec<ScriptSummary>,
 }
@@ -209,6 +213,7 @@ impl Summary {
             goals: Vec::new(),
             goal_stop: None,
             actions: Vec::new(),
+            rules: Vec::new(),
             scripts: plan.scripts.iter().enumerate().filter_map(per_script).collect(),
         }
     }

@@ -93,6 +93,12 @@ fn synchronous_commit_off(record: &Record) -> Option<Warning> {
     writes_without(record, "synchronous_commit").then_some(Warning::SynchronousCommitOff)
 }
 
+/// Settings of the server with which committed transactions can be lost in a crash, as `fsync = off`.
+pub(crate) fn volatile_settings(record: &Record) -> Vec<String> {
+    let names = ["fsync", "full_page_writes", "synchronous_commit"].into_iter();
+    names.filter(|name| setting(record, name) == Some("off")).map(|name| format!("{name} = off")).collect()
+}
+
 fn memory_disk(record: &Record) -> Option<Warning> {
     let disk = record.environment.disk.as_ref()?;
     let file_system = disk.file_system.as_deref().filter(|kind| matches!(*kind, "tmpfs" | "ramfs"))?;

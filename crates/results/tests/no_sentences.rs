@@ -9,7 +9,7 @@ use schemars::schema_for;
 use serde_json::{Value, json};
 
 /// The kinds that sentences are made of: texts in them are short names, or come from outside.
-const KINDS: [&str; 15] = [
+const KINDS: [&str; 17] = [
     "BusiestWorker",
     "BusyCpus",
     "Ceiling",
@@ -20,6 +20,8 @@ const KINDS: [&str; 15] = [
     "Goal",
     "GoalResult",
     "GoalStop",
+    "Rule",
+    "RuleResult",
     "StallEffect",
     "SteadyEvidence",
     "SteadyState",
@@ -27,9 +29,17 @@ const KINDS: [&str; 15] = [
     "Warning",
 ];
 
-/// Names in them: a goal as its user wrote it, a file system, governors, a clock source, `p99`.
-const NAMES: [&str; 5] = [
+/// Names in them: a goal as its user wrote it, names in a workload.toml and numbers of clauses, settings, a file system,
+/// governors, a clock source, `p99`.
+const NAMES: [&str; 12] = [
     "Goal",
+    "Rule/checks/names",
+    "Rule/drawn_share/query",
+    "Rule/mix_share/script",
+    "Rule/response_time/script",
+    "Rule/tps_per_scale/script",
+    "RuleResult/clause",
+    "RuleResult/names",
     "Warning/memory_disk/file_system",
     "Warning/only_succeeded/percentile",
     "Warning/power_saving/governor",

@@ -11,6 +11,7 @@
 
 mod action;
 mod calibrate;
+mod checks;
 mod command_line;
 mod control;
 mod copy_files;

@@ -14,6 +14,7 @@ use stats::CommandTable;
 use stats::Scale;
 use workload::{PerMinute, WorkloadName};
 
+use crate::checks::Rules;
 use crate::runner::{Places, Runner};
 use crate::scripts::ScriptText;
 use crate::secrets::recorded_variables;
@@ -48,6 +49,7 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         workload: runner.needs_tables().then(|| runner.workload.name().to_owned()),
         notice: runner.workload.notice().filter(|_| runner.needs_tables()).map(SafeText::from),
         per_minute: per_minute(runner),
+        standard: Rules::new(runner).map(|rules| SafeText::from(rules.standard())),
         scripts: scripts.collect(),
         clients: spec.clients,
         workers: spec.workers,

@@ -19,9 +19,10 @@ use script::Program;
 use server::{Facts, ServerError};
 use stats::goals::GoalMeter;
 use stats::{Protocol, Scale, Timestamp, Until};
-use workload::{Tables, Tpcb, Workload, WorkloadError, listing};
+use workload::{Tables, Tpcb, Workload, WorkloadError};
 
 use crate::action::{Actions, check_actions};
+use crate::checks::{Checked, Checks, Rules};
 use crate::control::Control;
 use crate::ending::{checks_failed, explain, overload, status, uncancelled};
 use crate::environment;
@@ -282,12 +283,8 @@ impl Runner {
         let circumstances = self.circumstances.clone();
         let until = self.spec.until.map(Until::new);
         let goals = crate::goals::meter(&self.spec, &self.scripts);
-        let checks = self.spec.check.then(|| Checks {
-            workload: Arc::clone(&self.workload),
-            target: self.target.clone(),
-            variables: self.workload.variables(&self.spec.variables, scale),
-        });
         let actions = self.planned_actions(&places, relations.as_ref());
+        let (checks, rules) = (Checks::new(&self, scale), Rules::new(&self));
         let plan = self.into_plan(places, further, scale);
         let settings_error = facts.and_then(Result::err);
         Ok(Prepared {
@@ -303,6 +300,7 @@ impl Runner {
             actions,
             circumstances,
             checks,
+            rules,
             started_at: UtcTime::now(),
         })
     }
@@ -530,6 +528,7 @@ pub struct Prepared {
     actions: PlannedActions,
     circumstances: Circumstances,
     checks: Option<Checks>,
+    rules: Option<Rules>,
     started_at: UtcTime,
 }
 
@@ -538,20 +537,6 @@ struct PlannedActions {
     specs: Vec<ActionSpec>,
     target: Target,
     tables: Vec<String>,
-}
-
-/// The checks after a run, and their server.
-struct Checks {
-    workload: Arc<dyn Workload>,
-    target: Target,
-    variables: BTreeMap<String, String>,
-}
-
-impl Checks {
-    fn run(&self, control: &Control) -> Result<(), RunError> {
-        let mut session = control.connect(&self.target)?;
-        control.guard(&mut session, |session| Ok(self.workload.run_checks(session, &self.variables)?))
-    }
 }
 
 /// A run that has ended.
@@ -634,23 +619,15 @@ impl Prepared {
         let disturbances =
             [pauses.and_then(PauseDetector::end), lost.map(|messages| Warning::MessagesLost { messages })];
         environment::look_back(&mut self.environment, processors);
-        let checks = self.checks.take();
+        let (checks, rules) = (self.checks.take(), self.rules.take());
         let mut record = self.record(&outcome, intervals.0, disturbances, actions);
-        let checked = match &checks {
-            Some(checks) => {
-                let workload = &*checks.workload;
-                events(Event::Checking(&listing::checks_running(workload)));
-                let checked = checks.run(control);
-                if checked.is_ok() {
-                    let passed = listing::checks_passed(workload.checks().len(), workload);
-                    events(Event::Checked(&passed));
-                }
-                checked
-            }
-            None => Ok(()),
-        };
+        let Checked { checked, findings } =
+            checks.map_or_else(Checked::default, |checks| checks.run(control, events));
         if let Err(RunError::Workload(WorkloadError::ChecksFailed { workload, failed })) = &checked {
             record.warnings.push(checks_failed(workload, failed));
+        }
+        if let Some(rules) = &rules {
+            record.judge(rules.rules(), &outcome.summary, findings.as_ref());
         }
         Ok(Finished { record, outcome, checked })
     }

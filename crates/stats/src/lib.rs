@@ -8,8 +8,8 @@
 //! in which nothing was completed. Series of them yield a [`RatioEstimate`] (a mean with its confidence interval) and
 //! its [`Steadiness`] (whether it was in a steady state). A [`CommandTable`] counts the single commands of a run, and
 //! a [`WorkerHealth`] describes the condition of the generator. [`comparison`] is independent: it decides from many
-//! short runs whether one side is faster than the other. A [`Factorial`] has the effects of an experiment's factors, a
-//! [`Screening`] those of many factors from few combinations. [`regressions`] are the queries of a set that became slower. [`goals`] evaluates conditions such as `p99 < 20ms`.
+//! short runs whether one side is faster. A [`Factorial`] has the effects of an experiment's factors, a [`Screening`]
+//! those of many. [`regressions`] are the queries that became slower. [`goals`] and [`rules`] judge a run.
 
 mod timestamp;
 
@@ -70,6 +70,8 @@ mod scale;
 pub mod comparison;
 
 pub mod goals;
+
+pub mod rules;
 
 pub use command_table::{CommandStats, CommandTable, Copied, TIMED_COMMANDS_MAX};
 pub use completions::Completions;

@@ -166,6 +166,49 @@ mod tests {
         regressions(queries, limit).iter().map(|it| it.verdict).collect()
     }
 
+    /// Sets of so many queries with noise of 10 %, of which the first ones are slower by 30 %: the share of sets with a
+    /// false alarm, the mean share of false ones among the alarms, and the share of slower queries that are found.
+    fn simulate(queries: usize, slower: usize, limit: f64) -> (f64, f64, f64) {
+        const SETS: usize = 400;
+        let mut random = crate::SplitMix64::new(7);
+        let (mut alarmed, mut false_share, mut found) = (0, 0.0, 0);
+        for _ in 0..SETS {
+            let set: Vec<PairedQuery> = (0..queries)
+                .map(|query| {
+                    let mean = if query < slower { 1.3_f64.ln() } else { limit.ln_1p() };
+                    let ratios: Vec<f64> =
+                        (0..sequences_usual(queries)).map(|_| mean + 0.1 * random.normal()).collect();
+                    of(&ratios)
+                })
+                .collect();
+            let verdicts = verdicts(&set, limit);
+            let is_alarm = |verdict: &RegressionVerdict| *verdict == RegressionVerdict::Slower;
+            let right = verdicts[..slower].iter().filter(|verdict| is_alarm(verdict)).count();
+            let wrong = verdicts[slower..].iter().filter(|verdict| is_alarm(verdict)).count();
+            alarmed += usize::from(wrong > 0);
+            false_share += wrong as f64 / (right + wrong).max(1) as f64;
+            found += right;
+        }
+        let sets = SETS as f64;
+        (alarmed as f64 / sets, false_share / sets, found as f64 / (sets * slower.max(1) as f64))
+    }
+
+    #[test]
+    fn false_alarms_are_limited_over_whole_sets() {
+        // Three standard errors of a share of 5 % in 400 sets.
+        let limit = FALSE_DISCOVERY_RATE + 3.0 * (0.05_f64 * 0.95 / 400.0).sqrt();
+        for queries in [1, 22, 99] {
+            // All queries are on the limit, where false alarms are most frequent.
+            let (alarmed, ..) = simulate(queries, 0, 0.03);
+            assert!(alarmed <= limit, "{alarmed} of the sets of {queries} queries have a false alarm");
+        }
+        let (_, false_share, found) = simulate(22, 4, 0.03);
+        assert!(
+            false_share <= limit && found > 0.9,
+            "{false_share} of the alarms are false, {found} are found"
+        );
+    }
+
     #[test]
     fn the_procedure_is_that_of_the_paper() {
         // Benjamini and Hochberg 1995, section 3.2: 15 tests, of which four are rejected at 0.05.

@@ -1,6 +1,7 @@
 //! Answers of the workload tpcds: loads it on servers of the given versions, executes its queries, and compares the rows at
 //! scale 1 with those in the archive of its queries. Numbers may differ by rounding. `--show` prints checksums of equal
-//! answers for answers.txt. The archive must be prepared: `pgmeter workload prepare tpcds`.
+//! answers for answers.txt. At all scales, the answers of the versions must be equal. The archive must be prepared: `pgmeter
+//! workload prepare tpcds`.
 //!
 //! `cargo run -p pgmeter-workload --example tpcds_answers -- [--scale SCALE] [--limit SECONDS] [--show] VERSION …`
 #![allow(clippy::print_stdout, reason = "a chore talks to those who run it")]
@@ -36,12 +37,17 @@ fn main() -> ExitCode {
             _ => versions.push(argument),
         }
     }
-    let succeeded: Vec<bool> = versions.iter().map(|version| measure(version, scale, limit, shows)).collect();
+    let mut first = BTreeMap::new();
+    let measured = |version: &String| measure(version, scale, limit, shows, &mut first);
+    let succeeded: Vec<bool> = versions.iter().map(measured).collect();
     if succeeded.iter().all(|succeeded| *succeeded) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
+/// The first checksum of each query, with the version that answered so.
+type FirstAnswers = BTreeMap<String, (String, String)>;
+
 /// Whether no query fails, apart from the time limit, and no answer differs.
-fn measure(version: &str, scale: Scale, limit: u32, shows: bool) -> bool {
+fn measure(version: &str, scale: Scale, limit: u32, shows: bool, first: &mut FirstAnswers) -> bool {
     let workload = WorkloadName::find("tpcds", Path::new("")).expect("built in").open().expect("it is sound");
     let cluster = Cluster::start_with(version, &[("max_wal_size", "4GB"), ("work_mem", "32MB")]);
     let conninfo = cluster.database("answers");
@@ -52,7 +58,7 @@ fn measure(version: &str, scale: Scale, limit: u32, shows: bool) -> bool {
         workload.load(&target, &mut session, &options, &mut |_| ControlFlow::Continue(())).expect("loading");
     println!("PostgreSQL {version}: {}", report.summary(scale));
     workload.check_data(&mut session, &BTreeMap::new(), Some(scale)).expect("sound data");
-    compare(&mut session, &workload, (scale, limit), shows)
+    compare(&mut session, &workload, (scale, limit), shows, (version, first))
 }
 
 /// Executes all queries, and prints how many answers are equal.
@@ -61,6 +67,7 @@ fn compare(
     workload: &Arc<dyn Workload>,
     (scale, limit): (Scale, u32),
     shows: bool,
+    (version, first): (&str, &mut FirstAnswers),
 ) -> bool {
     let choice = QueryChoice { scale, text: None, seed: None, stream: 0, parameters: BTreeMap::new() };
     let queries = workload.queries(&choice).expect("`pgmeter workload prepare tpcds` unpacks the queries");
@@ -75,6 +82,12 @@ fn compare(
             Err(error) => failed.push(format!("{}: {error}", query.name)),
             Ok((rows, checksum)) => {
                 ended += 1;
+                let answer = checksum.to_string();
+                let before =
+                    first.entry(query.name.clone()).or_insert_with(|| (answer.clone(), version.to_owned()));
+                if before.0 != answer {
+                    different.push(format!("{}: not the answer of {}", query.name, before.1));
+                }
                 if scale != Scale::ONE {
                     continue;
                 }

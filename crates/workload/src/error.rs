@@ -84,6 +84,12 @@ pub enum WorkloadError {
     /// Checks returned rows.
     #[error("{}", checks_failed(workload, failed))]
     ChecksFailed { workload: String, failed: Vec<FailedCheck> },
+    /// The workload has no such small scale.
+    #[error("the workload {workload} does not support scale {scale}: the smallest scale is {least}")]
+    ScaleTooSmall { workload: String, scale: Scale, least: Scale },
+    /// The query of a drawn share returned something else.
+    #[error("the query {query} of a rule must return two numbers: rows that were drawn, and all rows")]
+    NoShare { query: String },
     /// No built-in script begins with this name.
     #[error("no builtin script found for name \"{name}\"\n{}", script_list())]
     UnknownBuiltin { name: String },
@@ -190,8 +196,8 @@ pub enum WorkloadError {
     NewFolder { folder: String, source: io::Error },
     /// There is no script to run.
     #[error(
-        "the workload {workload} has no scripts: add files to its directory scripts/, give a script with -f, or time \
-         its queries with `pgmeter queries`"
+        "the workload {workload} has no scripts: give a script with -f, or time its queries with `pgmeter queries`. A \
+         directory of your own can have a directory scripts/"
     )]
     NoScripts { workload: String },
     /// The server's disk is full.

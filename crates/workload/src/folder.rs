@@ -19,6 +19,7 @@ use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, LoadStep, MANIFEST, Man
 use crate::marks::{DatabaseId, Loaded, Mark};
 use crate::protection::Protection;
 use crate::schema_files::SchemaFiles;
+use crate::standard::Standard;
 use crate::stopwatch::Stopwatch;
 use crate::tpcb::Step;
 use crate::workload::{Check, ONLY_TPCB, PerMinute, Script, Tables, Workload, check_indexes};
@@ -292,6 +293,10 @@ impl Workload for Folder {
         self.manifest.per_minute.as_ref()
     }
 
+    fn standard(&self) -> Option<&Standard> {
+        self.manifest.standard.as_ref()
+    }
+
     fn needs(&self) -> Option<&str> {
         self.manifest.needs.as_deref()
     }
@@ -322,6 +327,10 @@ impl Workload for Folder {
         if let Some(option) = Self::unsupported(options) {
             let (workload, reason) = (self.name().to_owned(), ONLY_TPCB);
             return Err(WorkloadError::OptionUnsupported { option, workload, reason });
+        }
+        if let Some(least) = self.manifest.scale_min.filter(|least| options.scale < *least) {
+            let (workload, scale) = (self.name().to_owned(), options.scale);
+            return Err(WorkloadError::ScaleTooSmall { workload, scale, least });
         }
         self.check_generated(options)?;
         let workload = || self.name().to_owned();

@@ -58,6 +58,8 @@ pub fn show(workload: &dyn Workload) -> Result<String, WorkloadError> {
     line("licence", workload.licence().map(str::to_owned));
     line("notice", workload.notice().map(str::to_owned));
     line("needs", workload.needs().map(str::to_owned));
+    let standard = workload.standard().map(|it| format!("{}, {} rules", it.name, it.rules().len()));
+    line("standard", standard);
     line("size per unit of scale", workload.bytes_per_scale().map(size));
     line("default scale", workload.default_scale().map(|scale| scale.to_string()));
     let parameters = workload.parameters().iter().map(|(name, value)| format!("{name} = {value}"));

@@ -15,6 +15,7 @@ use crate::WorkloadError;
 use crate::archives::{self, NamedArchive};
 use crate::generated::queries;
 use crate::registry;
+use crate::standard::Standard;
 use crate::workload::{Check, PerMinute, Script};
 
 /// The file that defines a workload's directory.
@@ -33,7 +34,7 @@ const WEIGHT_MAX: u64 = 1_000_000;
 /// Variables of every script, which cannot be parameters.
 const OWN_VARIABLES: [&str; 4] = ["scale", "client_id", "random_seed", "default_seed"];
 
-const KEYS: [&str; 17] = [
+const KEYS: [&str; 19] = [
     "name",
     "title",
     "source",
@@ -41,6 +42,7 @@ const KEYS: [&str; 17] = [
     "notice",
     "needs",
     "per_minute",
+    "standard",
     "bytes_per_scale",
     "parameters",
     "tables",
@@ -49,6 +51,7 @@ const KEYS: [&str; 17] = [
     "checks",
     "queries",
     "size",
+    "scale_min",
     "seed",
     "archives",
 ];
@@ -68,7 +71,7 @@ pub(crate) enum Files<'a> {
 }
 
 /// The content of a workload.toml.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) name: String,
     pub(crate) title: String,
@@ -77,6 +80,7 @@ pub(crate) struct Manifest {
     pub(crate) notice: Option<String>,
     pub(crate) needs: Option<String>,
     pub(crate) per_minute: Option<PerMinute>,
+    pub(crate) standard: Option<Standard>,
     pub(crate) bytes_per_scale: Option<u64>,
     pub(crate) parameters: BTreeMap<String, String>,
     pub(crate) tables: Vec<TableEntry>,
@@ -90,6 +94,8 @@ pub(crate) struct Manifest {
     pub(crate) queries: Vec<SqlFile>,
     /// The scale if none is given.
     pub(crate) size: Option<Scale>,
+    /// The smallest scale that can be loaded.
+    pub(crate) scale_min: Option<Scale>,
     pub(crate) seed: Option<u64>,
     pub(crate) archives: Vec<NamedArchive>,
     /// All files that were read, from the folder.
@@ -196,12 +202,16 @@ impl Reader<'_> {
         let per_minute = top.take("per_minute").map(|node| PerMinute::read(node, &scripts)).transpose()?;
         let listed = self.listed(&mut top, "checks")?;
         let checks = self.checks(listed)?;
+        let mut sql = |node: &Node| Ok(self.sql(node)?.1);
+        let standard = top.take("standard").map(|node| Standard::read(node, &scripts, &checks, &mut sql));
+        let standard = standard.transpose()?;
         let listed = self.listed(&mut top, "queries")?;
         let queries = self.sql_files(listed)?;
         queries::check(&queries).map_err(Problem::InFile)?;
         let indexes = self.folder_entries("indexes")?;
         let indexes = self.sql_files(indexes)?;
         let size = top.read("size", Node::positive)?.and_then(Scale::new);
+        let scale_min = top.read("scale_min", Node::positive)?.and_then(Scale::new);
         let seed = top.read("seed", |node| node.whole(0, SEED_MAX))?;
         if load.is_empty() && schema.is_none() {
             return Err(needed("a file schema.sql, or load steps, such as load = [\"rows.sql\"]").into());
@@ -220,6 +230,7 @@ impl Reader<'_> {
             notice,
             needs,
             per_minute,
+            standard,
             bytes_per_scale,
             parameters,
             tables,
@@ -230,6 +241,7 @@ impl Reader<'_> {
             indexes,
             queries,
             size,
+            scale_min,
             seed,
             archives: std::mem::take(&mut self.archives),
             files,

@@ -16,6 +16,7 @@ use crate::error::FailedCheck;
 use crate::load::{self, InitOptions, InitReport, Progress};
 use crate::marks::{self, Loaded};
 use crate::query_set::{Answer, IndexSet, Query, QueryChoice};
+use crate::standard::Standard;
 use stats::{PartitionMethod, Scale};
 
 /// Why most workloads refuse options for the layout of pgbench's tables.
@@ -159,6 +160,11 @@ pub trait Workload: Debug + Send + Sync {
         None
     }
 
+    /// The standard by whose rules its runs are judged.
+    fn standard(&self) -> Option<&Standard> {
+        None
+    }
+
     /// Its tables, for readers; empty if they are not known.
     fn table_names(&self) -> Vec<String> {
         Vec::new()
@@ -259,15 +265,23 @@ impl PerMinute {
         let (Some(script), Some(label)) = (table.take("script"), table.text("label")?) else {
             return Err(missing);
         };
-        let name = script.text()?;
-        let known: Vec<&str> = scripts.iter().map(|script| &*script.name).collect();
-        if !known.contains(&name) {
-            let nearest = config::nearest(name, &known).map(|name| format!("; did you mean {name}?"));
-            let what = format!("there is no script \"{name}\"{}", nearest.unwrap_or_default());
-            return Err(Complaint::at(script.place, what));
-        }
-        Ok(PerMinute { script: name.to_owned(), label })
+        Ok(PerMinute { script: known_name(&script, "script", scripts.iter().map(|it| &*it.name))?, label })
     }
+}
+
+/// The name of a thing that the workload has.
+pub(crate) fn known_name<'a>(
+    node: &Node,
+    what: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Result<String, Complaint> {
+    let (name, known) = (node.text()?, known.collect::<Vec<_>>());
+    if known.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    let nearest = config::nearest(name, &known).map(|name| format!("; did you mean {name}?"));
+    let complaint = format!("there is no {what} \"{name}\"{}", nearest.unwrap_or_default());
+    Err(Complaint::at(node.place, complaint))
 }
 
 /// A query about the data.

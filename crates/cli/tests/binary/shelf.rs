@@ -1,10 +1,12 @@
 //! Each built-in workload of the shelf, as a user runs it: loaded, each of its scripts and queries executed, and
 //! checked. What is special about one workload is tested in `workload`.
 
-use results::{Record, Status};
+use results::{Record, RuleVerdict, SafeText, Status};
+use rustix::process::Signal;
 use testkit::cluster::Cluster;
 
-use crate::harness::{Bench, finish};
+use crate::harness::{Bench, Running, finish};
+use crate::processes::signal_server;
 
 /// The statements of a transaction in the originals, by script, with BEGIN and COMMIT.
 const STATEMENTS_OF_SYSBENCH: [(&str, usize); 8] = [
@@ -84,12 +86,28 @@ fn matview_is_sound_before_and_after_its_refresh() {
 }
 
 #[test]
+fn scales_below_those_of_a_generator_are_refused_without_a_server() {
+    let bench = Bench::new();
+    for (name, scale, reason) in [
+        ("sysbench-oltp", "0.01", "the smallest scale is 0.02"),
+        ("jsonb", "0.0001", "the smallest scale is 0.001"),
+        ("tpcds", "0.001", "the smallest scale is 0.01"),
+        ("tpcc", "1.5", "the scale is the number of warehouses; use a whole number from 1"),
+        ("tpcb2", "0.5", "the scale is the number of branches; use a whole number from 1 to 20000"),
+    ] {
+        let words = ["init", "--workload", name, "--scale", scale, "host=/nonexistent"];
+        let sentence = format!("the workload {name} does not support scale {scale}: {reason}");
+        bench.run(words).exits(1).says(&[&sentence]);
+    }
+}
+
+#[test]
 fn jsonb_answers_the_same_on_all_index_sets_and_versions() {
     let mut answers: Option<Vec<String>> = None;
     for (major, indexes) in [("18", "gin"), ("18", "gin_path"), ("9.6", "btree"), ("9.6", "schema")] {
         let bench = Bench::new();
         let conninfo = Cluster::shared(major).database(&format!("shelf_jsonb_{indexes}"));
-        let init = ["init", "-q", "--workload", "jsonb", "--scale", "0.02", "--indexes", indexes, &conninfo];
+        let init = ["init", "-q", "--workload", "jsonb", "--scale", "0.1", "--indexes", indexes, &conninfo];
         bench.run(init).exits(0);
         bench.run(["check", "--workload", "jsonb", &conninfo]).exits(0);
         let out =
@@ -318,6 +336,78 @@ fn events_say_what_is_wrong_with_a_parameter() {
         "{}",
         out.stderr
     );
+}
+
+#[test]
+fn a_run_of_tpcb2_is_judged_by_the_rules_of_its_standard() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("shelf_rules");
+    bench.run(["init", "-q", "--workload", "tpcb2", "--scale", "2", &conninfo]).exits(0);
+    let words = ["bench", "--workload", "tpcb2", "-c", "2", "-t", "300", "-M", "prepared"];
+    let run =
+        |more: &[&str]| bench.run(words.iter().chain(more).copied().chain([conninfo.as_str()])).exits(0);
+    let verdicts = |record: &Record| -> Vec<RuleVerdict> {
+        assert_eq!(record.plan.standard.as_ref().map(SafeText::as_str), Some("TPC-B 2.0"));
+        record.summary.rules.iter().map(|result| result.verdict).collect()
+    };
+    use RuleVerdict::{Broken, Kept, NotChecked, NotMeasured};
+    // Clusters of tests have no durability, and the run is too short for a steady state.
+    run(&[]);
+    let unchecked =
+        [NotChecked, NotChecked, Broken, NotChecked, Broken, NotChecked, Kept, NotMeasured, Broken];
+    assert_eq!(verdicts(&bench.record()), unchecked);
+    let out = run(&["--check"]);
+    let checked = [Kept, Kept, Broken, Kept, Broken, Kept, Kept, NotMeasured, Broken];
+    assert_eq!(verdicts(&bench.records()[1]), checked);
+    let text = out.stdout.replace('\u{a0}', " ");
+    assert!(text.contains("5 of 9 rules of TPC-B 2.0 were kept, 3 were broken, 1 was not judged."), "{text}");
+    for format in ["html", "markdown"] {
+        let page = bench.run(["report", "last", "--format", format]).exits(0).stdout;
+        assert!(page.contains("Rules of TPC-B 2.0"), "{format}");
+    }
+    // A script of the user is another load.
+    bench.file("own.sql", "SELECT 1;\n");
+    run(&["-f", "own.sql"]);
+    let other = &bench.records()[2];
+    assert_eq!((&other.plan.standard, other.summary.rules.len()), (&None, 0));
+
+    let mut session = Cluster::session(&conninfo);
+    session.execute("update tpcb2_history set aid = 1, bid = 1, tid = 1").expect("a change");
+    let out = bench.run(words.into_iter().chain(["--check", conninfo.as_str()])).exits(6);
+    let broken = [Kept, Broken, Broken, Kept, Broken, Broken, Kept, NotMeasured, Broken];
+    assert_eq!(verdicts(&bench.records()[3]), broken, "{}", out.stdout);
+}
+
+#[test]
+fn committed_transactions_are_there_and_consistent_after_the_server_was_killed() {
+    const CLIENTS: u64 = 4;
+    let durable = [("fsync", "on"), ("full_page_writes", "on"), ("synchronous_commit", "on")];
+    for (major, name) in [("18", "tpcc"), ("18", "tpcb2"), ("9.6", "tpcb2")] {
+        let bench = Bench::new();
+        let mut cluster = Cluster::start_with(major, &durable);
+        let of_database = |conninfo: String| conninfo.replace("dbname=postgres", "dbname=killed_0");
+        let conninfo = cluster.database("killed");
+        bench.run(["init", "-q", "--workload", name, "--scale", "2", "--jobs", "2", &conninfo]).exits(0);
+        let clients = CLIENTS.to_string();
+        let words = ["bench", "--workload", name, "-M", "prepared", "-T", "600", "-P", "1", "-c", &clients];
+        let mut running = Running::start(&mut bench.command(words.into_iter().chain([conninfo.as_str()])));
+        running.hear("tps");
+        running.hear("tps");
+        signal_server(cluster.server().pid().expect("it runs"), Signal::KILL);
+        assert_eq!(running.finish().status.code(), Some(2));
+        cluster.server().restart().expect("it recovers");
+        let conninfo = of_database(cluster.conninfo());
+        bench.run(["check", "--workload", name, &conninfo]).exits(0);
+        let record = bench.record();
+        let [committed, unfinished] = [record.summary.counts.succeeded, record.summary.counts.scheduled];
+        assert!(committed > 0 && unfinished <= committed + CLIENTS, "{name}: {:?}", record.summary.counts);
+        if name == "tpcb2" {
+            let rows = Cluster::session(&conninfo).query("select count(*) from tpcb2_history").expect("rows");
+            let rows: u64 = rows[0].get(0).and_then(|rows| rows.parse().ok()).expect("a number");
+            // The server may have committed a transaction whose client did not hear of it.
+            assert!((committed..=committed + CLIENTS).contains(&rows), "{rows} of {committed} transactions");
+        }
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use results::{
 };
 use stats::INTERVALS_MIN;
 
-use super::{actions, errors, goals, latencies, load, server, warnings};
+use super::{actions, errors, goals, latencies, load, rules, server, warnings};
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
     TIE, UNKNOWN_SIZE, as_asked, asked_seconds, count, counted, fixed, latency as shown_latency,
@@ -35,6 +35,7 @@ pub(super) fn sections(record: &Record) -> Vec<Section> {
     sections.push(Section::new("brief-errors", "errors", "", Audience::Terminal, errors::brief(record)));
     sections.push(Section::new("brief-actions", "actions", "", Audience::Terminal, actions::brief(record)));
     sections.extend(latency(record).into_iter().map(|blocks| section("latency", blocks)));
+    sections.push(section("rules-in-short", rules::blocks(record)));
     sections.push(section("warnings", warnings::of_run(record, 0)));
     let commands = latencies::commands_of_scripts(record);
     sections.extend(commands.into_iter().map(|blocks| section(COMMANDS, blocks)));

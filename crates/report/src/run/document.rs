@@ -5,8 +5,8 @@ use results::{LimitedBy, Record};
 
 use super::difference::{ComparedRun, QUANTILES, Told, Verdict, comparison};
 use super::{
-    Run, actions, brief, environment, errors, goals, latencies, letter, load, relations, server, settings,
-    warnings,
+    Run, actions, brief, environment, errors, goals, latencies, letter, load, relations, rules, server,
+    settings, warnings,
 };
 use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
@@ -50,6 +50,7 @@ fn one(run: Run<'_>) -> Document {
     sections.extend([
         documents("headline", "", "", headline(run)),
         documents("goals", "Goals", "Goals", goals::blocks(record)),
+        documents("rules", &rules::title(record), "Rules", rules::blocks(record)),
         documents("errors", "Errors", "Errors", errors::blocks(record)),
         documents("warnings", warnings_title, "", warnings),
         documents("over-time", "Over time", "Over time", charts(over_time)),
@@ -254,8 +255,11 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
     let told = sentences.iter().map(|(_, sentence)| sentence.clone()).collect();
     let RunCharts { over_time, percentiles, damaged_histograms } = RunCharts::new(runs);
     let warnings = warnings::of_runs(runs, &damaged_histograms);
+    let rules_title = runs.first().map_or(String::new(), |first| rules::title(first.record));
+    let rules = rules::side_by_side(runs);
     sections.push(terminal("differences", "", vec![Block::List(Tone::Plain, told)]));
     sections.push(terminal("terminal-warnings", "", warnings.clone()));
+    sections.push(terminal("terminal-rules", &rules_title, rules.clone()));
     sections.push(terminal("differing", "differing load and settings", settings::of_terminal(runs)));
     let mut top: Vec<Block> = sentences
         .into_iter()
@@ -278,6 +282,7 @@ fn side_by_side(runs: &[Run<'_>]) -> Document {
         documents("over-time", "Over time", "Over time", charts(over_time)),
         documents("latency", "Latency", "Latency", charts(percentiles.into_iter().collect())),
         documents("commands", "Commands", "Commands", commands),
+        documents("rules", &rules_title, "Rules", rules),
         documents("settings", "Load and settings", "Settings", settings::of_runs(runs)),
         Section::new("runs", "Each run", "Runs", Audience::Page, detailed),
     ]);

@@ -12,6 +12,7 @@ mod kcache;
 mod latencies;
 mod load;
 mod relations;
+mod rules;
 mod server;
 mod settings;
 mod warnings;

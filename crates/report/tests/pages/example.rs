@@ -161,6 +161,7 @@ pub fn full(example: &Example) -> Record {
             goal_stop: None,
             traffic_per_transaction: None,
             actions: Vec::new(),
+            rules: Vec::new(),
             scripts: vec![script],
         },
         intervals,
@@ -307,6 +308,7 @@ fn plan(duration_s: f64) -> Plan {
         workload: Some("tpcb".to_owned()),
         notice: None,
         per_minute: None,
+        standard: None,
         scripts: vec![Script {
             name: "tpcb-like".to_owned(),
             description: "<builtin: TPC-B (sort of)>".to_owned(),

@@ -453,6 +453,7 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         goal_stop: None,
         traffic_per_transaction: None,
         actions: Vec::new(),
+        rules: Vec::new(),
         scripts: Vec::new(),
     };
     insta::assert_snapshot!(text(&record, &PLAIN), @r#"

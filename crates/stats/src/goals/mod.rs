@@ -16,4 +16,6 @@ mod series;
 pub use goal::{Goal, GoalFigure, GoalSide, LatencyKind, LatencyStatistic};
 pub use meter::{GOALS_MAX, GoalMeter};
 pub use parse::GoalError;
+pub(crate) use proportion::is_possible_share;
 pub use result::{GoalMethod, GoalResult, GoalStop, GoalTally, GoalVerdict, StopBasis};
+pub(crate) use series::over;

@@ -18,6 +18,11 @@ pub(super) struct Proportion {
     reduction: f64,
 }
 
+/// Whether so many of so many independent draws are possible with this share, by an exact binomial test.
+pub(crate) fn is_possible_share(count: f64, of: f64, share: f64, error: f64) -> bool {
+    of > 0.0 && Proportion::independent(count, of).side_of(share, error) == Side::Possible
+}
+
 /// Where a limit is, as seen from a share.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Side {

@@ -40,7 +40,7 @@ pub(super) fn uncompleted(stats: &ScriptStats) -> u64 {
 }
 
 /// Transactions with a latency above `limit_ns`, to three digits, and those that did not succeed.
-pub(super) fn over(stats: &ScriptStats, kind: LatencyKind, limit_ns: f64) -> u64 {
+pub(crate) fn over(stats: &ScriptStats, kind: LatencyKind, limit_ns: f64) -> u64 {
     let slow = match kind {
         LatencyKind::Response => &stats.response,
         LatencyKind::Service => &stats.service,

@@ -3,9 +3,10 @@
 
 use super::*;
 
-const FILES: [(&str, &str); 4] = [
+const FILES: [(&str, &str); 5] = [
     ("schema.sql", "CREATE TABLE t (a int);"),
     ("sub/run.sql", "\\set a random(1, :scale)\nSELECT :a;"),
+    ("sub/share.sql", "SELECT 1, 2;"),
     ("empty.sql", "-- nothing\n"),
     ("meta.sql", "SELECT 1;\n\\set a 1\n"),
 ];
@@ -68,6 +69,7 @@ fn a_mistake_is_one_line_with_its_place() {
         "tables = [{ name = \"t\", rows = 1 }]\n",
         "w.toml:4:25: unknown key \"rows\" in this list; known are name, rows_per_scale, before_run",
     );
+    check("scale_min = 0\n", "w.toml:4:13: expected a number above 0, found 0");
     check("bytes_per_scale = 0\n", "w.toml:4:19: expected a whole number from 1 to 1099511627776, found 0");
     check("checks = [\"none.sql\"]\n", "w.toml:4:11: there is no file none.sql");
     check(
@@ -105,6 +107,63 @@ fn a_mistake_is_one_line_with_its_place() {
     check(
         "checks = [\"schema.sql\", \"schema.sql\"]\n",
         "w.toml:4:25: \"schema\" is defined twice: rename one of them",
+    );
+}
+
+#[test]
+fn a_standard_has_rules_of_several_kinds() {
+    use stats::rules::{Rule, StandardRule};
+    let manifest = parse(&format!(
+        "{LEAST}checks = [{{ file = \"schema.sql\", name = \"sound\" }}]\n[standard]\nname = \"S 1\"\nrules = [\n\
+         {{ kind = \"response_time\", share = 0.9, below_s = 2, clause = \"6.1\" }},\n\
+         {{ kind = \"tps_per_scale\", max = 0.5, script = \"run\" }},\n\
+         {{ kind = \"drawn_share\", query = \"sub/share.sql\", share = 0.85 }},\n\
+         {{ kind = \"checks\", names = [\"sound\"] }},\n]"
+    ));
+    let standard = manifest.expect("it is sound").standard.expect("it is there");
+    let script = || Some("run".to_owned());
+    let expected = [
+        (Some("6.1"), Rule::ResponseTime { script: None, share: 0.9, below_s: 2.0 }),
+        (None, Rule::TpsPerScale { script: script(), max: 0.5 }),
+        (None, Rule::DrawnShare { query: "share".to_owned(), share: 0.85 }),
+        (None, Rule::Checks { names: vec!["sound".to_owned()] }),
+    ];
+    let expected = expected.map(|(clause, rule)| StandardRule { clause: clause.map(str::to_owned), rule });
+    assert_eq!((standard.name.as_str(), standard.rules()), ("S 1", &expected[..]));
+}
+
+#[test]
+fn a_mistake_in_a_rule_is_one_line_with_its_place() {
+    let rule = |keys: &str, expected: &str| {
+        check(&format!("[standard]\nname = \"S\"\nrules = [{{ {keys} }}]"), expected);
+    };
+    check("[standard]\nrules = []", "w.toml:4:1: a standard requires a name");
+    rule("share = 0.9", "w.toml:6:10: a rule requires a kind");
+    rule(
+        "kind = \"steady\"",
+        "w.toml:6:19: expected \"response_time\" or \"steady_state\" or \"measured_time\" or \"tps_per_scale\" or \
+         \"mix_share\" or \"drawn_share\" or \"checks\" or \"durability\", found \"steady\"",
+    );
+    rule(
+        "kind = \"steady_state\", share = 0.9",
+        "w.toml:6:35: unknown key \"share\" in a rule of the kind steady_state; known are clause",
+    );
+    rule("kind = \"response_time\", share = 0.9", "w.toml:6:10: this rule requires below_s");
+    rule(
+        "kind = \"response_time\", share = 90, below_s = 2",
+        "w.toml:6:44: expected a share above 0, at most 1, found 90",
+    );
+    rule("kind = \"mix_share\", min = 0.4", "w.toml:6:10: this rule requires script");
+    rule(
+        "kind = \"mix_share\", min = 0.4, script = \"rum\"",
+        "w.toml:6:52: there is no script \"rum\"; did you mean run?",
+    );
+    rule("kind = \"checks\", names = [\"sound\"]", "w.toml:6:38: there is no check \"sound\"");
+    rule("kind = \"checks\"", "w.toml:6:10: this rule requires names");
+    rule("kind = \"measured_time\", min_s = 9, max_s = 8", "w.toml:6:10: max_s must be at least min_s");
+    rule(
+        "kind = \"drawn_share\", share = 0.5, query = \"none.sql\"",
+        "w.toml:6:55: there is no file none.sql",
     );
 }
 
