@@ -140,6 +140,7 @@ impl QueriesArguments {
             results: self.results.clone(),
             refresh: self.refresh,
             seed: self.random_seed,
+            data_seed: None,
             parameters: run::options::parameters(&self.parameters)?,
             annotation: self.annotation.annotation()?,
             command_line: Some(run::command_line(None)),
@@ -166,8 +167,10 @@ impl Progress<'_> {
                 None => self.bar = Some(self.terminal.waiting(text)),
             },
             QueryPhase::Completed(_) | QueryPhase::Limited(_) | QueryPhase::Failed(_) => {
-                self.bar = None;
-                self.terminal.say(text);
+                if event.is_noteworthy() {
+                    self.bar = None;
+                    self.terminal.say(text);
+                }
             }
         }
     }

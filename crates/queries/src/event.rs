@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use results::{RegressionSide, StepTime};
 
+/// Most queries of a set whose executions have a line each.
+const LINES_MAX: usize = 200;
+
 /// Something about one execution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueryEvent {
@@ -38,6 +41,13 @@ pub enum QueryPhase {
     Failed(String),
     /// It is executed once more for its plan.
     Planning,
+}
+
+impl QueryEvent {
+    /// Whether it deserves a line: in a large set, the executions that completed do not.
+    pub fn is_noteworthy(&self) -> bool {
+        self.of <= LINES_MAX || !matches!(self.phase, QueryPhase::Completed(_))
+    }
 }
 
 impl From<&StepTime> for QueryPhase {

@@ -41,7 +41,8 @@ const OF_KCACHE: &str = "CPU time is that of the statements by pg_stat_kcache, w
 pub struct Meter {
     backend: Option<Backend>,
     version: u32,
-    /// Whether other sessions work too: counters of the whole server then belong to no single statement.
+    /// Whether other sessions work too: counters of the whole server then belong to no single statement. Or they are not
+    /// read for another reason.
     is_shared: bool,
     /// The view pg_stat_statements if it is available; only it counts dirtied blocks.
     statements: Option<String>,
@@ -106,6 +107,17 @@ impl Meter {
         meter.note(
             "WAL, blocks, temporary files and CPU time of parallel workers: the server counts them for all streams \
              together",
+        );
+        meter
+    }
+
+    /// For a new session with so many queries that reading counters after each would take longer than the queries: before
+    /// version 15, counters are known only after a second. Measures only the CPU time of its backend.
+    pub(crate) fn for_many(session: &Session) -> Self {
+        let mut meter = Self::bare(session, true);
+        meter.note(
+            "WAL, blocks, temporary files and CPU time of parallel workers: they are not read in a set of more than \
+             200 queries, because reading takes longer than short queries",
         );
         meter
     }

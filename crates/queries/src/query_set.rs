@@ -1,7 +1,7 @@
 //! A query set from its specification to its record: connects the streams, runs them at the same time, compares the
 //! answers, and asks for plans. Called by `cli` and by `lab`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -14,7 +14,7 @@ use results::{
 };
 use run::{Control, ExitStatus, RunError};
 use stats::Scale;
-use workload::{Answer, Query, Workload};
+use workload::{Answer, Loaded, Query, Workload};
 
 use crate::answer_file;
 use crate::event::{QueryEvent, QueryPhase};
@@ -26,6 +26,9 @@ use crate::stream::{self, Stream, StreamOutcome, Turn};
 
 /// Names of the refresh functions in records.
 const REFRESH: [&str; 2] = ["rf1", "rf2"];
+
+/// Queries that sentences about a large set name.
+const PROBLEMS_MAX: usize = 12;
 
 /// A query set that is ready to run.
 #[derive(Debug)]
@@ -90,8 +93,16 @@ impl QuerySet {
         if loaded.as_ref().is_some_and(|loaded| !loaded.complete) {
             return Err(workload::incomplete(&*workload).into());
         }
+        let mut spec = spec;
         let (found, indexes) = match loaded {
-            Some(loaded) => (Some(loaded.scale), loaded.indexes),
+            Some(Loaded { scale, seed, indexes, parameters, .. }) => {
+                spec.data_seed = seed;
+                let is_known = |(name, _): &(String, String)| workload.parameters().contains_key(name);
+                for (name, value) in parameters.into_iter().filter(is_known) {
+                    spec.parameters.entry(name).or_insert(value);
+                }
+                (Some(scale), indexes)
+            }
             // Tables that were made in another way.
             None => (workload.find_tables(session)?.scale, None),
         };
@@ -343,26 +354,41 @@ impl QuerySet {
     ) -> Measured {
         let mut problems = Vec::new();
         let mut status = ExitStatus::Success;
+        let mut different = 0;
         let queries = self.queries[0].len();
+        let answers: HashMap<&str, &Answer> =
+            self.answers.iter().map(|answer| (&*answer.query, answer)).collect();
         for step in &mut record.steps[..queries] {
             if self.spec.answers {
-                let expected = self.answers.iter().find(|answer| answer.query == step.name);
-                step.answer = answer_check(step, expected);
+                step.answer = answer_check(step, answers.get(step.name.as_str()).copied());
             }
-            if let Some(AnswerCheck::Different { expected_rows, .. }) = &step.answer {
+            if let Some(AnswerCheck::Different { expected_rows, expected_checksum }) = &step.answer {
                 status = status.max(ExitStatus::Differs);
+                different += 1;
+                if different > PROBLEMS_MAX {
+                    continue;
+                }
                 let rows = step.times.iter().find_map(|time| time.rows).unwrap_or(0);
+                let other = if expected_checksum.is_some() { " rows with another checksum" } else { "" };
                 problems.push(format!(
-                    "the answer of {} differs: {rows} rows, expected {expected_rows} rows with another checksum",
+                    "the answer of {} differs: {rows} rows, expected {expected_rows}{other}",
                     step.name
                 ));
             }
-            if has_several_answers(step, self.spec.seed.is_some()) {
-                let note =
-                    format!("executions of {} with the same parameters had different answers", step.name);
-                problems.push(note.clone());
-                record.notes.push(note.into());
-            }
+        }
+        if let more @ 1.. = different.saturating_sub(PROBLEMS_MAX) {
+            problems.push(format!("the answers of {more} more queries differ"));
+        }
+        let varying: Vec<&str> = record.steps[..queries]
+            .iter()
+            .filter(|step| has_several_answers(step, self.spec.seed.is_some()))
+            .map(|step| step.name.as_str())
+            .collect();
+        if !varying.is_empty() {
+            let note =
+                format!("executions of {} with the same parameters had different answers", named(&varying));
+            problems.push(note.clone());
+            record.notes.push(note.into());
         }
         let failed: Vec<&str> = record
             .steps
@@ -379,12 +405,20 @@ impl QuerySet {
             problems.push(error.to_string());
         } else if !failed.is_empty() {
             let reason =
-                format!("{} of {} queries failed: {}", failed.len(), record.steps.len(), failed.join(", "));
+                format!("{} of {} queries failed: {}", failed.len(), record.steps.len(), named(&failed));
             status = status.max(ExitStatus::Incomplete);
             record.status = Status::Failed { reason: reason.as_str().into() };
             problems.push(reason);
         }
         Measured { record, status, problems }
+    }
+}
+
+/// `q1, q2`, or the first ones and how many more there are.
+fn named(names: &[&str]) -> String {
+    match names.len().saturating_sub(PROBLEMS_MAX) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..PROBLEMS_MAX].join(", ")),
     }
 }
 
@@ -401,14 +435,16 @@ fn shown(query: &Query) -> String {
 /// Compares all complete executions with the expected answer; `None` without a complete execution.
 fn answer_check(step: &StepResult, expected: Option<&Answer>) -> Option<AnswerCheck> {
     let mut answers =
-        step.times.iter().filter_map(|time| Some((time.rows?, time.checksum.as_deref()?))).peekable();
+        step.times.iter().filter_map(|time| Some((time.rows?, time.checksum.as_deref()))).peekable();
     answers.peek()?;
     let Some(expected) = expected else { return Some(AnswerCheck::Unknown) };
-    Some(match answers.all(|answer| answer == (expected.rows, &*expected.checksum)) {
+    let known = expected.checksum.as_deref();
+    let is_equal = |(rows, checksum)| rows == expected.rows && (known.is_none() || checksum == known);
+    Some(match answers.all(is_equal) {
         true => AnswerCheck::Equal,
         false => AnswerCheck::Different {
             expected_rows: expected.rows,
-            expected_checksum: expected.checksum.to_string(),
+            expected_checksum: known.map(str::to_owned),
         },
     })
 }
@@ -416,9 +452,9 @@ fn answer_check(step: &StepResult, expected: Option<&Answer>) -> Option<AnswerCh
 /// Whether executions with the same parameters had different answers. Drawn parameters differ between streams.
 fn has_several_answers(step: &StepResult, is_drawn: bool) -> bool {
     let mut parameters: BTreeSet<Option<u32>> = BTreeSet::new();
-    let mut answers: BTreeSet<(Option<u32>, u64, &str)> = BTreeSet::new();
+    let mut answers: BTreeSet<(Option<u32>, u64, Option<&str>)> = BTreeSet::new();
     for time in &step.times {
-        if let (Some(rows), Some(checksum)) = (time.rows, time.checksum.as_deref()) {
+        if let (Some(rows), checksum) = (time.rows, time.checksum.as_deref()) {
             let stream = time.stream.filter(|_| is_drawn);
             parameters.insert(stream);
             answers.insert((stream, rows, checksum));

@@ -14,6 +14,8 @@ use workload::{Query, QueryChoice, Workload, WorkloadName};
 pub const STREAMS_MAX: u32 = 1_000;
 /// Maximum number of executions of a query in a stream.
 pub const REPEATS_MAX: u32 = 10_000;
+/// Most names that a message lists.
+const NAMES_MAX: usize = 100;
 /// Time limit of an execution if none is given.
 pub const LIMIT_DEFAULT: Duration = Duration::from_secs(300);
 
@@ -40,6 +42,8 @@ pub struct QuerySetSpec {
     pub refresh: bool,
     /// Seed of drawn parameters and of the order in several streams; `None`: validation parameters.
     pub seed: Option<u64>,
+    /// Seed of the rows; `None`: that of the workload.
+    pub data_seed: Option<u64>,
     /// Values of the workload's parameters.
     pub parameters: BTreeMap<String, String>,
     /// The user's label and note.
@@ -61,6 +65,7 @@ impl Default for QuerySetSpec {
             results: None,
             refresh: false,
             seed: None,
+            data_seed: None,
             parameters: BTreeMap::new(),
             annotation: Annotation::default(),
             command_line: None,
@@ -131,8 +136,9 @@ impl QuerySetSpec {
 
     /// Which queries a stream asks for.
     pub(crate) fn choice(&self, scale: Scale, stream: u32) -> QueryChoice {
-        let QuerySetSpec { text, seed, parameters, .. } = self;
-        QueryChoice { scale, text: text.clone(), seed: *seed, stream, parameters: parameters.clone() }
+        let QuerySetSpec { text, seed, data_seed, parameters, .. } = self;
+        let (text, parameters) = (text.clone(), parameters.clone());
+        QueryChoice { scale, text, seed: *seed, data_seed: *data_seed, stream, parameters }
     }
 
     /// The selected queries of a stream, in the order of the set.
@@ -210,6 +216,9 @@ fn unknown_name(workload: &dyn Workload, what: &str, name: &str, known: &[&str])
     let help = match config::nearest(name, known) {
         Some(nearest) => format!("did you mean {nearest}?"),
         None if known.is_empty() => "it has none".to_owned(),
+        None if known.len() > NAMES_MAX => {
+            format!("it has {}, such as {}", known.len(), known[..NAMES_MAX].join(", "))
+        }
         None => format!("it has {}", known.join(", ")),
     };
     usage(format!("the workload {} has no {what} \"{name}\"; {help}", workload.name()))

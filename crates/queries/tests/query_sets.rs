@@ -14,7 +14,7 @@ use bench::{Bench, Small, fails, queries};
 use pgmeter_queries::{QueryPhase, QuerySetSpec, answer};
 use results::{AnswerCheck, Status};
 use run::ExitStatus;
-use workload::Query;
+use workload::{Answer, Query};
 
 #[test]
 fn each_query_is_timed_and_its_answer_is_the_same_on_the_oldest_and_the_newest_server() {
@@ -150,7 +150,7 @@ fn answers_are_compared_with_the_expected_ones() {
     let mut workload = Small::new(queries());
     workload.expect(&expected.steps[0]);
     workload.expect(&expected.steps[1]);
-    workload.answers[1].checksum = "0".repeat(32).into();
+    workload.answers[1].checksum = Some("0".repeat(32).into());
     let spec = QuerySetSpec { answers: true, ..QuerySetSpec::default() };
     let measured = bench.run(workload, &spec);
     assert_eq!(measured.status, ExitStatus::Differs);
@@ -162,6 +162,27 @@ fn answers_are_compared_with_the_expected_ones() {
     assert_eq!(checks[0], Some(AnswerCheck::Equal));
     assert!(matches!(checks[1], Some(AnswerCheck::Different { expected_rows: 4, .. })));
     assert_eq!(checks[2..], [Some(AnswerCheck::Unknown), Some(AnswerCheck::Unknown)]);
+}
+
+#[test]
+fn of_queries_with_ties_only_the_number_of_rows_is_an_answer() {
+    let ties = |name: &str| Query {
+        has_ties: true,
+        ..Query::new(name, "select n from numbers order by 0 * n limit 3")
+    };
+    let mut workload = Small::new(vec![ties("three"), ties("four")]);
+    for (query, rows) in [("three", 3), ("four", 4)] {
+        workload.answers.push(Answer { query: query.into(), rows, checksum: None });
+    }
+    let spec = QuerySetSpec { answers: true, repeats: 2, ..QuerySetSpec::default() };
+    let measured = Bench::new("18", "ties").run(workload, &spec);
+    assert_eq!(measured.problems, ["the answer of four differs: 3 rows, expected 4"]);
+    let steps = &measured.record.steps;
+    assert!(
+        steps.iter().flat_map(|step| &step.times).all(|time| time.rows == Some(3) && time.checksum.is_none())
+    );
+    let different = AnswerCheck::Different { expected_rows: 4, expected_checksum: None };
+    assert_eq!([&steps[0].answer, &steps[1].answer], [&Some(AnswerCheck::Equal), &Some(different)]);
 }
 
 #[test]

@@ -41,11 +41,11 @@ impl Regressions {
         {
             return None;
         }
-        let pair = |step: &StepResult| {
-            let other = b.steps.iter().find(|other| other.name == step.name);
+        let pair = |(place, step): (usize, &StepResult)| {
+            let other = b.step(&step.name, place);
             (step.name.clone(), paired(&step.times, other.map_or(&[], |other| &other.times)))
         };
-        let (names, paired): (Vec<String>, Vec<PairedQuery>) = a.steps.iter().map(pair).unzip();
+        let (names, paired): (Vec<String>, Vec<PairedQuery>) = a.steps.iter().enumerate().map(pair).unzip();
         let results = regressions(&paired, first.limit);
         let query = |((query, paired), result): ((String, PairedQuery), Regression)| QueryRegression {
             query,

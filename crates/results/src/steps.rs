@@ -134,8 +134,9 @@ pub enum AnswerCheck {
     Different {
         /// Expected number of rows.
         expected_rows: u64,
-        /// Expected checksum.
-        expected_checksum: String,
+        /// Expected checksum; absent if only the number of rows is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        expected_checksum: Option<String>,
     },
     /// No answer is known for these parameters at this scale.
     Unknown,
@@ -234,6 +235,12 @@ impl StepsRecord {
     /// The document as indented JSON.
     pub fn to_json(&self) -> String {
         indented(self)
+    }
+
+    /// The step with this name; it is looked for at this place first, because records of one set have the same order.
+    pub fn step(&self, name: &str, near: usize) -> Option<&StepResult> {
+        let near = self.steps.get(near).filter(|step| step.name == name);
+        near.or_else(|| self.steps.iter().find(|step| step.name == name))
     }
 
     /// Name of the workload of a query set; empty for the steps of an experiment.

@@ -11,7 +11,7 @@ use stats::Scale;
 
 use crate::archives::NamedArchive;
 use crate::foreign_tables::ForeignTables;
-use crate::generated::{self, GeneratedTables, OwnCode};
+use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::load::{execute, execute_all, missing_table, query};
 use crate::loader::TableName;
@@ -78,7 +78,8 @@ impl Folder {
     }
 
     fn new(manifest: Manifest, folder: &Path, place: String, own: OwnCode) -> Result<Folder, WorkloadError> {
-        let tables = |schema| GeneratedTables::new(schema, &manifest.indexes, own.rows);
+        let tables =
+            |schema| GeneratedTables::new(schema, &manifest.indexes, &manifest.before_rows, own.rows);
         let generated = manifest.schema.as_ref().map(tables).transpose()?;
         Ok(Folder { manifest, generated, own, folder: folder.to_owned(), place })
     }
@@ -152,7 +153,8 @@ impl Folder {
         let mut protection = Protection::default();
         tables.statements(options).for_each(|sql| protection.statement(sql));
         protection.check(session, self.name(), &self.init_command(), options.drops)?;
-        let rows = tables.rows(&self.files(options), options, self.manifest.seed)?;
+        let variables = (self as &dyn Workload).variables(&options.parameters, options.scale);
+        let rows = tables.rows(&self.files(options), options, self.manifest.seed, &variables)?;
         let database = DatabaseId::read(session)?;
         let set = tables.table_set(self.name(), self.init_command(), rows, (options, &database))?;
         loader::load_tables(target, session, &set, options, progress)
@@ -455,9 +457,17 @@ impl Workload for Folder {
     fn data_checks(&self, loaded: &Loaded) -> Result<Vec<Check>, WorkloadError> {
         let Some(tables) = &self.generated else { return Ok(Vec::new()) };
         // The files of directives were read by `init`; here only the numbers of rows count.
-        let options = InitOptions { scale: loaded.scale, allows_files: true, ..InitOptions::default() };
-        let rows = tables.rows(&self.files(&options), &options, self.manifest.seed)?;
-        let own = self.own.rows.map(|own| (own.checks)(loaded.scale)).unwrap_or_default();
+        let Loaded { scale, seed, parameters, .. } = loaded;
+        let options =
+            InitOptions { scale: *scale, seed: *seed, allows_files: true, ..InitOptions::default() };
+        let variables = (self as &dyn Workload).variables(parameters, *scale);
+        let rows = tables.rows(&self.files(&options), &options, self.manifest.seed, &variables)?;
+        let own = match self.own.rows {
+            Some(OwnRows { chosen: Some(own), .. }) => {
+                (own.checks)(&DataChoice::new(*scale, seed.or(self.manifest.seed), &variables))?
+            }
+            own => own.map(|own| (own.checks)(*scale)).unwrap_or_default(),
+        };
         Ok(own.into_iter().chain(generated::checks::all(tables.schema(), &rows)).collect())
     }
 
@@ -466,15 +476,18 @@ impl Workload for Folder {
     }
 
     fn queries(&self, choice: &QueryChoice) -> Result<Vec<Query>, WorkloadError> {
-        if let Some(own) = self.own.queries {
-            return (own.read)(&self.manifest.archives, &self.place);
-        }
         let variables = (self as &dyn Workload).variables(&choice.parameters, choice.scale);
+        if let Some(own) = self.own.queries {
+            let choice = QueryChoice { parameters: variables, ..choice.clone() };
+            return (own.read)(&self.manifest.archives, &self.place, &choice);
+        }
         generated::queries::read(&self.manifest.queries, &variables)
     }
 
     fn answers(&self, choice: &QueryChoice) -> Vec<Answer> {
-        self.own.queries.map(|own| (own.answers)(choice)).unwrap_or_default()
+        let parameters = (self as &dyn Workload).variables(&choice.parameters, choice.scale);
+        let choice = QueryChoice { parameters, ..choice.clone() };
+        self.own.queries.map(|own| (own.answers)(&choice)).unwrap_or_default()
     }
 
     fn files(&self) -> &[(PathBuf, String)] {

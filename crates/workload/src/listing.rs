@@ -9,10 +9,14 @@ use stats::Scale;
 use crate::archives::NamedArchive;
 use crate::generated::GeneratedTables;
 use crate::manifest::Manifest;
-use crate::{QueryChoice, Workload, WorkloadError, WorkloadName};
+use crate::{Query, QueryChoice, Workload, WorkloadError, WorkloadName};
 
 /// Longest beginning of a statement.
 const STATEMENT_LENGTH_MAX: usize = 90;
+/// Most names of queries in a description.
+const NAMES_MAX: usize = 200;
+/// Names of more queries.
+const NAMES_SHOWN: usize = 10;
 
 /// The built-in workloads, a line for each: name, title, whether it is prepared, and the size of a unit of scale.
 ///
@@ -79,17 +83,32 @@ pub fn show(workload: &dyn Workload) -> Result<String, WorkloadError> {
         let text = format!("{}, weight {}", script.name, script.weight);
         line(if number == 0 { "scripts" } else { "" }, Some(text));
     }
-    let choice =
-        QueryChoice { scale: Scale::ONE, text: None, seed: None, stream: 0, parameters: BTreeMap::new() };
+    let choice = QueryChoice {
+        scale: Scale::ONE,
+        text: None,
+        seed: None,
+        data_seed: None,
+        stream: 0,
+        parameters: BTreeMap::new(),
+    };
     let is_prepared = workload.archives().iter().all(NamedArchive::is_unpacked);
     // The texts may be in an archive.
     let queries = if is_prepared { workload.queries(&choice)? } else { Vec::new() };
-    let queries: Vec<String> = queries.into_iter().map(|query| query.name).collect();
-    line("queries", Some(queries.join(" ")));
+    line("queries", Some(names(&queries)));
     line("query texts", Some(workload.query_texts().join(", ")));
     let checks: Vec<&str> = workload.checks().iter().map(|check| check.name.as_str()).collect();
     line("checks", Some(checks.join(", ")));
     Ok(table(&lines))
+}
+
+/// The names of the queries; of many, their number and the first names.
+fn names(queries: &[Query]) -> String {
+    let names =
+        |count| queries.iter().take(count).map(|query| query.name.as_str()).collect::<Vec<_>>().join(" ");
+    match queries.len() {
+        ..=NAMES_MAX => names(NAMES_MAX),
+        many => format!("{many}, the first are {}", names(NAMES_SHOWN)),
+    }
 }
 
 /// The statements that loading a folder executes: a line for each file, and one for each statement.

@@ -1,6 +1,8 @@
 //! Parses `workload.toml` and the files that it names, and reports errors with their position. `folder` executes
 //! them.
 
+mod before_rows;
+
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,6 +13,7 @@ use config::{Complaint, Entry, Node, Place, Table, Value};
 use script::{Dialect, Symbols};
 use stats::Scale;
 
+pub(crate) use self::before_rows::BeforeRows;
 use crate::WorkloadError;
 use crate::archives::{self, NamedArchive};
 use crate::generated::queries;
@@ -34,7 +37,7 @@ const WEIGHT_MAX: u64 = 1_000_000;
 /// Variables of every script, which cannot be parameters.
 const OWN_VARIABLES: [&str; 4] = ["scale", "client_id", "random_seed", "default_seed"];
 
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "name",
     "title",
     "source",
@@ -54,6 +57,7 @@ const KEYS: [&str; 19] = [
     "scale_min",
     "seed",
     "archives",
+    "before_rows",
 ];
 
 /// The schema of a workload without load steps.
@@ -91,6 +95,7 @@ pub(crate) struct Manifest {
     pub(crate) schema: Option<SqlFile>,
     /// Alternative index sets for `schema`.
     pub(crate) indexes: Vec<SqlFile>,
+    pub(crate) before_rows: BeforeRows,
     pub(crate) queries: Vec<SqlFile>,
     /// The scale if none is given.
     pub(crate) size: Option<Scale>,
@@ -210,6 +215,7 @@ impl Reader<'_> {
         queries::check(&queries).map_err(Problem::InFile)?;
         let indexes = self.folder_entries("indexes")?;
         let indexes = self.sql_files(indexes)?;
+        let before_rows = BeforeRows::read(&top.list("before_rows")?, &indexes)?;
         let size = top.read("size", Node::positive)?.and_then(Scale::new);
         let scale_min = top.read("scale_min", Node::positive)?.and_then(Scale::new);
         let seed = top.read("seed", |node| node.whole(0, SEED_MAX))?;
@@ -239,6 +245,7 @@ impl Reader<'_> {
             checks,
             schema,
             indexes,
+            before_rows,
             queries,
             size,
             scale_min,

@@ -2,6 +2,7 @@
 //! index set, the state, and the object that it was made for. A later `init` drops a table only if its mark was made for
 //! this table in this database; runs find the scale in every mark.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use connect::Session;
@@ -13,6 +14,8 @@ use crate::{Workload, WorkloadError};
 
 /// Beginning of the line.
 const BEGINNING: &str = "pgmeter: workload=";
+/// Beginning of the key of a parameter.
+const PARAMETER: &str = "parameter.";
 
 /// A mark.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,6 +87,8 @@ pub struct Loaded {
     pub seed: Option<u64>,
     /// The index set, if one was chosen.
     pub indexes: Option<String>,
+    /// Values of parameters that were given.
+    pub parameters: BTreeMap<String, String>,
     /// Whether the loading has ended.
     pub complete: bool,
 }
@@ -91,21 +96,27 @@ pub struct Loaded {
 impl Loaded {
     /// The options of a loading that has begun.
     pub(crate) fn begun(options: &InitOptions) -> Loaded {
-        let InitOptions { scale, seed, indexes, .. } = options;
-        Loaded { scale: *scale, seed: *seed, indexes: indexes.clone(), complete: false }
+        let InitOptions { scale, seed, indexes, parameters, .. } = options;
+        let (indexes, parameters) = (indexes.clone(), parameters.clone());
+        Loaded { scale: *scale, seed: *seed, indexes, parameters, complete: false }
     }
 
     /// The options in the text of a mark or of [`Self::options_text`].
     pub(crate) fn parse(text: &str) -> Option<Loaded> {
-        let mut loaded = Loaded { scale: Scale::ONE, seed: None, indexes: None, complete: false };
+        let parameters = BTreeMap::new();
+        let mut loaded = Loaded { scale: Scale::ONE, seed: None, indexes: None, parameters, complete: false };
         for (key, value) in text.split(' ').filter_map(|word| word.split_once('=')) {
             match key {
                 "scale" => loaded.scale = value.parse().ok()?,
                 "seed" => loaded.seed = Some(value.parse().ok()?),
                 "indexes" => loaded.indexes = Some(value.to_owned()),
                 "state" => loaded.complete = value == "loaded",
-                // Of the object, or of a later version.
-                _ => {}
+                // Of a parameter, of the object, or of a later version.
+                _ => {
+                    if let Some(name) = key.strip_prefix(PARAMETER) {
+                        loaded.parameters.insert(name.to_owned(), unescaped(value)?);
+                    }
+                }
             }
         }
         Some(loaded)
@@ -115,10 +126,14 @@ impl Loaded {
     pub(crate) fn difference(&self, now: &Loaded) -> Option<String> {
         let values = |loaded: &Loaded| {
             let seed = loaded.seed.map(|seed| seed.to_string());
+            let parameters = loaded.parameters.iter().map(|(name, value)| format!("{name}={value}"));
+            let parameters: Vec<String> = parameters.collect();
+            let parameters = (!parameters.is_empty()).then(|| parameters.join(" -D "));
             [
                 ("--scale", Some(loaded.scale.to_string())),
                 ("--random-seed", seed),
                 ("--indexes", loaded.indexes.clone()),
+                ("-D", parameters),
             ]
         };
         let mut pairs = values(self).into_iter().zip(values(now));
@@ -136,8 +151,35 @@ impl Loaded {
         if let Some(indexes) = &self.indexes {
             text.push_str(&format!(" indexes={indexes}"));
         }
+        for (name, value) in &self.parameters {
+            text.push_str(&format!(" {PARAMETER}{name}={}", escaped(value)));
+        }
         text
     }
+}
+
+/// Without the characters that end a word or a line of a mark, by the escapes of URLs.
+fn escaped(value: &str) -> String {
+    let mut text = String::new();
+    for character in value.chars() {
+        match character {
+            '%' | ' ' | '\n' | '\r' => text.push_str(&format!("%{:02X}", u32::from(character))),
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+/// `None` if it is not the text of [`escaped`].
+fn unescaped(text: &str) -> Option<String> {
+    let mut parts = text.split('%');
+    let mut value = parts.next()?.to_owned();
+    for part in parts {
+        let (code, rest) = part.split_at_checked(2)?;
+        value.push(u8::from_str_radix(code, 16).ok().filter(u8::is_ascii)?.into());
+        value.push_str(rest);
+    }
+    Some(value)
 }
 
 impl fmt::Display for Mark {
@@ -249,7 +291,9 @@ mod tests {
 
     fn mark(complete: bool) -> Mark {
         let scale = "0.5".parse().expect("a scale");
-        let loaded = Loaded { scale, seed: Some(7), indexes: Some("keys".to_owned()), complete };
+        let parameters = BTreeMap::from([("corpus".to_owned(), "mbox:/a b/50%.mbox".to_owned())]);
+        let indexes = Some("keys".to_owned());
+        let loaded = Loaded { scale, seed: Some(7), indexes, parameters, complete };
         let database = DatabaseId { oid: "5".to_owned(), system: Some("76".to_owned()) };
         Mark { workload: "shop".to_owned(), loaded, object: Some(database.object("16385")) }
     }
@@ -259,8 +303,8 @@ mod tests {
         let comment = mark(false).added_to("All customers\nsince 2020");
         assert_eq!(
             comment,
-            "All customers\nsince 2020\npgmeter: workload=shop scale=0.5 seed=7 indexes=keys state=loading \
-             oid=16385 database=5 system=76"
+            "All customers\nsince 2020\npgmeter: workload=shop scale=0.5 seed=7 indexes=keys \
+             parameter.corpus=mbox:/a%20b/50%25.mbox state=loading oid=16385 database=5 system=76"
         );
         assert_eq!(Mark::parse(&comment), Some(mark(false)));
         let again = mark(true).added_to(&comment);

@@ -17,12 +17,14 @@ pub struct Query {
     pub sql: String,
     /// Statements after it, executed also if it failed.
     pub after: Vec<String>,
+    /// Whether rows tie at a LIMIT, so that the server chooses among them: only the number of rows is an answer.
+    pub has_ties: bool,
 }
 
 impl Query {
     /// A query of one statement.
     pub fn new(name: impl Into<String>, sql: impl Into<String>) -> Query {
-        Query { name: name.into(), before: Vec::new(), sql: sql.into(), after: Vec::new() }
+        Query { name: name.into(), before: Vec::new(), sql: sql.into(), after: Vec::new(), has_ties: false }
     }
 }
 
@@ -37,6 +39,8 @@ pub struct QueryChoice {
     pub text: Option<String>,
     /// Seed of the parameters; `None`: the validation parameters, for which answers may be known.
     pub seed: Option<u64>,
+    /// Seed of the rows; `None`: that of the workload.
+    pub data_seed: Option<u64>,
     /// The stream, from 0: its parameters differ from those of other streams.
     pub stream: u32,
     /// Values of the workload's parameters by name.
@@ -50,8 +54,8 @@ pub struct Answer {
     pub query: Cow<'static, str>,
     /// Number of rows.
     pub rows: u64,
-    /// Checksum of the rows, in the form of `queries::Checksum`.
-    pub checksum: Cow<'static, str>,
+    /// Checksum of the rows, in the form of `queries::Checksum`; `None` if only their number is known.
+    pub checksum: Option<Cow<'static, str>>,
 }
 
 /// A set of indexes that can be created after the rows are loaded.

@@ -38,6 +38,11 @@ const WORKLOADS: &[Row] = &[
         open: || shelf::MATVIEW.open(),
     },
     Row {
+        name: "fulltext",
+        about: "full-text search in messages: GIN and GiST, 33,000 queries",
+        open: || shelf::FULLTEXT.open(),
+    },
+    Row {
         name: "tpcc",
         about: "TPC-C-derived: orders of a wholesaler, 9 tables, 5 transactions",
         open: || shelf::TPCC.open(),
@@ -199,6 +204,7 @@ mod tests {
                 scale: Scale::ONE,
                 text: None,
                 seed: None,
+                data_seed: None,
                 stream: 0,
                 parameters: BTreeMap::new(),
             };

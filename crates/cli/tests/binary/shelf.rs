@@ -441,3 +441,76 @@ fn tpcds_loads_and_checks_without_the_archive_of_its_queries() {
     std::fs::write(bench.path().join("duckdb-2.0.0.tar.gz"), "other").expect("a file");
     run(&["workload", "prepare", "tpcds"]).exits(1).says(&["nothing was unpacked"]);
 }
+
+#[test]
+fn fulltext_finds_the_expected_messages_on_all_index_sets_and_versions() {
+    for (major, indexes) in [("18", "gin"), ("18", "gist_present"), ("9.6", "gin_present"), ("9.6", "schema")]
+    {
+        let bench = Bench::new();
+        let conninfo = Cluster::shared(major).database(&format!("shelf_fulltext_{indexes}"));
+        let init = ["init", "-q", "--workload", "fulltext", "--scale", "0.03", "--indexes", indexes];
+        let seed = ["--random-seed", "7", conninfo.as_str()];
+        bench.run(init.into_iter().chain(seed)).exits(0);
+        bench.run(["check", "--workload", "fulltext", &conninfo]).exits(0);
+        let queries = ["queries", "--workload", "fulltext", "-D", "queries=300", "--answers", &conninfo];
+        let out = bench.run(queries).exits(0);
+        assert!(out.stdout.contains("300 of 300 equal to the expected ones"), "{}", out.stdout);
+        let mut session = Cluster::session(&conninfo);
+        let method = indexes.split('_').next().unwrap_or_default();
+        let rows = session
+            .query("select pg_get_indexdef(indexrelid) from pg_index where indrelid = 'messages'::regclass");
+        let found = rows
+            .expect("indexes")
+            .iter()
+            .any(|row| row.get(0).is_some_and(|sql| sql.contains(&format!("USING {method} "))));
+        assert_eq!(found, method != "schema", "{indexes}");
+        // Most messages lose their words.
+        let change =
+            "alter table messages disable trigger user; update messages set body_tsv = '' where id > 10";
+        session.execute(change).expect("a change");
+        bench.run(["check", "--workload", "fulltext", &conninfo]).exits(6).says(&[
+            "2 checks of the workload fulltext failed",
+            "lexemes: ",
+            "290 messages have no tsvector",
+        ]);
+        bench.run(queries).exits(6).says(&["more queries differ"]);
+    }
+}
+
+#[test]
+fn fulltext_loads_the_messages_of_an_mbox_file_and_refuses_files_without_messages() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("shelf_fulltext_mbox");
+    let message = |number: u32| {
+        format!(
+            "From a@example.org Mon Jan  2 15:04:05 2006\nMessage-ID: <{number}@example.org>\nIn-Reply-To: <{}@example.org>\n\
+             From: Ann <a@example.org>\nSubject: tab\there\n\nThe planner chooses index number{} and heap\\word.\n\n",
+            number - 1,
+            ["alpha", "beta", "gamma"][number as usize % 3],
+        )
+    };
+    bench.file("archive.mbox", &(1..=40).map(message).collect::<String>());
+    bench.file("empty.mbox", "no message\n");
+    let run = |words: &[&str]| bench.run(words.iter().chain(&[conninfo.as_str()]).copied());
+    let init = |corpus: &str| run(&["init", "-q", "--workload", "fulltext", "-D", corpus]);
+    init("corpus=mbox:empty.mbox").exits(1).says(&["empty.mbox has no messages: in an mbox file"]);
+    init("corpus=mbox:missing.mbox").exits(1).says(&["cannot read missing.mbox: "]);
+    init("corpus=changelogs:.").exits(1).says(&["there are no messages: . has no Debian changelogs"]);
+    init("corpus=maildir").exits(1).says(&["corpus is synthetic, changelogs or mbox:FILE, not \"maildir\""]);
+    init("corpus=mbox:archive.mbox").exits(0);
+    run(&["check", "--workload", "fulltext"]).exits(0);
+    // The marks of the tables say which corpus it is.
+    let out = run(&["queries", "--workload", "fulltext", "-D", "queries=50", "--answers"]).exits(0);
+    assert!(out.stdout.contains("not known for these parameters"), "{}", out.stdout);
+    let mut session = Cluster::session(&conninfo);
+    let sql = "select count(*), count(parent_id), min(subject), max(config) from messages where body_tsv @@ 'planner'";
+    let rows = session.query(sql).expect("a query");
+    let found = [0, 1, 2, 3].map(|column| rows[0].get(column));
+    assert_eq!(found, [Some("40"), Some("39"), Some("tab\there"), Some("pg_catalog.english")]);
+    run(&["queries", "--workload", "fulltext", "-D", "queries=0"])
+        .exits(1)
+        .says(&["queries is a number from 1 to 33000, not \"0\""]);
+    run(&["init", "-q", "--workload", "fulltext", "--scale", "0.001"])
+        .exits(1)
+        .says(&["a unit of scale has 10,000 messages"]);
+}

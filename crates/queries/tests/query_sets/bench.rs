@@ -120,7 +120,7 @@ impl Small {
         self.answers.push(Answer {
             query: step.name.clone().into(),
             rows: time.rows.expect("rows"),
-            checksum: time.checksum.clone().expect("a checksum").into(),
+            checksum: Some(time.checksum.clone().expect("a checksum").into()),
         });
     }
 }
@@ -192,6 +192,7 @@ impl Workload for Small {
             before: query.before.iter().map(own).collect(),
             sql: own(&query.sql),
             after: query.after.iter().map(own).collect(),
+            has_ties: query.has_ties,
         };
         Ok(self.queries.iter().map(query).collect())
     }

@@ -19,6 +19,7 @@ use super::{Quantity, actions, drawn, goals, query_sets};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents};
 use crate::figures::half_width;
 use crate::prose::{cut, escaped_line};
+use crate::queries::ROWS_MAX;
 use crate::wording;
 
 /// Trials without figures that a terminal lists; the page has all.
@@ -427,7 +428,9 @@ fn steps_audience(overview: &Overview) -> Audience {
 
 /// The steps of the cells.
 fn steps(overview: &Overview) -> Vec<Block> {
-    if overview.cells.iter().all(|cell| cell.steps.is_empty()) {
+    // Of many queries, the tables of their classes are enough.
+    let is_large = overview.cells.iter().any(|cell| cell.steps.len() > ROWS_MAX);
+    if is_large || overview.cells.iter().all(|cell| cell.steps.is_empty()) {
         return Vec::new();
     }
     const RATIOS: [(Metric, &str); 3] =

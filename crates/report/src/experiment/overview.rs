@@ -304,7 +304,7 @@ impl Overview {
     pub(crate) fn step_ratio(&self, cell: usize, step: &StepFigures, metric: Metric) -> Option<Ratio> {
         let cell = &self.cells[cell];
         let base = &self.cells[cell.base?];
-        let of_base = base.steps.iter().find(|other| other.name == step.name)?;
+        let of_base = steps::same(&base.steps, step)?;
         quotient(of_base.figure(metric)?, step.figure(metric)?, self.share_repeats(base, cell))
     }
 

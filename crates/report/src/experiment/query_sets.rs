@@ -6,14 +6,14 @@ use results::{AnswerCheck, QuerySetPlan, StepsRecord};
 use super::cells::Trial;
 use super::metric::Metric;
 use super::overview::Overview;
-use super::steps::StepFigures;
+use super::steps::{self, StepFigures};
 use crate::document::{Banner, Block, Cell, Column, Content, Table, Tone};
 use crate::figures::{TIE, counted, half_width};
 use crate::metrics::Quantity;
 use crate::prose::{cut, enumerate, escaped_line, sentence};
 use crate::queries::{
-    Certainty, QueryFigures, QueryRatio, Verdict, answer_difference, answers_in_short, named, ratio_chart,
-    ratio_text,
+    Certainty, QueryFigures, QueryRatio, ROWS_MAX, Verdict, answer_difference, answers_in_short, class_of,
+    named, ratio_chart, ratio_text,
 };
 
 /// Combinations beside each other in a table.
@@ -99,12 +99,12 @@ fn different(overview: &Overview) -> Vec<String> {
         if !have_same_answers(before.query_set.as_ref()?, after.query_set.as_ref()?) {
             return None;
         }
-        let difference = |step: &results::StepResult| {
-            let other = after.steps.iter().find(|other| other.name == step.name)?;
+        let difference = |(place, step): (usize, &results::StepResult)| {
+            let other = after.step(&step.name, place)?;
             let [a, b] = [step, other].map(|step| QueryFigures::new(step, false));
             answer_difference(&a, &b).map(|how| format!("{} ({how})", escaped_line(&step.name)))
         };
-        let mut queries: Vec<String> = before.steps.iter().filter_map(difference).collect();
+        let mut queries: Vec<String> = before.steps.iter().enumerate().filter_map(difference).collect();
         let more = queries.len().saturating_sub(QUERIES_MAX);
         queries.truncate(QUERIES_MAX);
         queries.extend((more > 0).then(|| format!("{more} more")));
@@ -151,7 +151,7 @@ pub(super) fn limited(overview: &Overview) -> Option<String> {
 /// The ratio of a query to the same one of the base.
 fn query_ratio(overview: &Overview, cell: usize, step: &StepFigures) -> Option<QueryRatio> {
     let base = &overview.cells[overview.cells[cell].base?];
-    let of_base = base.steps.iter().find(|other| other.name == step.name)?;
+    let of_base = steps::same(&base.steps, step)?;
     let certainty = Certainty::of(of_base.is_bound, step.is_bound)?;
     let ratio = overview.step_ratio(cell, step, Metric::Duration)?;
     let interval = ratio.interval.filter(|_| certainty == Certainty::Exact);
@@ -237,11 +237,10 @@ pub(super) fn first_table(overview: &Overview) -> Vec<Block> {
 fn table(overview: &Overview, cells: &[usize], title_len_max: usize) -> Table {
     let title = |cell: &usize| Column::figures(cut(&escaped_line(&overview.label(*cell)), title_len_max));
     let columns = std::iter::once(Column::text("query")).chain(cells.iter().map(title)).collect();
-    let mut names: Vec<&str> = Vec::new();
-    for step in cells.iter().flat_map(|cell| &overview.cells[*cell].steps) {
-        if !names.contains(&step.name.as_str()) {
-            names.push(&step.name);
-        }
+    let names = cells.iter().flat_map(|cell| &overview.cells[*cell].steps).map(|step| step.name.as_str());
+    let names = steps::distinct(names);
+    if names.len() > ROWS_MAX {
+        return classes(overview, cells, columns, &names);
     }
     let cell = |name: &str, cell: usize| {
         let step = overview.cells[cell].steps.iter().find(|step| step.name == name)?;
@@ -258,6 +257,31 @@ fn table(overview: &Overview, cells: &[usize], title_len_max: usize) -> Table {
         std::iter::once(Cell::text(*name)).chain(figures).collect()
     };
     let rows = names.iter().map(row).collect();
+    Table { columns, rows, optional_columns: cells.len().saturating_sub(1), ..Table::default() }
+}
+
+/// Of many queries, a row for each class, with the sum of its durations and the ratio to that of the base.
+fn classes(overview: &Overview, cells: &[usize], mut columns: Vec<Column>, names: &[&str]) -> Table {
+    columns[0] = Column::text("class");
+    columns.insert(1, Column::figures("queries"));
+    let sum = |cell: usize, class: &str| {
+        let steps = overview.cells[cell].steps.iter().filter(|step| class_of(&step.name) == class);
+        steps.filter_map(|step| Some(step.figure(Metric::Duration)?.mean)).sum::<f64>()
+    };
+    let row = |class: &&str| {
+        let queries = names.iter().filter(|name| class_of(name) == *class).count();
+        let figures = cells.iter().map(|cell| {
+            let own = sum(*cell, class);
+            let base = overview.cells[*cell].base.map(|base| sum(base, class)).filter(|sum| *sum > 0.0);
+            let note = base.map_or(String::new(), |base| format!("×{TIE}{}", super::factor(own / base)));
+            Cell::figure(Quantity::Microseconds, own).with_note(note)
+        });
+        [Cell::text(*class), Cell::figure(Quantity::Count, queries as f64)]
+            .into_iter()
+            .chain(figures)
+            .collect()
+    };
+    let rows = steps::distinct(names.iter().map(|name| class_of(name))).iter().map(row).collect();
     Table { columns, rows, optional_columns: cells.len().saturating_sub(1), ..Table::default() }
 }
 

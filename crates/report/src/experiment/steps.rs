@@ -1,6 +1,8 @@
 //! Trials of timed steps: each step of a cell over its repeats, and the bars that stack them. A step that a trial takes
 //! several times counts there with its mean, so that repeats stay what intervals are over.
 
+use std::collections::HashSet;
+
 use results::{StepResult, StepTime, StepsRecord};
 
 use super::cells::Trial;
@@ -8,12 +10,14 @@ use super::metric::Metric;
 use super::overview::Overview;
 use super::repeats::{Known, Repeated};
 use crate::prose::escaped_line;
-use crate::queries::is_first;
+use crate::queries::{ROWS_MAX, class_of, is_first};
 
 /// A step of a cell.
 #[derive(Clone, Debug)]
 pub(crate) struct StepFigures {
     pub(crate) name: String,
+    /// Its index in the cell; in other cells it is usually the same.
+    pub(crate) place: usize,
     pub(crate) duration_us: Option<Repeated>,
     pub(crate) wal_bytes: Option<Repeated>,
     pub(crate) cpu_us: Option<Repeated>,
@@ -74,17 +78,11 @@ pub(super) fn sum(metric: Metric, record: &StepsRecord) -> Option<f64> {
 pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFigures> {
     let trials: Vec<(u32, &StepsRecord)> =
         trials.filter_map(|trial| Some((trial.repeat, trial.complete_steps()?))).collect();
-    let mut names: Vec<&str> = Vec::new();
-    for step in trials.iter().flat_map(|(_, record)| &record.steps) {
-        if !names.contains(&step.name.as_str()) {
-            names.push(&step.name);
-        }
-    }
-    let step = |name: &str| {
+    let names = distinct(trials.iter().flat_map(|(_, record)| &record.steps).map(|step| step.name.as_str()));
+    let step = |(place, name): (usize, &str)| {
         let all = || {
-            let of_trial = |(repeat, record): &(u32, &'a StepsRecord)| {
-                Some((*repeat, record.steps.iter().find(|step| step.name == name)?))
-            };
+            let of_trial =
+                |(repeat, record): &(u32, &'a StepsRecord)| Some((*repeat, record.step(name, place)?));
             trials.iter().filter_map(of_trial)
         };
         let figure = |of: Figure| Known::of(all().map(|(repeat, step)| (repeat, mean(step, of))));
@@ -93,6 +91,7 @@ pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFi
         let [duration_us, wal_bytes, cpu_us, table_bytes, index_bytes] = known.map(Known::into_figure);
         StepFigures {
             name: escaped_line(name),
+            place,
             duration_us,
             wal_bytes,
             cpu_us,
@@ -104,7 +103,7 @@ pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFi
             is_bound: all().any(|(_, step)| measured(step).any(|time| time.limited)),
         }
     };
-    names.into_iter().map(step).collect()
+    names.into_iter().enumerate().map(step).collect()
 }
 
 /// How long everything took, and what else the file wants to see by steps.
@@ -121,23 +120,43 @@ pub(super) fn stacks(overview: &Overview, of_file: &[lab::Chart]) -> Vec<Stack> 
 }
 
 fn stack(overview: &Overview, metric: Metric, title: Option<String>) -> Stack {
-    let mut steps: Vec<String> = Vec::new();
-    for step in overview.cells.iter().flat_map(|cell| &cell.steps) {
-        if !steps.contains(&step.name) {
-            steps.push(step.name.clone());
-        }
-    }
-    let part = |cell: &super::Cell, name: &String| {
-        let step = cell.steps.iter().find(|step| step.name == *name)?;
-        Some(step.figure(metric)?.mean)
-    };
+    let names = distinct(overview.cells.iter().flat_map(|cell| &cell.steps).map(|step| step.name.as_str()));
+    let has_classes = names.len() > ROWS_MAX;
+    let steps = distinct(names.into_iter().map(|name| part_of(name, has_classes)));
+    let place = |part: &str| steps.iter().position(|step| *step == part);
     let row = |(number, cell): (usize, &super::Cell)| {
-        (number, steps.iter().map(|name| part(cell, name).unwrap_or(0.0)).collect())
+        let mut parts = vec![0.0; steps.len()];
+        for step in &cell.steps {
+            if let (Some(place), Some(figure)) =
+                (place(part_of(&step.name, has_classes)), step.figure(metric))
+            {
+                parts[place] += figure.mean;
+            }
+        }
+        (number, parts)
     };
     let cells = overview.cells.iter().enumerate().filter(|(_, cell)| !cell.steps.is_empty());
     let rows = cells.map(row).collect();
     let title = title.unwrap_or_else(|| super::said::titled(metric.title_of_steps()));
+    let steps = steps.into_iter().map(str::to_owned).collect();
     Stack { title, metric, steps, rows }
+}
+
+/// The part of a bar to which a step belongs: of many steps, its class.
+fn part_of(name: &str, has_classes: bool) -> &str {
+    if has_classes { class_of(name) } else { name }
+}
+
+/// Each name once, in the order in which they come.
+pub(super) fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut known = HashSet::new();
+    names.filter(|name| known.insert(*name)).collect()
+}
+
+/// The step with the name of another one.
+pub(super) fn same<'a>(steps: &'a [StepFigures], other: &StepFigures) -> Option<&'a StepFigures> {
+    let near = steps.get(other.place).filter(|step| step.name == other.name);
+    near.or_else(|| steps.iter().find(|step| step.name == other.name))
 }
 
 impl StepFigures {

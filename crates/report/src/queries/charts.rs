@@ -1,10 +1,14 @@
 //! Charts of query sets: the durations of the queries, stacked in a bar for each set, and the sorted ratios of the queries
 //! on a logarithmic axis. Experiments of query sets have the same charts for their cells.
 
+use std::collections::HashSet;
+
+use super::classes::{self, class_of};
 use super::comparison::{Certainty, Compared, ComparedSet, QueryRatio, Verdict};
 use super::said;
-use crate::chart::{Axis, Bar, BarGroup, Bound, Chart, Colour, Plot, Threshold};
+use crate::chart::{Axis, Bar, BarGroup, Bound, Chart, Colour, Plot, Point, Series, Threshold};
 use crate::document::{Block, Tone};
+use crate::figures::counted;
 use crate::metrics::Quantity;
 
 /// Parts of stacked bars with a colour of their own: those that take most time.
@@ -21,8 +25,10 @@ const INCONCLUSIVE: Colour = Colour::Quiet;
 const NOT_JUDGED: Colour = Colour::Run(0);
 
 pub(super) fn charts(compared: &Compared<'_>) -> Vec<Block> {
+    let is_large = compared.names.len() > classes::ROWS_MAX;
     let chart = match compared.sets.as_slice() {
         [] => None,
+        [only] if is_large => sorted_durations(compared, only),
         [only] => of_one(compared, only),
         _ => stacked(compared),
     };
@@ -49,6 +55,46 @@ fn ratio_charts(compared: &Compared<'_>) -> Vec<Block> {
         _ => Block::Folded { id: None, title, is_open: false, blocks: vec![chart] },
     };
     charts.into_iter().enumerate().map(block).collect()
+}
+
+/// Points of a line: more would not be seen.
+const POINTS_MAX: usize = 500;
+
+/// Sorted values as a line over the share of the queries.
+fn sorted_line(values: &[f64], y: Axis) -> Plot {
+    let last = values.len().saturating_sub(1);
+    let points = values.len().min(POINTS_MAX);
+    let point = |number: usize| {
+        let at = if points > 1 { number * last / (points - 1) } else { 0 };
+        Point::new(at as f64 / last.max(1) as f64, values[at])
+    };
+    let series = vec![Series::new("", Colour::Run(0), (0..points).map(point).collect())];
+    let x = Axis::new("share of the queries", Quantity::Share).with_ends(0.0, 1.0);
+    Plot::Lines { x, y: y.logarithmic(true), series, is_stacked: false, bands: Vec::new() }
+}
+
+/// The durations of many queries.
+fn sorted_durations(compared: &Compared<'_>, set: &ComparedSet<'_>) -> Option<Chart> {
+    let mean = |query: &super::QueryFigures| Some(compared.durations(query)?.us.mean);
+    let mut means: Vec<f64> =
+        set.figures.queries.iter().filter_map(mean).filter(|mean| *mean > 0.0).collect();
+    means.sort_by(f64::total_cmp);
+    let plot = sorted_line(&means, Axis::new("duration", Quantity::Microseconds));
+    (!means.is_empty()).then(|| Chart::new("Duration of each query", "sorted, logarithmic", plot))
+}
+
+/// The ratios of many queries, the greatest first.
+fn sorted_ratios(of: &str, base: &str, ratios: &[(String, QueryRatio)]) -> Chart {
+    let values: Vec<f64> = ratios.iter().map(|(_, ratio)| ratio.value).collect();
+    let one = Threshold { value: 1.0, label: String::new() };
+    let plot = sorted_line(&values, Axis::new("ratio", Quantity::Number).with_thresholds(vec![one]));
+    let is_bound = |(_, ratio): &&(String, QueryRatio)| ratio.certainty != Certainty::Exact;
+    let mut caption = "sorted, logarithmic; above 1 is slower".to_owned();
+    if let bounds @ 1.. = ratios.iter().filter(is_bound).count() {
+        let bounds = counted(bounds as u64, "ratio is a bound", "ratios are bounds");
+        caption += &format!("; {bounds}: an execution reached the limit");
+    }
+    Chart::new(format!("Duration of each query: {of} ÷ {base}"), caption, plot)
 }
 
 /// The durations of a single set's queries.
@@ -98,14 +144,30 @@ pub(crate) fn part_colours(names: &[String], sums: &[f64]) -> (Vec<Colour>, Vec<
 
 /// A bar for each set, with a part for each query that all sets have.
 fn stacked(compared: &Compared<'_>) -> Option<Chart> {
+    let left_out: HashSet<&str> = compared.left_out.iter().map(String::as_str).collect();
     let is_query = |name: &&String| {
         let of_set = |set: &ComparedSet<'_>| set.figures.query(name).is_some_and(|query| !query.is_refresh);
-        !compared.left_out.contains(*name) && compared.sets.iter().all(of_set)
+        !left_out.contains(name.as_str()) && compared.sets.iter().all(of_set)
     };
-    let names: Vec<String> = compared.names.iter().filter(is_query).cloned().collect();
+    // Of many queries, each class is a part.
+    let mut names: Vec<String> = Vec::new();
+    let mut parts_of: Vec<(&str, usize)> = Vec::new();
+    let is_large = compared.names.len() > classes::ROWS_MAX;
+    for query in compared.names.iter().filter(is_query) {
+        let name = if is_large { class_of(query) } else { query };
+        let known = if is_large { names.iter().position(|known| known == name) } else { None };
+        parts_of.push((query, known.unwrap_or(names.len())));
+        if known.is_none() {
+            names.push(name.to_owned());
+        }
+    }
     let parts = |set: &ComparedSet<'_>| -> Vec<f64> {
-        let mean = |name: &String| Some(compared.durations(set.figures.query(name)?)?.us.mean);
-        names.iter().map(|name| mean(name).unwrap_or(0.0)).collect()
+        let mut parts = vec![0.0; names.len()];
+        for (query, part) in &parts_of {
+            let durations = set.figures.query(query).and_then(|query| compared.durations(query));
+            parts[*part] += durations.map_or(0.0, |durations| durations.us.mean);
+        }
+        parts
     };
     let all: Vec<Vec<f64>> = compared.sets.iter().map(parts).collect();
     let sums: Vec<f64> = (0..names.len()).map(|at| all.iter().map(|parts| parts[at]).sum()).collect();
@@ -133,6 +195,9 @@ pub(crate) fn ratio_chart(of: &str, base: &str, mut ratios: Vec<(String, QueryRa
         return None;
     }
     ratios.sort_by(|a, b| b.1.value.total_cmp(&a.1.value));
+    if ratios.len() > classes::ROWS_MAX {
+        return Some(sorted_ratios(of, base, &ratios));
+    }
     let colour = |ratio: &QueryRatio| match ratio.verdict() {
         Verdict::Slower => SLOWER,
         Verdict::Faster => FASTER,

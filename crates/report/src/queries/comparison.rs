@@ -1,6 +1,8 @@
 //! Several query sets side by side: the names that tell them apart, totals over the queries that all of them have, and the
 //! ratio of each query to the first set. One query set is the same without ratios.
 
+use std::collections::{HashMap, HashSet};
+
 use results::{RegressionSide, Regressions, StepsRecord};
 use stats::{CONFIDENCE, SampleMean};
 
@@ -127,7 +129,8 @@ impl<'a> Compared<'a> {
             [a, b] => Regressions::of(a.record, b.record),
             _ => None,
         };
-        let mut compared = Compared { names: names(&sets), sets, is_warm, regressions, left_out: Vec::new() };
+        let names = names(&sets);
+        let mut compared = Compared { names, sets, is_warm, regressions, left_out: Vec::new() };
         compared.add_totals();
         compared.add_ratios();
         compared
@@ -136,6 +139,33 @@ impl<'a> Compared<'a> {
     /// The durations that are compared: where a set executed each query only once, the first ones of all.
     pub(crate) fn durations<'q>(&self, query: &'q QueryFigures) -> Option<&'q Durations> {
         if self.is_warm { query.durations() } else { query.first.as_ref() }
+    }
+
+    /// The ratios of a set by the names of its queries.
+    pub(super) fn ratios_of(&self, set: &ComparedSet<'_>) -> HashMap<&str, QueryRatio> {
+        let pairs = self.names.iter().zip(&set.ratios);
+        pairs.filter_map(|(name, ratio)| Some((name.as_str(), (*ratio)?))).collect()
+    }
+
+    /// The same with these queries alone, in this order; totals and ratios of totals are still those of all queries.
+    pub(super) fn only(&self, names: &[&str]) -> Compared<'a> {
+        let of_set = |set: &ComparedSet<'a>| {
+            let all = self.ratios_of(set);
+            let ratios = match set.ratios.is_empty() {
+                true => Vec::new(),
+                false => names.iter().map(|name| all.get(name).copied()).collect(),
+            };
+            let (name, label, figures) = (set.name.clone(), set.label.clone(), set.figures.only(names));
+            let ComparedSet { total, geometric_mean, ratio, is_without_limited, .. } = *set;
+            ComparedSet { name, label, figures, total, geometric_mean, ratios, ratio, is_without_limited }
+        };
+        Compared {
+            sets: self.sets.iter().map(of_set).collect(),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            is_warm: self.is_warm,
+            regressions: self.regressions.clone(),
+            left_out: self.left_out.clone(),
+        }
     }
 
     fn add_totals(&mut self) {
@@ -163,6 +193,7 @@ impl<'a> Compared<'a> {
 
     fn add_ratios(&mut self) {
         let Some((base, others)) = self.sets.split_first() else { return };
+        let left_out: HashSet<&str> = self.left_out.iter().map(String::as_str).collect();
         let of_set = |other: &ComparedSet<'_>| {
             let pair = |name: &String| {
                 let (base, other) = (base.figures.query(name)?, other.figures.query(name)?);
@@ -174,7 +205,7 @@ impl<'a> Compared<'a> {
             // Of the same queries as the geometric means.
             let is_query = |name: &String| {
                 let is_query = base.figures.query(name).is_some_and(|query| !query.is_refresh);
-                is_query && !self.left_out.contains(name)
+                is_query && !left_out.contains(name.as_str())
             };
             let of_queries: Vec<_> = self
                 .names
@@ -231,8 +262,9 @@ fn mean_of_means(means: &[SampleMean]) -> Option<SampleMean> {
 
 fn names(sets: &[ComparedSet<'_>]) -> Vec<String> {
     let mut names: Vec<(bool, String)> = Vec::new();
+    let mut known: HashSet<&str> = HashSet::new();
     for query in sets.iter().flat_map(|set| &set.figures.queries) {
-        if names.iter().all(|(_, name)| *name != query.name) {
+        if known.insert(&query.name) {
             names.push((query.is_refresh, query.name.clone()));
         }
     }

@@ -2,7 +2,7 @@
 //! RFC 4180 with line feeds. docs/queries.md has the columns.
 
 use super::QueryRun;
-use super::comparison::{Compared, ComparedSet};
+use super::comparison::{Compared, ComparedSet, QueryRatio};
 use super::figures::QueryFigures;
 use super::json::{QueryJson, bound_name};
 use crate::csv::{inert, quoted};
@@ -54,8 +54,10 @@ pub fn queries_csv(runs: &[QueryRun<'_>]) -> String {
     let compared = Compared::new(runs);
     let mut out = COLUMNS.join(",") + "\n";
     for set in &compared.sets {
+        let ratios = compared.ratios_of(set);
         for query in &set.figures.queries {
-            let cells = line(&compared, set, query);
+            let ratio = ratios.get(query.name.as_str()).copied();
+            let cells = line(&compared, set, query, ratio);
             let cells: Vec<String> = cells.iter().map(|cell| quoted(&inert(cell))).collect();
             out += &(cells.join(",") + "\n");
         }
@@ -63,15 +65,18 @@ pub fn queries_csv(runs: &[QueryRun<'_>]) -> String {
     out
 }
 
-fn line(compared: &Compared<'_>, set: &ComparedSet<'_>, query: &QueryFigures) -> [String; COLUMNS.len()] {
+fn line(
+    compared: &Compared<'_>,
+    set: &ComparedSet<'_>,
+    query: &QueryFigures,
+    ratio: Option<QueryRatio>,
+) -> [String; COLUMNS.len()] {
     fn known<T: ToString>(value: Option<T>) -> String {
         value.map_or(String::new(), |value| value.to_string())
     }
     let record = set.figures.record;
     let plan = record.query_set.as_ref();
     let figures = QueryJson::new(compared, query);
-    let at = compared.names.iter().position(|name| *name == query.name);
-    let ratio = at.and_then(|at| *set.ratios.get(at)?);
     let (low, high) = ratio.and_then(|ratio| ratio.interval).unzip();
     [
         set.name.clone(),

@@ -6,7 +6,7 @@ use results::{Annotation, QuerySetPlan};
 use super::QueryRun;
 use super::comparison::{Compared, ComparedSet, version};
 use super::figures::Durations;
-use super::{charts, plans, regressions, said, tables};
+use super::{charts, classes, plans, regressions, said, tables};
 use crate::document::{
     Audience, Banner, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents,
 };
@@ -21,6 +21,8 @@ const TITLE_LEN_MAX_WRAPPED: usize = 80;
 /// The report of one query set, or of several of which the first is the base.
 pub fn queries_document(runs: &[QueryRun<'_>]) -> Document {
     let compared = Compared::new(runs);
+    let few = classes::with_few_queries(&compared);
+    let rows = few.as_ref().unwrap_or(&compared);
     let wrong = said::wrong_answers(&compared);
     let notices = said::notices(&compared).into_iter().map(|text| Banner::new(Tone::Plain, text));
     let regression = compared.regressions.as_ref().map(regressions::answer);
@@ -42,18 +44,12 @@ pub fn queries_document(runs: &[QueryRun<'_>]) -> Document {
         ),
         Section::new("about", "About these queries", "", Audience::All, about(&compared)),
         Section::new("charts", "Charts", "Charts", Audience::Page, charts::charts(&compared)),
-        Section::new("queries-brief", "Queries", "", Audience::Terminal, queries_in_brief(&compared)),
-        Section::new("queries", "Queries", "Queries", Audience::Documents, queries(&compared)),
-        Section::new(
-            "slower",
-            "Plans of slower queries",
-            "",
-            Audience::Terminal,
-            plans::summaries(&compared),
-        ),
-        Section::new("plans", "Plans of slower queries", "Plans", Audience::Documents, of_plans(&compared)),
+        Section::new("queries-brief", "Queries", "", Audience::Terminal, queries_in_brief(&compared, rows)),
+        Section::new("queries", "Queries", "Queries", Audience::Documents, queries(&compared, rows)),
+        Section::new("slower", "Plans of slower queries", "", Audience::Terminal, plans::summaries(rows)),
+        Section::new("plans", "Plans of slower queries", "Plans", Audience::Documents, of_plans(rows)),
         Section::new("streams", "Streams", "Streams", Audience::All, streams(&compared)),
-        Section::new("details", "Each query set", "Details", Audience::Documents, details(&compared)),
+        Section::new("details", "Each query set", "Details", Audience::Documents, details(rows)),
         Section::new("settings-brief", "", "", Audience::Terminal, settings_in_brief(&compared)),
         Section::new("settings", "Settings that differ", "", Audience::Documents, settings(&compared)),
         Section::new("notes", "", "", Audience::All, list(Tone::Quiet, notes(&compared))),
@@ -240,20 +236,21 @@ fn figures_in_words(compared: &Compared<'_>) -> String {
 }
 
 /// The terminal has one table, with as many costs as it has room for.
-fn queries_in_brief(compared: &Compared<'_>) -> Vec<Block> {
-    match compared.sets.as_slice() {
+fn queries_in_brief(all: &Compared<'_>, rows: &Compared<'_>) -> Vec<Block> {
+    let mut blocks = classes::tables(all, rows, TITLE_LEN_MAX);
+    match rows.sets.as_slice() {
         [only] => {
-            let mut blocks = vec![Block::Table(tables::of_one_with_costs(compared, only))];
-            let words = means_in_words(compared).into_iter().chain(said::cpu_times(only));
+            blocks.push(Block::Table(tables::of_one_with_costs(rows, only)));
+            let words = means_in_words(rows).into_iter().chain(said::cpu_times(only));
             let words = words.collect::<Vec<_>>().join(" ");
             blocks.extend((!words.is_empty()).then_some(Block::Paragraph(Tone::Quiet, words)));
-            blocks
         }
-        [] => Vec::new(),
+        [] => {}
         // The table of slower queries has the same durations.
-        _ if compared.regressions.is_some() => Vec::new(),
-        _ => vec![Block::Table(tables::side_by_side(compared, TITLE_LEN_MAX))],
+        _ if all.regressions.is_some() => {}
+        _ => blocks.push(Block::Table(tables::side_by_side(rows, TITLE_LEN_MAX))),
     }
+    blocks
 }
 
 fn costs(set: &ComparedSet<'_>) -> Vec<Block> {
@@ -263,17 +260,18 @@ fn costs(set: &ComparedSet<'_>) -> Vec<Block> {
     blocks
 }
 
-fn queries(compared: &Compared<'_>) -> Vec<Block> {
-    match compared.sets.as_slice() {
-        [] => Vec::new(),
+fn queries(all: &Compared<'_>, rows: &Compared<'_>) -> Vec<Block> {
+    let mut blocks = classes::tables(all, rows, TITLE_LEN_MAX_WRAPPED);
+    match rows.sets.as_slice() {
+        [] => {}
         [only] => {
-            let mut blocks = vec![Block::Table(tables::of_one(compared, only))];
-            blocks.extend(means_in_words(compared).map(|text| Block::Paragraph(Tone::Quiet, text)));
+            blocks.push(Block::Table(tables::of_one(rows, only)));
+            blocks.extend(means_in_words(rows).map(|text| Block::Paragraph(Tone::Quiet, text)));
             blocks.extend(costs(only));
-            blocks
         }
-        _ => vec![Block::Table(tables::side_by_side(compared, TITLE_LEN_MAX_WRAPPED))],
+        _ => blocks.push(Block::Table(tables::side_by_side(rows, TITLE_LEN_MAX_WRAPPED))),
     }
+    blocks
 }
 
 fn means_in_words(compared: &Compared<'_>) -> Option<String> {

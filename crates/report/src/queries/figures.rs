@@ -1,7 +1,7 @@
 //! The figures of one query set: durations of its queries, costs, answers, streams. A duration at its limit is known only
 //! to be at least that, and counts so in means and totals. docs/queries.md has the definitions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use results::{AnswerCheck, BlockSources, StepBuffers, StepResult, StepTime, StepsRecord, StreamResult};
 
@@ -80,6 +80,8 @@ pub(crate) struct SetFigures<'a> {
     pub(crate) record: &'a StepsRecord,
     /// Queries in their order, then refresh functions.
     pub(crate) queries: Vec<QueryFigures>,
+    /// The index of each name in `queries`.
+    places: HashMap<String, usize>,
     /// From the start of the first stream to the end of the last one.
     pub(crate) elapsed_us: Option<f64>,
     /// The longest session: the sum of the measured times of its executions. The time between executions, in which
@@ -229,6 +231,7 @@ impl<'a> SetFigures<'a> {
         let elapsed_us = elapsed_us(&record.streams);
         let mut set = SetFigures {
             record,
+            places: places(&queries),
             queries,
             elapsed_us,
             executing_us: executing_us(record),
@@ -254,7 +257,15 @@ impl<'a> SetFigures<'a> {
     }
 
     pub(crate) fn query(&self, name: &str) -> Option<&QueryFigures> {
-        self.queries.iter().find(|query| query.name == name)
+        self.places.get(name).map(|place| &self.queries[*place])
+    }
+
+    /// With these queries alone, in this order.
+    pub(super) fn only(&self, names: &[&str]) -> SetFigures<'a> {
+        let queries: Vec<QueryFigures> = names.iter().filter_map(|name| self.query(name).cloned()).collect();
+        let SetFigures { record, elapsed_us, executing_us, queries_per_hour, power, throughput, .. } = *self;
+        let places = places(&queries);
+        SetFigures { record, queries, places, elapsed_us, executing_us, queries_per_hour, power, throughput }
     }
 
     /// Whether any query was executed more than once in a stream.
@@ -281,6 +292,11 @@ impl<'a> SetFigures<'a> {
         let mean = geometric_mean(&seconds)?;
         Some(Figure { value: S_PER_HOUR * scale / mean.value, is_bound: mean.is_bound })
     }
+}
+
+fn places(queries: &[QueryFigures]) -> HashMap<String, usize> {
+    // Of equal names, the first one counts.
+    queries.iter().enumerate().rev().map(|(place, query)| (query.name.clone(), place)).collect()
 }
 
 fn elapsed_us(streams: &[StreamResult]) -> Option<f64> {

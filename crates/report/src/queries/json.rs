@@ -158,9 +158,9 @@ impl<'a> SetJson<'a> {
         let plan = figures.record.query_set.as_ref();
         let server = figures.record.environment.server.as_ref();
         let count = |of: fn(&QueryFigures) -> usize| figures.queries.iter().map(of).sum();
+        let ratios = compared.ratios_of(set);
         let query = |query: &'a QueryFigures| {
-            let at = compared.names.iter().position(|name| *name == query.name);
-            let ratio = at.and_then(|at| *set.ratios.get(at)?);
+            let ratio = ratios.get(query.name.as_str()).copied();
             let is_base = compared.sets.first().is_some_and(|base| std::ptr::eq(base, set));
             let base =
                 compared.sets.first().filter(|_| !is_base).and_then(|base| base.figures.query(&query.name));
@@ -214,7 +214,7 @@ impl<'a> QueryJson<'a> {
         let (low_us, high_us) = durations.and_then(|durations| durations.interval()).unzip();
         let (expected_rows, expected_checksum) = match &query.answer {
             Some(AnswerCheck::Different { expected_rows, expected_checksum }) => {
-                (Some(*expected_rows), Some(expected_checksum.as_str()))
+                (Some(*expected_rows), expected_checksum.as_deref())
             }
             _ => (None, None),
         };

@@ -5,6 +5,7 @@
 //! plans, `plan_difference` compares them, `json` and `csv` are for programs.
 
 mod charts;
+mod classes;
 mod comparison;
 mod csv;
 mod document;
@@ -25,6 +26,7 @@ pub use json::queries_json;
 pub use regressions::stored_query_sets;
 
 pub(crate) use charts::{part_colours, ratio_chart};
+pub(crate) use classes::{ROWS_MAX, class_of};
 pub(crate) use comparison::{Certainty, QueryRatio, Verdict};
 pub(crate) use figures::{QueryFigures, is_first};
 pub(crate) use regressions::{sentence as regression_sentence, verdict_name};

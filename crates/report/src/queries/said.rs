@@ -236,10 +236,14 @@ fn of_one(set: &ComparedSet<'_>) -> Vec<String> {
             told.push(sentence(&format!("The query set failed: {}", escaped_line(reason.as_str()))));
         }
     }
-    for query in set.figures.queries.iter().filter(|query| query.failed > 0) {
+    let failed = || set.figures.queries.iter().filter(|query| query.failed > 0);
+    for query in failed().take(NAMED_MAX) {
         let QueryFigures { name, failed, executions, error, .. } = query;
         let error = error.as_deref().unwrap_or_default();
         told.push(sentence(&format!("{name} failed in {failed} of {executions} executions: {error}")));
+    }
+    if let more @ 1.. = failed().skip(NAMED_MAX).count() {
+        told.push(format!("{} failed too.", counted(more as u64, "more query", "more queries")));
     }
     let limited: Vec<String> = (set.figures.queries.iter().filter(|query| query.limited > 0))
         .map(|query| format!("{} ({} of {})", query.name, query.limited, query.executions))

@@ -145,7 +145,7 @@ fn rows_cell(query: &QueryFigures) -> Cell {
 }
 
 /// Short texts for the sets: their labels, or their names if a label is longer than this.
-fn titles(compared: &Compared<'_>, len_max: usize) -> Vec<String> {
+pub(super) fn titles(compared: &Compared<'_>, len_max: usize) -> Vec<String> {
     let labels = || compared.sets.iter().map(|set| &set.label);
     let has_room = labels().all(|label| label.chars().count() <= len_max);
     let names = compared.sets.iter().map(|set| cut(&set.name, len_max));

@@ -1,4 +1,5 @@
 //! Reports of query sets: one set and several side by side, in all formats and in a browser.
+//! Long because: all reports of query sets share the records and formats at the top.
 //! The figures agree in all formats; executions at the limit are bounds and never missing.
 
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ fn troubled() -> StepsRecord {
         (time.rows, time.checksum) = (None, None);
     }
     failing.answer = Some(AnswerCheck::Unknown);
-    let different = AnswerCheck::Different { expected_rows: 4, expected_checksum: "ff".to_owned() };
+    let different = AnswerCheck::Different { expected_rows: 4, expected_checksum: Some("ff".to_owned()) };
     step(&mut record, "q15").answer = Some(different);
     record
 }
@@ -61,6 +62,23 @@ fn pair() -> Vec<(String, StepsRecord)> {
     step(&mut new, "q3").times.iter_mut().for_each(|time| time.checksum = Some("0f".to_owned()));
     step(&mut new, "q4").times.iter_mut().for_each(|time| time.rows = Some(5));
     vec![named("queries 1", old), named("queries 2", new)]
+}
+
+/// A set of 300 queries in two classes; `factor` multiplies the durations of the second one.
+fn many(factor: u64) -> StepsRecord {
+    let mut record = query_sets::record(&Set::default());
+    let model = record.steps[0].clone();
+    let numbered = |number: u64| {
+        let class = if number <= 200 { "and" } else { "phrase" };
+        let mut step = results::StepResult { name: format!("{class}_{number:05}"), ..model.clone() };
+        for time in &mut step.times {
+            time.duration_us = number * 1_000 * if number <= 200 { 1 } else { factor };
+            time.measured_us = time.duration_us;
+        }
+        step
+    };
+    record.steps = (1..=300).map(numbered).collect();
+    record
 }
 
 /// All formats that a reader sees, with ordinary spaces.
@@ -176,6 +194,35 @@ fn the_figures_of_a_query_are_the_same_in_all_formats() {
 }
 
 #[test]
+fn many_queries_have_a_row_for_each_class_and_the_extremes_alone() {
+    let one = [named("queries 1", many(1))];
+    let two = [named("queries 1", many(1)), named("queries 2", many(3))];
+    for text in read_by_people(&one) {
+        for word in ["class", "phrase", "The 15 slowest of 300 queries", "phrase_00300", "phrase_00286"] {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+        assert!(!text.contains("phrase_00285") && !text.contains("and_00200"), "{text}");
+    }
+    for text in read_by_people(&two) {
+        for word in ["The 16 of 300 queries with the greatest and the smallest ratios", "× 3.00", "× 1.00"]
+        {
+            assert!(text.contains(word), "{word}: {text}");
+        }
+        assert!(text.matches("and_00").count() <= 100, "{}", text.matches("and_00").count());
+    }
+    // The sum of 1 to 200, and of 201 to 300, in ms.
+    let text = shown(&one, Format::Text).replace('\u{a0}', " ");
+    let total = |class: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(class)).expect("its line");
+        line.split_whitespace().skip(1).take(2).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!([total("and "), total("phrase ")], [["200", "20,100"], ["100", "25,050"]]);
+    assert_eq!(json(&one)["queries"].as_array().map(Vec::len), Some(300));
+    let svg = shown(&two, Format::Html);
+    assert!(svg.contains("share of the queries"), "the sorted ratios are a line");
+}
+
+#[test]
 fn a_ratio_is_the_quotient_of_the_durations_beside_it_in_all_formats() {
     let mut sets = pair();
     // Executions that vary much, so that geometric means of executions have another quotient.
@@ -225,7 +272,7 @@ fn the_head_of_a_set_says_how_many_answers_are_the_expected_ones() {
     let text = head(&record);
     assert!(text.contains("21 of 21 equal to the expected ones; 1 query has no answer"), "{text}");
     step(&mut record, "q5").answer = Some(AnswerCheck::Equal);
-    let different = AnswerCheck::Different { expected_rows: 4, expected_checksum: "ff".to_owned() };
+    let different = AnswerCheck::Different { expected_rows: 4, expected_checksum: Some("ff".to_owned()) };
     step(&mut record, "q7").answer = Some(different.clone());
     step(&mut record, "q3").answer = Some(different);
     let text = head(&record);

@@ -5,6 +5,7 @@ pub(crate) mod checks;
 pub(crate) mod queries;
 mod statements;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::load::InitOptions;
 use crate::loader::{
     AfterRows, LoadStatement, LoadTable, Purpose, RowSource, RowWriter, TableName, TableSet,
 };
-use crate::manifest::SqlFile;
+use crate::manifest::{BeforeRows, SqlFile};
 use crate::marks::{DatabaseId, Loaded, Mark};
 use crate::workload::Check;
 use crate::{Answer, IndexSet, Query, QueryChoice, SchemaFiles, WorkloadError, sql_names};
@@ -46,20 +47,52 @@ pub(crate) struct OwnRows {
     pub(crate) seed_refused: Option<&'static str>,
     /// Checks of freshly loaded data at a scale.
     pub(crate) checks: fn(Scale) -> Vec<Check>,
+    /// Rows that parameters choose, instead of `tables` and `checks`.
+    pub(crate) chosen: Option<ChosenRows>,
+}
+
+/// Rows that depend on the parameters of the workload.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ChosenRows {
+    pub(crate) tables: fn(&DataChoice<'_>) -> Result<Vec<LoadTable>, WorkloadError>,
+    pub(crate) checks: fn(&DataChoice<'_>) -> Result<Vec<Check>, WorkloadError>,
+}
+
+/// Which data are wanted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DataChoice<'a> {
+    pub(crate) scale: Scale,
+    pub(crate) seed: u64,
+    /// All parameters of the workload.
+    pub(crate) parameters: &'a BTreeMap<String, String>,
+}
+
+impl<'a> DataChoice<'a> {
+    /// Those with this seed, or with that of built-in workloads.
+    pub(crate) fn new(
+        scale: Scale,
+        seed: Option<u64>,
+        parameters: &'a BTreeMap<String, String>,
+    ) -> DataChoice<'a> {
+        DataChoice { scale, seed: seed.unwrap_or(SEED), parameters }
+    }
 }
 
 impl OwnRows {
     /// Rows for every scale and seed, without checks.
     pub(crate) const fn new(tables: fn(Scale, u64) -> Vec<LoadTable>) -> OwnRows {
-        OwnRows { tables, refused: |_| None, seed_refused: None, checks: |_| Vec::new() }
+        OwnRows { tables, refused: |_| None, seed_refused: None, checks: |_| Vec::new(), chosen: None }
     }
 }
 
-/// A query set whose texts are not in the folder, because they are in an archive.
+/// Reads or draws queries.
+pub(crate) type ReadQueries = fn(&[NamedArchive], &str, &QueryChoice) -> Result<Vec<Query>, WorkloadError>;
+
+/// A query set whose texts are not in the folder, because they are in an archive or drawn from the data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnQueries {
-    /// The queries, from the archives of the workload; the last argument is its name.
-    pub(crate) read: fn(&[NamedArchive], &str) -> Result<Vec<Query>, WorkloadError>,
+    /// The queries, from the archives of the workload, with all its parameters; the second argument is its name.
+    pub(crate) read: ReadQueries,
     /// The expected answers.
     pub(crate) answers: fn(&QueryChoice) -> Vec<Answer>,
 }
@@ -86,6 +119,7 @@ pub(crate) struct GeneratedTables {
     sets: Vec<IndexSet>,
     /// The statements of the sets that are files.
     set_files: Vec<SqlFile>,
+    before_rows: BeforeRows,
 }
 
 impl GeneratedTables {
@@ -96,6 +130,7 @@ impl GeneratedTables {
     pub(crate) fn new(
         schema: &SqlFile,
         indexes: &[SqlFile],
+        before_rows: &BeforeRows,
         own_rows: Option<OwnRows>,
     ) -> Result<GeneratedTables, WorkloadError> {
         let parsed = Schema::parse(&schema.sql, &schema.file)?;
@@ -110,10 +145,12 @@ impl GeneratedTables {
         }
         for SqlFile { name, .. } in indexes {
             sets.retain(|set| set.name != *name);
-            sets.push(set(name, &format!("indexes/{name}.sql instead of the indexes of schema.sql")));
+            let time = if before_rows.index_sets.contains(name) { ", created before the rows" } else { "" };
+            sets.push(set(name, &format!("indexes/{name}.sql instead of the indexes of schema.sql{time}")));
         }
         let file = schema.file.as_str().into();
-        Ok(GeneratedTables { schema: parsed, own_rows, file, sets, set_files: indexes.to_vec() })
+        let (set_files, before_rows) = (indexes.to_vec(), before_rows.clone());
+        Ok(GeneratedTables { schema: parsed, own_rows, file, sets, set_files, before_rows })
     }
 
     pub(crate) fn schema(&self) -> &Schema {
@@ -130,14 +167,19 @@ impl GeneratedTables {
         Some(size.into())
     }
 
-    /// The rows of all tables. `files` are those that directives may name.
+    /// The rows of all tables. `files` are those that directives may name, and `parameters` all those of the workload.
     pub(crate) fn rows(
         &self,
         files: &SchemaFiles,
         options: &InitOptions,
         seed: Option<u64>,
+        parameters: &BTreeMap<String, String>,
     ) -> Result<Rows, WorkloadError> {
         match self.own_rows {
+            Some(OwnRows { chosen: Some(own), .. }) => {
+                let choice = DataChoice::new(options.scale, options.seed.or(seed), parameters);
+                Ok(Rows::Own((own.tables)(&choice)?))
+            }
             Some(own) => Ok(Rows::Own((own.tables)(options.scale, options.seed.or(seed).unwrap_or(SEED)))),
             None => Ok(Rows::Generated(self.generation(files, options, seed)?)),
         }
@@ -172,7 +214,9 @@ impl GeneratedTables {
     pub(crate) fn bytes_per_scale(&self, files: &SchemaFiles) -> Option<u64> {
         let scale = self.default_size()?;
         let options = InitOptions { scale, ..InitOptions::default() };
-        let Rows::Generated(generation) = self.rows(files, &options, None).ok()? else { return None };
+        let Rows::Generated(generation) = self.rows(files, &options, None, &BTreeMap::new()).ok()? else {
+            return None;
+        };
         if self.has_fixed_sizes() {
             return None;
         }
@@ -200,11 +244,22 @@ impl GeneratedTables {
         (options, database): (&InitOptions, &DatabaseId),
     ) -> Result<TableSet, WorkloadError> {
         let indexes = options.indexes.as_deref();
-        let (schema, mut after) = statements::divided(self.schema.statements(), &self.file);
+        let (mut schema, mut after) = statements::divided(self.schema.statements(), &self.file);
+        if self.before_rows.triggers {
+            let (triggers, others) =
+                after.into_iter().partition(|after| statements::is_trigger(&after.statement.sql));
+            after = others;
+            schema.extend(Vec::into_iter(triggers).map(|after| after.statement));
+        }
         let own = self.set_files.iter().find(|set| Some(set.name.as_str()) == indexes);
-        if let Some(SqlFile { file, sql, .. }) = own {
+        if let Some(SqlFile { name, file, sql }) = own {
             after.retain(|statement| statement.purpose != Purpose::Index);
-            after.extend(statements::of_index_set(file, sql)?);
+            let statements = statements::of_index_set(file, sql)?;
+            if self.before_rows.index_sets.contains(name) {
+                schema.extend(statements.into_iter().map(|after| after.statement));
+            } else {
+                after.extend(statements);
+            }
         } else if indexes == Some(NONE) {
             after.retain(|statement| statement.purpose == Purpose::Last);
         }

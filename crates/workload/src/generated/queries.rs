@@ -43,7 +43,7 @@ pub(crate) fn read(
         let mut sql: Vec<String> = statements.into_iter().map(plain).collect();
         let after = sql.split_off(at + 1);
         let own = sql.split_off(at).concat();
-        Ok(Query { name: name.clone(), before: sql, sql: own, after })
+        Ok(Query { name: name.clone(), before: sql, sql: own, after, has_ties: false })
     };
     files.iter().map(query).collect()
 }

@@ -114,6 +114,16 @@ pub(super) fn marks_of_views(after: &[AfterRows], mark: &Mark, database: &Databa
     views.map(marked).collect()
 }
 
+/// Whether a statement creates a trigger.
+pub(super) fn is_trigger(sql: &str) -> bool {
+    let mut beginnings = AFTER_ROWS.iter().filter(|beginning| beginning.ends_with(" trigger"));
+    let begins = |beginning: &&str| {
+        let words: Vec<&str> = beginning.split(' ').collect();
+        words[0] == "create" && sql_names::first_words(sql, words.len()) == words
+    };
+    beginnings.any(begins)
+}
+
 /// The statements of an alternative index set.
 pub(super) fn of_index_set(file: &str, sql: &str) -> Result<Vec<AfterRows>, WorkloadError> {
     let name: Arc<str> = file.into();

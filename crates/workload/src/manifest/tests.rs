@@ -71,6 +71,10 @@ fn a_mistake_is_one_line_with_its_place() {
     );
     check("scale_min = 0\n", "w.toml:4:13: expected a number above 0, found 0");
     check("bytes_per_scale = 0\n", "w.toml:4:19: expected a whole number from 1 to 1099511627776, found 0");
+    check(
+        "before_rows = [\"triggers\", \"gin\"]\n",
+        "w.toml:4:28: expected \"triggers\", or an index set such as \"keys\" of a file indexes/keys.sql, found \"gin\"",
+    );
     check("checks = [\"none.sql\"]\n", "w.toml:4:11: there is no file none.sql");
     check(
         "checks = [7]\n",

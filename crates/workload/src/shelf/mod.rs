@@ -3,6 +3,7 @@
 
 mod computed;
 mod fields;
+mod fulltext;
 mod objects;
 mod reviews;
 mod tpcb2;
@@ -80,6 +81,21 @@ pub(crate) const JSONB: Shelved = Shelved {
         "checks/columns.sql",
     ),
     own: OwnCode { rows: Some(OwnRows::new(reviews::tables)), queries: None },
+};
+
+pub(crate) const FULLTEXT: Shelved = Shelved {
+    files: files!(
+        "fulltext":
+        "workload.toml",
+        "schema.sql",
+        "indexes/gin.sql",
+        "indexes/gist.sql",
+        "indexes/gin_present.sql",
+        "indexes/gist_present.sql",
+        "checks/threads.sql",
+        "checks/tsvectors.sql",
+    ),
+    own: OwnCode { rows: Some(fulltext::ROWS), queries: Some(fulltext::QUERIES) },
 };
 
 pub(crate) const TPCC: Shelved = Shelved {
@@ -225,6 +241,7 @@ mod tests {
         for entry in std::fs::read_dir(&shelf).expect("a directory").flatten() {
             let name = entry.file_name();
             let shelved = match name.to_str() {
+                Some("fulltext") => FULLTEXT,
                 Some("jsonb") => JSONB,
                 Some("matview") => MATVIEW,
                 Some("sysbench-oltp") => SYSBENCH_OLTP,

@@ -16,6 +16,7 @@ pub(crate) const ROWS: OwnRows = OwnRows {
     refused,
     seed_refused: Some("its rows depend on the scale alone"),
     checks: checks::all,
+    chosen: None,
 };
 
 /// Its queries.

@@ -7,7 +7,7 @@ use std::path::Path;
 use script::Statement;
 
 use crate::archives::NamedArchive;
-use crate::{Query, WorkloadError};
+use crate::{Query, QueryChoice, WorkloadError};
 
 /// Number of queries.
 pub(super) const COUNT: u32 = 99;
@@ -22,7 +22,11 @@ pub(super) fn name(number: u32) -> String {
 }
 
 /// All queries; `place` is the name of the workload on the command line.
-pub(super) fn read(archives: &[NamedArchive], place: &str) -> Result<Vec<Query>, WorkloadError> {
+pub(super) fn read(
+    archives: &[NamedArchive],
+    place: &str,
+    _: &QueryChoice,
+) -> Result<Vec<Query>, WorkloadError> {
     let mut queries = Vec::new();
     for archive in archives {
         let tree = archive.tree(place).map_err(WorkloadError::UnlistedFile)?;

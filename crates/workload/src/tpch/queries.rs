@@ -123,7 +123,9 @@ fn query(number: usize, is_rewritten: bool, choice: &QueryChoice) -> Query {
     let first = statements.next().unwrap_or_default();
     match (statements.next(), statements.next()) {
         // Query 15 creates a view, uses it and drops it.
-        (Some(sql), Some(drop)) => Query { name: name(number), before: vec![first], sql, after: vec![drop] },
+        (Some(sql), Some(drop)) => {
+            Query { name: name(number), before: vec![first], sql, after: vec![drop], has_ties: false }
+        }
         _ => Query::new(name(number), limited(first, number)),
     }
 }
@@ -166,7 +168,7 @@ mod tests {
 
     fn choice(text: &str, seed: Option<u64>, stream: u32) -> QueryChoice {
         let (text, parameters) = (Some(text.to_owned()), BTreeMap::new());
-        QueryChoice { scale: Scale::ONE, text, seed, stream, parameters }
+        QueryChoice { scale: Scale::ONE, text, seed, data_seed: None, stream, parameters }
     }
 
     fn all(choice: &QueryChoice) -> Vec<Query> {

@@ -45,7 +45,7 @@ pub(super) fn pair(scale: Scale, pair: u32) -> [Query; 2] {
 
 fn transaction(name: &str, statements: Vec<String>, sql: String) -> Query {
     let before = [vec!["begin".to_owned()], statements].concat();
-    Query { name: name.to_owned(), before, sql, after: vec!["commit".to_owned()] }
+    Query { name: name.to_owned(), before, sql, after: vec!["commit".to_owned()], has_ties: false }
 }
 
 /// An order as rows of VALUES.

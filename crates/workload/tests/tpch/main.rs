@@ -34,7 +34,7 @@ fn loaded(major: &str) -> Session {
 
 fn choice(text: &str, seed: Option<u64>, stream: u32) -> QueryChoice {
     let parameters = BTreeMap::new();
-    QueryChoice { scale: scale(), text: Some(text.to_owned()), seed, stream, parameters }
+    QueryChoice { scale: scale(), text: Some(text.to_owned()), seed, data_seed: None, stream, parameters }
 }
 
 fn execute(session: &mut Session, query: &Query) -> Answer {
@@ -48,7 +48,8 @@ fn execute(session: &mut Session, query: &Query) -> Answer {
         let found = answer(session, &query.sql)
             .unwrap_or_else(|error| panic!("{}: {error}\n{}", query.name, query.sql));
         statements(session, &query.after);
-        Answer { query: query.name.clone().into(), rows: found.rows(), checksum: found.to_string().into() }
+        let checksum = Some(found.to_string().into());
+        Answer { query: query.name.clone().into(), rows: found.rows(), checksum }
     })
 }
 

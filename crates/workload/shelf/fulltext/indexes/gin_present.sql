@@ -1,0 +1,1 @@
+CREATE INDEX messages_gin ON messages USING gin (body_tsv);

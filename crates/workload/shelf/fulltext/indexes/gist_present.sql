@@ -1,0 +1,1 @@
+CREATE INDEX messages_gist ON messages USING gist (body_tsv);
