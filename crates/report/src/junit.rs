@@ -247,9 +247,9 @@ impl Suite {
                 Level::Must => CaseOutcome::Failure(tls::sentence(weakness)),
                 Level::Should | Level::Advice => CaseOutcome::Passed,
             };
-            Case { name: tls::weakness_name(weakness.kind).to_owned(), outcome }
+            Case::new(tls::weakness_name(weakness.kind), outcome)
         });
-        let none = Case { name: "no weakness".to_owned(), outcome: CaseOutcome::Passed };
+        let none = Case::new("no weakness", CaseOutcome::Passed);
         let mut cases: Vec<Case> = weaknesses.collect();
         if cases.is_empty() {
             cases.push(none);

@@ -28,6 +28,7 @@ fn stats() -> Summary {
             tries: 1,
             business: 1,
             ending,
+            traffic: stats::Traffic::default(),
         });
     }
     let interval = recorder.hand_over(Timestamp::ZERO, Timestamp::from_nanos(1), Interval::new(1));

@@ -32,7 +32,7 @@ fn samples(rated: bool) -> Vec<Sample> {
             tries: 1,
             business: 1,
             ending,
-            traffic: stats::Traffic::default(),
+            traffic: pgmeter_stats::Traffic::default(),
         }
     };
     (0..SAMPLES).map(sample).collect()

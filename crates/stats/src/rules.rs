@@ -141,6 +141,7 @@ mod tests {
                 tries: 1,
                 business: 1,
                 ending,
+                traffic: crate::Traffic::default(),
             });
         }
         let interval = recorder.hand_over(Timestamp::ZERO, Timestamp::from_nanos(1), Interval::new(1));

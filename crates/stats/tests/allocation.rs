@@ -31,7 +31,7 @@ fn recording_and_handing_over_allocate_nothing() {
                     tries: 1,
                     business: 1,
                     ending,
-                    traffic: stats::Traffic::default(),
+                    traffic: pgmeter_stats::Traffic::default(),
                 });
                 recorded += 1;
             }

@@ -86,7 +86,7 @@ fn sample(begin: Timestamp, took_ns: f64, ending: Ending) -> Sample {
         tries: 1,
         business: 1,
         ending,
-        traffic: stats::Traffic::default(),
+        traffic: pgmeter_stats::Traffic::default(),
     }
 }
 

@@ -57,7 +57,7 @@ fn any_sample() -> impl Strategy<Value = Sample> {
                 tries,
                 business,
                 ending,
-                traffic: stats::Traffic::default(),
+                traffic: pgmeter_stats::Traffic::default(),
             }
         },
     )

@@ -478,6 +478,7 @@ const WAITS: [(&str, &str, f64); 10] = [
     ("Timeout", "SpinDelay", 0.02),
 ];
 
+// Long because: one value for each field of an observation.
 fn observation(example: &Example) -> Observation {
     let all: f64 = WAITS.iter().map(|(_, _, backends)| backends).sum();
     let share = |(event_type, event, backends): &(&str, &str, f64)| WaitShare {

@@ -1,4 +1,5 @@
-//! The key `before_rows` of workload.toml.
+//! The key `before_rows` of workload.toml: the triggers and index sets that exist while rows are loaded. Read by
+//! `manifest`; `loader` executes them.
 
 use std::collections::BTreeSet;
 
