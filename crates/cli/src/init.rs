@@ -133,6 +133,7 @@ fn options(arguments: &InitArguments, default_scale: Scale) -> Result<InitOption
         seed: arguments.random_seed,
         drops: arguments.drop,
         allows_files: arguments.allow_files,
+        ..InitOptions::default()
     };
     if arguments.no_vacuum {
         options.steps.retain(|step| *step != Step::Vacuum);

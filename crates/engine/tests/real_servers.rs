@@ -233,8 +233,6 @@ fn what_a_script_may_not_do_ends_its_client() {
         let bank = Bank::new(version, "refused");
         for protocol in PROTOCOLS {
             for (script, cause) in [
-                ("COPY account TO STDOUT;\n", AbortCause::Copy),
-                ("COPY account FROM STDIN;\n", AbortCause::Copy),
                 ("SELECT id FROM account \\gset\n", AbortCause::RowCount { rows: 2 }),
                 ("SELECT id FROM account WHERE id = 9 \\gset\n", AbortCause::RowCount { rows: 0 }),
                 ("UPDATE account SET balance = 0 \\gset\n", AbortCause::RowCount { rows: 0 }),

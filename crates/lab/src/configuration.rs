@@ -63,6 +63,8 @@ pub struct Configuration {
     pub metrics: Option<String>,
     /// Timed steps in order; empty: a trial of load or of queries.
     pub steps: Vec<Step>,
+    /// The workload that a step loads; the data of the trial are then an empty database.
+    pub loaded_by_step: Option<WorkloadName>,
     /// The pass over the queries of the workload that is a trial; `None`: a trial of load or of steps.
     pub queries: Option<QuerySetSpec>,
     /// Number of queries of the pass; determined when the workload is read.
@@ -110,6 +112,7 @@ impl Default for Configuration {
             steps: Vec::new(),
             queries: None,
             query_count: 0,
+            loaded_by_step: None,
             places: Places::default(),
             ddl: None,
             ddl_undo: None,

@@ -85,7 +85,8 @@ pub(crate) fn cells(
         }
         if configuration.times_loading() {
             // The trial itself creates the tables.
-            (configuration.data.workload, configuration.data.bytes_per_scale) = (None, None);
+            configuration.loaded_by_step = configuration.data.workload.take();
+            configuration.data.bytes_per_scale = None;
         }
     }
     Ok(cells)

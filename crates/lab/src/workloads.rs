@@ -27,7 +27,6 @@ impl Workloads {
 
     /// Uses the scripts of the workload's mix if none are given, and looks up the given ones.
     pub(crate) fn complete(&mut self, configuration: &mut Configuration) -> Result<(), String> {
-        let is_timed = configuration.times_loading();
         let Configuration { server, data, load, scripts_only_read, queries, .. } = configuration;
         // pgbench's scripts may run on tables that the experiment's own SQL creates.
         let workload = self.open(&data.workload.clone().unwrap_or_default())?;
@@ -43,13 +42,6 @@ impl Workloads {
             data.scale_is_set = true;
         } else if let Some(name) = data.parameters.keys().next() {
             return Err(format!("the parameter {name} requires a workload, and workload is \"none\""));
-        }
-        if is_timed && data.workload.as_ref().is_some_and(|name| *name != WorkloadName::default()) {
-            return Err(format!(
-                "a step with init times the loader's steps of the workload {}: SQL files of its own load {}",
-                WorkloadName::default(),
-                workload.name()
-            ));
         }
         if let Some(spec) = queries {
             spec.parameters.clone_from(&data.parameters);

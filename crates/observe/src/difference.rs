@@ -29,6 +29,14 @@ pub(crate) struct Growth {
 }
 
 impl Growth {
+    /// Adds the growth of another row.
+    pub(crate) fn add(&mut self, more: &Growth) {
+        for (sum, more) in self.values.iter_mut().zip(&more.values) {
+            *sum = sum.zip(*more).map(|(sum, more)| sum + more).or(*sum).or(*more);
+        }
+        self.was_reset |= more.was_reset;
+    }
+
     /// Whether all counters are unchanged; sizes are ignored.
     pub(crate) fn is_nothing(&self, columns: &[Column]) -> bool {
         let still = |(value, column): (&Option<f64>, &Column)| {

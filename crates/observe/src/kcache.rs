@@ -68,8 +68,9 @@ const COUNTERS: &[Counter] = &[
 pub(crate) const USER_CPU: &str = "user_cpu_ms";
 pub(crate) const SYSTEM_CPU: &str = "system_cpu_ms";
 
-/// Key of the counts: the text as `statements` has it.
-const TEXT: &str = "left(s.query, 1000)";
+/// Key of the counts: the number of the statement, a space, and the text as `statements` has it; without a text if
+/// pg_stat_statements does not have the statement, because it was reset or has removed it.
+const KEY: &str = "cast(k.queryid as text) || ' ' || coalesce(left(s.query, 1000), '')";
 
 /// What to do if it is not loaded.
 const LOAD: &str = "add it to shared_preload_libraries after pg_stat_statements";
@@ -187,13 +188,20 @@ impl Kcache {
             let parts: Vec<String> = columns.map(|name| format!("coalesce(sum({name}), 0)")).collect();
             if parts.is_empty() { "null".to_owned() } else { format!("({}) * {factor}", parts.join(" + ")) }
         };
+        // With pg_stat_kcache.track = all, statements within functions have rows, and their callers have their work too.
+        let top = if self.columns.contains("top") { " and top" } else { "" };
         format!(
-            "select {}, {}, {} from {} where dbid = (select oid from pg_database where datname = current_database())",
+            "select {}, {}, {} from {} where dbid = (select oid from pg_database where datname = current_database()){top}",
             sum([&["exec_user_time", "user_time"], &["plan_user_time"]], "1000"),
             sum([&["exec_system_time", "system_time"], &["plan_system_time"]], "1000"),
             sum([&["exec_reads", "reads"], &["plan_reads"]], BLOCKS_OF_BYTES),
             self.function()
         )
+    }
+
+    /// Executions that take less time than this have their elapsed time as user CPU time.
+    pub fn shortest_ms(&self) -> f64 {
+        self.shortest_ms
     }
 
     /// The function and its schema, to be called.
@@ -206,8 +214,8 @@ impl Kcache {
         names.iter().copied().find(|name| self.columns.contains(*name))
     }
 
-    /// The query for the counts of this role's statements in this database, by text. `statements` is the schema of
-    /// pg_stat_statements. `with_reads`: backends do their reads themselves.
+    /// The query for the counts of this role's statements in this database, by number and text. `statements` is the schema
+    /// of pg_stat_statements. `with_reads`: backends do their reads themselves.
     pub(crate) fn question(&self, statements: &str, with_reads: bool) -> Question {
         let read = COUNTERS.iter().filter(|counter| with_reads || !counter.is_read);
         let found = read.filter_map(|counter| Some((counter, self.column(counter.columns)?)));
@@ -219,9 +227,8 @@ impl Kcache {
         let mine = "userid = (select oid from pg_roles where rolname = current_user) and dbid = (select oid from \
                     pg_database where datname = current_database())";
         let sql = format!(
-            "select {TEXT}, null, {} from (select queryid, min(query) as query from {statements}.pg_stat_statements \
-             where {mine} group by 1) as s join (select * from {} where {mine}) as k on k.queryid = s.queryid \
-             group by 1",
+            "select {KEY}, null, {} from (select * from {} where {mine}) as k left join (select queryid, min(query) as query \
+             from {statements}.pg_stat_statements where {mine} group by 1) as s on s.queryid = k.queryid group by 1",
             listed.join(", "),
             self.function()
         );
@@ -298,6 +305,7 @@ mod tests {
     fn the_sums_are_those_of_each_version() {
         let (old, new) = (found(OF_2_1).sums(), found(OF_2_3).sums());
         assert!(old.starts_with("select (coalesce(sum(user_time), 0)) * 1000, "), "{old}");
+        assert!(new.ends_with(" and top") && !old.ends_with(" and top"), "{new}");
         assert!(
             new.contains("(coalesce(sum(exec_reads), 0) + coalesce(sum(plan_reads), 0)) * 1.0 / "),
             "{new}"

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use results::{SafeText, StatementCounters};
 
 use crate::catalogue::Question;
-use crate::difference::{Growth, Reading, growths};
+use crate::difference::{Counters, Growth, Reading, growth, growths};
 use crate::kcache::{SYSTEM_CPU, USER_CPU};
 use crate::scripts::Matcher;
 
@@ -52,7 +52,7 @@ pub(crate) fn statements(
     let Counted { before, after, question } = counted;
     let kernel = kcache.map(|(Counted { before, after, question }, shortest_ms)| KernelCounts {
         question,
-        growths: growths(before, after, &question.columns),
+        growths: by_text(before, after, question),
         shortest_ms,
     });
     let mut all = Statements::default();
@@ -78,6 +78,25 @@ pub(crate) fn statements(
         });
     }
     all.counters.sort_by_key(|statement| (statement.script.is_none(), statement.script, statement.command));
+    all
+}
+
+/// Growth of the counts of pg_stat_kcache by text. They are compared by the number of the statement: where only
+/// pg_stat_statements was reset before the run, the statement had no text, but counts.
+fn by_text(before: &Reading, after: &Reading, question: &Question) -> BTreeMap<String, Growth> {
+    let divided =
+        |key: &'_ str| key.split_once(' ').map(|(number, text)| (number.to_owned(), text.to_owned()));
+    let before: BTreeMap<String, &Counters> =
+        before.iter().filter_map(|(key, row)| Some((divided(key)?.0, row))).collect();
+    let mut all: BTreeMap<String, Growth> = BTreeMap::new();
+    for (key, row) in after {
+        let Some((number, text)) = divided(key).filter(|(_, text)| !text.is_empty()) else { continue };
+        let more = growth(before.get(&number).copied(), row, &question.columns);
+        match all.get_mut(&text) {
+            Some(sum) => sum.add(&more),
+            None => drop(all.insert(text, more)),
+        }
+    }
     all
 }
 
@@ -111,7 +130,6 @@ impl KernelCounts<'_> {
 mod tests {
     use super::*;
     use crate::catalogue::{Asked, Pace, STATEMENTS, V18, column, questions};
-    use crate::difference::Counters;
     use crate::scripts::Script;
 
     #[test]
@@ -155,12 +173,30 @@ mod tests {
         (question, [reading(before), reading(after)])
     }
 
+    /// The reading of one statement with another key.
+    fn keyed(reading: Reading, key: &str) -> Reading {
+        reading.into_values().map(|row| (key.to_owned(), row)).collect()
+    }
+
+    #[test]
+    fn counts_from_before_the_run_do_not_count_if_pg_stat_statements_alone_was_reset() {
+        let (question, [_, after]) = counted(&["calls"], [&[0.0], &[2.0]]);
+        let (kernel, [kernel_before, kernel_after]) = counted(&[USER_CPU], [&[100.0], &[109.0]]);
+        let (kernel_before, kernel_after) = (keyed(kernel_before, "7 "), keyed(kernel_after, "7 select 1"));
+        let matcher = Matcher::new(&[Script { weight: 1, commands: vec![Some("select 1".to_owned())] }]);
+        let of_statements = Counted { before: &Reading::new(), after: &after, question: &question };
+        let of_kcache = Counted { before: &kernel_before, after: &kernel_after, question: &kernel };
+        let all = statements(of_statements, Some((of_kcache, 0.0)), &matcher);
+        assert_eq!((all.counters[0].values["calls"], all.counters[0].values[USER_CPU]), (2.0, 9.0));
+    }
+
     /// Values of a statement that pg_stat_statements counted with 10 calls of 2 ms, and what else was found.
     fn with_kcache(before: &[f64], after: &[f64], shortest_ms: f64) -> (BTreeMap<String, f64>, Statements) {
         let names = ["calls", "execution_time_ms", "shared_blks_hit", "shared_blks_read"];
         let (question, readings) = counted(&names, [&[5.0, 1.0, 0.0, 0.0], &[15.0, 21.0, 30.0, 10.0]]);
         let of_kcache = [USER_CPU, SYSTEM_CPU, "disk_read_blks"];
         let (kernel, kernel_readings) = counted(&of_kcache, [before, after]);
+        let kernel_readings = kernel_readings.map(|reading| keyed(reading, "7 select 1"));
         let matcher = Matcher::new(&[Script { weight: 1, commands: vec![Some("select 1".to_owned())] }]);
         let [before, after] = &readings;
         let of_statements = Counted { before, after, question: &question };

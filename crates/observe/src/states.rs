@@ -67,6 +67,7 @@ fn oids(session: &mut Session, names: &[String]) -> Result<Vec<String>, ConnectE
     Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
+/// A partition of another one of these tables has no state of its own, because that of the other one includes it.
 fn states(session: &mut Session, oids: &[String]) -> Result<Vec<Known>, ConnectError> {
     if oids.is_empty() {
         return Ok(Vec::new());
@@ -96,7 +97,8 @@ fn states(session: &mut Session, oids: &[String]) -> Result<Vec<Known>, ConnectE
              sum(pg_stat_get_tuples_deleted(k.oid))::bigint as deleted \
            from members as m left join pg_class as k on k.oid = m.member and m.number <= {PARTITIONS_MAX} + 1 \
            where m.root = c.oid) as s \
-         where c.oid = {list} order by array_position('{{{ordered}}}'::oid[], c.oid)"
+         where c.oid = {list} and not exists (select from members as m where m.member = c.oid and m.root <> c.oid) \
+         order by array_position('{{{ordered}}}'::oid[], c.oid)"
     );
     let indexes = format!(
         "select i.indrelid, c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), \

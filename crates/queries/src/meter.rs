@@ -36,6 +36,9 @@ const NO_CPU: &str = "not available: CPU time";
 const OF_KCACHE: &str = "CPU time is that of the statements by pg_stat_kcache, with parallel workers and some ms of pgmeter's \
                          own statements: the server runs on another host or in a container";
 
+/// Elapsed times up to this that pg_stat_kcache takes for CPU times are not worth a note.
+const SHORTEST_MS_MAX: f64 = 0.1;
+
 /// Measures the backend of one session.
 #[derive(Debug)]
 pub struct Meter {
@@ -177,6 +180,13 @@ impl Meter {
                 if self.backend.is_none() {
                     self.notes.retain(|note| !note.as_str().starts_with(NO_CPU));
                     self.notes.push(SafeText::from(OF_KCACHE));
+                    let shortest_ms = kcache.shortest_ms();
+                    if shortest_ms > SHORTEST_MS_MAX {
+                        self.notes.push(SafeText::from(format!(
+                            "user CPU time of executions of less than {shortest_ms} ms is their elapsed time \
+                             (pg_stat_kcache.linux_hz): set pg_stat_kcache.linux_hz to 1000000"
+                        )));
+                    }
                 }
                 if has_io_workers(self.version, session) {
                     self.note("blocks read from disk: I/O workers read for the backend (io_method = worker)");

@@ -133,8 +133,8 @@ impl Suite {
                 ),
                 (None, _) => CaseOutcome::Passed,
             };
-            let executed_us: u64 = step.times.iter().map(|time| time.measured_us).sum();
-            Case { name: escaped_line(&step.name), outcome, seconds: Some(executed_us as f64 / 1e6) }
+            let executed_us: f64 = step.times.iter().map(|time| time.measured_us as f64).sum();
+            Case { name: escaped_line(&step.name), outcome, seconds: Some(executed_us / 1e6) }
         };
         let end = Case::new("the run is complete", of_status(&record.status));
         let run = QueryRun { name, record };
@@ -249,7 +249,11 @@ impl Suite {
             };
             Case::new(tls::weakness_name(weakness.kind), outcome)
         });
-        let none = Case::new("no weakness", CaseOutcome::Passed);
+        let none = match tls::unanswered(scan) {
+            0 => CaseOutcome::Passed,
+            open => CaseOutcome::Error("incomplete", format!("the server did not answer {open} questions")),
+        };
+        let none = Case::new("no weakness", none);
         let mut cases: Vec<Case> = weaknesses.collect();
         if cases.is_empty() {
             cases.push(none);

@@ -60,6 +60,25 @@ pub fn tls_csv(scan: &Scan) -> String {
     out
 }
 
+/// Questions that the server left open, by the ways that accept TLS: what it would accept is not known.
+pub(crate) fn unanswered(scan: &Scan) -> u64 {
+    let ways = scan.ways.iter().filter(|way| way.accepted_versions().next().is_some());
+    let outcomes = ways.flat_map(|way| {
+        let suites = way.suites.iter().map(|finding| &finding.outcome);
+        way.versions.iter().map(|finding| &finding.outcome).chain(suites)
+    });
+    let is_open = |outcome: &&Outcome| {
+        matches!(
+            outcome,
+            Outcome::NoAnswer
+                | Outcome::NotTried
+                | Outcome::NotConnected { .. }
+                | Outcome::ServerError { .. }
+        )
+    };
+    outcomes.filter(is_open).count() as u64
+}
+
 /// The answer to whether the server's TLS is good.
 fn answer(scan: &Scan) -> Banner {
     let accepts = scan.ways.iter().any(|way| way.accepted_versions().next().is_some());
@@ -67,16 +86,26 @@ fn answer(scan: &Scan) -> Banner {
     let (must, should, advice) = (of_level(Level::Must), of_level(Level::Should), of_level(Level::Advice));
     let is_offered = scan.ways.iter().flat_map(|way| &way.versions);
     let is_refused = is_offered.clone().any(|finding| finding.outcome == Outcome::NotOffered);
+    let open = match unanswered(scan) {
+        0 => String::new(),
+        open => format!(
+            " It did not answer {}, so there may be more weaknesses.",
+            counted(open, "question", "questions")
+        ),
+    };
     match (must, should + advice) {
         _ if !accepts && is_refused => Banner::new(
             Tone::Bad,
             "The server does not offer TLS here. PostgreSQL offers it over TCP alone, with ssl = on.",
         ),
         _ if !accepts => Banner::new(Tone::Bad, "No version of TLS was accepted."),
-        (0, 0) => Banner::new(Tone::Good, "The server accepts TLS; no weakness was found."),
+        (0, 0) if open.is_empty() => {
+            Banner::new(Tone::Good, "The server accepts TLS; no weakness was found.")
+        }
+        (0, 0) => Banner::new(Tone::Caution, format!("The server accepts TLS; no weakness was found.{open}")),
         (0, others) => Banner::new(
             Tone::Caution,
-            format!("The server accepts TLS, with {}.", counted(others, "weakness", "weaknesses")),
+            format!("The server accepts TLS, with {}.{open}", counted(others, "weakness", "weaknesses")),
         ),
         (must, others) => Banner::new(
             Tone::Bad,
@@ -551,6 +580,18 @@ mod tests {
         }
         let junit = crate::junit::junit(crate::Subject::Tls(&scan()));
         assert!(junit.contains("tests=\"3\" failures=\"1\""), "{junit}");
+    }
+
+    #[test]
+    fn a_scan_with_open_questions_finds_no_good_answer() {
+        let mut scan = Scan { weaknesses: Vec::new(), ..scan() };
+        let banner = answer(&scan);
+        assert_eq!(banner.tone, Tone::Caution);
+        assert!(banner.text.contains("It did not answer 1 question, so there may be"), "{}", banner.text);
+        let junit = crate::junit::junit(crate::Subject::Tls(&scan));
+        assert!(junit.contains("tests=\"1\" failures=\"0\" errors=\"1\""), "{junit}");
+        scan.ways[0].suites.pop();
+        assert_eq!(answer(&scan).tone, Tone::Good);
     }
 
     #[test]

@@ -89,7 +89,7 @@ fn the_document_has_the_names_that_others_read_and_what_is_unknown_is_null() {
         json!({
             "duration_us": 60_000_000, "measured_us": 30_000_123, "limited": true, "error": null, "wal_bytes": null,
             "backend_user_us": null, "backend_system_us": null,
-            "buffers": {"hit": null, "read": null, "dirtied": null, "written": null},
+            "buffers": {"hit": null, "read": null, "disk": null, "dirtied": null, "written": null},
             "table_bytes": null, "index_bytes": null
         })
     );

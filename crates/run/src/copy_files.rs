@@ -111,7 +111,7 @@ mod tests {
             refusal("none.tsv"),
             "s.sql:3: cannot read /data/none.tsv: No such file or directory (os error 2)\n\\copy_file none.tsv"
         );
-        assert_eq!(refusal("."), "s.sql:3: cannot read /data/.: it is not a regular file\n\\copy_file .");
+        assert_eq!(refusal("."), "s.sql:3: cannot read /data: it is not a regular file\n\\copy_file .");
         assert_eq!(
             refusal("/dev/zero"),
             "s.sql:3: cannot read /dev/zero: it is not a regular file\n\\copy_file /dev/zero"

@@ -603,7 +603,7 @@ impl Prepared {
         let pauses = (self.circumstances.compatibility == Compatibility::Pgmeter).then(PauseDetector::begin);
         let output = self.circumstances.output.map(|begin| begin());
         let PlannedActions { specs, target, tables } = &self.actions;
-        let actions = Actions::start(specs, target, tables)?;
+        let mut actions = Actions::start(specs, target, tables)?;
         let (is_begun, warmup) = (Cell::new(false), self.plan.warmup);
         let introduce = |intro: WorkerIntro| {
             if !is_begun.replace(true) {
@@ -615,6 +615,7 @@ impl Prepared {
             .observing
             .run(&self.plan, control.stop_request(), &mut second, &introduce)
             .map_err(|error| explain(error, self.plan.clients, self.circumstances.compatibility))?;
+        actions.close();
         let lost = output.map(|end| end()).filter(|&messages| messages > 0);
         let disturbances =
             [pauses.and_then(PauseDetector::end), lost.map(|messages| Warning::MessagesLost { messages })];

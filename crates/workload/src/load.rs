@@ -1,7 +1,7 @@
 //! Loading a workload: options, progress, and report. The caller fills in the options, each workload's `load` carries
 //! them out.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -46,6 +46,8 @@ pub struct InitOptions {
     pub resumes: bool,
     /// Values of the workload's parameters by name; others have their defaults.
     pub parameters: BTreeMap<String, String>,
+    /// Names of parameters whose values are secret, so that no mark keeps them.
+    pub secret_parameters: BTreeSet<String>,
     /// The index set, one of [`Workload::index_sets`]; `None`: the first.
     pub indexes: Option<String>,
     /// Seed of generated rows; `None`: that of the workload.
@@ -70,6 +72,7 @@ impl Default for InitOptions {
             jobs: 2,
             resumes: false,
             parameters: BTreeMap::new(),
+            secret_parameters: BTreeSet::new(),
             indexes: None,
             seed: None,
             drops: false,

@@ -16,7 +16,7 @@ use stats::Scale;
 pub(crate) use self::before_rows::BeforeRows;
 use crate::WorkloadError;
 use crate::archives::{self, NamedArchive};
-use crate::generated::queries;
+use crate::generated::{is_comment, queries};
 use crate::registry;
 use crate::standard::Standard;
 use crate::workload::{Check, PerMinute, Script};
@@ -211,10 +211,10 @@ impl Reader<'_> {
         let standard = top.take("standard").map(|node| Standard::read(node, &scripts, &checks, &mut sql));
         let standard = standard.transpose()?;
         let listed = self.listed(&mut top, "queries")?;
-        let queries = self.sql_files(listed)?;
+        let queries = self.sql_files(listed, Self::sql)?;
         queries::check(&queries).map_err(Problem::InFile)?;
         let indexes = self.folder_entries("indexes")?;
-        let indexes = self.sql_files(indexes)?;
+        let indexes = self.sql_files(indexes, Self::index_set)?;
         let before_rows = BeforeRows::read(&top.list("before_rows")?, &indexes)?;
         let size = top.read("size", Node::positive)?.and_then(Scale::new);
         let scale_min = top.read("scale_min", Node::positive)?.and_then(Scale::new);
@@ -309,6 +309,12 @@ impl Reader<'_> {
         Ok((file, sql))
     }
 
+    /// A file of an index set, which may have comments alone.
+    fn index_set(&mut self, node: &Node) -> Result<(String, String), Complaint> {
+        let (file, sql) = self.text_of(node)?;
+        if is_comment(&sql) { Ok((file, sql)) } else { self.sql(node) }
+    }
+
     /// The entries of a list; if the manifest does not have it, the SQL files of the folder with its name.
     fn listed(&self, top: &mut Table, key: &str) -> Result<Vec<Node>, Problem> {
         if top.entries.iter().any(|entry| entry.key == key) {
@@ -385,11 +391,15 @@ impl Reader<'_> {
         Ok(schema.into_iter().next())
     }
 
-    fn sql_files(&mut self, nodes: Vec<Node>) -> Result<Vec<SqlFile>, Problem> {
+    fn sql_files(
+        &mut self,
+        nodes: Vec<Node>,
+        read: impl Fn(&mut Self, &Node) -> Result<(String, String), Complaint>,
+    ) -> Result<Vec<SqlFile>, Problem> {
         let mut names = Names::default();
         let entry = |reader: &mut Self, node: Node| {
             let (mut table, node) = file_entry(node, &["file", "name"])?;
-            let (file, sql) = reader.sql(&node)?;
+            let (file, sql) = read(reader, &node)?;
             Ok(SqlFile { name: names.take(&mut table, &node)?, file, sql })
         };
         self.each(nodes, entry)

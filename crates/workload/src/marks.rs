@@ -87,7 +87,7 @@ pub struct Loaded {
     pub seed: Option<u64>,
     /// The index set, if one was chosen.
     pub indexes: Option<String>,
-    /// Values of parameters that were given.
+    /// Values of parameters that were given, except secret ones.
     pub parameters: BTreeMap<String, String>,
     /// Whether the loading has ended.
     pub complete: bool,
@@ -96,8 +96,10 @@ pub struct Loaded {
 impl Loaded {
     /// The options of a loading that has begun.
     pub(crate) fn begun(options: &InitOptions) -> Loaded {
-        let InitOptions { scale, seed, indexes, parameters, .. } = options;
-        let (indexes, parameters) = (indexes.clone(), parameters.clone());
+        let InitOptions { scale, seed, indexes, parameters, secret_parameters, .. } = options;
+        let (indexes, mut parameters) = (indexes.clone(), parameters.clone());
+        // Everyone who can connect can read the comment on a table.
+        parameters.retain(|name, _| !secret_parameters.contains(name));
         Loaded { scale: *scale, seed: *seed, indexes, parameters, complete: false }
     }
 

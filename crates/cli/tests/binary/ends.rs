@@ -323,11 +323,15 @@ fn a_second_signal_ends_a_program_that_is_still_cancelling() {
     let script = bench.file("telling.sql", TELLING);
     let conninfo = cluster.0.conninfo();
     let flags = ["bench", "-n", "-c", "3", "-T", "600", "-f", script, conninfo.as_str()];
-    let run = Running::start(&mut bench.command(flags));
+    let mut run = Running::start(&mut bench.command(flags));
     await_load(&bench);
     cluster.signal(Signal::STOP);
     run.signal(Signal::INT);
-    run.signal(Signal::HUP);
+    // A signal soon after the first one is the same request.
+    while !run.has_ended() {
+        run.signal(Signal::HUP);
+        std::thread::sleep(Duration::from_millis(50));
+    }
     let out = ends(run);
     assert!(matches!(out.status.code(), Some(129 | 130)), "{out:?}");
     assert_eq!(out.stdout, "", "it did not wait for the end of the run");

@@ -430,7 +430,11 @@ fn tpcds_loads_and_checks_without_the_archive_of_its_queries() {
     run(&["init", "-q", "--workload", "tpcds", "--scale", "0.01", "--random-seed", "1", &conninfo])
         .exits(1)
         .says(&["does not support --random-seed: its rows depend on the scale alone"]);
-    run(&["init", "-q", "--workload", "tpcds", "--scale", "0.01", "--jobs", "2", &conninfo]).exits(0);
+    for indexes in ["keys", "schema"] {
+        let words =
+            ["init", "-q", "--workload", "tpcds", "--scale", "0.01", "--jobs", "2", "--indexes", indexes];
+        run(&[&words[..], &[&*conninfo]].concat()).exits(0);
+    }
     run(&["check", "--workload", "tpcds", &conninfo]).exits(0);
     run(&["bench", "--workload", "tpcds", "-t", "5", &conninfo]).exits(0);
     run(&["queries", "--workload", "tpcds", &conninfo]).exits(1).says(&[

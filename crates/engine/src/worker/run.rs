@@ -220,7 +220,10 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                     }
                 }
                 Event::Drained(_) if self.sessions.slots[slot].client.is_copying(link) => {
-                    self.yielded.push_back(slot);
+                    // It may have yielded since; a second turn would be at the cost of the others.
+                    if !self.yielded.contains(&slot) {
+                        self.yielded.push_back(slot);
+                    }
                 }
                 Event::Connected(_) | Event::Drained(_) => {}
             }

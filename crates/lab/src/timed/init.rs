@@ -1,45 +1,94 @@
-//! Times each initialization step of a workload, starting with the empty database of a trial. Same as `pgmeter init
-//! -I`, one letter after the other, on one connection at a time. `workload` loads the tables.
+//! Times each step of loading a workload, starting with the empty database of a trial. For pgbench's tables these are
+//! the initialization steps, one letter after the other. `workload` loads the tables, over one connection.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use connect::Session;
-use results::StepResult;
+use queries::micros;
+use results::{StepResult, StepTime};
 use run::RunError;
-use workload::{InitOptions, Tpcb, Workload};
+use workload::{InitOptions, InitProgress, InitReport, Tpcb, Workload, WorkloadName};
 
 use super::{Trial, result_of};
 use crate::steps::Step;
 
-/// Runs the steps in the order of `init_steps`; a repeated step has one result per execution.
+/// Runs the steps in their order; a repeated step has one result per execution.
 pub(super) fn run(trial: &mut Trial<'_>, step: &Step, results: &mut Vec<StepResult>) -> Result<(), RunError> {
-    let options = trial.configuration.data.init_options()?;
+    // Work of further sessions would not be included in the step's figures.
+    let options = InitOptions { jobs: 1, ..trial.configuration.data.init_options()? };
+    let name = trial.configuration.loaded_by_step.clone().unwrap_or_default();
+    if name != WorkloadName::default() {
+        return run_whole(trial, step, &*name.open()?, &options, results);
+    }
     for letter in &options.steps {
         let name = free_name(letter.facts().name, results);
         let busy = trial.listener.busy(format!("{} …", letter.facts().doing));
-        // Work of further sessions would not be included in the step's figures.
-        let one = InitOptions { steps: vec![*letter], jobs: 1, ..options.clone() };
-        let (target, stop) = (trial.target, trial.control.stop());
-        let mut heed = |_: workload::InitProgress<'_>| match stop.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        };
-        let work = |session: &mut Session| {
-            Tpcb.load(target, session, &one, &mut heed).map(|report| Some(report.total()))
-        };
-        let time = trial.time(step, &[], false, work);
+        let one = InitOptions { steps: vec![*letter], ..options.clone() };
+        let (time, _) = load(trial, step, &Tpcb, &one)?;
         drop(busy);
-        let mut result = result_of(&name, None, step);
-        let time = time.map_err(|failure| RunError::Aborted(format!("step {name}: {failure}")))?;
-        let error = time.error.as_ref().map(|error| format!("step {name}: {error}"));
-        result.times.push(time);
-        results.push(result);
-        if let Some(error) = error {
-            return Err(RunError::Aborted(error));
-        }
+        push(name, time, step, results)?;
     }
     Ok(())
+}
+
+/// Loads in one go; the loader times its steps. Only the time of a step is known, and the sizes at the end.
+fn run_whole(
+    trial: &mut Trial<'_>,
+    step: &Step,
+    workload: &dyn Workload,
+    options: &InitOptions,
+    results: &mut Vec<StepResult>,
+) -> Result<(), RunError> {
+    let busy = trial.listener.busy(format!("loading {} …", workload.name()));
+    let (total, report) = load(trial, step, workload, options)?;
+    drop(busy);
+    let Some(report) = report.filter(|_| total.error.is_none() && !total.limited) else {
+        return push(free_name("load", results), total, step, results);
+    };
+    for of_step in report.steps {
+        let took = micros(of_step.took);
+        let time = StepTime { duration_us: took, measured_us: took, ..StepTime::default() };
+        push(free_name(&of_step.name, results), time, step, results)?;
+    }
+    if let Some(last) = results.last_mut().and_then(|result| result.times.last_mut()) {
+        (last.table_bytes, last.index_bytes) = (total.table_bytes, total.index_bytes);
+    }
+    Ok(())
+}
+
+/// One timed execution of the loader, and its report if it came to its end.
+fn load(
+    trial: &mut Trial<'_>,
+    step: &Step,
+    workload: &dyn Workload,
+    options: &InitOptions,
+) -> Result<(StepTime, Option<InitReport>), RunError> {
+    let (target, stop) = (trial.target, trial.control.stop());
+    let mut heed = |_: InitProgress<'_>| match stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let mut report = None;
+    let work = |session: &mut Session| {
+        let done = workload.load(target, session, options, &mut heed)?;
+        let total = done.total();
+        report = Some(done);
+        Ok::<_, workload::WorkloadError>(Some(total))
+    };
+    let time = trial.time(step, &[], false, work);
+    let time =
+        time.map_err(|failure| RunError::Aborted(format!("loading {}: {failure}", workload.name())))?;
+    Ok((time, report))
+}
+
+/// Keeps the result of a step; its error ends the trial.
+fn push(name: String, time: StepTime, step: &Step, results: &mut Vec<StepResult>) -> Result<(), RunError> {
+    let error = time.error.as_ref().map(|error| RunError::Aborted(format!("step {name}: {error}")));
+    let mut result = result_of(&name, None, step);
+    result.times.push(time);
+    results.push(result);
+    error.map_or(Ok(()), Err)
 }
 
 /// `vacuum`, and `vacuum 2` for the second one.

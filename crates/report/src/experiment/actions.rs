@@ -30,7 +30,7 @@ pub(super) fn blocks(overview: &Overview) -> Vec<Block> {
         return Vec::new();
     }
     let mut columns = vec![Column::text("combination")];
-    columns.extend(["took", "longest response"].map(Column::figures));
+    columns.extend(["at", "took", "longest response"].map(Column::figures));
     columns.extend(COLUMNS.map(|(title, _, _)| Column::figures(title)));
     columns.extend(["ended", "action"].map(Column::text));
     let explanation = "Rows, dead rows and sizes are those of the tables that the action names or the scripts use, with \
@@ -56,13 +56,13 @@ fn of_cell(overview: &Overview, cell: usize) -> Vec<Vec<Cell>> {
         let label = cut(&escaped_line(&overview.label(cell)), LABEL_LEN_MAX);
         let mut row = vec![
             Cell::text(label).with_link(format!("cell-{}", cell + 1)),
+            Cell::text(asked_seconds(first.action.at_s)),
             time(Known::of(effects(|effect| effect.took_us)).figure()),
             time(longest),
         ];
         row.extend(COLUMNS.map(|(_, quantity, of)| figure(Known::of(effects(of)).figure(), quantity, false)));
         row.push(ended(of_trials().map(|(_, action)| &action.outcome)));
-        let at = format!("at {}", asked_seconds(first.action.at_s));
-        row.push(Cell::code(action_detail(&first.action.work)).with_note(at));
+        row.push(Cell::code(action_detail(&first.action.work)));
         Some(row)
     };
     (0..number).filter_map(row).collect()

@@ -268,13 +268,24 @@ fn classes(overview: &Overview, cells: &[usize], mut columns: Vec<Column>, names
         let steps = overview.cells[cell].steps.iter().filter(|step| class_of(&step.name) == class);
         steps.filter_map(|step| Some(step.figure(Metric::Duration)?.mean)).sum::<f64>()
     };
+    // Of the queries that both have measured: the sum of one that lacks a query would be smaller.
+    let ratio = |cell: usize, class: &str| {
+        let base = &overview.cells[overview.cells[cell].base?];
+        let pair = |step: &StepFigures| {
+            let of_base = steps::same(&base.steps, step)?.figure(Metric::Duration)?.mean;
+            Some((step.figure(Metric::Duration)?.mean, of_base))
+        };
+        let of_class = overview.cells[cell].steps.iter().filter(|step| class_of(&step.name) == class);
+        let (own, of_base) =
+            of_class.filter_map(pair).fold((0.0, 0.0), |sums, pair| (sums.0 + pair.0, sums.1 + pair.1));
+        (of_base > 0.0).then(|| own / of_base)
+    };
     let row = |class: &&str| {
         let queries = names.iter().filter(|name| class_of(name) == *class).count();
         let figures = cells.iter().map(|cell| {
-            let own = sum(*cell, class);
-            let base = overview.cells[*cell].base.map(|base| sum(base, class)).filter(|sum| *sum > 0.0);
-            let note = base.map_or(String::new(), |base| format!("×{TIE}{}", super::factor(own / base)));
-            Cell::figure(Quantity::Microseconds, own).with_note(note)
+            let note =
+                ratio(*cell, class).map_or(String::new(), |ratio| format!("×{TIE}{}", super::factor(ratio)));
+            Cell::figure(Quantity::Microseconds, sum(*cell, class)).with_note(note)
         });
         [Cell::text(*class), Cell::figure(Quantity::Count, queries as f64)]
             .into_iter()

@@ -122,8 +122,8 @@ fn of_one(compared: &Compared<'_>, set: &ComparedSet<'_>, classes: &[&str]) -> T
         row.extend(
             [0.5, 0.95, 1.0].map(|share| Cell::figure_if(Quantity::Microseconds, quantile(&means, share))),
         );
-        let rows: u64 = queries.iter().filter_map(|query| query.rows()).sum();
-        row.push(Cell::figure(Quantity::Count, rows as f64));
+        let rows: f64 = queries.iter().filter_map(|query| query.rows()).map(|rows| rows as f64).sum();
+        row.push(Cell::figure(Quantity::Count, rows));
         row.extend(has_answers.then(|| answers(&queries)));
         row
     };

@@ -11,6 +11,10 @@ use crate::prose::{cut, enumerate, escaped_line};
 /// Characters of an action that are shown.
 const DETAIL_LEN_MAX: usize = 100;
 
+/// The server does not count WAL and blocks apart for each session.
+const COSTS: &str = "Costs per transaction that the server counts for all sessions, such as WAL and blocks hit, read and \
+                     written, include those of the actions.";
+
 /// All actions, and every table of which the state is known.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
     of(record, |_| true)
@@ -48,6 +52,9 @@ fn of(record: &Record, is_shown: impl Fn(&StateRow) -> bool) -> Vec<Block> {
             );
             blocks.push(Block::Paragraph(Tone::Quiet, text));
         }
+    }
+    if record.observation.is_some() {
+        blocks.push(Block::Paragraph(Tone::Quiet, COSTS.to_owned()));
     }
     blocks
 }

@@ -96,6 +96,14 @@ impl Actions {
         }
     }
 
+    /// None begins any more, because the load has ended. Running ones go on until [`Self::finish`].
+    pub(crate) fn close(&mut self) {
+        for acting in &mut self.0 {
+            locked(&acting.progress).is_run_over = true;
+            acting.origin = None;
+        }
+    }
+
     /// Ends the actions because the run has ended, and returns all results in order.
     pub(crate) fn finish(mut self) -> Vec<ActionResult> {
         self.end();

@@ -5,6 +5,8 @@ pub(crate) mod checks;
 pub(crate) mod queries;
 mod statements;
 
+pub(crate) use statements::is_comment;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;

@@ -124,9 +124,17 @@ pub(super) fn is_trigger(sql: &str) -> bool {
     beginnings.any(begins)
 }
 
+/// Whether a text has comments alone. Such an index set leaves the keys of the schema, and no other indexes.
+pub(crate) fn is_comment(sql: &str) -> bool {
+    sql.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with("--"))
+}
+
 /// The statements of an alternative index set.
 pub(super) fn of_index_set(file: &str, sql: &str) -> Result<Vec<AfterRows>, WorkloadError> {
     let name: Arc<str> = file.into();
+    if is_comment(sql) {
+        return Ok(Vec::new());
+    }
     let statements = script::statements(file, sql, &BTreeMap::new())?;
     let statement = |statement: script::Statement| {
         let table = sql_names::worked_on(&statement.sql);

@@ -103,15 +103,20 @@ impl Journal {
     pub(super) fn hold(&self, session: &mut Session) -> Result<(), WorkloadError> {
         let Journal { table, oid } = self;
         let sql = format!("select 1 from {table} where tableoid operator(pg_catalog.=) {oid} limit 1");
-        match query(session, &sql) {
-            Ok(rows) if rows.is_empty() => Err(WorkloadError::Replaced),
-            Err(WorkloadError::Query { source, .. })
-                if source.sqlstate() == Some(SqlState::UNDEFINED_TABLE) =>
-            {
-                Err(WorkloadError::Replaced)
-            }
-            other => other.map(drop),
+        if ask(session, &sql)? { Ok(()) } else { Err(WorkloadError::Replaced) }
+    }
+}
+
+/// Whether a query of a journal has a row.
+///
+/// # Errors
+/// Another loading has dropped the journal.
+fn ask(session: &mut Session, sql: &str) -> Result<bool, WorkloadError> {
+    match query(session, sql) {
+        Err(WorkloadError::Query { source, .. }) if source.sqlstate() == Some(SqlState::UNDEFINED_TABLE) => {
+            Err(WorkloadError::Replaced)
         }
+        rows => Ok(!rows?.is_empty()),
     }
 }
 
@@ -141,6 +146,6 @@ impl Note {
             literal(kind::DONE),
             literal(&self.step)
         );
-        Ok(!query(session, &sql)?.is_empty())
+        ask(session, &sql)
     }
 }

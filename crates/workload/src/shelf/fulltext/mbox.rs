@@ -58,6 +58,10 @@ impl Mbox {
             if mbox.len() >= messages_max {
                 break;
             }
+            // Pipes and devices may never end.
+            if !fs::metadata(&path).map_err(|error| unreadable(&path, error))?.is_file() {
+                return Err(format!("cannot read {}: it is not a regular file", path.display()));
+            }
             let file = File::open(&path).map_err(|error| unreadable(&path, error))?;
             mbox.add(&file, messages_max, &mut threads).map_err(|error| unreadable(&path, error))?;
             mbox.files.push((path, file));
@@ -347,6 +351,8 @@ A third message.
         }
         assert_eq!(Mbox::open(folder.path(), 100).expect("messages").len(), 6);
         assert_eq!(Mbox::open(folder.path(), 4).expect("messages").len(), 4);
+        let error = Mbox::open(Path::new("/dev/zero"), 4).expect_err("a device has no end");
+        assert_eq!(error, "cannot read /dev/zero: it is not a regular file");
         let error = Mbox::open(&folder.path().join("missing"), 4).expect_err("no file");
         assert!(error.starts_with("cannot read "), "{error}");
     }
