@@ -83,7 +83,7 @@ pub(crate) const TOP: &[Field] = &[
     named_field("difference", "differences", "Costs calculated as the difference between combinations"),
     named_field("ratio", "ratios", "Named ratios of combinations"),
     named_field("step", "steps", "Timed steps, instead of a load"),
-    named_field("action", "action", "What to do at set times of each trial of a load"),
+    named_field("action", "action", "Actions at set times of each trial of a load"),
 ];
 
 /// `[design]`.

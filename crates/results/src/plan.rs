@@ -72,7 +72,7 @@ pub struct Plan {
     pub connection: Connection,
     /// Named targets of scripts, without passwords; empty if all scripts use `connection`.
     pub targets: Vec<Target>,
-    /// What to do at set times of the run.
+    /// Actions at set times of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
     /// Script variables set from outside (`-D`).

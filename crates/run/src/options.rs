@@ -443,13 +443,13 @@ pub const OPTIONS: &[RunOption] = &[
             .sets(unset, set_targets)
     },
     RunOption {
-        in_file: Some("What to do at set times of each trial, as tables with the time `at` since measuring began and with `sql`; [[action]] adds one for all trials"),
+        in_file: Some("Actions at set times of each trial, as tables with the time `at` since measuring began and with `sql`; [[action]] adds one for all trials"),
         is_key: true,
         flag: long("action", "TIME:KIND"),
         ..of_load(
             "action",
             Kind::Words(actions),
-            "What to do at a time since measuring began, over a separate connection, such as '30s:sql=REFRESH MATERIALIZED VIEW v'; may be repeated",
+            "SQL to execute at a time since measuring began, over a separate connection, such as '30s:sql=REFRESH MATERIALIZED VIEW v'; may be repeated",
         )
         .sets(unset, set_actions)
     },

@@ -75,7 +75,7 @@ pub struct RunSpec {
     pub observe: ObserveLevel,
     /// Additional servers, for scripts that begin with `\target NAME`.
     pub targets: Vec<TargetSpec>,
-    /// What to do at set times of the run.
+    /// Actions at set times of the run.
     pub actions: Vec<ActionSpec>,
     /// Seed of all random numbers; `None`: a random seed.
     pub seed: Option<u64>,

@@ -30,7 +30,7 @@ pub enum Level {
     Must,
     /// SHOULD or SHOULD NOT
     Should,
-    /// Not among what is recommended.
+    /// Not recommended.
     Advice,
 }
 

@@ -88,7 +88,7 @@ pub(crate) fn rule_finding(result: &RuleResult) -> String {
             format!("steady only after {}: use a longer --warmup", measured_seconds(*from_s))
         }
         (Rule::SteadyState, None) if *verdict == RuleVerdict::Broken => "never steady".to_owned(),
-        (Rule::SteadyState, None) => "too short, or too much scatter, to tell".to_owned(),
+        (Rule::SteadyState, None) => "too short or too variable to decide".to_owned(),
         (Rule::Checks { .. }, _) if is_kept => "passed".to_owned(),
         (Rule::Checks { .. }, _) => format!("failed: {}", enumerate(&escaped(names))),
         (Rule::Durability, _) => enumerate(&escaped(names)),
@@ -154,7 +154,7 @@ mod tests {
             "steady only after 12.0 s: use a longer --warmup",
         );
         check(&steady(Broken, None), "a steady state", "never steady");
-        check(&steady(NotMeasured, None), "a steady state", "too short, or too much scatter, to tell");
+        check(&steady(NotMeasured, None), "a steady state", "too short or too variable to decide");
         let measured = Rule::MeasuredTime { min_s: 900.0, max_s: Some(3600.0) };
         check(
             &result(measured, Broken, Some(60.0)),
