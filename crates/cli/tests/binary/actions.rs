@@ -173,7 +173,7 @@ fn an_experiment_varies_actions_and_reports_them() {
     for words in ["rows written", "0.5 s", "1 s"] {
         assert!(out.stdout.contains(words), "{words} is not in {}", out.stdout);
     }
-    let out = bench.run(["report", "e", "--format", "markdown"]).exits(0);
+    let out = bench.run(["report", file, "--format", "markdown"]).exits(0);
     for sql in ["REFRESH MATERIALIZED VIEW v", "REFRESH MATERIALIZED VIEW CONCURRENTLY v", "VACUUM v"] {
         assert!(out.stdout.contains(sql), "{sql} is not in {}", out.stdout);
     }
