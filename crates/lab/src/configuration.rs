@@ -277,6 +277,15 @@ impl Origin {
             Origin::Version(_) | Origin::Programs(_) => None,
         }
     }
+
+    /// Whether the server is known to report its counters with a delay: before version 15, through the statistics
+    /// collector.
+    pub(crate) fn reports_late(&self) -> bool {
+        const FIRST_WITHOUT_COLLECTOR: u32 = 15;
+        let Origin::Version(version) = self else { return false };
+        let major = version.split('.').next().and_then(|major| major.parse::<u32>().ok());
+        major.is_some_and(|major| major < FIRST_WITHOUT_COLLECTOR)
+    }
 }
 
 /// The data of a trial. Trials with equal data on equal servers share them.

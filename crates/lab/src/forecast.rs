@@ -123,7 +123,9 @@ fn asked_s(configuration: &Configuration) -> f64 {
     if let Some(spec) = &configuration.queries {
         let data = &configuration.data;
         let gigabytes = data.bytes_per_scale.map(|_| data_bytes(data) as f64 / 1e9);
-        return query_pass::estimate(spec, configuration.query_count, gigabytes).as_secs_f64();
+        let reports_late = configuration.server.origin.reports_late();
+        let pass = query_pass::estimate(spec, configuration.query_count, gigabytes, reports_late);
+        return pass.as_secs_f64();
     }
     let length_s = match load.limit {
         Limit::Duration(time) => time.as_secs_f64(),

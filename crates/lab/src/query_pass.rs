@@ -125,11 +125,20 @@ fn names(node: &Node) -> Result<Vec<String>, Complaint> {
     Ok(texts.into_iter().map(str::to_owned).collect())
 }
 
-/// Estimated time of a pass over this number of queries.
-pub(crate) fn estimate(spec: &QuerySetSpec, queries: usize, gigabytes: Option<f64>) -> Duration {
+/// Estimated time of a pass over this number of queries. `reports_late`: the server reports its counters with a delay,
+/// for which the meter waits after each execution.
+pub(crate) fn estimate(
+    spec: &QuerySetSpec,
+    queries: usize,
+    gigabytes: Option<f64>,
+    reports_late: bool,
+) -> Duration {
     let each = (gigabytes.unwrap_or(ROUGH_GIGABYTES) * ROUGHLY_PER_GB_S).max(ROUGHLY_AT_LEAST_S);
     let each = Duration::try_from_secs_f64(each).unwrap_or(Duration::MAX);
     let each = spec.limit.map_or(each, |limit| limit.min(each));
+    let is_metered = spec.streams == 1 && queries <= queries::METERED_QUERIES_MAX;
+    let wait = if reports_late && is_metered { queries::REPORT_DELAY } else { Duration::ZERO };
+    let each = each.saturating_add(wait);
     let executions = spec.repeats.saturating_add(u32::from(spec.plans));
     each.saturating_mul(executions).saturating_mul(u32::try_from(queries).unwrap_or(u32::MAX))
 }

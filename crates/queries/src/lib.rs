@@ -22,9 +22,10 @@ pub use answer::answer;
 pub use checksum::{Checksum, ValueKind};
 pub use event::{QueryEvent, QueryPhase};
 pub use limit::{Outcome, WorkError, timed, with_cancel};
-pub use meter::{Meter, Reading, micros};
+pub use meter::{Meter, REPORT_DELAY, Reading, micros};
 pub use query_set::{Measured, QuerySet};
 pub use regress::{
     MeasuredSets, QueriesRequest, RegressionSpec, SEQUENCES_MAX, SideBySide, regression_limit,
 };
 pub use spec::{LIMIT_DEFAULT, QuerySetSpec, REPEATS_MAX, STREAMS_MAX};
+pub use stream::METERED_QUERIES_MAX;

@@ -17,8 +17,10 @@ const V16: u32 = 160_000;
 const V18: u32 = 180_000;
 
 /// Before version 15 a backend reports its counters at most every half second, and a reader may see values that are
-/// half a second old. This is slightly more than both together.
+/// half a second old. Two of these are slightly more than both together.
 const UNTIL_TOLD: &str = "SELECT pg_sleep(0.6)";
+/// The time of both, for which a measured execution waits.
+pub const REPORT_DELAY: Duration = Duration::from_millis(1200);
 
 const SIZES: &str = "SELECT coalesce(sum(pg_table_size(c.oid)), 0)::bigint, coalesce(sum(pg_indexes_size(c.oid)), 0)::bigint \
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \

@@ -24,7 +24,7 @@ const SETTINGS: &str = "RESET ALL; SET extra_float_digits = 3; SET client_encodi
                         SET IntervalStyle = 'postgres'; SET TimeZone = 'UTC'; SET bytea_output = 'hex'";
 
 /// Most queries whose counters are read; the note of the meter names this number.
-const METERED_QUERIES_MAX: usize = 200;
+pub const METERED_QUERIES_MAX: usize = 200;
 
 /// A query in the order of a stream.
 #[derive(Clone, Debug)]

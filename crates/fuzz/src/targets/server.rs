@@ -1,7 +1,8 @@
-//! What a server says: any bytes are messages or an error, the same ones whatever their split, and everything that a
-//! message holds can be read. The seeds are what real servers said.
+//! The messages of a server: any bytes are messages or an error, the same ones whatever their split. Everything in a
+//! message can be read, and the values of rows can be parsed. The seeds are messages of real servers.
 
 use script::Random;
+use wire::backend::RowParser;
 use wire::{Decoder, Message, ProtocolError, ServerError};
 
 use super::digest::{Digest, kind};
@@ -78,6 +79,10 @@ const PARTS: &[&[u8]] = &[
     b"I",
     b"T",
     b"value",
+    b"\0\0\0\x05{1,2}",
+    b"\0\0\0\x07(\"\"\"\")",
+    b"\0\0\0\x05[{}]1",
+    b"\0\0\0\x01\0\0\0\0\0\0\0\x17\0\0\0\x01\0\0\0\x01",
     b"\xff\xfe",
     b"\xc3\xa9\0",
 ];
@@ -117,12 +122,18 @@ fn decode<'a>(keeps_rows: bool, pieces: impl IntoIterator<Item = &'a [u8]>, kind
     let mut decoder = Decoder::new();
     decoder.keep_rows(keeps_rows);
     let (mut content, mut count) = (Digest::new(), 0);
+    // As with --parse-results.
+    let mut parser = keeps_rows.then(RowParser::default);
     for piece in pieces {
         let mut sink = |message: Message<'_>| {
             if count < 4 {
                 kinds.show(&message.name());
             }
             count += 1;
+            if let Some(parser) = &mut parser {
+                content.debug(&parser.take(&message).map_err(|error| kind(&error)));
+                content.debug(&parser.row());
+            }
             read(message, &mut content);
         };
         if let Err(error) = decoder.decode(piece, &mut sink) {
