@@ -191,6 +191,19 @@ fn chunks(rows: u64, jobs: u32) -> u32 {
     u32::try_from(chunks).unwrap_or(1)
 }
 
+/// Keys and indexes, keys first unless one of them uses an index.
+fn in_order<'a>(statements: impl Iterator<Item = &'a AfterRows>) -> Vec<&'a AfterRows> {
+    let is_built = |after: &&AfterRows| matches!(after.purpose, Purpose::Key | Purpose::Index);
+    let mut own: Vec<&AfterRows> = statements.filter(is_built).collect();
+    let uses_index = |after: &&AfterRows| {
+        after.purpose == Purpose::Key && after.statement.sql.to_ascii_lowercase().contains("using index")
+    };
+    if !own.iter().any(uses_index) {
+        own.sort_by_key(|after| after.purpose);
+    }
+    own
+}
+
 /// The input of a plan.
 struct TablePlan<'a> {
     set: &'a TableSet,
@@ -226,9 +239,7 @@ impl TablePlan<'_> {
         let all_rows: Vec<usize> = rows.values().flatten().copied().collect();
         let is_known = |table: &TableName| rows.contains_key(table);
         if !overlaps {
-            for (table, jobs) in &rows {
-                built.extend(self.built(&mut plan, &after, Some(table), jobs));
-            }
+            built.extend(self.built_by_step(&mut plan, &after, &rows));
         }
         let rest: Vec<&AfterRows> = after
             .iter()
@@ -303,21 +314,35 @@ impl TablePlan<'_> {
         self.built_of(plan, own, rows)
     }
 
+    /// Adds the keys of all tables, then their indexes, so that the time of each step is that of its own work.
+    fn built_by_step(
+        &self,
+        plan: &mut Plan,
+        after: &[&AfterRows],
+        rows: &BTreeMap<&TableName, Vec<usize>>,
+    ) -> Vec<usize> {
+        let mut built = Vec::new();
+        let mut indexes = Vec::new();
+        for (table, jobs) in rows {
+            let mut keys =
+                in_order(after.iter().filter(|after| after.table.as_ref() == Some(table)).copied());
+            let last_key = keys.iter().rposition(|after| after.purpose == Purpose::Key);
+            let own_indexes = keys.split_off(last_key.map_or(0, |last| last + 1));
+            indexes.push((own_indexes, self.chain(plan, keys.into_iter(), jobs)));
+        }
+        for (own, before) in indexes {
+            built.extend(self.chain(plan, own.into_iter(), &before));
+        }
+        built
+    }
+
     fn built_of<'b>(
         &self,
         plan: &mut Plan,
         own: impl Iterator<Item = &'b AfterRows>,
         rows: &[usize],
     ) -> Vec<usize> {
-        let mut own: Vec<&AfterRows> =
-            own.filter(|statement| matches!(statement.purpose, Purpose::Key | Purpose::Index)).collect();
-        let uses_index = own.iter().any(|after| {
-            after.purpose == Purpose::Key && after.statement.sql.to_ascii_lowercase().contains("using index")
-        });
-        if !uses_index {
-            own.sort_by_key(|after| after.purpose);
-        }
-        self.chain(plan, own.into_iter(), rows)
+        self.chain(plan, in_order(own).into_iter(), rows)
     }
 
     /// Adds the foreign keys after all keys and indexes, one after the other. While a foreign key is checked, it locks the
@@ -365,6 +390,26 @@ impl TablePlan<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::loader::RowWriter;
+
+    #[derive(Debug)]
+    struct NoRows;
+
+    impl RowSource for NoRows {
+        fn rows(&self) -> u64 {
+            0
+        }
+
+        fn writer(&self, _: u32, _: u32) -> Box<dyn RowWriter + '_> {
+            Box::new(NoRows)
+        }
+    }
+
+    impl RowWriter for NoRows {
+        fn write(&mut self, _: &mut Vec<u8>) -> u64 {
+            0
+        }
+    }
 
     #[test]
     fn a_table_is_loaded_in_chunks_if_that_can_help() {
@@ -395,5 +440,41 @@ mod tests {
         let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 8 }.plan();
         let after: Vec<&[usize]> = plan.jobs.iter().map(|job| &job.after[..]).collect();
         assert_eq!(after, [&[][..], &[0], &[1]]);
+    }
+
+    /// Otherwise the time of an index would count as time of a key.
+    #[test]
+    fn one_connection_creates_all_keys_before_the_first_index() {
+        let built = |table: &str, purpose| AfterRows {
+            purpose,
+            table: Some(TableName::new(table)),
+            statement: LoadStatement::new(format!("{purpose:?} of {table}")),
+        };
+        let after = [
+            built("a", Purpose::Index),
+            built("a", Purpose::Key),
+            built("b", Purpose::Key),
+            built("b", Purpose::Index),
+        ];
+        let loaded = |table: &str| LoadTable {
+            table: TableName::new(table),
+            columns: String::new(),
+            source: Arc::new(NoRows),
+        };
+        let set = TableSet {
+            workload: String::new(),
+            init: String::new(),
+            schema: Vec::new(),
+            names: Vec::new(),
+            tables: ["a", "b"].map(loaded).into(),
+            after: after.into(),
+        };
+        let steps = |jobs| {
+            let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs }.plan();
+            let names: Vec<_> = plan.jobs.iter().map(|job| STEPS[job.step].0).collect();
+            names.join(" ")
+        };
+        assert_eq!(steps(1), "rows rows keys keys indexes indexes vacuum vacuum");
+        assert_eq!(steps(2), "rows keys indexes rows keys indexes vacuum vacuum");
     }
 }
