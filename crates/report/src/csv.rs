@@ -69,14 +69,27 @@ impl Lines<'_> {
     }
 
     fn counts(&mut self, place: Place<'_>, counts: &Counts) {
-        let Counts { scheduled, succeeded, failed, skipped, unfinished, late, retried, retries, .. } =
-            *counts;
+        let Counts {
+            scheduled,
+            succeeded,
+            failed,
+            skipped,
+            unfinished,
+            unknown,
+            reserved,
+            late,
+            retried,
+            retries,
+            ..
+        } = *counts;
         for (metric, number) in [
             ("scheduled", scheduled),
             ("succeeded", succeeded),
             ("failed", failed),
             ("skipped", skipped),
             ("unfinished", unfinished),
+            ("unknown", unknown),
+            ("reserved", reserved),
             ("late", late),
             ("retried", retried),
             ("retries", retries),
@@ -98,10 +111,11 @@ fn summary(lines: &mut Lines<'_>, record: &Record) {
     lines.latency(place, "response", summary.response_us);
     lines.latency(place, "service", summary.service_us);
     lines.latency(place, "response_with_stalls", summary.response_with_stalls_us);
-    let OtherEndings { failed_us, skipped_us, unfinished_us, all_us: _ } = summary.other_endings;
+    let OtherEndings { failed_us, skipped_us, unfinished_us, unknown_us, all_us: _ } = summary.other_endings;
     lines.latency(place, "failed_response", failed_us);
     lines.latency(place, "skipped_response", skipped_us);
     lines.latency(place, "unfinished_response", unfinished_us);
+    lines.latency(place, "unknown_response", unknown_us);
     if let Some(stalls) = &summary.stalls {
         for stall in &stalls.longest {
             let time_s = Some((stall.start_s, Some(stall.end_s)));

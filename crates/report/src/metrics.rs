@@ -33,6 +33,8 @@ pub(crate) enum Metric {
     Failed,
     Skipped,
     Unfinished,
+    Unknown,
+    Reserved,
     Late,
     LateOrSkipped,
     Retried,
@@ -222,7 +224,7 @@ macro_rules! cost {
 }
 
 /// All of them, each at the place of its number, in the order in which they are shown.
-pub(crate) const METRICS: [Row; 53] = {
+pub(crate) const METRICS: [Row; 55] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
     use Source::{Run, Steps};
     [
@@ -261,7 +263,7 @@ pub(crate) const METRICS: [Row; 53] = {
         .key("cycle"),
         row(Metric::StartDelayMean, "start_delay_mean_us", "mean start delay", Microseconds, "mean time from when a transaction was due to its start, under a rate", Run(|run| Some(run.start_delay()?.mean))),
         row(Metric::StartDelayMax, "start_delay_max_us", "longest start delay", Microseconds, "longest time from when a transaction was due to its start, under a rate", Run(|run| Some(run.start_delay()?.max))),
-        row(Metric::Scheduled, "scheduled", "scheduled", Count, "transactions that were due in the measured time: succeeded + failed + skipped + unfinished", Run(|run| run.count(|counts| counts.scheduled))),
+        row(Metric::Scheduled, "scheduled", "scheduled", Count, "transactions that were due in the measured time: succeeded + failed + skipped + unfinished + unknown", Run(|run| run.count(|counts| counts.scheduled))),
         row(Metric::Succeeded, "succeeded", "succeeded", Count, "transactions that succeeded", {
             Run(|run| run.count(|counts| counts.succeeded))
         }),
@@ -272,6 +274,10 @@ pub(crate) const METRICS: [Row; 53] = {
         .short("skipped"),
         row(Metric::Unfinished, "unfinished", "unfinished at the end", Count, "transactions that had not ended with the measured time", Run(|run| run.count(|counts| counts.unfinished)))
         .short("unfinished"),
+        row(Metric::Unknown, "unknown", "unknown ending", Count, "transactions whose connection was lost after COMMIT was sent: applied or not", Run(|run| run.count(|counts| counts.unknown)))
+        .short("unknown"),
+        row(Metric::Reserved, "reserved", "perhaps not replicated", Count, "succeeded transactions that the server acknowledged with the warning that they might not have been replicated", Run(|run| run.count(|counts| counts.reserved)))
+        .short("reserved"),
         row(Metric::Late, "late", "late", Count, "succeeded transactions that exceeded the latency limit", {
             Run(|run| run.count(|counts| counts.late))
         }),

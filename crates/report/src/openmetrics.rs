@@ -73,6 +73,7 @@ fn transactions(out: &mut Text, scripts: &[(&str, &ScriptStats)]) {
             ("failed", counts.failed),
             ("skipped", counts.skipped),
             ("unfinished", counts.unfinished),
+            ("unknown", counts.unknown),
         ];
         for (ending, number) in endings {
             out.sample(

@@ -198,11 +198,15 @@ fn check_latencies(latencies: [Option<Latency>; 2]) -> Result<(), String> {
 
 /// Transactions that did not succeed have a latency if and only if there are any.
 fn check_other_endings(others: &OtherEndings, counts: &Counts) -> Result<(), String> {
-    let OtherEndings { failed_us, skipped_us, unfinished_us, all_us } = others;
+    let OtherEndings { failed_us, skipped_us, unfinished_us, unknown_us, all_us } = others;
     check_latencies([*failed_us, *skipped_us])?;
-    check_latencies([*unfinished_us, None])?;
-    let there =
-        [(failed_us, counts.failed), (skipped_us, counts.skipped), (unfinished_us, counts.unfinished)];
+    check_latencies([*unfinished_us, *unknown_us])?;
+    let there = [
+        (failed_us, counts.failed),
+        (skipped_us, counts.skipped),
+        (unfinished_us, counts.unfinished),
+        (unknown_us, counts.unknown),
+    ];
     require(
         there.into_iter().all(|(latency, count)| latency.is_some() == (count > 0))
             && all_us.is_some() == (counts.succeeded < counts.scheduled),
@@ -318,7 +322,7 @@ fn check_script(script: &ScriptSummary) -> Result<(), String> {
     commands.iter().try_for_each(check_command)?;
     let all =
         |of: fn(&CommandSummary) -> u64| commands.iter().map(|command| u128::from(of(command))).sum::<u128>();
-    let at_most = |of_all: u64| u128::from(of_all) + u128::from(counts.unfinished);
+    let at_most = |of_all: u64| sum_of(&[of_all, counts.unfinished, counts.unknown]);
     require(
         all(|command| command.failures) <= at_most(counts.failed),
         "more commands than transactions failed",
@@ -359,8 +363,13 @@ fn check_interval(interval: &Interval, script_count: usize) -> Result<(), String
             same(&script.response) && script.service.as_ref().is_none_or(same),
             "succeeded transactions without a latency",
         )?;
-        let IntervalScript { counts, failed, skipped, unfinished, .. } = script;
-        let others = [(failed, counts.failed), (skipped, counts.skipped), (unfinished, counts.unfinished)];
+        let IntervalScript { counts, failed, skipped, unfinished, unknown, .. } = script;
+        let others = [
+            (failed, counts.failed),
+            (skipped, counts.skipped),
+            (unfinished, counts.unfinished),
+            (unknown, counts.unknown),
+        ];
         require(
             others.iter().all(|(latencies, count)| latencies.as_ref().is_none_or(|it| it.count == *count)),
             "transactions that did not succeed, without a latency",
@@ -377,30 +386,37 @@ fn check_counts(counts: &Counts) -> Result<(), String> {
         failed,
         skipped,
         unfinished,
+        unknown,
+        reserved: _,
         late: _,
         retried: _,
         retries: _,
         business,
-        failures: Failures { serialization, deadlock, other },
+        failures: Failures { serialization, deadlock, connection, other },
     } = *counts;
-    let sum = |counts: &[u64]| counts.iter().map(|&count| u128::from(count)).sum::<u128>();
     if business < succeeded || (business > 0) != (succeeded > 0) {
         return Err(format!(
             "{succeeded} transactions succeeded, but stand for {business} business transactions"
         ));
     }
-    if sum(&[serialization, deadlock, other]) != u128::from(failed) {
+    if sum_of(&[serialization, deadlock, connection, other]) != u128::from(failed) {
         return Err(format!(
-            "{failed} transactions failed, but by kind {serialization} serialization, {deadlock} deadlock, {other} other"
+            "{failed} transactions failed, but by kind {serialization} serialization, {deadlock} deadlock, \
+             {connection} connection, {other} other"
         ));
     }
-    if sum(&[succeeded, failed, skipped, unfinished]) != u128::from(scheduled) {
+    if sum_of(&[succeeded, failed, skipped, unfinished, unknown]) != u128::from(scheduled) {
         return Err(format!(
             "{scheduled} transactions were scheduled, but {succeeded} succeeded, {failed} failed, \
-             {skipped} were skipped, {unfinished} unfinished"
+             {skipped} were skipped, {unfinished} unfinished, {unknown} unknown"
         ));
     }
-    require(counts.is_balanced(), "more transactions were late or retried than there were")
+    require(counts.is_balanced(), "more transactions were late, reserved or retried than there were")
+}
+
+/// A sum that cannot overflow.
+fn sum_of(counts: &[u64]) -> u128 {
+    counts.iter().map(|&count| u128::from(count)).sum()
 }
 
 /// `None` on overflow.

@@ -18,12 +18,16 @@ pub struct OtherEndings {
     /// Time since the scheduled start of unfinished transactions, or without a rate since their start; `null` without
     /// any.
     pub unfinished_us: Option<Latency>,
+    /// Time from the scheduled start to the loss of the connection, of transactions with an unknown ending; `null`
+    /// without any.
+    #[serde(default)]
+    pub unknown_us: Option<Latency>,
     /// Percentiles of all transactions, with any ending; `null` if all succeeded.
     pub all_us: Option<Percentiles>,
 }
 
-/// Percentiles in microseconds. Skipped and unfinished transactions are censored observations (Kaplan and Meier): their
-/// response time is at least the time until then.
+/// Percentiles in microseconds. Skipped, unfinished and unknown transactions are censored observations (Kaplan and
+/// Meier): their response time is at least the time until then.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
 pub struct Percentiles {
@@ -43,7 +47,7 @@ impl OtherEndings {
         let percentiles = |ns: [u64; 6]| {
             let [p50, p90, p95, p99, p999, _] = ns.map(|ns| ns as f64 / NANOSECONDS_PER_MICROSECOND);
             // The maximum over all observations, completed or not.
-            let endings = [&stats.response, &stats.failed, &stats.skipped, &stats.unfinished];
+            let endings = [&stats.response, &stats.failed, &stats.skipped, &stats.unfinished, &stats.unknown];
             let max_ns = endings.iter().filter_map(|latencies| latencies.max_ns()).max().unwrap_or(0);
             Percentiles { p50, p90, p95, p99, p999, max: max_ns as f64 / NANOSECONDS_PER_MICROSECOND }
         };
@@ -51,6 +55,7 @@ impl OtherEndings {
             failed_us: Latency::of(&stats.failed),
             skipped_us: Latency::of(&stats.skipped),
             unfinished_us: Latency::of(&stats.unfinished),
+            unknown_us: Latency::of(&stats.unknown),
             all_us: all.map(percentiles),
         }
     }

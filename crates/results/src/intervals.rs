@@ -38,6 +38,10 @@ pub struct IntervalScript {
     pub skipped: Option<EncodedDistribution>,
     /// Time since the scheduled start of the unfinished transactions; `null` without any.
     pub unfinished: Option<EncodedDistribution>,
+    /// Time from the scheduled start to the loss of the connection, of the transactions with an unknown ending; absent
+    /// without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unknown: Option<EncodedDistribution>,
 }
 
 /// A distribution, stored without loss: a histogram with exact sums.
@@ -103,6 +107,7 @@ impl IntervalScript {
             failed,
             skipped,
             unfinished,
+            unknown,
             traffic: _,
         } = script;
         let others = |latencies: &stats::Distribution| {
@@ -116,6 +121,7 @@ impl IntervalScript {
             failed: others(failed),
             skipped: others(skipped),
             unfinished: others(unfinished),
+            unknown: others(unknown),
         }
     }
 
@@ -142,6 +148,7 @@ impl IntervalScript {
             failed: others(&self.failed, counts.failed)?,
             skipped: others(&self.skipped, counts.skipped)?,
             unfinished: others(&self.unfinished, counts.unfinished)?,
+            unknown: others(&self.unknown, counts.unknown)?,
             // The summary has it.
             traffic: stats::Traffic::default(),
         })

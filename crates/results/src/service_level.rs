@@ -13,7 +13,8 @@ use crate::{Plan, Status};
 pub struct ServiceLevel {
     /// Whether at most 1 % of the scheduled transactions missed it, and the run did not fail.
     pub kept: bool,
-    /// Share of the scheduled transactions that were skipped, failed, unfinished or later than the limit.
+    /// Share of the scheduled transactions that were skipped, failed, unfinished, unknown or later than the
+    /// limit.
     pub missed_share: f64,
 }
 
@@ -30,8 +31,8 @@ impl ServiceLevel {
         // An interruption cuts off one transaction of each client, which says nothing about the server.
         let cut_off = if *status == Status::Interrupted { u64::from(plan.clients) } else { 0 };
         let late = if plan.latency_limit_us.is_some() { counts.late } else { 0 };
-        let Counts { skipped, failed, unfinished, .. } = *counts;
-        let missed = [skipped, failed, unfinished.saturating_sub(cut_off), late];
+        let Counts { skipped, failed, unfinished, unknown, .. } = *counts;
+        let missed = [skipped, failed, unfinished.saturating_sub(cut_off), unknown, late];
         // Far below 2⁵³, where f64 begins to round integers.
         let missed_share = missed.map(|count| count as f64).iter().sum::<f64>() / counts.scheduled as f64;
         let kept = missed_share <= MISSED_MAX && !matches!(status, Status::Failed { .. });

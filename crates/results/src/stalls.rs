@@ -110,7 +110,8 @@ fn with_stalls(
     }
     // What a stall kept from finishing has waited too.
     let mut base = total.response.clone();
-    let stalled = total.unfinished.buckets().filter(|(lowest, ..)| Duration::from_nanos(*lowest) > threshold);
+    let not_ended = total.unfinished.buckets().chain(total.unknown.buckets());
+    let stalled = not_ended.filter(|(lowest, ..)| Duration::from_nanos(*lowest) > threshold);
     stalled.for_each(|(lowest, _, count)| base.record_times(Duration::from_nanos(lowest), count));
     let per_s = completed as f64 / outside_s;
     Latency::of(&stats::with_stalls(&base, &long.longest, per_s, gaps.last_start()))

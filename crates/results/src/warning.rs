@@ -82,6 +82,9 @@ pub enum Warning {
         skipped: u64,
         /// Unfinished transactions.
         unfinished: u64,
+        /// Transactions with an unknown ending.
+        #[serde(default)]
+        unknown: u64,
         /// The percentile that they change most, such as `p99`.
         percentile: String,
         /// It, of the succeeded transactions.

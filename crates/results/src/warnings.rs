@@ -202,6 +202,7 @@ fn only_succeeded(record: &Record) -> Option<Warning> {
         failed: counts.failed,
         skipped: counts.skipped,
         unfinished: counts.unfinished,
+        unknown: counts.unknown,
         percentile: percentile.to_owned(),
         succeeded_us,
         all_us,

@@ -461,14 +461,46 @@ fn a_record_of_another_schema_says_which_pgmeter_to_use() {
 
 #[test]
 fn a_record_in_which_a_transaction_was_lost_is_refused() {
-    insta::assert_snapshot!(refusal("\"scheduled\": 200", "\"scheduled\": 201"), @"r.json does not add up: 201 transactions were scheduled, but 194 succeeded, 2 failed, 2 were skipped, 2 unfinished; it was changed or damaged after it was written, use another copy");
-    insta::assert_snapshot!(refusal("\"serialization\": 2", "\"serialization\": 18446744073709551615"), @"r.json does not add up: 2 transactions failed, but by kind 18446744073709551615 serialization, 0 deadlock, 0 other; it was changed or damaged after it was written, use another copy");
-    insta::assert_snapshot!(refusal("\"late\": 32", "\"late\": 195"), @"r.json does not add up: more transactions were late or retried than there were; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"scheduled\": 200", "\"scheduled\": 201"), @"r.json does not add up: 201 transactions were scheduled, but 194 succeeded, 2 failed, 2 were skipped, 2 unfinished, 0 unknown; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"serialization\": 2", "\"serialization\": 18446744073709551615"), @"r.json does not add up: 2 transactions failed, but by kind 18446744073709551615 serialization, 0 deadlock, 0 connection, 0 other; it was changed or damaged after it was written, use another copy");
+    insta::assert_snapshot!(refusal("\"late\": 32", "\"late\": 195"), @"r.json does not add up: more transactions were late, reserved or retried than there were; it was changed or damaged after it was written, use another copy");
     let one_less = r#""scheduled": 67,
           "succeeded": 65"#;
     let script = r#""scheduled": 68,
           "succeeded": 66"#;
     insta::assert_snapshot!(refusal(script, one_less), @"r.json does not add up: the scripts have other transactions than the whole; it was changed or damaged after it was written, use another copy");
+}
+
+#[test]
+fn an_unknown_ending_and_its_time_are_stored() {
+    let mut recorder = Recorder::new(1, None);
+    let [scheduled, finished] = [0, 7_000_000].map(Timestamp::from_nanos);
+    for ending in [Ending::Unknown, Ending::Failed(Failure::Connection), Ending::Succeeded] {
+        let traffic = stats::Traffic::default();
+        recorder.record(&Sample {
+            script: 0,
+            scheduled,
+            started: scheduled,
+            finished,
+            tries: 1,
+            business: 1,
+            ending,
+            traffic,
+        });
+    }
+    recorder.reserve(0);
+    let measured = recorder.hand_over(scheduled, finished, stats::Interval::new(1));
+    let stored =
+        serde_json::to_value(pgmeter_results::Interval::of(&measured, scheduled)).expect("it is JSON");
+    let counts = &stored["counts"];
+    assert_eq!(
+        (&counts["unknown"], &counts["reserved"], &counts["failures"]["connection"]),
+        (&1.into(), &1.into(), &1.into())
+    );
+    let read: pgmeter_results::Interval = serde_json::from_value(stored).expect("it is one");
+    let again = read.to_stats().expect("it adds up");
+    assert_eq!(again.scripts[0].unknown.max_ns(), Some(7_000_000));
+    assert_eq!(again.scripts[0].counts, measured.scripts[0].counts);
 }
 
 #[test]

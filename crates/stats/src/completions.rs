@@ -12,14 +12,14 @@ pub(crate) const TICK_NS: u64 = 1_000_000;
 /// Ticks of an interval; later completions count in the last one. The engine's intervals are at most a second long.
 const TICKS: usize = 1_000;
 
-/// The ticks of an interval in which a transaction succeeded or failed; skipped and unfinished ones are not
-/// completions.
+/// The ticks of an interval in which a transaction succeeded or failed; skipped, unfinished and unknown ones
+/// are not completions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completions {
     /// For each tick: 0 without completion, otherwise 1 plus the age in ticks (time since the scheduled start) of
     /// each worker's first completion, the maximum of them.
     waited: Box<[u32]>,
-    /// The earliest scheduled start of an unfinished transaction.
+    /// The earliest scheduled start of an unfinished or unknown transaction.
     unfinished_since: Option<Timestamp>,
 }
 

@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ending, Failure};
 
-/// Transactions by ending, late transactions and retries: `scheduled = succeeded + failed + skipped + unfinished`.
+/// Transactions by ending, late transactions and retries:
+/// `scheduled = succeeded + failed + skipped + unfinished + unknown`.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// All transactions that were due, however they ended.
@@ -19,6 +20,13 @@ pub struct Counts {
     pub skipped: u64,
     /// Transactions still running at the end of the run.
     pub unfinished: u64,
+    /// Transactions whose connection was lost after COMMIT was sent: applied or not.
+    #[serde(default)]
+    pub unknown: u64,
+    /// Succeeded transactions that the server acknowledged with a reservation: committed on the primary, but perhaps
+    /// not on the synchronous standby.
+    #[serde(default)]
+    pub reserved: u64,
     /// Succeeded transactions with a response time above the latency limit.
     pub late: u64,
     /// Transactions with more than one try, whether they succeeded or not.
@@ -38,6 +46,9 @@ pub struct Failures {
     pub serialization: u64,
     /// SQLSTATE 40P01.
     pub deadlock: u64,
+    /// Connections that were lost before COMMIT was sent, or could not be made.
+    #[serde(default)]
+    pub connection: u64,
     /// All other errors.
     pub other: u64,
 }
@@ -48,16 +59,18 @@ impl Failures {
         match failure {
             Failure::Serialization => self.serialization += 1,
             Failure::Deadlock => self.deadlock += 1,
+            Failure::Connection => self.connection += 1,
             Failure::Other => self.other += 1,
         }
     }
 
     /// The sum of both; `None` on overflow.
     fn checked_add(&self, more: &Failures) -> Option<Failures> {
-        let Failures { serialization, deadlock, other } = *more;
+        let Failures { serialization, deadlock, connection, other } = *more;
         Some(Failures {
             serialization: self.serialization.checked_add(serialization)?,
             deadlock: self.deadlock.checked_add(deadlock)?,
+            connection: self.connection.checked_add(connection)?,
             other: self.other.checked_add(other)?,
         })
     }
@@ -80,6 +93,7 @@ impl Counts {
             }
             Ending::Skipped => self.skipped += 1,
             Ending::Unfinished => self.unfinished += 1,
+            Ending::Unknown => self.unknown += 1,
         }
         // As pgbench 15 and later: failed transactions count too.
         if tries > 1 {
@@ -115,6 +129,8 @@ impl Counts {
             failed,
             skipped,
             unfinished,
+            unknown,
+            reserved,
             late,
             retried,
             retries,
@@ -127,6 +143,8 @@ impl Counts {
             failed: self.failed.checked_add(failed)?,
             skipped: self.skipped.checked_add(skipped)?,
             unfinished: self.unfinished.checked_add(unfinished)?,
+            unknown: self.unknown.checked_add(unknown)?,
+            reserved: self.reserved.checked_add(reserved)?,
             late: self.late.checked_add(late)?,
             retried: self.retried.checked_add(retried)?,
             retries: self.retries.checked_add(retries)?,
@@ -139,10 +157,12 @@ impl Counts {
     /// inconsistent large numbers do not overflow.
     pub fn is_balanced(&self) -> bool {
         let sum = |counts: &[u64]| counts.iter().map(|&count| u128::from(count)).sum::<u128>();
-        let Failures { serialization, deadlock, other } = self.failures;
-        sum(&[self.succeeded, self.failed, self.skipped, self.unfinished]) == u128::from(self.scheduled)
-            && sum(&[serialization, deadlock, other]) == u128::from(self.failed)
+        let Failures { serialization, deadlock, connection, other } = self.failures;
+        let endings = [self.succeeded, self.failed, self.skipped, self.unfinished, self.unknown];
+        sum(&endings) == u128::from(self.scheduled)
+            && sum(&[serialization, deadlock, connection, other]) == u128::from(self.failed)
             && self.late <= self.succeeded
+            && self.reserved <= self.succeeded
             && self.retried <= self.scheduled
             && self.retried <= self.retries
             && self.business >= self.succeeded
@@ -169,13 +189,14 @@ impl Counts {
     /// Asserts that no transaction was lost.
     ///
     /// # Panics
-    /// If the counts are inconsistent: `scheduled = succeeded + failed + skipped + unfinished`, `late ≤ succeeded`,
-    /// `retried ≤ scheduled`, `retried ≤ retries` and `succeeded ≤ business`.
+    /// If the counts are inconsistent: `scheduled = succeeded + failed + skipped + unfinished + unknown`,
+    /// `late ≤ succeeded`, `reserved ≤ succeeded`, `retried ≤ scheduled`, `retried ≤ retries` and
+    /// `succeeded ≤ business`.
     pub fn check(&self) {
         assert!(
             self.is_balanced(),
             "a transaction was lost or counted twice: \
-             scheduled must equal succeeded + failed + skipped + unfinished in {self:?}"
+             scheduled must equal succeeded + failed + skipped + unfinished + unknown in {self:?}"
         );
     }
 }
@@ -194,17 +215,21 @@ mod tests {
         counts.count(Ending::Failed(Failure::Other), 1, 1, true);
         counts.count(Ending::Skipped, 0, 1, true);
         counts.count(Ending::Unfinished, 1, 1, true);
+        counts.count(Ending::Failed(Failure::Connection), 1, 1, false);
+        counts.count(Ending::Unknown, 1, 10, true);
         let expected = Counts {
-            scheduled: 7,
+            scheduled: 9,
             succeeded: 2,
-            failed: 3,
+            failed: 4,
             skipped: 1,
             unfinished: 1,
+            unknown: 1,
+            reserved: 0,
             late: 1,
             retried: 2,
             retries: 3,
             business: 11,
-            failures: Failures { serialization: 1, deadlock: 1, other: 1 },
+            failures: Failures { serialization: 1, deadlock: 1, connection: 1, other: 1 },
         };
         assert_eq!(counts, expected);
         counts.check();
@@ -222,6 +247,8 @@ mod tests {
         let absurd = Counts { scheduled: 0, succeeded: u64::MAX, skipped: 1, ..Counts::default() };
         assert!(!absurd.is_balanced());
         assert!(!Counts { late: 1, ..Counts::default() }.is_balanced());
+        assert!(!Counts { reserved: 1, ..Counts::default() }.is_balanced());
+        assert!(!Counts { unknown: 1, ..Counts::default() }.is_balanced());
         assert!(!Counts { scheduled: 1, failed: 1, ..Counts::default() }.is_balanced(), "of no kind");
         assert_eq!(absurd.checked_add(&absurd), None);
     }

@@ -38,8 +38,8 @@ pub fn with_stalls(
     corrected
 }
 
-/// Quantiles of the response times of all transactions, however they ended. A skipped or unfinished transaction would
-/// have taken longer than its time so far: it is a censored observation, and the distribution is the Kaplan-Meier
+/// Quantiles of the response times of all transactions, however they ended. A skipped, unfinished or
+/// unknown transaction would have taken longer than its time so far: it is a censored observation, and the distribution is the Kaplan-Meier
 /// estimate (Nonparametric estimation from incomplete observations, Journal of the American Statistical Association
 /// 53, 1958). A quantile beyond the last completed transaction is the longest observed time. `None` if there are no
 /// transactions.
@@ -48,11 +48,11 @@ pub fn quantiles_of_all<const N: usize>(stats: &ScriptStats, shares: [f64; N]) -
     for completed in [&stats.response, &stats.failed] {
         observed.extend(completed.buckets().map(|(_, highest, count)| (highest, count, 0)));
     }
-    for censored in [&stats.skipped, &stats.unfinished] {
+    for censored in [&stats.skipped, &stats.unfinished, &stats.unknown] {
         observed.extend(censored.buckets().map(|(_, highest, count)| (highest, 0, count)));
     }
     observed.sort_unstable();
-    let distributions = [&stats.response, &stats.failed, &stats.skipped, &stats.unfinished];
+    let distributions = [&stats.response, &stats.failed, &stats.skipped, &stats.unfinished, &stats.unknown];
     let longest_ns = distributions.iter().filter_map(|it| it.max_ns()).max()?;
     let mut quantiles = [longest_ns; N];
     let mut at_risk: u64 = distributions.iter().map(|it| it.count()).sum();

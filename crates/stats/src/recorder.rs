@@ -86,7 +86,17 @@ impl Recorder {
                 stats.unfinished.record_ns(response_ns);
                 self.completions.leave_unfinished(scheduled);
             }
+            // Not a completion: the client waited in vain.
+            Ending::Unknown => {
+                stats.unknown.record_ns(response_ns);
+                self.completions.leave_unfinished(scheduled);
+            }
         }
+    }
+
+    /// The succeeded transaction of this script that was recorded last was acknowledged with a reservation.
+    pub fn reserve(&mut self, script: usize) {
+        self.scripts[script].counts.reserved += 1;
     }
 
     /// Notes the completion of a transaction that is not measured, so that its time does not count as a stall.
@@ -204,16 +214,16 @@ mod tests {
     #[test]
     fn each_transaction_is_counted_and_has_its_latency_under_its_ending() {
         let mut recorder = Recorder::new(1, None);
-        for ending in [Ending::Failed(Failure::Other), Ending::Skipped, Ending::Unfinished, Ending::Succeeded]
-        {
+        let others = [Ending::Failed(Failure::Other), Ending::Skipped, Ending::Unfinished, Ending::Unknown];
+        for ending in others.into_iter().chain([Ending::Succeeded]) {
             let finished = 5 + ending_number(ending);
             recorder.record(&at(0, 0, finished, ending));
         }
         let total = hand_over(&mut recorder, Interval::new(1)).total();
-        assert_eq!((total.counts.scheduled, total.response.count(), total.service.count()), (4, 1, 1));
-        let latencies = [&total.response, &total.failed, &total.skipped, &total.unfinished];
+        assert_eq!((total.counts.scheduled, total.response.count(), total.service.count()), (5, 1, 1));
+        let latencies = [&total.response, &total.failed, &total.skipped, &total.unfinished, &total.unknown];
         let found = latencies.map(|latencies| (latencies.count(), latencies.max_ns()));
-        assert_eq!(found, [5, 6, 7, 8].map(|longest_ns| (1, Some(longest_ns))));
+        assert_eq!(found, [5, 6, 7, 8, 9].map(|longest_ns| (1, Some(longest_ns))));
     }
 
     fn ending_number(ending: Ending) -> u64 {
@@ -222,6 +232,7 @@ mod tests {
             Ending::Failed(_) => 1,
             Ending::Skipped => 2,
             Ending::Unfinished => 3,
+            Ending::Unknown => 4,
         }
     }
 

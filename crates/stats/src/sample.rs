@@ -60,6 +60,8 @@ pub enum Ending {
     Skipped,
     /// The run ended while it was running.
     Unfinished,
+    /// The connection was lost after its COMMIT was sent: the server may have applied it or not.
+    Unknown,
 }
 
 /// The kind of error that ended a transaction.
@@ -69,6 +71,8 @@ pub enum Failure {
     Serialization,
     /// SQLSTATE 40P01.
     Deadlock,
+    /// The connection was lost before its COMMIT was sent, or could not be made: nothing of it was applied.
+    Connection,
     /// Any other error of an SQL command.
     Other,
 }

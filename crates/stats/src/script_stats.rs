@@ -24,6 +24,8 @@ pub struct ScriptStats {
     pub skipped: Distribution,
     /// Time since the scheduled start of the unfinished transactions when the run, or their client, ended.
     pub unfinished: Distribution,
+    /// Time from the scheduled start to the loss of the connection, of the transactions with an unknown ending.
+    pub unknown: Distribution,
     /// What the succeeded and the failed transactions exchanged with the server.
     pub traffic: Traffic,
 }
@@ -40,8 +42,18 @@ impl ScriptStats {
     /// If a transaction was lost on either side, see [`ScriptStats::check`].
     pub fn merge(&mut self, other: &ScriptStats) {
         other.check();
-        let ScriptStats { counts, response, service, lag, lag_max_ns, failed, skipped, unfinished, traffic } =
-            other;
+        let ScriptStats {
+            counts,
+            response,
+            service,
+            lag,
+            lag_max_ns,
+            failed,
+            skipped,
+            unfinished,
+            unknown,
+            traffic,
+        } = other;
         self.counts.merge(counts);
         self.traffic.add(traffic);
         self.response.merge(response);
@@ -51,6 +63,7 @@ impl ScriptStats {
             (&mut self.failed, failed),
             (&mut self.skipped, skipped),
             (&mut self.unfinished, unfinished),
+            (&mut self.unknown, unknown),
         ];
         // Empty distributions, which are frequent, are not touched, so that their memory stays unallocated.
         rare.into_iter()
@@ -62,11 +75,23 @@ impl ScriptStats {
 
     /// Empties it, keeping the memory.
     pub fn clear(&mut self) {
-        let ScriptStats { counts, response, service, lag, lag_max_ns, failed, skipped, unfinished, traffic } =
-            self;
+        let ScriptStats {
+            counts,
+            response,
+            service,
+            lag,
+            lag_max_ns,
+            failed,
+            skipped,
+            unfinished,
+            unknown,
+            traffic,
+        } = self;
         *counts = Counts::default();
         *traffic = Traffic::default();
-        [response, service, lag, failed, skipped, unfinished].into_iter().for_each(Distribution::clear);
+        [response, service, lag, failed, skipped, unfinished, unknown]
+            .into_iter()
+            .for_each(Distribution::clear);
         *lag_max_ns = 0;
     }
 
@@ -122,12 +147,13 @@ impl ScriptStats {
     }
 
     /// The endings except success: name, count, and latencies.
-    fn others(&self) -> [(&'static str, u64, &Distribution); 3] {
+    fn others(&self) -> [(&'static str, u64, &Distribution); 4] {
         let counts = &self.counts;
         [
             ("failed", counts.failed, &self.failed),
             ("skipped", counts.skipped, &self.skipped),
             ("unfinished", counts.unfinished, &self.unfinished),
+            ("unknown", counts.unknown, &self.unknown),
         ]
     }
 }

@@ -105,7 +105,8 @@ impl Aggregate {
             Ending::Skipped => self.skipped += 1,
             Ending::Failed(Failure::Serialization) => self.serialization += 1,
             Ending::Failed(Failure::Deadlock) => self.deadlock += 1,
-            Ending::Failed(Failure::Other) => self.other += 1,
+            // Only pgmeter's own runs have these two; pgbench's format has no column for them.
+            Ending::Failed(Failure::Connection | Failure::Other) | Ending::Unknown => self.other += 1,
         }
         if sample.tries > 1 {
             self.retried += 1;

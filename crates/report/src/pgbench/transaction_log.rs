@@ -32,6 +32,7 @@ pub fn transaction_line(format: &LogFormat, client: usize, number: u64, sample: 
         Ending::Unfinished => return,
         Ending::Succeeded => write!(out, "{client} {number} {}", response_us(sample)),
         Ending::Skipped => write!(out, "{client} {number} skipped"),
+        Ending::Unknown => write!(out, "{client} {number} unknown"),
         Ending::Failed(failure) => {
             let kind = if failures_detailed { kind_of(failure) } else { "failed" };
             write!(out, "{client} {number} {kind}")
@@ -54,6 +55,7 @@ fn kind_of(failure: Failure) -> &'static str {
     match failure {
         Failure::Serialization => "serialization",
         Failure::Deadlock => "deadlock",
+        Failure::Connection => "connection",
         Failure::Other => "other",
     }
 }

@@ -128,6 +128,7 @@ fn transactions(summary: &Summary) -> String {
         let kinds = [
             (failures.serialization, "serialization"),
             (failures.deadlock, "deadlock"),
+            (failures.connection, "connection"),
             (failures.other, "other"),
         ];
         let kinds: Vec<String> = kinds
@@ -145,6 +146,12 @@ fn transactions(summary: &Summary) -> String {
     }
     if counts.unfinished > 0 {
         parts.push(format!("{} unfinished at the end", count(counts.unfinished)));
+    }
+    if counts.unknown > 0 {
+        parts.push(format!("{} unknown: connection lost after COMMIT was sent", count(counts.unknown)));
+    }
+    if counts.reserved > 0 {
+        parts.push(format!("{} perhaps not replicated", count(counts.reserved)));
     }
     parts.join(", ")
 }

@@ -81,7 +81,7 @@ pub(super) fn per_minute(record: &Record) -> Option<String> {
 pub(crate) fn late_or_skipped(record: &Record) -> Option<String> {
     let share = late_or_skipped_share(record)?;
     let limit = asked_latency(record.plan.latency_limit_us?);
-    let Counts { late, skipped, unfinished, .. } = record.summary.counts;
+    let Counts { late, skipped, unfinished, unknown, .. } = record.summary.counts;
     let were = if skipped == 1 { "was" } else { "were" };
     let mut sentence = format!(
         "{share} of all that were due: {} took longer than {limit}, {} {were} skipped",
@@ -91,6 +91,9 @@ pub(crate) fn late_or_skipped(record: &Record) -> Option<String> {
     if unfinished > 0 {
         // How long they would have taken is unknown.
         sentence += &format!("; {} more had not finished", count(unfinished));
+    }
+    if unknown > 0 {
+        sentence += &format!("; {} more have an unknown ending", count(unknown));
     }
     Some(sentence)
 }
@@ -134,6 +137,8 @@ pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
         failed,
         skipped,
         unfinished,
+        unknown,
+        reserved,
         late: _,
         retried,
         retries,
@@ -148,9 +153,12 @@ pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
     let rows = [
         ("— serialization failures", failures.serialization, count(failures.serialization)),
         ("— deadlocks", failures.deadlock, count(failures.deadlock)),
+        ("— lost connections", failures.connection, count(failures.connection)),
         ("— other errors", failures.other, count(failures.other)),
         ("skipped as too late to start", skipped, of_scheduled(skipped)),
         ("unfinished at the end", unfinished, count(unfinished)),
+        ("unknown: connection lost after COMMIT was sent", unknown, of_scheduled(unknown)),
+        ("succeeded, perhaps not replicated", reserved, count(reserved)),
         ("tried again", retried, format!("{}, {} times in all", of_scheduled(retried), count(retries))),
         ("business transactions", if business > succeeded { business } else { 0 }, count(business)),
     ];

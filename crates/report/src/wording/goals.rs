@@ -185,7 +185,7 @@ pub(crate) fn method<'a>(
     let results: Vec<&GoalResult> = results.into_iter().collect();
     let is = |method| results.iter().any(|result| result.method == method);
     let mut text =
-        "Intervals are of 95 %. Failed, skipped and unfinished transactions count as over each limit."
+        "Intervals are of 95 %. Failed, skipped, unfinished and unknown transactions count as over each limit."
             .to_owned();
     if is(GoalMethod::Independent) {
         text += match measurement {

@@ -44,9 +44,14 @@ pub(super) fn kept_in_short(kept: bool) -> &'static str {
 
 /// `47 % skipped`, `the rest later than 20 ms`
 fn missed(counts: &Counts, limit: Option<&str>) -> Vec<String> {
-    let &Counts { scheduled, succeeded, failed, skipped, unfinished, late, .. } = counts;
+    let &Counts { scheduled, succeeded, failed, skipped, unfinished, unknown, late, .. } = counts;
     let of_scheduled = |number: u64| share(number as f64 / scheduled.max(1) as f64);
-    let named = [(skipped, "skipped"), (failed, "failed"), (unfinished, "unfinished at the end")];
+    let named = [
+        (skipped, "skipped"),
+        (failed, "failed"),
+        (unfinished, "unfinished at the end"),
+        (unknown, "unknown"),
+    ];
     let mut parts: Vec<String> = named
         .iter()
         .filter(|(number, _)| *number > 0)

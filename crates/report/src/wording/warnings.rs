@@ -104,6 +104,7 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
                 (each!(all, OnlySucceeded.failed).collect::<Vec<_>>(), "failed"),
                 (each!(all, OnlySucceeded.skipped).collect(), "skipped"),
                 (each!(all, OnlySucceeded.unfinished).collect(), "unfinished"),
+                (each!(all, OnlySucceeded.unknown).collect(), "unknown"),
             ];
             let endings: Vec<String> = endings
                 .into_iter()
@@ -531,11 +532,12 @@ mod tests {
                 failed: 12,
                 skipped: 3_400,
                 unfinished: 0,
+                unknown: 2,
                 percentile: "p99".to_owned(),
                 succeeded_us: 45_400.0,
                 all_us: 300_000.0,
             },
-            "The latencies are those of succeeded transactions only. With the others (12 failed, 3,400 skipped), p99 is \
+            "The latencies are those of succeeded transactions only. With the others (12 failed, 3,400 skipped, 2 unknown), p99 is \
              300 ms instead of 45.4 ms.",
         );
     }

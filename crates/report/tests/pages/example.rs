@@ -58,7 +58,7 @@ fn counts(succeeded: u64) -> Counts {
         business: succeeded,
         retried: 12,
         retries: 15,
-        failures: results::Failures { serialization: 2, deadlock: 5, other: 0 },
+        failures: results::Failures { serialization: 2, deadlock: 5, connection: 0, other: 0 },
         ..Counts::default()
     }
 }
@@ -69,7 +69,7 @@ fn other_endings(response_us: Option<Latency>) -> OtherEndings {
         let [p50, p90, p95, p99, p999, max] = us.percentiles().map(|(_, us)| us);
         Percentiles { p50, p90, p95, p99, p999, max }
     });
-    OtherEndings { failed_us: response_us, skipped_us: None, unfinished_us: response_us, all_us }
+    OtherEndings { failed_us: response_us, unfinished_us: response_us, all_us, ..OtherEndings::default() }
 }
 
 fn steady() -> SteadyState {
@@ -250,6 +250,7 @@ fn interval(second: u32, example: &Example, draws: &mut Draws, total: &mut Distr
         failed: None,
         skipped: None,
         unfinished: None,
+        unknown: None,
     };
     Interval { start_s, end_s: start_s + 1.0, counts, scripts: vec![script] }
 }

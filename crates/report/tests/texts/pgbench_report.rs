@@ -48,11 +48,13 @@ fn troubled() -> Counts {
         failed: 339,
         skipped: 500,
         unfinished: 41,
+        unknown: 0,
+        reserved: 0,
         late: 525,
         retried: 82,
         retries: 95,
         business: 729,
-        failures: Failures { serialization: 300, deadlock: 30, other: 9 },
+        failures: Failures { serialization: 300, deadlock: 30, connection: 0, other: 9 },
     }
 }
 

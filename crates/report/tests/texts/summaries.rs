@@ -89,11 +89,13 @@ fn rated() -> Record {
         failed: 4,
         skipped: 12,
         unfinished: 5,
+        unknown: 0,
+        reserved: 0,
         late: 341,
         retried: 120,
         retries: 133,
         business: 14_980,
-        failures: Failures { serialization: 3, deadlock: 1, other: 0 },
+        failures: Failures { serialization: 3, deadlock: 1, connection: 0, other: 0 },
     };
     record.summary.late_or_skipped_share = Some(record.summary.counts.late_or_skipped_share());
     record

@@ -21,8 +21,8 @@ const TABLES: &str = include_str!("tables.sql");
 const VIEWS: &str = include_str!("views.sql");
 
 /// Upgrades of a store from format n, from 1, to n + 1. A new store is created with all tables; views are recreated
-/// after an upgrade.
-const STEPS: [&str; 1] = [include_str!("query_sets.sql")];
+/// after an upgrade. The last step is for the views only: transactions with an unknown ending.
+const STEPS: [&str; 2] = [include_str!("query_sets.sql"), ""];
 
 const fn form_after(steps: &[&str]) -> i64 {
     1 + steps.len() as i64

@@ -26,6 +26,8 @@ SELECT run,
        json_extract(summary, '$.counts.failed') AS failed,
        json_extract(summary, '$.counts.skipped') AS skipped,
        json_extract(summary, '$.counts.unfinished') AS unfinished,
+       ifnull(json_extract(summary, '$.counts.unknown'), 0) AS unknown,
+       ifnull(json_extract(summary, '$.counts.reserved'), 0) AS reserved,
        json_extract(summary, '$.counts.late') AS late,
        json_extract(summary, '$.counts.retried') AS retried,
        json_extract(summary, '$.response_us.mean') AS mean_us,
@@ -73,6 +75,8 @@ SELECT runs.run,
        json_extract(script.value, '$.counts.failed') AS failed,
        json_extract(script.value, '$.counts.skipped') AS skipped,
        json_extract(script.value, '$.counts.unfinished') AS unfinished,
+       ifnull(json_extract(script.value, '$.counts.unknown'), 0) AS unknown,
+       ifnull(json_extract(script.value, '$.counts.reserved'), 0) AS reserved,
        json_extract(script.value, '$.counts.late') AS late,
        json_extract(script.value, '$.counts.retried') AS retried,
        json_extract(script.value, '$.response_us.mean') AS mean_us,
@@ -115,7 +119,8 @@ FROM runs, json_each(runs.summary, '$.scripts') AS script, json_each(script.valu
 CREATE VIEW run_intervals AS
 SELECT run, position, start_s, end_s,
        CASE WHEN end_s > start_s THEN succeeded / (end_s - start_s) END AS tps,
-       scheduled, succeeded, failed, skipped, unfinished, late, retried, retries,
+       scheduled, succeeded, failed, skipped, unfinished,
+       scheduled - succeeded - failed - skipped - unfinished AS unknown, late, retried, retries,
        mean_us, p50_us, p90_us, p99_us, p999_us, max_us
 FROM intervals;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::quantiles::two_sided_t;
-use crate::{RatioEstimate, SampleMean, ScriptStats};
+use crate::{Counts, RatioEstimate, SampleMean, ScriptStats};
 
 use super::goal::{GoalFigure, LatencyKind, LatencyStatistic};
 use super::proportion::BlockVariance;
@@ -35,8 +35,8 @@ pub(super) fn coarse(ns: u64) -> u16 {
 
 /// Transactions that did not succeed.
 pub(super) fn uncompleted(stats: &ScriptStats) -> u64 {
-    let counts = &stats.counts;
-    counts.failed.saturating_add(counts.skipped).saturating_add(counts.unfinished)
+    let Counts { failed, skipped, unfinished, unknown, .. } = stats.counts;
+    [failed, skipped, unfinished, unknown].into_iter().fold(0, u64::saturating_add)
 }
 
 /// Transactions with a latency above `limit_ns`, to three digits, and those that did not succeed.

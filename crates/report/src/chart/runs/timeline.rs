@@ -158,6 +158,7 @@ mod tests {
             failed: None,
             skipped: None,
             unfinished: None,
+            unknown: None,
         };
         Interval { start_s, end_s, counts, scripts: vec![script] }
     }
