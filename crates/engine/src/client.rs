@@ -4,24 +4,30 @@
 //! and returns what it waits for ([`Step`]). `commands` executes script commands, `sending` encodes SQL, `copying`
 //! transfers the rows of COPY, `recovery` handles errors.
 
-use connect::CancelKey;
+use connect::{CancelKey, SessionAttributes};
 use script::{Random, Sql, Variables};
 use stats::{CommandTable, Ending, Failure, Sample, Timestamp, Traffic};
-use wire::{ServerError, StartupError, TransactionStatus};
+use wire::{ServerError, TransactionStatus};
 
 use crate::abort::{AbortCause, AbortedClient, CommandPosition, capture_name};
+use crate::error::ConnectReason;
 use crate::errors::ErrorTable;
 use crate::load::Load;
 use crate::plan::HostPlan;
 use crate::tracer::{ClientEvent, ClientStep, Tracer};
 
 use capturing::ReplyContext;
+pub(crate) use commits::writes;
 use link::Link;
+pub(crate) use link::READ_ONLY;
+pub(crate) use losing::{Loss, Sent};
 
 mod capturing;
 pub(crate) mod commands;
+mod commits;
 mod copying;
 mod link;
+mod losing;
 mod recovery;
 mod sending;
 
@@ -68,6 +74,8 @@ pub(crate) enum Step {
     Shell { command: Vec<u8>, capture: bool },
     /// The transaction has ended; the client is free.
     Ended(Ending),
+    /// A connection is lost; the client connects again.
+    Lost(Box<Loss>),
     /// The client is aborted.
     Aborted(Box<AbortedClient>),
 }
@@ -117,6 +125,10 @@ pub(crate) struct Client {
     /// Random stream for selecting hosts only, so that the scripts' random numbers do not depend on the number of
     /// hosts.
     host_draws: Random,
+    /// Random stream for the pauses before it connects again.
+    pub(crate) pause_draws: Random,
+    /// The server has acknowledged its transaction with a reservation.
+    pub(crate) reserved: bool,
     script: usize,
     command: usize,
     /// For each `\repeat` around the current command, the number of repetitions that remain after this one.
@@ -135,6 +147,8 @@ pub(crate) struct Client {
     business: u64,
     /// What the transaction has exchanged with the server.
     traffic: Traffic,
+    /// Its last error leaves open whether the server has committed.
+    in_doubt: bool,
     /// The kind of its last error in [`Turn::errors`].
     error_kind: usize,
 }
@@ -144,7 +158,7 @@ impl Client {
         number: usize,
         variables: Variables,
         random: Random,
-        host_draws: Random,
+        [host_draws, pause_draws]: [Random; 2],
         load: &Load<'_>,
     ) -> Self {
         Self {
@@ -162,6 +176,8 @@ impl Client {
             random_at_start: random.clone(),
             random,
             host_draws,
+            pause_draws,
+            reserved: false,
             script: 0,
             command: 0,
             repetitions: Vec::new(),
@@ -174,6 +190,7 @@ impl Client {
             tries: 1,
             business: 1,
             traffic: Traffic::default(),
+            in_doubt: false,
             error_kind: 0,
         }
     }
@@ -206,11 +223,24 @@ impl Client {
 
     /// Selects the host of a link's next connection, at random if there are several.
     pub(crate) fn choose_host<'p>(&mut self, link: usize, load: &Load<'p>) -> &'p HostPlan {
-        let hosts = &load.plan.targets[load.links[link]].hosts;
-        if hosts.len() > 1 {
-            let drawn = self.host_draws.range(hosts.len() as u64 - 1);
+        let target = load.links[link];
+        let all = load.plan.targets[target].hosts.len();
+        let suitable = load.reconnect_target(target).map_or(all, |target| target.suitable.clamp(1, all));
+        if suitable > 1 {
+            let drawn = self.host_draws.range(suitable as u64 - 1);
             self.links[link].host = usize::try_from(drawn).unwrap_or(0);
         }
+        self.host(link, load)
+    }
+
+    /// Selects the host of a link's next connection, and the required state of its server.
+    pub(crate) fn set_host<'p>(
+        &mut self,
+        link: usize,
+        (host, session): (usize, SessionAttributes),
+        load: &Load<'p>,
+    ) -> &'p HostPlan {
+        (self.links[link].host, self.links[link].wanted) = (host, session);
         self.host(link, load)
     }
 
@@ -225,7 +255,7 @@ impl Client {
         link: usize,
         bytes: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<bool, StartupError> {
+    ) -> Result<bool, ConnectReason> {
         self.links[link].receive_startup(bytes, out)
     }
 
@@ -287,6 +317,7 @@ impl Client {
         self.traffic.received_bytes += bytes.len() as u64;
         let mut context = ReplyContext {
             client: self.number,
+            reserved: &mut self.reserved,
             tracer: &mut *turn.tracer,
             variables: &mut self.variables,
             symbols: &turn.load.symbols,
@@ -308,18 +339,6 @@ impl Client {
         }
         let awaited = link == self.link && from.reply.ready == from.reply.owed && self.awaits_reply();
         awaited.then(|| self.conclude(turn))
-    }
-
-    /// A connection is lost. `cause` is the transport's error, if any.
-    pub(crate) fn lose_connection(
-        &mut self,
-        link: usize,
-        cause: Option<&std::io::Error>,
-        load: &Load<'_>,
-    ) -> Step {
-        let last_word = self.take_error(link);
-        let error = cause.map(|error| error.to_string().into());
-        self.abort(AbortCause::ConnectionLost { last_word, error }, load)
     }
 
     /// Sends Terminate on a link.

@@ -78,7 +78,10 @@ pub enum ConnectReason {
     /// It took longer than allowed.
     #[error("no answer within {} s", .0.as_secs_f64())]
     TimedOut(std::time::Duration),
+    /// The server is not in the state that `target_session_attrs` requires.
+    #[error("{0}")]
+    Unsuitable(&'static str),
     /// The server refused, or violated the protocol.
     #[error("{0}")]
-    Startup(StartupError),
+    Startup(#[from] StartupError),
 }

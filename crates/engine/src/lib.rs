@@ -28,7 +28,10 @@ pub use driver::{Driver, DriverUsage, Event, EventLoop, IsOver, Receive, ShellAn
 pub use error::{ConnectReason, EngineError};
 pub use errors::{ERROR_KINDS_MAX, ErrorCounts, ErrorKind, ErrorTable};
 pub use outcome::{CutOff, End, Exceeded, Outcome, Progress, Reconnects};
-pub use plan::{Compatibility, EventLoopChoice, Grace, HostPlan, Plan, ScriptPlan, TargetPlan};
+pub use plan::{
+    Compatibility, EventLoopChoice, Grace, HostPlan, Plan, ReconnectTarget, Reconnecting, ScriptPlan,
+    TargetPlan,
+};
 pub use run::{run, run_on};
 pub use stats::{Limit, Protocol, ResultFormat};
 pub use stopping::StopRequest;

@@ -6,19 +6,21 @@
 
 use std::collections::BTreeSet;
 
-use script::{Command, CommandKind, Random, Slot, Symbols, Value, Variables};
+use script::{Command, CommandKind, Program, Random, Slot, Symbols, Value, Variables};
 
 use stats::{CommandTable, Timestamp};
 
 use crate::arrivals::{Arrivals, Deal, Stream};
-use crate::client::Client;
-use crate::plan::{Compatibility, Plan, ScriptPlan};
+use crate::client::{self, Client};
+use crate::plan::{Compatibility, Plan, ReconnectTarget, ScriptPlan};
 use crate::statements::Statements;
 use crate::tracer::WorkerIntro;
 
 /// Distinguishes a client's stream of hosts from that of its scripts: "hosts", as bytes. pgbench's streams stay
 /// unchanged.
 const HOST_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0hosts");
+/// Distinguishes a client's stream of pauses before it connects again.
+const PAUSE_DRAWS: u64 = u64::from_be_bytes(*b"\0\0pauses");
 /// Distinguishes the stream of the gaps between arrivals from all others of the seed.
 const GAP_DRAWS: u64 = u64::from_be_bytes(*b"\0\0\0\0gaps");
 /// Distinguishes the streams of the arrivals from all others of the seed.
@@ -39,6 +41,10 @@ pub(crate) struct Load<'p> {
     pub(crate) script_links: Vec<usize>,
     /// For each script, whether it has no SQL: a client runs it at once, and it only changes variables.
     pub(crate) only_computes: Vec<bool>,
+    /// For each script, whether it has statements that write.
+    pub(crate) writes: Vec<bool>,
+    /// Whether one of them has.
+    pub(crate) any_writes: bool,
     client_seeds: Vec<u64>,
     /// Seed of the first arrival; the following ones count up from it.
     arrival_seed: u64,
@@ -104,6 +110,8 @@ impl<'p> Load<'p> {
         };
         let computes = |script: &ScriptPlan| script.program.commands().iter().all(is_prompt);
         let only_computes = plan.scripts.iter().map(computes).collect();
+        let writes: Vec<_> =
+            plan.scripts.iter().map(|script| script.weight > 0 && writes(&script.program)).collect();
         Self {
             plan,
             symbols,
@@ -113,11 +121,18 @@ impl<'p> Load<'p> {
             links,
             script_links,
             only_computes,
+            any_writes: writes.contains(&true),
+            writes,
             client_seeds,
             arrival_seed: Random::from_seed(plan.seed ^ ARRIVAL_DRAWS).next_u64(),
             total_weight: plan.total_weight(),
             automatic,
         }
+    }
+
+    /// How clients connect again to a target.
+    pub(crate) fn reconnect_target(&self, target: usize) -> Option<&'p ReconnectTarget> {
+        self.plan.reconnecting.as_ref()?.targets.get(target)
     }
 
     /// The driver's number for a connection of a worker's client.
@@ -211,9 +226,17 @@ impl<'p> Load<'p> {
             }
         }
         let seed = self.client_seeds[number];
-        let host_draws = Random::from_seed(seed ^ HOST_DRAWS);
-        Client::new(number, variables, Random::from_seed(seed), host_draws, self)
+        let own = [HOST_DRAWS, PAUSE_DRAWS].map(|stream| Random::from_seed(seed ^ stream));
+        Client::new(number, variables, Random::from_seed(seed), own, self)
     }
+}
+
+/// Whether a script has a statement that writes, by its first word.
+fn writes(program: &Program) -> bool {
+    program.commands().iter().any(|command| match &command.kind {
+        CommandKind::Sql(sql) => client::writes(sql.numbered_text()),
+        _ => false,
+    })
 }
 
 /// The targets of scripts with a weight, in order.

@@ -74,6 +74,11 @@ impl<'a> Measurement<'a> {
         measured
     }
 
+    /// The recorded transaction, which is measured and has succeeded, was acknowledged with a reservation.
+    pub(crate) fn reserve(&mut self, sample: &Sample) {
+        self.recorder.reserve(sample.script);
+    }
+
     /// Records a transaction of the measured window that started immediately and succeeded in its first try.
     #[inline]
     pub(crate) fn record_prompt(&mut self, script: usize, started: Timestamp, finished: Timestamp) {

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
 
-use stats::{CommandTable, Gaps, Interval, Summary, WorkerHealth};
+use stats::{CommandTable, Gaps, Interval, Outages, Summary, WorkerHealth};
 
 use crate::abort::AbortedClient;
 use crate::driver::EventLoop;
@@ -110,6 +110,8 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// Connections of the measured transactions, one for each; none unless the plan reconnects.
     pub reconnects: Reconnects,
+    /// Lost connections and the attempts to replace them; `None` unless the plan reconnects.
+    pub outages: Option<Outages>,
     /// Statistics of single commands in the measured window.
     pub commands: CommandTable,
     /// Errors of the measured transactions, and those that aborted a client. The failures add up to those of the summary.

@@ -5,10 +5,10 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use connect::{Address, Transport};
+use connect::{Address, SessionAttributes, Transport};
 use script::{Program, Symbols};
 use serde::{Deserialize, Serialize};
-use stats::{Limit, Protocol, ResultFormat};
+use stats::{Limit, Protocol, ReconnectPolicy, ResultFormat};
 use wire::StartupParameters;
 use wire::frontend::MESSAGE_LENGTH_MAX;
 
@@ -76,6 +76,30 @@ pub struct HostPlan {
     pub transport: Transport,
     /// Start-up parameters of each client.
     pub startup: StartupParameters,
+}
+
+/// What clients do whose connection is lost: they connect again.
+#[derive(Clone, Debug)]
+pub struct Reconnecting {
+    /// When.
+    pub policy: ReconnectPolicy,
+    /// Time limit of an attempt.
+    pub attempt_timeout: Duration,
+    /// For each of [`Plan::targets`]; a missing one: its hosts in their order, any session.
+    pub targets: Vec<ReconnectTarget>,
+}
+
+/// The hosts of a target for further attempts.
+#[derive(Clone, Debug)]
+pub struct ReconnectTarget {
+    /// The first connections of the run use only so many of [`TargetPlan::hosts`]; the others were not suitable then.
+    pub suitable: usize,
+    /// The order of attempts, as indexes of [`TargetPlan::hosts`].
+    pub order: Vec<usize>,
+    /// A client begins with a random one of them.
+    pub is_random: bool,
+    /// The required state of a server.
+    pub session: SessionAttributes,
 }
 
 /// Selects pgbench's behaviour where pgmeter's differs.
@@ -153,6 +177,10 @@ pub struct Plan {
     pub seed: u64,
     /// Each transaction has its own connection, made at its start and closed at its end.
     pub reconnect: bool,
+    /// Clients whose connection is lost connect again; `None`: they are aborted.
+    pub reconnecting: Option<Reconnecting>,
+    /// A client that has waited this long for the reply to a command gives its connection up as lost; `None`: no limit.
+    pub response_timeout: Option<Duration>,
     /// Maximum number of tries of a transaction, including the first; `None`: no limit.
     pub max_tries: Option<NonZeroU32>,
     /// An SQL error fails the transaction and does not abort the client.
@@ -195,6 +223,8 @@ impl Plan {
             latency_limit: None,
             seed: 0,
             reconnect: false,
+            reconnecting: None,
+            response_timeout: None,
             max_tries: Some(NonZeroU32::MIN),
             continue_on_error: false,
             exit_on_abort: false,
@@ -218,6 +248,9 @@ impl Plan {
         }
         if self.targets.iter().any(|target| target.hosts.is_empty()) {
             return refuse("each target requires an address");
+        }
+        if self.reconnect && self.reconnecting.is_some() {
+            return refuse("a run with a connection for each transaction cannot replace lost connections");
         }
         if let Some(rate) = self.rate_per_s
             && (!rate.is_finite() || rate <= 0.0)

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use sockets::Clock;
-use stats::{Interval, Timestamp};
+use stats::{Interval, Outages, Timestamp};
 
 use crate::abort::{AbortCause, AbortedClient};
 use crate::driver::{Driver, EventLoop};
@@ -292,11 +292,13 @@ fn conclude(
     let mut commands = load.command_table();
     outcomes.iter().for_each(|outcome| commands.merge(&outcome.commands));
     let (mut errors, mut health) = (ErrorTable::default(), Vec::with_capacity(outcomes.len()));
+    let mut logs = Vec::new();
     let mut aborted: Vec<_> = outcomes
         .into_iter()
         .flat_map(|outcome| {
             health.push(outcome.health);
             errors.merge(outcome.errors);
+            logs.extend(outcome.outages);
             outcome.aborted
         })
         .collect();
@@ -318,6 +320,7 @@ fn conclude(
     let measured_until = timeline.end.filter(|_| keeps_end).map_or(finished, |planned| planned.max(finished));
     let (summary, gaps) = merging.finish(measured_until.since(timeline.measure), finished, timeline.end);
     errors.conclude(summary.total.counts.failed);
+    let outages = plan.reconnecting.is_some().then(|| Outages::new(logs, load.any_writes, measured_until));
     Ok(Outcome {
         end,
         summary,
@@ -325,6 +328,7 @@ fn conclude(
         connect_time,
         elapsed: finished.since(timeline.start),
         reconnects,
+        outages,
         commands,
         errors,
         warmup_transactions,

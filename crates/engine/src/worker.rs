@@ -2,13 +2,13 @@
 //! their results. Generic over the [`Driver`], so that it also runs in virtual time. Everything that a wake-up
 //! reports happened at its `now`; a client that is served late in a long batch has this delay in its service time. A
 //! scheduled transaction has its own start time, so that the delay counts as start delay and not as server time.
-//! Modules: `sessions` connects, `pacing` selects transactions, `context` is the clients' shared state, `health`
+//! Modules: `sessions` connects, `reconnecting` replaces lost connections, `pacing` selects transactions, `context` is the clients' shared state, `health`
 //! measures the loop, `run` combines them.
 
 use std::time::Duration;
 
 use script::Random;
-use stats::{CommandTable, Timestamp, WorkerHealth};
+use stats::{CommandTable, OutageLog, Timestamp, WorkerHealth};
 
 use crate::abort::AbortedClient;
 use crate::driver::{Driver, EventLoop};
@@ -27,6 +27,7 @@ use sessions::Sessions;
 mod context;
 mod health;
 mod pacing;
+mod reconnecting;
 mod run;
 mod sessions;
 
@@ -51,6 +52,8 @@ pub(crate) struct WorkerOutcome {
     /// The limit that these exceeded.
     pub(crate) exceeded: Option<Exceeded>,
     pub(crate) reconnects: Reconnects,
+    /// Lost connections and the attempts to replace them; `None` unless the plan reconnects.
+    pub(crate) outages: Option<OutageLog>,
     pub(crate) commands: CommandTable,
     pub(crate) errors: ErrorTable,
     pub(crate) health: WorkerHealth,

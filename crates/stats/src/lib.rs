@@ -35,6 +35,10 @@ mod omission;
 
 mod interval;
 
+mod outages;
+
+mod reconnecting;
+
 mod command_table;
 
 mod summary;
@@ -83,7 +87,9 @@ pub use gaps::{GAP_MIN, Gap, Gaps, LongGaps};
 pub use interval::Interval;
 pub use load::{Limit, PartitionMethod, Protocol, ResultFormat};
 pub use omission::{quantiles_of_all, with_stalls};
+pub use outages::{AttemptOutcome, Attempts, ClientOutage, LossCause, Outage, OutageLog, Outages};
 pub use permutation::permutation_p;
+pub use reconnecting::{OnDisconnect, ReconnectPolicy};
 pub use recorder::Recorder;
 pub use regression::{
     FALSE_DISCOVERY_RATE, PairedQuery, Regression, RegressionVerdict, benjamini_hochberg, regressions,

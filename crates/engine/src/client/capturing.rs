@@ -13,6 +13,8 @@ const RETAINED_MAX: usize = 64 * 1024;
 /// Receivers of a link's messages: the tracer gets notices, the variables get captured values.
 pub(super) struct ReplyContext<'a> {
     pub(super) client: usize,
+    /// Set when the server acknowledges a commit with a reservation.
+    pub(super) reserved: &'a mut bool,
     pub(super) tracer: &'a mut dyn Tracer,
     pub(super) variables: &'a mut Variables,
     pub(super) symbols: &'a Symbols,

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use connect::CancelKey;
+use connect::{CancelKey, SessionAttributes};
 use wire::backend::RowParser;
 use wire::{
     Decoder, Message, ProtocolError, ServerError, Startup, StartupError, StartupParameters,
@@ -11,6 +11,7 @@ use wire::{
 };
 
 use crate::abort::AbortCause;
+use crate::error::ConnectReason;
 
 use super::capturing::{Capturing, ReplyContext};
 use super::copying::Copying;
@@ -20,6 +21,9 @@ use super::copying::Copying;
 pub(super) struct Link {
     /// Index of the target's host.
     pub(super) host: usize,
+    /// The required state of the server of the next connection.
+    pub(super) wanted: SessionAttributes,
+    reported: Reported,
     state: State,
     decoder: Decoder,
     pub(super) reply: Reply,
@@ -38,8 +42,37 @@ pub(super) struct Link {
 enum State {
     Disconnected,
     StartingUp(Box<Startup>),
+    /// The server was asked for its state; with the answer.
+    Checking(Option<bool>),
     Open,
 }
+
+/// What the server reports of its state at the start of a session, since 14.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reported {
+    read_only: Option<bool>,
+    standby: Option<bool>,
+}
+
+impl Reported {
+    /// Always false: the message is not only for this.
+    fn take(&mut self, message: &Message<'_>) -> bool {
+        if let Message::ParameterStatus { name, value } = message {
+            match &name[..] {
+                b"default_transaction_read_only" => self.read_only = Some(&value[..] == b"on"),
+                b"in_hot_standby" => self.standby = Some(&value[..] == b"on"),
+                _ => {}
+            }
+        }
+        false
+    }
+}
+
+const READ_ONLY_QUESTION: &[u8] = b"SHOW transaction_read_only";
+const STANDBY_QUESTION: &[u8] = b"SELECT pg_catalog.pg_is_in_recovery()";
+/// The objection of `target_session_attrs=read-write`.
+pub(crate) const READ_ONLY: &str = "it does not accept writing transactions";
+const NO_ANSWER: &str = "it does not say whether it is read-only or a standby";
 
 /// Expected and received replies since nothing was last outstanding.
 #[derive(Debug)]
@@ -71,6 +104,8 @@ impl Link {
         decoder.keep_rows(parses_results);
         Self {
             host: 0,
+            wanted: SessionAttributes::Any,
+            reported: Reported::default(),
             state: State::Disconnected,
             decoder,
             reply: Reply::new(),
@@ -97,20 +132,95 @@ impl Link {
         prepared.fill(false);
         let parses_results = self.parser.is_some();
         let state = State::StartingUp(startup);
-        *self = Self { host: self.host, state, prepared, ..Self::new(0, parses_results) };
+        let Self { host, wanted, .. } = *self;
+        *self = Self { host, wanted, state, prepared, ..Self::new(0, parses_results) };
     }
 
     /// Processes bytes during start-up. True when the client is connected.
-    pub(super) fn receive_startup(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, StartupError> {
-        let State::StartingUp(startup) = &mut self.state else {
-            // It is connected already, while others still connect; the received bytes may end within a message.
-            let Self { decoder, reply, prepared, .. } = self;
-            decoder.decode(bytes, &mut |message| reply.take(&message, prepared))?;
-            return Ok(false);
+    pub(super) fn receive_startup(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, ConnectReason> {
+        let Self { state, decoder, reported, .. } = self;
+        match state {
+            State::StartingUp(startup) => {
+                let mut aside = |message: &Message<'_>| reported.take(message);
+                self.cancel_key = startup.receive(decoder, bytes, out, &mut aside)?;
+                if self.cancel_key.is_none() {
+                    return Ok(false);
+                }
+                self.check_session(out)
+            }
+            State::Checking(_) => self.receive_check(bytes),
+            State::Disconnected | State::Open => {
+                // It is connected already, while others still connect; the received bytes may end within a message.
+                let Self { decoder, reply, prepared, .. } = self;
+                decoder
+                    .decode(bytes, &mut |message| reply.take(&message, prepared))
+                    .map_err(StartupError::Protocol)?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// The session is ready for queries: whether its server is in the required state. Servers since 14 have reported it,
+    /// others and poolers are asked (libpq does the same).
+    fn check_session(&mut self, out: &mut Vec<u8>) -> Result<bool, ConnectReason> {
+        let (reported, question) = match self.wanted {
+            SessionAttributes::Any | SessionAttributes::PreferStandby => {
+                self.state = State::Open;
+                return Ok(true);
+            }
+            SessionAttributes::ReadWrite | SessionAttributes::ReadOnly => {
+                let Reported { read_only, standby } = self.reported;
+                (read_only.zip(standby).map(|(read_only, standby)| read_only || standby), READ_ONLY_QUESTION)
+            }
+            SessionAttributes::Primary | SessionAttributes::Standby => {
+                (self.reported.standby, STANDBY_QUESTION)
+            }
         };
-        self.cancel_key = startup.receive(&mut self.decoder, bytes, out, &mut |_| false)?;
-        if self.cancel_key.is_none() {
+        if let Some(answer) = reported {
+            return self.accept(answer);
+        }
+        self.state = State::Checking(None);
+        self.decoder.keep_rows(true);
+        frontend::query(out, question).map_err(|_| ConnectReason::Unsuitable(NO_ANSWER))?;
+        Ok(false)
+    }
+
+    /// Receives the answer to the question for the server's state.
+    fn receive_check(&mut self, bytes: &[u8]) -> Result<bool, ConnectReason> {
+        let State::Checking(mut answer) = self.state else { return Ok(false) };
+        let (mut is_over, mut refusal) = (false, None);
+        let decoded = self.decoder.decode(bytes, &mut |message| match message {
+            Message::DataRow(row) => {
+                let value = row.columns().next().and_then(Result::ok).flatten();
+                answer = value.map(|value| matches!(value, b"on" | b"t"));
+            }
+            Message::ErrorResponse(fields) => refusal = Some(Box::new(ServerError::from(fields))),
+            Message::ReadyForQuery(_) => is_over = true,
+            _ => {}
+        });
+        decoded.map_err(StartupError::Protocol)?;
+        self.state = State::Checking(answer);
+        if let Some(error) = refusal {
+            return Err(StartupError::Server(error).into());
+        }
+        if !is_over {
             return Ok(false);
+        }
+        self.decoder.keep_rows(self.parser.is_some());
+        answer.ok_or(ConnectReason::Unsuitable(NO_ANSWER)).and_then(|answer| self.accept(answer))
+    }
+
+    /// Opens the session if the server is in the required state: read-only or a standby, or not.
+    fn accept(&mut self, answer: bool) -> Result<bool, ConnectReason> {
+        let objection = match (self.wanted, answer) {
+            (SessionAttributes::ReadWrite, true) => Some(READ_ONLY),
+            (SessionAttributes::ReadOnly, false) => Some("it accepts writing transactions"),
+            (SessionAttributes::Primary, true) => Some("it is a standby"),
+            (SessionAttributes::Standby, false) => Some("it is not a standby"),
+            _ => None,
+        };
+        if let Some(objection) = objection {
+            return Err(ConnectReason::Unsuitable(objection));
         }
         self.state = State::Open;
         Ok(true)
@@ -130,7 +240,12 @@ impl Link {
                 parsed = parser.take(&message);
             }
             if let Message::NoticeResponse(fields) = message {
-                context.notice(&ServerError::from(fields));
+                let notice = ServerError::from(fields);
+                context.notice(&notice);
+                *context.reserved |= fields.is_reservation();
+                if fields.is_farewell() && reply.farewell.is_none() {
+                    reply.farewell = Some(Box::new(notice));
+                }
             } else if let Some(capturing) = capturing.as_deref_mut() {
                 capturing.take(&message, context);
             }
@@ -241,6 +356,9 @@ impl Link {
     /// The connection must not be used any more.
     pub(super) fn give_up(&mut self) {
         self.state = State::Disconnected;
+        self.reply = Reply::new();
+        self.series_open = false;
+        self.cancel_key = None;
     }
 }
 

@@ -23,6 +23,9 @@ impl Client {
         {
             return step;
         }
+        if turn.load.plan.reconnecting.is_some() && (error.is_read_only() || error.leaves_in_doubt()) {
+            return self.leave_session(&error, turn);
+        }
         self.error_kind = self.kind_of(&error, pipeline, turn);
         let statement = if pipeline { self.statement_piped(turn) } else { self.statement_sent(turn) };
         let Some(failure) = failure(&error, turn.load.plan) else {
@@ -37,6 +40,7 @@ impl Client {
             error: &error,
             statement: statement.as_deref(),
         });
+        self.in_doubt = error.leaves_in_doubt();
         if self.status() == TransactionStatus::Idle {
             return self.decide(failure, turn);
         }
@@ -95,6 +99,10 @@ impl Client {
         let over = turn.end.is_some_and(|end| turn.now >= end);
         if over && plan.compatibility == Compatibility::Pgbench {
             return self.free(Ending::Unfinished);
+        }
+        if failure == Failure::Other && self.in_doubt {
+            turn.commands.fail(script, command);
+            return self.free(Ending::Unknown);
         }
         let elapsed = turn.now.since(self.scheduled);
         let left = plan.max_tries.is_none_or(|max| tries < max.get());

@@ -7,15 +7,16 @@ use std::io;
 use std::time::Duration;
 
 use sockets::Timers;
-use stats::{Ending, Limit, Sample, Timestamp, Traffic};
+use stats::{AttemptOutcome, Ending, Limit, Sample, Timestamp, Traffic};
 
 use super::health::Health;
 use super::pacing::{Next, Pacing, ScheduledTransaction};
+use super::reconnecting::{RESPONSE_CHECK, Reconnecting, attempt_outcome};
 use super::sessions::{ClientSlot, ConnectFailure, Sessions};
 use super::{STOP_CHECK, Worker, WorkerOutcome};
 use crate::abort::{AbortCause, AbortedClient};
 use crate::arrivals::Arrival;
-use crate::client::Step;
+use crate::client::{Loss, Sent, Step};
 use crate::driver::{Driver, Event, IsOver, Receive};
 use crate::error::EngineError;
 use crate::measurement::{IntervalSink, Measurement};
@@ -55,6 +56,10 @@ pub(super) struct Run<'r, 'p, D> {
     cpu_at_measure: Option<Duration>,
     aborted: Vec<AbortedClient>,
     reconnects: Reconnects,
+    /// Clients that have lost connections; `None`: they are aborted.
+    reconnecting: Option<Box<Reconnecting<'p>>>,
+    /// Time of the next check for replies that are overdue.
+    response_check: Timestamp,
     /// The latest reading of the clock; no later action may be recorded before it.
     latest: Timestamp,
 }
@@ -85,6 +90,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             cpu_at_measure: None,
             aborted: Vec::new(),
             reconnects: Reconnects::default(),
+            reconnecting: Reconnecting::new(load, sessions.slots.len(), timeline.start),
+            response_check: timeline.start,
             latest: Timestamp::ZERO,
             sessions,
         }
@@ -104,8 +111,17 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let over = end.filter(|end| self.sessions.driver.now() >= *end);
         let measured_until = over.map(|end| end.max(self.finished));
         let finished = self.account(interrupted);
-        let Self { number, mut sessions, measurement, health, cpu_at_measure, aborted, reconnects, .. } =
-            self;
+        let Self {
+            number,
+            mut sessions,
+            measurement,
+            health,
+            cpu_at_measure,
+            aborted,
+            reconnects,
+            reconnecting,
+            ..
+        } = self;
         let (commands, errors) = sessions.context.end(finished);
         Ok(WorkerOutcome {
             finished: measured_until.unwrap_or(finished),
@@ -118,6 +134,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             exceeded,
             health: health.finish(number, sessions.slots.len(), over.is_some(), &mut sessions.driver),
             reconnects,
+            outages: reconnecting.map(|reconnecting| reconnecting.log),
             commands,
             errors,
             to_cancel: sessions.terminate_all(interrupted),
@@ -159,6 +176,12 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             if self.plan.reconnect {
                 self.start_connects(now.max(self.latest));
             }
+            if self.reconnecting.is_some() {
+                self.attempt_due(now.max(self.latest));
+            }
+            if self.plan.response_timeout.is_some() {
+                self.check_responses(now.max(self.latest));
+            }
             self.run_ready();
         }
         Ok(None)
@@ -169,6 +192,10 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let mut deadline = (now + STOP_CHECK).min(self.measurement.end);
         let mut timer = self.timers.earliest().filter(|timer| *timer > now && *timer <= deadline);
         for earlier in self.timers.earliest().into_iter().chain(self.sessions.connecting.retry_at) {
+            deadline = deadline.min(earlier);
+        }
+        let attempt = self.reconnecting.as_ref().and_then(|reconnecting| reconnecting.next_at());
+        for earlier in attempt.into_iter().chain(self.plan.response_timeout.map(|_| self.response_check)) {
             deadline = deadline.min(earlier);
         }
         if !self.ready.is_empty() || !self.yielded.is_empty() || self.sessions.connecting.has_room() {
@@ -240,12 +267,15 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let connection = self.sessions.load.connection(slot, link);
         while self.sessions.slots[slot].active {
             now = now.max(self.latest);
-            let Sessions { load, driver, slots, context, .. } = &mut self.sessions;
+            let Sessions { driver, slots, context, .. } = &mut self.sessions;
             let ClientSlot { client, warmup, .. } = &mut slots[slot];
             let step = match driver.receive(connection) {
                 Receive::Empty => return,
                 Receive::Bytes(bytes) => client.receive(link, bytes, &mut context.turn(now, *warmup)),
-                Receive::Closed(cause) => Some(client.lose_connection(link, cause.as_ref(), load)),
+                Receive::Closed(cause) => {
+                    let turn = &mut context.turn(now, *warmup);
+                    Some(client.lose_connection(link, cause.as_ref(), Sent::Perhaps, turn))
+                }
             };
             if let Some(step) = step
                 && self.act(slot, step, now)
@@ -448,7 +478,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             if let Step::Ended(ending) = step {
                 self.end_transaction(slot, ending, now);
             }
-            if !self.sessions.context.out.is_empty() && !matches!(step, Step::Aborted(_)) {
+            if !self.sessions.context.out.is_empty() && !matches!(step, Step::Aborted(_) | Step::Lost(_)) {
                 let link = self.sessions.slots[slot].client.link;
                 let connection = self.sessions.load.connection(slot, link);
                 if let Err(error) = self.sessions.driver.send(connection, &mut self.sessions.context.out) {
@@ -488,6 +518,10 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                     }
                     return true;
                 }
+                Step::Lost(loss) => {
+                    self.lose(slot, *loss, now);
+                    return false;
+                }
                 Step::Aborted(aborted) => {
                     self.abort(slot, *aborted, now);
                     return false;
@@ -504,12 +538,12 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let ClientSlot { client, warmup, .. } = &mut slots[slot];
         while let Receive::Bytes(bytes) = driver.receive(connection) {
             let step = client.receive(link, bytes, &mut context.turn(now, *warmup));
-            if let Some(Step::Aborted(aborted)) = step {
-                return Step::Aborted(aborted);
+            if let Some(step @ (Step::Aborted(_) | Step::Lost(_))) = step {
+                return step;
             }
         }
         context.out.clear();
-        client.lose_connection(link, Some(error), load)
+        client.lose_connection(link, Some(error), Sent::of_failed(error), &mut context.turn(now, *warmup))
     }
 
     /// Records an ended transaction.
@@ -518,19 +552,27 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let client = &mut self.sessions.slots[slot].client;
         let sample = client.sample(ending, now);
         client.in_transaction = false;
-        self.record(slot, &sample);
+        let reserved = std::mem::take(&mut client.reserved);
+        let measured = self.record(slot, &sample);
+        if reserved && measured && ending == Ending::Succeeded {
+            self.measurement.reserve(&sample);
+        }
     }
 
+    /// True if it is measured.
     #[inline]
-    fn record(&mut self, slot: usize, sample: &Sample) {
+    fn record(&mut self, slot: usize, sample: &Sample) -> bool {
+        if let Some(reconnecting) = &mut self.reconnecting {
+            reconnecting.ended(slot, sample);
+        }
         let slot = &mut self.sessions.slots[slot];
         if sample.ending != Ending::Unfinished {
             slot.shown += 1;
             self.sessions.context.show(slot.client.number, slot.shown, sample);
         }
-        if self.measurement.record(sample) {
-            slot.transactions += 1;
-        }
+        let measured = self.measurement.record(sample);
+        slot.transactions += u64::from(measured);
+        measured
     }
 
     fn abort(&mut self, slot: usize, aborted: AbortedClient, now: Timestamp) {
@@ -615,6 +657,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     fn receive_startup(&mut self, slot: usize, link: usize, connection: usize, now: Timestamp) {
         match self.sessions.receive_startup(connection) {
             Ok(false) => return,
+            Ok(true) if self.sessions.slots[slot].out.is_some() => self.connected_again(slot, link, now),
             Ok(true) => self.begin_connected(slot, now),
             Err(failure) => self.connect_failed(failure, now),
         }
@@ -656,11 +699,100 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
     }
 
-    /// Aborts only the client that cannot connect.
+    /// Aborts only the client that cannot connect, unless it tries again.
     fn connect_failed(&mut self, failure: ConnectFailure, now: Timestamp) {
-        let ConnectFailure { slot, client, address, reason } = failure;
+        let ConnectFailure { slot, link, client, address, reason } = failure;
+        if self.sessions.slots[slot].out.is_some() {
+            self.attempt_failed(slot, link, attempt_outcome(&reason), now);
+            return;
+        }
         let cause = AbortCause::Connecting { address, reason: reason.to_string().into() };
         self.abort(slot, AbortedClient { client, place: None, cause }, now);
+    }
+
+    /// A client has lost a connection: its transaction ends, and it begins to connect again.
+    #[cold]
+    fn lose(&mut self, slot: usize, loss: Loss, now: Timestamp) {
+        let Loss { link, cause, ending, is_aside } = loss;
+        self.sessions.context.out.clear();
+        self.sessions.driver.close(self.sessions.load.connection(slot, link));
+        // The next transaction on this connection finds out that it is lost.
+        if is_aside {
+            return;
+        }
+        let client = self.sessions.slots[slot].client.number;
+        if let Some(reconnecting) = &mut self.reconnecting {
+            reconnecting.log.lost(slot, client as u64, cause, now);
+        }
+        if let Some(ending) = ending {
+            self.end_transaction(slot, ending, now);
+        }
+        self.sessions.slots[slot].timer = None;
+        self.ready.retain(|ready| *ready != slot);
+        self.yielded.retain(|yielded| *yielded != slot);
+        self.reassign(slot, now);
+        if self.stopping.timeline.is_over(now) || self.pacing.has_reached_limit(&self.sessions.slots[slot]) {
+            self.end_client(slot, now);
+        } else if let Some(reconnecting) = &mut self.reconnecting {
+            self.sessions.slots[slot].connecting_since = Some(now);
+            reconnecting.begin(&mut self.sessions, slot, link, now);
+        }
+    }
+
+    /// Makes the attempts that are due, and ends those that take too long; after the end of starts, the clients that are
+    /// not connected are done.
+    fn attempt_due(&mut self, now: Timestamp) {
+        if self.stopping.timeline.is_over(now) {
+            for slot in 0..self.sessions.slots.len() {
+                if self.sessions.slots[slot].active && self.sessions.slots[slot].out.is_some() {
+                    self.sessions.slots[slot].connecting_since = None;
+                    self.sessions.abandon(slot);
+                    self.end_client(slot, now);
+                }
+            }
+            return;
+        }
+        let Some(reconnecting) = &mut self.reconnecting else { return };
+        reconnecting.attempt_due(&mut self.sessions, now);
+    }
+
+    /// An attempt to connect again has failed.
+    fn attempt_failed(&mut self, slot: usize, link: usize, outcome: AttemptOutcome, now: Timestamp) {
+        if let Some(reconnecting) = &mut self.reconnecting {
+            reconnecting.failed(&mut self.sessions, slot, link, outcome, now);
+        }
+    }
+
+    /// A connection is made again; the client continues once it has all of them.
+    fn connected_again(&mut self, slot: usize, link: usize, now: Timestamp) {
+        let Some(reconnecting) = &mut self.reconnecting else { return };
+        if !reconnecting.succeeded(&mut self.sessions, slot, link, now) {
+            return;
+        }
+        self.sessions.slots[slot].connecting_since = None;
+        if self.stopping.timeline.is_over(now) {
+            self.end_client(slot, now);
+        } else {
+            self.release(slot, now);
+        }
+    }
+
+    /// Gives up the connections whose replies are overdue.
+    fn check_responses(&mut self, now: Timestamp) {
+        let Some(limit) = self.plan.response_timeout.filter(|_| now >= self.response_check) else { return };
+        self.response_check = now + RESPONSE_CHECK.min(limit / 4);
+        for slot in 0..self.sessions.slots.len() {
+            let ClientSlot { client, warmup, active, .. } = &mut self.sessions.slots[slot];
+            let is_overdue = client.waits_since().is_some_and(|since| now >= since + limit);
+            if !*active || !is_overdue {
+                continue;
+            }
+            let error =
+                io::Error::new(io::ErrorKind::TimedOut, format!("no reply within {} s", limit.as_secs_f64()));
+            let turn = &mut self.sessions.context.turn(now, *warmup);
+            let step = client.lose_connection(client.link, Some(&error), Sent::Perhaps, turn);
+            self.act(slot, step, now);
+        }
     }
 
     /// The run ends earlier than planned: clients with timers after the end are done.
@@ -720,6 +852,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             && let Some(transaction) = self.pacing.next_missed(until)
         {
             let sample = not_run(&transaction, Ending::Unfinished, finished);
+            if let Some(reconnecting) = &mut self.reconnecting {
+                reconnecting.log.affect(&sample);
+            }
             measured += u64::from(self.measurement.record(&sample));
         }
     }

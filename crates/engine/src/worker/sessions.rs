@@ -13,6 +13,7 @@ use wire::StartupError;
 use super::STOP_CHECK;
 use super::context::ClientContext;
 use super::pacing::ScheduledTransaction;
+use super::reconnecting::Out;
 use crate::client::Client;
 use crate::driver::{Driver, Event, Receive};
 use crate::error::{ConnectReason, EngineError};
@@ -47,6 +48,8 @@ pub(super) struct ClientSlot {
     pub(super) timer: Option<Timestamp>,
     /// Start of waiting for the connection of its next transaction.
     pub(super) connecting_since: Option<Timestamp>,
+    /// The connections that it has lost and makes again; `connecting_since` is set, too.
+    pub(super) out: Option<Box<Out>>,
     /// Number of transactions that count towards a limit per client.
     pub(super) transactions: u64,
     /// Number of transactions passed to the tracer.
@@ -72,6 +75,7 @@ pub(super) struct ConnectQueue {
 /// A failed connection.
 pub(super) struct ConnectFailure {
     pub(super) slot: usize,
+    pub(super) link: usize,
     pub(super) client: usize,
     pub(super) address: Address,
     pub(super) reason: ConnectReason,
@@ -79,7 +83,7 @@ pub(super) struct ConnectFailure {
 
 impl From<ConnectFailure> for EngineError {
     fn from(failure: ConnectFailure) -> Self {
-        let ConnectFailure { slot: _, client, address, reason } = failure;
+        let ConnectFailure { slot: _, link: _, client, address, reason } = failure;
         Self::Connect { client, address, reason }
     }
 }
@@ -93,6 +97,7 @@ impl ClientSlot {
             lacks_arrival: false,
             timer: None,
             connecting_since: None,
+            out: None,
             transactions: 0,
             shown: 0,
             warmup: false,
@@ -227,9 +232,7 @@ impl<'p, D: Driver> Sessions<'p, D> {
             let client = &mut slots[slot].client;
             let ready = match driver.receive(connection) {
                 Receive::Empty => return Ok(false),
-                Receive::Bytes(bytes) => {
-                    client.receive_startup(link, bytes, &mut context.out).map_err(ConnectReason::Startup)
-                }
+                Receive::Bytes(bytes) => client.receive_startup(link, bytes, &mut context.out),
                 Receive::Closed(cause) => Err(match (client.take_error(link), cause) {
                     (Some(error), _) => ConnectReason::Startup(StartupError::Server(error)),
                     (None, Some(error)) => ConnectReason::Transport(error),
@@ -269,11 +272,11 @@ impl<'p, D: Driver> Sessions<'p, D> {
         Some(self.failure(connection, ConnectReason::TimedOut(limit)))
     }
 
-    fn failure(&self, connection: usize, reason: ConnectReason) -> ConnectFailure {
+    pub(super) fn failure(&self, connection: usize, reason: ConnectReason) -> ConnectFailure {
         let (slot, link) = self.load.slot_and_link(connection);
         let client = &self.slots[slot].client;
         let address = client.host(link, self.load).address.clone();
-        ConnectFailure { slot, client: client.number, address, reason }
+        ConnectFailure { slot, link, client: client.number, address, reason }
     }
 
     /// The bytes of the client's transaction that are about to be sent.

@@ -9,6 +9,7 @@ mod command_statistics;
 mod conditionals;
 mod copying;
 mod determinism;
+mod disconnects;
 mod ending;
 mod errors;
 mod failures;

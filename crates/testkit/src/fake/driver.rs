@@ -14,7 +14,7 @@ use stats::Timestamp;
 use super::event_queue::EventQueue;
 use super::line::{End, Line};
 use super::log::{Entry, Log};
-use super::{FakeServer, Pieces, Reach, Sends};
+use super::{FakeServer, Pieces, Reach, Refusal, Sends};
 use crate::request_log::Received;
 use crate::session::{Fault, FaultEffect, FaultTrigger, Session, SessionConfig, Step};
 
@@ -259,7 +259,18 @@ impl Driver for FakeDriver {
         }
         let generation = self.generations;
         self.generations += 1;
-        let faults = Fault::of(&self.server.faults, usize::try_from(generation).unwrap_or(usize::MAX));
+        let mut faults = Fault::of(&self.server.faults, usize::try_from(generation).unwrap_or(usize::MAX));
+        let mut refused = None;
+        for down in &self.server.downs {
+            match &down.refusal {
+                _ if self.now < down.from => {
+                    faults.push((FaultTrigger::Time(down.from), down.effect.clone()));
+                }
+                _ if self.now >= down.until => {}
+                Refusal::Refused => refused = Some(ErrorKind::ConnectionRefused),
+                Refusal::StartUp(effect) => faults.push((FaultTrigger::StartUp, effect.clone())),
+            }
+        }
         for (trigger, effect) in &faults {
             if let FaultTrigger::Time(at) = trigger {
                 self.enter(*at, connection, generation, EventKind::Fault(effect.clone()));
@@ -274,7 +285,7 @@ impl Driver for FakeDriver {
         self.lines[connection] = Some(line);
         let kind = match self.server.reach {
             Reach::RefusedLater(kind) => EventKind::Refused(kind),
-            _ => EventKind::Connected,
+            _ => refused.map_or(EventKind::Connected, EventKind::Refused),
         };
         self.enter(self.now + self.server.network_delay, connection, generation, kind);
         Ok(())

@@ -40,6 +40,8 @@ pub struct FakeServer {
     pub stalls: Vec<Stall>,
     /// Faults of one or all connections.
     pub faults: Vec<Fault>,
+    /// Periods in which the server is down.
+    pub downs: Vec<Down>,
     /// Whether the server can be reached.
     pub reach: Reach,
     /// Virtual time per clock reading, so that time advances without waits; not zero.
@@ -101,6 +103,28 @@ pub struct Stall {
     pub until: Timestamp,
 }
 
+/// A period in which the server is down.
+#[derive(Clone, Debug)]
+pub struct Down {
+    /// Start: all sessions end.
+    pub from: Timestamp,
+    /// End.
+    pub until: Timestamp,
+    /// How the sessions end.
+    pub effect: FaultEffect,
+    /// How the server refuses connections in the meantime.
+    pub refusal: Refusal,
+}
+
+/// How a server that is down refuses a connection.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// Nothing listens.
+    Refused,
+    /// During start-up.
+    StartUp(FaultEffect),
+}
+
 /// Result of connecting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
@@ -126,6 +150,7 @@ impl Default for FakeServer {
             password: None,
             stalls: Vec::new(),
             faults: Vec::new(),
+            downs: Vec::new(),
             reach: Reach::Open,
             tick: Duration::from_nanos(100),
             wakes_late_by: Duration::ZERO,

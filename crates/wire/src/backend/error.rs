@@ -40,6 +40,18 @@ impl<'a> ErrorFields<'a> {
         self.get(b'C').and_then(SqlState::from_bytes).unwrap_or(SqlState::INTERNAL_ERROR)
     }
 
+    /// Whether the server acknowledges a commit that is perhaps not on a synchronous standby, because its wait was
+    /// cancelled. PostgreSQL's warning has no SQLSTATE of its own, and its texts are in the server's language; the name
+    /// of the function that reports it is not translated (`SyncRepWaitForLSN` in syncrep.c, since 9.1).
+    pub fn is_reservation(&self) -> bool {
+        self.get(b'R') == Some(b"SyncRepWaitForLSN")
+    }
+
+    /// Whether the server announces the end of the session (57P01, 57P02): after a crash of another process as a warning.
+    pub fn is_farewell(&self) -> bool {
+        matches!(self.sqlstate(), SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN)
+    }
+
     /// The primary message.
     pub fn message(&self) -> Cow<'a, str> {
         encoding::decode(self.get(b'M').unwrap_or_default())
@@ -84,6 +96,36 @@ impl From<ErrorFields<'_>> for ServerError {
             internal_query: text(b'q'),
             context: text(b'W'),
         }
+    }
+}
+
+impl ServerError {
+    /// An error that a client found itself, in the form of the server's.
+    pub fn of_client(sqlstate: SqlState, message: String) -> ServerError {
+        ServerError {
+            severity: "FATAL".to_owned(),
+            sqlstate,
+            message,
+            detail: None,
+            hint: None,
+            position: None,
+            internal_position: None,
+            internal_query: None,
+            context: None,
+        }
+    }
+
+    /// Whether the server does not know if it has committed (40003, 08007).
+    pub fn leaves_in_doubt(&self) -> bool {
+        matches!(
+            self.sqlstate,
+            SqlState::STATEMENT_COMPLETION_UNKNOWN | SqlState::TRANSACTION_RESOLUTION_UNKNOWN
+        )
+    }
+
+    /// Whether the server refused to write, as a standby does (25006).
+    pub fn is_read_only(&self) -> bool {
+        self.sqlstate == SqlState::READ_ONLY_SQL_TRANSACTION
     }
 }
 

@@ -36,6 +36,14 @@ impl SqlState {
     pub const INVALID_PARAMETER_VALUE: SqlState = SqlState(*b"22023");
     /// The server's disk is full.
     pub const DISK_FULL: SqlState = SqlState(*b"53100");
+    /// A connection was lost; made by the client, not sent by the server.
+    pub const CONNECTION_FAILURE: SqlState = SqlState(*b"08006");
+    /// It is unknown whether the transaction has committed.
+    pub const TRANSACTION_RESOLUTION_UNKNOWN: SqlState = SqlState(*b"08007");
+    /// It is unknown whether the statement has completed.
+    pub const STATEMENT_COMPLETION_UNKNOWN: SqlState = SqlState(*b"40003");
+    /// A statement that writes, in a read-only transaction.
+    pub const READ_ONLY_SQL_TRANSACTION: SqlState = SqlState(*b"25006");
     /// No connection slot is free.
     pub const TOO_MANY_CONNECTIONS: SqlState = SqlState(*b"53300");
     /// A statement was cancelled by a request or by a timeout.
@@ -53,6 +61,11 @@ impl SqlState {
     pub fn from_bytes(bytes: &[u8]) -> Option<SqlState> {
         let code: [u8; 5] = bytes.try_into().ok()?;
         code.iter().all(u8::is_ascii_alphanumeric).then_some(SqlState(code))
+    }
+
+    /// The five bytes.
+    pub const fn bytes(self) -> [u8; 5] {
+        self.0
     }
 
     /// The five characters.
