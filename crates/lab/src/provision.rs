@@ -198,6 +198,7 @@ impl<'a> Provisioner<'a> {
             tcp: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tcp),
             stop: Some(self.control.shared_stop()),
             tls: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tls),
+            replication: false,
         };
         let _busy = self.listener.busy(format!("starting PostgreSQL {} …", installation.version));
         let server = Server::start(&installation, &options, &self.locations)?;

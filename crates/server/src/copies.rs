@@ -1,7 +1,8 @@
 //! Copies of a stopped server's files, and the way back: the data of a benchmark as they were loaded, down to the last
-//! block. Bytes are read and written, never shared between two files, so that the disk sees what a load would have
-//! written. Everything goes through open directories and no link is followed: root copies files that another user can
-//! exchange meanwhile. Used by `running`, which stops and starts the server around it.
+//! block. Also copies of a running server that is in backup mode, for a standby. Bytes are read and written, never
+//! shared between two files, so that the disk sees what a load would have written. Everything goes through open
+//! directories and no link is followed: root copies files that another user can exchange meanwhile. Used by `running`,
+//! which stops and starts the server around it, and by `standby`.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -63,6 +64,75 @@ pub(crate) fn keep(
     Ok(())
 }
 
+/// Copies a running server, which must be in backup mode, to the home of another one with the same tablespaces in the
+/// same order. WAL and everything that belongs to the running server alone is left out.
+pub(crate) fn copy_running(
+    from: (&Home, &Description),
+    to: (&Home, &Description),
+    account: &Account,
+) -> Result<(), ServerError> {
+    let tablespaces = from.1.tablespaces.iter().zip(&to.1.tablespaces);
+    let moved: Vec<(PathBuf, PathBuf)> =
+        tablespaces.map(|(old, new)| (old.directory.clone(), new.directory.clone())).collect();
+    let data = (from.0.data(), to.0.data());
+    for (original, copy) in std::iter::once(&data).chain(&moved) {
+        remove(copy)?;
+        let running = Some(Running { root: original.clone(), moved: &moved });
+        let written = copy_walk(original, copy, account.other_uid(), running)?;
+        flush(&written).map_err(ServerError::io("flush", copy))?;
+    }
+    Ok(())
+}
+
+/// A running server whose files are copied: files may vanish meanwhile.
+struct Running<'a> {
+    root: PathBuf,
+    /// Directories of its tablespaces, and those of the copy.
+    moved: &'a [(PathBuf, PathBuf)],
+}
+
+/// Files of the data directory that describe the running server or its own recovery.
+const LEFT_OUT: [&str; 12] = [
+    "postmaster.pid",
+    "postmaster.opts",
+    "current_logfiles",
+    "backup_label",
+    "backup_label.old",
+    "tablespace_map",
+    "tablespace_map.old",
+    "recovery.conf",
+    "recovery.done",
+    "recovery.signal",
+    "standby.signal",
+    "promote",
+];
+/// Directories whose content a standby makes itself: see "Making a Base Backup Using the Low Level API" in
+/// PostgreSQL's manual. It receives WAL from its upstream server.
+const LEFT_EMPTY: [&str; 9] = [
+    "pg_wal",
+    "pg_xlog",
+    "pg_replslot",
+    "pg_dynshmem",
+    "pg_notify",
+    "pg_serial",
+    "pg_snapshots",
+    "pg_stat_tmp",
+    "pg_subtrans",
+];
+
+/// Whether a file or directory, relative to the data directory, is left out of the copy of a running server.
+fn is_left_out(relative: &Path) -> bool {
+    let mut parts = relative.iter().map(|part| part.to_string_lossy());
+    let Some(first) = parts.next() else { return false };
+    let name = relative.file_name().unwrap_or_default().to_string_lossy();
+    if relative == Path::new(&*first) {
+        return LEFT_OUT.contains(&&*first) || first.starts_with("pgsql_tmp");
+    }
+    // Without the history of a timeline, a standby would not know from which one its own comes.
+    let is_history = name.ends_with(".history");
+    (LEFT_EMPTY.contains(&&*first) && !is_history) || name.starts_with("pgsql_tmp")
+}
+
 /// Puts everything back where it was, and waits until it is on the disk: otherwise it would be written in the middle
 /// of what is measured next.
 pub(crate) fn restore_copy(
@@ -96,22 +166,32 @@ const SAFELY: OFlags = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).union(OFlags::CL
 
 /// Copies a directory with owners and permissions, and returns the copy. With `owner`, everything must be that user's.
 fn copy_tree(from: &Path, to: &Path, owner: Option<u32>) -> Result<OwnedFd, ServerError> {
+    copy_walk(from, to, owner, None)
+}
+
+fn copy_walk(
+    from: &Path,
+    to: &Path,
+    owner: Option<u32>,
+    running: Option<Running<'_>>,
+) -> Result<OwnedFd, ServerError> {
     let source = openat(CWD, from, DIRECTORY, Mode::empty()).map_err(io::Error::from);
     let source = source.map_err(ServerError::io("copy", from))?;
-    let mut walk = Walk { owner, path: from.to_owned(), depth: 0, chunk: vec![0; CHUNK_BYTES] };
+    let mut walk = Walk { owner, running, path: from.to_owned(), depth: 0, chunk: vec![0; CHUNK_BYTES] };
     let copied = walk.copy_into(&source, CWD, to.as_os_str());
     copied.map_err(ServerError::io("copy", &walk.path))
 }
 
 /// Where a copy is, for what it says if it fails.
-struct Walk {
+struct Walk<'a> {
     owner: Option<u32>,
+    running: Option<Running<'a>>,
     path: PathBuf,
     depth: u32,
     chunk: Vec<u8>,
 }
 
-impl Walk {
+impl Walk<'_> {
     /// Makes a directory and copies everything into it.
     fn copy_into(&mut self, from: &OwnedFd, parent: BorrowedFd, name: &OsStr) -> io::Result<OwnedFd> {
         let about = self.checked(fstat(from)?)?;
@@ -125,7 +205,11 @@ impl Walk {
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
                 self.path.push(name);
-                self.copy_entry(from.as_fd(), to.as_fd(), name)?;
+                match self.copy_entry(from.as_fd(), to.as_fd(), name) {
+                    // A running server removes files; if they mattered, WAL says so too.
+                    Err(error) if error.kind() == ErrorKind::NotFound && self.running.is_some() => {}
+                    other => other?,
+                }
                 self.path.pop();
             }
         }
@@ -134,10 +218,14 @@ impl Walk {
     }
 
     fn copy_entry(&mut self, from: BorrowedFd, to: BorrowedFd, name: &OsStr) -> io::Result<()> {
+        let running = self.running.as_ref();
+        if running.is_some_and(|it| self.path.strip_prefix(&it.root).is_ok_and(is_left_out)) {
+            return Ok(());
+        }
         let about = statat(from, name, AtFlags::SYMLINK_NOFOLLOW)?;
         match FileType::from_raw_mode(about.st_mode) {
             FileType::Symlink => {
-                symlinkat(readlinkat(from, name, Vec::new())?, to, name)?;
+                symlinkat(self.link(from, name)?, to, name)?;
                 let (uid, gid) = owners(&about);
                 Ok(chownat(to, name, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
             }
@@ -147,14 +235,26 @@ impl Walk {
                 if self.depth > DEPTH_LIMIT {
                     return Err(io::Error::other("directories are nested too deeply"));
                 }
-                let source = openat(from, name, DIRECTORY, Mode::empty())?;
-                self.copy_into(&source, to, name)?;
+                let copied = openat(from, name, DIRECTORY, Mode::empty())
+                    .map_err(io::Error::from)
+                    .and_then(|source| self.copy_into(&source, to, name));
                 self.depth -= 1;
-                Ok(())
+                copied.map(drop)
             }
             // A socket or a pipe is of a process, and there is none.
             _ => Ok(()),
         }
+    }
+
+    /// Where a link of the copy leads: as in the original, but a tablespace of a running server is copied too.
+    fn link(&self, from: BorrowedFd, name: &OsStr) -> io::Result<PathBuf> {
+        let target = PathBuf::from(OsStr::from_bytes(readlinkat(from, name, Vec::new())?.to_bytes()));
+        let Some(running) = &self.running else { return Ok(target) };
+        let moved = running.moved.iter().find(|(old, _)| *old == target);
+        moved.map(|(_, new)| new.clone()).ok_or_else(|| {
+            let place = target.display();
+            io::Error::other(format!("it leads to {place}, a directory that pgmeter did not create"))
+        })
     }
 
     /// Not `fs::copy`, which may let the two files share their blocks where the file system can: what is written first
@@ -246,5 +346,49 @@ mod tests {
         remove(&to).unwrap();
         remove(&to).unwrap();
         assert!(!to.exists());
+    }
+
+    #[test]
+    fn the_copy_of_a_running_server_has_its_tables_and_nothing_of_the_server_itself() {
+        for left_out in [
+            "postmaster.pid",
+            "standby.signal",
+            "backup_label",
+            "pg_wal/000000010000000000000001",
+            "pg_xlog/archive_status",
+            "pg_replslot/one",
+            "pg_stat_tmp/global.stat",
+            "pgsql_tmp",
+            "base/pgsql_tmp/pgsql_tmp12.0",
+        ] {
+            assert!(is_left_out(Path::new(left_out)), "{left_out}");
+        }
+        for copied in [
+            "pg_wal",
+            "pg_wal/00000002.history",
+            "base/1/1259",
+            "base/1/postmaster.pid",
+            "global/pg_control",
+            "pg_xact/0000",
+            "pg_tblspc/16384",
+            "postgresql.conf",
+        ] {
+            assert!(!is_left_out(Path::new(copied)), "{copied}");
+        }
+    }
+
+    #[test]
+    fn a_tablespace_of_a_running_server_is_moved_and_one_of_unknown_origin_is_refused() {
+        let base = tempfile::tempdir().unwrap();
+        let (from, to) = (base.path().join("from"), base.path().join("to"));
+        fs::create_dir_all(from.join("pg_tblspc")).unwrap();
+        symlink("/old", from.join("pg_tblspc/1")).unwrap();
+        let moved = [(PathBuf::from("/old"), PathBuf::from("/new"))];
+        let running = |moved| Some(Running { root: from.clone(), moved });
+        drop(copy_walk(&from, &to, None, running(&moved)).unwrap());
+        assert_eq!(fs::read_link(to.join("pg_tblspc/1")).unwrap(), Path::new("/new"));
+        remove(&to).unwrap();
+        let error = copy_walk(&from, &to, None, running(&[])).unwrap_err().to_string();
+        assert!(error.contains("pg_tblspc/1") && error.contains("/old"), "{error}");
     }
 }

@@ -171,6 +171,49 @@ pub enum ServerError {
              remove {}", directory.display())]
     WillNotEnd { name: String, pid: i32, directory: PathBuf },
 
+    #[error(
+        "\"{name}\" is not a valid name of a standby; use at most 40 lower-case letters, digits and underscores"
+    )]
+    BadStandbyName { name: String },
+
+    #[error("cannot make the standby {name}: {reason}")]
+    Standby { name: String, reason: String },
+
+    #[error(
+        "the standby {name} did not attach to its upstream server within {seconds} s; check the network between \
+         them, or allow more time; the end of the standby's log:\n{log}"
+    )]
+    NotAttached { name: String, seconds: u64, log: String },
+
+    #[error("{server} is not a standby, so it cannot be promoted; promote one of its standbys")]
+    NotAStandby { server: String },
+
+    #[error(
+        "the standby {name} was still in recovery {seconds} s after it was told to promote, and the request was \
+         withdrawn; the end of its log:\n{log}"
+    )]
+    PromotionTooSlow { name: String, seconds: u64, log: String },
+
+    #[error("the standby {name} ended during its promotion; the end of its log:\n{log}")]
+    PromotionFailed { name: String, log: String },
+
+    #[error(
+        "the server {server} did not take its new settings within {seconds} s; the end of its log:\n{log}"
+    )]
+    NotReloaded { server: String, seconds: u64, log: String },
+
+    #[error(
+        "{number} of {standbys} synchronous standbys cannot be waited for; choose a number from 1 to the number \
+         of standbys"
+    )]
+    SynchronousNumber { number: usize, standbys: usize },
+
+    #[error(
+        "PostgreSQL {version} has no quorum of synchronous standbys (ANY); use version 10 or later, or wait for \
+         the first ones"
+    )]
+    NoQuorum { version: String },
+
     #[error("cannot create the tablespace {name}: {reason}")]
     Tablespace { name: String, reason: String },
 

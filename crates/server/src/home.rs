@@ -15,6 +15,7 @@ use crate::account::Account;
 use crate::cache::make_open_directories;
 use crate::files::{create, lock_within, open_to_append};
 use crate::patience::wait_for;
+use crate::standby::Upstream;
 use crate::tablespaces::{self, Tablespace};
 use crate::{Locations, ServerError, Setting, trust};
 
@@ -75,6 +76,9 @@ pub(crate) struct Description {
     /// Whether the extension pg_stat_statements must still be created in its databases.
     #[serde(default)]
     pub(crate) needs_extension: bool,
+    /// The server that it follows, if it was made as a standby.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) upstream: Option<Upstream>,
 }
 
 impl Description {
@@ -97,6 +101,7 @@ impl Description {
             tablespaces,
             tcp: false,
             needs_extension: false,
+            upstream: None,
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::files::{create, open_to_append};
 use crate::home::{self, Description, Home, remove_file};
 use crate::patience::{StopFlag, wait_for};
 use crate::process::{IMMEDIATE_SHUTDOWN, end_child};
-use crate::{ServerError, access, settings};
+use crate::{ServerError, Setting, access, settings, standby};
 
 /// The superuser and the database that initdb makes.
 pub(crate) const SUPERUSER: &str = "postgres";
@@ -27,11 +27,12 @@ const INITDB_LIMIT: Duration = Duration::from_secs(180);
 const START_LIMIT: Duration = Duration::from_secs(60);
 /// What the log says where the programs come without the library.
 const NO_STATEMENTS: &str = "could not access file \"pg_stat_statements\"";
-const CONNECT_LIMIT: Duration = Duration::from_secs(2);
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(2);
 /// How often another port is tried when somebody took the one that was free a moment ago.
 const PORT_ATTEMPTS: u32 = 10;
-/// How much of a log is shown, at most.
-const LOG_TAIL_BYTES: u64 = 8 * 1024;
+/// How much of a log is searched for lines to show, and how many are shown. A server that does not become ready logs
+/// two lines for each of our attempts.
+const LOG_TAIL_BYTES: u64 = 2 * 1024 * 1024;
 const LOG_TAIL_LINES: usize = 12;
 const INITIAL_MEGABYTES: u64 = 60;
 
@@ -123,8 +124,12 @@ fn with_log<'a>(command: &'a mut Command, log: &Path) -> Result<&'a mut Command,
     Ok(command.stdout(out).stderr(err))
 }
 
+fn configured(about: &Description) -> Vec<Setting> {
+    about.settings.iter().cloned().chain(standby::configuration(about)).collect()
+}
+
 /// Writes the configuration file, which first takes in what initdb found out about the system.
-fn configure(home: &Home, about: &Description, account: &Account) -> Result<(), ServerError> {
+pub(crate) fn configure(home: &Home, about: &Description, account: &Account) -> Result<(), ServerError> {
     let path = home.file(home::CONFIGURATION);
     let quoted = |path: PathBuf| path.display().to_string().replace('\'', "''");
     let text = format!(
@@ -132,7 +137,7 @@ fn configure(home: &Home, about: &Description, account: &Account) -> Result<(), 
         quoted(home.data().join("postgresql.conf")),
         quoted(home.file(home::HBA_FILE)),
         quoted(home.file(home::IDENT_FILE)),
-        settings::lines(&about.settings, about.tcp)
+        settings::lines(&configured(about), about.tcp)
     );
     remove_file(&path)?;
     let file = create(&path, 0o600, &text)?;
@@ -215,8 +220,13 @@ enum NotReady {
     Interrupted,
 }
 
+/// A standby accepts connections only after it has received some WAL.
+fn start_limit(about: &Description) -> Duration {
+    about.upstream.as_ref().map_or(START_LIMIT, |upstream| upstream.limit)
+}
+
 fn await_connections(child: &mut Child, about: &Description, stop: &StopFlag) -> Result<(), NotReady> {
-    let outcome = wait_for(START_LIMIT, || match child.try_wait() {
+    let outcome = wait_for(start_limit(about), || match child.try_wait() {
         Ok(None) if stop.is_set() => Some(Err(NotReady::Interrupted)),
         Ok(None) => accepts(about).then_some(Ok(())),
         Ok(Some(_)) | Err(_) => Some(Err(NotReady::Ended)),
@@ -228,13 +238,22 @@ fn why_not(home: &Home, about: &Description, wait: NotReady, log: String) -> Ser
     let version = about.version.clone();
     match wait {
         NotReady::Interrupted => ServerError::Interrupted,
-        NotReady::TooLong => ServerError::StartTooSlow { version, seconds: START_LIMIT.as_secs(), log },
+        NotReady::TooLong => match &about.upstream {
+            Some(upstream) => not_attached(upstream, log),
+            None => ServerError::StartTooSlow { version, seconds: START_LIMIT.as_secs(), log },
+        },
         NotReady::Ended if home_is_full(&log) => disk_full(home),
         NotReady::Ended => {
             let hint = hint(&log).unwrap_or_default().to_owned();
             ServerError::StartFailed { version, hint, log }
         }
     }
+}
+
+/// The error of a standby that does not stream in time.
+pub(crate) fn not_attached(upstream: &standby::Upstream, log: String) -> ServerError {
+    let (name, seconds) = (upstream.name.clone(), upstream.limit.as_secs());
+    ServerError::NotAttached { name, seconds, log }
 }
 
 /// Too few semaphores and too little shared memory are reported in the same words.
@@ -284,8 +303,19 @@ fn tail_from(log: &Path, from: u64) -> String {
     };
     let bytes = read().unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let lines: Vec<&str> =
+        text.lines().filter(|line| !line.trim().is_empty() && !is_our_attempt(line)).collect();
     lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join("\n")
+}
+
+/// Whether a line of a log is only the refusal of a connection attempt of [`await_connections`].
+fn is_our_attempt(line: &str) -> bool {
+    const REFUSALS: [&str; 3] = [
+        "the database system is starting up",
+        "the database system is not yet accepting connections",
+        "Consistent recovery state has not been yet reached",
+    ];
+    REFUSALS.iter().any(|refusal| line.contains(refusal))
 }
 
 /// How to connect over the Unix socket.
@@ -307,7 +337,7 @@ pub(crate) fn conninfo_tls(home: &Home, about: &Description) -> String {
 }
 
 /// As libpq reads values.
-fn quoted(value: &str) -> String {
+pub(crate) fn quoted(value: &str) -> String {
     if value.contains([' ', '\'', '\\']) {
         format!("'{}'", value.replace('\\', "\\\\").replace('\'', "\\'"))
     } else {
@@ -324,7 +354,8 @@ mod tests {
         let base = tempfile::tempdir().unwrap();
         let log = base.path().join("log");
         assert_eq!(tail(&log), "");
-        let old: String = (0..1000).map(|line| format!("old line {line}\n")).collect();
+        let refused = "FATAL:  the database system is starting up\n";
+        let old: String = (0..1000).map(|line| format!("old line {line}\n{refused}")).collect();
         fs::write(&log, &old).unwrap();
         assert_eq!(tail(&log).lines().count(), LOG_TAIL_LINES);
         assert!(tail(&log).ends_with("old line 999"));

@@ -1,6 +1,7 @@
 //! Embedded PostgreSQL servers: find or download, initdb, configure, start, stop.
 //!
-//! [`obtain`] finds or downloads the programs; [`Server::start`] creates a data directory and runs them. When the
+//! [`obtain`] finds or downloads the programs; [`Server::start`] creates a data directory and runs them;
+//! [`Server::standby`] makes a standby, and [`Server::promote`] a primary of it. When the
 //! owning process ends for any reason, the server and its data are removed: by [`Drop`], by a guard process if the
 //! owner is killed, and by [`sweep`] at the next start. Permanent servers have a name ([`named`]). Nothing here
 //! prints or exits. Only [`Environment::of_process`] reads the environment, and the download its proxies and
@@ -30,6 +31,7 @@ mod process;
 mod removal;
 mod running;
 mod settings;
+mod standby;
 mod sweep;
 mod tablespaces;
 mod tls;
@@ -46,6 +48,7 @@ pub use locations::{Environment, Locations};
 pub use memory::available_memory;
 pub use running::{Server, ServerOptions};
 pub use settings::{Instrumentation, Setting, default_shared_buffers};
+pub use standby::{StandbyOptions, SynchronousMethod, synchronous_standby_names};
 pub use sweep::{Swept, sweep};
 pub use trust::{Changeable, changeable, check_directory};
 pub use version::{Major, Version, Wanted};

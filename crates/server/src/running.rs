@@ -5,21 +5,29 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use connect::{ConnectError, Environment, Overrides, Session, Target, resolve};
-use rustix::process::Pid;
+use connect::{ConnectError, Environment, Overrides, Session, StatementLimit, Target, resolve};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::access;
 use crate::account::Account;
 use crate::guard::Guard;
-use crate::home::{self, Description, Home, LockedHome};
+use crate::home::{self, Description, Home, LockedHome, remove_file};
 use crate::named::Status;
-use crate::patience::StopFlag;
-use crate::process::{FAST_SHUTDOWN, IMMEDIATE_SHUTDOWN, ShutdownStep, continue_stopped, end_child};
+use crate::patience::{StopFlag, wait_for};
+use crate::process::{
+    FAST_SHUTDOWN, IMMEDIATE_SHUTDOWN, Postmaster, ShutdownStep, continue_stopped, end_child,
+};
+use crate::standby::{self, StandbyOptions, Upstream};
+use crate::tablespaces::Tablespace;
 use crate::{
     Installation, Instrumentation, Locations, ServerError, Setting, copies, launch, memory, removal,
     settings, tablespaces, tls,
 };
+
+/// How long a server may take to read its configuration file.
+const RELOAD_LIMIT: Duration = Duration::from_secs(20);
 
 /// Options for starting a server.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +47,8 @@ pub struct ServerOptions {
     pub tcp: bool,
     /// Whether it listens on TCP with TLS and its own certificate: see [`Server::conninfo_tls`].
     pub tls: bool,
+    /// Whether standbys can be made of it: see [`Server::standby`].
+    pub replication: bool,
     /// Tablespaces that exist from the start: names, and directories in which a private one is created for each;
     /// without a directory next to the data.
     pub tablespaces: Vec<(String, Option<PathBuf>)>,
@@ -96,26 +106,215 @@ impl Server {
         if options.instrumentation == Instrumentation::On {
             settings::time_flushes(&mut settings, installation.version.major());
         }
+        if options.replication {
+            settings::allow_replication(&mut settings, installation.version.major());
+        }
         settings::fixed_port(&settings)?;
         let (version, bin_dir) = (installation.version.to_string(), installation.bin_dir.clone());
         let mut about = Description::new(version, bin_dir, account.name.clone(), settings);
         about.needs_extension = settings::loads_statements(&about.settings);
         about.tcp = options.tcp || options.tls || settings::wants_tcp(&about.settings);
-        let claim = LockedHome::new(options.name.as_deref(), locations)?;
         let stop = StopFlag::new(options.stop.clone());
-        let mut server = Server { about, claim, account, child: None, guard: None, removed: false, stop };
-        server.about.socket_directory = server.claim.make_socket_directory(&server.account)?;
-        server.about.tablespaces =
-            tablespaces::make_directories(&options.tablespaces, &server.claim.home, &server.account)?;
-        server.claim.write(&server.about)?;
-        let Description { socket_directory, tablespaces, .. } = &server.about;
-        server.guard = Guard::over(&server.claim.home.directory, socket_directory, tablespaces);
+        let server = Server::with_home(
+            (about, options.name.as_deref()),
+            account,
+            &options.tablespaces,
+            stop,
+            locations,
+        )?;
         launch::initdb(&server.claim.home, &server.about, &server.account)?;
         server.stop.check()?;
         if options.tls {
             tls::make(&server.claim.home, &server.account)?;
         }
         Ok(server)
+    }
+
+    /// A server with a guarded home and without data.
+    fn with_home(
+        (about, name): (Description, Option<&str>),
+        account: Account,
+        tablespaces: &[(String, Option<PathBuf>)],
+        stop: StopFlag,
+        locations: &Locations,
+    ) -> Result<Server, ServerError> {
+        let claim = LockedHome::new(name, locations)?;
+        let mut server = Server { about, claim, account, child: None, guard: None, removed: false, stop };
+        server.about.socket_directory = server.claim.make_socket_directory(&server.account)?;
+        server.about.tablespaces =
+            tablespaces::make_directories(tablespaces, &server.claim.home, &server.account)?;
+        server.claim.write(&server.about)?;
+        let Description { socket_directory, tablespaces, .. } = &server.about;
+        server.guard = Guard::over(&server.claim.home.directory, socket_directory, tablespaces);
+        Ok(server)
+    }
+
+    /// Makes a standby of this server, starts it, and waits until it streams. Its files are copied while this server
+    /// runs. It must be removed before its upstream server; [`Server::drop_standby`] then releases the WAL that is kept
+    /// for it.
+    ///
+    /// # Errors
+    /// This server does not allow replication; the standby does not start, or does not stream within its limit, with
+    /// the end of its log. Everything of it is removed.
+    pub fn standby(
+        &self,
+        options: &StandbyOptions<'_>,
+        locations: &Locations,
+    ) -> Result<Server, ServerError> {
+        let upstream = options.upstream.unwrap_or(self);
+        let followed = Upstream::new(upstream, options)?;
+        let wanted = standby::settings(&self.about, options);
+        let settings = settings::merged(memory::memory(), Instrumentation::Off, &wanted)?;
+        let Description { version, bin_dir, server_user, .. } = self.about.clone();
+        let mut about = Description::new(version, bin_dir, server_user, settings);
+        about.tcp = options.tcp || settings::wants_tcp(&about.settings);
+        about.upstream = Some(followed.clone());
+        let places: Vec<_> = self.about.tablespaces.iter().map(Tablespace::wanted).collect();
+        let stop = StopFlag::new(options.stop.clone());
+        let mut made = Server::with_home((about, None), self.account.clone(), &places, stop, locations)?;
+        match self.start_standby(&mut made, upstream, &followed) {
+            Ok(()) => Ok(made),
+            Err(error) => {
+                drop(made);
+                // If it cannot be removed, it keeps WAL until that server is removed too.
+                let _ = upstream.drop_standby(&followed.name);
+                Err(error)
+            }
+        }
+    }
+
+    /// Has this server follow another one from now on, and waits until it streams: a standby after a failover, or the
+    /// former primary after a switchover. It is restarted.
+    ///
+    /// # Errors
+    /// It does not stop or start; it has WAL that the other server has not, or cannot attach for another reason, with
+    /// the end of its log.
+    pub fn follow(&mut self, upstream: &Server, options: &StandbyOptions<'_>) -> Result<(), ServerError> {
+        let followed = Upstream::new(upstream, options)?;
+        standby::make_slot(upstream, &followed.name)?;
+        self.end(&FAST_SHUTDOWN)?;
+        self.about.upstream = Some(followed.clone());
+        standby::write_role(&self.claim.home, &self.about, &self.account)?;
+        self.launch()?;
+        self.await_streaming(upstream, &followed)
+    }
+
+    fn start_standby(
+        &self,
+        made: &mut Server,
+        upstream: &Server,
+        followed: &Upstream,
+    ) -> Result<(), ServerError> {
+        let to = (&made.claim.home, &made.about, followed);
+        standby::copy((self, &self.about), upstream, to, &made.account)?;
+        if self.claim.home.file(home::CERTIFICATE).exists() {
+            tls::make(&made.claim.home, &made.account)?;
+        }
+        made.stop.check()?;
+        made.launch()?;
+        made.await_streaming(upstream, followed)
+    }
+
+    fn await_streaming(&mut self, upstream: &Server, followed: &Upstream) -> Result<(), ServerError> {
+        let refused = |error: ConnectError| ServerError::Standby {
+            name: followed.name.clone(),
+            reason: error.to_string(),
+        };
+        let mut session = upstream.session(launch::SUPERUSER).map_err(refused)?;
+        let stop = self.stop.clone();
+        let streams =
+            standby::await_streaming(&mut session, followed, || self.is_running() && !stop.is_set())?;
+        stop.check()?;
+        if streams { Ok(()) } else { Err(launch::not_attached(followed, self.log_tail())) }
+    }
+
+    /// Releases the WAL that this server keeps for a standby of that name, which must have ended.
+    ///
+    /// # Errors
+    /// The server does not answer; the standby is still attached.
+    pub fn drop_standby(&self, name: &str) -> Result<(), ServerError> {
+        let refused =
+            |error: ConnectError| ServerError::Standby { name: name.to_owned(), reason: error.to_string() };
+        let mut session = self.session(launch::SUPERUSER).map_err(refused)?;
+        standby::drop_slot(&mut session, name)
+    }
+
+    /// Whether it is a standby that was not promoted.
+    pub fn is_standby(&self) -> bool {
+        standby::is_standby(&self.claim.home)
+    }
+
+    /// Its name as a standby; `None` if it was made as a primary.
+    pub fn standby_name(&self) -> Option<&str> {
+        self.about.upstream.as_ref().map(|upstream| upstream.name.as_str())
+    }
+
+    /// Promotes a standby and waits until it accepts writes.
+    ///
+    /// # Errors
+    /// It is no standby; it ends; it remains in recovery for longer than the limit, in which case the request is
+    /// withdrawn.
+    pub fn promote(&self, limit: Duration) -> Result<(), ServerError> {
+        let name = self.standby_name().unwrap_or_default().to_owned();
+        let Some(child) = self.child.as_ref().filter(|_| self.is_standby()) else {
+            return Err(ServerError::NotAStandby { server: self.name().to_owned() });
+        };
+        let file = standby::request_promotion(&self.claim.home, &self.account)?;
+        // Fails if it has ended, which is found below.
+        let _ = kill_process(Pid::from_child(child), Signal::USR1);
+        let mut session = None;
+        let ended = || Postmaster::of(&self.claim.home.data()).is_none();
+        let promoted = wait_for(limit, || {
+            if self.stop.is_set() {
+                return Some(Err(ServerError::Interrupted));
+            }
+            if ended() {
+                return Some(Err(ServerError::PromotionFailed { name: name.clone(), log: self.log_tail() }));
+            }
+            let open = session.take().map_or_else(|| self.session_within(launch::CONNECT_LIMIT), Ok);
+            let mut open = open.ok()?;
+            let rows = open.query("SELECT pg_is_in_recovery()").ok()?;
+            session = Some(open);
+            (rows.first()?.get(0) == Some("f")).then_some(Ok(()))
+        });
+        promoted.unwrap_or_else(|| {
+            remove_file(&file)?;
+            let seconds = limit.as_secs();
+            Err(ServerError::PromotionTooSlow { name: name.clone(), seconds, log: self.log_tail() })
+        })
+    }
+
+    /// Sets these settings in its configuration file and has the running server read it. Settings that it takes only
+    /// at its start change at its next start.
+    ///
+    /// # Errors
+    /// A setting is invalid; the server does not read the file in time.
+    pub fn change_settings(&mut self, wanted: &[(String, String)]) -> Result<(), ServerError> {
+        const LOADED: &str = "SELECT pg_conf_load_time()";
+        let own = self.about.settings.iter().map(|setting| (setting.name.clone(), setting.value.clone()));
+        let all: Vec<_> = own.chain(wanted.iter().cloned()).collect();
+        let settings = settings::merged(memory::memory(), Instrumentation::Off, &all)?;
+        let loaded = |server: &Server| {
+            let mut session = server.session_within(launch::CONNECT_LIMIT).ok()?;
+            session.query(LOADED).ok()?.first()?.get(0).map(str::to_owned)
+        };
+        let before = loaded(self);
+        self.about.settings = settings;
+        self.claim.write(&self.about)?;
+        launch::configure(&self.claim.home, &self.about, &self.account)?;
+        let Some(child) = &self.child else { return Ok(()) };
+        let _ = kill_process(Pid::from_child(child), Signal::HUP);
+        let taken = wait_for(RELOAD_LIMIT, || loaded(self).filter(|now| Some(now) != before.as_ref()));
+        let (server, seconds) = (self.name().to_owned(), RELOAD_LIMIT.as_secs());
+        taken.map(drop).ok_or_else(|| ServerError::NotReloaded { server, seconds, log: self.log_tail() })
+    }
+
+    fn log_tail(&self) -> String {
+        launch::tail(&self.claim.home.file(home::LOG))
+    }
+
+    pub(crate) fn home(&self) -> &Home {
+        &self.claim.home
     }
 
     /// An existing, stopped server.
@@ -154,10 +353,19 @@ impl Server {
         Ok(())
     }
 
-    fn session(&self, database: &str) -> Result<Session, ConnectError> {
+    pub(crate) fn session(&self, database: &str) -> Result<Session, ConnectError> {
         let target = resolve(Some(&self.conninfo()), &Overrides::default(), &Environment::default())?;
         let target = Target { database: database.to_owned(), ..target };
         Session::connect(&target)
+    }
+
+    /// A session of a server that may not answer.
+    fn session_within(&self, limit: Duration) -> Result<Session, ConnectError> {
+        let conninfo = format!("{} connect_timeout={}", self.conninfo(), limit.as_secs());
+        let target = resolve(Some(&conninfo), &Overrides::default(), &Environment::default())?;
+        let mut session = Session::connect(&target)?;
+        session.set_statement_limit(StatementLimit::Within(limit));
+        Ok(session)
     }
 
     /// Whether it has loaded pg_stat_statements; installations without it are started anyway.

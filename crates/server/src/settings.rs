@@ -63,6 +63,24 @@ pub(crate) fn time_flushes(settings: &mut Vec<Setting>, major: Major) {
     }
 }
 
+/// Has the server allow standbys, where its version does not by default.
+pub(crate) fn allow_replication(settings: &mut Vec<Setting>, major: Major) {
+    const BY_DEFAULT_SINCE: u32 = 10;
+    const NEEDED: [(&str, &str); 4] = [
+        ("wal_level", "replica"),
+        ("max_wal_senders", "10"),
+        ("max_replication_slots", "10"),
+        ("hot_standby", "on"),
+    ];
+    if major.is_before(BY_DEFAULT_SINCE) {
+        for (name, value) in NEEDED {
+            if settings.iter().all(|setting| setting.name != name) {
+                settings.push(Setting::new(name, value));
+            }
+        }
+    }
+}
+
 /// Our settings for a machine with this much memory, the user's over them in the order given.
 pub(crate) fn merged(
     memory: Option<u64>,

@@ -25,6 +25,15 @@ pub(crate) struct Tablespace {
     pub(crate) directory: PathBuf,
 }
 
+impl Tablespace {
+    /// Its name, and the directory in which its private one was created; `None` if that is next to the data.
+    pub(crate) fn wanted(&self) -> (String, Option<PathBuf>) {
+        let name = self.directory.file_name().unwrap_or_default();
+        let elsewhere = name.as_bytes().starts_with(PREFIX.as_bytes());
+        (self.name.clone(), self.directory.parent().filter(|_| elsewhere).map(Path::to_owned))
+    }
+}
+
 /// Creates the directories: next to the data, or in the given directories.
 pub(crate) fn make_directories(
     wanted: &[(String, Option<PathBuf>)],

@@ -1,4 +1,5 @@
-//! Real servers, started and stopped for real: the newest and the oldest major version that can be fetched.
+//! Real servers, started and stopped for real: the newest and the oldest major version that can be
+//! fetched, and those between at which replication changed.
 //! Needs the network once, to fill the cache; a test that cannot have its server fails and says why.
 
 mod bad_luck;
@@ -8,3 +9,4 @@ mod intruders;
 mod lifecycle;
 mod named;
 mod orphans;
+mod standbys;

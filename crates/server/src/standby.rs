@@ -1,0 +1,366 @@
+//! Standbys of a running server: how one is made from a copy of the primary's files, how it is configured to follow its
+//! upstream server, and how it is promoted. Used by `running`; `launch` takes the settings from here.
+//!
+//! Embedded archives have no `pg_basebackup`, so the copy is made with the functions of the low-level backup API
+//! (non-exclusive, in all versions since 9.6). The primary keeps running, its port and its other standbys stay, and a
+//! replication slot, created before the copy, keeps all WAL that the standby needs.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use connect::quote::literal;
+use connect::{ConnectError, Session};
+use serde::{Deserialize, Serialize};
+
+use crate::account::Account;
+use crate::files::{create, read_small};
+use crate::home::{self, Description, Home, remove_file};
+use crate::launch::{self, SUPERUSER};
+use crate::patience::wait_for;
+use crate::version::Major;
+use crate::{Server, ServerError, Setting, Version, copies};
+
+/// Usual time within which a standby must follow its upstream server, as long as any server may take to start.
+const ATTACH_LIMIT: Duration = Duration::from_secs(60);
+/// Maximum length of a standby's name. A slot's name has at most 63 characters.
+const NAME_LENGTH_LIMIT: usize = 40;
+/// How long the slot of a standby that was stopped may remain in use: its connection may lead through a slow network.
+const SLOT_LIMIT: Duration = Duration::from_secs(30);
+/// The version that replaced `recovery.conf` by `standby.signal` and settings.
+const SIGNAL_SINCE: u32 = 12;
+/// The version that renamed the functions of the backup API.
+const BACKUP_RENAMED: u32 = 15;
+/// The first version that can be told not to wait for an archive at the end of a backup.
+const ARCHIVE_OPTIONAL_SINCE: u32 = 10;
+/// How soon a standby tries again to reach its upstream server, unless the user says otherwise; PostgreSQL's 5 s would
+/// often be spent on the first connection.
+const RETRY: (&str, &str) = ("wal_retrieve_retry_interval", "500ms");
+
+/// Files of the data directory.
+const SIGNAL_FILE: &str = "standby.signal";
+const RECOVERY_FILE: &str = "recovery.conf";
+const LABEL_FILE: &str = "backup_label";
+const PROMOTE_FILE: &str = "promote";
+
+/// Options of a standby.
+#[derive(Clone, Debug)]
+pub struct StandbyOptions<'a> {
+    /// Its name in the setting `synchronous_standby_names` and in `pg_stat_replication`: lower-case letters, digits and
+    /// underscores.
+    pub name: String,
+    /// The server whose WAL it receives, if that is another standby (cascading replication).
+    pub upstream: Option<&'a Server>,
+    /// The TCP address at which it reaches that server, for example a relay's; then that server needs
+    /// [`crate::ServerOptions::tcp`]. By default the server's Unix socket.
+    pub address: Option<SocketAddr>,
+    /// Settings that override those of the primary.
+    pub settings: Vec<(String, String)>,
+    /// Whether it listens on TCP, as in [`crate::ServerOptions::tcp`].
+    pub tcp: bool,
+    /// Time limit from its start until it streams.
+    pub limit: Duration,
+    /// Set to abandon the start; then everything of it is removed.
+    pub stop: Option<Arc<AtomicBool>>,
+}
+
+impl StandbyOptions<'_> {
+    /// A standby of the primary itself, over its socket.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            upstream: None,
+            address: None,
+            settings: Vec::new(),
+            tcp: false,
+            limit: ATTACH_LIMIT,
+            stop: None,
+        }
+    }
+}
+
+/// The server that a standby follows, in the standby's description.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Upstream {
+    /// The standby's own name.
+    pub(crate) name: String,
+    /// `primary_conninfo`; may contain a password.
+    conninfo: String,
+    /// Time limit of the standby's start.
+    pub(crate) limit: Duration,
+}
+
+impl Upstream {
+    pub(crate) fn new(upstream: &Server, options: &StandbyOptions<'_>) -> Result<Upstream, ServerError> {
+        let name = options.name.clone();
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        if name.is_empty() || name.len() > NAME_LENGTH_LIMIT || !name.chars().all(plain) {
+            return Err(ServerError::BadStandbyName { name });
+        }
+        let place = match options.address {
+            None => {
+                let host = upstream.socket_directory().display().to_string();
+                format!("host={} port={}", launch::quoted(&host), upstream.port())
+            }
+            Some(address) => {
+                let password = password(upstream)?;
+                format!(
+                    "host={} port={} password={} sslmode=disable",
+                    address.ip(),
+                    address.port(),
+                    launch::quoted(&password)
+                )
+            }
+        };
+        let conninfo = format!("{place} user={SUPERUSER} application_name={name} connect_timeout=10");
+        Ok(Upstream { name, conninfo, limit: options.limit })
+    }
+
+    /// The slot in its upstream server.
+    pub(crate) fn slot(&self) -> String {
+        slot(&self.name)
+    }
+}
+
+fn slot(name: &str) -> String {
+    format!("pgmeter_{name}")
+}
+
+/// The superuser's password, from a line `*:*:*:postgres:password`.
+fn password(server: &Server) -> Result<String, ServerError> {
+    let path = server.directory().join(home::PASSWORD_FILE);
+    if server.conninfo_tcp().is_none() || !path.exists() {
+        return Err(ServerError::NoPassword { name: server.name().to_owned() });
+    }
+    let line = read_small(&path).map_err(ServerError::io("read", &path))?;
+    Ok(line.trim_end().rsplit(':').next().unwrap_or_default().to_owned())
+}
+
+fn is_before(about: &Description, major: u32) -> bool {
+    Version::parse(&about.version).is_some_and(|version| version.major().is_before(major))
+}
+
+/// The settings of a standby: the primary's, without those that name the primary's place and its own standbys.
+pub(crate) fn settings(primary: &Description, options: &StandbyOptions<'_>) -> Vec<(String, String)> {
+    const OWN: [&str; 2] = ["port", "synchronous_standby_names"];
+    let inherited = primary.settings.iter().filter(|setting| !OWN.contains(&setting.name.as_str()));
+    let inherited = inherited.map(|Setting { name, value }| (name.clone(), value.clone()));
+    let retry = (RETRY.0.to_owned(), RETRY.1.to_owned());
+    let hot = ("hot_standby".to_owned(), "on".to_owned());
+    inherited.chain([retry]).chain(options.settings.iter().cloned()).chain([hot]).collect()
+}
+
+/// The lines of a standby's configuration file; before version 12 they are in `recovery.conf`, which the server renames
+/// when it is promoted.
+pub(crate) fn configuration(about: &Description) -> Vec<Setting> {
+    match &about.upstream {
+        Some(upstream) if !is_before(about, SIGNAL_SINCE) => recovery_settings(upstream),
+        _ => Vec::new(),
+    }
+}
+
+fn recovery_settings(upstream: &Upstream) -> Vec<Setting> {
+    let rows = [
+        ("primary_conninfo", upstream.conninfo.clone()),
+        ("primary_slot_name", upstream.slot()),
+        ("recovery_target_timeline", "latest".to_owned()),
+    ];
+    rows.map(|(name, value)| Setting { name: name.to_owned(), value }).into()
+}
+
+/// Copies the primary's files to a standby's home while the primary runs, and adds what makes it a standby.
+pub(crate) fn copy(
+    (primary, from): (&Server, &Description),
+    upstream: &Server,
+    (home, about, standby): (&Home, &Description, &Upstream),
+    account: &Account,
+) -> Result<(), ServerError> {
+    let refused = |error: ConnectError| failure(&standby.name, &error.to_string());
+    make_slot(upstream, &standby.name)?;
+    let mut session = primary.session(SUPERUSER).map_err(refused)?;
+    let new_names = !is_before(from, BACKUP_RENAMED);
+    let begin = if new_names {
+        "SELECT pg_backup_start('pgmeter', true)"
+    } else {
+        "SELECT pg_start_backup('pgmeter', true, false)"
+    };
+    session.patiently(|session| session.query(begin)).map_err(refused)?;
+    copies::copy_running((primary.home(), from), (home, about), account)?;
+    let end = match (new_names, is_before(from, ARCHIVE_OPTIONAL_SINCE)) {
+        (true, _) => "SELECT labelfile FROM pg_backup_stop(false)",
+        (false, false) => "SELECT labelfile FROM pg_stop_backup(false, false)",
+        (false, true) => "SELECT labelfile FROM pg_stop_backup(false)",
+    };
+    let rows = session.patiently(|session| session.query(end)).map_err(refused)?;
+    let label = rows.first().and_then(|row| row.get(0));
+    let label = label.ok_or_else(|| failure(&standby.name, "the server gave no backup label"))?;
+    write(home, LABEL_FILE, label, account)?;
+    write_role(home, about, account)?;
+    let password = primary.directory().join(home::PASSWORD_FILE);
+    if password.exists() {
+        let line = read_small(&password).map_err(ServerError::io("read", &password))?;
+        create(&home.file(home::PASSWORD_FILE), 0o600, &line)?;
+    }
+    Ok(())
+}
+
+/// Writes the file that makes a server a standby at its next start.
+pub(crate) fn write_role(home: &Home, about: &Description, account: &Account) -> Result<(), ServerError> {
+    let Some(upstream) = &about.upstream else { return Ok(()) };
+    if is_before(about, SIGNAL_SINCE) {
+        let mut text = "standby_mode = 'on'\n".to_owned();
+        for Setting { name, value } in recovery_settings(upstream) {
+            text += &format!("{name} = '{}'\n", value.replace('\'', "''"));
+        }
+        write(home, RECOVERY_FILE, &text, account)
+    } else {
+        write(home, SIGNAL_FILE, "", account)
+    }
+}
+
+/// Writes a file of the data directory, for the server's user only.
+fn write(home: &Home, name: &str, text: &str, account: &Account) -> Result<(), ServerError> {
+    let path = home.data().join(name);
+    remove_file(&path)?;
+    let file = create(&path, 0o600, text)?;
+    account.give(&file, &path)
+}
+
+fn failure(name: &str, reason: &str) -> ServerError {
+    ServerError::Standby { name: name.to_owned(), reason: reason.to_owned() }
+}
+
+/// Creates the slot of a standby, which keeps WAL from now on. One of an earlier standby of that name is replaced.
+pub(crate) fn make_slot(upstream: &Server, name: &str) -> Result<(), ServerError> {
+    let refused = |error: ConnectError| failure(name, &error.to_string());
+    let mut session = upstream.session(SUPERUSER).map_err(refused)?;
+    drop_slot(&mut session, name)?;
+    let create = format!("SELECT pg_create_physical_replication_slot({}, true)", literal(&slot(name)));
+    session.query(&create).map_err(refused)?;
+    Ok(())
+}
+
+/// Removes the slot of a standby that has ended; without one it does nothing.
+pub(crate) fn drop_slot(session: &mut Session, name: &str) -> Result<(), ServerError> {
+    let refused = |error: ConnectError| failure(name, &error.to_string());
+    let slot = literal(&slot(name));
+    let active = format!("SELECT active FROM pg_replication_slots WHERE slot_name = {slot}");
+    let state = wait_for(SLOT_LIMIT, || match session.query(&active) {
+        Err(error) => Some(Err(refused(error))),
+        Ok(rows) => match rows.first().and_then(|row| row.get(0)) {
+            Some("t") => None,
+            other => Some(Ok(other.is_some())),
+        },
+    });
+    match state {
+        None => Err(failure(name, "another standby of that name is attached to the same server")),
+        Some(Err(error)) => Err(error),
+        Some(Ok(false)) => Ok(()),
+        Some(Ok(true)) => {
+            session.query(&format!("SELECT pg_drop_replication_slot({slot})")).map(drop).map_err(refused)
+        }
+    }
+}
+
+/// Waits until the upstream server streams to a standby.
+pub(crate) fn await_streaming(
+    session: &mut Session,
+    standby: &Upstream,
+    mut goes_on: impl FnMut() -> bool,
+) -> Result<bool, ServerError> {
+    let streaming = format!(
+        "SELECT 1 FROM pg_stat_replication WHERE application_name = {} AND state = 'streaming'",
+        literal(&standby.name)
+    );
+    let attached = wait_for(standby.limit, || match session.query(&streaming) {
+        Err(error) => Some(Err(failure(&standby.name, &error.to_string()))),
+        Ok(rows) if !rows.is_empty() => Some(Ok(true)),
+        Ok(_) => (!goes_on()).then_some(Ok(false)),
+    });
+    attached.unwrap_or(Ok(false))
+}
+
+/// Whether the files say that the server is a standby; the server removes them when it is promoted.
+pub(crate) fn is_standby(home: &Home) -> bool {
+    [SIGNAL_FILE, RECOVERY_FILE].iter().any(|name| fs::symlink_metadata(home.data().join(name)).is_ok())
+}
+
+/// Asks for a promotion with a file, as `pg_ctl promote` does. The server looks for it when its postmaster gets
+/// SIGUSR1. This works in all versions and needs no connection, of which there may be none left.
+pub(crate) fn request_promotion(home: &Home, account: &Account) -> Result<PathBuf, ServerError> {
+    write(home, PROMOTE_FILE, "", account)?;
+    Ok(home.data().join(PROMOTE_FILE))
+}
+
+/// How `synchronous_standby_names` chooses among standbys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SynchronousMethod {
+    /// The first of the list that are attached.
+    First,
+    /// Any of the list (a quorum), since version 10.
+    Any,
+}
+
+/// The value of `synchronous_standby_names` with which a commit waits for `number` of these standbys.
+///
+/// # Errors
+/// The version has no quorum; the number is 0 or larger than the number of names.
+pub fn synchronous_standby_names(
+    method: SynchronousMethod,
+    number: usize,
+    names: &[String],
+    major: Major,
+) -> Result<String, ServerError> {
+    const METHODS_SINCE: u32 = 10;
+    if number == 0 || number > names.len() {
+        return Err(ServerError::SynchronousNumber { number, standbys: names.len() });
+    }
+    let quoted: Vec<String> = names.iter().map(|name| connect::quote::identifier(name)).collect();
+    let list = quoted.join(", ");
+    match (method, major.is_before(METHODS_SINCE)) {
+        (SynchronousMethod::Any, true) => Err(ServerError::NoQuorum { version: major.to_string() }),
+        (SynchronousMethod::First, true) => Ok(format!("{number} ({list})")),
+        (SynchronousMethod::First, false) => Ok(format!("FIRST {number} ({list})")),
+        (SynchronousMethod::Any, false) => Ok(format!("ANY {number} ({list})")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::Wanted;
+
+    fn names(method: SynchronousMethod, number: usize, version: &str) -> Result<String, String> {
+        let both = ["near".to_owned(), "far".to_owned()];
+        let major = Wanted::parse(version).unwrap().major();
+        synchronous_standby_names(method, number, &both, major).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn synchronous_standbys_are_named_in_the_syntax_of_each_version() {
+        use SynchronousMethod::{Any, First};
+        assert_eq!(names(First, 2, "9.6").unwrap(), "2 (\"near\", \"far\")");
+        assert_eq!(names(First, 1, "10").unwrap(), "FIRST 1 (\"near\", \"far\")");
+        assert_eq!(names(Any, 1, "18").unwrap(), "ANY 1 (\"near\", \"far\")");
+        assert!(names(Any, 1, "9.6").unwrap_err().contains("9.6"));
+        for number in [0, 3] {
+            assert!(names(First, number, "18").unwrap_err().contains(&format!("{number}")));
+        }
+    }
+
+    #[test]
+    fn a_standby_takes_the_settings_of_its_primary_but_not_its_place_and_its_standbys() {
+        let setting = |name: &str| Setting { name: name.to_owned(), value: "1".to_owned() };
+        let inherited = ["port", "max_connections", "synchronous_standby_names"].map(setting).into();
+        let about = Description::new("18.6".to_owned(), PathBuf::new(), String::new(), inherited);
+        let own = vec![("hot_standby".to_owned(), "off".to_owned())];
+        let options = StandbyOptions { settings: own, ..StandbyOptions::new("one") };
+        let all = settings(&about, &options);
+        let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["max_connections", RETRY.0, "hot_standby", "hot_standby"]);
+        assert_eq!(all.last().unwrap().1, "on");
+    }
+}
