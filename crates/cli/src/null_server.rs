@@ -52,7 +52,7 @@ pub(crate) fn run(
         server.take_error().into_iter().for_each(|error| terminal.warn(error));
         is_running
     };
-    serving::wait_for_end(signals, goes_on, || {}).map_err(cannot("read standard input".to_owned()))?;
+    serving::wait_for_end(signals, goes_on, |_| {}).map_err(cannot("read standard input".to_owned()))?;
     if server.is_running() {
         Ok(())
     } else {

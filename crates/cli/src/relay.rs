@@ -1,6 +1,6 @@
 //! `pgmeter relay`: simulates a network with delay, jitter and bandwidth between clients and a server, as a separate
 //! process. Prints how to connect, ends when its standard input is closed or on a signal, and then prints traffic
-//! statistics. Each line of input is answered with a line of statistics, which the lab uses.
+//! statistics. Each line of input is an order and answered with a line, which the lab uses too.
 
 use std::path::Path;
 use std::time::Duration;
@@ -79,11 +79,10 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
         relay.error_reports().for_each(|report| terminal.warn(report));
         relay.is_running()
     };
-    let line = || {
+    let line = |order: &str| {
         // If the relay has ended, `goes_on` detects it immediately.
-        if let Ok(since) = relay.take_statistics() {
-            terminal.print(&format!("{}\n", ::relay::Traffic::of(&since)));
-            all.add(&since);
+        if let Some(answer) = relay.answer(order, &mut all) {
+            terminal.print(&format!("{answer}\n"));
         }
     };
     serving::wait_for_end(signals, goes_on, line)

@@ -43,7 +43,7 @@ struct Direction {
     takes: bool,
     /// The receiver's socket buffer is full.
     blocked: bool,
-    /// Time at which the socket became writable again. The relay did not cause delays before it.
+    /// Time at which the socket became writable again, or a fault ended. The relay did not cause delays before it.
     unblocked_at: Timestamp,
     /// The limit of bytes in transit is reached, so the sender is not read.
     full: bool,
@@ -116,6 +116,21 @@ impl Connection {
             directions: [CLIENT, SERVER]
                 .map(|direction| Direction::new(Delays::new(network, number, direction))),
         }
+    }
+
+    /// Delays further data by this much more.
+    pub(crate) fn slow_down(&mut self, slow: std::time::Duration) {
+        self.directions.iter_mut().for_each(|direction| direction.line.slow_down(slow));
+    }
+
+    /// Delays of this direction before `now` were caused by a fault.
+    pub(crate) fn count_lateness_from(&mut self, direction: usize, now: Timestamp) {
+        self.directions[direction].unblocked_at = now;
+    }
+
+    /// Resets both sides.
+    pub(crate) fn reset(&mut self) {
+        self.sockets.iter_mut().filter_map(Option::take).for_each(Socket::reset);
     }
 
     /// Delay of a signal without data in this direction.

@@ -45,6 +45,11 @@ impl DelayLine {
         Self { delays, bytes: VecDeque::new(), pieces: VecDeque::new(), last_due: Timestamp::ZERO, end: None }
     }
 
+    /// Adds this much to the delays from now on.
+    pub(crate) fn slow_down(&mut self, slow: Duration) {
+        self.delays.slow_down(slow);
+    }
+
     /// Delay of a signal without data: the request to connect, and its response.
     pub(crate) fn control_delay(&mut self) -> Duration {
         self.delays.delay()

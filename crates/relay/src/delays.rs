@@ -17,6 +17,8 @@ pub(crate) struct Delays {
     jitter_ns: f64,
     shape: JitterShape,
     random: SplitMix64,
+    /// Delay of a fault, in addition.
+    slow: Duration,
 }
 
 impl Delays {
@@ -29,7 +31,13 @@ impl Delays {
             shape: network.jitter_shape,
             // Hashed once, so that neighbouring seeds are uncorrelated.
             random: SplitMix64::new(SplitMix64::new(stream).bits()),
+            slow: Duration::ZERO,
         }
+    }
+
+    /// Adds this much to each delay from now on.
+    pub(crate) fn slow_down(&mut self, slow: Duration) {
+        self.slow = slow;
     }
 
     /// Delay of the next piece.
@@ -40,7 +48,7 @@ impl Delays {
     )]
     pub(crate) fn delay(&mut self) -> Duration {
         let off_ns = if self.jitter_ns == 0.0 { 0.0 } else { self.off_mean_ns() };
-        Duration::from_nanos((self.delay_ns + off_ns).round().max(0.0) as u64)
+        Duration::from_nanos((self.delay_ns + off_ns).round().max(0.0) as u64) + self.slow
     }
 
     /// Deviation from the mean, at most the mean on either side, which keeps the distribution symmetric.

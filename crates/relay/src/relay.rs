@@ -11,7 +11,8 @@ use sockets::{Endpoint as Address, Listener};
 use crate::config::Config;
 use crate::error::RelayError;
 use crate::error_reports::ErrorReports;
-use crate::service::{Service, StatisticsRequest, WAKER};
+use crate::faults::Fault;
+use crate::service::{Request, Service, WAKER};
 use crate::statistics::Statistics;
 
 /// A running relay.
@@ -19,7 +20,7 @@ pub struct Relay {
     address: Address,
     waker: Waker,
     /// Dropping the sender and waking the thread ends it.
-    requests: Option<Sender<StatisticsRequest>>,
+    requests: Option<Sender<Request>>,
     thread: Option<JoinHandle<io::Result<Statistics>>>,
     error_reports: Receiver<String>,
 }
@@ -58,8 +59,36 @@ impl Relay {
     /// # Errors
     /// The relay's thread has ended unexpectedly.
     pub fn take_statistics(&self) -> Result<Statistics, RelayError> {
+        self.ask(Request::Statistics)
+    }
+
+    /// Begins a fault of the network; returns its number. It is in effect when this function returns.
+    ///
+    /// # Errors
+    /// Too many faults are active, or the relay's thread has ended unexpectedly.
+    pub fn begin(&self, fault: Fault) -> Result<u64, RelayError> {
+        self.ask(|answer| Request::Begin(fault, answer))?
+    }
+
+    /// Ends a fault; returns whether it was active.
+    ///
+    /// # Errors
+    /// The relay's thread has ended unexpectedly.
+    pub fn end(&self, number: u64) -> Result<bool, RelayError> {
+        self.ask(|answer| Request::End(number, answer))
+    }
+
+    /// Ends all faults; returns their number.
+    ///
+    /// # Errors
+    /// The relay's thread has ended unexpectedly.
+    pub fn heal(&self) -> Result<usize, RelayError> {
+        self.ask(Request::Heal)
+    }
+
+    fn ask<T>(&self, request: impl FnOnce(Sender<T>) -> Request) -> Result<T, RelayError> {
         let (answer, answered) = mpsc::channel();
-        let asked = self.requests.as_ref().is_some_and(|requests| requests.send(answer).is_ok());
+        let asked = self.requests.as_ref().is_some_and(|requests| requests.send(request(answer)).is_ok());
         if !asked || self.waker.wake().is_err() {
             return Err(RelayError::Gone);
         }
@@ -81,10 +110,10 @@ impl Relay {
     /// # Errors
     /// The relay's thread has ended unexpectedly, or cannot be woken.
     pub fn stop(mut self) -> Result<Statistics, RelayError> {
-        self.end().ok_or(RelayError::Gone)?.map_err(RelayError::system("wait for sockets"))
+        self.finish().ok_or(RelayError::Gone)?.map_err(RelayError::system("wait for sockets"))
     }
 
-    fn end(&mut self) -> Option<io::Result<Statistics>> {
+    fn finish(&mut self) -> Option<io::Result<Statistics>> {
         self.requests = None;
         let thread = self.thread.take()?;
         // If waking fails, the thread is abandoned, because joining it would block.
@@ -96,6 +125,6 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         // `stop` reports the result.
-        let _ = self.end();
+        let _ = self.finish();
     }
 }

@@ -13,7 +13,9 @@ use sockets::{Clock, Listener, Socket, TimedPoll, Timers, Wakeups};
 
 use crate::config::Config;
 use crate::connection::{CLIENT, Connection, Forwarded, Phase, SERVER, Turn};
+use crate::error::RelayError;
 use crate::error_reports::ErrorReports;
+use crate::faults::{Fault, Faults};
 use crate::link::Link;
 use crate::statistics::{Statistics, ThreadTime};
 
@@ -81,8 +83,17 @@ impl From<&Event> for SocketEvent {
     }
 }
 
-/// A request for statistics: the channel for the response.
-pub(crate) type StatisticsRequest = Sender<Statistics>;
+/// A request, with the channel for the response.
+pub(crate) enum Request {
+    /// Statistics since the previous request.
+    Statistics(Sender<Statistics>),
+    /// Begins a fault; its number is the response.
+    Begin(Fault, Sender<Result<u64, RelayError>>),
+    /// Ends a fault; whether it was active.
+    End(u64, Sender<bool>),
+    /// Ends all faults; their number.
+    Heal(Sender<usize>),
+}
 
 /// State of the relay's thread.
 pub(crate) struct Service {
@@ -91,6 +102,9 @@ pub(crate) struct Service {
     listener: Listener,
     config: Config,
     schedule: Timers<Task>,
+    faults: Faults,
+    /// Due tasks of a direction in which nothing arrives; they are done after the fault.
+    held: Vec<Task>,
     /// Connections by slot; `None` for a free slot.
     connections: Vec<Option<Connection>>,
     holes: Vec<usize>,
@@ -109,7 +123,7 @@ pub(crate) struct Service {
     reports: ErrorReports,
     /// Spare descriptor, closed temporarily to refuse a client when no descriptor is left.
     spare: Option<File>,
-    requests: Receiver<StatisticsRequest>,
+    requests: Receiver<Request>,
 }
 
 impl Service {
@@ -117,7 +131,7 @@ impl Service {
         poll: Poll,
         listener: Listener,
         config: Config,
-        requests: Receiver<StatisticsRequest>,
+        requests: Receiver<Request>,
         reports: ErrorReports,
     ) -> io::Result<Self> {
         listener.register(poll.registry(), LISTENER)?;
@@ -129,6 +143,8 @@ impl Service {
             poll,
             listener,
             schedule: Timers::default(),
+            faults: Faults::default(),
+            held: Vec::new(),
             connections: Vec::new(),
             holes: Vec::new(),
             before_links: [VecDeque::new(), VecDeque::new()],
@@ -180,11 +196,73 @@ impl Service {
     fn answer(&mut self) -> bool {
         loop {
             match self.requests.try_recv() {
-                // The requester may have gone.
-                Ok(request) => drop(request.send(self.take_statistics())),
+                Ok(request) => self.execute(request),
                 Err(TryRecvError::Empty) => return false,
                 Err(TryRecvError::Disconnected) => return true,
             }
+        }
+    }
+
+    /// The requester may have gone, so responses may fail.
+    fn execute(&mut self, request: Request) {
+        match request {
+            Request::Statistics(answer) => {
+                let _ = answer.send(self.take_statistics());
+            }
+            Request::Begin(fault, answer) => {
+                let begun = self.faults.begin(fault);
+                if begun.is_ok() && fault == Fault::Cut {
+                    self.reset_all();
+                }
+                self.heed_faults();
+                let _ = answer.send(begun);
+            }
+            Request::End(number, answer) => {
+                let was_active = self.faults.end(number);
+                self.heed_faults();
+                let _ = answer.send(was_active);
+            }
+            Request::Heal(answer) => {
+                let ended = self.faults.heal();
+                self.heed_faults();
+                let _ = answer.send(ended);
+            }
+        }
+    }
+
+    /// Takes changed faults into account: the additional delay, and tasks that need not be held any more.
+    fn heed_faults(&mut self) {
+        let slow = self.faults.slow();
+        self.connections.iter_mut().flatten().for_each(|connection| connection.slow_down(slow));
+        let now = self.clock.now();
+        for task in std::mem::take(&mut self.held) {
+            if let Task::Forward { line, number } = task
+                && let Some(connection) = self.same(line / 2, number)
+            {
+                connection.count_lateness_from(line % 2, now);
+            }
+            self.schedule.set(now, task);
+        }
+    }
+
+    /// Resets all connections.
+    fn reset_all(&mut self) {
+        for slot in 0..self.connections.len() {
+            if let Some(connection) = self.connections[slot].as_mut() {
+                connection.reset();
+                self.statistics.cut += 1;
+                self.close(slot);
+            }
+        }
+    }
+
+    /// Whether a fault delays a task.
+    fn is_held(&self, task: Task) -> bool {
+        match task {
+            Task::Forward { line, .. } => self.faults.is_silent(line % 2),
+            Task::Connect { .. } => self.faults.is_silent(CLIENT),
+            Task::Open { .. } => self.faults.is_silent(SERVER),
+            Task::Room(_) | Task::Accept => false,
         }
     }
 
@@ -232,6 +310,11 @@ impl Service {
     }
 
     fn add_client(&mut self, client: Socket) {
+        if self.faults.is_cut() {
+            self.statistics.connections += 1;
+            self.statistics.cut += 1;
+            return client.reset();
+        }
         let number = self.admitted;
         let slot = self.holes.pop().unwrap_or_else(|| {
             self.connections.push(None);
@@ -245,6 +328,7 @@ impl Service {
         self.statistics.connections += 1;
         self.statistics.open += 1;
         let mut connection = Connection::new(number, client, &self.config.network);
+        connection.slow_down(self.faults.slow());
         let arrives = self.clock.now() + connection.control_delay(CLIENT);
         self.schedule.set(arrives, Task::Connect { slot, number });
         self.connections[slot] = Some(connection);
@@ -350,6 +434,10 @@ impl Service {
     /// Runs all due tasks.
     fn do_due(&mut self) {
         while let Some((_, task)) = self.schedule.pop_due(self.clock.now()) {
+            if self.is_held(task) {
+                self.held.push(task);
+                continue;
+            }
             match task {
                 Task::Forward { line, number } => {
                     if let Some(connection) = self.same(line / 2, number) {
@@ -430,6 +518,9 @@ impl Service {
     /// Forwards the due data of a delay line.
     fn forward(&mut self, line: usize) {
         let (slot, direction) = (line / 2, line % 2);
+        if self.faults.is_silent(direction) {
+            return self.schedule_line(line);
+        }
         let Some(connection) = self.connections[slot].as_mut() else { return };
         let now = self.clock.now();
         match connection.forward(direction, self.config.buffer_bytes, now, &mut self.statistics) {

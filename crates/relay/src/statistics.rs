@@ -15,6 +15,8 @@ pub struct Statistics {
     pub connections: u64,
     /// Clients that were refused: the server was unreachable, or no file descriptor was left.
     pub refused: u64,
+    /// Connections reset by a fault of the network.
+    pub cut: u64,
     /// Open connections.
     pub open: u64,
     /// Bytes forwarded to the server.
@@ -39,6 +41,7 @@ impl Statistics {
         let Statistics {
             connections,
             refused,
+            cut,
             open,
             bytes_to_server,
             bytes_to_client,
@@ -49,6 +52,7 @@ impl Statistics {
         } = later;
         self.connections += connections;
         self.refused += refused;
+        self.cut += cut;
         self.open = *open;
         self.bytes_to_server += bytes_to_server;
         self.bytes_to_client += bytes_to_client;
@@ -78,9 +82,10 @@ impl Statistics {
     /// The statistics as lines of text.
     #[must_use]
     pub fn summary(&self) -> String {
-        let Statistics { connections, refused, bytes_to_server, bytes_to_client, .. } = self;
+        let Statistics { connections, refused, cut, bytes_to_server, bytes_to_client, .. } = self;
+        let cut = if *cut > 0 { format!(", {cut} reset by a fault") } else { String::new() };
         let mut text = format!(
-            "connections  {connections}, {refused} of them rejected (standard error shows the reason)\n\
+            "connections  {connections}, {refused} of them rejected (standard error shows the reason){cut}\n\
              bytes        {bytes_to_server} to the server, {bytes_to_client} to clients, in {} pieces\n",
             self.late.count()
         );
