@@ -1,10 +1,10 @@
 //! Actions: things that are done to the server at set times of a run, such as a REFRESH after 30 s. The plan has what was
-//! asked for, the record what happened. Executed by `run`, shown by `report`.
+//! asked for, the record what happened. `fault` has the kinds other than SQL. Executed by `run`, shown by `report`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Missing, RelationKind, SafeText, Warning};
+use crate::{Fault, Missing, RelationKind, SafeText, Warning};
 
 /// Something to do at a time of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,20 +26,24 @@ pub enum ActionWork {
         #[serde(deserialize_with = "crate::safe_text::read_sql")]
         sql: SafeText,
     },
+    /// A fault of a server that pgmeter manages, or of the network.
+    Fault(Fault),
 }
 
 impl ActionWork {
-    /// The name of the kind, as in options and experiments.
-    pub fn kind(&self) -> &'static str {
+    /// The kind with its details, as in options: `sql=VACUUM t`, `kill=5s`.
+    pub fn text(&self) -> String {
         match self {
-            ActionWork::Sql { .. } => "sql",
+            ActionWork::Sql { sql } => format!("sql={sql}"),
+            ActionWork::Fault(fault) => fault.to_string(),
         }
     }
 
-    /// The details after the kind.
-    pub fn detail(&self) -> &SafeText {
+    /// For reports: the SQL, or the text of the fault.
+    pub fn title(&self) -> SafeText {
         match self {
-            ActionWork::Sql { sql } => sql,
+            ActionWork::Sql { sql } => sql.clone(),
+            ActionWork::Fault(fault) => fault.to_string().into(),
         }
     }
 }
@@ -66,7 +70,7 @@ impl ActionResult {
     /// The warning about an action that did not succeed.
     pub fn warning(&self) -> Option<Warning> {
         let Action { at_s, work } = &self.action;
-        let (at_s, action) = (*at_s, work.detail().clone());
+        let (at_s, action) = (*at_s, work.title());
         match &self.outcome {
             ActionOutcome::Succeeded => None,
             ActionOutcome::Failed { error, .. } => {

@@ -10,6 +10,7 @@
 //! nothing else here does.
 
 mod action;
+mod fault;
 mod record;
 
 mod plan;
@@ -103,6 +104,7 @@ pub use environment::{
     BuildFingerprint, ConnectionInUse, Environment, ServerFacts, Settings, TlsInUse, TransportInUse,
 };
 pub use error::ResultsError;
+pub use fault::{Fault, FaultCourse, FaultKind, ShutdownMode};
 pub use generator::{
     CalibrationUsed, CommandTimes, EventLoop, EventLoopName, Generator, HeldBack, Introspection, Lateness,
     Work, WorkerCondition,

@@ -191,6 +191,11 @@ pub enum Warning {
         /// What it was.
         action: SafeText,
     },
+    /// What actions changed could not be undone after the run.
+    NotRestored {
+        /// The reason.
+        error: SafeText,
+    },
     /// The server's settings could not be read.
     SettingsUnread {
         /// The server's error.
@@ -316,6 +321,7 @@ impl Warning {
             | Warning::ActionFailed { .. }
             | Warning::ActionCutOff { .. }
             | Warning::ActionNotStarted { .. }
+            | Warning::NotRestored { .. }
             | Warning::SettingsUnread { .. }
             | Warning::RateNotKept { .. }
             | Warning::Uncancelled { .. }

@@ -47,7 +47,7 @@ const NAMES: [&str; 12] = [
 ];
 
 /// Texts from outside in them: errors, statements, names of workloads and scripts, rows of a database.
-const FROM_OUTSIDE: [&str; 10] = [
+const FROM_OUTSIDE: [&str; 11] = [
     "FailedCheck/first_row",
     "FailedCheck/name",
     "Warning/action_cut_off/action",
@@ -57,6 +57,7 @@ const FROM_OUTSIDE: [&str; 10] = [
     "Warning/checks_failed/workload",
     "Warning/contended_rows/script",
     "Warning/network_failed/error",
+    "Warning/not_restored/error",
     "Warning/settings_unread/error",
 ];
 

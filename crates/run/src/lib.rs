@@ -40,7 +40,7 @@ mod statement_check;
 mod store_places;
 mod transaction_errors;
 
-pub use action::check_actions;
+pub use action::{FaultId, FaultSite, check_actions};
 pub use calibrate::{CALIBRATION_CLIENTS_MAX, CALIBRATION_STEPS, calibrate, calibration_spec};
 pub use command_line::command_line;
 pub use control::{Control, OUT_OF_TIME};

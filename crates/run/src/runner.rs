@@ -21,7 +21,7 @@ use stats::goals::GoalMeter;
 use stats::{Protocol, Scale, Timestamp, Until};
 use workload::{Tables, Tpcb, Workload, WorkloadError};
 
-use crate::action::{Actions, check_actions};
+use crate::action::{Actions, FaultSite, check_actions};
 use crate::checks::{Checked, Checks, Rules};
 use crate::control::Control;
 use crate::ending::{checks_failed, explain, overload, status, uncancelled};
@@ -58,6 +58,8 @@ pub struct Circumstances {
     pub records: Option<PathBuf>,
     /// One-way delay of a simulated network between clients and server.
     pub relay_delay: Option<Duration>,
+    /// The managed server of the run and the network before it, for actions that are faults.
+    pub site: Option<Arc<dyn FaultSite>>,
     /// Values given relative to the server's host: the keys with their descriptions.
     pub relative: BTreeMap<String, String>,
     /// A command that repeats the run.
@@ -83,6 +85,7 @@ impl Default for Circumstances {
             asks_settings: true,
             records: None,
             relay_delay: None,
+            site: None,
             relative: BTreeMap::new(),
             command_line: None,
             annotation: Annotation::default(),
@@ -271,6 +274,7 @@ impl Runner {
         control: &Control,
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Prepared, RunError> {
+        self.check_faults()?;
         let Found { places, further, scale, tables, relations, facts } = self.find(control, events)?;
         control.check()?;
         let observing = Observing::start(&mut self, &places.addresses().collect::<Vec<_>>());
@@ -303,6 +307,24 @@ impl Runner {
             rules,
             started_at: UtcTime::now(),
         })
+    }
+
+    /// Refuses faults that are impossible here.
+    fn check_faults(&self) -> Result<(), RunError> {
+        for kind in self.spec.actions.iter().filter_map(|action| Some(&action.fault()?.kind)) {
+            let refusal = match &self.circumstances.site {
+                Some(site) => site.refusal(kind),
+                None => Some(format!(
+                    "the action {} requires a server that pgmeter manages, and this run uses another one: use the version \
+                     of an embedded server in an experiment (pgmeter lab), or sql, which works everywhere",
+                    kind.name()
+                )),
+            };
+            if let Some(reason) = refusal {
+                return Err(RunError::Usage(reason));
+            }
+        }
+        Ok(())
     }
 
     /// The actions, on the server that is observed.
@@ -603,7 +625,7 @@ impl Prepared {
         let pauses = (self.circumstances.compatibility == Compatibility::Pgmeter).then(PauseDetector::begin);
         let output = self.circumstances.output.map(|begin| begin());
         let PlannedActions { specs, target, tables } = &self.actions;
-        let mut actions = Actions::start(specs, target, tables)?;
+        let mut actions = Actions::start(specs, target, tables, self.circumstances.site.clone())?;
         let (is_begun, warmup) = (Cell::new(false), self.plan.warmup);
         let introduce = |intro: WorkerIntro| {
             if !is_begun.replace(true) {
@@ -643,7 +665,7 @@ impl Prepared {
         let Self { plan, plan_record, environment, tables, observing, circumstances, .. } = self;
         let observation = observing.finish(outcome);
         // After the observer's last reading, because the state of the tables is read a second later.
-        let actions = actions.finish();
+        let (actions, unrestored) = actions.finish();
         let loop_name = generator::event_loop(&outcome.event_loop).name;
         let kept = |dir: PathBuf| Calibration::kept(&dir, &environment.host, loop_name);
         let calibration = circumstances.calibrations.and_then(kept);
@@ -679,7 +701,7 @@ impl Prepared {
         record.plan.workers = u32::try_from(outcome.workers).unwrap_or(workers);
         let unread =
             self.settings_error.map(|error| Warning::SettingsUnread { error: error.to_string().into() });
-        let warnings = [unread, overload(outcome, plan.clients), uncancelled(outcome)];
+        let warnings = [unread, overload(outcome, plan.clients), uncancelled(outcome), unrestored];
         record.warnings.extend(actions.iter().filter_map(ActionResult::warning));
         record.summary.actions = actions;
         record.warnings.extend(warnings.into_iter().chain(disturbances).flatten());

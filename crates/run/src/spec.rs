@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::{EventLoopChoice, Grace, Limit, Protocol, ResultFormat};
-use results::ObserveLevel;
+use results::{Fault, ObserveLevel};
 use serde::{Deserialize, Serialize};
 use stats::Scale;
 use stats::goals::Goal;
@@ -188,6 +188,8 @@ pub struct ActionSpec {
 pub enum ActionKind {
     /// SQL on a connection of its own: one or more statements, sent as one message.
     Sql(String),
+    /// A fault of a server that pgmeter manages, or of the network before it.
+    Fault(Fault),
 }
 
 /// Vacuum before a run.

@@ -63,9 +63,10 @@ fn reason(missing: &Missing) -> String {
     format!("{} ({})", escaped_line(&missing.what), escaped_line(missing.why.as_str()))
 }
 
-/// The statement, in one line.
+/// The statement or the fault, in one line.
 pub(crate) fn detail(work: &ActionWork) -> String {
-    let words: Vec<&str> = work.detail().as_str().split_whitespace().collect();
+    let title = work.title();
+    let words: Vec<&str> = title.as_str().split_whitespace().collect();
     cut(&escaped_line(&words.join(" ")), DETAIL_LEN_MAX)
 }
 

@@ -272,8 +272,7 @@ pub(crate) fn repeat_command(record: &Record) -> String {
         option("--target", format!("{}=host={host} port={port} user={user} dbname={database}", target.name));
     }
     for action in &plan.actions {
-        let (kind, detail) = (action.work.kind(), action.work.detail());
-        option("--action", format!("{}s:{kind}={detail}", action.at_s));
+        option("--action", format!("{}s:{}", action.at_s, action.work.text()));
     }
     let flags = [
         (plan.reconnect, "-C"),

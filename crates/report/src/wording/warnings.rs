@@ -223,6 +223,10 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
             range(each!(all, ActionNotStarted.at_s), asked_seconds),
             names(each!(all, ActionNotStarted.action).map(|action| action_in_short(&action)))
         ),
+        Warning::NotRestored { error } => format!(
+            "What the actions changed could not be undone after the run: {}.",
+            escaped_line(error.as_str())
+        ),
         Warning::SettingsUnread { error } => {
             format!("The server's settings could not be read ({}).", escaped_line(error.as_str()))
         }

@@ -1,6 +1,10 @@
-//! Actions of a run: how they are written and checked. `thread` executes them; `results` defines what is recorded.
-//! Called by `options`, the runner, and `lab` for experiments.
+//! Actions of a run: how they are written and checked. `kinds` is the table of their kinds, `site` what a run can do to
+//! its server, `thread` executes them; `results` defines what is recorded. Called by `options`, the runner, and `lab`
+//! for experiments.
 
+mod fault;
+mod kinds;
+mod site;
 mod thread;
 
 use std::fmt;
@@ -10,6 +14,8 @@ use std::time::Duration;
 use engine::Limit;
 use results::{Action, ActionWork, SafeText};
 
+pub(crate) use kinds::KINDS;
+pub use site::{FaultId, FaultSite};
 pub(crate) use thread::Actions;
 
 use crate::options::seconds;
@@ -18,41 +24,49 @@ use crate::spec::{ActionKind, ActionSpec, RunSpec};
 /// Each has a thread and a connection.
 pub(crate) const ACTIONS_MAX: usize = 64;
 
-/// A kind: its name in options and experiments, and what reads the detail that follows.
-type Kind = (&'static str, fn(&str) -> Result<ActionKind, String>);
-const KINDS: [Kind; 1] = [("sql", sql)];
-
-fn sql(text: &str) -> Result<ActionKind, String> {
-    if text.contains('\0') {
-        return Err("the SQL contains a zero byte".to_owned());
-    }
-    match text.trim_matches(|character: char| character.is_whitespace() || character == ';') {
-        "" => Err("the SQL is empty: give one or more statements".to_owned()),
-        _ => Ok(ActionKind::Sql(text.trim().to_owned())),
-    }
-}
-
 impl ActionSpec {
     /// An action of a kind with this name and detail.
     ///
     /// # Errors
     /// The kind is unknown, or its detail is invalid.
     pub fn new(at: Duration, kind: &str, detail: &str) -> Result<Self, String> {
-        let known = KINDS.iter().find(|(name, _)| *name == kind);
-        let (_, read) = known.ok_or_else(|| {
+        let known = KINDS.iter().find(|known| known.name == kind);
+        let known = known.ok_or_else(|| {
             format!(
                 "unknown kind of action \"{}\"; expected {}",
                 kind.escape_debug(),
-                Self::kinds().join(" or ")
+                Self::kinds_in_words()
             )
         })?;
-        Ok(Self { at, kind: read(detail)? })
+        Ok(Self { at, kind: (known.read)(detail)? })
     }
 
     /// The names of all kinds.
     #[must_use]
     pub fn kinds() -> Vec<&'static str> {
-        KINDS.iter().map(|(name, _)| *name).collect()
+        KINDS.iter().map(|kind| kind.name).collect()
+    }
+
+    /// The names of all kinds as a list in a sentence.
+    #[must_use]
+    pub fn kinds_in_words() -> String {
+        let mut names = Self::kinds();
+        let last = names.pop().unwrap_or_default();
+        format!("{} or {last}", names.join(", "))
+    }
+
+    /// Key, form of the detail and description of each kind.
+    pub fn described() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
+        KINDS.iter().map(|kind| (kind.name, kind.form, kind.help))
+    }
+
+    /// The fault, if it is one.
+    #[must_use]
+    pub fn fault(&self) -> Option<&results::Fault> {
+        match &self.kind {
+            ActionKind::Sql(_) => None,
+            ActionKind::Fault(fault) => Some(fault),
+        }
     }
 }
 
@@ -69,30 +83,39 @@ impl FromStr for ActionSpec {
         if kind.contains(char::is_whitespace) {
             return Err(format!("there is no kind after the time; {form}"));
         }
-        Self::new(Duration::from_secs_f64(at), kind, detail)
+        // As flags have hyphens, and keys of experiments underscores.
+        Self::new(Duration::from_secs_f64(at), &kind.replace('-', "_"), detail)
     }
 }
 
 /// As on a command line, with the time in seconds.
 impl fmt::Display for ActionSpec {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ActionKind::Sql(sql) = &self.kind;
-        write!(formatter, "{}s:sql={sql}", self.at.as_secs_f64())
+        write!(formatter, "{}s:", self.at.as_secs_f64())?;
+        match &self.kind {
+            ActionKind::Sql(sql) => write!(formatter, "sql={sql}"),
+            ActionKind::Fault(fault) => write!(formatter, "{fault}"),
+        }
     }
 }
 
 impl From<&ActionSpec> for Action {
     fn from(spec: &ActionSpec) -> Self {
-        let ActionKind::Sql(sql) = &spec.kind;
-        Self { at_s: spec.at.as_secs_f64(), work: ActionWork::Sql { sql: SafeText::sql(sql) } }
+        let work = match &spec.kind {
+            ActionKind::Sql(sql) => ActionWork::Sql { sql: SafeText::sql(sql) },
+            ActionKind::Fault(fault) => ActionWork::Fault(fault.clone()),
+        };
+        Self { at_s: spec.at.as_secs_f64(), work }
     }
 }
 
 impl From<&Action> for ActionSpec {
     fn from(action: &Action) -> Self {
-        let ActionWork::Sql { sql } = &action.work;
-        let at = Duration::try_from_secs_f64(action.at_s).unwrap_or_default();
-        Self { at, kind: ActionKind::Sql(sql.as_str().to_owned()) }
+        let kind = match &action.work {
+            ActionWork::Sql { sql } => ActionKind::Sql(sql.as_str().to_owned()),
+            ActionWork::Fault(fault) => ActionKind::Fault(fault.clone()),
+        };
+        Self { at: Duration::try_from_secs_f64(action.at_s).unwrap_or_default(), kind }
     }
 }
 
@@ -136,7 +159,11 @@ mod tests {
         let form = "expected TIME:KIND, such as 30s:sql='REFRESH MATERIALIZED VIEW v'";
         assert_eq!(refused("vacuum"), format!("there is no \":\" in it; {form}"));
         assert_eq!(refused("3s:vacuum t"), format!("there is no kind after the time; {form}"));
-        assert_eq!(refused("3s:promot"), "unknown kind of action \"promot\"; expected sql");
+        assert_eq!(
+            refused("3s:promot"),
+            "unknown kind of action \"promot\"; expected sql, stop, start, restart, kill, kill_backend, pause, promote, \
+             switchover, cut, blackhole, blackhole_to_server, blackhole_to_client, slow or heal"
+        );
         assert!(refused("soon:sql=select 1").starts_with("the time \"soon\": expected a number of seconds"));
         assert!(refused("-1:sql=select 1").starts_with("the time \"-1\": expected a number of seconds"));
         for empty in ["3s:sql", "3s:sql=", "3s:sql= ; "] {

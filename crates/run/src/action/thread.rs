@@ -1,5 +1,5 @@
-//! Execution of actions at their times: each has a thread with a connection of its own, and is cancelled when the run ends.
-//! Called by the runner; `observe` reads the state of the tables.
+//! Execution of actions at their times: each has a thread with a connection of its own, and ends with the run.
+//! Called by the runner; `fault` performs those that are not SQL, `observe` reads the state of the tables.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,15 +12,16 @@ use connect::{
     Transport,
 };
 use observe::{Observer, flush_statistics, tables_now};
-use results::{Action, ActionOutcome, ActionResult, Missing, SafeText, TablesAt};
+use results::{Action, ActionOutcome, ActionResult, Missing, SafeText, TablesAt, Warning};
 
+use super::site::FaultSite;
 use crate::error::RunError;
 use crate::spec::{ActionKind, ActionSpec};
 
 /// Name of the sessions, which distinguishes them from those of the load.
 const APPLICATION_NAME: &str = "pgmeter action";
 /// The connection is made and the state of the tables is read so long before the time of an action.
-const LEAD: Duration = Duration::from_secs(1);
+pub(super) const LEAD: Duration = Duration::from_secs(1);
 /// Before 15, a server counts the changes of a session half a second later, and shows them half a second after that.
 const STATISTICS_DELAY: Duration = Duration::from_millis(600);
 /// Time for connecting, unless the target has another limit.
@@ -31,7 +32,11 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(3);
 const STATE_LIMIT: Duration = Duration::from_secs(10);
 
 /// The actions of a run. Their threads wait for the run to begin.
-pub(crate) struct Actions(Vec<Acting>);
+pub(crate) struct Actions {
+    all: Vec<Acting>,
+    /// What faults change, until it is restored.
+    site: Option<Arc<dyn FaultSite>>,
+}
 
 /// An action and its thread.
 struct Acting {
@@ -63,11 +68,17 @@ struct Running {
 
 impl Actions {
     /// Starts the threads. `tables` are those of the run's scripts, by name.
-    pub(crate) fn start(specs: &[ActionSpec], target: &Target, tables: &[String]) -> Result<Self, RunError> {
+    pub(crate) fn start(
+        specs: &[ActionSpec],
+        target: &Target,
+        tables: &[String],
+        site: Option<Arc<dyn FaultSite>>,
+    ) -> Result<Self, RunError> {
         let mut target = target.clone();
         target.application_name = Some(APPLICATION_NAME.to_owned());
         target.connect_timeout = target.connect_timeout.or(Some(CONNECT_LIMIT));
-        let mut actions = Self(Vec::new());
+        let site = site.filter(|_| specs.iter().any(|spec| spec.fault().is_some()));
+        let mut actions = Self { all: Vec::new(), site };
         for spec in specs {
             let (origin, received) = channel();
             let (done, is_done) = channel();
@@ -76,6 +87,7 @@ impl Actions {
                 spec: spec.clone(),
                 target: target.clone(),
                 tables: tables.to_vec(),
+                site: actions.site.clone(),
                 origin: received,
                 progress: Arc::clone(&progress),
                 done,
@@ -83,38 +95,42 @@ impl Actions {
             let thread = thread::Builder::new().name("action".to_owned()).spawn(move || work.perform());
             let thread =
                 thread.map_err(|error| RunError::System { what: "start a thread".to_owned(), error })?;
-            actions.0.push(Acting { origin: Some(origin), progress, is_done, thread: Some(thread) });
+            actions.all.push(Acting { origin: Some(origin), progress, is_done, thread: Some(thread) });
         }
         Ok(actions)
     }
 
     /// The times of the actions count from `origin`; called once.
     pub(crate) fn measure_from(&self, origin: Instant) {
-        for sender in self.0.iter().filter_map(|acting| acting.origin.as_ref()) {
+        for sender in self.all.iter().filter_map(|acting| acting.origin.as_ref()) {
             // A thread that has ended has a result.
             let _ = sender.send(origin);
         }
     }
 
-    /// None begins any more, because the load has ended. Running ones go on until [`Self::finish`].
+    /// None begins any more, because the load has ended, and faults end. SQL goes on until [`Self::finish`].
     pub(crate) fn close(&mut self) {
-        for acting in &mut self.0 {
+        for acting in &mut self.all {
             locked(&acting.progress).is_run_over = true;
             acting.origin = None;
         }
     }
 
-    /// Ends the actions because the run has ended, and returns all results in order.
-    pub(crate) fn finish(mut self) -> Vec<ActionResult> {
+    /// Ends the actions because the run has ended, undoes what they changed, and returns all results in order, and a
+    /// warning if something could not be undone.
+    pub(crate) fn finish(mut self) -> (Vec<ActionResult>, Option<Warning>) {
         self.end();
-        let threads = self.0.iter_mut().filter_map(|acting| acting.thread.take());
-        threads.map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+        let threads = self.all.iter_mut().filter_map(|acting| acting.thread.take());
+        let results =
+            threads.map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect();
+        let restored = self.site.take().map_or(Ok(()), |site| site.restore());
+        (results, restored.err().map(|error| Warning::NotRestored { error: error.to_string().into() }))
     }
 
     /// Cancels the running ones, and closes the connections of those that do not end.
     fn end(&mut self) {
         let mut running = Vec::new();
-        for acting in &mut self.0 {
+        for acting in &mut self.all {
             let mut progress = locked(&acting.progress);
             progress.is_run_over = true;
             running.extend(progress.running.clone().map(|running| (running, &acting.is_done)));
@@ -136,14 +152,16 @@ impl Actions {
     }
 }
 
-/// Ends the threads also if the run fails.
+/// Ends the threads also if the run fails, and undoes what faults changed.
 impl Drop for Actions {
     fn drop(&mut self) {
         self.end();
-        for thread in self.0.iter_mut().filter_map(|acting| acting.thread.take()) {
+        for thread in self.all.iter_mut().filter_map(|acting| acting.thread.take()) {
             // The results of a failed run are lost.
             let _ = thread.join();
         }
+        // The owner of the server notices if it is down.
+        let _ = self.site.take().map(|site| site.restore());
     }
 }
 
@@ -152,13 +170,14 @@ fn locked(progress: &Mutex<Progress>) -> MutexGuard<'_, Progress> {
 }
 
 /// The work of a thread.
-struct Work {
-    spec: ActionSpec,
-    target: Target,
-    tables: Vec<String>,
-    origin: Receiver<Instant>,
+pub(super) struct Work {
+    pub(super) spec: ActionSpec,
+    pub(super) target: Target,
+    pub(super) tables: Vec<String>,
+    site: Option<Arc<dyn FaultSite>>,
+    pub(super) origin: Receiver<Instant>,
     progress: Arc<Mutex<Progress>>,
-    done: Sender<()>,
+    pub(super) done: Sender<()>,
 }
 
 impl Work {
@@ -172,12 +191,23 @@ impl Work {
             after: None,
         };
         let Ok(origin) = self.origin.recv() else { return result };
+        match &self.spec.kind {
+            ActionKind::Sql(sql) => self.perform_sql(sql, origin, result),
+            ActionKind::Fault(fault) => match &self.site {
+                Some(site) => self.perform_fault(&**site, fault, origin, result),
+                // The runner refuses them.
+                None => result,
+            },
+        }
+    }
+
+    fn perform_sql(&self, sql: &str, origin: Instant, result: ActionResult) -> ActionResult {
         let now_s = || Observer::now().saturating_duration_since(origin).as_secs_f64();
         if !self.wait_until(origin + self.spec.at.saturating_sub(LEAD)) {
             return result;
         }
         let mut session = Session::connect(&self.target);
-        let before = self.tables_at(now_s(), &mut session);
+        let before = tables_at(now_s(), sql, &self.tables, &mut session);
         if !self.wait_until(origin + self.spec.at) {
             return result;
         }
@@ -186,7 +216,7 @@ impl Work {
         let session = session.map_or_else(|| Session::connect(&self.target), Ok);
         let begin_s = now_s();
         let (outcome, session) = match session {
-            Ok(mut session) => match self.execute(&mut session) {
+            Ok(mut session) => match self.execute(&mut session, sql) {
                 Some(outcome) => (outcome, Some(session)),
                 None => return result,
             },
@@ -196,7 +226,7 @@ impl Work {
         // The runner may have stopped waiting.
         let _ = self.done.send(());
         let mut session = self.settled(session);
-        let after = self.tables_at(now_s(), &mut session);
+        let after = tables_at(now_s(), sql, &self.tables, &mut session);
         ActionResult {
             begin_s: Some(begin_s),
             end_s: Some(end_s),
@@ -208,13 +238,17 @@ impl Work {
     }
 
     /// False if the run has ended before.
-    fn wait_until(&self, at: Instant) -> bool {
+    pub(super) fn wait_until(&self, at: Instant) -> bool {
         let left = at.saturating_duration_since(Observer::now());
         self.origin.recv_timeout(left) == Err(RecvTimeoutError::Timeout)
     }
 
+    pub(super) fn is_run_over(&self) -> bool {
+        locked(&self.progress).is_run_over
+    }
+
     /// `None` if the run has ended.
-    fn execute(&self, session: &mut Session) -> Option<ActionOutcome> {
+    fn execute(&self, session: &mut Session, sql: &str) -> Option<ActionOutcome> {
         {
             let mut progress = locked(&self.progress);
             if progress.is_run_over {
@@ -228,7 +262,6 @@ impl Work {
             });
         }
         session.set_statement_limit(StatementLimit::None);
-        let ActionKind::Sql(sql) = &self.spec.kind;
         let result = session.execute(sql);
         let is_run_over = {
             let mut progress = locked(&self.progress);
@@ -245,7 +278,7 @@ impl Work {
     }
 
     /// A session that sees the statistics of the action.
-    fn settled(&self, session: Option<Session>) -> Result<Session, ConnectError> {
+    pub(super) fn settled(&self, session: Option<Session>) -> Result<Session, ConnectError> {
         let session = session.filter(|session| !session.is_lost());
         let mut session = session.map_or_else(|| Session::connect(&self.target), Ok)?;
         session.set_statement_limit(StatementLimit::Within(STATE_LIMIT));
@@ -257,21 +290,26 @@ impl Work {
         thread::sleep(STATISTICS_DELAY);
         Ok(session)
     }
+}
 
-    fn tables_at(&self, at_s: f64, session: &mut Result<Session, ConnectError>) -> TablesAt {
-        let ActionKind::Sql(sql) = &self.spec.kind;
-        match session {
-            Ok(session) => {
-                session.set_statement_limit(StatementLimit::Within(STATE_LIMIT));
-                let (tables, missing) = tables_now(session, sql, &self.tables);
-                TablesAt { at_s, tables, missing }
-            }
-            Err(error) => TablesAt {
-                at_s,
-                tables: Vec::new(),
-                missing: vec![Missing::new(TablesAt::ALL, error.to_string())],
-            },
+/// The tables that the SQL names, and these.
+pub(super) fn tables_at(
+    at_s: f64,
+    sql: &str,
+    names: &[String],
+    session: &mut Result<Session, ConnectError>,
+) -> TablesAt {
+    match session {
+        Ok(session) => {
+            session.set_statement_limit(StatementLimit::Within(STATE_LIMIT));
+            let (tables, missing) = tables_now(session, sql, names);
+            TablesAt { at_s, tables, missing }
         }
+        Err(error) => TablesAt {
+            at_s,
+            tables: Vec::new(),
+            missing: vec![Missing::new(TablesAt::ALL, error.to_string())],
+        },
     }
 }
 

@@ -1,0 +1,41 @@
+//! What a run can do to its server and to the network before it. The owner of both implements it, and hands it to the
+//! runner in the circumstances of the run. Without it, a run refuses faults: pgmeter does not touch servers of others.
+
+use std::fmt;
+
+use results::FaultKind;
+
+use crate::error::RunError;
+
+/// Number of a fault that has begun.
+pub type FaultId = u64;
+
+/// The managed server of a run, and the simulated network before it. Several threads call it at the same time.
+pub trait FaultSite: fmt::Debug + Send + Sync {
+    /// Why this kind is impossible here, in one sentence; `None` if it is possible.
+    fn refusal(&self, kind: &FaultKind) -> Option<String>;
+
+    /// Begins a fault. Returns when it is in effect, or done if it does not last.
+    ///
+    /// # Errors
+    /// It cannot be done, for example because the server is down; the run is over first, as `is_over` says.
+    fn begin(&self, kind: &FaultKind, is_over: &dyn Fn() -> bool) -> Result<FaultId, RunError>;
+
+    /// Whether a fault is in effect; another one may have ended it.
+    fn is_in_effect(&self, fault: FaultId) -> bool;
+
+    /// Ends a fault, unless it has ended. Returns when the server accepts connections again.
+    ///
+    /// # Errors
+    /// It cannot be ended, for example because the server does not start.
+    fn end(&self, fault: FaultId) -> Result<(), RunError>;
+
+    /// Ends all faults, and starts a server that is down. Called after each run, also if nothing was done.
+    ///
+    /// # Errors
+    /// The server does not start.
+    fn restore(&self) -> Result<(), RunError>;
+
+    /// Whether a fault is in effect, so that the state of the tables cannot be read.
+    fn is_disturbed(&self) -> bool;
+}
