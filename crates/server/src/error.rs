@@ -214,6 +214,17 @@ pub enum ServerError {
     )]
     NoQuorum { version: String },
 
+    #[error("the server {name} is not running")]
+    NotRunning { name: String },
+
+    #[error("the server {name} did not shut down within {seconds} s")]
+    ShutdownTooSlow { name: String, seconds: u64 },
+
+    #[error(
+        "cannot start the process that would continue a paused server if pgmeter were killed; it needs /bin/sh and /proc"
+    )]
+    NoGuard,
+
     #[error("cannot create the tablespace {name}: {reason}")]
     Tablespace { name: String, reason: String },
 

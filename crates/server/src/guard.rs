@@ -19,13 +19,9 @@ const DISMISSAL: &[u8] = b"done\n";
 /// Time limit of the guard's work: initdb is allowed to finish, and a server may stop slowly.
 const WORK_LIMIT: Duration = Duration::from_secs(60);
 
-/// Arguments: the directories of home, socket and tablespaces. A process belongs to the server if it is a postgres
-/// whose working directory is the data directory; see `process`. initdb is allowed to finish, because killing it leaves
-/// shared memory.
-const SCRIPT: &str = r#"
-read -r word && [ "$word" = done ] && exit 0
-home=$1 data=$1/data
-shift
+/// Whether a process belongs to the server: it is a postgres whose working directory is the data directory; see
+/// `process`.
+const OURS: &str = r#"
 ours() {
   name=
   { read -r name < "$1/comm"; } 2>/dev/null
@@ -33,6 +29,23 @@ ours() {
   case $(readlink "$1/exe") in */postgres|*'/postgres (deleted)') ;; *) return 1 ;; esac
   case $(readlink "$1/cwd") in "$data"|"$data (deleted)") ;; *) return 1 ;; esac
 }
+"#;
+
+/// Continues the processes of a paused server whose owner has gone. Argument: the data directory.
+const RESUME_SCRIPT: &str = r#"
+read -r word && [ "$word" = done ] && exit 0
+data=$1
+for process in /proc/[0-9]*; do
+  if ours "$process"; then kill -CONT "${process#/proc/}"; fi
+done
+"#;
+
+/// Arguments: the directories of home, socket and tablespaces. initdb is allowed to finish, because killing it leaves
+/// shared memory.
+const SCRIPT: &str = r#"
+read -r word && [ "$word" = done ] && exit 0
+home=$1 data=$1/data
+shift
 initializing() {
   for process in /proc/[0-9]*; do
     name=
@@ -81,21 +94,17 @@ impl Guard {
         // A process that can open this file can hold the lock.
         let lock = create(&lock_of(home), 0o600, "").ok()?;
         lock.try_lock().ok()?;
-        let mut process = Command::new("/bin/sh")
-            .args(["-c", SCRIPT, "pgmeter-guard"])
+        let mut command = shell(SCRIPT);
+        command
             .args([home.canonicalize().ok()?, sockets.canonicalize().ok()?])
             .args(tablespaces.iter().map(|tablespace| &tablespace.directory))
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
-            .current_dir("/")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
             // The guard inherits the lock with the file; it is released when the last of its processes has ended.
-            .stderr(lock)
-            // Ctrl-C at the terminal must reach only the owner.
-            .process_group(0)
-            .spawn()
-            .ok()?;
+            .stderr(lock);
+        Self::of(command)
+    }
+
+    fn of(mut command: Command) -> Option<Guard> {
+        let mut process = command.spawn().ok()?;
         let pipe = process.stdin.take();
         Some(Guard { process, pipe })
     }
@@ -108,6 +117,45 @@ impl Guard {
         }
         let _ = self.process.wait();
     }
+}
+
+/// Continues a paused server if this process is killed, until it is dismissed or dropped; both end the guard, and
+/// dropping it continues the server.
+#[derive(Debug)]
+pub(crate) struct ResumeGuard(Guard);
+
+impl ResumeGuard {
+    /// `None` if the system has no `/proc` or no shell.
+    pub(crate) fn over(data: &Path) -> Option<ResumeGuard> {
+        if !Path::new("/proc/self/cwd").exists() {
+            return None;
+        }
+        let mut command = shell(RESUME_SCRIPT);
+        command.arg(data.canonicalize().ok()?).stderr(Stdio::null());
+        Guard::of(command).map(ResumeGuard)
+    }
+
+    /// Ends the guard: the server has been continued.
+    pub(crate) fn dismiss(self) {
+        self.0.dismiss();
+    }
+}
+
+/// A shell that executes a script in an environment that others cannot influence.
+fn shell(script: &str) -> Command {
+    let mut command = Command::new("/bin/sh");
+    command
+        .arg("-c")
+        .arg(format!("{OURS}{script}"))
+        .arg("pgmeter-guard")
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin:/usr/sbin:/sbin")
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        // Ctrl-C at the terminal must reach only the owner.
+        .process_group(0);
+    command
 }
 
 fn lock_of(home: &Path) -> PathBuf {

@@ -144,15 +144,26 @@ pub(crate) fn configure(home: &Home, about: &Description, account: &Account) -> 
     account.give(&file, &path)
 }
 
+/// The port of a server that has none among its settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PortChoice {
+    /// That of the last start if it is free, else any free one.
+    Any,
+    /// That of the last start, because clients know it.
+    Same,
+}
+
 /// Starts the server as a child of this process and waits until it accepts connections. The port is the one among
-/// the settings, else that of the last start if it is free, else any free one; it is noted in the description.
+/// the settings, else the choice; it is noted in the description.
 pub(crate) fn launch(
     home: &Home,
     about: &mut Description,
     account: &Account,
     stop: &StopFlag,
+    port: PortChoice,
 ) -> Result<Child, ServerError> {
-    let fixed = settings::fixed_port(&about.settings)?;
+    let same = (port == PortChoice::Same).then_some(about.port);
+    let fixed = settings::fixed_port(&about.settings)?.or(same);
     check_reach(home, about, account)?;
     if about.tcp && !home.file(home::PASSWORD_FILE).exists() {
         return Err(ServerError::NoPassword { name: home.name.clone() });

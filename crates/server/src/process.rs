@@ -41,6 +41,44 @@ pub(crate) fn continue_stopped(data: &Path) {
     handles.filter(|(pid, _)| belongs_to(*pid, &data)).for_each(|(_, handle)| handle.send(Signal::CONT));
 }
 
+/// Stops all processes of a data directory, also those that are started meanwhile; the postmaster is stopped before.
+pub(crate) fn stop_all(data: &Path) {
+    let Ok(data) = data.canonicalize() else { return };
+    let mut stopped = Vec::new();
+    loop {
+        let before = stopped.len();
+        for pid in all_processes() {
+            if !stopped.contains(&pid) && send_to_one(&data, pid, Signal::STOP) {
+                stopped.push(pid);
+            }
+        }
+        if stopped.len() == before {
+            return;
+        }
+    }
+}
+
+/// Kills one process of a data directory; false if it is none.
+pub(crate) fn kill_one(data: &Path, pid: i32) -> bool {
+    let (Ok(data), Some(pid)) = (data.canonicalize(), Pid::from_raw(pid.max(0))) else { return false };
+    send_to_one(&data, pid, Signal::KILL)
+}
+
+fn send_to_one(data: &Path, pid: Pid, signal: Signal) -> bool {
+    // Opened before the process is examined: if it ends in between, the signal reaches no other process.
+    let Some(handle) = Handle::open(pid) else { return false };
+    let is_ours = belongs_to(pid, data);
+    if is_ours {
+        handle.send(signal);
+    }
+    is_ours
+}
+
+/// Whether no process of a data directory is left.
+pub(crate) fn has_ended(data: &Path) -> bool {
+    data.canonicalize().is_ok_and(|data| !all_processes().into_iter().any(|pid| belongs_to(pid, &data)))
+}
+
 /// Sends one signal after the other until the process has ended; false if it never did.
 fn end(steps: &[ShutdownStep], send: &mut dyn FnMut(Signal), ended: &mut dyn FnMut() -> bool) -> bool {
     for step in steps {
@@ -84,6 +122,10 @@ impl Postmaster {
         let handle = Handle::open(pid)?;
         let postmaster = Postmaster { pid, data, handle };
         postmaster.runs().then_some(postmaster)
+    }
+
+    pub(crate) fn send(&self, signal: Signal) {
+        self.handle.send(signal);
     }
 
     pub(crate) fn runs(&self) -> bool {

@@ -2,23 +2,23 @@
 //! for temporary servers; `named` handles permanent ones.
 
 use std::path::{Path, PathBuf};
-use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use connect::{ConnectError, Environment, Overrides, Session, StatementLimit, Target, resolve};
-use rustix::process::{Pid, Signal, kill_process};
+use connect::{ConnectError, Environment, Overrides, Session, Target, resolve};
+use rustix::process::Signal;
 
 use crate::access;
 use crate::account::Account;
 use crate::guard::Guard;
-use crate::home::{self, Description, Home, LockedHome, remove_file};
+use crate::handle::ServerHandle;
+use crate::home::{self, Description, Home, LockedHome};
+use crate::launch::PortChoice;
 use crate::named::Status;
 use crate::patience::{StopFlag, wait_for};
-use crate::process::{
-    FAST_SHUTDOWN, IMMEDIATE_SHUTDOWN, Postmaster, ShutdownStep, continue_stopped, end_child,
-};
+use crate::postmaster::SharedPostmaster;
+use crate::process::{FAST_SHUTDOWN, IMMEDIATE_SHUTDOWN, ShutdownStep};
 use crate::standby::{self, StandbyOptions, Upstream};
 use crate::tablespaces::Tablespace;
 use crate::{
@@ -63,7 +63,7 @@ pub struct Server {
     claim: LockedHome,
     account: Account,
     /// From its start on.
-    child: Option<Child>,
+    postmaster: SharedPostmaster,
     /// Until it is kept or gone.
     guard: Option<Guard>,
     /// Nothing of it is left.
@@ -139,7 +139,15 @@ impl Server {
         locations: &Locations,
     ) -> Result<Server, ServerError> {
         let claim = LockedHome::new(name, locations)?;
-        let mut server = Server { about, claim, account, child: None, guard: None, removed: false, stop };
+        let mut server = Server {
+            about,
+            claim,
+            account,
+            postmaster: SharedPostmaster::default(),
+            guard: None,
+            removed: false,
+            stop,
+        };
         server.about.socket_directory = server.claim.make_socket_directory(&server.account)?;
         server.about.tablespaces =
             tablespaces::make_directories(tablespaces, &server.claim.home, &server.account)?;
@@ -255,33 +263,7 @@ impl Server {
     /// It is no standby; it ends; it remains in recovery for longer than the limit, in which case the request is
     /// withdrawn.
     pub fn promote(&self, limit: Duration) -> Result<(), ServerError> {
-        let name = self.standby_name().unwrap_or_default().to_owned();
-        let Some(child) = self.child.as_ref().filter(|_| self.is_standby()) else {
-            return Err(ServerError::NotAStandby { server: self.name().to_owned() });
-        };
-        let file = standby::request_promotion(&self.claim.home, &self.account)?;
-        // Fails if it has ended, which is found below.
-        let _ = kill_process(Pid::from_child(child), Signal::USR1);
-        let mut session = None;
-        let ended = || Postmaster::of(&self.claim.home.data()).is_none();
-        let promoted = wait_for(limit, || {
-            if self.stop.is_set() {
-                return Some(Err(ServerError::Interrupted));
-            }
-            if ended() {
-                return Some(Err(ServerError::PromotionFailed { name: name.clone(), log: self.log_tail() }));
-            }
-            let open = session.take().map_or_else(|| self.session_within(launch::CONNECT_LIMIT), Ok);
-            let mut open = open.ok()?;
-            let rows = open.query("SELECT pg_is_in_recovery()").ok()?;
-            session = Some(open);
-            (rows.first()?.get(0) == Some("f")).then_some(Ok(()))
-        });
-        promoted.unwrap_or_else(|| {
-            remove_file(&file)?;
-            let seconds = limit.as_secs();
-            Err(ServerError::PromotionTooSlow { name: name.clone(), seconds, log: self.log_tail() })
-        })
+        self.handle().promote(limit)
     }
 
     /// Sets these settings in its configuration file and has the running server read it. Settings that it takes only
@@ -295,15 +277,16 @@ impl Server {
         let all: Vec<_> = own.chain(wanted.iter().cloned()).collect();
         let settings = settings::merged(memory::memory(), Instrumentation::Off, &all)?;
         let loaded = |server: &Server| {
-            let mut session = server.session_within(launch::CONNECT_LIMIT).ok()?;
+            let mut session = server.handle().session_within(launch::CONNECT_LIMIT).ok()?;
             session.query(LOADED).ok()?.first()?.get(0).map(str::to_owned)
         };
         let before = loaded(self);
         self.about.settings = settings;
         self.claim.write(&self.about)?;
         launch::configure(&self.claim.home, &self.about, &self.account)?;
-        let Some(child) = &self.child else { return Ok(()) };
-        let _ = kill_process(Pid::from_child(child), Signal::HUP);
+        if !self.postmaster.send(Signal::HUP) {
+            return Ok(());
+        }
         let taken = wait_for(RELOAD_LIMIT, || loaded(self).filter(|now| Some(now) != before.as_ref()));
         let (server, seconds) = (self.name().to_owned(), RELOAD_LIMIT.as_secs());
         taken.map(drop).ok_or_else(|| ServerError::NotReloaded { server, seconds, log: self.log_tail() })
@@ -324,7 +307,15 @@ impl Server {
         let root = rustix::process::geteuid().is_root();
         let account = Account::choose(root.then_some(about.server_user.as_str()))?;
         let stop = StopFlag::default();
-        Ok(Server { about, claim, account, child: None, guard: None, removed: false, stop })
+        Ok(Server {
+            about,
+            claim,
+            account,
+            postmaster: SharedPostmaster::default(),
+            guard: None,
+            removed: false,
+            stop,
+        })
     }
 
     /// Sets whether it listens on TCP from its next start on; its settings may require that too.
@@ -335,7 +326,8 @@ impl Server {
     }
 
     pub(crate) fn launch(&mut self) -> Result<(), ServerError> {
-        self.child = Some(launch::launch(&self.claim.home, &mut self.about, &self.account, &self.stop)?);
+        let (home, port) = (&self.claim.home, PortChoice::Any);
+        self.postmaster.set(launch::launch(home, &mut self.about, &self.account, &self.stop, port)?);
         if std::mem::take(&mut self.about.needs_extension) && self.counts_statements() {
             self.create_extension()?;
         }
@@ -357,15 +349,6 @@ impl Server {
         let target = resolve(Some(&self.conninfo()), &Overrides::default(), &Environment::default())?;
         let target = Target { database: database.to_owned(), ..target };
         Session::connect(&target)
-    }
-
-    /// A session of a server that may not answer.
-    fn session_within(&self, limit: Duration) -> Result<Session, ConnectError> {
-        let conninfo = format!("{} connect_timeout={}", self.conninfo(), limit.as_secs());
-        let target = resolve(Some(&conninfo), &Overrides::default(), &Environment::default())?;
-        let mut session = Session::connect(&target)?;
-        session.set_statement_limit(StatementLimit::Within(limit));
-        Ok(session)
     }
 
     /// Whether it has loaded pg_stat_statements; installations without it are started anyway.
@@ -464,7 +447,7 @@ impl Server {
 
     /// Process ID of its postmaster; `None` after it was stopped.
     pub fn pid(&self) -> Option<u32> {
-        self.child.as_ref().map(Child::id)
+        self.postmaster.pid()
     }
 
     /// All its settings, ours and the user's.
@@ -474,7 +457,21 @@ impl Server {
 
     /// Whether its postmaster is running.
     pub fn is_running(&mut self) -> bool {
-        self.child.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(None)))
+        self.postmaster.is_running()
+    }
+
+    /// A handle for faults, which is valid until the server is removed or gets another port.
+    pub fn handle(&self) -> ServerHandle {
+        ServerHandle {
+            home: self.claim.home.clone(),
+            about: self.about.clone(),
+            account: self.account.clone(),
+            stop: self.stop.clone(),
+            postmaster: self.postmaster.clone(),
+            is_guarded: self.guard.is_some(),
+            resume_guard: Arc::default(),
+            _claim: None,
+        }
     }
 
     /// Keeps it running under its name after this process, until `named::stop`.
@@ -525,13 +522,7 @@ impl Server {
     }
 
     fn end(&mut self, steps: &[ShutdownStep]) -> Result<(), ServerError> {
-        let Some(child) = &mut self.child else { return Ok(()) };
-        let pid = Pid::from_child(child).as_raw_nonzero().get();
-        continue_stopped(&self.claim.home.data());
-        if end_child(child, steps) {
-            self.child = None;
-            return Ok(());
-        }
+        let Err(pid) = self.postmaster.end(&self.claim.home.data(), steps) else { return Ok(()) };
         let (name, directory) = (self.claim.home.name.clone(), self.claim.home.directory.clone());
         Err(ServerError::WillNotEnd { name, pid, directory })
     }

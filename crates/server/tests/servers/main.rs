@@ -4,6 +4,7 @@
 
 mod bad_luck;
 mod facts;
+mod faults;
 mod harness;
 mod intruders;
 mod lifecycle;
