@@ -8,6 +8,7 @@ use std::time::Duration;
 use config::Place;
 use engine::Limit;
 use queries::QuerySetSpec;
+use results::FaultKind;
 use run::RunSpec;
 use stats::{Protocol, Scale};
 use workload::{InitOptions, Logging, PartitionMethod, Partitioning, WorkloadError, WorkloadName};
@@ -125,6 +126,33 @@ impl Default for Configuration {
 }
 
 impl Configuration {
+    /// The faults among the actions of the load.
+    pub(crate) fn faults(&self) -> impl Iterator<Item = &FaultKind> {
+        self.load.actions.iter().filter_map(|action| Some(&action.fault()?.kind))
+    }
+
+    /// The network of a trial, which has a relay if an action needs it.
+    pub(crate) fn network_of_trial(&self) -> Network {
+        Network { has_faults: self.faults().any(FaultKind::is_of_network), ..self.network.clone() }
+    }
+
+    /// Why a fault among the actions is impossible.
+    fn impossible_action(&self) -> Option<String> {
+        let first = self.faults().next()?;
+        if self.server.origin.dsn().is_some() {
+            return Some(format!(
+                "the action {} requires an embedded server: set version in [server] instead of dsn; on a server that \
+                 pgmeter did not start, only sql is possible",
+                first.name()
+            ));
+        }
+        let of_standby = self.faults().find(|kind| kind.standby().is_some())?;
+        Some(format!(
+            "the action {} requires a standby, and the experiment has none",
+            of_standby.name()
+        ))
+    }
+
     /// Whether a trial is a load, as opposed to timed steps or queries.
     pub fn is_load(&self) -> bool {
         self.steps.is_empty() && self.queries.is_none()
@@ -225,7 +253,9 @@ impl Configuration {
         }
         let refused = |(name, _): (&String, &String)| session_settings::refused(name, &server.origin);
         let late_action = || run::check_actions(load).err();
-        if let Some(sentence) = self.settings().find_map(refused).or_else(late_action) {
+        let impossible_action = || self.impossible_action();
+        if let Some(sentence) = self.settings().find_map(refused).or_else(late_action).or_else(impossible_action)
+        {
             return Err(sentence);
         }
         if let Some((_, sentence)) = rules.iter().find(|(is_broken, _)| *is_broken) {
@@ -356,12 +386,17 @@ pub struct Network {
     pub jitter: Duration,
     /// Bandwidth in each direction for all connections together; `None`: unlimited.
     pub bandwidth_bits_per_s: Option<f64>,
+    /// Whether actions of the load change the network, for which a relay is required.
+    pub has_faults: bool,
 }
 
 impl Network {
     /// Whether a relay is required.
     pub fn needs_relay(&self) -> bool {
-        !self.delay.is_zero() || !self.jitter.is_zero() || self.bandwidth_bits_per_s.is_some()
+        !self.delay.is_zero()
+            || !self.jitter.is_zero()
+            || self.bandwidth_bits_per_s.is_some()
+            || self.has_faults
     }
 }
 

@@ -87,6 +87,8 @@ mod secret_levels;
 
 mod compare;
 
+mod fault_site;
+
 pub use campaign::{Campaign, CampaignLimits, ExecutionContext, Subject, file_missing, profile_name};
 pub use compare::{Comparable, CompareOptions, ComparisonRun, compare};
 pub use config::{Folder, Place};
@@ -96,6 +98,7 @@ pub use configuration::{
 pub use error::LabError;
 pub use event::{Busy, ComparisonEvent, Event, Listener, TrialRecord};
 pub use experiment::{Combinations, Design, Experiment, Factor, Level, Order, Profile};
+pub use fault_site::managed_site;
 pub use forecast::{Expected, Forecast};
 pub use matrix::Cell;
 pub use memory::{Arrangement, Memory};

@@ -9,9 +9,10 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use connect::{Address, Environment, Host, HostName, Overrides, Session, Target, TlsMode};
-use relay::Traffic;
+use relay::{Order, Traffic};
 use results::{Lateness, Record, Warning};
 use run::RunError;
 use server::Server;
@@ -138,11 +139,46 @@ fn listen_address(server: &Address, is_ours: bool, number: u64) -> (String, bool
 /// ends.
 pub(super) struct RunningRelay {
     process: RefCell<Child>,
-    pipes: RefCell<Option<(ChildStdin, BufReader<ChildStdout>)>>,
+    pipes: RelayPipes,
     /// The relay's address.
     host: Host,
     /// Its network.
     pub(super) network: Network,
+}
+
+/// Standard input and output of a relay. Each line of input is answered by a line of output.
+#[derive(Clone, Debug)]
+pub(super) struct RelayPipes(Arc<Mutex<Pipes>>);
+
+/// `None` if the relay was told to end.
+type Pipes = Option<(ChildStdin, BufReader<ChildStdout>)>;
+
+impl RelayPipes {
+    fn locked(&self) -> MutexGuard<'_, Pipes> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads the next line of output.
+    fn line(&self) -> io::Result<String> {
+        next_line(&mut self.locked())
+    }
+
+    /// Writes a line, and reads the answer.
+    pub(super) fn ask(&self, line: &str) -> io::Result<String> {
+        let mut pipes = self.locked();
+        if let Some((stdin, _)) = pipes.as_mut() {
+            stdin.write_all(format!("{line}\n").as_bytes())?;
+        }
+        next_line(&mut pipes)
+    }
+}
+
+fn next_line(pipes: &mut Pipes) -> io::Result<String> {
+    let mut line = String::new();
+    if let Some((_, stdout)) = pipes {
+        stdout.read_line(&mut line)?;
+    }
+    if line.is_empty() { Err(io::Error::other("it has ended")) } else { Ok(line) }
 }
 
 impl RunningRelay {
@@ -174,24 +210,20 @@ impl RunningRelay {
         let pipes = process.stdin.take().zip(process.stdout.take().map(BufReader::new));
         let mut relay = Self {
             process: RefCell::new(process),
-            pipes: RefCell::new(pipes),
+            pipes: RelayPipes(Arc::new(Mutex::new(pipes))),
             host: Host { name: HostName::Usual, hostaddr: None, port: 0, password: None },
             network: network.clone(),
         };
         // If it ended, it has printed the reason.
-        let conninfo = relay.line().map_err(failed)?;
+        let conninfo = relay.pipes.line().map_err(failed)?;
         // The user is not used, but required.
         relay.host = resolve(&format!("{} user=relay", conninfo.trim()))?.hosts.swap_remove(0);
         Ok(relay)
     }
 
-    /// Reads the next line of its output.
-    fn line(&self) -> io::Result<String> {
-        let mut line = String::new();
-        if let Some((_, stdout)) = self.pipes.borrow_mut().as_mut() {
-            stdout.read_line(&mut line)?;
-        }
-        if line.is_empty() { Err(io::Error::other("it has ended")) } else { Ok(line) }
+    /// For orders from other threads.
+    pub(super) fn pipes(&self) -> RelayPipes {
+        self.pipes.clone()
     }
 
     fn is_running(&self) -> bool {
@@ -211,10 +243,7 @@ impl RunningRelay {
     /// The traffic since the last call.
     pub(super) fn traffic(&self) -> Result<Traffic, RunError> {
         let ask = || {
-            if let Some((stdin, _)) = self.pipes.borrow_mut().as_mut() {
-                stdin.write_all(b"\n")?;
-            }
-            let line = self.line()?;
+            let line = self.pipes.ask(&Order::Traffic.line())?;
             Traffic::parse(&line).ok_or_else(|| io::Error::other(format!("it said \"{}\"", line.trim())))
         };
         ask().map_err(|error| RunError::System { what: "ask the relay what has passed".to_owned(), error })
@@ -223,7 +252,7 @@ impl RunningRelay {
 
 impl Drop for RunningRelay {
     fn drop(&mut self) {
-        if let Some((stdin, mut stdout)) = self.pipes.borrow_mut().take() {
+        if let Some((stdin, mut stdout)) = self.pipes.locked().take() {
             drop(stdin);
             // Its final statistics are for users who start it by hand. An error means that it has ended too.
             let _ = stdout.read_to_end(&mut Vec::new());

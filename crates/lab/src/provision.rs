@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use crate::applied_settings;
 use crate::campaign::{Subject, text_of};
 use crate::configuration::{Configuration, DataSpec, NetworkKind, Origin, Restore, ServerSpec};
 use crate::event::{Event, Listener};
+use crate::fault_site::ManagedSite;
 use crate::leftovers;
 use crate::memory::Arrangement;
 use crate::network::{Networks, RunningRelay, resolve};
@@ -46,6 +48,8 @@ pub(super) struct Provisioner<'a> {
     servers: BTreeMap<usize, ServerInUse<'a>>,
     /// Servers that are ready or were ready.
     ever_ready: BTreeSet<usize>,
+    /// The server of the last trial that may have used it up, and what its actions did.
+    last_site: Option<(usize, Arc<ManagedSite>)>,
     /// Prefix of the names of databases, unique to this execution.
     prefix: String,
 }
@@ -56,6 +60,8 @@ pub(super) struct Ready {
     pub(super) target: Target,
     /// The network between clients and server.
     pub(super) relay: Option<Rc<RunningRelay>>,
+    /// What its actions can do to the server and the network.
+    pub(super) site: Option<Arc<ManagedSite>>,
 }
 
 /// A running server.
@@ -89,13 +95,25 @@ impl<'a> Provisioner<'a> {
         servers::sweep(&locations, listener);
         let networks = Networks::new(subject.experiment.design.seed);
         let (servers, ever_ready) = (BTreeMap::new(), BTreeSet::new());
-        Ok(Self { subject, server_user, listener, control, locations, networks, servers, ever_ready, prefix })
+        Ok(Self {
+            subject,
+            server_user,
+            listener,
+            control,
+            locations,
+            networks,
+            servers,
+            ever_ready,
+            last_site: None,
+            prefix,
+        })
     }
 
     /// Prepares everything for a trial of this cell. An embedded server that failed is replaced, and a running server
     /// is waited for, so that only the trial that it interrupted is lost.
     pub(super) fn ready(&mut self, cell: usize) -> Result<Ready, RunError> {
         let server = self.subject.plan.data[self.subject.plan.data_of[cell]].0;
+        self.remove_spent();
         let was_there = self.ever_ready.contains(&server);
         let ready = match self.make_ready(cell) {
             Err(RunError::Connect(error @ (ConnectError::Failed { .. } | ConnectError::Lost(_))))
@@ -112,6 +130,16 @@ impl<'a> Provisioner<'a> {
         }?;
         self.ever_ready.insert(server);
         Ok(ready)
+    }
+
+    /// Removes the server of the last trial, if its actions made it useless for others.
+    fn remove_spent(&mut self) {
+        if let Some((server, site)) = self.last_site.take()
+            && site.is_spent()
+        {
+            self.networks.forget(server);
+            self.servers.remove(&server);
+        }
     }
 
     /// Waits until the server answers again.
@@ -316,9 +344,15 @@ impl<'a> Provisioner<'a> {
         }
         let ServerInUse { server: ours, target: direct, .. } = in_use;
         let (target, relay) =
-            self.networks.target(server, ours.as_ref(), direct, &wanted.network, self.listener)?;
+            self.networks.target(server, ours.as_ref(), direct, &wanted.network_of_trial(), self.listener)?;
         let target = with_settings(in_database(&target, &trial_database), &wanted.session);
-        Ok(Ready { target, relay })
+        let handle = ours.as_ref().filter(|_| wanted.faults().next().is_some()).map(Server::handle);
+        let site = handle.map(|handle| {
+            let pipes = relay.as_ref().map(|relay| relay.pipes());
+            Arc::new(ManagedSite::new(handle, Vec::new(), pipes, &trial_database))
+        });
+        self.last_site = site.clone().map(|site| (server, site));
+        Ok(Ready { target, relay, site })
     }
 }
 

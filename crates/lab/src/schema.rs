@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use run::ActionSpec;
 use run::options::{self, Kind, Value as OptionValue};
 use serde_json::{Map, Value, json};
 use stats::Scale;
@@ -159,10 +160,15 @@ pub(crate) const STEP: &[Field] = &[
 ];
 
 /// `[[action]]`, and each table of `action`. It has the time and the key of one kind.
-pub(crate) const ACTION: &[Field] = &[
-    needed(field("at", TIME, "Time since measuring began")),
-    field("sql", Kind::Text, "SQL to execute on a connection of its own: one or more statements"),
-];
+pub(crate) fn action_fields() -> Vec<Field> {
+    let at = needed(field("at", TIME, "Time since measuring began"));
+    let kinds = ActionSpec::described().map(|(name, form, help)| match form {
+        "" => named_field(name, "true", help),
+        form if form.starts_with('[') => named_field(name, "true_or_text", help),
+        _ => field(name, Kind::Text, help),
+    });
+    std::iter::once(at).chain(kinds).collect()
+}
 
 /// `network = { … }`.
 pub(crate) const NETWORK: &[Field] = &[
@@ -209,13 +215,14 @@ pub fn schema() -> String {
     for (name, own) in [("trial", [].as_slice()), ("case", CASE), ("quick", QUICK)] {
         definitions.insert(name.to_owned(), trial(own));
     }
+    let action = action_fields();
     for (name, fields) in [
         ("design", DESIGN),
         ("chart", CHART),
         ("difference", DIFFERENCE),
         ("ratio", RATIO),
         ("step", STEP),
-        ("one_action", ACTION),
+        ("one_action", action.as_slice()),
         ("network", NETWORK),
         ("script", SCRIPT),
     ] {
@@ -413,6 +420,8 @@ fn named(name: &str) -> Value {
         "ratios" => one_or_list(reference("ratio")),
         "steps" => one_or_list(reference("step")),
         "action" => one_or_list(reference("one_action")),
+        "true" => json!({ "const": true }),
+        "true_or_text" => json!({ "anyOf": [{ "const": true }, { "type": "string" }] }),
         other => reference(other),
     }
 }

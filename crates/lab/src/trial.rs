@@ -2,13 +2,14 @@
 //! `provision` prepares its server and data.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use connect::{Environment, HostOrder, Overrides, SqlState, Target};
 use engine::EventLoopChoice;
 use results::{Record, Status, TrialFigures};
 use run::{
-    Circumstances, Keeper, RunError, RunSpec, Runner, ScriptSpec, Scripts, StorePlaces, Vacuum,
+    Circumstances, FaultSite, Keeper, RunError, RunSpec, Runner, ScriptSpec, Scripts, StorePlaces, Vacuum,
     event_loop_of_environment,
 };
 use stats::Scale;
@@ -56,10 +57,11 @@ pub(super) struct OfTrial<'a> {
 pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<Finished, RunError> {
     let OfTrial { trial, seed, places, budget_left, context } = of_trial;
     let ExecutionContext { listener, control, circumstances, tracers } = context;
-    let Ready { target, relay } = ready;
+    let Ready { target, relay, site } = ready;
     let mut keeper = Keeper::new((*places).clone());
     let circumstances = Circumstances {
         relay_delay: relay.as_ref().map(|relay| relay.network.delay),
+        site: site.map(|site| -> Arc<dyn FaultSite> { site }),
         relative: cell.configuration.relative_words(),
         deadline: budget_left.map(|left| left + BUDGET_GRACE),
         silence_limit: Some(SILENCE_LIMIT),

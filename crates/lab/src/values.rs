@@ -62,19 +62,21 @@ pub(crate) fn actions(node: &Node) -> Result<Vec<ActionSpec>, Complaint> {
 fn action(node: &Node) -> Result<ActionSpec, Complaint> {
     let place = node.place;
     let mut table = node.clone().into_table()?;
-    table.check_keys("[[action]]", &schema::names(schema::ACTION))?;
+    table.check_keys("[[action]]", &schema::names(&schema::action_fields()))?;
     let needs_time = || Complaint::at(place, "an action requires a time, such as at = \"30s\"");
     let at = table.read("at", |node| time(node, true))?.ok_or_else(needs_time)?;
     let mut kinds = ActionSpec::kinds().into_iter().filter_map(|kind| Some((kind, table.take(kind)?)));
     let Some((kind, detail)) = kinds.next() else {
-        let what = format!("an action requires what to do: {}", ActionSpec::kinds().join(" or "));
+        let what = format!("an action requires what to do: {}", ActionSpec::kinds_in_words());
         return Err(Complaint::at(place, what));
     };
     if let Some((other, node)) = kinds.next() {
         let what = format!("{kind} and {other} cannot be combined: write two actions");
         return Err(Complaint::at(node.place, what));
     }
-    ActionSpec::new(at, kind, detail.text()?).map_err(|what| Complaint::at(detail.place, what))
+    // `heal = true`: a kind without detail, or without the detail that it may have.
+    let text = if detail.value == Value::Boolean(true) { "" } else { detail.text()? };
+    ActionSpec::new(at, kind, text).map_err(|what| Complaint::at(detail.place, what))
 }
 
 /// SQL, or the name of a file that ends in `.sql`.
@@ -270,6 +272,7 @@ pub(crate) fn network(node: &Node) -> Result<Network, Complaint> {
         delay: table.read("delay", duration)?.unwrap_or_default(),
         jitter: table.read("jitter", duration)?.unwrap_or_default(),
         bandwidth_bits_per_s: table.read("bandwidth", bits_per_s)?,
+        has_faults: false,
     };
     if network.jitter > network.delay {
         let what = "the jitter must not exceed the delay, because delays cannot be negative";

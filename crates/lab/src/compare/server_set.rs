@@ -144,7 +144,7 @@ impl<'a> ServerSet<'a> {
 
     /// Starts a combination's server and loads its data; returns the target of clients.
     pub(super) fn ready(&mut self, cell: usize) -> Result<Target, RunError> {
-        let Ready { target, relay } = self.provisioner.ready(cell)?;
+        let Ready { target, relay, .. } = self.provisioner.ready(cell)?;
         self.relays.extend(relay);
         Ok(target)
     }
