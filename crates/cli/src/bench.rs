@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ::lab::ServerHost;
+use ::lab::{ServerHost, managed_site};
 use clap::{ArgAction, Args};
 use connect::Overrides;
 use engine::Limit;
@@ -123,6 +123,7 @@ fn measure(
         ServerHost::of_session(&session).map_err(Failure::Usage)
     };
     let relative = arguments.run.set_clients_per_core(&mut spec, host, terminal)?;
+    let site = managed_site(&target, &spec)?;
     let clients = spec.clients;
     let runner = Runner::on_with(target, spec, &of_targets)?;
     let connections = u64::from(clients) * runner.targets_in_use() as u64;
@@ -154,6 +155,7 @@ fn measure(
         prints_summary: output.leaves_stdout(),
         relative,
         annotation,
+        site,
         places: arguments.places.places()?,
     };
     let mut measured = Vec::new();

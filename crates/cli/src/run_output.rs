@@ -2,12 +2,15 @@
 //! own in `pgbench::output`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use engine::End;
 use report::MetricsServer;
 use report::pgbench::LogOptions;
 use results::{Annotation, GoalVerdict, Record};
-use run::{Circumstances, Event, Finished, Keeper, Kept, RunError, Runner, StorePlaces, VacuumEvent};
+use run::{
+    Circumstances, Event, FaultSite, Finished, Keeper, Kept, RunError, Runner, StorePlaces, VacuumEvent,
+};
 
 use crate::failure::Failure;
 use crate::password;
@@ -35,6 +38,8 @@ pub(crate) struct OutputOptions {
     /// Options given relative to the server's host, by name.
     pub(crate) relative: BTreeMap<String, String>,
     pub(crate) annotation: Annotation,
+    /// The managed server, for faults.
+    pub(crate) site: Option<Arc<dyn FaultSite>>,
 }
 
 /// Circumstances of runs that are shown on the terminal.
@@ -65,6 +70,7 @@ pub(crate) fn run(
         records: Some(keeper.records()),
         relative: options.relative,
         annotation: options.annotation,
+        site: options.site,
         ..circumstances()
     };
     let prepared = runner.under(circumstances).prepare(signals, &mut |event| warn(&event, terminal))?;

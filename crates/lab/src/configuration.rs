@@ -147,10 +147,7 @@ impl Configuration {
             ));
         }
         let of_standby = self.faults().find(|kind| kind.standby().is_some())?;
-        Some(format!(
-            "the action {} requires a standby, and the experiment has none",
-            of_standby.name()
-        ))
+        Some(format!("the action {} requires a standby, and the experiment has none", of_standby.name()))
     }
 
     /// Whether a trial is a load, as opposed to timed steps or queries.
@@ -254,7 +251,8 @@ impl Configuration {
         let refused = |(name, _): (&String, &String)| session_settings::refused(name, &server.origin);
         let late_action = || run::check_actions(load).err();
         let impossible_action = || self.impossible_action();
-        if let Some(sentence) = self.settings().find_map(refused).or_else(late_action).or_else(impossible_action)
+        if let Some(sentence) =
+            self.settings().find_map(refused).or_else(late_action).or_else(impossible_action)
         {
             return Err(sentence);
         }

@@ -11,7 +11,7 @@ use connect::quote::literal;
 use connect::{HostName, Session, Target};
 use relay::{Direction, Fault, Order};
 use results::{FaultKind, ShutdownMode};
-use run::{FaultId, FaultSite, RunError};
+use run::{FaultId, FaultSite, RunError, RunSpec};
 use server::{Locations, ServerError, ServerHandle, Shutdown};
 
 use crate::network::{RelayPipes, resolve};
@@ -196,14 +196,21 @@ fn no_standby(name: &str, standbys: &[(String, ServerHandle)]) -> String {
 impl FaultSite for ManagedSite {
     fn refusal(&self, kind: &FaultKind) -> Option<String> {
         if kind.is_of_network() {
-            return self.relay.is_none().then(|| format!("the action {} is impossible here: {NO_RELAY}", kind.name()));
+            return self
+                .relay
+                .is_none()
+                .then(|| format!("the action {} is impossible here: {NO_RELAY}", kind.name()));
         }
         if matches!(kind, FaultKind::Pause) && !cfg!(target_os = "linux") {
-            return Some("the action pause requires Linux, whose /proc shows the processes of the server".to_owned());
+            return Some(
+                "the action pause requires Linux, whose /proc shows the processes of the server".to_owned(),
+            );
         }
         let standby = kind.standby()?.as_str();
         let is_known = self.standbys.iter().any(|(name, _)| name == standby);
-        (!is_known).then(|| format!("the action {} is impossible here: {}", kind.name(), no_standby(standby, &self.standbys)))
+        (!is_known).then(|| {
+            format!("the action {} is impossible here: {}", kind.name(), no_standby(standby, &self.standbys))
+        })
     }
 
     fn begin(&self, kind: &FaultKind, is_over: &dyn Fn() -> bool) -> Result<FaultId, RunError> {
@@ -306,11 +313,15 @@ impl FaultSite for ManagedSite {
     }
 }
 
-/// The site of a run on a permanent server of pgmeter, if this target is the Unix socket of one that is running.
+/// The site of a run on a permanent server of pgmeter, if this target is the Unix socket of one that is running, and
+/// the run has faults.
 ///
 /// # Errors
 /// Another process of pgmeter uses the server, or another user can change its directory.
-pub fn managed_site(target: &Target) -> Result<Option<Arc<dyn FaultSite>>, RunError> {
+pub fn managed_site(target: &Target, spec: &RunSpec) -> Result<Option<Arc<dyn FaultSite>>, RunError> {
+    if spec.actions.iter().all(|action| action.fault().is_none()) {
+        return Ok(None);
+    }
     let [host] = target.hosts.as_slice() else { return Ok(None) };
     let HostName::Directory(directory) = &host.name else { return Ok(None) };
     let locations = Locations::from_environment(&server::Environment::of_process())?;

@@ -18,7 +18,12 @@ pub struct Fault {
     pub kind: FaultKind,
     /// How long it lasts, in seconds; without it, a fault that lasts does so until `start` or `heal`, or until the end of
     /// the run.
-    #[serde(default, rename = "lasts_s", with = "seconds::optional", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        rename = "lasts_s",
+        with = "seconds::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
     #[schemars(with = "Option<f64>")]
     pub lasts: Option<Duration>,
 }

@@ -443,13 +443,13 @@ pub const OPTIONS: &[RunOption] = &[
             .sets(unset, set_targets)
     },
     RunOption {
-        in_file: Some("Actions at set times of each trial, as tables with the time `at` since measuring began and with `sql`; [[action]] adds one for all trials"),
+        in_file: Some("Actions at set times of each trial, as tables with the time `at` since measuring began and with `sql` or a fault, such as `kill`, `pause` or `blackhole`; [[action]] adds one for all trials"),
         is_key: true,
         flag: long("action", "TIME:KIND"),
         ..of_load(
             "action",
             Kind::Words(actions),
-            "SQL to execute at a time since measuring began, over a separate connection, such as '30s:sql=REFRESH MATERIALIZED VIEW v'; may be repeated",
+            "Something to do at a time since measuring began: SQL over a separate connection, such as '30s:sql=REFRESH MATERIALIZED VIEW v', or a fault of a server that pgmeter manages, such as 30s:kill=5s; may be repeated",
         )
         .sets(unset, set_actions)
     },

@@ -315,9 +315,14 @@ impl Runner {
             let refusal = match &self.circumstances.site {
                 Some(site) => site.refusal(kind),
                 None => Some(format!(
-                    "the action {} requires a server that pgmeter manages, and this run uses another one: use the version \
-                     of an embedded server in an experiment (pgmeter lab), or sql, which works everywhere",
-                    kind.name()
+                    "the action {} is only possible on a server that pgmeter manages: an embedded server of an experiment \
+                     (pgmeter lab){}; sql is possible on every server",
+                    kind.name(),
+                    if kind.is_of_network() {
+                        ", with a relay before it"
+                    } else {
+                        ", or a permanent one over its Unix socket (pgmeter server start)"
+                    }
                 )),
             };
             if let Some(reason) = refusal {

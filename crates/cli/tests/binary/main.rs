@@ -28,6 +28,7 @@ mod labels;
 mod mistakes;
 mod null_server;
 mod observing;
+mod outages;
 mod processes;
 mod queries;
 mod quickstart;

@@ -140,7 +140,8 @@ fn lasting(kind: FaultKind, detail: &str) -> Result<ActionKind, String> {
             FaultCourse::Done | FaultCourse::TimeOrEnd => Ok(ActionKind::Fault(Fault { kind, lasts: None })),
         };
     }
-    let lasts = seconds(detail).map_err(|why| format!("{}: \"{}\": {why}", kind.name(), detail.escape_debug()))?;
+    let lasts =
+        seconds(detail).map_err(|why| format!("{}: \"{}\": {why}", kind.name(), detail.escape_debug()))?;
     Ok(ActionKind::Fault(Fault { kind, lasts: Some(Duration::from_secs_f64(lasts)) }))
 }
 

@@ -32,11 +32,7 @@ impl ActionSpec {
     pub fn new(at: Duration, kind: &str, detail: &str) -> Result<Self, String> {
         let known = KINDS.iter().find(|known| known.name == kind);
         let known = known.ok_or_else(|| {
-            format!(
-                "unknown kind of action \"{}\"; expected {}",
-                kind.escape_debug(),
-                Self::kinds_in_words()
-            )
+            format!("unknown kind of action \"{}\"; expected {}", kind.escape_debug(), Self::kinds_in_words())
         })?;
         Ok(Self { at, kind: (known.read)(detail)? })
     }
