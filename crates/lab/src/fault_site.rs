@@ -139,7 +139,7 @@ impl ManagedSite {
     }
 
     /// Kills a backend of the load, and waits until the server accepts connections again.
-    fn kill_backend(&self, is_over: &dyn Fn() -> bool) -> Result<(), RunError> {
+    fn kill_backend(&self) -> Result<(), RunError> {
         let target = self.direct_target()?;
         let mut session = Session::connect(&target)?;
         let backends = session.query(&format!(
@@ -152,25 +152,30 @@ impl ManagedSite {
             return Err(RunError::Usage("the load has no backend that could be killed".to_owned()));
         }
         let stopwatch = Stopwatch::start();
-        let in_time = || {
-            if is_over() {
-                return Err(RunError::Usage("the run ended first".to_owned()));
-            }
-            if stopwatch.passed() > RECOVERY_LIMIT {
-                let seconds = RECOVERY_LIMIT.as_secs();
-                return Err(RunError::Usage(format!("the server did not restart within {seconds} s")));
-            }
-            thread::sleep(LOOK);
-            Ok(())
-        };
         // The server ends all sessions first.
         while session.query("SELECT 1").is_ok() {
-            in_time()?;
+            if stopwatch.passed() > RECOVERY_LIMIT {
+                let seconds = RECOVERY_LIMIT.as_secs();
+                return Err(RunError::Usage(format!(
+                    "the server did not end its sessions within {seconds} s"
+                )));
+            }
+            thread::sleep(LOOK);
         }
-        while Session::connect(&target).is_err() {
-            in_time()?;
+        self.await_connections()
+    }
+
+    /// Waits until the server accepts connections: it may be recovering.
+    fn await_connections(&self) -> Result<(), RunError> {
+        let target = self.direct_target()?;
+        let stopwatch = Stopwatch::start();
+        loop {
+            match Session::connect(&target) {
+                Ok(_) => return Ok(()),
+                Err(error) if stopwatch.passed() > RECOVERY_LIMIT => return Err(error.into()),
+                Err(_) => thread::sleep(LOOK),
+            }
         }
-        Ok(())
     }
 
     fn promote(&self, name: &str) -> Result<(), RunError> {
@@ -230,7 +235,7 @@ impl FaultSite for ManagedSite {
                 self.server.kill()?;
                 Ok(self.note(Effect::Down))
             }
-            FaultKind::KillBackend => self.kill_backend(is_over).map(|()| self.next()),
+            FaultKind::KillBackend => self.kill_backend().map(|()| self.next()),
             FaultKind::Pause => {
                 let id = self.note(Effect::Paused);
                 self.server.pause().inspect_err(|_| self.forget(|effect| effect == Effect::Paused))?;
@@ -305,7 +310,7 @@ impl FaultSite for ManagedSite {
                 false => Ok(()),
             })?;
         }
-        healed.and(self.start())
+        healed.and(self.start()).and_then(|()| self.await_connections())
     }
 
     fn is_disturbed(&self) -> bool {
