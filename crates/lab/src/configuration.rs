@@ -16,6 +16,7 @@ use workload::{InitOptions, Logging, PartitionMethod, Partitioning, WorkloadErro
 use crate::matrix::START;
 use crate::relative::Relative;
 use crate::session_settings;
+use crate::standbys::{StandbyNetwork, StandbySpec, Synchronous};
 use crate::steps::{Step, StepSql};
 
 /// Places of keys in the file, for errors. They do not make configurations different.
@@ -146,8 +147,20 @@ impl Configuration {
                 first.name()
             ));
         }
-        let of_standby = self.faults().find(|kind| kind.standby().is_some())?;
-        Some(format!("the action {} requires a standby, and the experiment has none", of_standby.name()))
+        let names: Vec<&str> = self.server.standbys.iter().map(|standby| standby.name.as_str()).collect();
+        let unknown = |kind: &&FaultKind| kind.standby().is_some_and(|name| !names.contains(&name.as_str()));
+        let kind = self.faults().find(unknown)?;
+        let known = match names.as_slice() {
+            [] => "and the experiment has none: add [[standby]]".to_owned(),
+            names => format!("and the standbys are {}", names.join(", ")),
+        };
+        let name = kind.standby().map_or("", |name| name.as_str());
+        Some(format!("the action {} requires the standby {name}, {known}", kind.name()))
+    }
+
+    /// Whether an action promotes a standby, so that the clients need to know several servers.
+    pub(crate) fn promotes(&self) -> bool {
+        self.faults().any(|kind| kind.standby().is_some())
     }
 
     /// Whether a trial is a load, as opposed to timed steps or queries.
@@ -190,8 +203,10 @@ impl Configuration {
     pub(crate) fn check(&self) -> Result<(), String> {
         let Self { server, data, load, .. } = self;
         let has_ddl = self.ddl.is_some();
-        let has_hosts = !self.hosts.is_empty() || self.load_balance.is_some();
         let is_running = server.origin.dsn().is_some();
+        // With standbys, load_balance_hosts is about the target that means all of them.
+        let balances = self.load_balance.is_some() && (is_running || server.standbys.is_empty());
+        let has_hosts = !self.hosts.is_empty() || balances;
         let rules = [
             (
                 load.until.is_some() && !matches!(load.limit, Limit::Duration(_)),
@@ -248,6 +263,7 @@ impl Configuration {
                 "{key} changes the database or needs a copy of it, and in_place uses it as it is: remove {key} or in_place"
             ));
         }
+        server.check_standbys()?;
         let refused = |(name, _): (&String, &String)| session_settings::refused(name, &server.origin);
         let late_action = || run::check_actions(load).err();
         let impossible_action = || self.impossible_action();
@@ -284,6 +300,12 @@ pub struct ServerSpec {
     pub instrumentation: bool,
     /// Whether the database of a running server is used as it is, without databases and tables of pgmeter's own.
     pub in_place: bool,
+    /// Standbys of an embedded server.
+    pub standbys: Vec<StandbySpec>,
+    /// The network of standbys without one of their own.
+    pub standby_network: StandbyNetwork,
+    /// The standbys that a commit waits for; `None`: all that are synchronous.
+    pub synchronous_standbys: Option<Synchronous>,
 }
 
 /// Origin of a server.
@@ -419,6 +441,9 @@ impl Default for ServerSpec {
             tablespaces: BTreeMap::new(),
             instrumentation: true,
             in_place: false,
+            standbys: Vec::new(),
+            standby_network: StandbyNetwork::default(),
+            synchronous_standbys: None,
         }
     }
 }

@@ -120,8 +120,9 @@ const FILE_LENGTH_MAX: u64 = 1 << 20;
 /// Limits of repeats and of levels per factor; more are a mistake.
 pub(crate) const REPEATS_MAX: u64 = 10_000;
 const LEVELS_MAX: usize = 1_000;
-/// The key of `[load]` that may be at the top too, as `[[action]]`.
+/// Keys of sections that may be at the top too, as `[[action]]`.
 const ACTION: &str = "action";
+const STANDBY: &str = "standby";
 /// The factor whose levels are defined by `cases`.
 const CASE: &str = "case";
 
@@ -247,9 +248,14 @@ impl Reader<'_> {
         for (section, _) in keys::KEYS {
             self.section(&mut base, section, top.table(section.name())?)?;
         }
-        if let Some(entry) = top.entries.iter().find(|entry| entry.key == ACTION) {
-            if !base.load.actions.is_empty() {
-                let what = "actions are defined in [load] too: define all of them in one place";
+        let in_sections = [
+            (ACTION, !base.load.actions.is_empty(), "actions are defined in [load] too"),
+            (STANDBY, !base.server.standbys.is_empty(), "standbys are defined in [server] too"),
+        ];
+        for (key, is_defined, where_too) in in_sections {
+            let Some(entry) = top.entries.iter().find(|entry| entry.key == key) else { continue };
+            if is_defined {
+                let what = format!("{where_too}: define all of them in one place");
                 return Err(Complaint::at(entry.place, what));
             }
             self.set(&mut base, entry)?;

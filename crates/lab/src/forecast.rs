@@ -140,9 +140,10 @@ fn preparing_s(plan: &Plan, cell: usize, what: Preparation) -> f64 {
     let Preparation { starts, loads, copies, restarts } = what;
     // On a running server only a session is started.
     let runs_already = plan.cells[cell].configuration.server.origin.dsn().is_some();
+    let standbys = plan.cells[cell].configuration.server.standbys.len() as f64;
     let part = |is_done: bool, seconds: f64| if is_done { seconds } else { 0.0 };
     BESIDE_LOAD_S / 4.0
-        + part(starts && !runs_already, STARTING_S)
+        + part(starts && !runs_already, STARTING_S * (1.0 + standbys))
         + part(restarts, RESTARTING_S)
         + part(loads, loading_s(data))
         + part(copies, COPYING_S + COPYING_PER_GB_S * data_bytes(data) as f64 / 1e9)

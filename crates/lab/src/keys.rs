@@ -12,6 +12,7 @@ use crate::query_pass;
 use crate::relative;
 use crate::schema::count;
 use crate::settings;
+use crate::standbys;
 use crate::values::{
     actions, ddl, dsn, file, hosts, init_steps, network, pairs, scripts, tablespaces, value_of, version,
     workload,
@@ -143,7 +144,7 @@ pub(crate) const KEYS: [(Section, &[Key]); 4] = [
     (Section::Queries, &query_pass::KEYS),
 ];
 
-const SERVER: [Key; 7] = [
+const SERVER: [Key; 10] = [
     Key::other(
         "version",
         "version",
@@ -192,6 +193,25 @@ const SERVER: [Key; 7] = [
         Kind::Flag,
         (|it| it.server.in_place.into(), set_in_place),
         "Use the database of the dsn as it is: without a copy, tables of pgmeter's own, vacuum or checkpoints",
+    ),
+    Key::other(
+        "standby",
+        "standbys",
+        |it, node, _| put(&mut it.server.standbys, standbys::standbys(node)),
+        "Standbys of an embedded server, such as { name = \"near\", mode = \"synchronous\" }; [[standby]] at the top of the file means the same",
+    ),
+    Key::other(
+        "standby_network",
+        "standby_network",
+        |it, node, _| put(&mut it.server.standby_network, standbys::standby_network(node)),
+        "Network between each standby and its upstream server: a one-way delay, or { delay, jitter, bandwidth }",
+    ),
+    Key::other(
+        "synchronous_standbys",
+        "synchronous",
+        |it, node, _| put(&mut it.server.synchronous_standbys, standbys::synchronous(node)),
+        "Synchronous standbys that a commit waits for: \"first N\" in the order of the file, or \"any N\" (a quorum, \
+         since version 10). Default: all",
     ),
 ];
 

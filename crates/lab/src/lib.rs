@@ -16,6 +16,10 @@ mod settings;
 
 mod session_settings;
 
+mod standby_set;
+
+mod standbys;
+
 mod schema_change;
 
 mod preflight;
@@ -118,5 +122,6 @@ pub use screen::{
 pub use secret_levels::{hide_values, secret_values};
 pub use servers::{Programs, instrumentation, obtain, sweep, warn_without_statements};
 pub use settings::check_name as check_setting;
+pub use standbys::{StandbyMode, StandbyNetwork, StandbySpec, Synchronous};
 pub use steps::{Step, StepSql, StepWork};
 pub use typed::{Typed, TypedDdl};

@@ -92,7 +92,10 @@ fn server_bytes<'a>(
     let data_bytes = data.map(estimated_bytes).max().unwrap_or(0).saturating_mul(2);
     let shared_buffers_bytes = shared_buffers_bytes(&server.settings).unwrap_or(default_bytes);
     // Buffers that never held a page occupy no memory.
-    SERVER_BYTES.saturating_add(shared_buffers_bytes.min(data_bytes)).saturating_add(data_bytes)
+    let bytes = SERVER_BYTES.saturating_add(shared_buffers_bytes.min(data_bytes)).saturating_add(data_bytes);
+    // Each standby has all data too.
+    let standbys = u64::try_from(server.standbys.len()).unwrap_or(u64::MAX);
+    bytes.saturating_mul(standbys.saturating_add(1))
 }
 
 /// The size of a data set, with an estimate of what is unknown.

@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -33,8 +34,8 @@ pub(super) struct Networks {
 }
 
 struct KnownRelay {
-    /// Index of the server in the plan.
-    server: usize,
+    /// Index of the server in the plan, and 0 for the primary or the number of the standby.
+    server: (usize, usize),
     network: Network,
     relay: Rc<RunningRelay>,
 }
@@ -47,7 +48,7 @@ impl Networks {
     /// The target of the clients: direct, or through a relay.
     pub(super) fn target(
         &mut self,
-        number: usize,
+        number: (usize, usize),
         server: Option<&Server>,
         target: &Target,
         network: &Network,
@@ -83,7 +84,7 @@ impl Networks {
 
     /// Removes the relays of a server that was removed or moved.
     pub(super) fn forget(&mut self, server: usize) {
-        self.relays.retain(|known_relay| known_relay.server != server);
+        self.relays.retain(|known_relay| known_relay.server.0 != server);
     }
 }
 
@@ -219,6 +220,19 @@ impl RunningRelay {
         // The user is not used, but required.
         relay.host = resolve(&format!("{} user=relay", conninfo.trim()))?.hosts.swap_remove(0);
         Ok(relay)
+    }
+
+    /// A relay between a standby and the TCP port of its upstream server.
+    pub(super) fn before_port(port: u16, network: &Network, seed: u64) -> Result<Self, RunError> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let to = Address::Tcp { host: address.ip().to_string(), address };
+        Self::start(&listen_address(&to, true, 0), &to, network, seed)
+    }
+
+    /// The TCP address that it listens on.
+    pub(super) fn tcp_address(&self) -> Option<SocketAddr> {
+        let HostName::Network(name) = &self.host.name else { return None };
+        Some(SocketAddr::new(name.parse().ok()?, self.host.port))
     }
 
     /// For orders from other threads.

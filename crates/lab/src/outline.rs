@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use config::turns_direction;
+use server::SynchronousMethod;
 use workload::WorkloadName;
 
 use crate::configuration::{DataSpec, Network, NetworkKind, Origin, Restore, ServerSpec};
@@ -14,6 +15,7 @@ use crate::memory::{Arrangement, data_bytes};
 use crate::plan::Plan;
 use crate::query_pass;
 use crate::relative;
+use crate::standbys::{StandbyMode, StandbyNetwork, Synchronous};
 use crate::steps::{Step, StepSql, StepWork};
 
 /// Maximum number of listed trials.
@@ -140,6 +142,25 @@ fn server_in_words(server: &ServerSpec) -> String {
         format!("tablespace {name} {}", if directory.is_empty() { "beside its data" } else { directory })
     }));
     words.extend((!server.instrumentation).then(|| "without instrumentation".to_owned()));
+    words.extend(server.standbys.iter().map(|standby| {
+        let mode = match standby.mode {
+            StandbyMode::Asynchronous => "asynchronous standby",
+            StandbyMode::Synchronous => "synchronous standby",
+        };
+        let from = standby.upstream.as_ref().map_or(String::new(), |name| format!(" from {name}"));
+        let network = server.network_of(standby);
+        if network == StandbyNetwork::default() {
+            return format!("{mode} {}{from}", standby.name);
+        }
+        format!("{mode} {}{from} ({network})", standby.name)
+    }));
+    words.extend(server.synchronous_standbys.map(|Synchronous { method, number }| {
+        let method = match method {
+            SynchronousMethod::First => "first",
+            SynchronousMethod::Any => "any",
+        };
+        format!("commits wait for {method} {number}")
+    }));
     words.join(", ")
 }
 

@@ -119,7 +119,7 @@ fn problems_of_scripts(target: &Target, cells: &[&Cell], control: &Control) -> V
         checked.push(scripts);
         // Other trials get their tables later.
         let has_tables = server.in_place && ddl.is_none();
-        let runner = trial::runner(cell, 0, with_settings(target.clone(), session));
+        let runner = trial::runner(cell, 0, with_settings(target.clone(), session), Vec::new());
         match runner.and_then(|mut runner| runner.check_scripts(control)) {
             Err(RunError::Statement(error)) if has_tables || error.sqlstate == SqlState::SYNTAX_ERROR => {
                 problems.push(error.to_string());

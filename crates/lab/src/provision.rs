@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use connect::quote::{identifier, literal};
-use connect::{ConnectError, Environment, Overrides, Session, Target};
+use connect::{ConnectError, Environment, HostOrder, Overrides, Session, SessionAttributes, Target};
 use run::{Control, RunError};
 use server::{Locations, Server, ServerOptions};
 use workload::{InitOptions, InitProgress};
@@ -26,6 +26,8 @@ use crate::readiness::{LoadedData, Preparation};
 use crate::schema_change::{SchemaChange, SchemaSwitch};
 use crate::servers::{self, Programs};
 use crate::session_settings::{self, with_settings};
+use crate::standby_set::{Making, StandbySet, is_upstream_over_tcp};
+use crate::standbys;
 use crate::stopwatch::Stopwatch;
 
 /// How long to wait for a running server that stopped answering, and the interval of attempts.
@@ -62,10 +64,14 @@ pub(super) struct Ready {
     pub(super) relay: Option<Rc<RunningRelay>>,
     /// What its actions can do to the server and the network.
     pub(super) site: Option<Arc<ManagedSite>>,
+    /// Its standbys by name, and all of them together; the names are targets of scripts.
+    pub(super) standbys: Vec<(String, Target)>,
 }
 
 /// A running server.
 struct ServerInUse<'a> {
+    /// Its standbys, which are removed before it.
+    standbys: StandbySet,
     /// `None` for a server that was already running.
     server: Option<Server>,
     /// On such a server, a session that has our databases' prefix as its name and marks them as being in use.
@@ -223,10 +229,11 @@ impl<'a> Provisioner<'a> {
             keep: false,
             instrumentation: servers::instrumentation(!wanted.instrumentation),
             tablespaces: tablespaces(wanted),
-            tcp: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tcp),
+            tcp: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tcp)
+                || is_upstream_over_tcp(wanted, None),
             stop: Some(self.control.shared_stop()),
             tls: self.cells_of(wanted).any(|cell| cell.network.kind == NetworkKind::Tls),
-            replication: false,
+            replication: !wanted.standbys.is_empty(),
         };
         let _busy = self.listener.busy(format!("starting PostgreSQL {} …", installation.version));
         let server = Server::start(&installation, &options, &self.locations)?;
@@ -281,7 +288,12 @@ impl<'a> Provisioner<'a> {
         if applied_settings::apply(&mut session, &in_use.applied, &wanted.applied, self.control)? {
             drop(session);
             let _busy = self.listener.busy("restarting the server …");
+            let port = ours.port();
             ours.restart()?;
+            if ours.port() != port {
+                // Standbys and their relays have the old one; they are made again.
+                in_use.standbys.remove(ours)?;
+            }
             in_use.target = resolve(&ours.conninfo())?;
             self.networks.forget(server);
         }
@@ -342,17 +354,44 @@ impl<'a> Provisioner<'a> {
         if let Some(setup) = &wanted.setup {
             execute_file(&in_database(&in_use.target, &trial_database), setup, control)?;
         }
-        let ServerInUse { server: ours, target: direct, .. } = in_use;
-        let (target, relay) =
-            self.networks.target(server, ours.as_ref(), direct, &wanted.network_of_trial(), self.listener)?;
-        let target = with_settings(in_database(&target, &trial_database), &wanted.session);
+        let making = Making {
+            locations: &self.locations,
+            listener: self.listener,
+            control,
+            seed: self.subject.experiment.design.seed,
+        };
+        in_use.keep_standbys(&wanted.server, &making)?;
+        let ServerInUse { server: ours, target: direct, standbys, .. } = in_use;
+        let of_trial = wanted.network_of_trial();
+        let mut reach = |number, ours: Option<&Server>, direct: &Target| {
+            let place = (server, number);
+            // Faults of the network are those between the clients and the primary.
+            let network = if number == 0 { &of_trial } else { &wanted.network };
+            let (target, relay) = self.networks.target(place, ours, direct, network, self.listener)?;
+            let target = with_settings(in_database(&target, &trial_database), &wanted.session);
+            Ok::<_, RunError>((target, relay))
+        };
+        let (mut target, relay) = reach(0, ours.as_ref(), direct)?;
+        let mut targets = Vec::new();
+        for (number, (name, standby)) in standbys.servers().enumerate() {
+            let (target, _) = reach(number + 1, Some(standby), &resolve(&standby.conninfo())?)?;
+            targets.push((name.to_owned(), target));
+        }
+        if wanted.promotes() {
+            // Clients that connect again find the new primary.
+            target.hosts.extend(targets.iter().flat_map(|(_, standby)| standby.hosts.clone()));
+            target.session_attributes = SessionAttributes::ReadWrite;
+        }
+        targets.extend(all_standbys(&targets, wanted.load_balance));
         let handle = ours.as_ref().filter(|_| wanted.faults().next().is_some()).map(Server::handle);
         let site = handle.map(|handle| {
             let pipes = relay.as_ref().map(|relay| relay.pipes());
-            Arc::new(ManagedSite::new(handle, Vec::new(), pipes, &trial_database))
+            let standbys =
+                standbys.servers().map(|(name, standby)| (name.to_owned(), standby.handle())).collect();
+            Arc::new(ManagedSite::new(handle, standbys, pipes, &trial_database))
         });
         self.last_site = site.clone().map(|site| (server, site));
-        Ok(Ready { target, relay, site })
+        Ok(Ready { target, relay, standbys: targets, site })
     }
 }
 
@@ -360,7 +399,20 @@ impl ServerInUse<'_> {
     fn new(server: Option<Server>, witness: Option<Session>, target: Target) -> Self {
         let (data, databases, copies) = (LoadedData::default(), BTreeSet::new(), BTreeMap::new());
         let applied = BTreeMap::new();
-        Self { server, _witness: witness, schema: None, target, data, applied, databases, copies }
+        let standbys = StandbySet::default();
+        Self { standbys, server, _witness: witness, schema: None, target, data, applied, databases, copies }
+    }
+
+    /// Makes the standbys if there are none, and waits until they have replayed the data of the trial.
+    fn keep_standbys(&mut self, wanted: &ServerSpec, making: &Making<'_>) -> Result<(), RunError> {
+        let Some(primary) = self.server.as_mut().filter(|_| !wanted.standbys.is_empty()) else {
+            return Ok(());
+        };
+        if self.standbys.is_empty() {
+            self.standbys = StandbySet::make(primary, wanted, making)?;
+        }
+        let _busy = making.listener.busy("waiting for the standbys …");
+        self.standbys.await_replay(primary, making.control)
     }
 
     /// Restores all files of the server to the state after loading: loads them the first time, and copies them.
@@ -378,6 +430,8 @@ impl ServerInUse<'_> {
             load(&in_database(&self.target, trial_database))?;
         }
         let server = self.server.as_mut().ok_or_else(|| internal("server whose files can be copied"))?;
+        // Their WAL would not fit the restored files.
+        self.standbys.remove(server)?;
         let _busy = listener.busy(if copied.is_some() {
             "restoring the server's files …"
         } else {
@@ -450,6 +504,17 @@ fn internal(what: &str) -> RunError {
 fn tablespaces(wanted: &ServerSpec) -> Vec<(String, Option<PathBuf>)> {
     let place = |directory: &String| (!directory.is_empty()).then(|| PathBuf::from(directory));
     wanted.tablespaces.iter().map(|(name, directory)| (name.clone(), place(directory))).collect()
+}
+
+/// The target of all standbys: each connection selects one, at random unless the experiment says otherwise.
+fn all_standbys(standbys: &[(String, Target)], load_balance: Option<bool>) -> Option<(String, Target)> {
+    let (_, first) = standbys.first()?;
+    let hosts = standbys.iter().flat_map(|(_, target)| target.hosts.iter().cloned()).collect();
+    let host_order = match load_balance {
+        Some(false) => HostOrder::Given,
+        None | Some(true) => HostOrder::Random,
+    };
+    Some((standbys::ALL.to_owned(), Target { hosts, host_order, ..first.clone() }))
 }
 
 fn in_database(target: &Target, database: &str) -> Target {

@@ -85,6 +85,7 @@ pub(crate) const TOP: &[Field] = &[
     named_field("ratio", "ratios", "Named ratios of combinations"),
     named_field("step", "steps", "Timed steps, instead of a load"),
     named_field("action", "action", "Actions at set times of each trial of a load"),
+    named_field("standby", "standbys", "Standbys of the server, as the key standby of [server]"),
 ];
 
 /// `[design]`.
@@ -170,6 +171,34 @@ pub(crate) fn action_fields() -> Vec<Field> {
     std::iter::once(at).chain(kinds).collect()
 }
 
+/// `[[standby]]`, and each table of `standby`.
+pub(crate) const STANDBY: &[Field] = &[
+    needed(named_field(
+        "name",
+        "standby_name",
+        "Its name in synchronous_standby_names; also the target of scripts that begin with \\target NAME",
+    )),
+    field(
+        "mode",
+        Kind::Choice(&["asynchronous", "synchronous"]),
+        "\"synchronous\": commits wait for it as the setting synchronous_commit says [default: asynchronous]",
+    ),
+    named_field(
+        "network",
+        "standby_network",
+        "Network between it and its upstream server [default: standby_network]",
+    ),
+    named_field("from", "standby_name", "The standby that it receives WAL from [default: the primary]"),
+    named_field("settings", "settings", "Settings that override those of the primary"),
+];
+
+/// `standby_network = { … }`.
+const STANDBY_NETWORK: &[Field] = &[
+    field("delay", TIME, "One-way delay"),
+    field("jitter", TIME, "Variation of the delay, ±"),
+    named_field("bandwidth", "bandwidth", "Bandwidth in each direction"),
+];
+
 /// `network = { … }`.
 pub(crate) const NETWORK: &[Field] = &[
     field("kind", Kind::Choice(&["socket", "tcp", "tls"]), "Type of connection [default: socket]"),
@@ -223,6 +252,8 @@ pub fn schema() -> String {
         ("ratio", RATIO),
         ("step", STEP),
         ("one_action", action.as_slice()),
+        ("one_standby", STANDBY),
+        ("network_of_standby", STANDBY_NETWORK),
         ("network", NETWORK),
         ("script", SCRIPT),
     ] {
@@ -422,6 +453,10 @@ fn named(name: &str) -> Value {
         "action" => one_or_list(reference("one_action")),
         "true" => json!({ "const": true }),
         "true_or_text" => json!({ "anyOf": [{ "const": true }, { "type": "string" }] }),
+        "standbys" => one_or_list(reference("one_standby")),
+        "standby_name" => json!({ "type": "string", "pattern": "^[a-z0-9_]{1,40}$" }),
+        "standby_network" => json!({ "anyOf": [of_kind(TIME), reference("network_of_standby")] }),
+        "synchronous" => json!({ "type": "string", "pattern": "^ *(first|any) +[1-8] *$" }),
         other => reference(other),
     }
 }

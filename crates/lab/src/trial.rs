@@ -57,7 +57,7 @@ pub(super) struct OfTrial<'a> {
 pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<Finished, RunError> {
     let OfTrial { trial, seed, places, budget_left, context } = of_trial;
     let ExecutionContext { listener, control, circumstances, tracers } = context;
-    let Ready { target, relay, site } = ready;
+    let Ready { target, relay, standbys, site } = ready;
     let mut keeper = Keeper::new((*places).clone());
     let circumstances = Circumstances {
         relay_delay: relay.as_ref().map(|relay| relay.network.delay),
@@ -68,7 +68,7 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
         records: Some(keeper.records()),
         ..circumstances.clone()
     };
-    let runner = runner(cell, *seed, target)?.under(circumstances);
+    let runner = runner(cell, *seed, target, standbys)?.under(circumstances);
     let prepared = runner.prepare(control, &mut |event| listener.tell(Event::Run(event)));
     let is_in_place = cell.configuration.server.in_place;
     let prepared = prepared.map_err(|error| with_advice(error, is_in_place, YOUR_TABLES))?;
@@ -168,8 +168,13 @@ pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
     Ok(())
 }
 
-/// The load of a cell on this server.
-pub(crate) fn runner(cell: &Cell, seed: u64, target: Target) -> Result<Runner, RunError> {
+/// The load of a cell on this server and its standbys.
+pub(crate) fn runner(
+    cell: &Cell,
+    seed: u64,
+    target: Target,
+    standbys: Vec<(String, Target)>,
+) -> Result<Runner, RunError> {
     let Configuration { server, data, load, .. } = &cell.configuration;
     let vacuum = data.vacuum && data.workload.is_some();
     let spec = RunSpec {
@@ -186,7 +191,7 @@ pub(crate) fn runner(cell: &Cell, seed: u64, target: Target) -> Result<Runner, R
         },
         ..load.clone()
     };
-    Runner::on(with_hosts(&cell.configuration, target)?, spec)
+    Runner::on_servers(with_hosts(&cell.configuration, target)?, standbys, spec)
 }
 
 /// The target with the experiment's hosts instead of those of its `dsn`.

@@ -324,7 +324,7 @@ pub(crate) fn time(node: &Node, may_be_zero: bool) -> Result<Duration, Complaint
 const BIT_RATES: [(&str, f64); 3] = [("kbit", 1e3), ("Mbit", 1e6), ("Gbit", 1e9)];
 const BIT_RATE_EXAMPLE: &str = "100Mbit";
 
-fn bits_per_s(node: &Node) -> Result<f64, Complaint> {
+pub(crate) fn bits_per_s(node: &Node) -> Result<f64, Complaint> {
     let text = node.text().map_err(|_| node.expected(&expected_unit(&BIT_RATES, BIT_RATE_EXAMPLE)))?;
     let bits = with_unit(text, &BIT_RATES, BIT_RATE_EXAMPLE).map_err(|expected| node.expected(&expected))?;
     if bits >= 1.0 { Ok(bits) } else { Err(node.expected("a bandwidth above zero")) }

@@ -206,7 +206,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("= 3"), @r#"x.toml:2:1: invalid TOML: unquoted keys cannot be empty, expected letters, numbers, `-`, `_`"#);
     insta::assert_snapshot!(named("[load]\ndurration = \"3s\""), @r#"x.toml:3:1: unknown key "durration" in [load]; did you mean "duration"?"#);
     insta::assert_snapshot!(named("[load]\nscale = 3"), @r#"x.toml:3:1: "scale" belongs into [data]"#);
-    insta::assert_snapshot!(named("[server]\nfrobnicate = 3"), @r#"x.toml:3:1: unknown key "frobnicate" in [server]; known are version, bin_dir, dsn, settings, tablespaces, instrumentation, in_place"#);
+    insta::assert_snapshot!(named("[server]\nfrobnicate = 3"), @r#"x.toml:3:1: unknown key "frobnicate" in [server]; known are version, bin_dir, dsn, settings, tablespaces, instrumentation, in_place, standby, standby_network, synchronous_standbys"#);
     insta::assert_snapshot!(named("[load]\nduration = 3"), @r#"x.toml:3:12: expected a number with a unit (us, ms, s, min, h), such as "60s", found 3"#);
     insta::assert_snapshot!(named("[load]\nduration = \"0s\""), @r#"x.toml:3:12: expected a time above zero, found "0s""#);
     insta::assert_snapshot!(named("[load]\nclients = 0"), @r#"x.toml:3:11: expected a whole number from 1 to 100000, found 0"#);
@@ -302,4 +302,59 @@ fn an_experiment_that_a_store_keeps_is_read_without_its_folder() {
     assert_eq!(plan.cells.len(), 2);
     let other = read(&text.replace("a.sql", "b.sql")).unwrap_err().to_string();
     assert!(other.contains("there is no file ./sql/b.sql"), "{other}");
+}
+
+const STANDBYS: &str = r#"
+name = "x"
+[server]
+version = "18"
+standby_network = "1ms"
+synchronous_standbys = "any 1"
+[factors]
+synchronous_commit = ["local", "on", "remote_apply"]
+[[standby]]
+name = "near"
+mode = "synchronous"
+[[standby]]
+name = "other"
+mode = "synchronous"
+network = { delay = "5ms", bandwidth = "100Mbit" }
+settings = { work_mem = "8MB" }
+[[standby]]
+name = "far"
+from = "near"
+"#;
+
+#[test]
+fn standbys_are_part_of_the_server_and_their_distance_of_the_plan() {
+    let folder = Folder::new();
+    let (experiment, plan) = folder.read(STANDBYS, Profile::Full).unwrap();
+    assert_eq!((plan.servers.len(), plan.cells.len()), (1, 3), "synchronous_commit is set by sessions");
+    let outline = pgmeter_lab::outline(&experiment, &plan);
+    let line = outline.lines().find(|line| line.contains("server 1")).unwrap();
+    insta::assert_snapshot!(line.trim(), @"server 1    PostgreSQL 18, embedded, synchronous standby near (1ms each way), synchronous standby other (5ms each way, 100000 kbit/s), asynchronous standby far from near (1ms each way), commits wait for any 1");
+    // A distance that is a factor makes a server for each level.
+    let text = STANDBYS.replace("[factors]", "[factors]\nstandby_network = [\"0ms\", \"10ms\"]");
+    assert_eq!(folder.read(&text, Profile::Full).unwrap().1.servers.len(), 2);
+}
+
+#[test]
+fn standbys_that_cannot_be_are_refused_with_what_to_do() {
+    let folder = Folder::new();
+    let wrong = |old: &str, new: &str| {
+        assert!(STANDBYS.contains(old), "{old}");
+        folder.read(&STANDBYS.replacen(old, new, 1), Profile::Full).map(|_| ()).unwrap_err()
+    };
+    insta::assert_snapshot!(wrong("name = \"near\"\n", ""), @r#"x.toml:9:1: a standby requires a name, such as name = "near""#);
+    insta::assert_snapshot!(wrong("\"near\"", "\"Near\""), @r#"x.toml:10:8: expected the name of a standby: at most 40 lower-case letters, digits and underscores, and not "standbys", which means all of them, found "Near""#);
+    insta::assert_snapshot!(wrong("\"other\"", "\"near\""), @"x.toml:1:1: there are two standbys near: give each its own name");
+    insta::assert_snapshot!(wrong("from = \"near\"", "from = \"nowhere\""), @"x.toml:1:1: the standby far receives WAL from nowhere, which is no standby before it: define nowhere first");
+    insta::assert_snapshot!(wrong("from = \"near\"", "from = \"near\"\nmode = \"synchronous\""), @"x.toml:1:1: the standby far cannot be synchronous: a commit waits only for standbys of the primary itself, and it receives WAL from near");
+    insta::assert_snapshot!(wrong("\"any 1\"", "\"any 3\""), @r#"x.toml:1:1: synchronous_standbys waits for 3, and mode = "synchronous" is set for 2"#);
+    insta::assert_snapshot!(wrong("\"any 1\"", "\"all\""), @r#"x.toml:6:24: expected the standbys that a commit waits for, such as "first 1" or "any 2", found "all""#);
+    insta::assert_snapshot!(wrong("version = \"18\"", "dsn = \"host=db\""), @"x.toml:1:1: standbys are made of embedded servers only: remove [[standby]], or dsn from [server]");
+    insta::assert_snapshot!(wrong("work_mem", "wrk_mem"), @r#"x.toml:16:14: unknown setting "wrk_mem"; did you mean "work_mem"?"#);
+    insta::assert_snapshot!(wrong("{ delay = \"5ms\",", "{ kind = \"tcp\","), @"x.toml:15:20: a standby is always connected over TCP or a Unix socket: remove kind");
+    insta::assert_snapshot!(wrong("version = \"18\"", "standby = []\nsettings = { synchronous_standby_names = \"*\" }"), @r#"x.toml:1:1: synchronous_standby_names follows from mode = "synchronous" of each standby: remove it from the settings"#);
+    insta::assert_snapshot!(wrong("version = \"18\"", "standby = { name = \"one\" }"), @"x.toml:9:3: standbys are defined in [server] too: define all of them in one place");
 }

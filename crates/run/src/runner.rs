@@ -177,11 +177,32 @@ impl Runner {
         Self::on_with(target, spec, &Overrides::default())
     }
 
+    /// A run on this server and on others, which scripts name as their targets.
+    ///
+    /// # Errors
+    /// A script is invalid, or uses an undefined target; two targets have one name.
+    pub fn on_servers(
+        target: Target,
+        others: Vec<(String, Target)>,
+        spec: RunSpec,
+    ) -> Result<Self, RunError> {
+        Self::on_targets(target, others, spec, &Overrides::default())
+    }
+
     /// A run on this server; `overrides` fill in missing parameters of the additional targets' connections.
     ///
     /// # Errors
     /// A script is invalid, or uses an undefined target.
     pub fn on_with(target: Target, spec: RunSpec, overrides: &Overrides) -> Result<Self, RunError> {
+        Self::on_targets(target, Vec::new(), spec, overrides)
+    }
+
+    fn on_targets(
+        target: Target,
+        mut targets: Vec<(String, Target)>,
+        spec: RunSpec,
+        overrides: &Overrides,
+    ) -> Result<Self, RunError> {
         let workload = spec.workload.clone().unwrap_or_default().open()?;
         let scripts = Scripts::read(&spec.scripts, &*workload)?;
         let mut spec = spec;
@@ -190,7 +211,6 @@ impl Runner {
         }
         scripts.check_variables(spec.variables.keys().map(String::as_str))?;
         let environment = connect::Environment::of_process();
-        let mut targets: Vec<(String, Target)> = Vec::new();
         for further in &spec.targets {
             if targets.iter().any(|(name, _)| *name == further.name) {
                 return Err(RunError::Usage(format!("--target {} is specified twice", further.name)));

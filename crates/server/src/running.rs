@@ -430,6 +430,11 @@ impl Server {
         &self.claim.home.name
     }
 
+    /// The version of its programs, such as "18.6".
+    pub fn version(&self) -> &str {
+        &self.about.version
+    }
+
     /// Its TCP port, also the number in the socket's name.
     pub fn port(&self) -> u16 {
         self.about.port

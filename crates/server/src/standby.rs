@@ -296,7 +296,7 @@ pub(crate) fn request_promotion(home: &Home, account: &Account) -> Result<PathBu
 }
 
 /// How `synchronous_standby_names` chooses among standbys.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SynchronousMethod {
     /// The first of the list that are attached.
     First,

@@ -39,6 +39,7 @@ mod script_tables;
 mod secrets;
 mod servers;
 mod shelf;
+mod standbys;
 mod statistics;
 mod steps;
 mod store;

@@ -77,7 +77,10 @@ impl<'a> Layout<'a> {
         let runs_already = a.server.origin.dsn().is_some();
         let is_one_place = a.server.origin == b.server.origin
             && a.server.tablespaces == b.server.tablespaces
-            && a.server.instrumentation == b.server.instrumentation;
+            && a.server.instrumentation == b.server.instrumentation
+            && a.server.standbys == b.server.standbys
+            && a.server.standby_network == b.server.standby_network
+            && a.server.synchronous_standbys == b.server.synchronous_standbys;
         let is_one_data_set = a.data == b.data && a.setup == b.setup;
         if !is_one_place || !is_one_data_set {
             if is_one_place && runs_already {
@@ -153,7 +156,7 @@ impl<'a> Layout<'a> {
         // Like a trial, a block ends if its server stops responding.
         let circumstances =
             Circumstances { silence_limit: Some(trial::SILENCE_LIMIT), ..Circumstances::default() };
-        let runner = trial::runner(&self.cells[at], self.seed, target)?.under(circumstances);
+        let runner = trial::runner(&self.cells[at], self.seed, target, Vec::new())?.under(circumstances);
         let is_in_place = self.cells[at].configuration.server.in_place;
         Side::prepare(runner, control, &mark, is_in_place, self.listener, self.control)
     }

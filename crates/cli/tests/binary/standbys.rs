@@ -1,0 +1,57 @@
+//! Standbys of experiments on real servers: writes to the primary, reads from standbys, through their own networks.
+//! How a standby is made and promoted is tested in `server`, and how a file defines it in `lab`.
+
+use crate::harness::Bench;
+
+/// Each trial writes on the primary, and reads from one standby and from any of them.
+const EXPERIMENT: &str = r#"
+name = "standbys"
+[server]
+version = "VERSION"
+settings = { shared_buffers = "16MB" }
+standby_network = { delay = "2ms" }
+[load]
+script = ["write.sql", "near.sql", "any.sql"]
+clients = 3
+duration = "2s"
+warmup = "0s"
+observe = "full"
+[factors]
+synchronous_commit = ["local", "remote_apply"]
+[design]
+repeats = 1
+order = "sequential"
+[[standby]]
+name = "near"
+mode = "synchronous"
+[[standby]]
+name = "far"
+from = "near"
+network = "0ms"
+"#;
+
+const WRITE: &str = "SELECT 1 / (not pg_is_in_recovery())::int;\n\
+                     UPDATE pgbench_branches SET bbalance = bbalance + 1;\n";
+const READ: &str = "SELECT 1 / pg_is_in_recovery()::int;\nSELECT 1 / count(*) FROM pgbench_branches;\n";
+
+#[test]
+fn scripts_write_on_the_primary_and_read_from_standbys_and_a_commit_waits_for_the_distance() {
+    for version in ["9.6", "18"] {
+        let bench = Bench::new();
+        bench.file("write.sql", WRITE);
+        bench.file("near.sql", &format!("\\target near\n{READ}"));
+        bench.file("any.sql", &format!("\\target standbys\n{READ}"));
+        let file = bench.file("standbys.toml", &EXPERIMENT.replace("VERSION", version));
+        let out = bench.run(["lab", "run", file]).exits(0);
+        assert!(out.stdout.contains("2 of 2 trials complete"), "{version}: {}", out.stdout);
+        let [local, remote] = &bench.records()[..] else { panic!("two trials") };
+        for record in [local, remote] {
+            assert_eq!(record.summary.counts.failed, 0, "{version}");
+            assert!(record.summary.scripts.iter().all(|script| script.counts.succeeded > 0), "{version}");
+        }
+        // A commit waits for WAL on its way there and for the answer on its way back.
+        let response = remote.summary.scripts[0].response_us.as_ref().expect("some succeeded");
+        assert!(response.min >= 4_000.0, "{version}: {response:?}");
+        assert_eq!(bench.servers_left(), Vec::<String>::new());
+    }
+}
