@@ -243,6 +243,33 @@ pub enum ServerError {
     RunsWithoutTcp { name: String },
 
     #[error(
+        "there is no PgBouncer on this machine: install it (Debian and Ubuntu: apt-get install pgbouncer), or name the \
+         program with program in [pooler]"
+    )]
+    NoPooler,
+
+    #[error("{} cannot be used as PgBouncer: {reason}; name the program of a PgBouncer with program in [pooler]", path.display())]
+    PoolerUnusable { path: PathBuf, reason: String },
+
+    #[error(
+        "PgBouncer {version} does not keep prepared statements in {mode} pooling, where a client's next transaction gets \
+         another connection: use protocol = \"simple\" or \"extended\", mode = \"session\", or PgBouncer 1.21 or newer"
+    )]
+    PoolerLosesStatements { version: String, mode: &'static str },
+
+    #[error("the setting \"{name}\" of PgBouncer cannot be used: {reason}")]
+    BadPoolerSetting { name: String, reason: String },
+
+    #[error("PgBouncer {version} did not start; the end of its log:\n{log}")]
+    PoolerFailed { version: String, log: String },
+
+    #[error("PgBouncer {version} did not answer within {seconds} s; the end of its log:\n{log}")]
+    PoolerTooSlow { version: String, seconds: u64, log: String },
+
+    #[error("PgBouncer (process {pid}) did not end, not even when killed; check that process")]
+    PoolerWillNotEnd { pid: u32 },
+
+    #[error(
         "cannot create the extension pg_stat_statements in the new server: {0}; start the server without it: \
          --no-instrumentation, or instrumentation = false in an experiment"
     )]

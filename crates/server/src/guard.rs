@@ -19,22 +19,27 @@ const DISMISSAL: &[u8] = b"done\n";
 /// Time limit of the guard's work: initdb is allowed to finish, and a server may stop slowly.
 const WORK_LIMIT: Duration = Duration::from_secs(60);
 
-/// Whether a process belongs to the server: it is a postgres whose working directory is the data directory; see
-/// `process`.
+/// Whether a process belongs to the server: it is a postgres whose working directory is the data directory, or a
+/// PgBouncer in the directory of a pooler; see `process`.
 const OURS: &str = r#"
 ours() {
   name=
   { read -r name < "$1/comm"; } 2>/dev/null
-  [ "$name" = postgres ] || return 1
+  case $name in
+    pgbouncer*)
+      case $(readlink "$1/cwd") in "$home"/pooler-*) return 0 ;; *) return 1 ;; esac ;;
+    postgres) ;;
+    *) return 1 ;;
+  esac
   case $(readlink "$1/exe") in */postgres|*'/postgres (deleted)') ;; *) return 1 ;; esac
   case $(readlink "$1/cwd") in "$data"|"$data (deleted)") ;; *) return 1 ;; esac
 }
 "#;
 
-/// Continues the processes of a paused server whose owner has gone. Argument: the data directory.
+/// Continues the processes of a paused server whose owner has gone. Argument: the data directory, in which no pooler is.
 const RESUME_SCRIPT: &str = r#"
 read -r word && [ "$word" = done ] && exit 0
-data=$1
+home=$1 data=$1
 for process in /proc/[0-9]*; do
   if ours "$process"; then kill -CONT "${process#/proc/}"; fi
 done

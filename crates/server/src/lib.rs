@@ -28,6 +28,7 @@ mod locations;
 mod memory;
 pub mod named;
 mod patience;
+mod pooler;
 mod postmaster;
 mod process;
 mod removal;
@@ -49,6 +50,9 @@ pub use handle::{ServerHandle, Shutdown};
 pub use installation::{Installation, Origin, obtain, obtain_verified};
 pub use locations::{Environment, Locations};
 pub use memory::available_memory;
+pub use pooler::{
+    Pooler, PoolerListens, PoolerOptions, PoolerProgram, PoolerVersion, check_pooler_setting, find_pooler,
+};
 pub use running::{Server, ServerOptions};
 pub use settings::{Instrumentation, Setting, default_shared_buffers};
 pub use standby::{StandbyOptions, SynchronousMethod, synchronous_standby_names};

@@ -34,11 +34,40 @@ pub(crate) const IMMEDIATE_SHUTDOWN: [ShutdownStep; 2] = [
     ShutdownStep { signal: Signal::KILL, limit: Duration::from_secs(10) },
 ];
 
+/// For a pooler: it closes its connections at once.
+pub(crate) const POOLER_SHUTDOWN: [ShutdownStep; 2] = [
+    ShutdownStep { signal: Signal::TERM, limit: Duration::from_secs(3) },
+    ShutdownStep { signal: Signal::KILL, limit: Duration::from_secs(10) },
+];
+
+/// The same for versions in which SIGTERM waits for clients.
+pub(crate) const POOLER_SHUTDOWN_SINCE_QUIT: [ShutdownStep; 2] = [
+    ShutdownStep { signal: Signal::QUIT, limit: Duration::from_secs(3) },
+    ShutdownStep { signal: Signal::KILL, limit: Duration::from_secs(10) },
+];
+
+/// The programs whose processes belong to a server; a process of the first runs in the data directory, of the second in
+/// the directory of a pooler.
+#[derive(Copy, Clone)]
+enum OwnProgram {
+    Postgres,
+    Pooler,
+}
+
+impl OwnProgram {
+    fn is(self, name: &str) -> bool {
+        match self {
+            OwnProgram::Postgres => name == "postgres",
+            OwnProgram::Pooler => name.starts_with(crate::pooler::PROGRAM_NAME),
+        }
+    }
+}
+
 /// Continues stopped processes (SIGSTOP) of a data directory, so that they can receive signals.
 pub(crate) fn continue_stopped(data: &Path) {
     let Ok(data) = data.canonicalize() else { return };
     let handles = all_processes().into_iter().filter_map(|pid| Some((pid, Handle::open(pid)?)));
-    handles.filter(|(pid, _)| belongs_to(*pid, &data)).for_each(|(_, handle)| handle.send(Signal::CONT));
+    handles.filter(|(pid, _)| belongs_to(*pid, OwnProgram::Postgres, &data)).for_each(|(_, handle)| handle.send(Signal::CONT));
 }
 
 /// Stops all processes of a data directory, also those that are started meanwhile; the postmaster is stopped before.
@@ -129,7 +158,7 @@ impl Postmaster {
     }
 
     pub(crate) fn runs(&self) -> bool {
-        belongs_to(self.pid, &self.data)
+        belongs_to(self.pid, OwnProgram::Postgres, &self.data)
     }
 
     /// The error if it has not ended.
@@ -148,11 +177,20 @@ impl Postmaster {
 /// Stops everything that runs in a data directory that is about to be removed: a starting server, or children of a
 /// killed postmaster. They are asked first, because killed processes leave shared memory.
 pub(crate) fn end_remaining_processes(data: &Path) {
-    let Ok(data) = data.canonicalize() else { return };
+    end_all(OwnProgram::Postgres, data);
+}
+
+/// Stops a pooler that runs in this directory.
+pub(crate) fn end_remaining_pooler(directory: &Path) {
+    end_all(OwnProgram::Pooler, directory);
+}
+
+fn end_all(program: OwnProgram, directory: &Path) {
+    let Ok(directory) = directory.canonicalize() else { return };
     for ShutdownStep { signal, limit } in IMMEDIATE_SHUTDOWN {
         let none_left = wait_for(limit, || {
             let handles = all_processes().into_iter().filter_map(|pid| Some((pid, Handle::open(pid)?)));
-            let ours: Vec<_> = handles.filter(|(pid, _)| belongs_to(*pid, &data)).collect();
+            let ours: Vec<_> = handles.filter(|(pid, _)| belongs_to(*pid, program, &directory)).collect();
             for (_, handle) in &ours {
                 handle.send(signal);
                 // A stopped process does not react to other signals.
@@ -174,6 +212,8 @@ mod system {
 
     use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+    use super::OwnProgram;
+
     /// A process handle that stays valid if the process ID is reused.
     #[derive(Debug)]
     pub(super) struct Handle(OwnedFd);
@@ -190,13 +230,13 @@ mod system {
     }
 
     /// A process that has ended but was not waited for has no directory any more.
-    pub(super) fn belongs_to(pid: Pid, data: &Path) -> bool {
+    pub(super) fn belongs_to(pid: Pid, own: OwnProgram, directory: &Path) -> bool {
         let process = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
         let program = fs::read_link(process.join("exe")).unwrap_or_default();
         let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         // An upgrade may have replaced the file while it was running.
-        let postgres = name.strip_suffix(" (deleted)").unwrap_or(name) == "postgres";
-        postgres && fs::read_link(process.join("cwd")).is_ok_and(|directory| directory == data)
+        own.is(name.strip_suffix(" (deleted)").unwrap_or(name))
+            && fs::read_link(process.join("cwd")).is_ok_and(|current| current == directory)
     }
 
     pub(super) fn all_processes() -> Vec<Pid> {
@@ -211,6 +251,8 @@ mod system {
     use std::process::Command;
 
     use rustix::process::{Pid, Signal, kill_process};
+
+    use super::OwnProgram;
 
     /// On other systems a process has only its ID.
     #[derive(Debug)]
@@ -227,12 +269,17 @@ mod system {
     }
 
     /// By the command line that pgmeter gave it.
-    pub(super) fn belongs_to(pid: Pid, data: &Path) -> bool {
+    pub(super) fn belongs_to(pid: Pid, own: OwnProgram, directory: &Path) -> bool {
         let number = pid.as_raw_nonzero().to_string();
         let output = Command::new("ps").args(["-o", "command=", "-p", &number]).output();
         output.is_ok_and(|output| {
             let command = String::from_utf8_lossy(&output.stdout).into_owned();
-            command.contains("postgres") && command.contains(&format!("-D {}", data.display()))
+            let program = command.split_whitespace().next().unwrap_or_default();
+            let argument = match own {
+                OwnProgram::Postgres => format!("-D {}", directory.display()),
+                OwnProgram::Pooler => format!("{}/", directory.display()),
+            };
+            own.is(program.rsplit('/').next().unwrap_or_default()) && command.contains(&argument)
         })
     }
 

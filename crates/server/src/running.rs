@@ -526,6 +526,16 @@ impl Server {
         Ok(())
     }
 
+    /// Its home.
+    pub(crate) fn home(&self) -> &Home {
+        &self.claim.home
+    }
+
+    /// The operating system user that runs it.
+    pub(crate) fn account(&self) -> &Account {
+        &self.account
+    }
+
     fn end(&mut self, steps: &[ShutdownStep]) -> Result<(), ServerError> {
         let Err(pid) = self.postmaster.end(&self.claim.home.data(), steps) else { return Ok(()) };
         let (name, directory) = (self.claim.home.name.clone(), self.claim.home.directory.clone());

@@ -85,7 +85,7 @@ pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
 pub use factorial::{Averaged, Change, Factorial, Interaction, MainEffect, Measurements, Observation, found};
 pub use gaps::{GAP_MIN, Gap, Gaps, LongGaps};
 pub use interval::Interval;
-pub use load::{Limit, PartitionMethod, Protocol, ResultFormat};
+pub use load::{Limit, PartitionMethod, PoolMode, Protocol, ResultFormat};
 pub use omission::{quantiles_of_all, with_stalls};
 pub use outages::{AttemptOutcome, Attempts, ClientOutage, LossCause, Outage, OutageLog, Outages};
 pub use permutation::permutation_p;

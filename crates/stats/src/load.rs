@@ -31,6 +31,30 @@ impl Protocol {
     }
 }
 
+/// When a connection pooler takes a connection to the server back from a client (PgBouncer manual, `pool_mode`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PoolMode {
+    /// When the client disconnects.
+    Session,
+    /// At the end of each transaction.
+    Transaction,
+    /// At the end of each statement; transactions of several statements are refused.
+    Statement,
+}
+
+impl PoolMode {
+    /// Name in PgBouncer's configuration and in experiments.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            PoolMode::Session => "session",
+            PoolMode::Transaction => "transaction",
+            PoolMode::Statement => "statement",
+        }
+    }
+}
+
 /// Format of the columns of results (PostgreSQL manual, "Bind"). The simple protocol has only text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -127,6 +127,11 @@ impl Cluster {
         }
     }
 
+    /// The server.
+    pub fn running(&self) -> &Server {
+        &self.server
+    }
+
     /// The server's directory; the data directory is `data` in it.
     pub fn directory(&self) -> &Path {
         self.server.directory()

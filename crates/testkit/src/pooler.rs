@@ -1,18 +1,12 @@
 //! PgBouncer before a cluster, in transaction mode with one connection to the server: the client that gets that
 //! connection next finds in it whatever another one left. Not installed everywhere.
 
-use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-
 use connect::{Environment, Overrides, Session, Target};
+use server::{Locations, Pooler, PoolerListens, PoolerOptions, PoolerProgram, find_pooler};
+use stats::PoolMode;
 
 use crate::cluster::Cluster;
 
-/// Vain attempts to connect, of some 50 µs each, after which it does not start any more.
-const ATTEMPTS_MAX: u32 = 500_000;
 /// What a session has that it would not have by itself: parameters and prepared statements.
 const LEFT: &str = "select name || '=' || setting from pg_catalog.pg_settings \
     where source = 'session' and name <> 'application_name' \
@@ -21,9 +15,33 @@ const LEFT: &str = "select name || '=' || setting from pg_catalog.pg_settings \
 /// A pooler in front of a database of its own; ends when dropped.
 #[derive(Debug)]
 pub struct PgBouncer {
-    child: Child,
-    folder: tempfile::TempDir,
+    pooler: Pooler,
     database: String,
+}
+
+/// The installed PgBouncer; `None`, which the test has to say aloud, where there is none.
+///
+/// # Panics
+/// There is none, and `PGMETER_TEST_PGBOUNCER` says that it has to be there.
+pub fn program() -> Option<PoolerProgram> {
+    let locations = Locations::from_environment(&server::Environment::of_process()).expect("directories");
+    let found = find_pooler(None, &locations);
+    let is_required = std::env::var_os("PGMETER_TEST_PGBOUNCER").is_some();
+    assert!(found.is_ok() || !is_required, "PgBouncer is required here: {found:?}");
+    found.ok()
+}
+
+/// Options of a pooler with this mode and number of connections to the server, over its socket only.
+pub fn options(mode: PoolMode, pool_size: u32) -> PoolerOptions {
+    PoolerOptions {
+        mode,
+        pool_size,
+        clients_max: 100,
+        max_prepared_statements: None,
+        settings: Vec::new(),
+        listens: PoolerListens::Nowhere,
+        stop: None,
+    }
 }
 
 impl PgBouncer {
@@ -32,40 +50,29 @@ impl PgBouncer {
     /// # Panics
     /// It cannot be started, or `PGMETER_TEST_PGBOUNCER` says that it has to be there.
     pub fn start(cluster: &Cluster) -> Option<PgBouncer> {
-        let program = ["/usr/sbin/pgbouncer", "/usr/bin/pgbouncer"].map(Path::new);
-        let Some(program) = program.into_iter().find(|path| path.is_file()) else {
-            assert!(std::env::var_os("PGMETER_TEST_PGBOUNCER").is_none(), "PgBouncer is required here");
-            return None;
-        };
+        PgBouncer::start_with(cluster, &options(PoolMode::Transaction, 1))
+    }
+
+    /// The same with these options.
+    ///
+    /// # Panics
+    /// As [`PgBouncer::start`].
+    pub fn start_with(cluster: &Cluster, options: &PoolerOptions) -> Option<PgBouncer> {
+        let program = program()?;
         let conninfo = cluster.database("pooled");
-        let word = |key: &str| {
-            let found = conninfo.split_whitespace().find_map(|word| word.strip_prefix(key));
-            found.expect("clusters say where they are").trim_matches('\'').to_owned()
-        };
-        let (host, port, database) = (word("host="), word("port="), word("dbname="));
-        // PgBouncer refuses to run as root; the server's own user may reach its socket.
-        let owner = fs::metadata(cluster.directory().join("data")).expect("a data directory");
-        let folder = tempfile::Builder::new().prefix("pgmeter-test-").tempdir().expect("a directory");
-        std::os::unix::fs::chown(folder.path(), Some(owner.uid()), Some(owner.gid())).expect("it is ours");
-        let at = folder.path().display();
-        let ini = format!(
-            "[databases]\n{database} = host={host} port={port} user=postgres pool_size=1\n\
-             [pgbouncer]\nlisten_addr =\nlisten_port = 6432\nunix_socket_dir = {at}\nauth_type = any\n\
-             pool_mode = transaction\nlogfile = {at}/log\n"
-        );
-        let file = folder.path().join("pgbouncer.ini");
-        fs::write(&file, ini).expect("it can be written");
-        let mut command = Command::new(program);
-        if rustix::process::geteuid().is_root() {
-            command.uid(owner.uid()).gid(owner.gid());
-        }
-        let child = command.arg(&file).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        Some(PgBouncer { child: child.expect("pgbouncer can be started"), folder, database })
+        let database = target_of(&conninfo).database;
+        let pooler = cluster.running().start_pooler(&program, options).expect("PgBouncer can be started");
+        Some(PgBouncer { pooler, database })
+    }
+
+    /// The pooler itself.
+    pub fn pooler(&mut self) -> &mut Pooler {
+        &mut self.pooler
     }
 
     /// How to connect.
     pub fn conninfo(&self) -> String {
-        format!("host={} port=6432 user=postgres dbname={}", self.folder.path().display(), self.database)
+        format!("{} dbname={}", self.pooler.conninfo(), self.database)
     }
 
     /// The pooler as a target.
@@ -73,8 +80,7 @@ impl PgBouncer {
     /// # Panics
     /// Never: it has one address.
     pub fn target(&self) -> Target {
-        connect::resolve(Some(&self.conninfo()), &Overrides::default(), &Environment::default())
-            .expect("a target")
+        target_of(&self.conninfo())
     }
 
     /// What sessions before have left in the connection to the server.
@@ -86,31 +92,15 @@ impl PgBouncer {
         rows.iter().map(|row| row.get(0).unwrap_or_default().to_owned()).collect()
     }
 
-    /// A session, as soon as the pooler is there.
+    /// A session.
     ///
     /// # Panics
-    /// It does not come up.
+    /// The pooler refuses it.
     pub fn session(&mut self) -> Session {
-        let target = self.target();
-        for attempt in 1.. {
-            match Session::connect(&target) {
-                Ok(session) => return session,
-                Err(error) => {
-                    let ended = self.child.try_wait().expect("a child of ours");
-                    let log = fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
-                    assert!(ended.is_none() && attempt < ATTEMPTS_MAX, "{error}\n{log}");
-                    std::thread::yield_now();
-                }
-            }
-        }
-        unreachable!("the attempts are limited")
+        Session::connect(&self.target()).unwrap_or_else(|error| panic!("{error}\n{}", self.pooler.log()))
     }
 }
 
-impl Drop for PgBouncer {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn target_of(conninfo: &str) -> Target {
+    connect::resolve(Some(conninfo), &Overrides::default(), &Environment::default()).expect("a target")
 }

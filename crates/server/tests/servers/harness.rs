@@ -13,12 +13,16 @@ use std::time::{Duration, Instant};
 use connect::{Overrides, Session, resolve};
 use rustix::process::{Pid, Signal, kill_process};
 
-use pgmeter_server::{Environment, Installation, Locations, Server, ServerOptions, named, obtain};
+use pgmeter_server::{
+    Environment, Installation, Locations, Server, ServerOptions, find_pooler, named, obtain,
+};
 
 /// How long anything that happens in another process may take.
 const LIMIT: Duration = Duration::from_secs(60);
 /// Tells a copy of this test program that it is to own a server; its value is the version.
 const OWNER: &str = "PGMETER_TEST_OWNER";
+/// Follows the version if the owner is to have a pooler too.
+pub const WITH_POOLER: &str = "+pooler";
 /// An account that exists everywhere and may do nothing.
 const NOBODY: u32 = 65534;
 
@@ -98,7 +102,7 @@ pub struct Owner {
 
 impl Owner {
     pub fn start(place: &Place, wanted: &str) -> Owner {
-        place.programs(wanted);
+        place.programs(wanted.trim_end_matches(WITH_POOLER));
         Owner::run(Command::new(std::env::current_exe().unwrap()), place, wanted)
     }
 
@@ -152,10 +156,18 @@ impl Owner {
 
     /// Kills its guard first, so that nobody is left to clean up.
     pub fn kill_with_guard(&mut self) {
-        for child in children(self.process.id()).into_iter().filter(|&child| child != self.postmaster) {
+        let pooler = self.pooler();
+        let is_guard = |child: &u32| *child != self.postmaster && Some(*child) != pooler;
+        for child in children(self.process.id()).into_iter().filter(is_guard) {
             kill(child);
         }
         self.kill();
+    }
+
+    /// The process of its pooler.
+    pub fn pooler(&self) -> Option<u32> {
+        let name = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        children(self.process.id()).into_iter().find(|&child| name(child).starts_with("pgbouncer"))
     }
 
     /// Lets it end in its own way.
@@ -179,8 +191,14 @@ fn a_process_that_owns_a_server() {
     let Ok(wanted) = std::env::var(OWNER) else { return };
     let locations = Locations::from_environment(&Environment::of_process()).unwrap();
     let locations = Locations { search_path: Vec::new(), ..locations };
-    let installation = obtain(&wanted, None, &locations, &mut |_| {}).unwrap();
+    let version = wanted.trim_end_matches(WITH_POOLER);
+    let installation = obtain(version, None, &locations, &mut |_| {}).unwrap();
     let mut server = Server::start(&installation, &small(&[]), &locations).unwrap();
+    let has_pooler = version != wanted;
+    let _pooler = has_pooler.then(|| {
+        let program = find_pooler(None, &locations).unwrap();
+        server.start_pooler(&program, &crate::poolers::options(stats::PoolMode::Transaction)).unwrap()
+    });
     println!("\nowner: {} {}", server.pid().unwrap(), server.port());
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink()).unwrap();
     server.stop_and_remove().unwrap();

@@ -11,3 +11,4 @@ mod lifecycle;
 mod named;
 mod orphans;
 mod standbys;
+mod poolers;
