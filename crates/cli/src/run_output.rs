@@ -119,7 +119,7 @@ fn conclude(finished: Finished, log_fault: &LogFault, terminal: &Terminal) -> Re
         terminal.warn("no transaction was scheduled in the measured time; increase the duration or the rate");
     }
     for aborted in outcome.aborted.iter().take(REASONS_SHOWN_MAX) {
-        terminal.complain(aborted);
+        terminal.complain(&run::with_pooler_remedy(aborted.to_string()));
     }
     match (outcome.end, outcome.aborted.len()) {
         (End::Interrupted, _) => {

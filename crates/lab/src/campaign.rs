@@ -23,6 +23,7 @@ use crate::goals;
 use crate::leftovers;
 use crate::memory::Memory;
 use crate::plan::Plan;
+use crate::pooler;
 use crate::provision::Provisioner;
 use crate::query_pass;
 use crate::relative::FindHost;
@@ -191,6 +192,7 @@ impl Campaign {
         }
         let execution = self.places.open()?.begin_execution(self.row.experiment)?;
         leftovers::remove(&self.subject.plan, self.row.experiment, &self.places, listener)?;
+        pooler::warn(&self.subject.plan.cells, listener);
         let prefix = leftovers::prefix(&execution.mark);
         let (subject, user) = (Rc::clone(&self.subject), limits.server_user.clone());
         let result =

@@ -14,6 +14,7 @@ use stats::{Protocol, Scale};
 use workload::{InitOptions, Logging, PartitionMethod, Partitioning, WorkloadError, WorkloadName};
 
 use crate::matrix::START;
+use crate::pooler::{self, PoolerSpec};
 use crate::relative::Relative;
 use crate::session_settings;
 use crate::standbys::{StandbyNetwork, StandbySpec, Synchronous};
@@ -49,6 +50,8 @@ pub struct Configuration {
     pub data: DataSpec,
     /// Its network.
     pub network: Network,
+    /// The pooler between its clients and the server.
+    pub pooler: PoolerSpec,
     /// The load; scale and vacuum are those of the data, the seed is the trial's.
     pub load: RunSpec,
     /// Whether all scripts are known to leave the data unchanged; determined when the workload is read.
@@ -104,6 +107,7 @@ impl Default for Configuration {
             server: ServerSpec::default(),
             data: DataSpec::default(),
             network: Network::default(),
+            pooler: PoolerSpec::default(),
             load: default_load(),
             scripts_only_read: false,
             setup: None,
@@ -265,6 +269,7 @@ impl Configuration {
         }
         server.check_standbys()?;
         let refused = |(name, _): (&String, &String)| session_settings::refused(name, &server.origin);
+        pooler::check(self)?;
         let late_action = || run::check_actions(load).err();
         let impossible_action = || self.impossible_action();
         if let Some(sentence) =

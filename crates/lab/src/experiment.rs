@@ -10,7 +10,7 @@ use config::{Complaint, Entry, Folder, Node, Place, Table, Value, unknown_key};
 use queries::QuerySetSpec;
 use results::Annotation;
 use run::options::percent;
-use stats::SCREENED_MAX;
+use stats::{PoolMode, SCREENED_MAX};
 
 use crate::LabError;
 use crate::configuration::Configuration;
@@ -245,6 +245,10 @@ impl Reader<'_> {
             }
             base.queries = Some(QuerySetSpec::default());
         }
+        if top.entries.iter().any(|entry| entry.key == Section::Pooler.name()) {
+            // PgBouncer's own default.
+            base.pooler.mode = Some(PoolMode::Session);
+        }
         for (section, _) in keys::KEYS {
             self.section(&mut base, section, top.table(section.name())?)?;
         }
@@ -279,10 +283,11 @@ impl Reader<'_> {
             let what = match keys::section_of(&entry.key) {
                 Some(found) if found == section => None,
                 Some(other) => Some(format!("\"{}\" belongs into [{}]", entry.key, other.name())),
-                None if section == Section::Queries => {
+                None if matches!(section, Section::Queries | Section::Pooler) => {
                     let known: Vec<&str> =
                         keys::names_in(section).into_iter().map(|name| section.short(name)).collect();
-                    Some(unknown_key(section.short(&entry.key), "[queries]", &known))
+                    let table = format!("[{}]", section.name());
+                    Some(unknown_key(section.short(&entry.key), &table, &known))
                 }
                 None if keys::canonical(&entry.key) != entry.key => {
                     Some(format!("\"{0}\" is a setting: write settings.{0}", entry.key))

@@ -8,6 +8,7 @@ use run::options::{self, Kind, RunOption, Value as OptionValue, word_of, words};
 use workload::{PartitionMethod, WorkloadName};
 
 use crate::configuration::{Configuration, Origin, Restore};
+use crate::pooler;
 use crate::query_pass;
 use crate::relative;
 use crate::schema::count;
@@ -25,6 +26,7 @@ pub(crate) enum Section {
     Data,
     Load,
     Queries,
+    Pooler,
 }
 
 impl Section {
@@ -34,14 +36,16 @@ impl Section {
             Section::Data => "data",
             Section::Load => "load",
             Section::Queries => "queries",
+            Section::Pooler => "pooler",
         }
     }
 
-    /// The complete name of a key that is written in this section: factors and levels name the keys of `[queries]` with
-    /// the section, because a load has some of the same names.
+    /// The complete name of a key that is written in this section: factors and levels name the keys of `[queries]` and
+    /// `[pooler]` with the section, because other sections have some of the same names.
     pub(crate) fn complete(self, key: &str) -> String {
         match self {
             Section::Queries => format!("{QUERIES_PREFIX}{key}"),
+            Section::Pooler => format!("{POOLER_PREFIX}{key}"),
             Section::Server | Section::Data | Section::Load => key.to_owned(),
         }
     }
@@ -50,12 +54,14 @@ impl Section {
     pub(crate) fn short(self, name: &str) -> &str {
         match self {
             Section::Queries => name.strip_prefix(QUERIES_PREFIX).unwrap_or(name),
+            Section::Pooler => name.strip_prefix(POOLER_PREFIX).unwrap_or(name),
             Section::Server | Section::Data | Section::Load => name,
         }
     }
 }
 
 const QUERIES_PREFIX: &str = "queries.";
+const POOLER_PREFIX: &str = "pooler.";
 
 pub(crate) type Get = fn(&Configuration) -> OptionValue;
 pub(crate) type Set = fn(&mut Configuration, OptionValue) -> Result<(), String>;
@@ -137,11 +143,12 @@ const RESTORES: [(&str, Restore); 5] = [
 const BALANCES: [(&str, Option<bool>); 2] = [("disable", Some(false)), ("random", Some(true))];
 
 /// The keys of each section; keys of `[load]` that are options of every run are in `run::options`.
-pub(crate) const KEYS: [(Section, &[Key]); 4] = [
+pub(crate) const KEYS: [(Section, &[Key]); 5] = [
     (Section::Server, &SERVER),
     (Section::Data, &DATA),
     (Section::Load, &LOAD),
     (Section::Queries, &query_pass::KEYS),
+    (Section::Pooler, &pooler::KEYS),
 ];
 
 const SERVER: [Key; 10] = [

@@ -72,6 +72,8 @@ mod quickstart;
 
 mod network;
 
+mod pooler;
+
 mod goals;
 mod leftovers;
 
@@ -108,6 +110,7 @@ pub use matrix::Cell;
 pub use memory::{Arrangement, Memory};
 pub use outline::{outline, rough};
 pub use plan::{Plan, Trial};
+pub use pooler::PoolerSpec;
 pub use preflight::preflight;
 pub use presentation::{Chart, Contrast, METRICS, METRICS_OF_STEPS, STEP};
 pub use quickstart::Quickstart;

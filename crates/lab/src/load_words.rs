@@ -9,11 +9,13 @@ use run::options::{self, PROTOCOLS, Value, word_of};
 use crate::configuration::{Configuration, Network, default_load};
 use crate::experiment::{Factor, Level, label};
 use crate::plan::Plan;
+use crate::pooler;
 
 type Part = fn(&Configuration) -> String;
 
 /// In order of output; an option with its default is omitted.
-const PARTS: [Part; 9] = [scripts, clients, protocol, length, rate, limit, reconnecting, network, others];
+const PARTS: [Part; 10] =
+    [scripts, clients, protocol, length, rate, limit, reconnecting, network, pooler::in_words, others];
 /// Options that are described by other functions.
 const TOLD: [&str; 10] = [
     "script",

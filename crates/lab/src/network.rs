@@ -82,6 +82,27 @@ impl Networks {
         Ok((relay.through(&direct), Some(relay)))
     }
 
+    /// Starts a relay in front of a pooler, if the network needs one, and changes the clients' target to it. A pooler lasts
+    /// one trial, and so does its relay.
+    pub(super) fn before_pooler(
+        &self,
+        clients: &mut Target,
+        network: &Network,
+    ) -> Result<Option<Rc<RunningRelay>>, RunError> {
+        if network.kind == NetworkKind::Tcp {
+            clients.tls.mode = TlsMode::Disable;
+        }
+        if !network.needs_relay() {
+            return Ok(None);
+        }
+        let relay_number = STARTED.fetch_add(1, Ordering::Relaxed) + 1;
+        let to = Session::connect(clients)?.address().clone();
+        let listen = listen_address(&to, true, relay_number);
+        let relay = RunningRelay::start(&listen, &to, network, self.seed)?;
+        *clients = relay.through(clients);
+        Ok(Some(Rc::new(relay)))
+    }
+
     /// Removes the relays of a server that was removed or moved.
     pub(super) fn forget(&mut self, server: usize) {
         self.relays.retain(|known_relay| known_relay.server.0 != server);

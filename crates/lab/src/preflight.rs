@@ -11,6 +11,7 @@ use run::{Control, RunError, ScriptSpec};
 use crate::configuration::{Configuration, Origin, ServerSpec};
 use crate::matrix::Cell;
 use crate::plan::Plan;
+use crate::pooler;
 use crate::session_settings::{self, Settings, with_settings};
 use crate::trial;
 
@@ -29,7 +30,7 @@ pub fn preflight(plan: &Plan, control: &Control) -> Result<(), RunError> {
 
 /// What prevents trials, a sentence each.
 fn problems(plan: &Plan, control: &Control) -> BTreeSet<String> {
-    let mut problems = BTreeSet::new();
+    let mut problems: BTreeSet<String> = pooler::problems(&plan.cells).into_iter().collect();
     for server in &plan.servers {
         let cells: Vec<&Cell> =
             plan.cells.iter().filter(|cell| cell.configuration.server == *server).collect();

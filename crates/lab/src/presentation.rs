@@ -9,7 +9,7 @@ use crate::schema;
 /// Metrics of a trial for charts and tables. Times are in microseconds, `failed`, `late` and shares in percent. `operations`
 /// is tps times the operations of a transaction. `cycle` is clients ÷ transactions ended per second, by Little's law
 /// the mean time from the start of a client's transaction to the start of its next one, connecting included.
-pub const METRICS: [&str; 26] = [
+pub const METRICS: [&str; 29] = [
     "tps",
     "operations",
     "mean",
@@ -34,6 +34,9 @@ pub const METRICS: [&str; 26] = [
     "round_trips",
     "sent_bytes",
     "received_bytes",
+    "pooler_cpu",
+    "pooler_cpu_share",
+    "pooler_wait",
     "plan_time",
     "execution_time",
 ];

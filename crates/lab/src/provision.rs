@@ -22,6 +22,7 @@ use crate::fault_site::ManagedSite;
 use crate::leftovers;
 use crate::memory::Arrangement;
 use crate::network::{Networks, RunningRelay, resolve};
+use crate::pooler::RunningPooler;
 use crate::readiness::{LoadedData, Preparation};
 use crate::schema_change::{SchemaChange, SchemaSwitch};
 use crate::servers::{self, Programs};
@@ -58,9 +59,11 @@ pub(super) struct Provisioner<'a> {
 
 /// The prepared environment of a trial.
 pub(super) struct Ready {
-    /// Target of its clients.
+    /// Target of its clients; with a pooler, of all other sessions.
     pub(super) target: Target,
-    /// The network between clients and server.
+    /// The pooler between clients and server, which has its own target for the clients.
+    pub(super) pooler: Option<RunningPooler>,
+    /// The network between the clients and the server or its pooler.
     pub(super) relay: Option<Rc<RunningRelay>>,
     /// What its actions can do to the server and the network.
     pub(super) site: Option<Arc<ManagedSite>>,
@@ -361,22 +364,41 @@ impl<'a> Provisioner<'a> {
             seed: self.subject.experiment.design.seed,
         };
         in_use.keep_standbys(&wanted.server, &making)?;
+        self.reach(server, wanted, &trial_database)
+    }
+
+    /// Connects the networks and the pooler of a trial to its servers.
+    fn reach(&mut self, server: usize, wanted: &Configuration, database: &str) -> Result<Ready, RunError> {
+        let in_use = self.servers.get(&server).ok_or_else(|| internal("server in use"))?;
         let ServerInUse { server: ours, target: direct, standbys, .. } = in_use;
         let of_trial = wanted.network_of_trial();
-        let mut reach = |number, ours: Option<&Server>, direct: &Target| {
+        let pooler = match ours {
+            Some(ours) => RunningPooler::start(ours, wanted, database, self.control)?,
+            None => None,
+        };
+        let mut network = |number, ours: Option<&Server>, direct: &Target| {
             let place = (server, number);
             // Faults of the network are those between the clients and the primary.
             let network = if number == 0 { &of_trial } else { &wanted.network };
             let (target, relay) = self.networks.target(place, ours, direct, network, self.listener)?;
-            let target = with_settings(in_database(&target, &trial_database), &wanted.session);
+            let target = with_settings(in_database(&target, database), &wanted.session);
             Ok::<_, RunError>((target, relay))
         };
-        let (mut target, relay) = reach(0, ours.as_ref(), direct)?;
         let mut targets = Vec::new();
         for (number, (name, standby)) in standbys.servers().enumerate() {
-            let (target, _) = reach(number + 1, Some(standby), &resolve(&standby.conninfo())?)?;
+            let (target, _) = network(number + 1, Some(standby), &resolve(&standby.conninfo())?)?;
             targets.push((name.to_owned(), target));
         }
+        let (mut target, relay, pooler) = match pooler {
+            Some(mut pooler) => {
+                let relay = self.networks.before_pooler(&mut pooler.in_use.clients, &of_trial)?;
+                (in_database(direct, database), relay, Some(pooler))
+            }
+            None => {
+                let (target, relay) = network(0, ours.as_ref(), direct)?;
+                (target, relay, None)
+            }
+        };
         if wanted.promotes() {
             // Clients that connect again find the new primary.
             target.hosts.extend(targets.iter().flat_map(|(_, standby)| standby.hosts.clone()));
@@ -388,10 +410,10 @@ impl<'a> Provisioner<'a> {
             let pipes = relay.as_ref().map(|relay| relay.pipes());
             let standbys =
                 standbys.servers().map(|(name, standby)| (name.to_owned(), standby.handle())).collect();
-            Arc::new(ManagedSite::new(handle, standbys, pipes, &trial_database))
+            Arc::new(ManagedSite::new(handle, standbys, pipes, database))
         });
         self.last_site = site.clone().map(|site| (server, site));
-        Ok(Ready { target, relay, standbys: targets, site })
+        Ok(Ready { target, pooler, relay, standbys: targets, site })
     }
 }
 

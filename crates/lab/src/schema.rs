@@ -62,6 +62,7 @@ pub(crate) const TOP: &[Field] = &[
     named_field("data", "data", "The data on the server"),
     named_field("load", "load", "The load on the server"),
     named_field("queries", "queries", "A pass over the queries of the workload, instead of a load"),
+    named_field("pooler", "pooler", "A connection pooler between the clients and an embedded server"),
     named_field(
         "factors",
         "factors",

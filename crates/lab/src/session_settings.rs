@@ -15,8 +15,12 @@ use crate::settings::{self, SettingScope};
 pub(crate) type Settings = BTreeMap<String, String>;
 
 /// Moves settings from the servers to the sessions: all of a running server, and otherwise those that differ between the
-/// cells and that each session can set.
+/// cells and that each session can set. Behind a pooler all stay with the servers.
 pub(crate) fn separate(cells: &mut [Cell]) {
+    // A pooler does not pass on the settings of a connection's start.
+    if cells.iter().any(|cell| cell.configuration.pooler.mode.is_some()) {
+        return;
+    }
     let all = |cells: &[Cell]| -> Vec<Settings> {
         cells.iter().map(|cell| cell.configuration.server.settings.clone()).collect()
     };

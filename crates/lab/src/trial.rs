@@ -12,7 +12,7 @@ use run::{
     Circumstances, FaultSite, Keeper, RunError, RunSpec, Runner, ScriptSpec, Scripts, StorePlaces, Vacuum,
     event_loop_of_environment,
 };
-use stats::Scale;
+use stats::{PoolMode, Scale};
 use workload::WorkloadName;
 
 use crate::campaign::ExecutionContext;
@@ -20,6 +20,7 @@ use crate::configuration::Configuration;
 use crate::event::{Event, TrialRecord};
 use crate::matrix::Cell;
 use crate::network;
+use crate::pooler::{self, RunningPooler};
 use crate::provision::Ready;
 use crate::repeating_failure::aborted_by_repeated;
 
@@ -57,11 +58,12 @@ pub(super) struct OfTrial<'a> {
 pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<Finished, RunError> {
     let OfTrial { trial, seed, places, budget_left, context } = of_trial;
     let ExecutionContext { listener, control, circumstances, tracers } = context;
-    let Ready { target, relay, standbys, site } = ready;
+    let Ready { target, mut pooler, relay, standbys, site } = ready;
     let mut keeper = Keeper::new((*places).clone());
     let circumstances = Circumstances {
         relay_delay: relay.as_ref().map(|relay| relay.network.delay),
         site: site.map(|site| -> Arc<dyn FaultSite> { site }),
+        pooler: pooler.as_ref().map(|pooler| pooler.in_use.clone()),
         relative: cell.configuration.relative_words(),
         deadline: budget_left.map(|left| left + BUDGET_GRACE),
         silence_limit: Some(SILENCE_LIMIT),
@@ -90,11 +92,17 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
         listener.tell(Event::Run(event));
     });
     listener.tell(Event::RunEnded);
-    let run::Finished { mut record, checked, .. } = finished.inspect_err(|error| keeper.break_off(error))?;
+    let death = pooler.as_mut().and_then(RunningPooler::death);
+    let because = |error: RunError| match &death {
+        Some(death) => RunError::Aborted(format!("{error}; {death}")),
+        None => error,
+    };
+    let finished = finished.inspect_err(|error| keeper.break_off(error)).map_err(because);
+    let run::Finished { mut record, checked, .. } = finished?;
     if let Some(relay) = &relay {
         network::add_cost(&mut record, &relay.network, traffic.unwrap_or_else(|| relay.traffic()));
     }
-    let finished = finish(keeper.finish(&record)?.run, record, is_in_place)?;
+    let finished = finish(keeper.finish(&record)?.run, record, is_in_place).map_err(because)?;
     checked.map(|()| finished)
 }
 
@@ -149,9 +157,10 @@ fn lacks_table(record: &Record) -> bool {
 
 /// Whether the scripts of all cells can be parsed.
 pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
-    let mut seen: Vec<(Option<&WorkloadName>, &[ScriptSpec])> = Vec::new();
+    let mut seen: Vec<(Option<&WorkloadName>, &[ScriptSpec], Option<PoolMode>)> = Vec::new();
     for Cell { configuration, .. } in cells.iter().filter(|cell| cell.configuration.is_load()) {
-        let scripts = (configuration.data.workload.as_ref(), configuration.load.scripts.as_slice());
+        let mode = configuration.pooler.mode;
+        let scripts = (configuration.data.workload.as_ref(), configuration.load.scripts.as_slice(), mode);
         let has_goals = !configuration.load.goals.is_empty();
         if has_goals || !seen.contains(&scripts) {
             let workload = scripts.0.cloned().unwrap_or_default().open()?;
@@ -162,6 +171,7 @@ pub(crate) fn check(cells: &[Cell]) -> Result<(), RunError> {
                 .chain(configuration.load.variables.keys());
             parsed.check_variables(defined.map(String::as_str))?;
             run::check_goals(&configuration.load, &parsed)?;
+            pooler::check_scripts(configuration, &parsed)?;
             seen.push(scripts);
         }
     }

@@ -267,6 +267,11 @@ fn cpu(record: &Record) -> Option<Ceiling> {
         of_pgmeter: host.cpus_allowed.or(host.cpu_available.map(f64::from)),
         server_us: cost.backend_user_cpu_us? + cost.backend_system_cpu_us?,
         pgmeter_us: record.summary.client_cpu_us_per_transaction.unwrap_or(0.0),
+        pooler_us: record
+            .summary
+            .pooler
+            .as_ref()
+            .and_then(|pooler| pooler.figures.as_ref()?.cpu_us_per_transaction),
     }
     .bound();
     ceiling(bound, record)
@@ -281,21 +286,23 @@ struct Processors {
     of_pgmeter: Option<f64>,
     server_us: f64,
     pgmeter_us: f64,
+    /// The pooler that pgmeter started is on this host.
+    pooler_us: Option<f64>,
 }
 
 impl Processors {
     /// CPUs ÷ CPU time of a transaction: for the host with client and server together, and for each of them with its
     /// own limit.
     fn bound(self) -> Bound {
-        let Self { of_host, of_server, of_pgmeter, server_us, pgmeter_us } = self;
+        let Self { of_host, of_server, of_pgmeter, server_us, pgmeter_us, pooler_us } = self;
         let per_second = |cpus: f64, us: f64| cpus * MICROS_PER_SECOND / us;
         let bound = |of, cpus: f64, us: f64| {
-            (per_second(cpus, us), CeilingBasis::Cpu { cpus, of, server_us, pgmeter_us })
+            (per_second(cpus, us), CeilingBasis::Cpu { cpus, of, server_us, pgmeter_us, pooler_us })
         };
         let server = of_server.filter(|&cpus| cpus < of_host);
         let pgmeter = of_pgmeter.filter(|&cpus| cpus < of_host && pgmeter_us > 0.0);
         let candidates = [
-            Some(bound(CpuOwner::Host, of_host, server_us + pgmeter_us)),
+            Some(bound(CpuOwner::Host, of_host, server_us + pgmeter_us + pooler_us.unwrap_or(0.0))),
             server.map(|cpus| bound(CpuOwner::Server, cpus, server_us)),
             pgmeter.map(|cpus| bound(CpuOwner::Pgmeter, cpus, pgmeter_us)),
         ];
@@ -513,12 +520,16 @@ mod tests {
             of_pgmeter: None,
             server_us: 150.0,
             pgmeter_us: 50.0,
+            pooler_us: None,
         };
-        let basis = |cpus, of| CeilingBasis::Cpu { cpus, of, server_us: 150.0, pgmeter_us: 50.0 };
+        let basis =
+            |cpus, of| CeilingBasis::Cpu { cpus, of, server_us: 150.0, pgmeter_us: 50.0, pooler_us: None };
         check(both.bound(), 10_000.0, basis(2.0, CpuOwner::Host));
         let quota = Processors { of_server: Some(0.5), ..both };
         check(quota.bound(), 3_333.3, basis(0.5, CpuOwner::Server));
         let pinned = Processors { of_pgmeter: Some(0.25), ..both };
         check(pinned.bound(), 5_000.0, basis(0.25, CpuOwner::Pgmeter));
+        let pooled = Processors { pooler_us: Some(200.0), ..both };
+        assert!((pooled.bound().0 - 5_000.0).abs() < 0.5, "the pooler uses the host's processors too");
     }
 }

@@ -42,6 +42,8 @@ mod events;
 
 mod statements;
 
+mod pooler;
+
 mod processes;
 
 mod backends;
@@ -59,6 +61,7 @@ pub use extension::extension_schema;
 pub use kcache::Kcache;
 pub use observer::{Observer, ObserverOptions, Ran, RecentWaits};
 pub use one_backend::{Backend, BackendCpu};
+pub use pooler::{PoolerReadings, PoolerWatch};
 pub use processes::cpu_s;
 pub use processes::is_server_here;
 pub use relations::{StatementText, relations};

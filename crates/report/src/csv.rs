@@ -28,6 +28,7 @@ pub fn csv(runs: &[Run<'_>]) -> String {
         summary(&mut lines, run.record);
         over_time(&mut lines, run.record);
         actions(&mut lines, run.record);
+        pooler(&mut lines, run.record);
         observation(&mut lines, run.record);
     }
     out
@@ -194,6 +195,27 @@ fn actions(lines: &mut Lines<'_>, record: &Record) {
                     lines.add_some(place, "cached_bytes", index.cached_bytes.map(|bytes| bytes as f64));
                 }
             }
+        }
+    }
+}
+
+/// The samples of the pooler; its figures are in the summary.
+fn pooler(lines: &mut Lines<'_>, record: &Record) {
+    let figures = record.summary.pooler.iter().filter_map(|pooler| pooler.figures.as_ref());
+    for sample in figures.flat_map(|figures| &figures.samples) {
+        let time_s = Some((sample.start_s, Some(sample.end_s)));
+        let place = Place { part: "pooler", time_s, ..Place::default() };
+        lines.add_some(place, "cpu_s", sample.cpu_s);
+        for (metric, number) in [
+            ("transactions", sample.transactions),
+            ("wait_us", sample.wait_us),
+            ("clients_active", u64::from(sample.clients_active)),
+            ("clients_waiting", u64::from(sample.clients_waiting)),
+            ("servers_active", u64::from(sample.servers_active)),
+            ("servers_idle", u64::from(sample.servers_idle)),
+            ("longest_wait_us", sample.longest_wait_us),
+        ] {
+            lines.add(place, metric, number as f64);
         }
     }
 }

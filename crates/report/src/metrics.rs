@@ -2,8 +2,8 @@
 //! formats, experiments and comparisons take their figures from here. To add a metric is to add a row.
 
 use results::{
-    BlockSources, ComparedMetric, Counts, Lag, Latency, PerTransaction, Record, StoredRun, Summary,
-    TrafficPerTransaction,
+    BlockSources, ComparedMetric, Counts, Lag, Latency, PerTransaction, PoolerFigures, Record, StoredRun,
+    Summary, TrafficPerTransaction,
 };
 
 use crate::figures::{
@@ -46,6 +46,9 @@ pub(crate) enum Metric {
     RoundTrips,
     SentBytes,
     ReceivedBytes,
+    PoolerCpu,
+    PoolerCpuShare,
+    PoolerWait,
     ServerCpu,
     WalBytes,
     WalRecords,
@@ -144,6 +147,10 @@ impl Measured<'_> {
         self.summary?.traffic_per_transaction
     }
 
+    fn pooler(&self) -> Option<&PoolerFigures> {
+        self.summary?.pooler.as_ref()?.figures.as_ref()
+    }
+
     fn start_delay(&self) -> Option<Lag> {
         self.summary?.lag_us.filter(|_| self.has_rate)
     }
@@ -224,7 +231,7 @@ macro_rules! cost {
 }
 
 /// All of them, each at the place of its number, in the order in which they are shown.
-pub(crate) const METRICS: [Row; 55] = {
+pub(crate) const METRICS: [Row; 58] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
     use Source::{Run, Steps};
     [
@@ -311,6 +318,15 @@ pub(crate) const METRICS: [Row; 55] = {
         row(Metric::ReceivedBytes, "received_bytes_per_transaction", "received per transaction", Bytes, "bytes of PostgreSQL's protocol from the server ÷ (succeeded + failed), without connecting, TLS and TCP", Run(|run| run.traffic().map(|traffic| traffic.received_bytes)))
         .short("received/tx")
         .key("received_bytes"),
+        row(Metric::PoolerCpu, "pooler_cpu_us_per_transaction", "pooler CPU per transaction", Microseconds, "CPU time of the pooler that pgmeter started ÷ (succeeded + failed)", Run(|run| run.pooler()?.cpu_us_per_transaction))
+        .short("pooler CPU/tx")
+        .key("pooler_cpu"),
+        row(Metric::PoolerCpuShare, "pooler_cpu_share", "CPU share of the pooler", Share, "CPU time of the pooler ÷ measured time; PgBouncer has one thread, so 1 is its limit", Run(|run| run.pooler()?.cpu_share))
+        .short("pooler CPU")
+        .key("pooler_cpu_share"),
+        row(Metric::PoolerWait, "pooler_wait_us_per_transaction", "wait for a connection per transaction", Microseconds, "time that clients of the pooler waited for a connection to the server ÷ transactions, as the pooler counts both", Run(|run| run.pooler()?.wait_us_per_transaction))
+        .short("pooler wait/tx")
+        .key("pooler_wait"),
         cost!(Metric::ServerCpu, "server_cpu_us", "server CPU", Microseconds, "CPU time of the load's backends, user and system", |costs| Some(costs.backend_user_cpu_us? + costs.backend_system_cpu_us?))
         .key("server_cpu"),
         cost!(Metric::WalBytes, "wal_bytes", "WAL", Bytes, "WAL written by the server", |costs| costs.wal_bytes)

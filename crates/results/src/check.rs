@@ -8,9 +8,9 @@ use stats::goals::{GoalResult, GoalStop};
 
 use crate::{
     ActionOutcome, ActionResult, CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures,
-    Generator, Interval, IntervalScript, Latency, Lateness, OtherEndings, Plan, ProcessorShares, Record,
-    Rule, RuleResult, ScriptSummary, Stall, Stalls, SteadyState, Summary, TrafficPerTransaction,
-    TransactionError, TransactionErrors,
+    Generator, Interval, IntervalScript, Latency, Lateness, OtherEndings, Plan, PoolerFigures,
+    ProcessorShares, Record, Rule, RuleResult, ScriptSummary, Stall, Stalls, SteadyState, Summary,
+    TrafficPerTransaction, TransactionError, TransactionErrors,
 };
 
 /// `Err` names the contradictory figures in a phrase.
@@ -63,11 +63,17 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         errors,
         goals,
         goal_stop,
+        pooler,
         actions: _,
         rules,
         scripts,
     } = summary;
     check_counts(counts)?;
+    let figures = pooler.as_ref().and_then(|pooler| pooler.figures.as_ref());
+    require(
+        figures.is_none_or(PoolerFigures::is_consistent),
+        "a pooler whose figures contradict each other",
+    )?;
     require(*duration_s >= 0.0 && *tps >= 0.0, "a negative duration or rate")?;
     generator.as_ref().map_or(Ok(()), check_generator).map_err(|what| format!("the generator: {what}"))?;
     check_traffic(*traffic_per_transaction)?;

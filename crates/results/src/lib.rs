@@ -50,6 +50,8 @@ mod confidence;
 
 mod observation;
 
+mod pooler;
+
 mod block_sources;
 
 mod warning;
@@ -118,6 +120,7 @@ pub use observation::{
     StatementCounters, WaitMean, WaitMethod, WaitShare, Waits,
 };
 pub use plan::{Connection, Contention, PerMinute, Plan, Script, Target};
+pub use pooler::{Pooler, PoolerFigures, PoolerSample, SessionFeature};
 pub use process_stat::ProcessStat;
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status, Tables};
 pub use regression::{QueryRegression, Regressions};
@@ -134,7 +137,7 @@ pub use stats::comparison::{
 };
 pub use stats::goals::{Goal, GoalResult, GoalStop, GoalTally, GoalVerdict};
 pub use stats::rules::{Rule, RuleResult, RuleVerdict};
-pub use stats::{Copied, Counts, Failures, Limit, PartitionMethod, Protocol, ResultFormat};
+pub use stats::{Copied, Counts, Failures, Limit, PartitionMethod, PoolMode, Protocol, ResultFormat};
 pub use steps::{
     AnswerCheck, QuerySetPlan, RegressionPlan, RegressionSide, STEPS_SCHEMA_VERSION, StepBuffers, StepResult,
     StepTime, StepsRecord, StreamResult,

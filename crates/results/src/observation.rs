@@ -360,6 +360,9 @@ pub enum CeilingBasis {
         server_us: f64,
         /// CPU time of pgmeter per transaction.
         pgmeter_us: f64,
+        /// CPU time per transaction of the pooler that pgmeter started; absent without one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pooler_us: Option<f64>,
     },
 }
 

@@ -10,8 +10,8 @@ use stats::rules::RuleResult;
 use stats::{Copied, Counts};
 
 use crate::{
-    ActionResult, Confidence, Generator, Measured, OtherEndings, Plan, SafeText, ServiceLevel, Stalls,
-    SteadyState, TransactionErrors, stalls,
+    ActionResult, Confidence, Generator, Measured, OtherEndings, Plan, Pooler, SafeText, ServiceLevel,
+    Stalls, SteadyState, TransactionErrors, stalls,
 };
 
 /// The statistics of a run.
@@ -64,6 +64,9 @@ pub struct Summary {
     /// Why the run ended early: a goal could not be met any more; `null` if it did not end for this reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal_stop: Option<GoalStop>,
+    /// The pooler that pgmeter started between the clients and the server; absent without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pooler: Option<Pooler>,
     /// What was done at set times, in the order of the plan's `actions`; absent without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<ActionResult>,
@@ -212,6 +215,7 @@ impl Summary {
             errors: None,
             goals: Vec::new(),
             goal_stop: None,
+            pooler: None,
             actions: Vec::new(),
             rules: Vec::new(),
             scripts: plan.scripts.iter().enumerate().filter_map(per_script).collect(),

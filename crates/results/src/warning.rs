@@ -3,8 +3,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use stats::PoolMode;
 
-use crate::{DiskHolds, Drift, EventKind, Lateness, SafeText};
+use crate::{DiskHolds, Drift, EventKind, Lateness, SafeText, SessionFeature};
 
 /// How much a warning matters.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -250,6 +251,25 @@ pub enum Warning {
         /// Its error.
         error: SafeText,
     },
+    /// The connection goes through a pooler that pgmeter did not start: the backend is another process than the one that
+    /// the start of the connection named.
+    ForeignPooler,
+    /// A script uses something of a session, which the pooler gives to another client after the transaction.
+    PoolerBreaks {
+        /// When connections return to the pool.
+        mode: PoolMode,
+        /// What it uses.
+        feature: SessionFeature,
+        /// The script's name.
+        script: SafeText,
+        /// The line of the statement.
+        line: u32,
+    },
+    /// The pooler, which has one thread, used most of a CPU.
+    PoolerBusy {
+        /// Its CPU time ÷ the measured time.
+        cpu_share: f64,
+    },
 }
 
 /// How stalls show in the response times.
@@ -329,11 +349,14 @@ impl Warning {
             | Warning::MessagesLost { .. }
             | Warning::RelayLate { .. }
             | Warning::RelayRefused { .. }
-            | Warning::NetworkFailed { .. } => Severity::Caution,
+            | Warning::NetworkFailed { .. }
+            | Warning::PoolerBreaks { .. }
+            | Warning::PoolerBusy { .. } => Severity::Caution,
             Warning::SynchronousCommitOff
             | Warning::SharedHost
             | Warning::NoCheckpoint { .. }
             | Warning::Maintenance { .. }
+            | Warning::ForeignPooler
             | Warning::RelayCost { .. } => Severity::Note,
         }
     }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// The rules in the order of output; severe warnings first.
-const RULES: [fn(&Record) -> Option<Warning>; 19] = [
+const RULES: [fn(&Record) -> Option<Warning>; 20] = [
     debug_build,
     assertions,
     fsync_off,
@@ -24,6 +24,7 @@ const RULES: [fn(&Record) -> Option<Warning>; 19] = [
     power_saving,
     slow_clock,
     client_uses_cpu,
+    pooler_busy,
     biased_samples,
     shared_host,
     synchronous_commit_off,
@@ -104,6 +105,19 @@ fn memory_disk(record: &Record) -> Option<Warning> {
     let file_system = disk.file_system.as_deref().filter(|kind| matches!(*kind, "tmpfs" | "ramfs"))?;
     (disk.holds != DiskHolds::Records && writes(record))
         .then(|| Warning::MemoryDisk { holds: disk.holds, file_system: file_system.to_owned() })
+}
+
+/// CPU time of a pooler ÷ measured time, from which on it may be the limit: it has one thread.
+const POOLER_BUSY: f64 = 0.9;
+
+fn pooler_busy(record: &Record) -> Option<Warning> {
+    let cpu_share = pooler_cpu_share(record)?;
+    (cpu_share >= POOLER_BUSY).then_some(Warning::PoolerBusy { cpu_share })
+}
+
+/// CPU time of the pooler ÷ measured time.
+fn pooler_cpu_share(record: &Record) -> Option<f64> {
+    record.summary.pooler.as_ref()?.figures.as_ref()?.cpu_share
 }
 
 /// Whether a script contains one of these words, ignoring case and comments.
@@ -253,7 +267,9 @@ fn others_share(record: &Record) -> Option<f64> {
         return Some((busy - own).max(0.0));
     }
     let processors = f64::from(record.environment.host.cpu_count.filter(|&count| count > 0)?);
-    Some((busy - own - backends_running(record)? / processors).max(0.0))
+    // A pooler that pgmeter started is on this host too, with a server that pgmeter started.
+    let pooler = pooler_cpu_share(record).unwrap_or(0.0) / processors;
+    Some((busy - own - backends_running(record)? / processors - pooler).max(0.0))
 }
 
 /// Mean number of running backends of the benchmark, by their CPU time.

@@ -491,13 +491,13 @@ fn an_unknown_ending_and_its_time_are_stored() {
     recorder.reserve(0);
     let measured = recorder.hand_over(scheduled, finished, stats::Interval::new(1));
     let stored =
-        serde_json::to_value(pgmeter_results::Interval::of(&measured, scheduled)).expect("it is JSON");
+        serde_json::to_value(Interval::of(&measured, scheduled)).expect("it is JSON");
     let counts = &stored["counts"];
     assert_eq!(
         (&counts["unknown"], &counts["reserved"], &counts["failures"]["connection"]),
         (&1.into(), &1.into(), &1.into())
     );
-    let read: pgmeter_results::Interval = serde_json::from_value(stored).expect("it is one");
+    let read: Interval = serde_json::from_value(stored).expect("it is one");
     let again = read.to_stats().expect("it adds up");
     assert_eq!(again.scripts[0].unknown.max_ns(), Some(7_000_000));
     assert_eq!(again.scripts[0].counts, measured.scripts[0].counts);

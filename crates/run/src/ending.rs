@@ -5,6 +5,7 @@ use engine::{Compatibility, End, EngineError, Outcome, Plan};
 use results::{FailedCheck, SafeText, Status, Warning};
 
 use crate::error::RunError;
+use crate::pooling;
 use crate::secrets::without_secret_values;
 
 /// Under a rate, transactions that were scheduled and never started are in no latency: that must be said.
@@ -34,6 +35,10 @@ pub(crate) fn status(outcome: &Outcome, plan: &Plan) -> Status {
         (_, Some(first)) => {
             let (aborted, clients) = (outcome.aborted.len(), plan.clients);
             let reason = format!("{aborted} of {clients} clients were aborted; the first: {first}");
+            let reason = match plan.compatibility {
+                Compatibility::Pgmeter => pooling::with_pooler_remedy(reason),
+                Compatibility::Pgbench => reason,
+            };
             let variables = plan.variables.iter().map(|(name, value)| (name, value));
             Status::Failed { reason: SafeText::from(without_secret_values(&reason, variables)) }
         }
@@ -52,5 +57,10 @@ pub(crate) fn explain(error: EngineError, clients: usize, compatibility: Compati
              clients (-c)"
         ));
     }
-    error.into()
+    match pooling::remedy(&error.to_string()) {
+        Some(remedy) if compatibility == Compatibility::Pgmeter => {
+            RunError::Usage(format!("{error}; {remedy}"))
+        }
+        _ => error.into(),
+    }
 }

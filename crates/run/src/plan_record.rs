@@ -67,7 +67,7 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         reconnect: spec.reconnect,
         continue_on_error: spec.continue_on_error,
         seed: runner.seed,
-        connection: connection(&runner.target, places),
+        connection: connection(runner.client_target(), places),
         targets: targets.collect(),
         actions: spec.actions.iter().map(results::Action::from).collect(),
         variables,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use connect::{Address, HostOrder, Overrides, Password, Session, Target, Transport};
 use engine::{Compatibility, HostPlan, Outcome, Plan, Progress, ScriptPlan, TargetPlan, Tracer, WorkerIntro};
-use observe::Observer;
+use observe::{Observer, PoolerReadings, PoolerWatch};
 use results::{
     ActionResult, Annotation, Calibration, Environment, Interval, Measured, ProcessorTimes, Record, SafeText,
     UtcTime, Warning,
@@ -32,6 +32,7 @@ use crate::generator;
 use crate::observing::{self, Observing};
 use crate::pauses::PauseDetector;
 use crate::plan_record;
+use crate::pooling::{self, PoolerInUse};
 use crate::relations;
 use crate::scripts::Scripts;
 use crate::spec::{ActionSpec, RunSpec, Vacuum};
@@ -60,6 +61,8 @@ pub struct Circumstances {
     pub relay_delay: Option<Duration>,
     /// The managed server of the run and the network before it, for actions that are faults.
     pub site: Option<Arc<dyn FaultSite>>,
+    /// A pooler to which the clients connect instead of the server.
+    pub pooler: Option<PoolerInUse>,
     /// Values given relative to the server's host: the keys with their descriptions.
     pub relative: BTreeMap<String, String>,
     /// A command that repeats the run.
@@ -86,6 +89,7 @@ impl Default for Circumstances {
             records: None,
             relay_delay: None,
             site: None,
+            pooler: None,
             relative: BTreeMap::new(),
             command_line: None,
             annotation: Annotation::default(),
@@ -130,6 +134,8 @@ impl Places {
 /// Facts about the server before the run.
 struct Found {
     places: Places,
+    /// Addresses of the clients, if they connect to a pooler.
+    pooled: Option<Places>,
     /// Facts about the additional servers.
     further: Vec<Places>,
     scale: Scale,
@@ -137,6 +143,8 @@ struct Found {
     relations: Option<results::Relations>,
     /// `None` if it was not queried.
     facts: Option<Result<Facts, ServerError>>,
+    /// Whether the session went through a pooler that pgmeter did not start.
+    is_pooled: bool,
 }
 
 /// Connects. If the server requires a password and none is known, asks for it once and stores it in the target for
@@ -295,10 +303,16 @@ impl Runner {
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Prepared, RunError> {
         self.check_faults()?;
-        let Found { places, further, scale, tables, relations, facts } = self.find(control, events)?;
+        let mut warnings = match &self.circumstances.pooler {
+            Some(pooler) => pooling::check_pooling(pooler.about.mode, &self.scripts)?,
+            None => Vec::new(),
+        };
+        let Found { places, pooled, further, scale, tables, relations, facts, is_pooled } =
+            self.find(control, events)?;
+        warnings.extend(is_pooled.then_some(Warning::ForeignPooler));
         control.check()?;
         let observing = Observing::start(&mut self, &places.addresses().collect::<Vec<_>>());
-        let plan_record = plan_record::plan(&self, &places, &further, scale);
+        let plan_record = plan_record::plan(&self, pooled.as_ref().unwrap_or(&places), &further, scale);
         let known = facts.as_ref().and_then(|facts| facts.as_ref().ok());
         let environment = match &self.circumstances.records {
             Some(records) => environment::survey(known, places.addresses().next(), records),
@@ -309,7 +323,7 @@ impl Runner {
         let goals = crate::goals::meter(&self.spec, &self.scripts);
         let actions = self.planned_actions(&places, relations.as_ref());
         let (checks, rules) = (Checks::new(&self, scale), Rules::new(&self));
-        let plan = self.into_plan(places, further, scale);
+        let plan = self.into_plan(pooled.unwrap_or(places), further, scale);
         let settings_error = facts.and_then(Result::err);
         Ok(Prepared {
             plan,
@@ -325,6 +339,7 @@ impl Runner {
             circumstances,
             checks,
             rules,
+            warnings,
             started_at: UtcTime::now(),
         })
     }
@@ -383,8 +398,8 @@ impl Runner {
                           experiment with pgmeter lab";
             return Err(RunError::Usage(reason.to_owned()));
         }
-        let Found { places, further, scale, .. } = self.find(control, events)?;
-        Ok(self.into_plan(places, further, scale))
+        let Found { places, pooled, further, scale, .. } = self.find(control, events)?;
+        Ok(self.into_plan(pooled.unwrap_or(places), further, scale))
     }
 
     /// Queries the server and vacuums its tables.
@@ -401,6 +416,7 @@ impl Runner {
         let mut session = connect(&mut self.target, ask, control)?;
         events(Event::Connected(&session, &self.target));
         let places = Places::of(&session, &self.target, control)?;
+        let pooled = self.pooled_places(control)?;
         control.guard(&mut session, |session| {
             let tables = self.find_tables(session, events)?;
             let scale = tables.and_then(|tables| tables.scale).or(self.spec.scale).unwrap_or_default();
@@ -416,13 +432,26 @@ impl Runner {
                 Some(tables) => results::Tables { scale: Some(scale), ..plan_record::tables(&tables) },
                 None => results::Tables { scale: Some(scale), ..results::Tables::default() },
             };
+            let is_known = matches!(&facts, Some(Ok(facts)) if facts.version_num > 0);
+            let is_pooled = is_known && pooling::is_pooled(session);
             let relations = self.find_relations(session);
             if session.is_lost() {
                 // Fails with the reason, instead of a load that cannot connect.
                 session.query("select 1")?;
             }
-            Ok(Found { places, further, scale, tables, relations, facts })
+            Ok(Found { places, pooled, further, scale, tables, relations, facts, is_pooled })
         })
+    }
+
+    /// The pooler's address, if there is one; a session shows that it lets clients in.
+    fn pooled_places(&self, control: &Control) -> Result<Option<Places>, RunError> {
+        let Some(PoolerInUse { clients, .. }) = &self.circumstances.pooler else { return Ok(None) };
+        Places::of(&control.connect(clients)?, clients, control).map(Some)
+    }
+
+    /// The target of the clients of scripts without a named one.
+    pub(crate) fn client_target(&self) -> &Target {
+        self.circumstances.pooler.as_ref().map_or(&self.target, |pooler| &pooler.clients)
     }
 
     /// Checks the tables and the statements of the scripts on the server, and starts nothing.
@@ -500,6 +529,12 @@ impl Runner {
             };
             TargetPlan { name: name.to_owned(), hosts: places.0.into_iter().map(host).collect() }
         };
+        // The observer knows the clients by the name that it gave the target.
+        let application_name = target.application_name.clone();
+        let target = match &circumstances.pooler {
+            Some(pooler) => Target { application_name, ..pooler.clients.clone() },
+            None => target,
+        };
         let mut targets = vec![place("", &target, places)];
         targets.extend(named.iter().zip(further).map(|((name, target), places)| place(name, target, places)));
         let programs = scripts.programs.into_iter().zip(placed);
@@ -576,6 +611,7 @@ pub struct Prepared {
     circumstances: Circumstances,
     checks: Option<Checks>,
     rules: Option<Rules>,
+    warnings: Vec<Warning>,
     started_at: UtcTime,
 }
 
@@ -651,10 +687,13 @@ impl Prepared {
         let output = self.circumstances.output.map(|begin| begin());
         let PlannedActions { specs, target, tables } = &self.actions;
         let mut actions = Actions::start(specs, target, tables, self.circumstances.site.clone())?;
+        let watch = self.circumstances.pooler.as_ref().map(PoolerInUse::watch);
         let (is_begun, warmup) = (Cell::new(false), self.plan.warmup);
         let introduce = |intro: WorkerIntro| {
             if !is_begun.replace(true) {
-                actions.measure_from(Observer::now() + warmup);
+                let origin = Observer::now() + warmup;
+                actions.measure_from(origin);
+                watch.iter().for_each(|watch| watch.measure_from(origin));
             }
             tracers(intro)
         };
@@ -663,12 +702,14 @@ impl Prepared {
             .run(&self.plan, control.stop_request(), &mut second, &introduce)
             .map_err(|error| explain(error, self.plan.clients, self.circumstances.compatibility))?;
         actions.close();
+        let readings = watch.map(PoolerWatch::finish);
         let lost = output.map(|end| end()).filter(|&messages| messages > 0);
         let disturbances =
             [pauses.and_then(PauseDetector::end), lost.map(|messages| Warning::MessagesLost { messages })];
         environment::look_back(&mut self.environment, processors);
         let (checks, rules) = (self.checks.take(), self.rules.take());
-        let mut record = self.record(&outcome, intervals.0, disturbances, actions);
+        let pooler = self.circumstances.pooler.clone().zip(readings);
+        let mut record = self.record(&outcome, intervals.0, disturbances, actions, pooler);
         let Checked { checked, findings } =
             checks.map_or_else(Checked::default, |checks| checks.run(control, events));
         if let Err(RunError::Workload(WorkloadError::ChecksFailed { workload, failed })) = &checked {
@@ -686,6 +727,7 @@ impl Prepared {
         intervals: Vec<Interval>,
         disturbances: [Option<Warning>; 2],
         actions: Actions,
+        pooler: Option<(PoolerInUse, PoolerReadings)>,
     ) -> Record {
         let Self { plan, plan_record, environment, tables, observing, circumstances, .. } = self;
         let observation = observing.finish(outcome);
@@ -721,6 +763,9 @@ impl Prepared {
         goals.close(Duration::from_secs_f64(record.summary.duration_s));
         (record.summary.goals, record.summary.goal_stop) = (goals.evaluate(), goals.stop());
         record.summary.until_reached = self.until.map(|until| until.is_reached());
+        let counts = record.summary.counts;
+        record.summary.pooler =
+            pooler.map(|(pooler, readings)| pooler.seen(readings, counts.succeeded + counts.failed));
         record.observation = observation;
         observing::add_ceilings(&mut record);
         record.plan.workers = u32::try_from(outcome.workers).unwrap_or(workers);
@@ -729,6 +774,7 @@ impl Prepared {
         let warnings = [unread, overload(outcome, plan.clients), uncancelled(outcome), unrestored];
         record.warnings.extend(actions.iter().filter_map(ActionResult::warning));
         record.summary.actions = actions;
+        record.warnings.extend(self.warnings);
         record.warnings.extend(warnings.into_iter().chain(disturbances).flatten());
         record.warn();
         record

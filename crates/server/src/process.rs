@@ -67,7 +67,9 @@ impl OwnProgram {
 pub(crate) fn continue_stopped(data: &Path) {
     let Ok(data) = data.canonicalize() else { return };
     let handles = all_processes().into_iter().filter_map(|pid| Some((pid, Handle::open(pid)?)));
-    handles.filter(|(pid, _)| belongs_to(*pid, OwnProgram::Postgres, &data)).for_each(|(_, handle)| handle.send(Signal::CONT));
+    handles
+        .filter(|(pid, _)| belongs_to(*pid, OwnProgram::Postgres, &data))
+        .for_each(|(_, handle)| handle.send(Signal::CONT));
 }
 
 /// Stops all processes of a data directory, also those that are started meanwhile; the postmaster is stopped before.
@@ -96,7 +98,7 @@ pub(crate) fn kill_one(data: &Path, pid: i32) -> bool {
 fn send_to_one(data: &Path, pid: Pid, signal: Signal) -> bool {
     // Opened before the process is examined: if it ends in between, the signal reaches no other process.
     let Some(handle) = Handle::open(pid) else { return false };
-    let is_ours = belongs_to(pid, data);
+    let is_ours = belongs_to(pid, OwnProgram::Postgres, data);
     if is_ours {
         handle.send(signal);
     }
@@ -105,7 +107,7 @@ fn send_to_one(data: &Path, pid: Pid, signal: Signal) -> bool {
 
 /// Whether no process of a data directory is left.
 pub(crate) fn has_ended(data: &Path) -> bool {
-    data.canonicalize().is_ok_and(|data| !all_processes().into_iter().any(|pid| belongs_to(pid, &data)))
+    data.canonicalize().is_ok_and(|data| !all_processes().into_iter().any(|pid| belongs_to(pid, OwnProgram::Postgres, &data)))
 }
 
 /// Sends one signal after the other until the process has ended; false if it never did.

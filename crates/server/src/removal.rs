@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::account::Account;
 use crate::home::{Description, Home, LockedHome};
 use crate::launch::run;
-use crate::process::{end_remaining_pooler, end_remaining_processes};
 use crate::pooler;
+use crate::process::{end_remaining_pooler, end_remaining_processes};
 use crate::{ServerError, Version};
 
 /// Time limit for freeing memory; it usually takes 50 ms.

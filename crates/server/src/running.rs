@@ -526,11 +526,6 @@ impl Server {
         Ok(())
     }
 
-    /// Its home.
-    pub(crate) fn home(&self) -> &Home {
-        &self.claim.home
-    }
-
     /// The operating system user that runs it.
     pub(crate) fn account(&self) -> &Account {
         &self.account

@@ -66,8 +66,8 @@ impl PgBouncer {
     }
 
     /// The pooler itself.
-    pub fn pooler(&mut self) -> &mut Pooler {
-        &mut self.pooler
+    pub fn pooler(&self) -> &Pooler {
+        &self.pooler
     }
 
     /// How to connect.

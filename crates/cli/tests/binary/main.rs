@@ -24,6 +24,7 @@ mod in_place;
 mod lab;
 mod lab_kills;
 mod lab_networks;
+mod lab_poolers;
 mod labels;
 mod mistakes;
 mod null_server;

@@ -93,6 +93,13 @@ impl Comparable {
                     .to_owned(),
             ));
         }
+        if cells.iter().any(|cell| cell.configuration.pooler.mode.is_some()) {
+            return Err(wrong(
+                "has a [pooler], which a comparison does not start: use pgmeter lab run, or compare with hosts and a \
+                 dsn"
+                    .to_owned(),
+            ));
+        }
         schema_change::check(cells.iter().map(|cell| &cell.configuration))?;
         Ok(cells)
     }

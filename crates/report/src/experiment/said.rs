@@ -22,8 +22,14 @@ pub(crate) const MARKS: [Mark; 3] = [
 
 /// Further figures of tables: of every load, and of all trials if any of them has some.
 pub(crate) const OF_EVERY_LOAD: [Metric; 4] = [Metric::Mean, Metric::Stddev, Metric::P50, Metric::P99];
-pub(crate) const IF_ANY: [Metric; 4] =
-    [Metric::FailedShare, Metric::LateOrSkipped, Metric::WalBytes, Metric::ServerCpu];
+pub(crate) const IF_ANY: [Metric; 6] = [
+    Metric::FailedShare,
+    Metric::LateOrSkipped,
+    Metric::WalBytes,
+    Metric::ServerCpu,
+    Metric::PoolerCpu,
+    Metric::PoolerWait,
+];
 
 /// `▲◆`
 pub(crate) fn signs(marks: Marks) -> String {

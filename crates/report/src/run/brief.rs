@@ -7,7 +7,7 @@ use results::{
 };
 use stats::INTERVALS_MIN;
 
-use super::{actions, errors, goals, latencies, load, rules, server, warnings};
+use super::{actions, errors, goals, latencies, load, pooler, rules, server, warnings};
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
     TIE, UNKNOWN_SIZE, as_asked, asked_seconds, count, counted, fixed, latency as shown_latency,
@@ -91,6 +91,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("connecting", connecting(summary)),
         ("client CPU", client_cpu(plan, summary)),
         ("exchange", exchange(record)),
+        ("pooler", pooler::brief(record)),
         ("limit", limit(summary)),
         ("backends", waits(record)),
         ("server cost", server_cost(record)),

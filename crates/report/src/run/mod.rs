@@ -11,6 +11,7 @@ mod goals;
 mod kcache;
 mod latencies;
 mod load;
+mod pooler;
 mod relations;
 mod rules;
 mod server;

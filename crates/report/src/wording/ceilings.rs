@@ -58,17 +58,19 @@ pub(crate) fn ceiling(basis: &CeilingBasis) -> String {
             figure(round_trips_per_transaction),
             latency(round_trip_us)
         ),
-        CeilingBasis::Cpu { cpus, of, server_us, pgmeter_us } => {
+        CeilingBasis::Cpu { cpus, of, server_us, pgmeter_us, pooler_us } => {
             let cpus =
                 if figure(cpus) == "1" { "1 CPU".to_owned() } else { format!("{} CPUs", figure(cpus)) };
             let (server, pgmeter) = (latency(server_us), latency(pgmeter_us));
+            let pooler = pooler_us.map(|us| format!(", {} in the pooler", latency(us))).unwrap_or_default();
             let who = match of {
+                CpuOwner::Host if pooler_us.is_some() => format!("Server, pooler and pgmeter share {cpus}"),
                 CpuOwner::Host => format!("Server and pgmeter share {cpus}"),
                 CpuOwner::Server => format!("The server may use {cpus}"),
                 CpuOwner::Pgmeter => format!("pgmeter may use {cpus}"),
             };
             format!(
-                "{who}. A transaction takes {server} of CPU time in the backends and {pgmeter} in pgmeter."
+                "{who}. A transaction takes {server} of CPU time in the backends{pooler} and {pgmeter} in pgmeter."
             )
         }
     }
@@ -103,7 +105,8 @@ mod tests {
             transactions_per_flush: 4.02,
             sharing: FlushSharing::Average,
         };
-        let cpu = |cpus, of| CeilingBasis::Cpu { cpus, of, server_us: 150.0, pgmeter_us: 50.0 };
+        let cpu =
+            |cpus, of| CeilingBasis::Cpu { cpus, of, server_us: 150.0, pgmeter_us: 50.0, pooler_us: None };
         let cases = [
             (
                 CeilingBasis::HottestRow { rows: 1.0, locked_us: 500.0, until: LockEnd::CommitFlush },

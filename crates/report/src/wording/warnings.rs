@@ -5,7 +5,9 @@
 use std::collections::BTreeSet;
 use std::mem::discriminant;
 
-use results::{ComparedFact, DiskHolds, EventKind, FailedCheck, Lateness, SafeText, StallEffect, Warning};
+use results::{
+    ComparedFact, DiskHolds, EventKind, FailedCheck, Lateness, SafeText, SessionFeature, StallEffect, Warning,
+};
 
 use super::{counted, drifts, range, share, small};
 use crate::figures::{asked_seconds, count, latency};
@@ -262,6 +264,69 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
             "The simulated network failed before the end of the trial ({}). Figures from after that are meaningless.",
             escaped_line(error.as_str())
         ),
+        Warning::ForeignPooler => "The connection goes through a connection pooler, so the response times include it and the \
+                                    waits for its connections. Its CPU time is not known, and on this host it counts as that \
+                                    of other programs. Unless it pools sessions, a transaction does not find what an earlier \
+                                    one left in its session: settings, prepared statements, temporary tables, advisory locks."
+            .to_owned(),
+        Warning::PoolerBreaks { .. } => pooler_breaks(all),
+        Warning::PoolerBusy { .. } => format!(
+            "The pooler used {} of a CPU. PgBouncer has one thread, so it limits the throughput, or soon will. Run several \
+             poolers, or connect directly.",
+            range(each!(all, PoolerBusy.cpu_share), share)
+        ),
+    }
+}
+
+/// What scripts use of a session, each with its first place.
+fn pooler_breaks(all: &[&Warning]) -> String {
+    let mut modes = BTreeSet::new();
+    let mut places = BTreeSet::new();
+    let mut features = BTreeSet::new();
+    for warning in all {
+        if let Warning::PoolerBreaks { mode, feature, script, line } = warning {
+            modes.insert(mode.name());
+            features.insert(*feature);
+            places.insert(format!(
+                "{} ({}, line {line})",
+                session_feature(*feature),
+                escaped_line(script.as_str())
+            ));
+        }
+    }
+    let modes: Vec<String> = modes.into_iter().map(str::to_owned).collect();
+    let places: Vec<String> = places.into_iter().collect();
+    let remedies: Vec<String> = features.into_iter().map(session_remedy).map(str::to_owned).collect();
+    format!(
+        "With {} pooling, a client's next transaction may get another connection to the server. It does not find there what \
+         the script leaves in its session, and other clients do: {}. Use session pooling, or {}.",
+        enumerate(&modes),
+        enumerate(&places),
+        enumerate(&remedies)
+    )
+}
+
+fn session_feature(feature: SessionFeature) -> &'static str {
+    match feature {
+        SessionFeature::Setting => "a setting",
+        SessionFeature::PreparedStatement => "a statement prepared in SQL",
+        SessionFeature::Notification => "LISTEN",
+        SessionFeature::TemporaryTable => "a temporary table",
+        SessionFeature::HeldCursor => "a cursor WITH HOLD",
+        SessionFeature::AdvisoryLock => "an advisory lock",
+        SessionFeature::Library => "a library loaded by LOAD",
+    }
+}
+
+fn session_remedy(feature: SessionFeature) -> &'static str {
+    match feature {
+        SessionFeature::Setting => "SET LOCAL in the transaction",
+        SessionFeature::PreparedStatement => "-M prepared with PgBouncer 1.21 or newer",
+        SessionFeature::Notification => "a direct connection for LISTEN",
+        SessionFeature::TemporaryTable => "ON COMMIT DROP in the transaction",
+        SessionFeature::HeldCursor => "a cursor that ends with the transaction",
+        SessionFeature::AdvisoryLock => "pg_advisory_xact_lock",
+        SessionFeature::Library => "session_preload_libraries of the server",
     }
 }
 
@@ -579,6 +644,34 @@ mod tests {
             "A relay simulated the network with a delay of 5.00 ms each way. It used 50.0 µs of CPU time per transaction \
              on this host (250 ms in all) and waited 0 µs for a CPU. It forwarded 40 pieces of data late by p50 30.0 µs, \
              p99 90.0 µs, max 400 µs.",
+        );
+    }
+
+    #[test]
+    fn what_a_pooler_breaks_is_named_with_its_place_and_the_remedy() {
+        let breaks = |feature, line| Warning::PoolerBreaks {
+            mode: results::PoolMode::Transaction,
+            feature,
+            script: "a.sql".into(),
+            line,
+        };
+        check(
+            &breaks(SessionFeature::Setting, 3),
+            "With transaction pooling, a client's next transaction may get another connection to the server. It does not \
+             find there what the script leaves in its session, and other clients do: a setting (a.sql, line 3). Use session \
+             pooling, or SET LOCAL in the transaction.",
+        );
+        let both = [breaks(SessionFeature::Setting, 3), breaks(SessionFeature::AdvisoryLock, 4)];
+        check_all(
+            &both,
+            "With transaction pooling, a client's next transaction may get another connection to the server. It does not \
+             find there what the script leaves in its session, and other clients do: a setting (a.sql, line 3) and an \
+             advisory lock (a.sql, line 4). Use session pooling, or SET LOCAL in the transaction and pg_advisory_xact_lock.",
+        );
+        check(
+            &Warning::PoolerBusy { cpu_share: 0.97 },
+            "The pooler used 97 % of a CPU. PgBouncer has one thread, so it limits the throughput, or soon will. Run several \
+             poolers, or connect directly.",
         );
     }
 

@@ -161,6 +161,7 @@ pub fn full(example: &Example) -> Record {
             goal_stop: None,
             traffic_per_transaction: None,
             actions: Vec::new(),
+            pooler: None,
             rules: Vec::new(),
             scripts: vec![script],
         },

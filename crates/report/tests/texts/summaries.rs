@@ -455,6 +455,7 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         goal_stop: None,
         traffic_per_transaction: None,
         actions: Vec::new(),
+        pooler: None,
         rules: Vec::new(),
         scripts: Vec::new(),
     };

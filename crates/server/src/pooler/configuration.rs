@@ -48,8 +48,7 @@ const OWN: [(&str, &str); 27] = [
 /// # Errors
 /// A sentence: the name is not that of a setting, pgmeter sets it itself, or the value has several lines.
 pub fn check_setting(name: &str, value: &str) -> Result<(), ServerError> {
-    let refused =
-        |reason: String| Err(ServerError::BadPoolerSetting { name: name.to_owned(), reason });
+    let refused = |reason: String| Err(ServerError::BadPoolerSetting { name: name.to_owned(), reason });
     let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     if name.is_empty() || !name.chars().all(is_name) {
         return refused("names of PgBouncer's settings consist of a to z, 0 to 9 and _".to_owned());

@@ -193,8 +193,7 @@ impl Server {
     /// A port on TCP that is free now, or a number that no socket beside the server's has.
     fn pooler_port(&self, listens: PoolerListens) -> Result<u16, ServerError> {
         if listens == PoolerListens::Nowhere {
-            let is_free =
-                |port: &u16| !self.socket_directory().join(format!(".s.PGSQL.{port}")).exists();
+            let is_free = |port: &u16| !self.socket_directory().join(format!(".s.PGSQL.{port}")).exists();
             let full = || {
                 let error = io::Error::other("all numbers of sockets are taken");
                 ServerError::io("start a pooler in", self.socket_directory())(error)
@@ -323,7 +322,8 @@ impl Pooler {
     /// # Errors
     /// It does not end, even when killed.
     pub fn stop(&mut self) -> Result<(), ServerError> {
-        let steps = if self.version.quits_by_signal() { &POOLER_SHUTDOWN_SINCE_QUIT } else { &POOLER_SHUTDOWN };
+        let steps =
+            if self.version.quits_by_signal() { &POOLER_SHUTDOWN_SINCE_QUIT } else { &POOLER_SHUTDOWN };
         if !end_child(&mut self.child, steps) {
             return Err(ServerError::PoolerWillNotEnd { pid: self.child.id() });
         }

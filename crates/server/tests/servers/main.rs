@@ -10,5 +10,5 @@ mod intruders;
 mod lifecycle;
 mod named;
 mod orphans;
-mod standbys;
 mod poolers;
+mod standbys;

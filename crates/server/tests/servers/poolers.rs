@@ -10,7 +10,9 @@ use pgmeter_server::{
 };
 use stats::PoolMode;
 
-use crate::harness::{Owner, Place, WITH_POOLER, ask, eventually, kill, listens, runs, session, small, user_of};
+use crate::harness::{
+    Owner, Place, WITH_POOLER, ask, eventually, kill, listens, runs, session, small, user_of,
+};
 
 /// The installed PgBouncer; without it, the test says that it tested nothing.
 #[allow(clippy::print_stderr)]
@@ -81,7 +83,10 @@ fn nobody_else_can_read_the_files_of_a_pooler_and_over_tcp_it_asks_for_the_passw
     let ini = fs::read_to_string(pooler.directory().join("pgbouncer.ini")).unwrap();
     assert!(!ini.contains(&password) && !pooler.log().contains(&password));
     assert!(!format!("{pooler:?}").contains(&password));
-    let without = pooler.conninfo_tcp().unwrap().replace("passfile=", "password=wrong target_session_attrs=any passfile=");
+    let without = pooler
+        .conninfo_tcp()
+        .unwrap()
+        .replace("passfile=", "password=wrong target_session_attrs=any passfile=");
     let target = resolve(Some(&without), &Overrides::default(), &connect::Environment::default()).unwrap();
     assert!(Session::connect(&target).is_err(), "a wrong password must be refused");
 }
