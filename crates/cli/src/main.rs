@@ -34,6 +34,7 @@ mod stderr_queue;
 mod terminal;
 mod tls;
 mod tracer;
+mod verify_command;
 mod workload_command;
 
 use std::ffi::OsString;
@@ -95,6 +96,8 @@ enum Command {
     Compare(Box<compare::CompareArguments>),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
     Server(server_command::ServerArguments),
+    /// Verify that a server keeps its isolation levels
+    Verify(verify_command::VerifyArguments),
     /// Find out which versions and cipher suites of TLS a server accepts, its certificates, and what is weak
     Tls(tls::TlsArguments),
     /// Simulate a network between clients and a server: delay, jitter and limited bandwidth
@@ -196,6 +199,7 @@ fn in_plain_words(text: &str) -> String {
 fn execute(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitStatus, Failure> {
     let done = match command {
         Command::Compare(arguments) => return compare::run(arguments, terminal, signals),
+        Command::Verify(arguments) => return verify_command::run(arguments, terminal, signals),
         Command::SelfTest(arguments) => return self_test::run(arguments, terminal, signals),
         Command::Queries(arguments) => return queries::run(arguments, terminal, signals),
         Command::Quickstart(arguments) => quickstart::run(arguments, terminal, signals),

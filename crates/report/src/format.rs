@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use ::isolation::IsolationReport;
 use results::{Calibration, ComparisonRecord, Record, SelfTest, StepsRecord};
 use tls_scan::Scan;
 
@@ -92,6 +93,8 @@ pub enum Subject<'a> {
     SelfTest(&'a SelfTest),
     /// What a server accepts of TLS.
     Tls(&'a Scan),
+    /// Anomalies of an isolation level.
+    Isolation(&'a IsolationReport),
 }
 
 /// A subject in a format.
@@ -119,6 +122,8 @@ pub fn formatted(subject: Subject<'_>, format: Format, style: &TextStyle) -> Res
         (Subject::SelfTest(test), Format::Csv) => crate::self_test_csv(test),
         (Subject::Tls(scan), Format::Json) => crate::tls_json(scan),
         (Subject::Tls(scan), Format::Csv) => crate::tls_csv(scan),
+        (Subject::Isolation(report), Format::Json) => crate::isolation_json(report),
+        (Subject::Isolation(report), Format::Csv) => crate::isolation_csv(report),
         // The terminal shows no charts, so the histograms that they are made of need not be decoded.
         (Subject::Runs([(_, record)]), Format::Text) => crate::text(&crate::summary(record, true), style),
         (_, Format::Junit) => crate::junit::junit(subject),
@@ -140,6 +145,7 @@ fn document(subject: Subject<'_>) -> Document {
         Subject::Calibrations(all) => crate::calibration(all),
         Subject::SelfTest(test) => crate::self_test(test),
         Subject::Tls(scan) => crate::tls(scan),
+        Subject::Isolation(report) => crate::isolation(report),
     }
 }
 

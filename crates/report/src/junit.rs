@@ -1,6 +1,7 @@
 //! JUnit's XML, which most systems for continuous integration read: a suite for each run, with a case for its end and one
 //! for each goal; a suite for an experiment or a comparison. The form is that of Jenkins (junit-10.xsd): suites, suite, case with failure or error, system-out.
 
+use ::isolation::{ANOMALIES, AnomalyRow, IsolationReport};
 use results::{
     AnswerCheck, Check, ComparisonDecision, ComparisonRecord, Grade, QueryRegression, Record, Regressions,
     SelfTest, Status, StepResult, StepsRecord,
@@ -14,7 +15,7 @@ use crate::prose::escaped_line;
 use crate::queries::verdict_name;
 use crate::self_test::{self, self_test};
 use crate::wording::Measurement;
-use crate::{QueryRun, Run, Subject, TextStyle, tls, wording};
+use crate::{QueryRun, Run, Subject, TextStyle, isolation, tls, wording};
 
 /// The outcome of a case.
 enum CaseOutcome {
@@ -66,6 +67,7 @@ pub(crate) fn junit(subject: Subject<'_>) -> String {
         Subject::Comparison(record) => vec![Suite::of_comparison(record)],
         Subject::SelfTest(test) => vec![Suite::of_self_test(test)],
         Subject::Tls(scan) => vec![Suite::of_tls(scan)],
+        Subject::Isolation(report) => vec![Suite::of_isolation(report)],
         Subject::Calibrations(_) => Vec::new(),
     };
     document(&suites)
@@ -266,6 +268,32 @@ impl Suite {
             started_at: scan.measured_at.to_string(),
             hostname: String::new(),
             summary: crate::text(&tls(scan), &STYLE),
+        }
+    }
+
+    /// A case for each kind of anomaly that the level forbids, and one for the end.
+    fn of_isolation(report: &IsolationReport) -> Suite {
+        let findings = &report.findings;
+        let forbidden = ANOMALIES.iter().filter(|row| row.anomaly.is_forbidden_at(findings.level));
+        let case = |row: &AnomalyRow| {
+            let found = findings.anomalies.iter();
+            let mut found = found.filter(|finding| finding.anomaly == row.anomaly && finding.is_forbidden);
+            let outcome = found.next().map_or(CaseOutcome::Passed, |finding| {
+                CaseOutcome::Failure(format!("{}; cases: {}", row.meaning, finding.cases))
+            });
+            Case::new(format!("no {}", isolation::anomaly_name(row)), outcome)
+        };
+        let outcome = isolation::incomplete(report)
+            .map_or(CaseOutcome::Passed, |why| CaseOutcome::Error("incomplete", why));
+        let end = Case::new("the check is complete", outcome);
+        Suite {
+            name: format!("isolation: {}", findings.level.sql()),
+            class: "isolation".to_owned(),
+            cases: std::iter::once(end).chain(forbidden.map(case)).collect(),
+            seconds: 0.0,
+            started_at: String::new(),
+            hostname: String::new(),
+            summary: crate::text(&isolation(report), &STYLE),
         }
     }
 

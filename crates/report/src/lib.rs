@@ -1,4 +1,4 @@
-//! What is shown. Runs or query sets, one or several side by side, an experiment, a comparison, a calibration and a scan of TLS become a
+//! What is shown. Runs or query sets, one or several side by side, an experiment, a comparison, a calibration, a scan of TLS and a check of isolation become a
 //! [`Document`] once; [`text`], [`markdown`], [`html`], [`svg`] and [`png`] give it a format. CSV and JSON are for programs.
 //! Pure, but for pgbench's log files, [`MetricsServer`] and [`select`], which reads the store: strings and bytes are returned, and `cli` decides where they go.
 //!
@@ -23,6 +23,8 @@ mod self_test;
 mod store_list;
 
 mod table;
+
+mod isolation;
 
 mod tls;
 
@@ -77,6 +79,7 @@ pub use document::{Document, markdown, text};
 pub use format::{FORMATS, Format, Subject, formatted};
 pub use goals::unmet_goals;
 pub use html::html;
+pub use isolation::{isolation, isolation_csv, isolation_json};
 pub use junit::junit_of_failure;
 pub use live::{LiveSample, Phase, live_line};
 pub use live_figures::LiveFigures;

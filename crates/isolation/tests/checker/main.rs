@@ -1,0 +1,8 @@
+//! The checker: hand-made histories of each anomaly, simulated stores of each level, and the work of a check.
+
+mod elle;
+mod handmade;
+mod notation;
+mod simulated;
+#[path = "../../examples/simulation/mod.rs"]
+mod simulation;
