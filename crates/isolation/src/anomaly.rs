@@ -82,17 +82,17 @@ pub const ANOMALIES: [AnomalyRow; 13] = [
     row(Anomaly::IntermediateRead, "G1b", "intermediate read", Level::ReadCommitted,
         "a transaction read a list between two appends of another transaction"),
     row(Anomaly::WriteCycle, "G0", "write cycle", Level::ReadCommitted,
-        "transactions overwrite each other in a circle"),
+        "each transaction of a cycle appended directly after the one before"),
     row(Anomaly::CircularInformationFlow, "G1c", "circular information flow", Level::ReadCommitted,
-        "each transaction of a circle overwrites or reads a write of the one before"),
+        "each transaction of a cycle read an append of the one before, or appended directly after it"),
     row(Anomaly::LostUpdate, "G-single", "lost update", Level::RepeatableRead,
-        "a transaction read a list, another one appended to it, and the first one appended to the old version"),
+        "a transaction read a list, and appended to it without the append that another one had made in between"),
     row(Anomaly::ReadSkew, "G-single", "read skew", Level::RepeatableRead,
-        "a transaction saw one effect of another transaction and missed another effect"),
+        "a transaction depends on one append of another transaction and missed another append of it"),
     row(Anomaly::LongFork, "G-nonadjacent", "long fork", Level::RepeatableRead,
-        "readers disagree on the order of two writers"),
+        "several transactions of a cycle missed an append, no two in succession: readers disagree on an order"),
     row(Anomaly::WriteSkew, "G2", "write skew", Level::Serializable,
-        "each transaction of a circle missed a write of the next one"),
+        "two successive transactions of a cycle each missed an append of the next one"),
 ];
 
 impl Anomaly {

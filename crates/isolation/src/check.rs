@@ -56,7 +56,7 @@ pub struct Finding {
     /// How many: events of an anomaly that is no cycle; otherwise pairs of transactions, and one for each group of
     /// transactions that has longer cycles only.
     pub cases: u64,
-    /// The first ones.
+    /// The shortest ones, the shortest first.
     pub witnesses: Vec<Witness>,
 }
 
@@ -89,13 +89,14 @@ impl Findings {
 }
 
 /// Findings by kind, and by whether a replica is needed.
-struct Collector {
+struct Collector<'a> {
+    history: &'a History,
     level: Level,
     found: BTreeMap<(Anomaly, bool), Finding>,
 }
 
-impl Collector {
-    fn add(&mut self, anomaly: Anomaly, needs_replica: bool, witness: impl FnOnce() -> Witness) {
+impl Collector<'_> {
+    fn add(&mut self, anomaly: Anomaly, needs_replica: bool, witness: Witness) {
         let level = if needs_replica { self.level.min(Level::RepeatableRead) } else { self.level };
         let finding = self.found.entry((anomaly, needs_replica)).or_insert_with(|| Finding {
             anomaly,
@@ -105,8 +106,15 @@ impl Collector {
             witnesses: Vec::new(),
         });
         finding.cases += 1;
-        if finding.witnesses.len() < WITNESSES_MAX {
-            finding.witnesses.push(witness());
+        let length = |witness: &Witness| {
+            let operations = witness.transactions.iter();
+            let operations = operations.map(|index| self.history.transactions[*index].operations.len());
+            (witness.transactions.len(), operations.sum::<usize>())
+        };
+        let place = finding.witnesses.partition_point(|known| length(known) <= length(&witness));
+        if place < WITNESSES_MAX {
+            finding.witnesses.insert(place, witness);
+            finding.witnesses.truncate(WITNESSES_MAX);
         }
     }
 }
@@ -117,17 +125,17 @@ impl Collector {
 /// An element is appended to its list more than once.
 pub fn check(history: &History, level: Level) -> Result<Findings, HistoryError> {
     let mut lists = Lists::new(history)?;
-    let mut collector = Collector { level, found: BTreeMap::new() };
+    let mut collector = Collector { history, level, found: BTreeMap::new() };
     let shown = lists.show(&mut |anomaly, witness| {
         let on_replica = |index: &usize| history.transactions[*index].place != Place::Primary;
         let needs_replica = witness.transactions.iter().any(on_replica);
-        collector.add(anomaly, needs_replica, || witness);
+        collector.add(anomaly, needs_replica, witness);
     });
     for (index, transaction) in history.transactions.iter().enumerate() {
         let inconsistent =
             (transaction.ending == Ending::Committed).then(|| inconsistent_key(transaction)).flatten();
         if let Some(key) = inconsistent {
-            let witness = || Witness { transactions: vec![index], edges: Vec::new(), key: Some(key) };
+            let witness = Witness { transactions: vec![index], edges: Vec::new(), key: Some(key) };
             collector.add(Anomaly::InternalInconsistency, transaction.place != Place::Primary, witness);
         }
     }
@@ -135,7 +143,7 @@ pub fn check(history: &History, level: Level) -> Result<Findings, HistoryError> 
     let on_primary: Vec<bool> =
         history.transactions.iter().map(|transaction| transaction.place == Place::Primary).collect();
     let mut finder = Finder::new(&graph, &on_primary);
-    finder.find(&mut |cycle| collector.add(cycle.anomaly, !cycle.on_primary, || cycle.witness()));
+    finder.find(&mut |cycle| collector.add(cycle.anomaly, !cycle.on_primary, cycle.witness()));
     Ok(Findings {
         level,
         endings: endings(history, &shown.is_applied),

@@ -132,7 +132,7 @@ impl IsolationReport {
         done: Done,
     ) -> IsolationReport {
         let examples = findings.anomalies.iter().filter_map(|finding| {
-            let witness = finding.witnesses.iter().min_by_key(|witness| witness.transactions.len())?;
+            let witness = finding.witnesses.first()?;
             Some(Example {
                 anomaly: finding.anomaly,
                 is_forbidden: finding.is_forbidden,

@@ -7,6 +7,9 @@ use connect::{ConnectError, Session};
 use crate::history::{Element, Key};
 use crate::level::Level;
 
+/// Keys with the lists that the table holds.
+type Lists = Vec<(Key, Vec<Element>)>;
+
 /// Begin of the names of all tables of checks.
 const PREFIX: &str = "pgmeter_isolation_";
 /// Begin of their comments.
@@ -92,11 +95,7 @@ impl Table {
     }
 
     /// All lists below a key, for the final read. `None`: the answer has another form.
-    pub(crate) fn read_all(
-        &self,
-        session: &mut Session,
-        lists: u32,
-    ) -> Result<Option<Vec<(Key, Vec<Element>)>>, ConnectError> {
+    pub(crate) fn read_all(&self, session: &mut Session, lists: u32) -> Result<Option<Lists>, ConnectError> {
         let mut all = Vec::new();
         for first in (0..lists).step_by(LISTS_PER_READ as usize) {
             let end = first.saturating_add(LISTS_PER_READ).min(lists);

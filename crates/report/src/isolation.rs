@@ -15,8 +15,8 @@ use crate::prose::{capitalised, enumerate, escaped_line};
 
 /// Elements of a list that are shown, the last ones.
 const ELEMENTS_SHOWN: usize = 4;
-/// Operations of a transaction that are shown.
-const OPERATIONS_SHOWN: usize = 12;
+/// Transactions with more operations are shown with those on the lists of the example alone.
+const OPERATIONS_SHOWN: usize = 4;
 
 /// The document of a check.
 pub fn isolation(report: &IsolationReport) -> Document {
@@ -71,7 +71,7 @@ fn kinds(report: &IsolationReport, are_forbidden: bool) -> Vec<String> {
         .map(|finding| {
             let name = anomaly_name(finding.anomaly.row());
             let place = if finding.needs_replica { " with a replica" } else { "" };
-            format!("{name}{place}, {}", counted(finding.cases, "case", "cases"))
+            format!("{} of {name}{place}", counted(finding.cases, "case", "cases"))
         })
         .collect()
 }
@@ -129,7 +129,7 @@ fn facts(report: &IsolationReport) -> Vec<Block> {
     let unknown = endings.unknown_applied + endings.unknown_unseen;
     if unknown > 0 {
         transactions.push(format!(
-            "{} with an unknown ending, of which {} were applied",
+            "{} with an unknown ending ({} applied)",
             count(unknown),
             count(endings.unknown_applied)
         ));
@@ -203,18 +203,24 @@ fn example(example: &Example) -> Vec<Block> {
     let row = example.anomaly.row();
     let list = example.key.map_or(String::new(), |key| format!(": list {key}"));
     let width = example.transactions.len().to_string().len() + 1;
-    let mut lines: Vec<String> =
-        example.transactions.iter().zip(1..).map(|(one, number)| transaction(one, number, width)).collect();
+    let mut lines: Vec<String> = example
+        .transactions
+        .iter()
+        .zip(1..)
+        .map(|(one, number)| transaction(example, one, number, width))
+        .collect();
     lines.extend(example.edges.iter().map(edge));
+    let replica = example.transactions.iter().any(|shown| shown.place != Place::Primary);
+    let replica = if replica { " with a replica" } else { "" };
     vec![
-        Block::Heading(format!("{}, {}", anomaly_name(row), verdict(example.is_forbidden))),
+        Block::Heading(format!("{}{replica}, {}", anomaly_name(row), verdict(example.is_forbidden))),
         Block::Paragraph(Tone::Quiet, capitalised(&format!("{}{list}.", row.meaning))),
         Block::Preformatted(lines.join("\n")),
     ]
 }
 
-/// `T1  client 3: r(17) = [4 9], append(12, 31)`.
-fn transaction(shown: &ShownTransaction, number: usize, width: usize) -> String {
+/// `T1  client 3: read list 17 = [4 9], append 31 to list 12`.
+fn transaction(example: &Example, shown: &ShownTransaction, number: usize, width: usize) -> String {
     let name = format!("T{number}");
     let mut who = if shown.is_final { "final read".to_owned() } else { format!("client {}", shown.client) };
     if let Place::Replica(replica) = shown.place {
@@ -225,9 +231,15 @@ fn transaction(shown: &ShownTransaction, number: usize, width: usize) -> String 
         Ending::Aborted => who += ", rolled back",
         Ending::Unknown => who += ", ending unknown",
     }
-    let operations = shown.operations.iter().take(OPERATIONS_SHOWN).map(operation);
-    let more = (shown.operations.len() > OPERATIONS_SHOWN).then(|| "…".to_owned());
-    let operations: Vec<String> = operations.chain(more).collect();
+    let is_short = shown.operations.len() <= OPERATIONS_SHOWN;
+    let is_of_example = |operation: &&Operation| {
+        let key = Some(operation.key());
+        is_short || example.key == key || example.edges.iter().any(|edge| Some(edge.key) == key)
+    };
+    let mut operations: Vec<String> = shown.operations.iter().filter(is_of_example).map(operation).collect();
+    if operations.len() < shown.operations.len() {
+        operations.push("…".to_owned());
+    }
     format!("{name:<width$}  {who}: {}", operations.join(", "))
 }
 
@@ -253,4 +265,167 @@ fn edge(edge: &WitnessEdge) -> String {
         Dependency::Rw => format!("T{from} read list {key} before T{to} appended to it"),
     };
     format!("T{from} -{}-> T{to}: {meaning}", edge.dependency.name())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use ::isolation::{Anomaly, Endings, Findings, ISOLATION_SCHEMA_VERSION, Level, Run, Sizes, Witness};
+
+    use super::*;
+    use crate::{Format, Subject, TextStyle, formatted};
+
+    fn shown(number: usize, place: Place, operations: Vec<Operation>) -> ShownTransaction {
+        let client = u32::try_from(number).unwrap();
+        ShownTransaction { number, client, place, ending: Ending::Committed, is_final: false, operations }
+    }
+
+    fn read(key: u32, elements: &[u32]) -> Operation {
+        Operation::Read { key, elements: Some(elements.to_vec()) }
+    }
+
+    /// A check that found an anomaly of a read-only transaction on a replica, and lost an append.
+    fn report() -> IsolationReport {
+        let edge = |from, to, dependency, key| WitnessEdge { from, to, dependency, key };
+        let edges =
+            vec![edge(0, 1, Dependency::Rw, 5), edge(1, 2, Dependency::Wr, 5), edge(2, 0, Dependency::Rw, 4)];
+        let append = |key, element| Operation::Append { key, element };
+        let transactions = vec![
+            shown(0, Place::Primary, vec![append(4, 9), read(5, &[])]),
+            shown(1, Place::Primary, vec![append(5, 7)]),
+            shown(
+                2,
+                Place::Replica(1),
+                vec![read(5, &[7]), read(1, &[]), read(2, &[]), read(3, &[1, 2, 3, 4, 5, 6]), read(4, &[])],
+            ),
+        ];
+        let skew =
+            Example { anomaly: Anomaly::WriteSkew, is_forbidden: false, transactions, edges, key: None };
+        let reader =
+            ShownTransaction { is_final: true, ..shown(4, Place::Primary, vec![read(8, &[1, 2, 3, 4, 5])]) };
+        let lost = Example {
+            anomaly: Anomaly::LostAppend,
+            is_forbidden: true,
+            transactions: vec![shown(3, Place::Primary, vec![append(8, 6)]), reader],
+            edges: Vec::new(),
+            key: Some(8),
+        };
+        let finding = |anomaly, is_forbidden, needs_replica, cases| Finding {
+            anomaly,
+            is_forbidden,
+            needs_replica,
+            cases,
+            witnesses: vec![Witness { transactions: Vec::new(), edges: Vec::new(), key: None }],
+        };
+        IsolationReport {
+            schema_version: ISOLATION_SCHEMA_VERSION,
+            run: Run {
+                server: "host \"db\", port 5432".to_owned(),
+                server_version: "18.1".to_owned(),
+                reads: ReadMethod::Select,
+                clients: 8,
+                replicas: 1,
+                planned: 1_000,
+                seed: 7,
+            },
+            findings: Findings {
+                level: Level::Serializable,
+                endings: Endings {
+                    total: 1_234,
+                    committed: 1_200,
+                    aborted: 30,
+                    unknown_applied: 3,
+                    unknown_unseen: 1,
+                },
+                sizes: Sizes { appends: 1_500, reads: 1_600, ww: 10, wr: 20, rw: 30 },
+                anomalies: vec![
+                    finding(Anomaly::LostAppend, true, false, 1),
+                    finding(Anomaly::WriteSkew, false, true, 2),
+                ],
+                steps: 1,
+            },
+            examples: vec![lost, skew],
+            errors: BTreeMap::from([("40001".to_owned(), 29), ("40P01".to_owned(), 1)]),
+            outdated: 0,
+            lost_connections: 4,
+            gave_up: Some("connection refused".to_owned()),
+            interruption: None,
+            left_table: None,
+        }
+    }
+
+    fn text(report: &IsolationReport, format: Format) -> String {
+        let style = TextStyle { colour: false, width: 100 };
+        String::from_utf8(formatted(Subject::Isolation(report), format, &style).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_violated_level_is_shown_with_short_transactions() {
+        insta::assert_snapshot!(text(&report(), Format::Text), @r#"
+        SERIALIZABLE was violated: 1 case of lost append in 1,200 committed transactions.
+
+        The check is incomplete: a client gave up: connection refused.
+
+        Isolation level SERIALIZABLE of PostgreSQL 18.1 at host "db", port 5432
+          transactions      1,234: 1,200 committed, 30 rolled back and 4 with an unknown ending (3 applied)
+          rollbacks         29 by SQLSTATE 40001 and 1 by SQLSTATE 40P01
+          operations        1,500 appends, 1,600 reads
+          dependencies      10 ww, 20 wr, 30 rw
+          lists read by     SELECT
+          clients           8 on the primary, readers on 1 replica
+          seed              7
+          lost connections  4
+
+        Anomalies
+          anomaly                          cases   at SERIALIZABLE
+          lost append                          1   forbidden
+          write skew (G2) with a replica       2   permitted
+
+        Examples
+
+        lost append, forbidden
+          An acknowledged append is missing in the final read: list 8.
+          T1  client 3: append 6 to list 8
+          T2  final read: read list 8 = [… 2 3 4 5]
+
+        write skew (G2) with a replica, permitted
+          Two successive transactions of a cycle each missed an append of the next one.
+          T1  client 0: append 9 to list 4, read list 5 = []
+          T2  client 1: append 7 to list 5
+          T3  client 2 on replica 1: read list 5 = [7], read list 4 = [], …
+          T1 -rw-> T2: T1 read list 5 before T2 appended to it
+          T2 -wr-> T3: T3 read T2's append to list 5
+          T3 -rw-> T1: T3 read list 4 before T1 appended to it
+        "#);
+    }
+
+    #[test]
+    fn a_kept_level_says_what_it_permits() {
+        let mut report = report();
+        report.findings.anomalies.remove(0);
+        report.gave_up = None;
+        let first = |report: &IsolationReport| text(report, Format::Text).lines().next().unwrap().to_owned();
+        assert!(
+            first(&report)
+                .starts_with("SERIALIZABLE was kept: in 1,200 committed transactions there are only")
+        );
+        report.findings.anomalies.clear();
+        assert_eq!(first(&report), "SERIALIZABLE was kept: no anomaly in 1,200 committed transactions.");
+    }
+
+    #[test]
+    fn the_formats_for_programs_have_each_kind() {
+        assert_eq!(
+            text(&report(), Format::Csv),
+            "anomaly,code,cases,forbidden,on_replica\nlost append,,1,true,false\nwrite skew,G2,2,false,true\n"
+        );
+        let junit = text(&report(), Format::Junit);
+        // An error because of the client that gave up, and a failure because of the lost append.
+        assert!(junit.contains("tests=\"14\" failures=\"1\" errors=\"1\""), "{junit}");
+        let json = text(&report(), Format::Json);
+        assert!(
+            json.contains("\"anomaly\": \"lost_append\"") && json.contains("\"level\": \"serializable\"")
+        );
+    }
 }

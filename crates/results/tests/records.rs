@@ -490,8 +490,7 @@ fn an_unknown_ending_and_its_time_are_stored() {
     }
     recorder.reserve(0);
     let measured = recorder.hand_over(scheduled, finished, stats::Interval::new(1));
-    let stored =
-        serde_json::to_value(Interval::of(&measured, scheduled)).expect("it is JSON");
+    let stored = serde_json::to_value(Interval::of(&measured, scheduled)).expect("it is JSON");
     let counts = &stored["counts"];
     assert_eq!(
         (&counts["unknown"], &counts["reserved"], &counts["failures"]["connection"]),

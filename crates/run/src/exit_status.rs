@@ -21,7 +21,7 @@ pub enum ExitStatus {
     Worse,
     /// The results are incomplete, or everything failed.
     Incomplete,
-    /// The server lost work that it had acknowledged.
+    /// The server lost work that it had acknowledged, or violated an isolation level.
     WorkLost,
     /// Nothing was measured.
     NotStarted,

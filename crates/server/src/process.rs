@@ -107,7 +107,9 @@ fn send_to_one(data: &Path, pid: Pid, signal: Signal) -> bool {
 
 /// Whether no process of a data directory is left.
 pub(crate) fn has_ended(data: &Path) -> bool {
-    data.canonicalize().is_ok_and(|data| !all_processes().into_iter().any(|pid| belongs_to(pid, OwnProgram::Postgres, &data)))
+    data.canonicalize().is_ok_and(|data| {
+        !all_processes().into_iter().any(|pid| belongs_to(pid, OwnProgram::Postgres, &data))
+    })
 }
 
 /// Sends one signal after the other until the process has ended; false if it never did.

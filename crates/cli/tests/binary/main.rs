@@ -45,5 +45,6 @@ mod statistics;
 mod steps;
 mod store;
 mod tls;
+mod verify_isolation;
 mod watching;
 mod workloads;

@@ -184,6 +184,24 @@ fn connections_that_are_ended_by_the_server_are_made_again() {
 }
 
 #[test]
+fn a_restart_of_the_server_is_survived() {
+    let mut cluster = Cluster::start_with("18", &[("fsync", "on"), ("synchronous_commit", "on")]);
+    let conninfo = cluster.database("restarted");
+    let options = options(Level::RepeatableRead, ReadMethod::Select);
+    let mut is_restarted = false;
+    let report = verify(&target(&conninfo), &options, &AtomicBool::new(false), &mut |_| {
+        if !std::mem::replace(&mut is_restarted, true) {
+            cluster.server().restart().unwrap();
+        }
+    });
+    let report = report.unwrap_or_else(|error| panic!("{error}"));
+    assert!(is_restarted && report.is_complete(), "{report:?}");
+    assert_eq!(report.lost_connections, u64::from(options.clients));
+    assert_only(&report, &[Anomaly::WriteSkew], true);
+    assert_eq!(tables(&conninfo), [""; 0]);
+}
+
+#[test]
 fn leftovers_are_dropped_and_tables_of_others_are_not() {
     let conninfo = Cluster::shared("18").database("leftovers");
     let mut session = Cluster::session(&conninfo);
