@@ -165,7 +165,7 @@ impl Simulation {
         if !is_valid {
             return Ending::Aborted;
         }
-        let is_unknown = self.unknown_one_in > 0 && random.bits() % self.unknown_one_in == 0;
+        let is_unknown = self.unknown_one_in > 0 && random.bits().is_multiple_of(self.unknown_one_in);
         // Half of the unknown ones are not applied.
         if is_unknown && random.chance(0.5) {
             return Ending::Unknown;
