@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use engine::End;
 use report::MetricsServer;
-use report::pgbench::LogOptions;
+use report::pgbench::{LogFault, LogOptions, tracers};
 use results::{Annotation, GoalVerdict, Record};
 use run::{
     Circumstances, Event, FaultSite, Finished, Keeper, Kept, RunError, Runner, StorePlaces, VacuumEvent,
@@ -17,7 +17,7 @@ use crate::password;
 use crate::progress::{ProgressDisplay, ProgressStyle};
 use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
-use crate::tracer::{LogFault, RunMessages, tracers};
+use crate::tracer::{RunMessages, no_log};
 
 /// Maximum number of aborted clients that are listed.
 const REASONS_SHOWN_MAX: usize = 3;
@@ -78,7 +78,7 @@ pub(crate) fn run(
     let mut progress = ProgressDisplay::new(terminal, options.progress, options.metrics, Vec::new(), plan);
     let log_fault = LogFault::default();
     let messages = RunMessages { verbose_errors: options.verbose_errors };
-    let tracers = tracers(options.logs, plan, log_fault.clone(), messages)?;
+    let tracers = tracers(options.logs, plan, log_fault.clone(), messages).map_err(no_log)?;
     keeper.begin(&prepared)?;
     let finished = prepared.run(signals, &*tracers, &mut |event| match event {
         Event::Second { progress: second, waits } => progress.show(second, waits),

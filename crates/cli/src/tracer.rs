@@ -1,100 +1,23 @@
-//! Receives single transactions and events of clients during a run: writes log files and prints messages, which each
-//! front end formats in its own way. One tracer per worker, called on its thread.
+//! pgmeter's own messages about clients during a run, printed on the workers' threads.
 
-use std::cell::RefCell;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::path::PathBuf;
 
 use dropin::system_words;
-use engine::{ClientEvent, EndedTransaction, Tracer, WorkerIntro};
-use report::pgbench::{LogFiles, LogOptions, WorkerLog};
-use results::Plan;
-use stats::Timestamp;
+use engine::{ClientEvent, Tracer, WorkerIntro};
+use report::pgbench::{ClientMessages, tracer_without_log};
 
 use crate::failure::Failure;
 use crate::terminal;
 
-/// Creates the tracer of each worker.
-pub(crate) type TracerMaker = Box<dyn Fn(WorkerIntro) -> Box<dyn Tracer>>;
-
-/// Why log files are incomplete: the first error of any worker.
-pub(crate) type LogFault = Arc<OnceLock<String>>;
-
-/// A front end's messages about clients.
-pub(crate) trait ClientMessages: Clone + Send + Sync + 'static {
-    /// Whether each step of each client is printed.
-    fn wants_steps(&self) -> bool {
-        false
-    }
-
-    fn event(&self, event: &ClientEvent<'_>);
-
-    /// A log file cannot be written; printed once per run.
-    fn log_failed(&self, reason: &str);
-}
-
-struct ClientTracer<M> {
-    log: Option<WorkerLog>,
-    messages: M,
-}
-
-/// Creates the log files, if requested.
-pub(crate) fn tracers<M: ClientMessages>(
-    logs: Option<LogOptions>,
-    plan: &Plan,
-    fault: LogFault,
-    messages: M,
-) -> Result<TracerMaker, Failure> {
-    let on_log_error = {
-        let messages = messages.clone();
-        move |error: &io::Error| {
-            let reason = system_words(error);
-            if fault.set(reason.clone()).is_ok() {
-                messages.log_failed(&reason);
-            }
-        }
-    };
-    let logs = logs.map(|options| LogFiles::create(options, plan, Arc::new(on_log_error))).transpose();
-    let logs = RefCell::new(logs.map_err(|(path, error)| Failure::LogFile {
-        path: path.display().to_string(),
-        reason: system_words(&error),
-    })?);
-    Ok(Box::new(move |WorkerIntro { number, start, mut sampler, .. }| {
-        let sampler = Box::new(move || sampler.next_f64());
-        let log = logs.borrow_mut().as_mut().and_then(|logs| logs.of_worker(number, start, sampler));
-        Box::new(ClientTracer { log, messages: messages.clone() })
-    }))
-}
-
 /// The tracer of a trial's worker.
 pub(crate) fn of_trial(_: WorkerIntro) -> Box<dyn Tracer> {
-    Box::new(ClientTracer { log: None, messages: RunMessages { verbose_errors: false } })
+    tracer_without_log(RunMessages { verbose_errors: false })
 }
 
-impl<M: ClientMessages> Tracer for ClientTracer<M> {
-    fn wants_transactions(&self) -> bool {
-        self.log.is_some()
-    }
-
-    fn wants_steps(&self) -> bool {
-        self.messages.wants_steps()
-    }
-
-    fn transaction(&mut self, ended: &EndedTransaction<'_>) {
-        if let Some(log) = &mut self.log {
-            log.transaction(ended.client, ended.number, ended.sample);
-        }
-    }
-
-    fn on_event(&mut self, event: &ClientEvent<'_>) {
-        self.messages.event(event);
-    }
-
-    fn end(&mut self, now: Timestamp) {
-        if let Some(log) = &mut self.log {
-            log.close(now);
-        }
-    }
+/// The error of a log file that cannot be created.
+pub(crate) fn no_log((path, error): (PathBuf, io::Error)) -> Failure {
+    Failure::LogFile { path: path.display().to_string(), reason: system_words(&error) }
 }
 
 /// pgmeter's own messages. `run_output` prints aborted clients at the end.
@@ -108,6 +31,10 @@ impl ClientMessages for RunMessages {
         if let Some(text) = run::client_message(event, self.verbose_errors) {
             say(&text);
         }
+    }
+
+    fn reason(&self, error: &io::Error) -> String {
+        system_words(error)
     }
 
     fn log_failed(&self, reason: &str) {

@@ -1,16 +1,20 @@
 //! Output of the drop-in's run: banner, lines on stderr, final report. `report::pgbench` makes the texts from the
 //! record; their order is pgbench's.
 
-use dropin::{ClientMessages, Level, Options};
+use std::io;
+
+use dropin::{ClientMessages, Level, Options, system_words};
 use engine::{ClientEvent, End, Progress};
-use report::pgbench::{Columns, LogOptions, Presentation, ProgressClock, ProgressMeter, final_report};
+use report::pgbench::{
+    self, Columns, LogFault, LogOptions, Presentation, ProgressClock, ProgressMeter, final_report, tracers,
+};
 use results::{Record, unix_now};
 use run::{Event, Finished, Keeper, RunError, Runner, StorePlaces};
 
 use super::diagnostics::Diagnostics;
 use crate::failure::Failure;
 use crate::signals::Signals;
-use crate::tracer::{self, LogFault, tracers};
+use crate::tracer::no_log;
 
 /// Default prefix of log files.
 const LOG_PREFIX: &str = "pgbench_log";
@@ -51,7 +55,7 @@ impl<'a> Output<'a> {
             password_file_warning: self.password_file_warning.clone(),
         };
         let messages = PrintedMessages { diagnostics: self.diagnostics.clone(), messages };
-        let tracers = tracers(logs, plan, LogFault::default(), messages)?;
+        let tracers = tracers(logs, plan, LogFault::default(), messages).map_err(no_log)?;
         // The clients connect now; with `-C` they connect later, and their tracer prints the messages.
         if !plan.reconnect {
             (0..plan.clients).for_each(|_| self.warn_of_password_file(self.password_file_warning.as_deref()));
@@ -137,13 +141,17 @@ struct PrintedMessages {
     messages: ClientMessages,
 }
 
-impl tracer::ClientMessages for PrintedMessages {
+impl pgbench::ClientMessages for PrintedMessages {
     fn wants_steps(&self) -> bool {
         self.messages.debug
     }
 
     fn event(&self, event: &ClientEvent<'_>) {
         self.diagnostics.say_all(&self.messages.of(event));
+    }
+
+    fn reason(&self, error: &io::Error) -> String {
+        system_words(error)
     }
 
     fn log_failed(&self, reason: &str) {

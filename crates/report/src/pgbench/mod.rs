@@ -2,7 +2,7 @@
 //! from the record and from samples.
 //!
 //! [`final_report`] formats a complete run, [`ProgressMeter`] its progress; [`transaction_line`] and [`AggregateLog`]
-//! are the two kinds of log, which [`LogFiles`] writes. Used by the drop-in in `cli`, and by `bench` for logs.
+//! are the two kinds of log, which [`LogFiles`] writes during a run, called by [`tracers`]. Used by the drop-in in `cli`, and by `bench` for logs.
 
 use results::Plan;
 
@@ -20,10 +20,13 @@ mod log_files;
 
 mod c_numbers;
 
+mod tracer;
+
 pub use aggregate_log::AggregateLog;
 pub use final_report::{Presentation, final_report};
 pub use log_files::{LogFiles, LogOptions, OnLogError, Sampler, WorkerLog};
 pub use progress::{ProgressClock, ProgressMeter, progress_line};
+pub use tracer::{ClientMessages, LogFault, TracerMaker, tracer_without_log, tracers};
 pub use transaction_log::{LogFormat, transaction_line};
 
 /// Optional parts of a line; they depend on the options of the run only.
