@@ -8,8 +8,8 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 /// Packages in Cargo.lock, ours included. Each is code to trust, to update and to build; a new one should replace
-/// another, or be worth raising this number.
-const PACKAGES_LIMIT: usize = 260;
+/// another, or be worth raising this number. Thirteen came with fuser, for tests only: docs/decisions/0026-fuser.md.
+const PACKAGES_LIMIT: usize = 275;
 
 /// The registry that packages may come from.
 const SOURCE: &str = "registry+https://github.com/rust-lang/crates.io-index";

@@ -1,7 +1,8 @@
 //! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run, `tidy` its part
 //! that checks the project's rules, `dependencies` its part that checks what comes from others. `dist` makes packages,
 //! `lines` counts lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof`
-//! shows how often `pgmeter compare` is right, `prove faults` how every command ends when something fails,
+//! shows how often `pgmeter compare` is right, `prove faults` how every command ends when something fails, `prove
+//! power-loss` which settings of a server survive a power loss,
 //! `fetch-postgres-19` fetches a server before its release, `tpch-answers` compares the answers of the workload tpch.
 //! No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores print for their user")]
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         ["lines", ref arguments @ ..] => tidy::lines::run(arguments, root()),
         ["dist", ref arguments @ ..] => dist::run(arguments),
         ["fuzz", ref arguments @ ..] => fuzz::run(arguments),
+        ["prove", "power-loss", ref arguments @ ..] => power_loss(arguments),
         ["prove", ref arguments @ ..] => prove::run(arguments),
         ["beside", ref arguments @ ..] => beside::run(arguments),
         ["compare-proof", ref arguments @ ..] => compare_proof::run(arguments),
@@ -75,6 +77,13 @@ fn run_dependencies() -> bool {
     }
     println!("{}", findings.note);
     findings.problems.is_empty()
+}
+
+/// Power losses of servers under load, by the program of `power_loss`.
+fn power_loss(arguments: &[&str]) -> bool {
+    let mut command = std::process::Command::new(cargo());
+    command.current_dir(root()).args(["run", "--quiet", "--package", "pgmeter-power-loss", "--", "prove"]);
+    command.args(arguments).status().is_ok_and(|status| status.success())
 }
 
 /// The answers of the workload tpch at scale 1 on all versions, or with other arguments of the example.

@@ -12,7 +12,8 @@ const JOBS: &str = "PGMETER_TEST_FAULT_JOBS";
 
 const USAGE: &str = "usage: cargo xtask prove faults [--release] [--jobs=2] [CELL …]\n\
     A CELL is one or more of fault/command/loop, such as server-stopped/bench/epoll, lab, or reset/io_uring; without \
-    any, all are tried.";
+    any, all are tried.\n\
+    Also: cargo xtask prove power-loss [--rounds=20] [--seed=1] [CONTROL …]";
 
 /// The options of the command line.
 #[derive(Debug, PartialEq, Eq)]

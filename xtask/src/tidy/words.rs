@@ -28,8 +28,8 @@ pub enum Scope {
     Crates(&'static [&'static str]),
 }
 
-/// The crates that own the terminal and the exit status: the product's, and a chore.
-const BINARIES: [&str; 2] = ["cli", "fuzz"];
+/// The crates that own the terminal and the exit status: the product's, and two chores.
+const BINARIES: [&str; 3] = ["cli", "fuzz", "power_loss"];
 
 impl Scope {
     /// The text of a file that the ban looks at.
