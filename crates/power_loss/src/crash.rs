@@ -1,4 +1,5 @@
-//! The sudden end of a server: all its processes are killed while it has no chance to start others.
+//! The sudden end of a server: all its processes are killed, and it has no chance to start others meanwhile. Knows nothing
+//! of disks; `rounds` cuts the power between the two steps.
 
 use std::fs;
 use std::io;

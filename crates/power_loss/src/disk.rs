@@ -1,4 +1,5 @@
-//! A disk whose power can be cut: starts the process that serves it ([`crate::service`]), and unmounts it in the end.
+//! A disk whose power can be cut: starts the process that serves it ([`crate::service`]), and unmounts it in the end. Used
+//! by `rounds` and by tests, in a mount namespace of their own.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;

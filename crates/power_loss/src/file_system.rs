@@ -1,11 +1,5 @@
 //! Files and directories with two states: the one that processes see, and the durable one that a power loss leaves.
 //! Pure: `mount` serves it to the kernel, the tests use it alone.
-//!
-//! - Content and size of a file are durable after it was flushed (`fsync`, `fdatasync`).
-//! - A name (create, link, unlink, rename, mkdir, rmdir) is durable after its directory was flushed. A rename is never
-//!   half done: it becomes durable in both directories at once. With [`NewNames::WithFile`], flushing a file or directory
-//!   makes its own names durable too, as ext4, XFS and Btrfs do.
-//! - Owner and permissions are durable at once. Times are not kept.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -126,6 +120,12 @@ struct Node {
 type Change = Vec<(Inode, OsString, Option<Inode>)>;
 
 /// The file system.
+///
+/// - Content and size of a file are durable after it was flushed (`fsync`, `fdatasync`).
+/// - A name (create, link, unlink, rename, mkdir, rmdir) is durable after its directory was flushed. A rename is never
+///   half done: it becomes durable in both directories at once. With [`NewNames::WithFile`], flushing a file or directory
+///   makes its own names durable too, as ext4, XFS and Btrfs do.
+/// - Owner and permissions are durable at once. Times are not kept.
 #[derive(Clone, Debug)]
 pub struct FileSystem {
     nodes: BTreeMap<Inode, Node>,

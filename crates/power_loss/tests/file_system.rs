@@ -1,4 +1,5 @@
-//! Properties of the file system that forgets: against a plain model of what a process sees, and of what was flushed.
+//! Properties of the file system that forgets, in memory alone: against a plain model of what a process sees, and of what
+//! was flushed.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -8,7 +8,7 @@ use super::tree::{Problem, Tree};
 const MAP: &str = "ARCHITECTURE.md";
 const ARROW: &str = "→";
 /// May be a dev-dependency of all, and a dependency of none.
-const ONLY_FOR_TESTS: [&str; 2] = ["testkit", "fuzz"];
+const ONLY_FOR_TESTS: [&str; 3] = ["testkit", "fuzz", "power_loss"];
 
 type Edges<'a> = BTreeMap<&'a str, BTreeSet<&'a str>>;
 

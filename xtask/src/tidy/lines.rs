@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use super::tree::{File, Problem, Tree};
 
 /// Crates that no user gets.
-const FOR_DEVELOPERS: [&str; 3] = ["testkit", "fuzz", "xtask"];
+const FOR_DEVELOPERS: [&str; 4] = ["testkit", "fuzz", "power_loss", "xtask"];
 
 /// A crate, the most product lines that it may have, and why.
 const CAPS: [(&str, usize, &str); 1] = [(
