@@ -1,6 +1,7 @@
 //! A disk whose power can be cut: starts the process that serves it ([`crate::service`]), and unmounts it in the end. Used
 //! by `rounds` and by tests, in a mount namespace of their own.
 
+use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -27,13 +28,13 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Mounts a new one at an empty directory. `program` is this crate's.
+    /// Mounts a new one at a new temporary directory. `program` is this crate's.
     ///
     /// # Errors
     /// This process or machine does not permit mounting.
-    pub fn mount(program: &Path, directory: &Path, new_names: NewNames) -> io::Result<Disk> {
+    pub fn mount(program: &Path, new_names: NewNames) -> io::Result<Disk> {
         let mut command = Command::new(program);
-        command.arg(SERVE).arg(directory);
+        command.arg(SERVE);
         match new_names {
             NewNames::WithFile => {}
             NewNames::WithDirectory => drop(command.arg(STRICT_NAMES)),
@@ -42,11 +43,21 @@ impl Disk {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn()?;
         let (input, output) = (process.stdin.take(), process.stdout.take());
         let output = BufReader::new(output.expect("a pipe was asked for"));
-        let mut disk = Disk { process, input, output, directory: directory.to_owned() };
-        match disk.hear()?.as_str() {
-            "mounted" => Ok(disk),
-            said => Err(io::Error::other(said.to_owned())),
-        }
+        let mut disk = Disk { process, input, output, directory: PathBuf::new() };
+        let said = disk.hear()?;
+        let directory = said.strip_prefix(service::MOUNTED);
+        disk.directory = directory.map(PathBuf::from).ok_or_else(|| io::Error::other(said.clone()))?;
+        Ok(disk)
+    }
+
+    /// Where it is mounted.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Process ID of its service.
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Makes everything durable.
@@ -102,6 +113,7 @@ impl Drop for Disk {
         if !ended.is_ok_and(|status| status.success()) {
             // It was killed: nobody else unmounts. Fails if nothing is mounted.
             let _ = unmount(&self.directory, UnmountFlags::DETACH);
+            let _ = fs::remove_dir(&self.directory);
         }
     }
 }

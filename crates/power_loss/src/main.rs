@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a chore talks to its user")]
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use pgmeter_power_loss::disk::{SERVE, STRICT_NAMES};
@@ -34,8 +34,8 @@ fn main() -> ExitCode {
             Some(options) => prove(&options),
             None => usage(),
         },
-        [SERVE, directory] => serve(directory, NewNames::WithFile),
-        [SERVE, directory, STRICT_NAMES] => serve(directory, NewNames::WithDirectory),
+        [SERVE] => serve(NewNames::WithFile),
+        [SERVE, STRICT_NAMES] => serve(NewNames::WithDirectory),
         _ => usage(),
     }
 }
@@ -46,11 +46,11 @@ fn usage() -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn serve(directory: &str, new_names: NewNames) -> ExitCode {
-    match service::serve(Path::new(directory), new_names, io::stdin().lock(), io::stdout()) {
+fn serve(new_names: NewNames) -> ExitCode {
+    match service::serve(new_names, io::stdin().lock(), io::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            println!("cannot serve {directory}: {error}");
+            println!("a file system cannot be mounted: {error}");
             ExitCode::FAILURE
         }
     }

@@ -2,9 +2,7 @@
 //! processes, brings the power back, starts the server, and looks for acknowledged transactions that are gone.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::mpsc::channel;
 
@@ -162,13 +160,8 @@ pub enum RoundError {
 /// # Errors
 /// Something fails that should not fail before a power loss.
 pub fn run(control: &Control, plan: Plan, program: &Path) -> Result<Outcome, RoundError> {
-    let directory =
-        tempfile::Builder::new().prefix("pgmeter-power-loss-").tempdir().map_err(RoundError::Disk)?;
-    // The server runs as another user.
-    let open = fs::Permissions::from_mode(0o755);
-    fs::set_permissions(directory.path(), open).map_err(RoundError::Disk)?;
-    let mut disk = Disk::mount(program, directory.path(), control.new_names).map_err(RoundError::Disk)?;
-    let mut server = start(control, directory.path())?;
+    let mut disk = Disk::mount(program, control.new_names).map_err(RoundError::Disk)?;
+    let mut server = start(control, disk.directory())?;
     load::create(&mut load::session(&server.conninfo())?)?;
     // As if the machine had run for a while since initdb, which does not flush here.
     disk.flush_all().map_err(RoundError::Disk)?;

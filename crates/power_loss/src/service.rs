@@ -1,12 +1,15 @@
 //! The process that serves the file system. Its owner writes commands to its standard input, one a line, and reads one
-//! line for each. When the owner has gone, however it ended, this process stops what still runs in the mount and unmounts
-//! it. It never enters the mount itself: a process that waits for its own answer cannot even be killed.
+//! line for each. When the owner has gone, however it ended, this process ends what still runs in the mount, unmounts it
+//! and removes its directory. It never enters the mount itself: a process that waits for its own answer cannot even be
+//! killed.
 
 use std::fs;
 use std::io::{self, BufRead, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::mount::{UnmountFlags, unmount};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
@@ -16,6 +19,12 @@ use crate::pages::PageLoss;
 
 /// A cluster has 40 MB, and WAL; a test that writes more than this has an error.
 const CAPACITY_BYTES: u64 = 2 << 30;
+
+/// How long a server whose owner was killed may take to end in order: a killed one leaves shared memory.
+const END_LIMIT: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
+
+/// Begins the first line, which goes on with the directory.
+pub const MOUNTED: &str = "mounted ";
 
 /// What the owner asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,29 +75,27 @@ pub fn parse_loss(line: &str) -> Option<Loss> {
     Some(Loss { pages: PageLoss { forgotten, survived }, changes_forgotten, changes_survived, files_gone })
 }
 
-/// Mounts a new file system at `directory` and obeys until the input ends.
+/// Mounts a new file system at a new temporary directory and obeys until the input ends.
 ///
 /// # Errors
 /// It cannot be mounted or unmounted, or the owner does not listen.
-pub fn serve(
-    directory: &Path,
-    new_names: NewNames,
-    input: impl BufRead,
-    mut output: impl Write,
-) -> io::Result<()> {
+pub fn serve(new_names: NewNames, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    let directory = tempfile::Builder::new().prefix("pgmeter-power-loss-").tempdir()?;
     let disk = Arc::new(Mutex::new(PoweredDisk::new(FileSystem::new(new_names, CAPACITY_BYTES))));
-    let mounted = mount(&disk, directory)?;
-    let answered = answer(&disk, input, &mut output);
-    end_processes_in(directory);
+    let mounted = mount(&disk, directory.path())?;
+    let answered = writeln!(output, "{MOUNTED}{}", directory.path().display())
+        .and_then(|()| output.flush())
+        .and_then(|()| answer(&disk, input, &mut output));
+    for signal in [Signal::QUIT, Signal::KILL] {
+        end_processes_in(directory.path(), signal);
+    }
     // Files that are still open do not prevent it; they get errors from now on.
-    let unmounted = unmount(directory, UnmountFlags::DETACH);
+    let unmounted = unmount(directory.path(), UnmountFlags::DETACH);
     drop(mounted);
-    answered.and(unmounted.map_err(io::Error::from))
+    answered.and(unmounted.map_err(io::Error::from)).and(directory.close())
 }
 
 fn answer(disk: &Mutex<PoweredDisk>, input: impl BufRead, output: &mut impl Write) -> io::Result<()> {
-    writeln!(output, "mounted")?;
-    output.flush()?;
     for line in input.lines() {
         let line = line?;
         let mut disk = disk.lock().unwrap_or_else(PoisonError::into_inner);
@@ -114,23 +121,37 @@ fn answer(disk: &Mutex<PoweredDisk>, input: impl BufRead, output: &mut impl Writ
     Ok(())
 }
 
-/// Kills the processes that work in a directory: servers whose owner was killed. Looking at their directories needs no
-/// answer of the file system.
-fn end_processes_in(directory: &Path) {
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        let Some(handle) = number.and_then(Pid::from_raw).map(|pid| pidfd_open(pid, PidfdFlags::empty()))
-        else {
-            continue;
-        };
-        // The handle was opened first: if the process ends meanwhile, the signal reaches no other one.
-        if fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
-            && let Ok(handle) = handle
-        {
-            // Fails if it has ended.
-            let _ = pidfd_send_signal(handle, Signal::KILL);
+/// Sends a signal to the processes that work in a directory (servers whose owner was killed), and waits until they have
+/// ended, or for the limit.
+fn end_processes_in(directory: &Path, signal: Signal) {
+    let processes = processes_in(directory);
+    for process in &processes {
+        // Fails if it has ended. A stopped process does not react to other signals.
+        let _ = pidfd_send_signal(process, signal);
+        let _ = pidfd_send_signal(process, Signal::CONT);
+    }
+    for process in &processes {
+        let ended = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&END_LIMIT));
+        if !ended.is_ok_and(|ended| ended > 0) {
+            return;
         }
     }
+}
+
+/// Looking at their directories needs no answer of the file system.
+fn processes_in(directory: &Path) -> Vec<OwnedFd> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        // The handle is opened first: if the process ends meanwhile, a signal reaches no other one.
+        let handle = number.and_then(Pid::from_raw).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        if let Some(Ok(handle)) = handle
+            && fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd.starts_with(directory))
+        {
+            found.push(handle);
+        }
+    }
+    found
 }
 
 #[cfg(test)]

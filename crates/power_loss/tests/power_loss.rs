@@ -17,8 +17,8 @@ use pgmeter_power_loss::namespace;
 use rustix::fs::OFlags;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_pgmeter-power-loss");
-/// Makes a copy of this test program run one of the parts below, in the directory that it names.
-const DIRECTORY: &str = "PGMETER_TEST_POWER_LOSS_DIRECTORY";
+/// Makes a copy of this test program run one of the parts below.
+const PART: &str = "PGMETER_TEST_POWER_LOSS_PART";
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Whether the test can run.
@@ -30,20 +30,16 @@ fn is_possible() -> bool {
 }
 
 /// A command that runs one of the parts below in a mount namespace.
-fn part(name: &str, directory: &Path) -> Command {
+fn part(name: &str) -> Command {
     let mut command = namespace::command(&std::env::current_exe().unwrap());
-    command.args(["--exact", name, "--nocapture"]).env(DIRECTORY, directory);
+    command.args(["--exact", name, "--nocapture"]).env(PART, name);
     command
 }
 
 /// The disk of a part, if this process is to run one.
 fn mounted() -> Option<Disk> {
-    let directory = std::env::var_os(DIRECTORY)?;
-    Some(Disk::mount(Path::new(PROGRAM), Path::new(&directory), NewNames::WithDirectory).unwrap())
-}
-
-fn directory() -> std::path::PathBuf {
-    std::env::var_os(DIRECTORY).unwrap().into()
+    std::env::var_os(PART)?;
+    Some(Disk::mount(Path::new(PROGRAM), NewNames::WithDirectory).unwrap())
 }
 
 #[test]
@@ -54,8 +50,7 @@ fn files_keep_what_was_flushed_and_nothing_else() {
     for name in
         ["contents_and_names", "everything_fails_without_power", "files_behave_as_on_other_file_systems"]
     {
-        let directory = tempfile::tempdir().unwrap();
-        let output = part(name, directory.path()).output().unwrap();
+        let output = part(name).output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{name}: {said}{}", String::from_utf8_lossy(&output.stderr));
         assert!(said.contains("1 passed"), "{name} is a test: {said}");
@@ -65,8 +60,9 @@ fn files_keep_what_was_flushed_and_nothing_else() {
 #[test]
 fn contents_and_names() {
     let Some(mut disk) = mounted() else { return };
-    let at = |name: &str| directory().join(name);
-    let folder = File::open(directory()).unwrap();
+    let directory = disk.directory().to_owned();
+    let at = |name: &str| directory.join(name);
+    let folder = File::open(&directory).unwrap();
     for name in ["flushed", "data-flushed", "written", "short"] {
         fs::write(at(name), "before").unwrap();
     }
@@ -102,7 +98,7 @@ fn contents_and_names() {
     assert_eq!(read("data-flushed").as_deref(), Some("after!!"));
     assert_eq!(read("written").as_deref(), Some("synchronous"));
     assert_eq!(read("short").as_deref(), Some("before"));
-    let mut names: Vec<_> = fs::read_dir(directory())
+    let mut names: Vec<_> = fs::read_dir(&directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -113,7 +109,7 @@ fn contents_and_names() {
 #[test]
 fn everything_fails_without_power() {
     let Some(mut disk) = mounted() else { return };
-    let path = directory().join("file");
+    let path = disk.directory().join("file");
     let mut file = OpenOptions::new().create_new(true).read(true).append(true).open(&path).unwrap();
     file.write_all(b"one ").unwrap();
     disk.flush_all().unwrap();
@@ -121,7 +117,7 @@ fn everything_fails_without_power() {
     assert!(file.write_all(b"two ").is_err());
     assert!(file.sync_all().is_err());
     assert!(file.read(&mut [0; 1]).is_err());
-    assert!(fs::metadata(&path).is_err() && fs::write(directory().join("new"), "").is_err());
+    assert!(fs::metadata(&path).is_err() && fs::write(path.with_file_name("new"), "").is_err());
     disk.power_on(Survival::Nothing).unwrap();
     // Opened again: after a power loss nobody has open files.
     OpenOptions::new().append(true).open(&path).unwrap().write_all(b"three").unwrap();
@@ -130,8 +126,9 @@ fn everything_fails_without_power() {
 
 #[test]
 fn files_behave_as_on_other_file_systems() {
-    let Some(_disk) = mounted() else { return };
-    let at = |name: &str| directory().join(name);
+    let Some(disk) = mounted() else { return };
+    let directory = disk.directory().to_owned();
+    let at = |name: &str| directory.join(name);
     fs::write(at("file"), vec![7; 300_000]).unwrap();
     let file = OpenOptions::new().read(true).write(true).open(at("file")).unwrap();
     assert_eq!(fs::read(at("file")).unwrap(), vec![7; 300_000]);
@@ -174,57 +171,59 @@ fn files_behave_as_on_other_file_systems() {
 }
 
 #[test]
-fn a_killed_owner_leaves_no_process_and_no_mount() {
+fn a_killed_owner_leaves_no_process_no_mount_and_no_file() {
     if !is_possible() {
         return;
     }
-    let directory = tempfile::tempdir().unwrap();
-    let mut owner =
-        part("a_disk_until_it_is_killed", directory.path()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut owner = part("a_disk_until_it_is_killed").stdout(Stdio::piped()).spawn().unwrap();
     let output = BufReader::new(owner.stdout.take().unwrap());
-    // The kernel shows the owner's mounts, and with them the namespace, as long as it lives.
-    let mounts = Path::new("/proc").join(owner.id().to_string()).join("mounts");
     let mut lines = output.lines().map(Result::unwrap);
-    let inside = lines.find_map(|line| line.strip_prefix("inside: ").map(str::to_owned)).expect("it says so");
-    assert!(fs::read_to_string(&mounts).unwrap().contains(&directory.path().display().to_string()));
-    assert!(!fs::read_to_string("/proc/self/mounts").unwrap().contains("pgmeter-power-loss"));
+    let directory =
+        lines.find_map(|line| line.strip_prefix("mounted: ").map(str::to_owned)).expect("it says so");
+    // Only the owner's namespace has the mount.
+    let mounts = |process: &str| fs::read_to_string(format!("/proc/{process}/mounts")).unwrap();
+    assert!(mounts(&owner.id().to_string()).contains(&directory));
+    assert!(!mounts("self").contains(&directory));
     owner.kill().unwrap();
     owner.wait().unwrap();
+    // The process that works in the mount has this process's pipe too, which ends with it.
+    assert_eq!(lines.collect::<Vec<_>>(), [""; 0]);
     let since = Instant::now();
-    // Those who work in the mount end too: this process's output ends with the last of them.
-    let rest: Vec<String> = lines.collect();
-    assert_eq!(rest, [""; 0]);
-    while !processes_with(&directory.path().display().to_string()).is_empty()
-        || Path::new("/proc").join(&inside).join("exe").exists()
-    {
-        assert!(
-            since.elapsed() < LIMIT,
-            "{:?} still run",
-            processes_with(&directory.path().display().to_string())
-        );
+    while Path::new(&directory).exists() {
+        assert!(since.elapsed() < LIMIT, "{directory} is still there");
         std::thread::yield_now();
     }
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0, "nothing is mounted here");
 }
 
 #[test]
 fn a_disk_until_it_is_killed() {
     let Some(disk) = mounted() else { return };
-    let mut worker = Command::new("sleep").arg("600").current_dir(directory()).spawn().unwrap();
-    println!("\ninside: {}", worker.id());
+    let mut worker = Command::new("sleep").arg("600").current_dir(disk.directory()).spawn().unwrap();
+    println!("\nmounted: {}", disk.directory().display());
     worker.wait().unwrap();
-    drop(disk);
     panic!("nobody killed this process");
 }
 
-/// Processes whose command line has this text.
-fn processes_with(text: &str) -> Vec<String> {
-    let commands = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| {
-        entry.file_name().to_str()?.parse::<u32>().ok()?;
-        let command = fs::read(entry.path().join("cmdline")).ok()?;
-        Some(String::from_utf8_lossy(&command).replace('\0', " "))
-    });
-    commands.filter(|command| command.contains(text)).collect()
+#[test]
+fn a_killed_service_leaves_no_mount_and_no_file() {
+    if !is_possible() {
+        return;
+    }
+    let output = part("a_disk_whose_service_is_killed").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+}
+
+#[test]
+fn a_disk_whose_service_is_killed() {
+    let Some(mut disk) = mounted() else { return };
+    let directory = disk.directory().to_owned();
+    let service = disk.process_id().to_string();
+    assert!(Command::new("kill").args(["-KILL", &service]).status().unwrap().success());
+    assert!(disk.flush_all().is_err());
+    drop(disk);
+    assert!(!directory.exists());
+    assert!(!fs::read_to_string("/proc/self/mounts").unwrap().contains(directory.to_str().unwrap()));
 }
 
 #[test]
