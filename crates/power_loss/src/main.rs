@@ -111,7 +111,15 @@ fn prove(options: &Options) -> ExitCode {
     let mut as_expected = 0;
     for control in &options.controls {
         let ran = own_program().map_err(rounds::RoundError::Disk);
-        match ran.and_then(|program| rounds::run(control, options.plan, &program)) {
+        let mut after_round = |outcome: &Outcome| {
+            let (done, all) = (outcome.rounds, options.plan.rounds);
+            eprintln!(
+                "{}: {done} of {all} power losses, {} transactions",
+                control.name, outcome.acknowledged
+            );
+        };
+        let ran = ran.and_then(|program| rounds::run(control, options.plan, &program, &mut after_round));
+        match ran {
             Ok(outcome) => {
                 let is_expected = outcome.is(control.expected);
                 as_expected += usize::from(is_expected);

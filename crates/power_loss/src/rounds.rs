@@ -155,11 +155,16 @@ pub enum RoundError {
     Session(#[from] ConnectError),
 }
 
-/// Runs the rounds of a control. `program` is this crate's.
+/// Runs the rounds of a control. `program` is this crate's. `after_round` gets the state after each.
 ///
 /// # Errors
 /// Something fails that should not fail before a power loss.
-pub fn run(control: &Control, plan: Plan, program: &Path) -> Result<Outcome, RoundError> {
+pub fn run(
+    control: &Control,
+    plan: Plan,
+    program: &Path,
+    after_round: &mut dyn FnMut(&Outcome),
+) -> Result<Outcome, RoundError> {
     let mut disk = Disk::mount(program, control.new_names).map_err(RoundError::Disk)?;
     let mut server = start(control, disk.directory())?;
     load::create(&mut load::session(&server.conninfo())?)?;
@@ -187,8 +192,9 @@ pub fn run(control: &Control, plan: Plan, program: &Path) -> Result<Outcome, Rou
         outcome.acknowledged = journal.acknowledged.len() as u64;
         outcome.pages_forgotten += loss.pages.forgotten;
         outcome.pages_survived += loss.pages.survived;
-        outcome.damage = restart_and_check(&mut server, &mut journal).err();
+        outcome.damage = restart_and_check(&mut server, &mut journal)?;
         outcome.unacknowledged = journal.recovered.len() as u64;
+        after_round(&outcome);
     }
     Ok(outcome)
 }
@@ -264,9 +270,17 @@ fn cut(server: &mut Server, disk: &mut Disk) -> Result<(), RoundError> {
 }
 
 /// Starts the server after the power loss and compares its data with the journal.
-fn restart_and_check(server: &mut Server, journal: &mut Journal) -> Result<(), Damage> {
-    let unreadable = |reason: String| Damage::Unreadable(reason);
-    server.restart().map_err(|error| unreadable(error.to_string()))?;
-    let mut session = load::session(&server.conninfo()).map_err(|error| unreadable(error.to_string()))?;
-    load::check(&mut session, journal, SESSIONS)
+fn restart_and_check(server: &mut Server, journal: &mut Journal) -> Result<Option<Damage>, RoundError> {
+    match server.restart() {
+        Ok(()) => {}
+        Err(error @ ServerError::StartFailed { .. }) => {
+            return Ok(Some(Damage::Unreadable(error.to_string())));
+        }
+        // A machine that is too slow, for example, says nothing about the data.
+        Err(error) => return Err(error.into()),
+    }
+    let checked = load::session(&server.conninfo())
+        .map_err(|error| Damage::Unreadable(error.to_string()))
+        .and_then(|mut session| load::check(&mut session, journal, SESSIONS));
+    Ok(checked.err())
 }
