@@ -94,6 +94,7 @@ fn at_a_command(client: usize, place: &CommandPosition, cause: &AbortCause) -> V
         }
         AbortCause::Connecting { .. }
         | AbortCause::System(_)
+        | AbortCause::Journal(_)
         | AbortCause::WorkerLost { .. }
         | AbortCause::PipelineTooLong => {
             vec![of_meta(&cause.to_string())]

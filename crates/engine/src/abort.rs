@@ -154,6 +154,9 @@ pub enum AbortCause {
     /// The system refused its worker a required resource.
     #[error("the load generator cannot wait for its sockets: {0}")]
     System(Box<str>),
+    /// The journal of commits cannot be written.
+    #[error("the journal cannot be written: {0}; free some space, or choose another place with --store")]
+    Journal(Box<str>),
     /// A bug in pgmeter ended its worker.
     #[error(
         "worker {worker} of the load generator failed because of a bug in pgmeter, please report it: {reason}"
@@ -170,6 +173,14 @@ pub enum AbortCause {
 }
 
 impl AbortCause {
+    /// The server's last error, if the connection was lost.
+    pub(crate) fn last_word(&self) -> Option<&ServerError> {
+        match self {
+            Self::ConnectionLost { last_word, .. } => last_word.as_deref(),
+            _ => None,
+        }
+    }
+
     /// Whether the server sent an invalid transaction status.
     pub fn is_unknown_status(&self) -> bool {
         matches!(self, Self::Protocol(ProtocolError::Malformed { message: "ReadyForQuery" }))
@@ -200,6 +211,7 @@ impl AbortCause {
             | Self::Unasked
             | Self::Connecting { .. }
             | Self::System(_)
+            | Self::Journal(_)
             | Self::WorkerLost { .. }
             | Self::UnfinishedPipeline
             | Self::UnfinishedTransaction => false,

@@ -21,6 +21,7 @@ pub(crate) use commits::writes;
 use link::Link;
 pub(crate) use link::READ_ONLY;
 pub(crate) use losing::{Loss, Sent};
+use tokens::TokenState;
 
 mod capturing;
 pub(crate) mod commands;
@@ -30,6 +31,7 @@ mod link;
 mod losing;
 mod recovery;
 mod sending;
+mod tokens;
 
 /// What the worker passes to a client that may act.
 pub(crate) struct Turn<'a> {
@@ -37,6 +39,8 @@ pub(crate) struct Turn<'a> {
     /// Bytes to send; empty at the start.
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) now: Timestamp,
+    /// Set to true: [`Turn::out`] has a commit, and must be sent after [`Tracer::flush`].
+    pub(crate) holds: &'a mut bool,
     /// Receives events immediately.
     pub(crate) tracer: &'a mut dyn Tracer,
     /// Whether the tracer wants each step.
@@ -151,6 +155,7 @@ pub(crate) struct Client {
     in_doubt: bool,
     /// The kind of its last error in [`Turn::errors`].
     error_kind: usize,
+    tokens: TokenState,
 }
 
 impl Client {
@@ -167,7 +172,7 @@ impl Client {
             links: load
                 .links
                 .iter()
-                .map(|_| Link::new(load.statements.len(), load.plan.parse_results))
+                .map(|_| Link::new(load.statements.len() + 1, load.plan.parse_results))
                 .collect(),
             link: 0,
             pipeline: false,
@@ -192,6 +197,7 @@ impl Client {
             traffic: Traffic::default(),
             in_doubt: false,
             error_kind: 0,
+            tokens: TokenState::default(),
         }
     }
 
@@ -288,6 +294,7 @@ impl Client {
         self.started = turn.now;
         self.tries = 1;
         self.traffic = Traffic::default();
+        self.begin_tokens();
     }
 
     /// So many bytes of the transaction are sent.
@@ -317,7 +324,7 @@ impl Client {
         self.traffic.received_bytes += bytes.len() as u64;
         let mut context = ReplyContext {
             client: self.number,
-            reserved: &mut self.reserved,
+            reserved: &mut self.tokens.reserved,
             tracer: &mut *turn.tracer,
             variables: &mut self.variables,
             symbols: &turn.load.symbols,
@@ -374,7 +381,13 @@ impl Client {
                 turn.show(self.number, ClientStep::Synchronized { left });
             }
         }
+        let is_reserved = std::mem::take(&mut self.tokens.reserved);
+        self.reserved |= is_reserved;
         let error = self.links[self.link].settle();
+        let error = self.in_place(error);
+        if self.phase == Phase::Waiting {
+            self.end_commit(error.as_deref(), is_reserved, turn);
+        }
         match (self.phase, error) {
             (Phase::Waiting, None) => {
                 self.pipeline = false;

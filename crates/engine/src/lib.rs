@@ -20,6 +20,7 @@ mod run;
 mod statements;
 mod stopping;
 mod timeline;
+mod token;
 mod tracer;
 mod worker;
 
@@ -35,4 +36,7 @@ pub use plan::{
 pub use run::{run, run_on};
 pub use stats::{Limit, Protocol, ResultFormat};
 pub use stopping::StopRequest;
-pub use tracer::{ClientEvent, ClientStep, EndedTransaction, Tracer, WorkerIntro, no_tracer};
+pub use token::{Token, TokenPlan, TokenRole};
+pub use tracer::{
+    ClientEvent, ClientStep, CommitEvent, CommitReply, EndedTransaction, Tracer, WorkerIntro, no_tracer,
+};

@@ -13,6 +13,7 @@ use wire::StartupParameters;
 use wire::frontend::MESSAGE_LENGTH_MAX;
 
 use crate::EngineError;
+use crate::token::TokenPlan;
 
 /// How long running transactions may continue after the end of a timed run. Then they are cancelled, their
 /// connections are closed, and they count as unfinished with their time so far.
@@ -193,6 +194,8 @@ pub struct Plan {
     pub event_loop: EventLoopChoice,
     /// Maximum length of a client's message; a longer one aborts the client.
     pub message_length_max: usize,
+    /// How clients write tokens, and tell the tracer of each commit; `None`: no tokens.
+    pub tokens: Option<TokenPlan>,
 }
 
 impl Plan {
@@ -231,6 +234,7 @@ impl Plan {
             compatibility: Compatibility::Pgmeter,
             event_loop: EventLoopChoice::Auto,
             message_length_max: MESSAGE_LENGTH_MAX,
+            tokens: None,
         }
     }
 
@@ -256,6 +260,13 @@ impl Plan {
             && (!rate.is_finite() || rate <= 0.0)
         {
             return refuse("the rate must be a positive number of transactions per second");
+        }
+        let fits = |tokens: &TokenPlan| {
+            let roles = tokens.roles.iter().map(Vec::len);
+            roles.eq(self.scripts.iter().map(|script| script.program.commands().len()))
+        };
+        if self.tokens.as_ref().is_some_and(|tokens| !fits(tokens)) {
+            return refuse("the roles of tokens belong to other scripts");
         }
         let workers = self.workers.min(self.clients) as f64;
         if self.rate_per_s.is_some_and(|rate| rate > Self::RATE_PER_WORKER_MAX * workers) {

@@ -2,13 +2,15 @@
 //!
 //! A tracer is called immediately, on the worker's thread, and cannot affect the run or its measurement.
 
+use std::io;
 use std::time::Duration;
 
 use script::{Command, Random};
 use stats::{Sample, Timestamp};
-use wire::ServerError;
+use wire::{ServerError, SqlState};
 
 use crate::abort::AbortedClient;
+use crate::token::Token;
 
 /// Receives the events of one worker's clients. Every method has an empty default.
 pub trait Tracer: Send {
@@ -28,6 +30,17 @@ pub trait Tracer: Send {
     /// Any other event of a client.
     fn on_event(&mut self, _event: &ClientEvent<'_>) {}
 
+    /// A commit with a token is about to be sent, or its outcome is known. Only with [`Plan::tokens`](crate::Plan::tokens).
+    fn commit(&mut self, _event: &CommitEvent) {}
+
+    /// The commits that were reported as about to be sent are sent now, all of one pass of the worker's loop.
+    ///
+    /// # Errors
+    /// They could not be noted: they are not sent, and the run ends.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
     /// The worker is done; no more events follow.
     fn end(&mut self, _now: Timestamp) {}
 }
@@ -41,6 +54,42 @@ pub struct EndedTransaction<'a> {
     pub number: u64,
     /// Its sample.
     pub sample: &'a Sample,
+}
+
+/// An event of a commit with a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitEvent {
+    /// It will be sent after the next [`Tracer::flush`].
+    Sending {
+        /// Its token.
+        token: Token,
+        /// Start of the pass.
+        began: Timestamp,
+        /// Now.
+        now: Timestamp,
+    },
+    /// Its reply is complete, or will not arrive any more.
+    Ended {
+        /// Its token.
+        token: Token,
+        /// Now.
+        now: Timestamp,
+        /// The outcome.
+        reply: CommitReply,
+    },
+}
+
+/// The outcome of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitReply {
+    /// The server confirmed it.
+    Acknowledged,
+    /// The server confirmed it, and warned that it may not have been replicated.
+    Reserved,
+    /// The server refused it.
+    Refused(SqlState),
+    /// It may have been applied or not: the error that says so, or the last one before the connection was lost.
+    Unknown(Option<SqlState>),
 }
 
 /// An event of a client.

@@ -24,6 +24,7 @@ use crate::tracer::Tracer;
 use run::Run;
 use sessions::Sessions;
 
+mod commits;
 mod context;
 mod health;
 mod pacing;

@@ -10,7 +10,7 @@ use crate::{
     ActionOutcome, ActionResult, CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures,
     Generator, Interval, IntervalScript, Latency, Lateness, OtherEndings, Plan, PoolerFigures,
     ProcessorShares, Record, Rule, RuleResult, ScriptSummary, Stall, Stalls, SteadyState, Summary,
-    TrafficPerTransaction, TransactionError, TransactionErrors,
+    TrafficPerTransaction, TransactionError, TransactionErrors, Verification,
 };
 
 /// `Err` names the contradictory figures in a phrase.
@@ -24,6 +24,7 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
     }
     check_figures(&(environment, summary, &plan.actions, observation, warnings))?;
     check_actions(&summary.actions, plan)?;
+    record.verification.as_ref().map_or(Ok(()), Verification::check)?;
     check_summary(summary, plan.scripts.len())?;
     let is_precision = |share: f64| 0.0 < share && share < 1.0;
     require(plan.until.is_none_or(is_precision), "a precision that is not between 0 and 1")?;

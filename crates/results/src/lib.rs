@@ -45,6 +45,7 @@ mod generator;
 mod rules;
 mod service_level;
 mod verdict;
+mod verification;
 
 mod confidence;
 
@@ -151,5 +152,8 @@ pub use store::{
 pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary, TrafficPerTransaction};
 pub use transaction_errors::{ErrorCounts, TransactionError, TransactionErrors};
 pub use verdict::{BusiestWorker, BusyCpus, Evidence, GeneratorRemedy, LimitedBy, NetworkSource, Verdict};
+pub use verification::{
+    CommitExample, LostWindow, TokenPlace, VERIFICATION_EXAMPLES_MAX, Verification, VerificationExamples, VerifiedScript,
+};
 pub use warning::{ComparedFact, FailedCheck, Severity, StallEffect, Warning};
 pub use warnings::{warnings, warnings_of_comparison};

@@ -14,7 +14,7 @@ use crate::safe_text::indented;
 use crate::upgrade::RECORD;
 use crate::{
     Annotation, CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Observation,
-    Plan, Relations, SafeText, ServiceLevel, Severity, Summary, UtcTime, Warning,
+    Plan, Relations, SafeText, ServiceLevel, Severity, Summary, UtcTime, Verification, Warning,
 };
 
 /// The schema that this version writes, and the newest it reads.
@@ -54,6 +54,9 @@ pub struct Record {
     pub intervals: Vec<Interval>,
     /// What the server was doing meanwhile; `null` if nobody looked.
     pub observation: Option<Observation>,
+    /// What became of the commits that the clients sent; absent if the run was not verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
     /// What to know before relying on the figures.
     pub warnings: Vec<Warning>,
 }
@@ -161,6 +164,7 @@ impl Record {
             summary,
             intervals: measured.intervals,
             observation: None,
+            verification: None,
             warnings: Vec::new(),
         }
     }

@@ -41,6 +41,7 @@ impl Client {
     pub(super) fn start_over(&mut self, turn: &mut Turn<'_>) -> Step {
         self.command = 0;
         self.repetitions.clear();
+        self.restart_tokens();
         self.business = 1;
         self.proceed(turn)
     }
@@ -197,6 +198,7 @@ impl Client {
             CommandKind::StartPipeline => self.start_pipeline(turn),
             CommandKind::SyncPipeline => self.sync_pipeline(turn).map(|()| Flow::Next),
             CommandKind::EndPipeline => {
+                self.end_tokens_of_pipeline(turn)?;
                 self.sync_pipeline(turn)?;
                 Ok(Flow::Wait(self.await_reply(Phase::Waiting, turn)))
             }

@@ -98,7 +98,7 @@ pub(super) struct Reply {
 }
 
 impl Link {
-    /// A new link; `statements` are those of the run. `parses_results`: the values of all rows are parsed.
+    /// A new link; `statements` are those of the run and that of tokens. `parses_results`: the values of all rows are parsed.
     pub(super) fn new(statements: usize, parses_results: bool) -> Self {
         let mut decoder = Decoder::new();
         decoder.keep_rows(parses_results);

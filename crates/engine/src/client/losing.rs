@@ -51,6 +51,9 @@ impl Client {
         turn: &mut Turn<'_>,
     ) -> Step {
         let last_word = self.take_error(link);
+        if link == self.link {
+            self.lose_commit(last_word.as_deref(), turn);
+        }
         if turn.load.plan.reconnecting.is_none() {
             let error = cause.map(|error| error.to_string().into());
             return self.abort(AbortCause::ConnectionLost { last_word, error }, turn.load);

@@ -4,6 +4,7 @@
 use script::{CommandKind, Sql};
 use wire::{ServerError, frontend};
 
+use super::tokens::{TokenPosition, write_token};
 use super::{Client, Phase, Step, Turn, sql_at};
 use crate::abort::AbortCause;
 use stats::{Protocol, ResultFormat};
@@ -17,6 +18,8 @@ impl Client {
         let length_max = turn.load.plan.message_length_max;
         let link = &mut self.links[self.link];
         link.reply.completed = 0;
+        let token = self.token_position(sql, turn);
+        let link = &mut self.links[self.link];
         if sql.is_attended() {
             match sql.copy_source() {
                 Some(_) => link.expect_copy(),
@@ -30,10 +33,19 @@ impl Client {
                 sql.write_simple_up_to(&self.variables, &mut text, length_max);
                 turn.show(self.number, ClientStep::Sends { statement: &text });
             }
+            if let Some(position) = token {
+                return self.send_simple_with_token(sql, position, turn);
+            }
             let write = |out: &mut Vec<u8>| sql.write_simple_up_to(&self.variables, out, length_max);
             return Ok(frontend::query_with(turn.out, length_max, write)?);
         }
+        if token == Some(TokenPosition::BeforeStatement) {
+            self.send_token(turn)?;
+        }
         self.send_extended(sql, turn)?;
+        if token == Some(TokenPosition::AfterStatement) {
+            self.send_token(turn)?;
+        }
         if sql.copy_source().is_some() {
             // A Sync now would end the series if the COPY failed early, and be ignored otherwise. So it follows the rows,
             // or the error.
@@ -42,6 +54,35 @@ impl Client {
             self.links[self.link].sync(turn.out);
         }
         Ok(())
+    }
+
+    /// A token and the statement in one simple query, which is one transaction.
+    fn send_simple_with_token(
+        &mut self,
+        sql: &Sql,
+        position: TokenPosition,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), AbortCause> {
+        let token = self.next_token(turn);
+        if position == TokenPosition::BeforeStatement {
+            self.move_text();
+        }
+        let length_max = turn.load.plan.message_length_max;
+        let insert = turn.load.plan.tokens.as_ref().map_or("", |tokens| tokens.insert.as_str());
+        let write = |out: &mut Vec<u8>| match position {
+            TokenPosition::BeforeStatement => {
+                write_token(insert, token, out);
+                out.push(b';');
+                sql.write_simple_up_to(&self.variables, out, length_max);
+            }
+            TokenPosition::AfterStatement => {
+                sql.write_simple_up_to(&self.variables, out, length_max);
+                // The statement may end with a comment.
+                out.extend_from_slice(b"\n;");
+                write_token(insert, token, out);
+            }
+        };
+        Ok(frontend::query_with(turn.out, length_max, write)?)
     }
 
     /// Parse unless already done, Bind, Describe, Execute.
@@ -83,6 +124,9 @@ impl Client {
         if sql.is_attended() {
             let capture = sql.capture().map(|capture| AbortCause::CaptureInPipeline(capture.kind));
             return Err(capture.unwrap_or(AbortCause::CopyInPipeline));
+        }
+        if self.token_position(sql, turn).is_some() {
+            self.send_token(turn)?;
         }
         if turn.load.plan.protocol == Protocol::Extended {
             self.piped.push(self.command);

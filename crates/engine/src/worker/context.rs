@@ -14,6 +14,8 @@ pub(super) struct ClientContext<'p> {
     pub(super) load: &'p Load<'p>,
     pub(super) out: Vec<u8>,
     pub(super) tracer: Box<dyn Tracer + 'p>,
+    /// The bytes to send have a commit, which must wait for the tracer.
+    pub(super) holds: bool,
     /// Whether the tracer wants transactions.
     watched: bool,
     /// Whether it wants each step of the clients.
@@ -33,6 +35,7 @@ impl<'p> ClientContext<'p> {
             load,
             out: Vec::new(),
             tracer: Box::new(()),
+            holds: false,
             watched: false,
             steps_wanted: false,
             computed: vec![0; load.plan.scripts.len()].into_boxed_slice(),
@@ -64,6 +67,7 @@ impl<'p> ClientContext<'p> {
             load: self.load,
             out: &mut self.out,
             now,
+            holds: &mut self.holds,
             tracer: &mut *self.tracer,
             steps_wanted: self.steps_wanted,
             commands,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use sockets::Timers;
 use stats::{AttemptOutcome, Ending, Limit, Sample, Timestamp, Traffic};
 
+use super::commits::WaitingCommits;
 use super::health::Health;
 use super::pacing::{Next, Pacing, ScheduledTransaction};
 use super::reconnecting::{RESPONSE_CHECK, Reconnecting, attempt_outcome};
@@ -24,7 +25,7 @@ use crate::outcome::{Exceeded, Reconnects};
 use crate::plan::{Compatibility, Plan};
 use crate::stopping::{Stop, StopConditions};
 use crate::timeline::Timeline;
-use crate::tracer::{ClientEvent, Tracer};
+use crate::tracer::{ClientEvent, CommitEvent, CommitReply, Tracer};
 
 /// Limits for one round of transactions of clients that never wait, in time and number, so that other clients are not
 /// delayed. Polling the sockets takes a fiftieth of the time limit; the number is for clocks with a coarse
@@ -49,6 +50,7 @@ pub(super) struct Run<'r, 'p, D> {
     ready: VecDeque<usize>,
     /// Clients that continue after the others have acted.
     yielded: VecDeque<usize>,
+    commits: WaitingCommits,
     /// Number of clients that are not done.
     active: usize,
     /// Time when the last client was done.
@@ -85,6 +87,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             timers: Timers::default(),
             ready: VecDeque::new(),
             yielded: VecDeque::new(),
+            commits: WaitingCommits::default(),
             active: sessions.slots.len(),
             finished: timeline.start,
             cpu_at_measure: None,
@@ -159,7 +162,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             now = match self.wait(now) {
                 Ok(now) => now,
                 Err(error) if self.plan.compatibility == Compatibility::Pgbench => {
-                    self.abort_all(&error, now);
+                    self.abort_all(&AbortCause::System(error.to_string().into()), now);
                     return Ok(None);
                 }
                 Err(error) => return Err(EngineError::System { what: "wait for its sockets", error }),
@@ -183,6 +186,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                 self.check_responses(now.max(self.latest));
             }
             self.run_ready();
+            self.send_commits(now);
         }
         Ok(None)
     }
@@ -481,7 +485,12 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             if !self.sessions.context.out.is_empty() && !matches!(step, Step::Aborted(_) | Step::Lost(_)) {
                 let link = self.sessions.slots[slot].client.link;
                 let connection = self.sessions.load.connection(slot, link);
-                if let Err(error) = self.sessions.driver.send(connection, &mut self.sessions.context.out) {
+                let has_commit = std::mem::take(&mut self.sessions.context.holds);
+                if has_commit || !self.commits.is_empty() && self.commits.has(slot) {
+                    self.commits.add(slot, &mut self.sessions.context.out);
+                } else if let Err(error) =
+                    self.sessions.driver.send(connection, &mut self.sessions.context.out)
+                {
                     step = self.last_words(slot, link, &error, now);
                 }
             }
@@ -526,6 +535,42 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                     self.abort(slot, *aborted, now);
                     return false;
                 }
+            }
+        }
+    }
+
+    /// Sends the commits of this pass, after the tracer has noted them.
+    #[inline]
+    fn send_commits(&mut self, now: Timestamp) {
+        // A lost connection may let another client act, with a commit of its own.
+        while !self.commits.is_empty() {
+            let now = now.max(self.latest);
+            if let Err(error) = self.sessions.context.tracer.flush() {
+                let cause = AbortCause::Journal(error.to_string().into());
+                self.abort_all(&cause, now);
+                self.commits = WaitingCommits::default();
+                self.stopping.stop.ask();
+                return;
+            }
+            let mut messages = self.commits.take();
+            for (slot, bytes) in &mut messages {
+                self.send_commit(*slot, bytes, now);
+            }
+            self.commits.give_back(messages);
+        }
+    }
+
+    fn send_commit(&mut self, slot: usize, bytes: &mut Vec<u8>, now: Timestamp) {
+        let ClientSlot { client, active, .. } = &self.sessions.slots[slot];
+        if !*active {
+            return;
+        }
+        let link = client.link;
+        let connection = self.sessions.load.connection(slot, link);
+        if let Err(error) = self.sessions.driver.send(connection, bytes) {
+            let step = self.last_words(slot, link, &error, now);
+            if self.act(slot, step, now) {
+                self.release(slot, now);
             }
         }
     }
@@ -576,6 +621,11 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     }
 
     fn abort(&mut self, slot: usize, aborted: AbortedClient, now: Timestamp) {
+        self.sessions.context.holds = false;
+        if let Some(token) = self.sessions.slots[slot].client.doubt_commit() {
+            let reply = CommitReply::Unknown(aborted.cause.last_word().map(|error| error.sqlstate));
+            self.sessions.context.tracer.commit(&CommitEvent::Ended { token, now, reply });
+        }
         if self.sessions.slots[slot].client.in_transaction {
             // In pgbench a transaction ends with its script.
             let over = aborted.cause == AbortCause::UnfinishedTransaction;
@@ -595,12 +645,12 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     }
 
     /// The worker cannot continue: aborts all its clients.
-    fn abort_all(&mut self, error: &io::Error, now: Timestamp) {
+    fn abort_all(&mut self, cause: &AbortCause, now: Timestamp) {
         for slot in 0..self.sessions.slots.len() {
             if self.sessions.slots[slot].active {
-                let cause = AbortCause::System(error.to_string().into());
                 let client = self.sessions.slots[slot].client.number;
-                self.abort(slot, AbortedClient { client, place: None, cause }, now);
+                let aborted = AbortedClient { client, place: None, cause: cause.clone() };
+                self.abort(slot, aborted, now);
             }
         }
     }

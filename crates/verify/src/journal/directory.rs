@@ -1,0 +1,145 @@
+//! A journal on disk: the directory `journals/TABLE` beside the records, with `run.json` and one file for each worker.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use super::description::Description;
+use super::reader::Attempts;
+use super::writer::JournalFile;
+use crate::error::VerifyError;
+use crate::token_table::NAME_PREFIX;
+
+/// Directory of all journals, in that of the records.
+const JOURNALS: &str = "journals";
+const DESCRIPTION: &str = "run.json";
+/// Prefix of the workers' files.
+const WORKER: &str = "worker-";
+/// Maximum length of a description, in bytes.
+const DESCRIPTION_LENGTH_MAX: u64 = 16 * 1024 * 1024;
+
+/// A journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Journal {
+    directory: PathBuf,
+    description: Description,
+}
+
+impl Journal {
+    /// Creates the journal of a run in the directory of records.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn create(records: &Path, description: Description) -> Result<Self, VerifyError> {
+        let directory = records.join(JOURNALS).join(description.table.name());
+        let failed = |error| VerifyError::Write { path: directory.clone(), error };
+        DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
+        let text = serde_json::to_vec_pretty(&description).map_err(|error| failed(error.into()))?;
+        fs::write(directory.join(DESCRIPTION), text).map_err(failed)?;
+        Ok(Self { directory, description })
+    }
+
+    /// Opens the journal of a table in the directory of records; `None` if there is none.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn open(records: &Path, table: &str) -> Result<Option<Self>, VerifyError> {
+        // The name comes from a record, and must not lead to another place.
+        if !table.starts_with(NAME_PREFIX) || table.contains(['/', '\0']) {
+            return Ok(None);
+        }
+        let directory = records.join(JOURNALS).join(table);
+        if !directory.is_dir() {
+            return Ok(None);
+        }
+        Self::of_directory(directory).map(Some)
+    }
+
+    /// The journals in a directory of records, in order of their names. Directories without a description are left out.
+    ///
+    /// # Errors
+    /// The directory cannot be read.
+    pub fn all(records: &Path) -> Result<Vec<Self>, VerifyError> {
+        let directory = records.join(JOURNALS);
+        let failed = |error| VerifyError::Read { path: directory.clone(), error };
+        let entries = match fs::read_dir(&directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(failed)?,
+        };
+        let mut paths = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(failed)?.path();
+            if path.join(DESCRIPTION).is_file() {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        paths.into_iter().map(Self::of_directory).collect()
+    }
+
+    fn of_directory(directory: PathBuf) -> Result<Self, VerifyError> {
+        let path = directory.join(DESCRIPTION);
+        let failed = |error| VerifyError::Read { path: path.clone(), error };
+        let damaged = |what: String| VerifyError::Damaged { path: path.clone(), what };
+        if fs::metadata(&path).map_err(failed)?.len() > DESCRIPTION_LENGTH_MAX {
+            return Err(damaged("it is too long".to_owned()));
+        }
+        let bytes = fs::read(&path).map_err(failed)?;
+        let description: Description =
+            serde_json::from_slice(&bytes).map_err(|error| damaged(format!("it is not valid: {error}")))?;
+        if description.version != Description::VERSION {
+            let (found, known) = (description.version, Description::VERSION);
+            return Err(damaged(format!("it has version {found}, and this pgmeter reads version {known}")));
+        }
+        Ok(Self { directory, description })
+    }
+
+    /// The description of its run.
+    #[must_use]
+    pub fn description(&self) -> &Description {
+        &self.description
+    }
+
+    /// Its directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Creates the file of a worker.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn worker(&self, number: usize) -> Result<JournalFile, VerifyError> {
+        let path = self.directory.join(format!("{WORKER}{number}"));
+        let worker = u32::try_from(number).unwrap_or(u32::MAX);
+        JournalFile::create(&path, worker).map_err(|error| VerifyError::Write { path, error })
+    }
+
+    /// Reads all workers' files.
+    ///
+    /// # Errors
+    /// A file cannot be read, or is damaged.
+    pub fn read(&self) -> Result<Attempts, VerifyError> {
+        let failed = |error| VerifyError::Read { path: self.directory.clone(), error };
+        let mut attempts = Attempts::default();
+        for entry in fs::read_dir(&self.directory).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            let is_worker = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(WORKER));
+            if is_worker {
+                attempts.read_file(&path)?;
+            }
+        }
+        Ok(attempts)
+    }
+
+    /// Removes the journal.
+    ///
+    /// # Errors
+    /// A file cannot be removed.
+    pub fn remove(self) -> Result<(), VerifyError> {
+        fs::remove_dir_all(&self.directory)
+            .map_err(|error| VerifyError::Write { path: self.directory.clone(), error })
+    }
+}

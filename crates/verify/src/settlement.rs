@@ -1,0 +1,179 @@
+//! Asks the server what became of the commits of a journal: waits until it is out of recovery, closes the table of the tokens,
+//! reads it once, and judges. Blocking; called after a run, and by `pgmeter verify`.
+
+use std::thread;
+use std::time::Duration;
+
+use connect::{Column, ConnectError, RowSink, Session};
+use results::Verification;
+
+use crate::classification::classify;
+use crate::error::VerifyError;
+use crate::journal::{Description, Journal, TokenKey};
+use crate::stopwatch::Stopwatch;
+use crate::token_table::TokenTable;
+
+/// Time between two attempts to connect.
+const RETRY: Duration = Duration::from_millis(200);
+/// Class of SQLSTATE for a refused role or password.
+const REFUSED_ROLE: &str = "28";
+/// SQLSTATE of a lock that was not available within `lock_timeout`.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+/// What a missing table means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MissingTable {
+    /// The server has lost it: the run has just ended, and nobody else removes it.
+    IsLost,
+    /// Somebody may have removed it, or this is another database.
+    IsAnError,
+}
+
+/// How to reach the server.
+pub struct Server<'a> {
+    /// Connects; called again until the server is ready.
+    pub connect: &'a mut dyn FnMut() -> Result<Session, ConnectError>,
+    /// Whether the user asked to stop.
+    pub is_stopped: &'a dyn Fn() -> bool,
+    /// Maximum time to wait for the server, and for transactions that still run.
+    pub limit: Duration,
+}
+
+/// Judges the commits of a journal. The answer is final: no transaction that still runs can change it.
+///
+/// # Errors
+/// The journal is damaged, the server is not ready in time, or the table is missing.
+pub fn settle(journal: &Journal, server: Server<'_>, missing: MissingTable) -> Result<Verification, VerifyError> {
+    let attempts = journal.read()?;
+    let Description { table, scripts, .. } = journal.description();
+    let tokens = server.read(table)?;
+    if tokens.is_none() && missing == MissingTable::IsAnError {
+        return Err(VerifyError::NoTable { table: table.name().to_owned() });
+    }
+    let table_missing = tokens.is_none();
+    let verification = classify(table.name(), scripts, attempts, tokens.unwrap_or_default());
+    Ok(Verification { table_missing, ..verification })
+}
+
+/// Removes the tables of tokens in a database; returns their names. `wanted` selects them by name; all others stay.
+///
+/// # Errors
+/// A statement fails.
+pub fn clean(session: &mut Session, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>, VerifyError> {
+    let mut removed = Vec::new();
+    for row in session.query_catalogs(&TokenTable::all())? {
+        let (Some(schema), Some(name)) = (row.get(0), row.get(1)) else { continue };
+        if wanted(name) {
+            session.execute(&TokenTable::existing(schema, name).drop())?;
+            removed.push(name.to_owned());
+        }
+    }
+    Ok(removed)
+}
+
+/// An attempt that may succeed later, and the reason.
+enum Failed {
+    ForNow(String),
+    ForGood(VerifyError),
+}
+
+impl Server<'_> {
+    /// The tokens, once the server is ready; `None` if the table is not there.
+    fn read(self, table: &TokenTable) -> Result<Option<Vec<TokenKey>>, VerifyError> {
+        let stopwatch = Stopwatch::start();
+        loop {
+            let left = stopwatch.left_of(self.limit);
+            let attempt = match (self.connect)() {
+                Ok(mut session) => read_tokens(&mut session, table, left),
+                Err(error) => Err(of_connecting(error)),
+            };
+            let reason = match attempt {
+                Ok(tokens) => return Ok(tokens),
+                Err(Failed::ForGood(error)) => return Err(error),
+                Err(Failed::ForNow(reason)) => reason,
+            };
+            if (self.is_stopped)() {
+                return Err(VerifyError::Interrupted);
+            }
+            let left = stopwatch.left_of(self.limit);
+            if left.is_zero() {
+                return Err(VerifyError::NotReady { seconds: self.limit.as_secs(), reason });
+            }
+            thread::sleep(RETRY.min(left));
+        }
+    }
+}
+
+/// A server that refuses the role or the password will do so later too; one that is down or starting will not.
+fn of_connecting(error: ConnectError) -> Failed {
+    let is_refused = error.sqlstate().is_some_and(|state| state.class() == REFUSED_ROLE);
+    match is_refused || error.is_password_needed() {
+        true => Failed::ForGood(error.into()),
+        false => Failed::ForNow(error.to_string()),
+    }
+}
+
+fn read_tokens(
+    session: &mut Session,
+    table: &TokenTable,
+    left: Duration,
+) -> Result<Option<Vec<TokenKey>>, Failed> {
+    let first = |session: &mut Session, sql: &str| {
+        let rows = session.query_catalogs(sql).map_err(of_statement)?;
+        Ok(rows.first().and_then(|row| row.get(0)).map(str::to_owned))
+    };
+    // Before the end of recovery, commits that were acknowledged may still be missing.
+    if first(session, "SELECT pg_is_in_recovery()")?.as_deref() != Some("f") {
+        return Err(Failed::ForNow("it is in recovery".to_owned()));
+    }
+    match first(session, &table.find())?.as_deref() {
+        None => return Ok(None),
+        Some("t") => {}
+        Some(_) => close(session, table, left)?,
+    }
+    let mut tokens = Tokens::default();
+    session.patiently(|session| session.stream_rows(&table.read(), &mut tokens)).map_err(of_statement)?;
+    Ok(Some(tokens.keys))
+}
+
+/// Closes the table. Transactions that have written a token and still run are waited for.
+fn close(session: &mut Session, table: &TokenTable, left: Duration) -> Result<(), Failed> {
+    let limit_ms = left.as_millis().clamp(1, i32::MAX.unsigned_abs().into());
+    let sql = format!("SET lock_timeout = {limit_ms}; {}", table.close());
+    match session.patiently(|session| session.execute(&sql)) {
+        Ok(_) => Ok(()),
+        Err(error) if error.sqlstate().is_some_and(|state| state.as_str() == LOCK_NOT_AVAILABLE) => {
+            Err(Failed::ForNow("transactions of the run still run on it".to_owned()))
+        }
+        Err(error) => Err(of_statement(error)),
+    }
+}
+
+/// A lost connection may be the next crash.
+fn of_statement(error: ConnectError) -> Failed {
+    match error.is_of_a_restart() {
+        true => Failed::ForNow(error.to_string()),
+        false => Failed::ForGood(error.into()),
+    }
+}
+
+/// Receives the rows of the table.
+#[derive(Default)]
+struct Tokens {
+    keys: Vec<TokenKey>,
+}
+
+impl RowSink for Tokens {
+    fn columns(&mut self, _: Vec<Column>) {}
+
+    fn row(&mut self, values: &[Option<&[u8]>]) {
+        // A row that is no token was not written by pgmeter: its numbers match no commit.
+        let number = |at: usize| {
+            let digits = values.get(at).copied().flatten().and_then(|bytes| std::str::from_utf8(bytes).ok());
+            digits.and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(u64::MAX)
+        };
+        let small = |at: usize| u32::try_from(number(at)).unwrap_or(u32::MAX);
+        let key = TokenKey { client: small(0), sequence: number(1), part: small(2), tries: small(3) };
+        self.keys.push(key);
+    }
+}

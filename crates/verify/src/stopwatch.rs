@@ -1,0 +1,18 @@
+//! Measures the time spent waiting for the server: the only file of this crate that reads a clock.
+
+use std::time::{Duration, Instant};
+
+/// Starts when it is created.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The rest of a limit; zero if it has passed.
+    pub(crate) fn left_of(&self, limit: Duration) -> Duration {
+        limit.saturating_sub(self.0.elapsed())
+    }
+}
