@@ -1,8 +1,9 @@
 //! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run, `tidy` its part
 //! that checks the project's rules, `dependencies` its part that checks what comes from others. `dist` makes packages,
 //! `lines` counts lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof`
-//! shows how often `pgmeter compare` is right, `prove` what happens in faults and power losses, `fetch-postgres-19`
-//! fetches a server before its release, `tpch-answers` compares the answers of the workload tpch. No part of what users get.
+//! shows how often `pgmeter compare` is right, `prove` what happens in faults, power losses, and to commits of killed
+//! servers, `fetch-postgres-19` fetches a server before its release, `tpch-answers` compares the answers of the workload
+//! tpch. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores print for their user")]
 
 mod beside;

@@ -1,6 +1,6 @@
-//! `cargo xtask prove faults`: the whole fault matrix, of which `cargo xtask ci` runs a selection. The matrix and its runner
-//! are tests of `pgmeter` (`crates/cli/tests/binary/faults`); a variable selects the cells. Prints a line for each cell
-//! and writes nothing into the repository.
+//! Long proofs, of which `cargo xtask ci` runs a selection. They are tests of `pgmeter` with variables, and write nothing into
+//! the repository. `prove faults`: the whole fault matrix (`crates/cli/tests/binary/faults`), a line for each cell.
+//! `prove failures`: the positive controls of `--verify` (`crates/cli/tests/binary/verify.rs`), with many kills of a server.
 
 use std::process::Command;
 
@@ -23,19 +23,35 @@ struct Options {
     cells: Vec<String>,
 }
 
-/// Runs the cells; true if each ended as the matrix says.
+/// The tests that kill servers under load.
+const CONTROLS: [&str; 2] = [
+    "verify::a_durable_server_that_is_killed_loses_nothing",
+    "verify::a_server_that_does_not_wait_for_the_flush_is_found_out",
+];
+/// Their variable: how often.
+const KILLS: &str = "PGMETER_TEST_KILLS";
+const KILLS_USAGE: &str = "usage: cargo xtask prove failures [--release] [--kills=100]";
+
+/// Runs a proof; true if it succeeded.
 pub fn run(arguments: &[&str]) -> bool {
-    let Some(Options { is_release, jobs, cells }) = Options::parse(arguments) else {
-        eprintln!("{USAGE}");
-        return false;
-    };
+    match arguments {
+        ["failures", arguments @ ..] => prove_failures(arguments),
+        _ => prove_faults(arguments),
+    }
+}
+
+/// The tests of the binary.
+fn tests(is_release: bool) -> Command {
     let mut command = Command::new(crate::cargo());
     command.current_dir(crate::root()).args(["test", "--quiet", "--package", "pgmeter", "--test", "binary"]);
     if is_release {
         command.arg("--release");
     }
-    let cells = if cells.is_empty() { "all".to_owned() } else { cells.join(",") };
-    command.args(["--", "--nocapture", "--exact", TEST]).env(CELLS, cells).env(JOBS, jobs);
+    command.args(["--", "--nocapture", "--exact"]);
+    command
+}
+
+fn succeeds(command: &mut Command) -> bool {
     match command.status() {
         Ok(status) => status.success(),
         Err(error) => {
@@ -43,6 +59,38 @@ pub fn run(arguments: &[&str]) -> bool {
             false
         }
     }
+}
+
+/// Kills servers under load; true if each control found what it should.
+fn prove_failures(arguments: &[&str]) -> bool {
+    let Some((is_release, kills)) = kills(arguments) else {
+        eprintln!("{KILLS_USAGE}");
+        return false;
+    };
+    // One after the other: two servers under load would disturb each other.
+    succeeds(tests(is_release).arg("--test-threads=1").args(CONTROLS).env(KILLS, kills.to_string()))
+}
+
+fn kills(arguments: &[&str]) -> Option<(bool, u16)> {
+    let (mut is_release, mut kills) = (false, 100);
+    for argument in arguments {
+        match argument.strip_prefix("--kills=") {
+            Some(number) => kills = number.parse().ok().filter(|kills| *kills > 0)?,
+            None if *argument == "--release" => is_release = true,
+            None => return None,
+        }
+    }
+    Some((is_release, kills))
+}
+
+/// Runs the cells; true if each ended as the matrix says.
+fn prove_faults(arguments: &[&str]) -> bool {
+    let Some(Options { is_release, jobs, cells }) = Options::parse(arguments) else {
+        eprintln!("{USAGE}");
+        return false;
+    };
+    let cells = if cells.is_empty() { "all".to_owned() } else { cells.join(",") };
+    succeeds(tests(is_release).arg(TEST).env(CELLS, cells).env(JOBS, jobs))
 }
 
 impl Options {
@@ -70,6 +118,15 @@ impl Options {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_number_of_kills_is_read() {
+        assert_eq!(kills(&[]), Some((false, 100)));
+        assert_eq!(kills(&["--kills=7", "--release"]), Some((true, 7)));
+        for wrong in ["--kills=0", "--kills=x", "7"] {
+            assert_eq!(kills(&[wrong]), None, "{wrong}");
+        }
+    }
 
     #[test]
     fn cells_and_options_are_told_apart_and_others_are_refused() {

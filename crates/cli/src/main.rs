@@ -34,6 +34,7 @@ mod stderr_queue;
 mod terminal;
 mod tls;
 mod tracer;
+mod verify;
 mod verify_command;
 mod workload_command;
 
@@ -76,6 +77,8 @@ enum Command {
     Init(init::InitArguments),
     /// Test whether the data of a workload are consistent
     Check(check_command::CheckArguments),
+    /// Find out whether the server has kept what it acknowledged in a run with --verify, or whether it keeps its isolation levels
+    Verify(verify::VerifyArguments),
     /// List, describe and prepare workloads; write a new one
     Workload(workload_command::WorkloadArguments),
     /// Print rows for the tables of any schema, or learn a schema from live tables
@@ -96,8 +99,6 @@ enum Command {
     Compare(Box<compare::CompareArguments>),
     /// Install, start, stop and list PostgreSQL servers managed by pgmeter
     Server(server_command::ServerArguments),
-    /// Verify that a server keeps its isolation levels
-    Verify(verify_command::VerifyArguments),
     /// Find out which versions and cipher suites of TLS a server accepts, its certificates, and what is weak
     Tls(tls::TlsArguments),
     /// Simulate a network between clients and a server: delay, jitter and limited bandwidth
@@ -199,7 +200,7 @@ fn in_plain_words(text: &str) -> String {
 fn execute(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitStatus, Failure> {
     let done = match command {
         Command::Compare(arguments) => return compare::run(arguments, terminal, signals),
-        Command::Verify(arguments) => return verify_command::run(arguments, terminal, signals),
+        Command::Verify(arguments) => return verify::run(arguments, terminal, signals),
         Command::SelfTest(arguments) => return self_test::run(arguments, terminal, signals),
         Command::Queries(arguments) => return queries::run(arguments, terminal, signals),
         Command::Quickstart(arguments) => quickstart::run(arguments, terminal, signals),

@@ -82,7 +82,7 @@ pub(crate) fn run(
     keeper.begin(&prepared)?;
     let finished = prepared.run(signals, &*tracers, &mut |event| match event {
         Event::Second { progress: second, waits } => progress.show(second, waits),
-        Event::Checking(message) | Event::Checked(message) => {
+        Event::Verifying(message) | Event::Checking(message) | Event::Checked(message) => {
             progress.end();
             terminal.say(message);
         }
@@ -120,6 +120,9 @@ fn conclude(finished: Finished, log_fault: &LogFault, terminal: &Terminal) -> Re
     }
     for aborted in outcome.aborted.iter().take(REASONS_SHOWN_MAX) {
         terminal.complain(&run::with_pooler_remedy(aborted.to_string()));
+    }
+    if let Err(lost @ RunError::WorkLost { .. }) = checked {
+        return Err(lost.into());
     }
     match (outcome.end, outcome.aborted.len()) {
         (End::Interrupted, _) => {

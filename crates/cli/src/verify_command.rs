@@ -1,14 +1,15 @@
-//! `pgmeter verify`: whether a server keeps its promises. `isolation` runs the check, `report` shows it; here are the
-//! options.
+//! `pgmeter verify --isolation`: whether a server keeps its isolation levels. `isolation` runs the check, `report` shows
+//! it; here are the options.
 
 use std::path::PathBuf;
 
 use ::isolation::{IsolationOptions, LEVELS, Level, READ_METHODS, ReadMethod};
-use clap::{ArgAction, Args};
+use clap::Args;
+use connect::Target;
 use report::Subject;
 use run::ExitStatus;
 
-use crate::arguments::{ConnectionArguments, words};
+use crate::arguments::words;
 use crate::failure::Failure;
 use crate::output::OutputArguments;
 use crate::password::connect_asking;
@@ -16,13 +17,11 @@ use crate::signals::Signals;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
-pub(crate) struct VerifyArguments {
-    #[command(flatten)]
-    connection: ConnectionArguments,
+#[command(next_help_heading = "Isolation")]
+pub(crate) struct IsolationArguments {
     /// Look for anomalies in transactions of this level; exit status 4 if the level forbids one that was found
     #[arg(long, value_name = "LEVEL", value_parser = words(&LEVELS))]
-    isolation: Level,
+    pub(crate) isolation: Option<Level>,
     /// How the transactions read
     #[arg(long, value_name = "METHOD", default_value = "select", value_parser = words(&READ_METHODS))]
     reads: ReadMethod,
@@ -43,21 +42,19 @@ pub(crate) struct VerifyArguments {
     history: Option<PathBuf>,
     #[command(flatten)]
     output: OutputArguments,
-    /// Print help
-    #[arg(short = '?', long, action = ArgAction::Help)]
-    help: Option<bool>,
 }
 
 pub(crate) fn run(
-    arguments: &VerifyArguments,
+    arguments: &IsolationArguments,
+    level: Level,
+    mut target: Target,
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<ExitStatus, Failure> {
     let output = arguments.output.output(terminal)?;
-    let VerifyArguments { isolation: level, reads, clients, transactions, seed, .. } = *arguments;
+    let IsolationArguments { reads, clients, transactions, seed, .. } = *arguments;
     let (replicas, history) = (arguments.replicas.clone(), arguments.history.clone());
     let options = IsolationOptions { level, reads, clients, transactions, seed, replicas, history };
-    let mut target = arguments.connection.target()?;
     drop(connect_asking(&mut target, signals)?);
     let bar = terminal.waiting(String::new());
     let report = ::isolation::verify(&target, &options, signals.stop(), &mut |text| bar.label(text));

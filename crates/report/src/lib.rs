@@ -89,7 +89,7 @@ pub use metrics_server::MetricsServer;
 pub use openmetrics::{Metrics, open_metrics};
 pub use prose::TextStyle;
 pub use queries::{QueryRun, queries_csv, queries_document, queries_json, stored_query_sets};
-pub use run::{Run, document, json, summary};
+pub use run::{Run, document, json, summary, verification};
 pub use selection::{ReportedStore, Selected, Selection, SelectionError, overview, select};
 pub use self_test::{self_test, self_test_csv, self_test_json};
 pub use store_list::{counted_entries, removed, store_list};

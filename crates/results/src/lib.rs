@@ -153,7 +153,8 @@ pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summa
 pub use transaction_errors::{ErrorCounts, TransactionError, TransactionErrors};
 pub use verdict::{BusiestWorker, BusyCpus, Evidence, GeneratorRemedy, LimitedBy, NetworkSource, Verdict};
 pub use verification::{
-    CommitExample, LostWindow, TokenPlace, VERIFICATION_EXAMPLES_MAX, Verification, VerificationExamples, VerifiedScript,
+    CommitExample, LostWindow, TokenPlace, VERIFICATION_EXAMPLES_MAX, Verification, VerificationExamples,
+    VerifiedScript,
 };
 pub use warning::{ComparedFact, FailedCheck, Severity, StallEffect, Warning};
 pub use warnings::{warnings, warnings_of_comparison};

@@ -197,6 +197,18 @@ pub enum Warning {
         /// The reason.
         error: SafeText,
     },
+    /// Acknowledged transactions are not there any more.
+    WorkLost {
+        /// Lost commits.
+        lost: u64,
+        /// Acknowledged commits.
+        acknowledged: u64,
+    },
+    /// Nobody could find out whether acknowledged transactions are there.
+    NotVerified {
+        /// The error.
+        error: SafeText,
+    },
     /// The server's settings could not be read.
     SettingsUnread {
         /// The server's error.
@@ -342,6 +354,8 @@ impl Warning {
             | Warning::ActionCutOff { .. }
             | Warning::ActionNotStarted { .. }
             | Warning::NotRestored { .. }
+            | Warning::WorkLost { .. }
+            | Warning::NotVerified { .. }
             | Warning::SettingsUnread { .. }
             | Warning::RateNotKept { .. }
             | Warning::Uncancelled { .. }

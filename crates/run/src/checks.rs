@@ -70,9 +70,10 @@ impl Default for Checked {
 }
 
 impl Checks {
-    /// `None` if they are not wanted.
+    /// `None` if they are not wanted. A verified run on the workload's tables is checked in any case.
     pub(crate) fn new(runner: &Runner, scale: Scale) -> Option<Checks> {
-        runner.spec.check.then(|| Checks {
+        let is_verified = runner.spec.verify && runner.needs_tables() && !runner.workload.checks().is_empty();
+        (runner.spec.check || is_verified).then(|| Checks {
             workload: Arc::clone(&runner.workload),
             target: runner.target.clone(),
             variables: runner.workload.variables(&runner.spec.variables, scale),

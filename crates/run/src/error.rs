@@ -10,6 +10,7 @@ use results::ResultsError;
 use script::{ParseError, StatementsError};
 use server::ServerError;
 use thiserror::Error;
+use verify::VerifyError;
 use workload::WorkloadError;
 
 use crate::statement_check::StatementError;
@@ -70,6 +71,19 @@ pub enum RunError {
     /// The work is complete, no goal was missed, and one is undecided: which.
     #[error("a goal is undecided: {0}")]
     GoalUndecided(String),
+    /// The run was not verified.
+    #[error(transparent)]
+    Verify(#[from] VerifyError),
+    /// The server lost transactions that it had acknowledged.
+    #[error(
+        "the server lost {lost} of {acknowledged} acknowledged commits; the verification in the report has examples"
+    )]
+    WorkLost {
+        /// Lost commits.
+        lost: u64,
+        /// Acknowledged commits.
+        acknowledged: u64,
+    },
     /// The work was stopped before its end.
     #[error("{0}")]
     Aborted(String),
@@ -96,6 +110,7 @@ impl RunError {
             Self::Interrupted(_)
                 | Self::Engine(EngineError::InterruptedBeforeStart)
                 | Self::Server(ServerError::Interrupted)
+                | Self::Verify(VerifyError::Interrupted)
                 | Self::Workload(
                     WorkloadError::Interrupted
                         | WorkloadError::InterruptedTables { .. }

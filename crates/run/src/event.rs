@@ -28,6 +28,8 @@ pub enum Event<'a> {
     Checking(&'a str),
     /// The workload's checks have passed; a message.
     Checked(&'a str),
+    /// The run has ended, and the server is asked what became of the commits; a message.
+    Verifying(&'a str),
     /// A second has passed.
     Second {
         /// The statistics of this second.

@@ -1,6 +1,7 @@
 //! Exit statuses of all commands except the drop-in, which has pgbench's. docs/ending.md has the table for users; `cli`
 //! returns them.
 
+use verify::VerifyError;
 use workload::WorkloadError;
 
 use crate::error::RunError;
@@ -59,7 +60,9 @@ impl From<&RunError> for ExitStatus {
             RunError::GoalMissed(_) => Self::GoalMissed,
             RunError::Aborted(_) | RunError::NotStored { .. } => Self::Incomplete,
             RunError::Workload(WorkloadError::ChecksFailed { .. }) => Self::Differs,
+            RunError::WorkLost { .. } => Self::WorkLost,
             error if error.is_interruption() => Self::INTERRUPTED,
+            RunError::Verify(VerifyError::NotReady { .. }) => Self::Incomplete,
             _ => Self::NotStarted,
         }
     }
@@ -102,6 +105,9 @@ mod tests {
         check(RunError::GoalMissed(String::new()), 5);
         check(RunError::GoalUndecided(String::new()), 3);
         check(RunError::Aborted(String::new()), 2);
+        check(RunError::WorkLost { lost: 1, acknowledged: 2 }, 4);
+        check(RunError::Verify(VerifyError::Interrupted), 130);
+        check(RunError::Verify(VerifyError::NotReady { seconds: 60, reason: String::new() }), 2);
         check(RunError::Interrupted(Cow::Borrowed("stopped")), 130);
         check(
             RunError::Workload(WorkloadError::ChecksFailed { workload: String::new(), failed: Vec::new() }),

@@ -40,6 +40,7 @@ mod spec;
 mod statement_check;
 mod store_places;
 mod transaction_errors;
+mod verification;
 
 pub use action::{FaultId, FaultSite, check_actions};
 pub use calibrate::{CALIBRATION_CLIENTS_MAX, CALIBRATION_STEPS, calibrate, calibration_spec};
@@ -65,3 +66,4 @@ pub use since::since;
 pub use spec::{ActionKind, ActionSpec, RunSpec, ScriptSource, ScriptSpec, TargetSpec, Vacuum};
 pub use statement_check::StatementError;
 pub use store_places::StorePlaces;
+pub use verification::{VERIFY_TIMEOUT, clean_verified, lost_work, verify_again};

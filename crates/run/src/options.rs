@@ -494,6 +494,26 @@ pub const OPTIONS: &[RunOption] = &[
         )
         .sets(|spec| spec.check.into(), |spec, value| put(&mut spec.check, value.try_into()))
     },
+    RunOption {
+        is_key: true,
+        flag: long("verify", ""),
+        ..of_load(
+            "verify",
+            Kind::Flag,
+            "Find out afterwards whether the server has kept all transactions that it acknowledged: each gets a row in a table",
+        )
+        .sets(|spec| spec.verify.into(), |spec, value| put(&mut spec.verify, value.try_into()))
+    },
+    RunOption {
+        is_key: true,
+        flag: long("verify-timeout", "TIME"),
+        ..of_load(
+            "verify_timeout",
+            Kind::Time { may_be_zero: false },
+            "Maximum time that --verify waits for the server after the run, in seconds or with a unit",
+        )
+        .sets(|spec| spec.verify_timeout.into(), |spec, value| put(&mut spec.verify_timeout, value.try_into()))
+    },
 ];
 
 /// Finds an option by name.

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use connect::{Address, HostOrder, Overrides, Password, Session, Target, Transport};
@@ -13,7 +14,7 @@ use engine::{Compatibility, HostPlan, Outcome, Plan, Progress, ScriptPlan, Targe
 use observe::{Observer, PoolerReadings, PoolerWatch};
 use results::{
     ActionResult, Annotation, Calibration, Environment, Interval, Measured, ProcessorTimes, Record, SafeText,
-    UtcTime, Warning,
+    UtcTime, Verification, Warning,
 };
 use script::Program;
 use server::{Facts, ServerError};
@@ -38,6 +39,7 @@ use crate::scripts::Scripts;
 use crate::spec::{ActionSpec, RunSpec, Vacuum};
 use crate::statement_check;
 use crate::transaction_errors;
+use crate::verification::{self, Planned, Verifying};
 
 /// Creates the tracer of each worker, which receives single transactions.
 pub type Tracers<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>;
@@ -228,6 +230,7 @@ impl Runner {
         }
         crate::goals::check_goals(&spec, &scripts)?;
         check_actions(&spec).map_err(RunError::Usage)?;
+        verification::check(&spec)?;
         if spec.protocol == Protocol::Simple && !spec.result_format.is_text() {
             let reason = "--result-format binary requires -M extended or prepared: the simple protocol has only text results";
             return Err(RunError::Usage(reason.to_owned()));
@@ -311,6 +314,7 @@ impl Runner {
             self.find(control, events)?;
         warnings.extend(is_pooled.then_some(Warning::ForeignPooler));
         control.check()?;
+        let verification = Planned::new(&self, control)?;
         let observing = Observing::start(&mut self, &places.addresses().collect::<Vec<_>>());
         let plan_record = plan_record::plan(&self, pooled.as_ref().unwrap_or(&places), &further, scale);
         let known = facts.as_ref().and_then(|facts| facts.as_ref().ok());
@@ -340,6 +344,7 @@ impl Runner {
             checks,
             rules,
             warnings,
+            verification,
             started_at: UtcTime::now(),
         })
     }
@@ -396,6 +401,10 @@ impl Runner {
         if !self.spec.actions.is_empty() {
             let reason = "actions cannot be combined with runs in turns, which are too short for them: use pgmeter bench, or an \
                           experiment with pgmeter lab";
+            return Err(RunError::Usage(reason.to_owned()));
+        }
+        if self.spec.verify {
+            let reason = "--verify cannot be combined with runs in turns: use pgmeter bench, or an experiment with pgmeter lab";
             return Err(RunError::Usage(reason.to_owned()));
         }
         let Found { places, pooled, further, scale, .. } = self.find(control, events)?;
@@ -612,6 +621,7 @@ pub struct Prepared {
     checks: Option<Checks>,
     rules: Option<Rules>,
     warnings: Vec<Warning>,
+    verification: Option<Planned>,
     started_at: UtcTime,
 }
 
@@ -628,7 +638,7 @@ pub struct Finished {
     pub record: Record,
     /// Details of the engine's outcome that the record lacks: each aborted client, and the reason for the end.
     pub outcome: Outcome,
-    /// Error of the checks, if they were requested and failed.
+    /// Error of the verification or of the checks, if they were requested and failed.
     pub checked: Result<(), RunError>,
 }
 
@@ -667,6 +677,7 @@ impl Prepared {
         tracers: Tracers<'_, '_>,
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Finished, RunError> {
+        let verifying = self.begin_verification(control)?;
         let processors = ProcessorTimes::now();
         let recent_waits = self.observing.recent_waits();
         let mut intervals = Intervals::default();
@@ -689,20 +700,36 @@ impl Prepared {
         let mut actions = Actions::start(specs, target, tables, self.circumstances.site.clone())?;
         let watch = self.circumstances.pooler.as_ref().map(PoolerInUse::watch);
         let (is_begun, warmup) = (Cell::new(false), self.plan.warmup);
+        let no_journal = Cell::new(None);
         let introduce = |intro: WorkerIntro| {
             if !is_begun.replace(true) {
                 let origin = Observer::now() + warmup;
                 actions.measure_from(origin);
                 watch.iter().for_each(|watch| watch.measure_from(origin));
             }
-            tracers(intro)
+            match &verifying {
+                None => tracers(intro),
+                Some(verifying) => verifying.tracer(intro, tracers).unwrap_or_else(|error| {
+                    control.stop().store(true, Ordering::SeqCst);
+                    no_journal.set(Some(error));
+                    Box::new(())
+                }),
+            }
         };
-        let outcome = self
-            .observing
-            .run(&self.plan, control.stop_request(), &mut second, &introduce)
-            .map_err(|error| explain(error, self.plan.clients, self.circumstances.compatibility))?;
+        let run = self.observing.run(&self.plan, control.stop_request(), &mut second, &introduce);
+        let run =
+            no_journal.take().map_or(Ok(()), Err).map_err(RunError::from).and(
+                run.map_err(|error| explain(error, self.plan.clients, self.circumstances.compatibility)),
+            );
         actions.close();
         let readings = watch.map(PoolerWatch::finish);
+        let outcome = match run {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                verifying.into_iter().for_each(|verifying| verifying.discard(control));
+                return Err(error);
+            }
+        };
         let lost = output.map(|end| end()).filter(|&messages| messages > 0);
         let disturbances =
             [pauses.and_then(PauseDetector::end), lost.map(|messages| Warning::MessagesLost { messages })];
@@ -710,6 +737,9 @@ impl Prepared {
         let (checks, rules) = (self.checks.take(), self.rules.take());
         let pooler = self.circumstances.pooler.clone().zip(readings);
         let mut record = self.record(&outcome, intervals.0, disturbances, actions, pooler);
+        let verified =
+            verifying.map_or(Ok(()), |verifying| verify_record(&mut record, &verifying, control, events));
+        let checks = checks.filter(|_| matches!(verified, Ok(()) | Err(RunError::WorkLost { .. })));
         let Checked { checked, findings } =
             checks.map_or_else(Checked::default, |checks| checks.run(control, events));
         if let Err(RunError::Workload(WorkloadError::ChecksFailed { workload, failed })) = &checked {
@@ -718,7 +748,15 @@ impl Prepared {
         if let Some(rules) = &rules {
             record.judge(rules.rules(), &outcome.summary, findings.as_ref());
         }
-        Ok(Finished { record, outcome, checked })
+        Ok(Finished { record, outcome, checked: verified.and(checked) })
+    }
+
+    /// Creates what the verification needs, if there is one.
+    fn begin_verification(&mut self, control: &Control) -> Result<Option<Verifying>, RunError> {
+        let Some(planned) = self.verification.take() else { return Ok(None) };
+        let (verifying, tokens) = planned.begin(&self.started_at.to_string(), control)?;
+        self.plan.tokens = Some(tokens);
+        Ok(Some(verifying))
     }
 
     fn record(
@@ -778,6 +816,31 @@ impl Prepared {
         record.warnings.extend(warnings.into_iter().chain(disturbances).flatten());
         record.warn();
         record
+    }
+}
+
+/// Adds the verification to a record. The error is that of the verification, or that work was lost.
+fn verify_record(
+    record: &mut Record,
+    verifying: &Verifying,
+    control: &Control,
+    events: &mut dyn FnMut(Event<'_>),
+) -> Result<(), RunError> {
+    events(Event::Verifying("waiting for the server, to look for the acknowledged transactions"));
+    match verifying.settle(control) {
+        Ok(found) => {
+            let lost = verification::lost_work(&found);
+            let Verification { lost: commits, acknowledged, .. } = found;
+            if lost.is_some() {
+                record.warnings.push(Warning::WorkLost { lost: commits, acknowledged });
+            }
+            record.verification = Some(found);
+            lost.map_or(Ok(()), Err)
+        }
+        Err(error) => {
+            record.warnings.push(Warning::NotVerified { error: error.to_string().into() });
+            Err(error)
+        }
     }
 }
 

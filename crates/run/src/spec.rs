@@ -71,6 +71,11 @@ pub struct RunSpec {
     pub vacuum: Vacuum,
     /// Whether the workload's checks run afterwards.
     pub check: bool,
+    /// Whether acknowledged transactions are looked for afterwards.
+    pub verify: bool,
+    /// Maximum time to wait for the server then.
+    #[serde(with = "seconds", rename = "verify_timeout_s")]
+    pub verify_timeout: Duration,
     /// Level of server observation during the run.
     pub observe: ObserveLevel,
     /// Additional servers, for scripts that begin with `\target NAME`.
@@ -108,6 +113,8 @@ impl Default for RunSpec {
             event_loop: EventLoopChoice::Auto,
             vacuum: Vacuum::SmallTables,
             check: false,
+            verify: false,
+            verify_timeout: crate::verification::VERIFY_TIMEOUT,
             observe: ObserveLevel::Light,
             targets: Vec::new(),
             actions: Vec::new(),

@@ -14,7 +14,12 @@ pub type Scripts = Vec<(String, TokenPlace)>;
 
 /// Judges all commits. `attempts` are those of the journal, `tokens` those of the table; times are relative to the run's start.
 #[must_use]
-pub fn classify(table: &str, scripts: &Scripts, attempts: Attempts, mut tokens: Vec<TokenKey>) -> Verification {
+pub fn classify(
+    table: &str,
+    scripts: &Scripts,
+    attempts: Attempts,
+    mut tokens: Vec<TokenKey>,
+) -> Verification {
     let Attempts { mut attempts, torn } = attempts;
     attempts.sort_unstable_by_key(|attempt| attempt.key);
     tokens.sort_unstable();
@@ -214,7 +219,16 @@ fn example(attempt: &Attempt) -> CommitExample {
 
 fn never_sent(key: &TokenKey) -> CommitExample {
     let TokenKey { client, sequence, part, tries } = *key;
-    CommitExample { client, sequence, part, tries, began_s: None, sent_s: None, ended_s: None, sqlstate: None }
+    CommitExample {
+        client,
+        sequence,
+        part,
+        tries,
+        began_s: None,
+        sent_s: None,
+        ended_s: None,
+        sqlstate: None,
+    }
 }
 
 #[cfg(test)]
@@ -297,8 +311,10 @@ mod tests {
             Just(Some(CommitOutcome::Refused(STATE))),
             Just(Some(CommitOutcome::Unknown(None))),
         ];
-        let key = (0_u32..3, 1_u64..6, 1_u32..3).prop_map(|(client, sequence, tries)| key(client, sequence, tries));
-        let attempts = proptest::collection::btree_map(key.clone(), (0_u64..50, outcome, any::<bool>()), 0..25);
+        let key =
+            (0_u32..3, 1_u64..6, 1_u32..3).prop_map(|(client, sequence, tries)| key(client, sequence, tries));
+        let attempts =
+            proptest::collection::btree_map(key.clone(), (0_u64..50, outcome, any::<bool>()), 0..25);
         let strays = proptest::collection::btree_set(key, 0..4);
         (attempts, strays).prop_map(|(attempts, strays)| {
             let strays = strays.into_iter().filter(|stray| !attempts.contains_key(stray)).collect();

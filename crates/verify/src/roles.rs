@@ -124,8 +124,27 @@ enum Kind {
 
 /// First words of statements that change nothing that could be lost.
 const NOTHING: [&str; 22] = [
-    "savepoint", "release", "set", "reset", "show", "discard", "listen", "unlisten", "notify", "deallocate",
-    "declare", "fetch", "move", "close", "lock", "checkpoint", "load", "vacuum", "analyze", "analyse", "values",
+    "savepoint",
+    "release",
+    "set",
+    "reset",
+    "show",
+    "discard",
+    "listen",
+    "unlisten",
+    "notify",
+    "deallocate",
+    "declare",
+    "fetch",
+    "move",
+    "close",
+    "lock",
+    "checkpoint",
+    "load",
+    "vacuum",
+    "analyze",
+    "analyse",
+    "values",
     "table",
 ];
 /// Words of statements in queries that write.
@@ -272,8 +291,7 @@ impl<'a> Script<'a> {
 
     fn role_of_sql(&mut self, sql: &Sql) -> Result<TokenRole, Why> {
         let text = encoding::decode(sql.text_as_written());
-        let kinds: Vec<Kind> =
-            statements(&text).iter().map(|words| kind(words, self.writes)).collect();
+        let kinds: Vec<Kind> = statements(&text).iter().map(|words| kind(words, self.writes)).collect();
         if let Some(Kind::Refused(why)) = kinds.iter().find(|kind| matches!(kind, Kind::Refused(_))) {
             return Err(*why);
         }
@@ -348,7 +366,9 @@ fn kind(words: &[Word], writes: &dyn Fn(&str) -> bool) -> Kind {
         "prepare" if word(1) == "transaction" => Kind::Refused(Why::TwoPhase),
         "prepare" => Kind::Nothing,
         first if NOTHING.contains(&first) => Kind::Nothing,
-        "create" | "drop" | "alter" if CLUSTER_WIDE.contains(&word(1)) || has("concurrently") => Kind::Nothing,
+        "create" | "drop" | "alter" if CLUSTER_WIDE.contains(&word(1)) || has("concurrently") => {
+            Kind::Nothing
+        }
         "reindex" | "cluster" => Kind::Nothing,
         "refresh" if has("concurrently") => Kind::Write,
         "select" | "with" => {
@@ -453,7 +473,10 @@ mod tests {
         check_refused("BEGIN;\nUPDATE t SET a = 1;\nCOMMIT AND CHAIN;\n", Why::Chain);
         check_refused("COPY t FROM STDIN;\n\\copy_rows 2 (1)\n", Why::Copy);
         let pipeline = |body: &str| format!("\\startpipeline\n{body}\\endpipeline\n");
-        check_refused(&pipeline("UPDATE t SET a = 1;\n\\syncpipeline\nUPDATE t SET a = 1;\n"), Why::PipelineOfSeveral);
+        check_refused(
+            &pipeline("UPDATE t SET a = 1;\n\\syncpipeline\nUPDATE t SET a = 1;\n"),
+            Why::PipelineOfSeveral,
+        );
         check_refused(&pipeline("UPDATE t SET a = 1;\nBEGIN;\nCOMMIT;\n"), Why::PipelineOfSeveral);
         check_refused(&pipeline("BEGIN;\nUPDATE t SET a = 1;\nCOMMIT;\nSELECT 1;\n"), Why::AfterCommit);
         check_refused(
@@ -476,7 +499,8 @@ mod tests {
 
     #[test]
     fn reading_scripts_in_a_mix_get_no_tokens_and_unused_ones_are_not_judged() {
-        let programs = [program("SELECT 1;\n"), program("UPDATE t SET a = 1;\n"), program("COMMIT PREPARED 'a';\n")];
+        let programs =
+            [program("SELECT 1;\n"), program("UPDATE t SET a = 1;\n"), program("COMMIT PREPARED 'a';\n")];
         let found = Roles::new(&programs, |script| script < 2, &|_| false).expect("one writes");
         let places: Vec<TokenPlace> = found.scripts.iter().map(|script| script.place).collect();
         assert_eq!(places, [TokenPlace::Nowhere, TokenPlace::WithStatement, TokenPlace::Nowhere]);

@@ -43,7 +43,11 @@ pub struct Server<'a> {
 ///
 /// # Errors
 /// The journal is damaged, the server is not ready in time, or the table is missing.
-pub fn settle(journal: &Journal, server: Server<'_>, missing: MissingTable) -> Result<Verification, VerifyError> {
+pub fn settle(
+    journal: &Journal,
+    server: Server<'_>,
+    missing: MissingTable,
+) -> Result<Verification, VerifyError> {
     let attempts = journal.read()?;
     let Description { table, scripts, .. } = journal.description();
     let tokens = server.read(table)?;

@@ -48,6 +48,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/dropin/src/seed.rs", "a seed of the time"),
             ("crates/lab/src/stopwatch.rs", "the time budget of an experiment"),
             ("crates/queries/src/stopwatch.rs", "statements that are timed one by one"),
+            ("crates/verify/src/stopwatch.rs", "how long to wait for a server after a run"),
             ("crates/results/src/disk.rs", "how long a flush takes, before a run"),
             ("crates/fuzz/src/watch.rs", "when an input takes too long"),
         ],

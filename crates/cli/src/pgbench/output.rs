@@ -87,7 +87,7 @@ impl<'a> Output<'a> {
                 self.diagnostics.say_all(&[dropin::scale_ignored(table, *scale)]);
             }
             Event::Vacuum(event) => self.diagnostics.say_all(&dropin::vacuum_messages(*event)),
-            Event::Checking(_) | Event::Checked(_) | Event::Second { .. } => {}
+            Event::Verifying(_) | Event::Checking(_) | Event::Checked(_) | Event::Second { .. } => {}
         }
     }
 

@@ -46,5 +46,6 @@ mod steps;
 mod store;
 mod tls;
 mod verify_isolation;
+mod verify;
 mod watching;
 mod workloads;

@@ -151,6 +151,7 @@ impl Client {
 
     fn open_pipeline(&mut self) {
         self.pipeline = true;
+        self.begin_tokens_of_pipeline();
         self.repeated_in_pipeline = 0;
         self.piped.clear();
         self.links[self.link].reply.completed = 0;

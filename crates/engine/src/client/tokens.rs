@@ -123,6 +123,11 @@ impl Client {
         Ok(())
     }
 
+    /// A pipeline begins.
+    pub(super) fn begin_tokens_of_pipeline(&mut self) {
+        self.tokens.begun = false;
+    }
+
     /// A pipeline is about to end: its statements outside of a transaction block are one transaction, which gets a token.
     pub(super) fn end_tokens_of_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<(), MessageTooLong> {
         let is_alone = self.status() == TransactionStatus::Idle && !self.tokens.begun;

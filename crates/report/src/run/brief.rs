@@ -7,7 +7,7 @@ use results::{
 };
 use stats::INTERVALS_MIN;
 
-use super::{actions, errors, goals, latencies, load, pooler, rules, server, warnings};
+use super::{actions, errors, goals, latencies, load, pooler, rules, server, verification, warnings};
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
     TIE, UNKNOWN_SIZE, as_asked, asked_seconds, count, counted, fixed, latency as shown_latency,
@@ -36,6 +36,8 @@ pub(super) fn sections(record: &Record) -> Vec<Section> {
     sections.push(Section::new("brief-actions", "actions", "", Audience::Terminal, actions::brief(record)));
     sections.extend(latency(record).into_iter().map(|blocks| section("latency", blocks)));
     sections.push(section("rules-in-short", rules::blocks(record)));
+    let verified = verification::brief_of_run(record);
+    sections.push(Section::new("brief-verification", "verification", "", Audience::Terminal, verified));
     sections.push(section("warnings", warnings::of_run(record, 0)));
     let commands = latencies::commands_of_scripts(record);
     sections.extend(commands.into_iter().map(|blocks| section(COMMANDS, blocks)));

@@ -6,7 +6,7 @@ use results::{LimitedBy, Record};
 use super::difference::{ComparedRun, QUANTILES, Told, Verdict, comparison};
 use super::{
     Run, actions, brief, environment, errors, goals, latencies, letter, load, pooler, relations, rules,
-    server, settings, warnings,
+    server, settings, verification, warnings,
 };
 use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
@@ -52,6 +52,7 @@ fn one(run: Run<'_>) -> Document {
         documents("goals", "Goals", "Goals", goals::blocks(record)),
         documents("rules", &rules::title(record), "Rules", rules::blocks(record)),
         documents("errors", "Errors", "Errors", errors::blocks(record)),
+        documents("verification", "Verification", "Verification", verification::blocks(record)),
         documents("warnings", warnings_title, "", warnings),
         documents("over-time", "Over time", "Over time", charts(over_time)),
         documents("actions", "Actions", "Actions", actions::blocks(record)),

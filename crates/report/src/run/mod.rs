@@ -16,6 +16,7 @@ mod relations;
 mod rules;
 mod server;
 mod settings;
+mod verification;
 mod warnings;
 
 use results::{Record, escaped_json};
@@ -28,6 +29,7 @@ pub(crate) use actions::{Effect as ActionEffect, detail as action_detail, outcom
 pub use document::{document, summary};
 pub(crate) use server::{ceilings, event_name, waits_table};
 pub(crate) use settings::{Setting, of_servers};
+pub use verification::verification;
 
 /// A record to be shown.
 #[derive(Copy, Clone, Debug)]

@@ -229,6 +229,14 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
             "What the actions changed could not be undone after the run: {}.",
             escaped_line(error.as_str())
         ),
+        Warning::WorkLost { .. } => format!(
+            "The server lost {} of {} that it had acknowledged.",
+            counted(each!(all, WorkLost.lost), "commit", "commits"),
+            counted(each!(all, WorkLost.acknowledged), "commit", "commits")
+        ),
+        Warning::NotVerified { error } => {
+            format!("The run was not verified ({}).", escaped_line(error.as_str()))
+        }
         Warning::SettingsUnread { error } => {
             format!("The server's settings could not be read ({}).", escaped_line(error.as_str()))
         }

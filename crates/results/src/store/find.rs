@@ -248,6 +248,15 @@ impl Store {
         })
     }
 
+    /// When a run started, in the words of its record; runs without a record have it too.
+    ///
+    /// # Errors
+    /// The store has no such run, or cannot be read.
+    pub fn started_at(&self, run: i64) -> Result<String, ResultsError> {
+        let sql = "SELECT started_at FROM runs WHERE run = ?1";
+        self.connection.query_row(sql, [run], |row| row.get(0)).map_err(failed(&self.path))
+    }
+
     pub(super) fn exists(&self, id: EntryId) -> rusqlite::Result<bool> {
         let (table, column) = (id.kind.table(), id.kind.column());
         let sql = format!("SELECT EXISTS (SELECT 1 FROM {table} WHERE {column} = ?1)");

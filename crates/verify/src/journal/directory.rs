@@ -14,6 +14,10 @@ use crate::token_table::NAME_PREFIX;
 /// Directory of all journals, in that of the records.
 const JOURNALS: &str = "journals";
 const DESCRIPTION: &str = "run.json";
+/// A file whose space is given back at the end, so that a record can be written even if the journal has filled the disk.
+const RESERVE: &str = "reserve";
+/// Length of that file in bytes; records of long runs have about as much.
+const RESERVE_LENGTH: usize = 4 << 20;
 /// Prefix of the workers' files.
 const WORKER: &str = "worker-";
 /// Maximum length of a description, in bytes.
@@ -36,8 +40,17 @@ impl Journal {
         let failed = |error| VerifyError::Write { path: directory.clone(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
         let text = serde_json::to_vec_pretty(&description).map_err(|error| failed(error.into()))?;
-        fs::write(directory.join(DESCRIPTION), text).map_err(failed)?;
-        Ok(Self { directory, description })
+        let written = fs::write(directory.join(DESCRIPTION), text)
+            .and_then(|()| fs::write(directory.join(RESERVE), vec![0; RESERVE_LENGTH]));
+        let journal = Self { directory: directory.clone(), description };
+        match written {
+            Ok(()) => Ok(journal),
+            Err(error) => {
+                // The reason matters more than what is left.
+                let _ = journal.remove();
+                Err(failed(error))
+            }
+        }
     }
 
     /// Opens the journal of a table in the directory of records; `None` if there is none.
@@ -115,6 +128,12 @@ impl Journal {
         let path = self.directory.join(format!("{WORKER}{number}"));
         let worker = u32::try_from(number).unwrap_or(u32::MAX);
         JournalFile::create(&path, worker).map_err(|error| VerifyError::Write { path, error })
+    }
+
+    /// Gives back the reserved space: nothing more is written to the journal.
+    pub fn free_reserve(&self) {
+        // Without it, only a full disk has less room.
+        let _ = fs::remove_file(self.directory.join(RESERVE));
     }
 
     /// Reads all workers' files.

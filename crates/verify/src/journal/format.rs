@@ -89,7 +89,9 @@ pub(super) fn check_file_header(header: &[u8; FILE_HEADER]) -> Result<(), String
     let version = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
     match version {
         VERSION => Ok(()),
-        other => Err(format!("it has version {other} of the format, and this pgmeter reads version {VERSION}")),
+        other => {
+            Err(format!("it has version {other} of the format, and this pgmeter reads version {VERSION}"))
+        }
     }
 }
 

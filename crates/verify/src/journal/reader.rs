@@ -183,7 +183,7 @@ mod tests {
         proptest::collection::vec(step, 0..60).prop_map(|steps| {
             let mut blocks: Vec<Vec<Entry>> = vec![Vec::new()];
             let mut attempts: Vec<Attempt> = Vec::new();
-            let mut open = [None; 4];
+            let mut open: [Option<usize>; 4] = [None; 4];
             for (number, (client, ends_block, is_known)) in steps.into_iter().enumerate() {
                 let now = at(number as u64 * 10);
                 let block = blocks.last_mut().expect("there is one");
@@ -267,7 +267,10 @@ mod tests {
             read(&file(&[vec![orphan]])),
             Err("it has an outcome of a commit that was not sent".to_owned())
         );
-        assert_eq!(read(b"pgmeterJ\x02\0\0\0\0\0\0\0").unwrap_err().split(',').next(), Some("it has version 2 of the format"));
+        assert_eq!(
+            read(b"pgmeterJ\x02\0\0\0\0\0\0\0").unwrap_err().split(',').next(),
+            Some("it has version 2 of the format")
+        );
     }
 
     #[test]

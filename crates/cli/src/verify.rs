@@ -1,0 +1,61 @@
+//! `pgmeter verify`: asks the server once more what became of the commits of a run. `run` does it.
+
+use std::time::Duration;
+
+use clap::{ArgAction, Args};
+use run::ExitStatus;
+use run::options::seconds;
+
+use crate::arguments::{ServerArguments, StoreArguments};
+use crate::failure::Failure;
+use crate::signals::Signals;
+use crate::terminal::Terminal;
+use crate::verify_command::{self, IsolationArguments};
+
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct VerifyArguments {
+    /// A run with --verify: its number, `last`, its label, its record, or the name of its table; with --isolation, the
+    /// connection
+    #[arg(value_name = "RUN", required_unless_present_any = ["clean", "isolation"])]
+    which: Option<String>,
+    #[command(flatten)]
+    server: ServerArguments,
+    /// Print help
+    #[arg(short = '?', long, action = ArgAction::Help)]
+    help: Option<bool>,
+    #[command(flatten)]
+    places: StoreArguments,
+    /// Maximum time to wait for the server
+    #[arg(long, value_name = "TIME", value_parser = seconds, default_value = "60")]
+    verify_timeout: f64,
+    /// Remove the table and the journal of the run; without RUN, those of all runs of the store
+    #[arg(long, conflicts_with = "isolation")]
+    clean: bool,
+    #[command(flatten)]
+    isolation: IsolationArguments,
+}
+
+pub(crate) fn run(
+    arguments: &VerifyArguments,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<ExitStatus, Failure> {
+    let VerifyArguments { which, server, places, verify_timeout, clean, isolation, .. } = arguments;
+    if let Some(level) = isolation.isolation {
+        return verify_command::run(isolation, level, server.target_or(which.as_deref())?, terminal, signals);
+    }
+    let places = places.announced(terminal)?;
+    let target = server.target_or(None)?;
+    if *clean {
+        for table in run::clean_verified(&places, which.as_deref(), &target, signals)? {
+            terminal.say(format_args!("removed {table}"));
+        }
+        return Ok(ExitStatus::Success);
+    }
+    let which = which.as_deref().unwrap_or_default();
+    let limit = Duration::from_secs_f64(*verify_timeout);
+    let found = run::verify_again(&places, which, &target, limit, signals)?;
+    terminal.print(&report::text(&report::verification(&found), terminal.style()));
+    Ok(run::lost_work(&found).map_or(ExitStatus::Success, |error| ExitStatus::from(&error)))
+}

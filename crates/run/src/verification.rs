@@ -1,0 +1,261 @@
+//! Verification of a run (`--verify`): prepares the tokens and the journal, asks the server afterwards, and repeats that
+//! later for `pgmeter verify`. `verify` does the work.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use connect::{Session, Target};
+use engine::{TokenPlan, Tracer, WorkerIntro};
+use results::{EntryKind, Record, Store, Verification};
+use verify::journal::{Description, Journal};
+use verify::{CommitTracer, MissingTable, NAME_PREFIX, Roles, Server, TokenTable, VerifyError};
+
+use crate::control::Control;
+use crate::error::RunError;
+use crate::plan_record::fresh_seed;
+use crate::runner::{Runner, Tracers};
+use crate::spec::RunSpec;
+use crate::store_places::StorePlaces;
+
+/// Default of `--verify-timeout`.
+pub const VERIFY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A verification before its run.
+pub(crate) struct Planned {
+    roles: Roles,
+    names: Vec<String>,
+    schema: String,
+    records: PathBuf,
+    target: Target,
+    limit: Duration,
+}
+
+/// A verification during its run: the table and the journal are there.
+pub(crate) struct Verifying {
+    journal: Journal,
+    target: Target,
+    limit: Duration,
+}
+
+/// Refuses options that cannot be combined with `--verify`.
+pub(crate) fn check(spec: &RunSpec) -> Result<(), RunError> {
+    match spec.verify && spec.verify_timeout.is_zero() {
+        true => Err(RunError::Usage("--verify-timeout must be longer than 0 s".to_owned())),
+        false => Ok(()),
+    }
+}
+
+impl Planned {
+    /// `None` if the run is not verified. Finds out where the scripts' tokens belong.
+    ///
+    /// # Errors
+    /// The scripts cannot be verified, or the server is unreachable.
+    pub(crate) fn new(runner: &Runner, control: &Control) -> Result<Option<Self>, RunError> {
+        if !runner.spec.verify {
+            return Ok(None);
+        }
+        let Some(records) = runner.circumstances.records.clone() else {
+            let reason = "--verify needs a directory for its journal, and this run is not stored";
+            return Err(RunError::Usage(reason.to_owned()));
+        };
+        let mut session = control.connect(&runner.target)?;
+        let (functions, schema) = control.guard(&mut session, |session| {
+            Ok::<_, RunError>((functions_that_write(session, &runner.scripts.programs)?, schema(session)?))
+        })?;
+        let is_used = |script: usize| runner.scripts.texts[script].weight > 0;
+        let writes = |word: &str| functions.contains(word);
+        let roles = Roles::new(&runner.scripts.programs, is_used, &writes).map_err(VerifyError::from)?;
+        Ok(Some(Self {
+            roles,
+            names: runner.scripts.texts.iter().map(|text| text.name.clone()).collect(),
+            schema,
+            records,
+            target: runner.target.clone(),
+            limit: runner.spec.verify_timeout,
+        }))
+    }
+
+    /// Creates the table and the journal.
+    pub(crate) fn begin(
+        self,
+        started_at: &str,
+        control: &Control,
+    ) -> Result<(Verifying, TokenPlan), RunError> {
+        let Self { roles, names, schema, records, target, limit } = self;
+        let table = TokenTable::new(&schema, fresh_seed());
+        let tokens = TokenPlan {
+            insert: table.insert(),
+            roles: roles.scripts.iter().map(|script| script.commands.clone()).collect(),
+        };
+        let scripts = names.into_iter().zip(roles.scripts.iter().map(|script| script.place)).collect();
+        let create = table.create();
+        let description =
+            Description { version: Description::VERSION, table, started_at: started_at.to_owned(), scripts };
+        let journal = Journal::create(&records, description)?;
+        let created = control.connect(&target).and_then(|mut session| {
+            Ok(control.guard(&mut session, |session| session.execute(&create)).map(drop)?)
+        });
+        match created {
+            Ok(()) => Ok((Verifying { journal, target, limit }, tokens)),
+            Err(error) => {
+                journal.remove()?;
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Verifying {
+    /// The run has not begun: removes the table and the journal, as far as possible.
+    pub(crate) fn discard(self, control: &Control) {
+        let name = self.journal.description().table.name().to_owned();
+        // The reason that the run did not begin matters more.
+        if let Ok(mut session) = control.connect(&self.target) {
+            let _ = control.guard(&mut session, |session| verify::clean(session, &|other| other == name));
+        }
+        let _ = self.journal.remove();
+    }
+
+    /// The tracer of a worker: the caller's, and the journal around it.
+    pub(crate) fn tracer<'w>(
+        &self,
+        intro: WorkerIntro,
+        tracers: Tracers<'_, 'w>,
+    ) -> Result<Box<dyn Tracer + 'w>, VerifyError> {
+        let (file, start) = (self.journal.worker(intro.number)?, intro.start);
+        Ok(Box::new(CommitTracer::new(tracers(intro), file, start)))
+    }
+
+    /// Asks the server what became of the commits.
+    pub(crate) fn settle(&self, control: &Control) -> Result<Verification, RunError> {
+        self.journal.free_reserve();
+        settle(&self.journal, &self.target, self.limit, MissingTable::IsLost, control)
+    }
+}
+
+/// The error of a verification that found a loss.
+#[must_use]
+pub fn lost_work(verification: &Verification) -> Option<RunError> {
+    let Verification { acknowledged, lost, .. } = *verification;
+    (lost > 0).then_some(RunError::WorkLost { lost, acknowledged })
+}
+
+fn settle(
+    journal: &Journal,
+    target: &Target,
+    limit: Duration,
+    missing: MissingTable,
+    control: &Control,
+) -> Result<Verification, RunError> {
+    let mut connect = || match control.connect(target) {
+        Ok(session) => Ok(session),
+        Err(RunError::Connect(error)) => Err(error),
+        // Interrupted, which is checked after each attempt.
+        Err(_) => Err(connect::ConnectError::WrongStatement("interrupted")),
+    };
+    let is_stopped = || control.check().is_err();
+    let server = Server { connect: &mut connect, is_stopped: &is_stopped, limit };
+    Ok(verify::settle(journal, server, missing)?)
+}
+
+/// Verifies a stored run once more.
+///
+/// # Errors
+/// There is no such run, it has no journal, or the server does not answer in time.
+pub fn verify_again(
+    places: &StorePlaces,
+    which: &str,
+    target: &Target,
+    limit: Duration,
+    control: &Control,
+) -> Result<Verification, RunError> {
+    let journal = journal_of(places, which)?;
+    settle(&journal, target, limit, MissingTable::IsAnError, control)
+}
+
+/// Removes tables of tokens and their journals: those of one run, or of all runs of the store. Returns the tables' names.
+///
+/// # Errors
+/// A table or a journal cannot be removed.
+pub fn clean_verified(
+    places: &StorePlaces,
+    which: Option<&str>,
+    target: &Target,
+    control: &Control,
+) -> Result<Vec<String>, RunError> {
+    let journals = match which {
+        Some(which) => vec![journal_of(places, which)?],
+        None => Journal::all(places.records())?,
+    };
+    let name = |journal: &Journal| journal.description().table.name().to_owned();
+    let names: BTreeSet<String> = journals.iter().map(name).collect();
+    let mut session = control.connect(target)?;
+    let removed =
+        control.guard(&mut session, |session| verify::clean(session, &|found| names.contains(found)))?;
+    for journal in journals {
+        // The journal of a table in another database is still needed.
+        if which.is_some() || removed.contains(&name(&journal)) {
+            journal.remove()?;
+        }
+    }
+    Ok(removed)
+}
+
+/// The journal of a run, by its record or, if it was killed, by its time in the store.
+fn journal_of(places: &StorePlaces, which: &str) -> Result<Journal, RunError> {
+    let without = || {
+        RunError::Usage(format!(
+            "run {which} has no journal in {}: it ran without --verify, or `pgmeter verify --clean` removed it",
+            places.records().display()
+        ))
+    };
+    if which.starts_with(NAME_PREFIX) {
+        return Journal::open(places.records(), which)?.ok_or_else(without);
+    }
+    if Path::new(which).is_file() {
+        let record = Record::read(Path::new(which))?;
+        let table = record.verification.as_ref().map(|verification| verification.table.as_str().to_owned());
+        return started_at(places, &record.started_at.to_string(), table.as_deref())?.ok_or_else(without);
+    }
+    let store = Store::open(places.store())?;
+    let run = store.entry(which, &[EntryKind::Run])?;
+    started_at(places, &store.started_at(run.number)?, None)?.ok_or_else(without)
+}
+
+fn started_at(places: &StorePlaces, time: &str, table: Option<&str>) -> Result<Option<Journal>, RunError> {
+    let is_wanted = |journal: &Journal| match table {
+        Some(table) => journal.description().table.name() == table,
+        None => journal.description().started_at == time,
+    };
+    Ok(Journal::all(places.records())?.into_iter().find(is_wanted))
+}
+
+/// The names among the scripts' words of functions that may write, except the server's own.
+fn functions_that_write(
+    session: &mut Session,
+    programs: &[script::Program],
+) -> Result<BTreeSet<String>, RunError> {
+    let words = Roles::words(programs);
+    let quoted: Vec<String> = words.iter().map(|word| connect::quote::literal(word)).collect();
+    if quoted.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let rows = session.query_catalogs(&format!(
+        "SELECT DISTINCT p.proname FROM pg_proc AS p JOIN pg_namespace AS n ON n.oid = p.pronamespace WHERE p.provolatile = \
+         'v' AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND p.proname::text IN ({})",
+        quoted.join(", ")
+    ))?;
+    Ok(rows.iter().filter_map(|row| row.get(0)).map(str::to_owned).collect())
+}
+
+/// The schema of new tables.
+fn schema(session: &mut Session) -> Result<String, RunError> {
+    let rows = session.query("SELECT pg_catalog.current_schema()")?;
+    let schema = rows.first().and_then(|row| row.get(0)).map(str::to_owned);
+    schema.ok_or_else(|| {
+        let reason = "--verify creates a table, and the search_path names no schema that exists; set search_path for this role or \
+                      database";
+        RunError::Usage(reason.to_owned())
+    })
+}
