@@ -47,7 +47,7 @@ const NAMES: [&str; 12] = [
 ];
 
 /// Texts from outside in them: errors, statements, names of workloads and scripts, rows of a database.
-const FROM_OUTSIDE: [&str; 11] = [
+const FROM_OUTSIDE: [&str; 12] = [
     "FailedCheck/first_row",
     "FailedCheck/name",
     "Warning/action_cut_off/action",
@@ -58,6 +58,7 @@ const FROM_OUTSIDE: [&str; 11] = [
     "Warning/contended_rows/script",
     "Warning/network_failed/error",
     "Warning/not_restored/error",
+    "Warning/not_verified/error",
     "Warning/settings_unread/error",
 ];
 

@@ -34,4 +34,5 @@ mod stopping;
 mod support;
 mod targets;
 mod timings;
+mod tokens;
 mod tracer;

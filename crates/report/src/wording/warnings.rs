@@ -714,6 +714,15 @@ mod tests {
     }
 
     #[test]
+    fn lost_work_and_its_verification_are_named() {
+        check(
+            &Warning::WorkLost { lost: 1, acknowledged: 1_200 },
+            "The server lost 1 commit of 1,200 commits that it had acknowledged.",
+        );
+        check(&Warning::NotVerified { error: "no".into() }, "The run was not verified (no).");
+    }
+
+    #[test]
     fn foreign_text_cannot_steer_the_terminal() {
         check(
             &Warning::SettingsUnread { error: "no\x1b[2J such\nview".into() },

@@ -167,6 +167,7 @@ pub fn full(example: &Example) -> Record {
         },
         intervals,
         observation: Some(observation(example)),
+        verification: None,
         warnings: vec![
             Warning::ClientUsesCpu { client_share: 0.31 },
             Warning::OtherPrograms { others_share: 0.2 },

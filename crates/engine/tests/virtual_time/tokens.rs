@@ -1,0 +1,203 @@
+//! Tokens of transactions that write: their messages, and what the tracer is told of each commit and when.
+
+use std::num::NonZeroU32;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use pgmeter_engine::{
+    CommitEvent, CommitReply, End, Limit, Outcome, Plan, Protocol, Token, TokenPlan, TokenRole, Tracer,
+    run_on,
+};
+use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Received};
+use wire::SqlState;
+
+use super::support::{fault, faulty, plan};
+
+/// What the tracer was told, in order.
+#[derive(Clone, Debug, PartialEq)]
+enum Told {
+    Sending(Token),
+    Flush,
+    Ended(Token, CommitReply),
+}
+
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Vec<Told>>>);
+
+/// Notes everything; after some flushes the disk is full.
+struct Noting {
+    notes: Notes,
+    flushes_left: usize,
+}
+
+impl Notes {
+    fn all(&self) -> Vec<Told> {
+        self.0.lock().expect("no panic").clone()
+    }
+
+    fn add(&self, told: Told) {
+        self.0.lock().expect("no panic").push(told);
+    }
+
+    fn replies(&self) -> Vec<(Token, CommitReply)> {
+        let reply = |told| if let Told::Ended(token, reply) = told { Some((token, reply)) } else { None };
+        self.all().into_iter().filter_map(reply).collect()
+    }
+}
+
+impl Tracer for Noting {
+    fn wants_transactions(&self) -> bool {
+        false
+    }
+
+    fn commit(&mut self, event: &CommitEvent) {
+        self.notes.add(match *event {
+            CommitEvent::Sending { token, began, now } => {
+                assert!(began <= now);
+                Told::Sending(token)
+            }
+            CommitEvent::Ended { token, reply, .. } => Told::Ended(token, reply),
+        });
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let left = self.flushes_left.checked_sub(1).ok_or(std::io::ErrorKind::StorageFull)?;
+        self.flushes_left = left;
+        self.notes.add(Told::Flush);
+        Ok(())
+    }
+}
+
+/// A plan with a script of one statement that writes.
+fn writing(transactions: u64) -> Plan {
+    let tokens =
+        TokenPlan { insert: "INSERT INTO tokens VALUES ".to_owned(), roles: vec![vec![TokenRole::Write]] };
+    let limit = Limit::TransactionsPerClient(transactions);
+    Plan { limit, tokens: Some(tokens), ..plan("UPDATE t SET a = 1;") }
+}
+
+/// Runs the plan; returns the outcome, the notes, and the statements that the server received.
+fn run(plan: &Plan, server: FakeServer, flushes: usize) -> (Outcome, Notes, Vec<String>) {
+    let driver = server.driver();
+    let log = driver.log();
+    let notes = Notes::default();
+    let tracer = |_| -> Box<dyn Tracer> { Box::new(Noting { notes: notes.clone(), flushes_left: flushes }) };
+    let stop = AtomicBool::new(false);
+    let outcome = run_on(plan, driver, &stop, &mut |_| {}, &tracer).expect("an outcome");
+    let statements = log.statements().into_iter().map(|(_, _, text)| text).collect();
+    (outcome, notes, statements)
+}
+
+fn token(sequence: u64, tries: u32) -> Token {
+    Token { client: 0, sequence, part: 1, tries }
+}
+
+#[test]
+fn a_token_is_in_the_message_of_its_statement_and_is_noted_before() {
+    let (_, notes, statements) = run(&writing(2), FakeServer::default(), usize::MAX);
+    assert_eq!(
+        statements,
+        [
+            "UPDATE t SET a = 1;\n;INSERT INTO tokens VALUES (0,1,1,1)",
+            "UPDATE t SET a = 1;\n;INSERT INTO tokens VALUES (0,2,1,1)"
+        ]
+    );
+    let acknowledged = CommitReply::Acknowledged;
+    assert_eq!(
+        notes.all(),
+        [
+            Told::Sending(token(1, 1)),
+            Told::Flush,
+            Told::Ended(token(1, 1), acknowledged),
+            Told::Sending(token(2, 1)),
+            Told::Flush,
+            Told::Ended(token(2, 1), acknowledged)
+        ]
+    );
+}
+
+#[test]
+fn prepared_tokens_are_parsed_once() {
+    let plan = Plan { protocol: Protocol::Prepared, ..writing(3) };
+    let driver = FakeServer::default().driver();
+    let log = driver.log();
+    run_on(&plan, driver, &AtomicBool::new(false), &mut |_| {}, &pgmeter_engine::no_tracer)
+        .expect("an outcome");
+    let messages = log.messages(0);
+    let parsed =
+        messages.iter().filter(|it| matches!(it, Received::Parse { name, .. } if name == "pgmeter_token"));
+    assert_eq!(parsed.count(), 1);
+    let bound: Vec<_> = messages
+        .iter()
+        .filter_map(|message| match message {
+            Received::Bind { statement, parameters } if statement == "pgmeter_token" => {
+                Some(parameters.clone())
+            }
+            _ => None,
+        })
+        .collect();
+    let values = |sequence: u64| [0, sequence, 1, 1].map(|value| Some(value.to_string())).to_vec();
+    assert_eq!(bound, [values(1), values(2), values(3)]);
+}
+
+#[test]
+fn a_lost_connection_leaves_its_commit_in_doubt() {
+    let faults = vec![fault(0, FaultTrigger::Statement(1), FaultEffect::Close)];
+    let (outcome, notes, _) = run(&writing(5), faulty(faults), usize::MAX);
+    assert_eq!(outcome.aborted.len(), 1);
+    let doubt = CommitReply::Unknown(None);
+    assert_eq!(notes.replies(), [(token(1, 1), CommitReply::Acknowledged), (token(2, 1), doubt)]);
+}
+
+#[test]
+fn a_refused_try_and_the_next_one_have_tokens_of_their_own() {
+    let faults = vec![fault(0, FaultTrigger::Statement(1), FaultEffect::error("40001", "no"))];
+    let plan = Plan { max_tries: NonZeroU32::new(3), ..writing(2) };
+    let (_, notes, _) = run(&plan, faulty(faults), usize::MAX);
+    let refused = CommitReply::Refused(SqlState::SERIALIZATION_FAILURE);
+    let (one, again) = ((token(1, 1), CommitReply::Acknowledged), (token(2, 2), CommitReply::Acknowledged));
+    assert_eq!(notes.replies(), [one, (token(2, 1), refused), again]);
+}
+
+#[test]
+fn an_error_that_leaves_it_open_is_a_doubt() {
+    let faults = vec![fault(0, FaultTrigger::Statement(0), FaultEffect::error("40003", "perhaps"))];
+    let plan = Plan { continue_on_error: true, ..writing(1) };
+    let (_, notes, _) = run(&plan, faulty(faults), usize::MAX);
+    let state = SqlState::from_bytes(b"40003");
+    assert_eq!(notes.replies(), [(token(1, 1), CommitReply::Unknown(state))]);
+}
+
+#[test]
+fn commits_of_one_pass_are_noted_together_and_each_before_it_is_sent() {
+    let plan = Plan { clients: 8, ..writing(20) };
+    let (_, notes, statements) = run(&plan, FakeServer::default(), usize::MAX);
+    assert_eq!(statements.len(), 160);
+    let all = notes.all();
+    let flushes = all.iter().filter(|told| **told == Told::Flush).count();
+    assert!(flushes < 160, "{flushes} flushes");
+    // Each commit is noted, then flushed, then ended.
+    for token in notes.replies().into_iter().map(|(token, _)| token) {
+        let at = |wanted: &dyn Fn(&Told) -> bool| all.iter().position(wanted).expect("it was told");
+        let sent = at(&|told| *told == Told::Sending(token));
+        let ended = at(&|told| matches!(told, Told::Ended(other, _) if *other == token));
+        assert!(all[sent..ended].contains(&Told::Flush), "{token:?}");
+    }
+}
+
+#[test]
+fn a_commit_that_cannot_be_noted_is_not_sent_and_the_run_ends() {
+    let plan = Plan { clients: 4, ..writing(1000) };
+    let (outcome, notes, statements) = run(&plan, FakeServer::default(), 5);
+    let all = notes.all();
+    let last = all.iter().rposition(|told| *told == Told::Flush).expect("some were noted");
+    let noted = all[..last].iter().filter(|told| matches!(told, Told::Sending(_))).count();
+    assert_eq!(statements.len(), noted);
+    assert_eq!(outcome.aborted.len(), 4);
+    assert!(
+        outcome.aborted[0].to_string().contains("the journal cannot be written"),
+        "{}",
+        outcome.aborted[0]
+    );
+    assert!(!matches!(outcome.end, End::Interrupted), "{:?}", outcome.end);
+}
