@@ -3,7 +3,7 @@
 
 use results::{
     BlockSources, ComparedMetric, Counts, Lag, Latency, PerTransaction, PoolerFigures, Record, StoredRun,
-    Summary, TrafficPerTransaction,
+    Summary, TrafficPerTransaction, Verification,
 };
 
 use crate::figures::{
@@ -71,6 +71,12 @@ pub(crate) enum Metric {
     WrittenBytes,
     PlanTime,
     ExecutionTime,
+    AcknowledgedCommits,
+    LostCommits,
+    UnknownApplied,
+    UnknownAbsent,
+    PhantomCommits,
+    DoubledTransactions,
 }
 
 /// Where a metric is found.
@@ -114,6 +120,8 @@ pub(crate) struct Measured<'a> {
     /// Whether transactions were due at certain times.
     pub(crate) has_rate: bool,
     pub(crate) costs: Option<&'a PerTransaction>,
+    /// What became of the commits; nothing of a run that was not verified, and of stored runs.
+    pub(crate) verification: Option<&'a Verification>,
 }
 
 impl<'a> From<&'a Record> for Measured<'a> {
@@ -123,6 +131,7 @@ impl<'a> From<&'a Record> for Measured<'a> {
             clients: Some(record.plan.clients),
             has_rate: record.plan.rate_tps.is_some(),
             costs: record.observation.as_ref().map(|observation| &observation.per_transaction),
+            verification: record.verification.as_ref(),
         }
     }
 }
@@ -134,6 +143,7 @@ impl<'a> From<&'a StoredRun> for Measured<'a> {
             clients: run.plan.as_ref().map(|plan| plan.clients),
             has_rate: run.plan.as_ref().is_some_and(|plan| plan.rate_tps.is_some()),
             costs: Some(&run.costs),
+            verification: None,
         }
     }
 }
@@ -153,6 +163,11 @@ impl Measured<'_> {
 
     fn start_delay(&self) -> Option<Lag> {
         self.summary?.lag_us.filter(|_| self.has_rate)
+    }
+
+    /// A count of commits, and nothing of a run that was not verified.
+    fn commits(&self, of: fn(&Verification) -> u64) -> Option<f64> {
+        self.verification.map(|found| of(found) as f64)
     }
 
     /// A count, and nothing of a run that has none.
@@ -231,7 +246,7 @@ macro_rules! cost {
 }
 
 /// All of them, each at the place of its number, in the order in which they are shown.
-pub(crate) const METRICS: [Row; 58] = {
+pub(crate) const METRICS: [Row; 64] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
     use Source::{Run, Steps};
     [
@@ -359,6 +374,12 @@ pub(crate) const METRICS: [Row; 58] = {
             .key("plan_time"),
         cost!(Metric::ExecutionTime, "execution_us", "execution", Microseconds, "time for executing the scripts' statements, by pg_stat_statements", |costs| costs.execution_us)
             .key("execution_time"),
+        row(Metric::AcknowledgedCommits, "acknowledged_commits", "acknowledged commits", Count, "with --verify: commits that the server confirmed without reservation, each try, the warm-up's included", Run(|run| run.commits(|found| found.acknowledged))),
+        row(Metric::LostCommits, "lost_commits", "lost commits", Count, "with --verify: acknowledged commits that are not there", Run(|run| run.commits(|found| found.lost))),
+        row(Metric::UnknownApplied, "unknown_applied_commits", "unknown and applied", Count, "with --verify: commits without an outcome that are there", Run(|run| run.commits(|found| found.unknown_applied))),
+        row(Metric::UnknownAbsent, "unknown_absent_commits", "unknown and absent", Count, "with --verify: commits without an outcome that are not there", Run(|run| run.commits(|found| found.unknown_absent))),
+        row(Metric::PhantomCommits, "phantom_commits", "phantom commits", Count, "with --verify: commits that were refused or never sent, and are there", Run(|run| run.commits(|found| found.phantom))),
+        row(Metric::DoubledTransactions, "doubled_transactions", "doubled transactions", Count, "with --verify: transactions of which several tries are there", Run(|run| run.commits(|found| found.doubled))),
     ]
 };
 

@@ -158,9 +158,7 @@ impl Client {
         let reply = match error {
             None if is_reserved => CommitReply::Reserved,
             None => CommitReply::Acknowledged,
-            Some(error) if error.leaves_in_doubt() => {
-                CommitReply::Unknown(Some(error.sqlstate))
-            }
+            Some(error) if error.leaves_in_doubt() => CommitReply::Unknown(Some(error.sqlstate)),
             Some(error) => CommitReply::Refused(error.sqlstate),
         };
         turn.tracer.commit(&CommitEvent::Ended { token, now: turn.now, reply });

@@ -3,7 +3,7 @@
 use results::{CommitExample, Record, TokenPlace, Verification, VerificationExamples};
 
 use crate::document::{Audience, Banner, Block, Cell, Column, Document, Section, Table, Tone};
-use crate::figures::{TIE, counted, fixed};
+use crate::figures::{TIE, count, counted, fixed};
 use crate::metrics::Quantity;
 use crate::prose::escaped_line;
 
@@ -29,7 +29,9 @@ fn banner(found: &Verification) -> Banner {
     let commits = |number| counted(number, "commit", "commits");
     let Verification { acknowledged, lost, phantom, .. } = *found;
     match (lost, phantom) {
-        (1.., _) => Banner::new(Tone::Bad, format!("lost {} of {acknowledged} acknowledged", commits(lost))),
+        (1.., _) => {
+            Banner::new(Tone::Bad, format!("lost {} of {} acknowledged", commits(lost), count(acknowledged)))
+        }
         (0, 1..) => {
             let text = format!(
                 "{} there although refused or never sent; no acknowledged commit lost",
@@ -174,4 +176,80 @@ fn examples(found: &Verification) -> Vec<Block> {
     columns.extend(["client", "sequence", "part", "try", "sent (s)", "ended (s)"].map(Column::figures));
     columns.push(Column::text("SQLSTATE"));
     vec![Block::Table(Table { columns, rows, ..Table::default() })]
+}
+
+#[cfg(test)]
+mod tests {
+    use results::{LostWindow, SafeText, VerifiedScript};
+
+    use super::*;
+    use crate::TextStyle;
+    use crate::document::text;
+
+    fn shown(found: &Verification) -> String {
+        text(&verification(found), &TextStyle { colour: false, width: 100 }).replace(TIE, " ")
+    }
+
+    fn sound() -> Verification {
+        let script = |name: &str, tokens| VerifiedScript { script: SafeText::from(name), tokens };
+        Verification {
+            table: "pgmeter_verify_1".into(),
+            scripts: vec![
+                script("tpcb-like", TokenPlace::WithCommit),
+                script("insert.sql", TokenPlace::WithStatement),
+                script("read.sql", TokenPlace::Nowhere),
+            ],
+            sent: 1_003,
+            acknowledged: 1_000,
+            unknown_applied: 2,
+            unknown_absent: 1,
+            ..Verification::default()
+        }
+    }
+
+    #[test]
+    fn a_sound_server_has_the_counts_and_the_wrapped_scripts() {
+        let text = shown(&sound());
+        for words in [
+            "all 1,000 commits acknowledged are there",
+            "unknown, applied",
+            "wrapped into one transaction with its token in insert.sql.",
+            "because nothing is written: read.sql.",
+        ] {
+            assert!(text.contains(words), "no \"{words}\" in:\n{text}");
+        }
+        assert!(!text.contains("phantom") && !text.contains("Examples"), "{text}");
+    }
+
+    #[test]
+    fn a_loss_has_its_window_and_examples() {
+        let example = CommitExample {
+            client: 3,
+            sequence: 77,
+            part: 1,
+            tries: 1,
+            began_s: Some(1.0),
+            sent_s: Some(1.25),
+            ended_s: Some(1.5),
+            sqlstate: None,
+        };
+        let lost_window = Some(LostWindow {
+            kept_until_s: Some(1.4),
+            first_lost_s: 1.5,
+            last_lost_s: 1.5,
+            length_ms: 100.0,
+            transactions: 1,
+        });
+        let examples = VerificationExamples { lost: vec![example], ..VerificationExamples::default() };
+        let text = shown(&Verification { lost: 1, order_gaps: 1, lost_window, examples, ..sound() });
+        for words in [
+            "lost 1 commit of 1,000 acknowledged",
+            "The loss covers 100.0 ms and 1 acknowledged commit",
+            "at 1.400 s,",
+            "lost before a kept one",
+            "1.250000",
+        ] {
+            assert!(text.contains(words), "no \"{words}\" in:\n{text}");
+        }
+    }
 }
