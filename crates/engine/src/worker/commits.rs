@@ -28,6 +28,11 @@ impl WaitingCommits {
         self.messages.push((slot, std::mem::replace(bytes, spare)));
     }
 
+    /// The client's connection is lost: its messages are not sent.
+    pub(super) fn forget(&mut self, slot: usize) {
+        self.messages.retain(|(waiting, _)| *waiting != slot);
+    }
+
     /// All waiting messages.
     pub(super) fn take(&mut self) -> Vec<(usize, Vec<u8>)> {
         std::mem::take(&mut self.messages)

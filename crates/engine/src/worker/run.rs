@@ -561,8 +561,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     }
 
     fn send_commit(&mut self, slot: usize, bytes: &mut Vec<u8>, now: Timestamp) {
-        let ClientSlot { client, active, .. } = &self.sessions.slots[slot];
-        if !*active {
+        let ClientSlot { client, active, connecting_since, .. } = &self.sessions.slots[slot];
+        if !*active || (connecting_since.is_some() && self.reconnecting.is_some()) {
             return;
         }
         let link = client.link;
@@ -770,6 +770,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         if is_aside {
             return;
         }
+        // A commit that still waits must not be sent on the next connection.
+        self.commits.forget(slot);
+        self.sessions.context.holds = false;
         let client = self.sessions.slots[slot].client.number;
         if let Some(reconnecting) = &mut self.reconnecting {
             reconnecting.log.lost(slot, client as u64, cause, now);

@@ -14,7 +14,7 @@ use super::support::{Ran, at_ms, fault, faulty, mix, ms, plan, run, seconds, try
 const BLOCK: &str = "BEGIN;\nUPDATE t SET a = 1;\nCOMMIT;\n";
 
 /// The plan, with clients that connect again by this policy.
-fn returning(policy: &str, plan: Plan) -> Plan {
+pub(super) fn returning(policy: &str, plan: Plan) -> Plan {
     let policy = policy.parse().expect("it is a policy");
     let reconnecting = Reconnecting { policy, attempt_timeout: seconds(10), targets: Vec::new() };
     Plan { reconnecting: Some(reconnecting), ..plan }

@@ -11,6 +11,7 @@ use pgmeter_engine::{
 use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Received};
 use wire::SqlState;
 
+use super::disconnects::returning;
 use super::support::{fault, faulty, plan};
 
 /// What the tracer was told, in order.
@@ -200,4 +201,15 @@ fn a_commit_that_cannot_be_noted_is_not_sent_and_the_run_ends() {
         outcome.aborted[0]
     );
     assert!(!matches!(outcome.end, End::Interrupted), "{:?}", outcome.end);
+}
+
+#[test]
+fn a_client_that_connects_again_goes_on_with_the_next_token() {
+    let faults = vec![fault(0, FaultTrigger::Statement(1), FaultEffect::Close)];
+    let plan = returning("immediate", writing(4));
+    let (outcome, notes, statements) = run(&plan, faulty(faults), usize::MAX);
+    assert_eq!((outcome.aborted.len(), statements.len()), (0, 4));
+    let acknowledged = |sequence| (token(sequence, 1), CommitReply::Acknowledged);
+    let doubt = (token(2, 1), CommitReply::Unknown(None));
+    assert_eq!(notes.replies(), [acknowledged(1), doubt, acknowledged(3), acknowledged(4)]);
 }
