@@ -42,6 +42,9 @@ pub(crate) enum Metric {
     FailedShare,
     Stalls,
     Stalled,
+    LostConnections,
+    WriteOutage,
+    Recovery,
     ClientCpu,
     RoundTrips,
     SentBytes,
@@ -246,7 +249,7 @@ macro_rules! cost {
 }
 
 /// All of them, each at the place of its number, in the order in which they are shown.
-pub(crate) const METRICS: [Row; 64] = {
+pub(crate) const METRICS: [Row; 67] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
     use Source::{Run, Steps};
     [
@@ -321,6 +324,13 @@ pub(crate) const METRICS: [Row; 64] = {
         row(Metric::Stalled, "stalled_s", "stalled", Seconds, "the duration of all stalls", {
             Run(|run| Some(run.summary?.stalls.as_ref()?.total_s))
         }),
+        row(Metric::LostConnections, "lost_connections", "lost connections", Count, "connections that clients lost and made again", {
+            Run(|run| Some(run.summary?.outages.as_ref()?.losses as f64))
+        }),
+        row(Metric::WriteOutage, "write_outage_s", "time without a write", Seconds, "the longest time without a successful write of any client in an outage", Run(|run| Some(run.summary?.outages.as_ref()?.longest_window_s())))
+        .key("write_outage"),
+        row(Metric::Recovery, "recovery_s", "time to recover", Seconds, "time from the last write before that outage until two seconds with 90 % of the former rate", Run(|run| run.summary?.outages.as_ref()?.recovery_s()))
+        .key("recovery"),
         row(Metric::ClientCpu, "client_cpu_us_per_transaction", "client CPU per transaction", Microseconds, "CPU time of pgmeter's workers ÷ (succeeded + failed)", Run(|run| run.summary?.client_cpu_us_per_transaction))
         .short("client CPU/tx")
         .key("client_cpu"),

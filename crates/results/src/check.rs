@@ -8,9 +8,9 @@ use stats::goals::{GoalResult, GoalStop};
 
 use crate::{
     ActionOutcome, ActionResult, CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures,
-    Generator, Interval, IntervalScript, Latency, Lateness, OtherEndings, Plan, PoolerFigures,
-    ProcessorShares, Record, Rule, RuleResult, ScriptSummary, Stall, Stalls, SteadyState, Summary,
-    TrafficPerTransaction, TransactionError, TransactionErrors, Verification,
+    Generator, Interval, IntervalScript, Latency, Lateness, OtherEndings, OutageWindow, Outages, Plan,
+    PoolerFigures, ProcessorShares, Record, Rule, RuleResult, ScriptSummary, Stall, Stalls, SteadyState,
+    Summary, TrafficPerTransaction, TransactionError, TransactionErrors, Verification,
 };
 
 /// `Err` names the contradictory figures in a phrase.
@@ -65,6 +65,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         goals,
         goal_stop,
         pooler,
+        outages,
         actions: _,
         rules,
         scripts,
@@ -94,6 +95,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     errors.as_ref().map_or(Ok(()), |errors| check_errors(errors, counts.failed, script_count))?;
     check_confidence(confidence, *tps, *response_us, *service_us)?;
     steady_state.as_ref().map_or(Ok(()), check_steady_state)?;
+    outages.as_ref().map_or(Ok(()), check_outages)?;
     goals.iter().try_for_each(check_goal)?;
     rules.iter().try_for_each(check_rule)?;
     let is_goal = |stop: &GoalStop| usize::try_from(stop.goal).is_ok_and(|goal| goal < goals.len());
@@ -133,6 +135,25 @@ fn check_actions(actions: &[ActionResult], plan: &Plan) -> Result<(), String> {
         _ => false,
     };
     require(actions.iter().all(is_consistent), "an action whose times and ending contradict each other")
+}
+
+fn check_outages(outages: &Outages) -> Result<(), String> {
+    let losses: Vec<u64> = outages.causes.iter().map(|losses| losses.count).collect();
+    require(sum_of(&losses) == u128::from(outages.losses), "lost connections of no cause")?;
+    require(outages.outages.len() as u64 <= outages.count, "more outages than there were")?;
+    for outage in &outages.outages {
+        let parts = [outage.hung, outage.never].into_iter().all(|part| part <= outage.clients);
+        require(parts, "an outage with more clients than it has")?;
+        check_latencies([outage.without_success_us, None])?;
+        let Some(window) = &outage.window else { continue };
+        let OutageWindow { arrivals, succeeded, failed, skipped, unfinished, unknown, .. } = *window;
+        let endings = sum_of(&[succeeded, failed, skipped, unfinished, unknown]);
+        require(endings == u128::from(arrivals), "arrivals of an outage without an ending")?;
+        require(window.start_s <= window.end_s, "an outage that ends before it begins")?;
+        require(window.response_us.is_some() == (succeeded > 0), "response times of no transaction")?;
+        check_latencies([window.response_us, None])?;
+    }
+    Ok(())
 }
 
 fn check_goal(result: &GoalResult) -> Result<(), String> {

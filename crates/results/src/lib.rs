@@ -40,6 +40,8 @@ mod stalls;
 
 mod endings;
 
+mod outages;
+
 mod generator;
 
 mod rules;
@@ -120,6 +122,10 @@ pub use observation::{
     LockEnd, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction, ServerSample, ShareInterval,
     StatementCounters, WaitMean, WaitMethod, WaitShare, Waits,
 };
+pub use outages::{
+    AttemptCount, ClientOutage, ConnectAttempt, LossCause, LossCount, Outage, OutageWindow, Outages,
+    RECOVERED_SHARE,
+};
 pub use plan::{Connection, Contention, PerMinute, Plan, Script, Target};
 pub use pooler::{Pooler, PoolerFigures, PoolerSample, SessionFeature};
 pub use process_stat::ProcessStat;
@@ -133,6 +139,7 @@ pub use self_test::{Check, ClockFigures, Grade, SelfTest};
 pub use server_limit::ServerResource;
 pub use service_level::ServiceLevel;
 pub use stalls::{Stall, Stalls};
+pub use stats::AttemptOutcome;
 pub use stats::comparison::{
     ComparedMetric, ComparisonDecision, CrossoverEffect, MetricFinding, MetricNoise,
 };

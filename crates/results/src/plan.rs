@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use stats::goals::Goal;
-use stats::{Limit, Protocol, ResultFormat};
+use stats::{Limit, OnDisconnect, Protocol, ReconnectPolicy, ResultFormat};
 
 use crate::{Action, KeptText, SafeText};
 
@@ -62,6 +62,16 @@ pub struct Plan {
     pub max_tries: Option<u32>,
     /// A new connection for every transaction.
     pub reconnect: bool,
+    /// What a client does after it has lost its connection; left out if it is aborted.
+    #[serde(default, skip_serializing_if = "OnDisconnect::is_abort")]
+    pub on_disconnect: OnDisconnect,
+    /// When clients connect again, as on the command line; left out if they do not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub reconnect_policy: Option<ReconnectPolicy>,
+    /// After this many seconds without a reply, a client gives its connection up as lost; left out without a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response_timeout_s: Option<f64>,
     /// After another error, the transaction counts as failed and its client continues; otherwise the client is aborted.
     pub continue_on_error: bool,
     /// Random seed. A string in JSON, where numbers beyond 2⁵³ lose digits.

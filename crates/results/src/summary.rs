@@ -10,8 +10,8 @@ use stats::rules::RuleResult;
 use stats::{Copied, Counts};
 
 use crate::{
-    ActionResult, Confidence, Generator, Measured, OtherEndings, Plan, Pooler, SafeText, ServiceLevel,
-    Stalls, SteadyState, TransactionErrors, stalls,
+    ActionResult, Confidence, Generator, Measured, OtherEndings, Outages, Plan, Pooler, SafeText,
+    ServiceLevel, Stalls, SteadyState, TransactionErrors, stalls,
 };
 
 /// The statistics of a run.
@@ -67,6 +67,9 @@ pub struct Summary {
     /// The pooler that pgmeter started between the clients and the server; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooler: Option<Pooler>,
+    /// Lost connections and outages; absent unless clients connect again, or if no connection was lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outages: Option<Outages>,
     /// What was done at set times, in the order of the plan's `actions`; absent without any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<ActionResult>,
@@ -216,6 +219,7 @@ impl Summary {
             goals: Vec::new(),
             goal_stop: None,
             pooler: None,
+            outages: None,
             actions: Vec::new(),
             rules: Vec::new(),
             scripts: plan.scripts.iter().enumerate().filter_map(per_script).collect(),

@@ -11,6 +11,7 @@ use std::path::Path;
 
 use engine::{EventLoopChoice, Grace, Limit, Protocol, ResultFormat};
 use results::ObserveLevel;
+use stats::OnDisconnect;
 use workload::WorkloadName;
 
 use repeated::{actions, builtins, definitions, files, goals, set_actions, set_goals, set_targets, targets};
@@ -93,6 +94,9 @@ const EVENT_LOOPS: [(&str, EventLoopChoice); 3] = [
     ("epoll", EventLoopChoice::Epoll),
 ];
 const EVENT_LOOP_WORDS: [&str; 3] = words(&EVENT_LOOPS);
+const ON_DISCONNECT: [(&str, OnDisconnect); 2] =
+    [("abort", OnDisconnect::Abort), ("reconnect", OnDisconnect::Reconnect)];
+const ON_DISCONNECT_WORDS: [&str; 2] = words(&ON_DISCONNECT);
 const LEVELS: [(&str, ObserveLevel); 3] =
     [("off", ObserveLevel::Off), ("light", ObserveLevel::Light), ("full", ObserveLevel::Full)];
 const LEVEL_WORDS: [&str; 3] = words(&LEVELS);
@@ -434,6 +438,49 @@ pub const OPTIONS: &[RunOption] = &[
         pgbench: Some("-C, --connect"),
         ..of_load("reconnect", Kind::Flag, "Establish a new connection for each transaction")
             .sets(|spec| spec.reconnect.into(), |spec, value| put(&mut spec.reconnect, value.try_into()))
+    },
+    RunOption {
+        is_key: true,
+        flag: long("on-disconnect", "ACTION"),
+        ..of_load(
+            "on_disconnect",
+            Kind::Choice(&ON_DISCONNECT_WORDS),
+            "What a client does that has lost its connection: it is aborted, or connects again and goes on",
+        )
+        .sets(
+            |spec| word_of(&ON_DISCONNECT, &spec.on_disconnect),
+            |spec, value| put(&mut spec.on_disconnect, value.one_of(&ON_DISCONNECT)),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: long("reconnect-policy", "POLICY"),
+        requires: Some("on_disconnect"),
+        ..of_load(
+            "reconnect_policy",
+            Kind::Text,
+            "When clients connect again: immediate, backoff:MIN..MAX (pauses that double, with jitter), per-second:N or \
+             slow-start:N (attempts over all clients)",
+        )
+        .sets(
+            |spec| Value::Text(spec.reconnect_policy.to_string()),
+            |spec, value| put(&mut spec.reconnect_policy, String::try_from(value).and_then(|text| text.parse())),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: long("response-timeout", "TIME"),
+        unset: Some("none"),
+        default_in_words: Some("no limit"),
+        ..of_load(
+            "response_timeout",
+            Kind::Time { may_be_zero: false },
+            "A client that has waited this long for the reply to a command gives its connection up as lost",
+        )
+        .sets(
+            |spec| spec.response_timeout.map_or(Value::Unset, Value::Time),
+            |spec, value| put(&mut spec.response_timeout, value.optional()),
+        )
     },
     RunOption {
         in_file: Some("Additional servers by name, as connection strings without passwords, for scripts that begin with \\target NAME"),

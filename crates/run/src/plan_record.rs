@@ -65,6 +65,9 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         latency_limit_us: spec.latency_limit.map(|limit| limit.as_secs_f64() * MICROS_PER_SECOND),
         max_tries: spec.max_tries.map(NonZeroU32::get),
         reconnect: spec.reconnect,
+        on_disconnect: spec.on_disconnect,
+        reconnect_policy: (!spec.on_disconnect.is_abort()).then_some(spec.reconnect_policy),
+        response_timeout_s: spec.response_timeout.map(|limit| limit.as_secs_f64()),
         continue_on_error: spec.continue_on_error,
         seed: runner.seed,
         connection: connection(runner.client_target(), places),
@@ -117,6 +120,11 @@ impl From<&results::Plan> for RunSpec {
                 .and_then(|limit| Duration::try_from_secs_f64(limit / MICROS_PER_SECOND).ok()),
             max_tries: plan.max_tries.and_then(NonZeroU32::new),
             reconnect: plan.reconnect,
+            on_disconnect: plan.on_disconnect,
+            reconnect_policy: plan.reconnect_policy.unwrap_or_default(),
+            response_timeout: plan
+                .response_timeout_s
+                .and_then(|limit| Duration::try_from_secs_f64(limit).ok()),
             continue_on_error: plan.continue_on_error,
             targets: plan.targets.iter().map(target).collect(),
             actions: plan.actions.iter().map(ActionSpec::from).collect(),

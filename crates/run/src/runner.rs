@@ -10,16 +10,19 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use connect::{Address, HostOrder, Overrides, Password, Session, Target, Transport};
-use engine::{Compatibility, HostPlan, Outcome, Plan, Progress, ScriptPlan, TargetPlan, Tracer, WorkerIntro};
+use engine::{
+    Compatibility, HostPlan, Outcome, Plan, Progress, ReconnectTarget, Reconnecting, ScriptPlan, TargetPlan,
+    Tracer, WorkerIntro,
+};
 use observe::{Observer, PoolerReadings, PoolerWatch};
 use results::{
-    ActionResult, Annotation, Calibration, Environment, Interval, Measured, ProcessorTimes, Record, SafeText,
-    UtcTime, Verification, Warning,
+    ActionResult, Annotation, Calibration, Environment, Interval, Measured, Outages, ProcessorTimes, Record,
+    SafeText, UtcTime, Verification, Warning,
 };
 use script::Program;
 use server::{Facts, ServerError};
 use stats::goals::GoalMeter;
-use stats::{Protocol, Scale, Timestamp, Until};
+use stats::{OnDisconnect, Protocol, Scale, Timestamp, Until};
 use workload::{Tables, Tpcb, Workload, WorkloadError};
 
 use crate::action::{Actions, FaultSite, check_actions};
@@ -113,23 +116,71 @@ pub struct Runner {
     pub(crate) circumstances: Circumstances,
 }
 
+/// Time limit of an attempt to connect again, without `connect_timeout`.
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Addresses of the clients.
-pub(crate) struct Places(Vec<(Address, Transport)>);
+pub(crate) struct Places {
+    /// Those of the first connections.
+    suitable: Vec<(Address, Transport)>,
+    /// All addresses in their order, with the transport of the first, for clients that connect again; empty if they do
+    /// not.
+    all: Vec<(Address, Transport)>,
+}
 
 impl Places {
     /// The address of the control session; with load balancing, all suitable addresses.
-    fn of(session: &Session, target: &Target, control: &Control) -> Result<Self, RunError> {
-        Ok(Self(match target.host_order {
+    fn of(session: &Session, target: &Target, reconnects: bool, control: &Control) -> Result<Self, RunError> {
+        let suitable = match target.host_order {
             HostOrder::Given => vec![(session.address().clone(), session.transport().clone())],
             HostOrder::Random | HostOrder::Seeded(_) => {
                 control.abandonable(target, Session::survey)?.map_err(|error| *error)?
             }
-        }))
+        };
+        let all = if reconnects { Self::all(session, target)? } else { Vec::new() };
+        Ok(Self { suitable, all })
+    }
+
+    /// All addresses. Those that are not suitable now may be so after a failover; they are taken to be encrypted as the
+    /// session is.
+    fn all(session: &Session, target: &Target) -> Result<Vec<(Address, Transport)>, RunError> {
+        let given = Target { host_order: HostOrder::Given, ..target.clone() };
+        let transport = |address: &Address| match address {
+            Address::Unix(_) => Transport { tls: None, ..session.transport().clone() },
+            Address::Tcp { .. } => session.transport().clone(),
+        };
+        let with_transport = |address: Address| {
+            let transport = transport(&address);
+            (address, transport)
+        };
+        Ok(given.addresses()?.into_iter().map(with_transport).collect())
+    }
+
+    /// The hosts in the engine's plan: the suitable ones first; and the order of further attempts.
+    fn into_hosts(self, target: &Target) -> (Vec<HostPlan>, ReconnectTarget) {
+        let Self { suitable, all } = self;
+        let mut hosts = suitable;
+        let suitable = hosts.len();
+        let mut order = Vec::new();
+        for (address, transport) in all {
+            let known = hosts.iter().position(|(known, _)| *known == address);
+            order.push(known.unwrap_or(hosts.len()));
+            if known.is_none() {
+                hosts.push((address, transport));
+            }
+        }
+        let host = |(address, transport)| {
+            let startup = target.startup_parameters(target.host_of(&address));
+            HostPlan { address, transport, startup }
+        };
+        let is_random = target.host_order != HostOrder::Given;
+        let reconnect = ReconnectTarget { suitable, order, is_random, session: target.session_attributes };
+        (hosts.into_iter().map(host).collect(), reconnect)
     }
 
     /// Never empty.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = &Address> {
-        self.0.iter().map(|(address, _)| address)
+        self.suitable.iter().map(|(address, _)| address)
     }
 }
 
@@ -233,6 +284,11 @@ impl Runner {
         verification::check(&spec)?;
         if spec.protocol == Protocol::Simple && !spec.result_format.is_text() {
             let reason = "--result-format binary requires -M extended or prepared: the simple protocol has only text results";
+            return Err(RunError::Usage(reason.to_owned()));
+        }
+        if spec.reconnect && spec.on_disconnect == OnDisconnect::Reconnect {
+            let reason = "--on-disconnect reconnect cannot be combined with --connect, which makes a new connection for each \
+                          transaction: remove one of them";
             return Err(RunError::Usage(reason.to_owned()));
         }
         let runner = Self { targets, workload, ..Self::with_scripts(target, spec, scripts) };
@@ -414,17 +470,18 @@ impl Runner {
     /// Queries the server and vacuums its tables.
     fn find(&mut self, control: &Control, events: &mut dyn FnMut(Event<'_>)) -> Result<Found, RunError> {
         let ask = self.circumstances.ask_password;
+        let reconnects = self.spec.on_disconnect == OnDisconnect::Reconnect;
         let mut further = Vec::new();
         for at in 0..self.targets.len() {
             let target = &mut self.targets[at].1;
             let mut session = connect(target, ask, control)?;
-            further.push(Places::of(&session, target, control)?);
+            further.push(Places::of(&session, target, reconnects, control)?);
             control.guard(&mut session, |session| self.check_statements(session, at + 1))?;
         }
         events(Event::Connecting(&self.target));
         let mut session = connect(&mut self.target, ask, control)?;
         events(Event::Connected(&session, &self.target));
-        let places = Places::of(&session, &self.target, control)?;
+        let places = Places::of(&session, &self.target, reconnects, control)?;
         let pooled = self.pooled_places(control)?;
         control.guard(&mut session, |session| {
             let tables = self.find_tables(session, events)?;
@@ -455,7 +512,13 @@ impl Runner {
     /// The pooler's address, if there is one; a session shows that it lets clients in.
     fn pooled_places(&self, control: &Control) -> Result<Option<Places>, RunError> {
         let Some(PoolerInUse { clients, .. }) = &self.circumstances.pooler else { return Ok(None) };
-        Places::of(&control.connect(clients)?, clients, control).map(Some)
+        Places::of(
+            &control.connect(clients)?,
+            clients,
+            self.spec.on_disconnect == OnDisconnect::Reconnect,
+            control,
+        )
+        .map(Some)
     }
 
     /// The target of the clients of scripts without a named one.
@@ -531,12 +594,11 @@ impl Runner {
             .map(|(text, program)| (self.target_of(program).unwrap_or(0), text.weight))
             .collect();
         let Self { spec, workload: _, scripts, target, targets: named, seed, circumstances } = self;
-        let place = |name: &str, target: &Target, places: Places| {
-            let host = |(address, transport)| {
-                let startup = target.startup_parameters(target.host_of(&address));
-                HostPlan { address, transport, startup }
-            };
-            TargetPlan { name: name.to_owned(), hosts: places.0.into_iter().map(host).collect() }
+        let mut reconnect_targets = Vec::new();
+        let mut place = |name: &str, target: &Target, places: Places| {
+            let (hosts, reconnect) = places.into_hosts(target);
+            reconnect_targets.push(reconnect);
+            TargetPlan { name: name.to_owned(), hosts }
         };
         // The observer knows the clients by the name that it gave the target.
         let application_name = target.application_name.clone();
@@ -546,6 +608,11 @@ impl Runner {
         };
         let mut targets = vec![place("", &target, places)];
         targets.extend(named.iter().zip(further).map(|((name, target), places)| place(name, target, places)));
+        let reconnecting = (spec.on_disconnect == OnDisconnect::Reconnect).then(|| Reconnecting {
+            policy: spec.reconnect_policy,
+            attempt_timeout: target.connect_timeout.unwrap_or(ATTEMPT_TIMEOUT),
+            targets: reconnect_targets,
+        });
         let programs = scripts.programs.into_iter().zip(placed);
         let programs =
             programs.map(|(program, (target, weight))| ScriptPlan { program, weight, target }).collect();
@@ -572,6 +639,8 @@ impl Runner {
             latency_limit: spec.latency_limit,
             seed,
             reconnect: spec.reconnect,
+            reconnecting,
+            response_timeout: spec.response_timeout,
             max_tries: spec.max_tries,
             continue_on_error: spec.continue_on_error,
             exit_on_abort: spec.exit_on_abort,
@@ -736,7 +805,7 @@ impl Prepared {
         environment::look_back(&mut self.environment, processors);
         let (checks, rules) = (self.checks.take(), self.rules.take());
         let pooler = self.circumstances.pooler.clone().zip(readings);
-        let mut record = self.record(&outcome, intervals.0, disturbances, actions, pooler);
+        let mut record = self.record(&outcome, intervals, disturbances, actions, pooler);
         let verified =
             verifying.map_or(Ok(()), |verifying| verify_record(&mut record, &verifying, control, events));
         let checks = checks.filter(|_| matches!(verified, Ok(()) | Err(RunError::WorkLost { .. })));
@@ -762,7 +831,7 @@ impl Prepared {
     fn record(
         self,
         outcome: &Outcome,
-        intervals: Vec<Interval>,
+        intervals: Intervals,
         disturbances: [Option<Warning>; 2],
         actions: Actions,
         pooler: Option<(PoolerInUse, PoolerReadings)>,
@@ -774,6 +843,7 @@ impl Prepared {
         let loop_name = generator::event_loop(&outcome.event_loop).name;
         let kept = |dir: PathBuf| Calibration::kept(&dir, &environment.host, loop_name);
         let calibration = circumstances.calibrations.and_then(kept);
+        let (intervals, origin) = (intervals.0, intervals.1);
         let measured = Measured {
             summary: &outcome.summary,
             gaps: Some(&outcome.gaps),
@@ -797,6 +867,9 @@ impl Prepared {
         record.annotation = circumstances.annotation;
         record.relations = self.relations;
         record.summary.errors = Some(errors);
+        let outages = outcome.outages.as_ref().filter(|outages| !outages.is_empty());
+        record.summary.outages =
+            outages.zip(origin).map(|(outages, origin)| Outages::new(outages, origin, &record.intervals));
         let mut goals = self.goals;
         goals.close(Duration::from_secs_f64(record.summary.duration_s));
         (record.summary.goals, record.summary.goal_stop) = (goals.evaluate(), goals.stop());

@@ -10,9 +10,9 @@ use std::time::Duration;
 use engine::{EventLoopChoice, Grace, Limit, Protocol, ResultFormat};
 use results::{Fault, ObserveLevel};
 use serde::{Deserialize, Serialize};
-use stats::Scale;
 use stats::goals::Goal;
 use stats::load::seconds;
+use stats::{OnDisconnect, ReconnectPolicy, Scale};
 use workload::WorkloadName;
 
 /// A load, how it is executed and observed. The server is given separately, because an experiment runs one load on
@@ -61,6 +61,13 @@ pub struct RunSpec {
     pub max_tries: Option<NonZeroU32>,
     /// A new connection for each transaction.
     pub reconnect: bool,
+    /// What a client does after it has lost its connection.
+    pub on_disconnect: OnDisconnect,
+    /// When it connects again.
+    pub reconnect_policy: ReconnectPolicy,
+    /// A client that has waited this long for a reply gives its connection up as lost; `None`: no limit.
+    #[serde(with = "seconds::optional", rename = "response_timeout_s")]
+    pub response_timeout: Option<Duration>,
     /// A client continues after an SQL error.
     pub continue_on_error: bool,
     /// The first aborted client ends the run.
@@ -108,6 +115,9 @@ impl Default for RunSpec {
             latency_limit: None,
             max_tries: Some(NonZeroU32::MIN),
             reconnect: false,
+            on_disconnect: OnDisconnect::Abort,
+            reconnect_policy: ReconnectPolicy::default(),
+            response_timeout: None,
             continue_on_error: false,
             exit_on_abort: false,
             event_loop: EventLoopChoice::Auto,

@@ -5,10 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What a client does after it has lost its connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnDisconnect {
     /// It is aborted, as in pgbench.
@@ -16,6 +17,13 @@ pub enum OnDisconnect {
     Abort,
     /// It connects again and continues.
     Reconnect,
+}
+
+impl OnDisconnect {
+    /// Whether it is the default.
+    pub fn is_abort(&self) -> bool {
+        *self == Self::Abort
+    }
 }
 
 /// When clients connect again: `immediate`, `backoff:MIN..MAX`, `per-second:N` or `slow-start:N`.

@@ -45,7 +45,7 @@ mod statistics;
 mod steps;
 mod store;
 mod tls;
-mod verify_isolation;
 mod verify;
+mod verify_isolation;
 mod watching;
 mod workloads;

@@ -7,7 +7,9 @@ use results::{
 };
 use stats::INTERVALS_MIN;
 
-use super::{actions, errors, goals, latencies, load, pooler, rules, server, verification, warnings};
+use super::{
+    actions, errors, goals, latencies, load, outages, pooler, rules, server, verification, warnings,
+};
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
     TIE, UNKNOWN_SIZE, as_asked, asked_seconds, count, counted, fixed, latency as shown_latency,
@@ -33,6 +35,7 @@ pub(super) fn sections(record: &Record) -> Vec<Section> {
     }
     sections.push(section("summary", vec![Block::Facts(facts(record))]));
     sections.push(Section::new("brief-errors", "errors", "", Audience::Terminal, errors::brief(record)));
+    sections.push(Section::new("brief-outages", "outages", "", Audience::Terminal, outages::brief(record)));
     sections.push(Section::new("brief-actions", "actions", "", Audience::Terminal, actions::brief(record)));
     sections.extend(latency(record).into_iter().map(|blocks| section("latency", blocks)));
     sections.push(section("rules-in-short", rules::blocks(record)));

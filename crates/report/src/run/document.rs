@@ -5,8 +5,8 @@ use results::{LimitedBy, Record};
 
 use super::difference::{ComparedRun, QUANTILES, Told, Verdict, comparison};
 use super::{
-    Run, actions, brief, environment, errors, goals, latencies, letter, load, pooler, relations, rules,
-    server, settings, verification, warnings,
+    Run, actions, brief, environment, errors, goals, latencies, letter, load, outages, pooler, relations,
+    rules, server, settings, verification, warnings,
 };
 use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
@@ -56,6 +56,7 @@ fn one(run: Run<'_>) -> Document {
         documents("warnings", warnings_title, "", warnings),
         documents("over-time", "Over time", "Over time", charts(over_time)),
         documents("actions", "Actions", "Actions", actions::blocks(record)),
+        documents("outages", "Outages", "Outages", outages::blocks(record)),
         documents("latency", "Latency", "Latency", latency_blocks(record, percentiles)),
         documents("pooler", "Connection pooler", "Pooler", pooler::blocks(record)),
         documents("server", "Server activity", "Server", server::blocks(record)),

@@ -44,6 +44,11 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
         ("latency limit", plan.latency_limit_us.map(asked_latency)),
         ("tries", (plan.max_tries != Some(1)).then(|| tries(plan))),
         ("connections", plan.reconnect.then(|| "a new one for each transaction".to_owned())),
+        (
+            "lost connections",
+            plan.reconnect_policy.map(|policy| format!("the client connects again: {policy}")),
+        ),
+        ("response timeout", plan.response_timeout_s.map(asked_seconds)),
         ("errors", plan.continue_on_error.then(|| "fail a transaction, and the client goes on".to_owned())),
     ];
     facts.extend(optional.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))));
@@ -261,6 +266,13 @@ pub(crate) fn repeat_command(record: &Record) -> String {
             "scale" => option("-s", value.clone()),
             _ => option("-D", format!("{name}={value}")),
         }
+    }
+    if let Some(policy) = plan.reconnect_policy {
+        option("--on-disconnect", "reconnect".to_owned());
+        option("--reconnect-policy", policy.to_string());
+    }
+    if let Some(limit_s) = plan.response_timeout_s {
+        option("--response-timeout", format!("{limit_s}s"));
     }
     option("--random-seed", plan.seed.to_string());
     option("-h", connection.host.as_str().to_owned());

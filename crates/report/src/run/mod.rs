@@ -11,6 +11,7 @@ mod goals;
 mod kcache;
 mod latencies;
 mod load;
+mod outages;
 mod pooler;
 mod relations;
 mod rules;
@@ -27,6 +28,7 @@ use crate::prose::{enumerate, escaped_line};
 
 pub(crate) use actions::{Effect as ActionEffect, detail as action_detail, outcome as action_outcome};
 pub use document::{document, summary};
+pub(crate) use outages::phases as outage_phases;
 pub(crate) use server::{ceilings, event_name, waits_table};
 pub(crate) use settings::{Setting, of_servers};
 pub use verification::verification;

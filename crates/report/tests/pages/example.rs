@@ -159,6 +159,7 @@ pub fn full(example: &Example) -> Record {
             errors: None,
             goals: Vec::new(),
             goal_stop: None,
+            outages: None,
             traffic_per_transaction: None,
             actions: Vec::new(),
             pooler: None,
@@ -337,6 +338,9 @@ fn plan(duration_s: f64) -> Plan {
         latency_limit_us: None,
         max_tries: Some(3),
         reconnect: false,
+        on_disconnect: stats::OnDisconnect::Abort,
+        reconnect_policy: None,
+        response_timeout_s: None,
         continue_on_error: false,
         seed: 42,
         connection: Connection {

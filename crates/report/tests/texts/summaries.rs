@@ -453,6 +453,7 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         errors: None,
         goals: Vec::new(),
         goal_stop: None,
+        outages: None,
         traffic_per_transaction: None,
         actions: Vec::new(),
         pooler: None,

@@ -1,7 +1,7 @@
 //! The charts of one run, or of several side by side: which there are, in which order, with which scales and limits.
 //! Series come from the modules beside this one; `plot` draws them.
 
-use results::{ActionResult, Event, EventKind, Stall};
+use results::{ActionResult, Event, EventKind, Outages, Stall};
 use stats::goals::{Goal, GoalFigure, LatencyKind};
 
 use super::{
@@ -13,7 +13,7 @@ use crate::chart::{Axis, Band, Chart, Choice, Colour, Heat, Plot, Point, Series,
 use crate::figures::{asked_latency, latency, with_ordinary_spaces};
 use crate::metrics::Quantity;
 use crate::prose::{cut, escaped_line};
-use crate::run::{action_detail, action_outcome, letter};
+use crate::run::{action_detail, action_outcome, letter, outage_phases};
 use crate::wording::wait_name;
 
 /// Points of all runs together that are lines in one chart.
@@ -51,6 +51,7 @@ struct Source<'a> {
     events: &'a [Event],
     stalls: &'a [Stall],
     actions: &'a [ActionResult],
+    outages: Option<&'a Outages>,
     latency_limit_us: Option<f64>,
     goals: &'a [Goal],
 }
@@ -76,6 +77,7 @@ impl RunCharts {
                 events: observation.map_or(&[], |observation| &observation.events),
                 stalls: run.record.summary.stalls.as_ref().map_or(&[], |stalls| &stalls.longest),
                 actions: &run.record.summary.actions,
+                outages: run.record.summary.outages.as_ref(),
                 latency_limit_us: run.record.plan.latency_limit_us,
                 goals: &run.record.plan.goals,
             }
@@ -351,9 +353,19 @@ impl Source<'_> {
                 is_in_legend: true,
             })
         });
+        let phases = self.outages.map(outage_phases).unwrap_or_default();
+        let phases = phases.into_iter().map(|(kind, detail, start, end)| Band {
+            colour: Colour::Stall,
+            kind: kind.to_owned(),
+            detail: cut(&detail, DETAIL_LEN_MAX),
+            start,
+            end,
+            is_strip: true,
+            is_in_legend: true,
+        });
         // Events go on being observed for a moment after the last transaction.
         let end_s = self.timeline.points.last().map_or(0.0, |point| point.end_s);
-        actions.chain(events).chain(stalls).filter(|band| band.start < end_s).collect()
+        actions.chain(events).chain(stalls).chain(phases).filter(|band| band.start < end_s).collect()
     }
 
     fn heat_chart(&self, heat: Heat, time: &Axis) -> Chart {
