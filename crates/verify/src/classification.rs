@@ -328,7 +328,7 @@ mod tests {
         #[test]
         fn every_commit_and_every_token_counts_once((run, strays) in runs(), order in any::<u64>()) {
             let mut attempts: Vec<Attempt> = run.iter().map(|(attempt, _)| *attempt).collect();
-            let shift = (order % (attempts.len() as u64 + 1)) as usize;
+            let shift = usize::try_from(order % (attempts.len() as u64 + 1)).unwrap();
             attempts.rotate_left(shift);
             let there = run.iter().filter(|(_, is_there)| *is_there).map(|(attempt, _)| attempt.key);
             let tokens: Vec<TokenKey> = there.chain(strays.iter().copied()).collect();

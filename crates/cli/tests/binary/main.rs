@@ -13,6 +13,7 @@ mod copying;
 mod data;
 mod dropin;
 mod ends;
+mod failover;
 mod faults;
 mod foreign_databases;
 mod front_ends;

@@ -396,7 +396,7 @@ const LABELS: [(&str, &str); 33] = [
 const LATENCIES: [&str; 9] = ["mean", "stddev", "min", "p50", "p90", "p95", "p99", "p999", "max"];
 
 /// Figures of the CSV that no report shows by themselves: they follow from others that it shows, or are part of a sentence.
-const NOT_BY_THEMSELVES: [&str; 12] = [
+const NOT_BY_THEMSELVES: [&str; 15] = [
     "duration_s",
     "tps_low",
     "tps_high",
@@ -409,6 +409,9 @@ const NOT_BY_THEMSELVES: [&str; 12] = [
     "stalls",
     "unknown",
     "reserved",
+    "lost_connections",
+    "write_outage_s",
+    "recovery_s",
 ];
 
 /// A run with a rate, a limit and costs.
