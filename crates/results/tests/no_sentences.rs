@@ -59,6 +59,7 @@ const FROM_OUTSIDE: [&str; 12] = [
     "Warning/network_failed/error",
     "Warning/not_restored/error",
     "Warning/not_verified/error",
+    "Warning/pooler_breaks/script",
     "Warning/settings_unread/error",
 ];
 

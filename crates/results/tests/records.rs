@@ -453,7 +453,7 @@ fn a_document_that_is_no_record_is_refused_with_the_place() {
     insta::assert_snapshot!(refusal("2026-11-21T", "2026-02-30T"), @r#"r.json is not a readable record: "2026-02-30T12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 6 column 42; name a file that pgmeter wrote, unchanged"#);
     // What a file says neither ends the line nor reaches the terminal as it is.
     insta::assert_snapshot!(refusal("2026-11-21T", "\\n\\u001b[2J"), @r#"r.json is not a readable record: "\n\x1b[2J12:03:01.250Z" is not a UTC time like 2026-11-21T12:03:01.250Z at line 6 column 42; name a file that pgmeter wrote, unchanged"#);
-    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 60 column 34; name a file that pgmeter wrote, unchanged"#);
+    insta::assert_snapshot!(refusal("18446744073709551615", "18446744073709551616"), @r#"r.json is not a readable record: "18446744073709551616" is not a whole number in range at line 61 column 34; name a file that pgmeter wrote, unchanged"#);
 }
 
 #[test]

@@ -213,7 +213,7 @@ mod tests {
         for words in [
             "all 1,000 commits acknowledged are there",
             "unknown, applied",
-            "wrapped into one transaction with its token in insert.sql.",
+            "with its token in insert.sql.",
             "because nothing is written: read.sql.",
         ] {
             assert!(text.contains(words), "no \"{words}\" in:\n{text}");
