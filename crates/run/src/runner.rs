@@ -17,7 +17,7 @@ use engine::{
 use observe::{Observer, PoolerReadings, PoolerWatch};
 use results::{
     ActionResult, Annotation, Calibration, Environment, Interval, Measured, Outages, ProcessorTimes, Record,
-    SafeText, UtcTime, Verification, Warning,
+    SafeText, UtcTime, Warning,
 };
 use script::Program;
 use server::{Facts, ServerError};
@@ -806,8 +806,9 @@ impl Prepared {
         let (checks, rules) = (self.checks.take(), self.rules.take());
         let pooler = self.circumstances.pooler.clone().zip(readings);
         let mut record = self.record(&outcome, intervals, disturbances, actions, pooler);
-        let verified =
-            verifying.map_or(Ok(()), |verifying| verify_record(&mut record, &verifying, control, events));
+        let verified = verifying.map_or(Ok(()), |verifying| {
+            verification::verify_record(&mut record, &verifying, control, events)
+        });
         let checks = checks.filter(|_| matches!(verified, Ok(()) | Err(RunError::WorkLost { .. })));
         let Checked { checked, findings } =
             checks.map_or_else(Checked::default, |checks| checks.run(control, events));
@@ -889,31 +890,6 @@ impl Prepared {
         record.warnings.extend(warnings.into_iter().chain(disturbances).flatten());
         record.warn();
         record
-    }
-}
-
-/// Adds the verification to a record. The error is that of the verification, or that work was lost.
-fn verify_record(
-    record: &mut Record,
-    verifying: &Verifying,
-    control: &Control,
-    events: &mut dyn FnMut(Event<'_>),
-) -> Result<(), RunError> {
-    events(Event::Verifying("waiting for the server, to look for the acknowledged transactions"));
-    match verifying.settle(control) {
-        Ok(found) => {
-            let lost = verification::lost_work(&found);
-            let Verification { lost: commits, acknowledged, .. } = found;
-            if lost.is_some() {
-                record.warnings.push(Warning::WorkLost { lost: commits, acknowledged });
-            }
-            record.verification = Some(found);
-            lost.map_or(Ok(()), Err)
-        }
-        Err(error) => {
-            record.warnings.push(Warning::NotVerified { error: error.to_string().into() });
-            Err(error)
-        }
     }
 }
 

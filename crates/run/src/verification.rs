@@ -7,12 +7,13 @@ use std::time::Duration;
 
 use connect::{Session, Target};
 use engine::{TokenPlan, Tracer, WorkerIntro};
-use results::{EntryKind, Record, Store, Verification};
+use results::{EntryKind, Record, Store, Verification, Warning};
 use verify::journal::{Description, Journal};
 use verify::{CommitTracer, MissingTable, NAME_PREFIX, Roles, Server, TokenTable, VerifyError};
 
 use crate::control::Control;
 use crate::error::RunError;
+use crate::event::Event;
 use crate::plan_record::fresh_seed;
 use crate::runner::{Runner, Tracers};
 use crate::spec::RunSpec;
@@ -131,6 +132,31 @@ impl Verifying {
     pub(crate) fn settle(&self, control: &Control) -> Result<Verification, RunError> {
         self.journal.free_reserve();
         settle(&self.journal, &self.target, self.limit, MissingTable::IsLost, control)
+    }
+}
+
+/// Adds the verification to a record. The error is that of the verification, or that work was lost.
+pub(crate) fn verify_record(
+    record: &mut Record,
+    verifying: &Verifying,
+    control: &Control,
+    events: &mut dyn FnMut(Event<'_>),
+) -> Result<(), RunError> {
+    events(Event::Verifying("waiting for the server, to look for the acknowledged transactions"));
+    match verifying.settle(control) {
+        Ok(found) => {
+            let lost = lost_work(&found);
+            let Verification { lost: commits, acknowledged, .. } = found;
+            if lost.is_some() {
+                record.warnings.push(Warning::WorkLost { lost: commits, acknowledged });
+            }
+            record.verification = Some(found);
+            lost.map_or(Ok(()), Err)
+        }
+        Err(error) => {
+            record.warnings.push(Warning::NotVerified { error: error.to_string().into() });
+            Err(error)
+        }
     }
 }
 
