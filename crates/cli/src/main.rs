@@ -10,6 +10,7 @@ mod comparison_progress;
 mod data;
 mod failure;
 mod init;
+mod isolation;
 mod lab_command;
 mod listener;
 mod manual;
@@ -35,7 +36,6 @@ mod terminal;
 mod tls;
 mod tracer;
 mod verify;
-mod verify_command;
 mod workload_command;
 
 use std::ffi::OsString;

@@ -1,12 +1,11 @@
 //! The format and the file of a report, for all commands that make one. What the formats say is `report`'s affair; here
 //! they are chosen, and files written.
 
-use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use report::{Format, Subject};
+use report::{Format, Subject, file};
 use results::SafeText;
 use run::ExitStatus;
 
@@ -35,10 +34,10 @@ pub(crate) struct Output {
 impl OutputArguments {
     /// Fails now if the report could not be written after a run that may take hours.
     pub(crate) fn output(&self, terminal: &Terminal) -> Result<Output, Failure> {
-        let path = self.output.clone().filter(|path| !is_stdout(path));
+        let path = self.output.clone().filter(|path| !file::is_stdout(path));
         let format = self.format.or_else(|| path.as_deref().map(Format::of_file)).unwrap_or_default();
         match (&path, format.not_for_terminals()) {
-            (Some(path), _) => check_place(path)?,
+            (Some(path), _) => file::check_place(path).map_err(unwritable(path, REPORT))?,
             (None, Some(example)) if terminal.prints_to_one() => {
                 return Err(Failure::Usage(format!(
                     "this format cannot be shown on a terminal: give a file with -o, such as -o {example}"
@@ -53,12 +52,12 @@ impl OutputArguments {
 impl Output {
     /// A page at this path.
     pub(crate) fn page(path: &Path) -> Result<Output, Failure> {
-        if is_stdout(path) {
+        if file::is_stdout(path) {
             return Err(Failure::Usage(
                 "--html requires a file; --format html writes the page to standard output".to_owned(),
             ));
         }
-        check_place(path)?;
+        file::check_place(path).map_err(unwritable(path, REPORT))?;
         Ok(Output { format: Format::Html, path: Some(path.to_owned()) })
     }
 
@@ -111,53 +110,16 @@ impl Output {
 /// What is written in messages.
 const REPORT: &str = "report";
 
-/// Not as a file: where a shell has redirected it, a file of that name would replace the link in `/dev`.
-fn is_stdout(path: &Path) -> bool {
-    path.as_os_str() == "-" || path == Path::new("/dev/stdout")
-}
-
-/// Fails if a file could not be written there.
-fn check_place(path: &Path) -> Result<(), Failure> {
-    if path.is_dir() {
-        return Err(unwritable(path, REPORT)(io::ErrorKind::IsADirectory.into()));
-    }
-    if path.exists() && !path.is_file() {
-        return Ok(());
-    }
-    let draft = draft(path);
-    fs::File::create_new(&draft).and_then(|_| fs::remove_file(&draft)).map_err(unwritable(path, REPORT))
-}
-
 pub(crate) fn unwritable(path: &Path, what: &str) -> impl Fn(io::Error) -> Failure {
     let what = format!("write the {what} to \"{}\"", path.display());
     move |error| Failure::System { what: what.clone(), error }
 }
 
-/// Writes beside the file and renames, so that nobody finds half a page.
+/// Writes a file whole, and says so.
 pub(crate) fn write(path: &Path, content: &[u8], what: &str, terminal: &Terminal) -> Result<(), Failure> {
-    let failed = unwritable(path, what);
-    if path.exists() && !path.is_file() {
-        // A pipe or a device, such as /dev/stdout, cannot be replaced.
-        fs::write(path, content).map_err(&failed)?;
-    } else {
-        let draft = draft(path);
-        // Never through a link or into a file that somebody else put there.
-        let mut file = fs::File::create_new(&draft).map_err(&failed)?;
-        let written = file.write_all(content).and_then(|()| fs::rename(&draft, path));
-        written.map_err(|error| {
-            // If it cannot be removed either, the first error is the one to tell.
-            let _ = fs::remove_file(&draft);
-            failed(error)
-        })?;
-    }
+    file::replace(path, content).map_err(unwritable(path, what))?;
     terminal.say(format_args!("{what} written to {}", path.display()));
     Ok(())
-}
-
-fn draft(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    name.into()
 }
 
 #[cfg(test)]
@@ -165,20 +127,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_for_the_page_is_tried_before_the_run() {
-        let directory = std::env::temp_dir().join(format!("pgmeter-place-{}", std::process::id()));
-        fs::create_dir(&directory).unwrap();
-        let page = directory.join("page.html");
-        assert!(check_place(&page).is_ok());
-        assert!(fs::read_dir(&directory).unwrap().next().is_none(), "something was left behind");
-        assert!(check_place(&directory).is_err(), "it is a directory");
-        fs::remove_dir(&directory).unwrap();
+    fn a_page_on_standard_output_needs_a_format() {
         for stdout in ["-", "/dev/stdout"] {
             assert!(Output::page(Path::new(stdout)).unwrap_err().to_string().contains("--format html"));
         }
-        let sentence = check_place(&page).unwrap_err().to_string();
+        let place = Path::new("/dev/null/page.html");
+        let sentence = Output::page(place).unwrap_err().to_string();
         assert!(sentence.starts_with("cannot write the report to"), "{sentence}");
-        assert!(check_place(Path::new("/dev/null")).is_ok());
     }
 
     #[test]

@@ -8,9 +8,9 @@ use run::options::seconds;
 
 use crate::arguments::{ServerArguments, StoreArguments};
 use crate::failure::Failure;
+use crate::isolation::{self, IsolationArguments};
 use crate::signals::Signals;
 use crate::terminal::Terminal;
-use crate::verify_command::{self, IsolationArguments};
 
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
@@ -41,9 +41,9 @@ pub(crate) fn run(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<ExitStatus, Failure> {
-    let VerifyArguments { which, server, places, verify_timeout, clean, isolation, .. } = arguments;
-    if let Some(level) = isolation.isolation {
-        return verify_command::run(isolation, level, server.target_or(which.as_deref())?, terminal, signals);
+    let VerifyArguments { which, server, places, verify_timeout, clean, isolation: options, .. } = arguments;
+    if let Some(level) = options.isolation {
+        return isolation::run(options, level, server.target_or(which.as_deref())?, terminal, signals);
     }
     let places = places.announced(terminal)?;
     let target = server.target_or(None)?;

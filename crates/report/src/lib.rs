@@ -1,6 +1,6 @@
 //! What is shown. Runs or query sets, one or several side by side, an experiment, a comparison, a calibration, a scan of TLS and a check of isolation become a
 //! [`Document`] once; [`text`], [`markdown`], [`html`], [`svg`] and [`png`] give it a format. CSV and JSON are for programs.
-//! Pure, but for pgbench's log files, [`MetricsServer`] and [`select`], which reads the store: strings and bytes are returned, and `cli` decides where they go.
+//! Pure, but for pgbench's log files, [`file`], [`MetricsServer`] and [`select`], which reads the store: strings and bytes are returned, and `cli` decides where they go.
 //!
 //! In reading order: `metrics` is the table of all figures; `run`, [`experiment`], `queries`, `comparison` and
 //! `calibration` build documents; `document` is their model with its writers for text and Markdown, `chart` draws, `html` writes pages.
@@ -67,6 +67,8 @@ mod format;
 mod queries;
 
 pub mod experiment;
+
+pub mod file;
 
 pub mod pgbench;
 
