@@ -30,6 +30,7 @@ pub fn abort_messages(aborted: &AbortedClient) -> Vec<String> {
 }
 
 /// The same for an error in a command.
+// Long because: a list of causes with pgbench's words.
 fn at_a_command(client: usize, place: &CommandPosition, cause: &AbortCause) -> Vec<String> {
     let CommandPosition { script, command, name: typed, query, .. } = place;
     // pgbench uses its own names of meta commands, except in errors of evaluation.

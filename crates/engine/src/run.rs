@@ -266,6 +266,7 @@ fn event_loop_of(outcomes: &[WorkerOutcome]) -> EventLoop {
 }
 
 /// Combines the workers' outcomes in the order of their numbers.
+// Long because: it merges each field of an outcome.
 fn conclude(
     load: &Load<'_>,
     timeline: Timeline,

@@ -204,6 +204,7 @@ impl Configuration {
     }
 
     /// Checks that the parts are compatible; the error is a sentence.
+    // Long because: a list of independent conditions.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Self { server, data, load, .. } = self;
         let has_ddl = self.ddl.is_some();

@@ -231,7 +231,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("[load]\nscript = \"away.sql\""), @r#"x.toml:3:10: expected a file in the experiment's directory, not a link to a file outside of it, found "away.sql""#);
     insta::assert_snapshot!(named("[[action]]\nsql = \"vacuum\""), @r#"x.toml:2:1: an action requires a time, such as at = "30s""#);
     insta::assert_snapshot!(named("[[action]]\nat = 3\nsql = \"vacuum\""), @r#"x.toml:3:6: expected a number with a unit (us, ms, s, min, h), such as "60s", found 3"#);
-    insta::assert_snapshot!(named("[[action]]\nat = \"3s\""), @"x.toml:2:1: an action requires what to do: sql");
+    insta::assert_snapshot!(named("[[action]]\nat = \"3s\""), @"x.toml:2:1: an action requires what to do: sql, stop, start, restart, kill, kill_backend, pause, promote, switchover, cut, blackhole, blackhole_to_server, blackhole_to_client, slow or heal");
     insta::assert_snapshot!(named("[[action]]\nat = \"3s\"\nsql = \" ; \""), @"x.toml:4:7: the SQL is empty: give one or more statements");
     insta::assert_snapshot!(named("[[action]]\nat = \"3s\"\nsq = \"vacuum\""), @r#"x.toml:4:1: unknown key "sq" in [[action]]; did you mean "sql"?"#);
     insta::assert_snapshot!(named("[load]\nduration = \"3s\"\naction = { at = \"3s\", sql = \"vacuum\" }"), @"x.toml:1:1: an action is set to begin at 3 s, and the measurement lasts 3 s: choose an earlier time or a longer duration");
@@ -242,7 +242,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("[factors]\nstyle = [\"a\"]\n[levels.style.b]\nclients = 1"), @r#"x.toml:4:15: unknown key "b" in [levels.style]; known are a"#);
     insta::assert_snapshot!(named("[factors]\nnetwork = [{ delay = \"10\" }]"), @r#"x.toml:3:22: expected a number with a unit (us, ms, s, min, h), such as "60s", found "10""#);
     insta::assert_snapshot!(named("[factors]\nclients = [1]\n[quick]\nfactors = { clients = [2] }"), @r#"x.toml:5:24: clients has no level 2 of which this could be a part"#);
-    insta::assert_snapshot!(named("[factors]\nclients = [1]\n[[chart]]\nx = \"clients\"\ny = \"speed\""), @r#"x.toml:6:5: expected one of tps, operations, mean, stddev, p50, p90, p95, p99, p999, max, cycle, failed, late, wal_bytes, server_cpu, server_user_cpu, server_system_cpu, shared_buffers_share, system_cache_share, disk_share, client_cpu, round_trips, sent_bytes, received_bytes, plan_time, execution_time, found "speed""#);
+    insta::assert_snapshot!(named("[factors]\nclients = [1]\n[[chart]]\nx = \"clients\"\ny = \"speed\""), @r#"x.toml:6:5: expected one of tps, operations, mean, stddev, p50, p90, p95, p99, p999, max, cycle, failed, late, wal_bytes, server_cpu, server_user_cpu, server_system_cpu, shared_buffers_share, system_cache_share, disk_share, client_cpu, round_trips, sent_bytes, received_bytes, pooler_cpu, pooler_cpu_share, pooler_wait, plan_time, execution_time, found "speed""#);
     insta::assert_snapshot!(named("factors = { clients = [1] }\nexclude = [{ clients = 1 }]"), @r#"x.toml:1:1: exclude leaves out all combinations"#);
     insta::assert_snapshot!(named("factors = { clients = [1, 2] }\nexclude = [{ clients = 9 }]"), @"x.toml:3:12: the factor clients has no level 9");
     insta::assert_snapshot!(named("factors = { clients = [1, 2] }\nexclude = [{ clients = 1 }]\n[design]\nbase = { clients = 1 }"), @"x.toml:4:2: base is a combination that exclude leaves out");

@@ -47,7 +47,7 @@ const NAMES: [&str; 12] = [
 ];
 
 /// Texts from outside in them: errors, statements, names of workloads and scripts, rows of a database.
-const FROM_OUTSIDE: [&str; 12] = [
+const FROM_OUTSIDE: [&str; 13] = [
     "FailedCheck/first_row",
     "FailedCheck/name",
     "Warning/action_cut_off/action",

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use results::{Annotation, EntryId, EntryKind, Record, Store};
 
 use crate::error::RunError;
-use crate::runner::Prepared;
+use crate::prepared::Prepared;
 use crate::store_places::StorePlaces;
 
 /// Saves one run: its row in the store when it starts, its record when it ends.

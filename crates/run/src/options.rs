@@ -1,6 +1,7 @@
 //! The options of a run as a table: names on command lines, in experiments and in pgbench, types, help, and effect.
 //! Flags, help, experiment keys, the manual's tables and the JSON Schema are generated from it. Options for output
 //! and storage are elsewhere.
+//! Long because: one row for each option, so that a new one has one place.
 
 mod repeated;
 mod value;

@@ -15,7 +15,8 @@ use stats::Scale;
 use workload::{PerMinute, WorkloadName};
 
 use crate::checks::Rules;
-use crate::runner::{Places, Runner};
+use crate::places::Places;
+use crate::runner::Runner;
 use crate::scripts::ScriptText;
 use crate::secrets::recorded_variables;
 use crate::spec::{ActionSpec, RunSpec, ScriptSource, ScriptSpec, TargetSpec};

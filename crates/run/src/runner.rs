@@ -1,48 +1,38 @@
 //! A run from its specification to its record. `engine` measures; this module queries the server, collects the
 //! intervals, and builds the record.
 
-use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use connect::{Address, HostOrder, Overrides, Password, Session, Target, Transport};
-use engine::{
-    Compatibility, HostPlan, Outcome, Plan, Progress, ReconnectTarget, Reconnecting, ScriptPlan, TargetPlan,
-    Tracer, WorkerIntro,
-};
-use observe::{Observer, PoolerReadings, PoolerWatch};
-use results::{
-    ActionResult, Annotation, Calibration, Environment, Interval, Measured, Outages, ProcessorTimes, Record,
-    SafeText, UtcTime, Warning,
-};
+use connect::{Overrides, Password, Session, Target};
+use engine::{Compatibility, Plan, Reconnecting, ScriptPlan, TargetPlan, Tracer, WorkerIntro};
+use results::{Annotation, SafeText, UtcTime, Warning};
 use script::Program;
 use server::{Facts, ServerError};
 use stats::goals::GoalMeter;
-use stats::{OnDisconnect, Protocol, Scale, Timestamp, Until};
+use stats::{OnDisconnect, Protocol, Scale, Until};
 use workload::{Tables, Tpcb, Workload, WorkloadError};
 
-use crate::action::{Actions, FaultSite, check_actions};
-use crate::checks::{Checked, Checks, Rules};
+use crate::action::{FaultSite, check_actions};
+use crate::checks::{Checks, Rules};
 use crate::control::Control;
-use crate::ending::{checks_failed, explain, overload, status, uncancelled};
 use crate::environment;
 use crate::error::RunError;
 use crate::event::{Event, VacuumEvent};
 use crate::generator;
-use crate::observing::{self, Observing};
-use crate::pauses::PauseDetector;
+use crate::observing::Observing;
+use crate::places::{ATTEMPT_TIMEOUT, Places};
 use crate::plan_record;
 use crate::pooling::{self, PoolerInUse};
+use crate::prepared::{Finished, PlannedActions, Prepared};
 use crate::relations;
 use crate::scripts::Scripts;
-use crate::spec::{ActionSpec, RunSpec, Vacuum};
+use crate::spec::{RunSpec, Vacuum};
 use crate::statement_check;
-use crate::transaction_errors;
-use crate::verification::{self, Planned, Verifying};
+use crate::verification::{self, Planned};
 
 /// Creates the tracer of each worker, which receives single transactions.
 pub type Tracers<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>;
@@ -114,74 +104,6 @@ pub struct Runner {
     pub(crate) targets: Vec<(String, Target)>,
     pub(crate) seed: u64,
     pub(crate) circumstances: Circumstances,
-}
-
-/// Time limit of an attempt to connect again, without `connect_timeout`.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Addresses of the clients.
-pub(crate) struct Places {
-    /// Those of the first connections.
-    suitable: Vec<(Address, Transport)>,
-    /// All addresses in their order, with the transport of the first, for clients that connect again; empty if they do
-    /// not.
-    all: Vec<(Address, Transport)>,
-}
-
-impl Places {
-    /// The address of the control session; with load balancing, all suitable addresses.
-    fn of(session: &Session, target: &Target, reconnects: bool, control: &Control) -> Result<Self, RunError> {
-        let suitable = match target.host_order {
-            HostOrder::Given => vec![(session.address().clone(), session.transport().clone())],
-            HostOrder::Random | HostOrder::Seeded(_) => {
-                control.abandonable(target, Session::survey)?.map_err(|error| *error)?
-            }
-        };
-        let all = if reconnects { Self::all(session, target)? } else { Vec::new() };
-        Ok(Self { suitable, all })
-    }
-
-    /// All addresses. Those that are not suitable now may be so after a failover; they are taken to be encrypted as the
-    /// session is.
-    fn all(session: &Session, target: &Target) -> Result<Vec<(Address, Transport)>, RunError> {
-        let given = Target { host_order: HostOrder::Given, ..target.clone() };
-        let transport = |address: &Address| match address {
-            Address::Unix(_) => Transport { tls: None, ..session.transport().clone() },
-            Address::Tcp { .. } => session.transport().clone(),
-        };
-        let with_transport = |address: Address| {
-            let transport = transport(&address);
-            (address, transport)
-        };
-        Ok(given.addresses()?.into_iter().map(with_transport).collect())
-    }
-
-    /// The hosts in the engine's plan: the suitable ones first; and the order of further attempts.
-    fn into_hosts(self, target: &Target) -> (Vec<HostPlan>, ReconnectTarget) {
-        let Self { suitable, all } = self;
-        let mut hosts = suitable;
-        let suitable = hosts.len();
-        let mut order = Vec::new();
-        for (address, transport) in all {
-            let known = hosts.iter().position(|(known, _)| *known == address);
-            order.push(known.unwrap_or(hosts.len()));
-            if known.is_none() {
-                hosts.push((address, transport));
-            }
-        }
-        let host = |(address, transport)| {
-            let startup = target.startup_parameters(target.host_of(&address));
-            HostPlan { address, transport, startup }
-        };
-        let is_random = target.host_order != HostOrder::Given;
-        let reconnect = ReconnectTarget { suitable, order, is_random, session: target.session_attributes };
-        (hosts.into_iter().map(host).collect(), reconnect)
-    }
-
-    /// Never empty.
-    pub(crate) fn addresses(&self) -> impl Iterator<Item = &Address> {
-        self.suitable.iter().map(|(address, _)| address)
-    }
 }
 
 /// Facts about the server before the run.
@@ -671,234 +593,5 @@ fn vacuum(
             events(VacuumEvent::Failed(&failure));
         }
         events(VacuumEvent::Done);
-    }
-}
-
-/// A run that is ready to start.
-pub struct Prepared {
-    plan: Plan,
-    plan_record: results::Plan,
-    environment: Environment,
-    tables: results::Tables,
-    relations: Option<results::Relations>,
-    settings_error: Option<ServerError>,
-    observing: Observing,
-    until: Option<Until>,
-    goals: GoalMeter,
-    actions: PlannedActions,
-    circumstances: Circumstances,
-    checks: Option<Checks>,
-    rules: Option<Rules>,
-    warnings: Vec<Warning>,
-    verification: Option<Planned>,
-    started_at: UtcTime,
-}
-
-/// The actions of a run, their server, and the tables of the scripts, whose state is recorded.
-struct PlannedActions {
-    specs: Vec<ActionSpec>,
-    target: Target,
-    tables: Vec<String>,
-}
-
-/// A run that has ended.
-pub struct Finished {
-    /// The record of the run.
-    pub record: Record,
-    /// Details of the engine's outcome that the record lacks: each aborted client, and the reason for the end.
-    pub outcome: Outcome,
-    /// Error of the verification or of the checks, if they were requested and failed.
-    pub checked: Result<(), RunError>,
-}
-
-impl Prepared {
-    /// The plan as it will be recorded.
-    #[must_use]
-    pub fn plan(&self) -> &results::Plan {
-        &self.plan_record
-    }
-
-    /// The environment as it will be recorded.
-    #[must_use]
-    pub fn environment(&self) -> &Environment {
-        &self.environment
-    }
-
-    /// The label and the note as they will be recorded.
-    #[must_use]
-    pub fn annotation(&self) -> &Annotation {
-        &self.circumstances.annotation
-    }
-
-    /// The start time as it will be recorded.
-    #[must_use]
-    pub fn started_at(&self) -> UtcTime {
-        self.started_at
-    }
-
-    /// Runs the load under observation and builds its record.
-    ///
-    /// # Errors
-    /// The clients cannot connect, or the user asked to stop before the first transaction.
-    pub fn run(
-        mut self,
-        control: &Control,
-        tracers: Tracers<'_, '_>,
-        events: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Finished, RunError> {
-        let verifying = self.begin_verification(control)?;
-        let processors = ProcessorTimes::now();
-        let recent_waits = self.observing.recent_waits();
-        let mut intervals = Intervals::default();
-        let (until, goals) = (&mut self.until, &mut self.goals);
-        let mut second = |progress: &Progress<'_>| {
-            if !progress.warmup {
-                intervals.add(progress);
-            }
-            events(Event::Second { progress, waits: &recent_waits.waits() });
-            if !progress.warmup {
-                let is_precise = until.as_mut().is_some_and(|until| until.take(progress.interval));
-                let is_missed = goals.take(progress.interval);
-                progress.enough.set(is_precise || is_missed);
-            }
-        };
-        // The drop-in does not catch SIGCONT, as pgbench does not.
-        let pauses = (self.circumstances.compatibility == Compatibility::Pgmeter).then(PauseDetector::begin);
-        let output = self.circumstances.output.map(|begin| begin());
-        let PlannedActions { specs, target, tables } = &self.actions;
-        let mut actions = Actions::start(specs, target, tables, self.circumstances.site.clone())?;
-        let watch = self.circumstances.pooler.as_ref().map(PoolerInUse::watch);
-        let (is_begun, warmup) = (Cell::new(false), self.plan.warmup);
-        let no_journal = Cell::new(None);
-        let introduce = |intro: WorkerIntro| {
-            if !is_begun.replace(true) {
-                let origin = Observer::now() + warmup;
-                actions.measure_from(origin);
-                watch.iter().for_each(|watch| watch.measure_from(origin));
-            }
-            match &verifying {
-                None => tracers(intro),
-                Some(verifying) => verifying.tracer(intro, tracers).unwrap_or_else(|error| {
-                    control.stop().store(true, Ordering::SeqCst);
-                    no_journal.set(Some(error));
-                    Box::new(())
-                }),
-            }
-        };
-        let run = self.observing.run(&self.plan, control.stop_request(), &mut second, &introduce);
-        let run =
-            no_journal.take().map_or(Ok(()), Err).map_err(RunError::from).and(
-                run.map_err(|error| explain(error, self.plan.clients, self.circumstances.compatibility)),
-            );
-        actions.close();
-        let readings = watch.map(PoolerWatch::finish);
-        let outcome = match run {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                verifying.into_iter().for_each(|verifying| verifying.discard(control));
-                return Err(error);
-            }
-        };
-        let lost = output.map(|end| end()).filter(|&messages| messages > 0);
-        let disturbances =
-            [pauses.and_then(PauseDetector::end), lost.map(|messages| Warning::MessagesLost { messages })];
-        environment::look_back(&mut self.environment, processors);
-        let (checks, rules) = (self.checks.take(), self.rules.take());
-        let pooler = self.circumstances.pooler.clone().zip(readings);
-        let mut record = self.record(&outcome, intervals, disturbances, actions, pooler);
-        let verified = verifying.map_or(Ok(()), |verifying| {
-            verification::verify_record(&mut record, &verifying, control, events)
-        });
-        let checks = checks.filter(|_| matches!(verified, Ok(()) | Err(RunError::WorkLost { .. })));
-        let Checked { checked, findings } =
-            checks.map_or_else(Checked::default, |checks| checks.run(control, events));
-        if let Err(RunError::Workload(WorkloadError::ChecksFailed { workload, failed })) = &checked {
-            record.warnings.push(checks_failed(workload, failed));
-        }
-        if let Some(rules) = &rules {
-            record.judge(rules.rules(), &outcome.summary, findings.as_ref());
-        }
-        Ok(Finished { record, outcome, checked: verified.and(checked) })
-    }
-
-    /// Creates what the verification needs, if there is one.
-    fn begin_verification(&mut self, control: &Control) -> Result<Option<Verifying>, RunError> {
-        let Some(planned) = self.verification.take() else { return Ok(None) };
-        let (verifying, tokens) = planned.begin(&self.started_at.to_string(), control)?;
-        self.plan.tokens = Some(tokens);
-        Ok(Some(verifying))
-    }
-
-    fn record(
-        self,
-        outcome: &Outcome,
-        intervals: Intervals,
-        disturbances: [Option<Warning>; 2],
-        actions: Actions,
-        pooler: Option<(PoolerInUse, PoolerReadings)>,
-    ) -> Record {
-        let Self { plan, plan_record, environment, tables, observing, circumstances, .. } = self;
-        let observation = observing.finish(outcome);
-        // After the observer's last reading, because the state of the tables is read a second later.
-        let (actions, unrestored) = actions.finish();
-        let loop_name = generator::event_loop(&outcome.event_loop).name;
-        let kept = |dir: PathBuf| Calibration::kept(&dir, &environment.host, loop_name);
-        let calibration = circumstances.calibrations.and_then(kept);
-        let (intervals, origin) = (intervals.0, intervals.1);
-        let measured = Measured {
-            summary: &outcome.summary,
-            gaps: Some(&outcome.gaps),
-            intervals,
-            elapsed: outcome.elapsed.saturating_sub(plan.warmup),
-            commands: plan_record::commands(&plan, &outcome.commands),
-            connecting: plan.reconnect.then(|| plan_record::connecting(&outcome.reconnects)),
-            client_cpu: Some(outcome.client_cpu),
-            connection_time: Some(outcome.connect_time),
-            introspection: Some(generator::of(
-                outcome,
-                &plan,
-                circumstances.relay_delay,
-                calibration.as_ref(),
-            )),
-        };
-        let errors = transaction_errors::of(&plan, &outcome.errors);
-        let status = status(outcome, &plan);
-        let workers = plan_record.workers;
-        let mut record = Record::new(self.started_at, status, plan_record, environment, tables, measured);
-        record.annotation = circumstances.annotation;
-        record.relations = self.relations;
-        record.summary.errors = Some(errors);
-        let outages = outcome.outages.as_ref().filter(|outages| !outages.is_empty());
-        record.summary.outages =
-            outages.zip(origin).map(|(outages, origin)| Outages::new(outages, origin, &record.intervals));
-        let mut goals = self.goals;
-        goals.close(Duration::from_secs_f64(record.summary.duration_s));
-        (record.summary.goals, record.summary.goal_stop) = (goals.evaluate(), goals.stop());
-        record.summary.until_reached = self.until.map(|until| until.is_reached());
-        let counts = record.summary.counts;
-        record.summary.pooler =
-            pooler.map(|(pooler, readings)| pooler.seen(readings, counts.succeeded + counts.failed));
-        record.observation = observation;
-        observing::add_ceilings(&mut record);
-        record.plan.workers = u32::try_from(outcome.workers).unwrap_or(workers);
-        let unread =
-            self.settings_error.map(|error| Warning::SettingsUnread { error: error.to_string().into() });
-        let warnings = [unread, overload(outcome, plan.clients), uncancelled(outcome), unrestored];
-        record.warnings.extend(actions.iter().filter_map(ActionResult::warning));
-        record.summary.actions = actions;
-        record.warnings.extend(self.warnings);
-        record.warnings.extend(warnings.into_iter().chain(disturbances).flatten());
-        record.warn();
-        record
-    }
-}
-
-#[derive(Default)]
-struct Intervals(Vec<Interval>, Option<Timestamp>);
-
-impl Intervals {
-    fn add(&mut self, progress: &Progress<'_>) {
-        let origin = *self.1.get_or_insert(progress.interval.start);
-        self.0.push(Interval::of(progress.interval, origin));
     }
 }

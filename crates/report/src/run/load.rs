@@ -218,6 +218,7 @@ pub(crate) fn generator(record: &Record) -> Vec<Fact> {
 
 /// The command that asks for the same again: as it was typed, with the seed; of records that do not hold it, one that
 /// comes to the same. Scripts are named as they were; a file's text is in the record.
+// Long because: a list of options.
 pub(crate) fn repeat_command(record: &Record) -> String {
     let plan = &record.plan;
     if let Some(command_line) = &plan.command_line {

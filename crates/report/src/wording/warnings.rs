@@ -1,6 +1,7 @@
 //! The sentences of warnings: what is so, what it means for the figures, and what to do. An experiment shows one text for
 //! all runs that have a warning of one kind, with the range of its figures; the text of a single run is that of a range of
 //! one.
+//! Long because: one row for each kind of warning, so that the compiler leads to it.
 
 use std::collections::BTreeSet;
 use std::mem::discriminant;

@@ -103,6 +103,7 @@ fn environment() -> Environment {
 }
 
 /// The example with everything in it.
+// Long because: each field of a record.
 pub fn full(example: &Example) -> Record {
     let mut draws = Draws(example.seed);
     let mut total = Distribution::new();
