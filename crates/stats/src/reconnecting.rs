@@ -107,8 +107,7 @@ impl fmt::Display for ReconnectPolicy {
 }
 
 /// What a policy may be.
-const EXPECTED: &str =
-    "must be immediate, backoff:MIN..MAX such as backoff:100ms..10s, per-second:N, or slow-start:N";
+const EXPECTED: &str = "the reconnect policy must be immediate, backoff:MIN..MAX such as backoff:100ms..10s, per-second:N, or slow-start:N";
 
 impl FromStr for ReconnectPolicy {
     type Err = String;

@@ -122,6 +122,14 @@ impl<'p> Reconnecting<'p> {
         self.pauses.set(now + pause, slot);
     }
 
+    /// No further attempts; true if there were clients with lost connections.
+    pub(super) fn stop(&mut self) -> bool {
+        self.pauses = Timers::default();
+        self.waiting.clear();
+        self.begun.clear();
+        std::mem::take(&mut self.out) > 0
+    }
+
     /// When [`Reconnecting::attempt_due`] has something to do.
     pub(super) fn next_at(&self) -> Option<Timestamp> {
         let attempt = self.waiting.front().map(|_| self.next_attempt);
@@ -237,7 +245,7 @@ impl<'p> Reconnecting<'p> {
             return false;
         }
         own.out = None;
-        self.out -= 1;
+        self.out = self.out.saturating_sub(1);
         if self.out == 0 {
             self.first_success = None;
         }

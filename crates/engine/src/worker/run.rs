@@ -795,8 +795,10 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// Makes the attempts that are due, and ends those that take too long; after the end of starts, the clients that are
     /// not connected are done.
     fn attempt_due(&mut self, now: Timestamp) {
+        let Some(reconnecting) = &mut self.reconnecting else { return };
         if self.stopping.timeline.is_over(now) {
-            for slot in 0..self.sessions.slots.len() {
+            let slots = if reconnecting.stop() { self.sessions.slots.len() } else { 0 };
+            for slot in 0..slots {
                 if self.sessions.slots[slot].active && self.sessions.slots[slot].out.is_some() {
                     self.sessions.slots[slot].connecting_since = None;
                     self.sessions.abandon(slot);
@@ -805,7 +807,6 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             }
             return;
         }
-        let Some(reconnecting) = &mut self.reconnecting else { return };
         reconnecting.attempt_due(&mut self.sessions, now);
     }
 
