@@ -45,7 +45,7 @@ impl Table {
              WITH (fillfactor = 10); \
              COMMENT ON TABLE {name} IS {comment}; \
              INSERT INTO {name} SELECT k, 0, '{{}}' FROM generate_series(0, {}) AS k; \
-             COMMIT; ANALYZE {name}",
+             ANALYZE {name}; COMMIT",
             lists - 1
         ))?;
         Ok(Table { name })

@@ -10,7 +10,7 @@ fn findings(simulation: Simulation) -> Findings {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn a_serializable_store_has_no_anomaly(
