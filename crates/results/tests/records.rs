@@ -8,10 +8,11 @@ use std::time::Duration;
 use pgmeter_results::{
     Action, ActionOutcome, ActionResult, ActionWork, BuildFingerprint, Calibration, CommandSummary,
     Conditions, Connecting, Connection, ConnectionInUse, Contention, Disk, DiskHolds, Environment, EventLoop,
-    EventLoopName, FlushTime, Host, IndexState, Interval, Introspection, Latency, Level, Limit, Measured,
-    Missing, Observation, ObserveLevel, PartitionMethod, PerMinute, PerTransaction, PgmeterBuild, Plan,
-    ProcessorShares, Protocol, Record, RelationKind, ResultFormat, ResultsError, Script, ServerFacts, Status,
-    TableState, Tables, TablesAt, Target, TlsInUse, TransportInUse, UtcTime, Warning, Work,
+    EventLoopName, Fault, FaultKind, FlushTime, Host, IndexState, Interval, Introspection, Latency, Level,
+    Limit, Measured, Missing, Observation, ObserveLevel, PartitionMethod, PerMinute, PerTransaction,
+    PgmeterBuild, Plan, ProcessorShares, Protocol, Record, RelationKind, ResultFormat, ResultsError, Script,
+    ServerFacts, Status, TableState, Tables, TablesAt, Target, TlsInUse, TransportInUse, UtcTime, Warning,
+    Work,
 };
 use stats::{
     CommandTable, Completions, Distribution, Ending, Failure, Gaps, Recorder, Sample, Summary, Timestamp,
@@ -66,7 +67,13 @@ fn plan() -> Plan {
         seed: u64::MAX,
         connection: connection("/tmp/pgmeter"),
         targets: vec![Target { name: "replica".to_owned(), connection: connection("db2") }],
-        actions: vec![Action { at_s: 2.5, work: ActionWork::Sql { sql: "VACUUM t".into() } }],
+        actions: vec![
+            Action { at_s: 2.5, work: ActionWork::Sql { sql: "VACUUM t".into() } },
+            Action {
+                at_s: 2.0,
+                work: ActionWork::Fault(Fault { kind: FaultKind::Kill, lasts: Some(Duration::from_secs(1)) }),
+            },
+        ],
         variables: [("scale".to_owned(), "10".to_owned())].into(),
         relative: [("clients".to_owned(), "2/core".to_owned())].into(),
         command_line: Some("pgmeter bench --random-seed 18446744073709551615 -c 8".into()),
@@ -287,7 +294,7 @@ fn record() -> Record {
     let measured = Measured { intervals: stored, introspection, gaps: Some(&gaps), ..measured(&summary) };
     let started_at = UtcTime::from_unix_millis(1_795_262_581_250);
     let mut record = Record::new(started_at, Status::Complete, plan(), environment(), tables(), measured);
-    record.summary.actions = vec![action(&record.plan.actions[0])];
+    record.summary.actions = record.plan.actions.iter().map(action).collect();
     record.warnings = vec![Warning::SettingsUnread { error: "no such view".into() }, Warning::SharedHost];
     record
 }

@@ -113,7 +113,8 @@ impl ServerHandle {
         if self.is_running() { Ok(()) } else { Err(ServerError::NotRunning { name: self.home.name.clone() }) }
     }
 
-    /// Shuts it down and waits until its postmaster has ended, or `is_over`.
+    /// Shuts it down and waits until its postmaster has ended. A smart shutdown, which may take for ever, is waited for
+    /// until `is_over`.
     ///
     /// # Errors
     /// It is not running; it does not end in time; [`ServerError::Interrupted`] if the wait is over first.
@@ -127,7 +128,7 @@ impl ServerHandle {
         self.postmaster.send(signal);
         let deadline = limit.map(Deadline::after);
         while self.is_running() {
-            if is_over() || self.stop.is_set() {
+            if (limit.is_none() && is_over()) || self.stop.is_set() {
                 return Err(ServerError::Interrupted);
             }
             if deadline.is_some_and(Deadline::has_passed) {

@@ -1,10 +1,12 @@
 //! Actions in the reports of a run: their times and endings, and the tables before and after them.
 //! What is recorded of a real action is tested with the binary; the sentences of warnings are in `wording`.
 
+use std::time::Duration;
+
 use pgmeter_report::TextStyle;
 use results::{
-    Action, ActionOutcome, ActionResult, ActionWork, IndexState, Missing, Record, RelationKind, TableState,
-    TablesAt,
+    Action, ActionOutcome, ActionResult, ActionWork, Fault, FaultKind, IndexState, Missing, Record,
+    RelationKind, TableState, TablesAt,
 };
 
 use crate::fixture::{record, text};
@@ -64,6 +66,24 @@ fn the_text_has_each_action_by_time_and_the_tables_that_changed() {
     // The index did not change, and the state before the second action is not known.
     assert!(!text.contains("public.k") && !text.contains("Before and after VACUUM"), "{text}");
     at("Not all of the state around VACUUM w at 2 s is known: tables (a lock).");
+}
+
+#[test]
+fn a_fault_is_shown_as_it_is_written_and_its_states_are_known_or_not() {
+    let mut record = record();
+    let known = TablesAt { at_s: 4.0, tables: vec![view(81_920, 0, 0)], missing: Vec::new() };
+    let unknown =
+        TablesAt { tables: Vec::new(), missing: vec![Missing::new("tables", "down")], ..known.clone() };
+    let kill = Fault { kind: FaultKind::Kill, lasts: Some(Duration::from_secs(5)) };
+    let mut killed = action(3.0, "", ActionOutcome::Succeeded, [unknown, known]);
+    killed.action.work = ActionWork::Fault(kill);
+    record.summary.actions = vec![killed];
+    record.plan.actions = vec![record.summary.actions[0].action.clone()];
+    let text = text(&record, &WIDE);
+    let row = text.lines().find(|line| line.contains("kill=5s ")).unwrap_or_else(|| panic!("{text}"));
+    assert!(row.trim_end().ends_with("succeeded"), "{row}");
+    assert!(text.contains("around kill=5s at 3 s is known: tables (down)."), "{text}");
+    assert!(!text.contains("Before and after"), "{text}");
 }
 
 #[test]
