@@ -64,6 +64,8 @@ pub struct Configuration {
     pub hosts: Vec<(String, Option<u16>)>,
     /// Whether each connection selects a random host; `None`: the setting of the `dsn`.
     pub load_balance: Option<bool>,
+    /// Whether a probe measures the staleness of standbys during a trial.
+    pub staleness: bool,
     /// Address of the OpenMetrics endpoint during a trial, as `HOST:PORT`.
     pub metrics: Option<String>,
     /// Timed steps in order; empty: a trial of load or of queries.
@@ -114,6 +116,7 @@ impl Default for Configuration {
             operations: 1,
             hosts: Vec::new(),
             load_balance: None,
+            staleness: false,
             metrics: None,
             steps: Vec::new(),
             queries: None,
@@ -242,6 +245,10 @@ impl Configuration {
                 has_ddl && !self.allow_ddl,
                 "ddl changes the schema of your database, and needs locks on its tables: allow it with allow_ddl \
                  (--allow-ddl)",
+            ),
+            (
+                self.staleness && server.standbys.is_empty(),
+                "staleness is measured on standbys: add a [[standby]], or remove staleness",
             ),
             (self.ddl_undo.is_some() && !has_ddl, "ddl_undo has nothing to undo: set ddl"),
             (

@@ -336,7 +336,7 @@ const DATA: [Key; 20] = [
     Key::new("vacuum", Kind::Flag, field!(data.vacuum), "Vacuum the small tables before each trial"),
 ];
 
-const LOAD: [Key; 6] = [
+const LOAD: [Key; 7] = [
     Key::other(
         "setup",
         "text",
@@ -366,6 +366,13 @@ const LOAD: [Key; 6] = [
         Kind::Choice(&words(&BALANCES)),
         choice!(BALANCES, load_balance),
         "\"random\": each connection selects one of the hosts at random; default: the setting of the dsn",
+    ),
+    Key::new(
+        "staleness",
+        Kind::Flag,
+        field!(staleness),
+        "Measure the staleness of standbys as clients see it: a session commits a number on the primary about 100 times a second, \
+         and others read it from the standbys",
     ),
     Key::new(
         "metrics",

@@ -16,6 +16,8 @@ mod settings;
 
 mod session_settings;
 
+mod staleness;
+
 mod standby_set;
 
 mod standbys;

@@ -9,7 +9,7 @@ use crate::schema;
 /// Metrics of a trial for charts and tables. Times are in microseconds, `failed`, `late` and shares in percent. `operations`
 /// is tps times the operations of a transaction. `cycle` is clients ÷ transactions ended per second, by Little's law
 /// the mean time from the start of a client's transaction to the start of its next one, connecting included.
-pub const METRICS: [&str; 29] = [
+pub const METRICS: [&str; 34] = [
     "tps",
     "operations",
     "mean",
@@ -39,6 +39,11 @@ pub const METRICS: [&str; 29] = [
     "pooler_wait",
     "plan_time",
     "execution_time",
+    "replay_lag",
+    "replay_lag_max",
+    "replay_lag_bytes",
+    "stale_reads",
+    "staleness",
 ];
 
 /// Metrics of a trial of steps: the sums over its steps of the mean `duration` in microseconds, WAL, and backend CPU

@@ -23,6 +23,7 @@ use crate::network;
 use crate::pooler::{self, RunningPooler};
 use crate::provision::Ready;
 use crate::repeating_failure::aborted_by_repeated;
+use crate::staleness::Probe;
 
 /// A trial fails if no transaction ends for this long: the server does not respond, or another session holds a lock.
 pub(crate) const SILENCE_LIMIT: Duration = Duration::from_secs(600);
@@ -70,14 +71,20 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
         records: Some(keeper.records()),
         ..circumstances.clone()
     };
+    let (primary, others) = (target.clone(), standbys.clone());
     let runner = runner(cell, *seed, target, standbys)?.under(circumstances);
     let prepared = runner.prepare(control, &mut |event| listener.tell(Event::Run(event)));
     let is_in_place = cell.configuration.server.in_place;
     let prepared = prepared.map_err(|error| with_advice(error, is_in_place, YOUR_TABLES))?;
     listener.tell(Event::RunBegins(prepared.plan(), cell.configuration.metrics.as_deref()));
+    let probes = cell.configuration.staleness.then(|| Probe::start(&primary, &others, control));
+    let probe = probes.transpose()?;
     // Traffic before the measurement does not count. A relay that cannot be asked now fails again at the end, which
     // is reported then.
-    let forget_what_passed = || drop(relay.as_ref().map(|relay| relay.traffic()));
+    let forget_what_passed = || {
+        drop(relay.as_ref().map(|relay| relay.traffic()));
+        probe.iter().for_each(Probe::forget);
+    };
     forget_what_passed();
     let run = keeper.begin(&prepared)?;
     places.open()?.begin_trial(*trial, run)?;
@@ -99,6 +106,9 @@ pub(super) fn run(cell: &Cell, ready: Ready, of_trial: &OfTrial<'_>) -> Result<F
     };
     let finished = finished.inspect_err(|error| keeper.break_off(error)).map_err(because);
     let run::Finished { mut record, checked, .. } = finished?;
+    if let Some(probe) = probe {
+        probe.finish(record.observation.get_or_insert_default());
+    }
     if let Some(relay) = &relay {
         network::add_cost(&mut record, &relay.network, traffic.unwrap_or_else(|| relay.traffic()));
     }

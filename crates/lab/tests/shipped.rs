@@ -8,9 +8,9 @@ use engine::Limit;
 use pgmeter_lab::{Experiment, Plan, Profile, Step};
 
 /// Experiments that reproduce a publication.
-const PUBLISHED: [&str; 27] = [
+const PUBLISHED: [&str; 28] = [
     "A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "A9", "B1", "B2", "B3", "B4", "B5", "C1", "D1", "D2",
-    "D3", "D4", "E1", "E2", "E3", "E4", "E5", "E6", "E7", "E8",
+    "D3", "D4", "D5", "E1", "E2", "E3", "E4", "E5", "E6", "E7", "E8",
 ];
 
 /// Approximate time of the queries of a trial at a quick scale.

@@ -78,6 +78,7 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
         statements,
         events: watch.events.into_events(),
         samples: watch.series.into_samples(),
+        standbys: watch.lags.into_standbys(),
         server_cpus_allowed: watch.server_cpus_allowed,
         ..nothing(watch.level, watch.server.missing)
     }

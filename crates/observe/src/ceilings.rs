@@ -482,6 +482,8 @@ mod tests {
             statements: Vec::new(),
             events: Vec::new(),
             samples: Vec::new(),
+            standbys: Vec::new(),
+            staleness: None,
             server_cpus_allowed: None,
             ceilings: Vec::new(),
         });

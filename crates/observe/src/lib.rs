@@ -14,6 +14,7 @@ mod normal_form;
 
 mod relations;
 mod scripts;
+mod standbys;
 mod states;
 
 mod probe;

@@ -22,6 +22,7 @@ use crate::profile::{self, Reading};
 use crate::scripts::Matcher;
 use crate::series::{Series, Snapshot, figures};
 use crate::session::ObserverSession;
+use crate::standbys::{self, Lags};
 use crate::strata::Strata;
 use crate::waits::{Seen, Tally};
 
@@ -56,6 +57,9 @@ pub(crate) struct Watch {
     pub(crate) events: Events,
     /// Whether there was a queue for locks in the last second.
     has_queue: bool,
+    /// The query for the lag of standbys; `None` if the server has none.
+    lag_query: Option<String>,
+    pub(crate) lags: Lags,
     /// Before the first transaction.
     pub(crate) at_start: Snapshot,
     /// At the start of measuring.
@@ -109,6 +113,8 @@ impl Watch {
             series: Series::new(now_s.min(0.0)),
             events: Events::default(),
             has_queue: false,
+            lag_query: None,
+            lags: Lags::default(),
             at_start: Snapshot::new(),
             at_origin: None,
             at_end: Snapshot::new(),
@@ -202,6 +208,7 @@ impl Watch {
             self.at_start = snapshot;
         }
         self.begin_profile();
+        self.begin_lags();
         if self.next >= 0 {
             // Without warm-up, the first reading is also that of the start of measuring.
             self.at_origin = Some(self.at_start.clone());
@@ -248,6 +255,7 @@ impl Watch {
         self.look_at_backends();
         self.look_at_vacuums(at_s);
         self.look_at_queues();
+        self.look_at_lags();
         self.look_at_profile(1.0);
         let Some(snapshot) = read else { return };
         let mut values = figures(&self.last, &snapshot, &self.server.questions);
@@ -399,6 +407,26 @@ impl Watch {
         self.events.queued_for(rows.iter().filter_map(row).collect());
     }
 
+    /// Reads the lag of standbys once a second if there are any.
+    fn begin_lags(&mut self) {
+        let session = &mut self.server.session;
+        let exist = |session: &mut ObserverSession, sql| session.value(sql).is_some_and(|count| count != "0");
+        if exist(session, standbys::EXIST) {
+            self.lag_query = Some(standbys::sql(self.server.version));
+        } else if exist(session, standbys::HIDDEN) {
+            let why =
+                "the server has standbys, and this role may not see their state: GRANT pg_monitor to it";
+            self.server.missing.push(Missing::new("lag of standbys", why));
+        }
+        self.look_at_lags();
+    }
+
+    fn look_at_lags(&mut self) {
+        let Some(sql) = &self.lag_query else { return };
+        let Ok(rows) = self.server.session.rows(sql) else { return };
+        self.lags.look(&rows, clock::seconds_between(self.origin, clock::now()));
+    }
+
     /// Adds values from `/proc` for the stretch that ends now.
     fn add_processes(&mut self, values: &mut std::collections::BTreeMap<String, f64>) {
         let Some(_) = self.server.postmaster else { return };
@@ -468,6 +496,7 @@ impl Watch {
             let why = self.server.session.last_failure.clone().unwrap_or_default();
             self.server.missing.push(Missing::new("everything after the connection was lost", why));
         } else {
+            self.look_at_lags();
             self.wait_for_backends();
             if let Some(snapshot) = self.read_all() {
                 let mut values = figures(&self.last, &snapshot, &self.server.questions);

@@ -260,6 +260,30 @@ fn observation(lines: &mut Lines<'_>, record: &Record) {
             lines.add(place, metric, *value);
         }
     }
+    for standby in &observation.standbys {
+        for sample in &standby.samples {
+            let time_s = Some((sample.time_s, None));
+            let place = Place { part: "standby", item: standby.name.as_str(), time_s, ..Place::default() };
+            lines.add_some(place, "write_lag_bytes", sample.write_bytes);
+            lines.add_some(place, "flush_lag_bytes", sample.flush_bytes);
+            lines.add_some(place, "replay_lag_bytes", sample.replay_bytes);
+            lines.add_some(place, "write_lag_us", sample.write_us);
+            lines.add_some(place, "flush_lag_us", sample.flush_us);
+            lines.add_some(place, "replay_lag_us", sample.replay_us);
+        }
+    }
+    for session in observation.staleness.iter().flat_map(|it| &it.sessions) {
+        let place = Place { part: "staleness", item: session.reads_from.as_str(), ..Place::default() };
+        lines.add(place, "reads", session.reads as f64);
+        lines.add(place, "stale_reads", session.stale_reads as f64);
+        lines.add(place, "backward_reads", session.backward_reads as f64);
+        lines.add(place, "commits_behind_max", session.commits_behind_max as f64);
+        if let Some(us) = &session.staleness_us {
+            lines.add(place, "staleness_mean_us", us.mean);
+            lines.add(place, "staleness_p99_us", us.p99);
+            lines.add(place, "staleness_max_us", us.max);
+        }
+    }
     for ceiling in &observation.ceilings {
         let item = ceiling.basis.name();
         let place = Place { part: "ceiling", item, ..Place::default() };

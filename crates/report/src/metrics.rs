@@ -2,7 +2,7 @@
 //! formats, experiments and comparisons take their figures from here. To add a metric is to add a row.
 
 use results::{
-    BlockSources, ComparedMetric, Counts, Lag, Latency, PerTransaction, PoolerFigures, Record, StoredRun,
+    BlockSources, ComparedMetric, Counts, Lag, Latency, PerTransaction, PoolerFigures, Record, StandbyFigures, StoredRun,
     Summary, TrafficPerTransaction, Verification,
 };
 
@@ -80,6 +80,11 @@ pub(crate) enum Metric {
     UnknownAbsent,
     PhantomCommits,
     DoubledTransactions,
+    ReplayLagMean,
+    ReplayLagMax,
+    ReplayLagBytes,
+    StaleReads,
+    StalenessP99,
 }
 
 /// Where a metric is found.
@@ -125,6 +130,8 @@ pub(crate) struct Measured<'a> {
     pub(crate) costs: Option<&'a PerTransaction>,
     /// What became of the commits; nothing of a run that was not verified, and of stored runs.
     pub(crate) verification: Option<&'a Verification>,
+    /// Of the server's standbys.
+    pub(crate) standbys: Option<StandbyFigures>,
 }
 
 impl<'a> From<&'a Record> for Measured<'a> {
@@ -135,6 +142,7 @@ impl<'a> From<&'a Record> for Measured<'a> {
             has_rate: record.plan.rate_tps.is_some(),
             costs: record.observation.as_ref().map(|observation| &observation.per_transaction),
             verification: record.verification.as_ref(),
+            standbys: record.observation.as_ref().map(StandbyFigures::of),
         }
     }
 }
@@ -147,6 +155,7 @@ impl<'a> From<&'a StoredRun> for Measured<'a> {
             has_rate: run.plan.as_ref().is_some_and(|plan| plan.rate_tps.is_some()),
             costs: Some(&run.costs),
             verification: None,
+            standbys: Some(run.standbys),
         }
     }
 }
@@ -249,7 +258,7 @@ macro_rules! cost {
 }
 
 /// All of them, each at the place of its number, in the order in which they are shown.
-pub(crate) const METRICS: [Row; 67] = {
+pub(crate) const METRICS: [Row; 72] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
     use Source::{Run, Steps};
     [
@@ -390,6 +399,19 @@ pub(crate) const METRICS: [Row; 67] = {
         row(Metric::UnknownAbsent, "unknown_absent_commits", "unknown and absent", Count, "with --verify: commits without an outcome that are not there", Run(|run| run.commits(|found| found.unknown_absent))),
         row(Metric::PhantomCommits, "phantom_commits", "phantom commits", Count, "with --verify: commits that were refused or never sent, and are there", Run(|run| run.commits(|found| found.phantom))),
         row(Metric::DoubledTransactions, "doubled_transactions", "doubled transactions", Count, "with --verify: transactions of which several tries are there", Run(|run| run.commits(|found| found.doubled))),
+        row(Metric::ReplayLagMean, "replay_lag_mean_us", "mean replay lag", Microseconds, "mean over the measured time of the time until a standby has replayed recent WAL, from `replay_lag` of pg_stat_replication once a second; of the standby with the largest; PostgreSQL 10 and newer", Run(|run| run.standbys?.replay_mean_us))
+        .short("replay lag")
+        .key("replay_lag"),
+        row(Metric::ReplayLagMax, "replay_lag_max_us", "longest replay lag", Microseconds, "the longest of these times, of all standbys", Run(|run| run.standbys?.replay_max_us))
+        .key("replay_lag_max"),
+        row(Metric::ReplayLagBytes, "replay_lag_max_bytes", "largest replay lag in WAL", Bytes, "the most WAL that a standby had not replayed, from pg_stat_replication once a second", Run(|run| run.standbys?.replay_max_bytes))
+        .key("replay_lag_bytes"),
+        row(Metric::StaleReads, "stale_read_share", "stale reads from standbys", Share, "reads of the probe `staleness` that missed a commit acknowledged before they were sent ÷ its reads; of the session with the largest share", Run(|run| run.standbys?.stale_read_share))
+        .short("stale reads")
+        .key("stale_reads"),
+        row(Metric::StalenessP99, "staleness_p99_us", "p99 of the staleness of standbys", Microseconds, "99th percentile of the age of the oldest acknowledged commit that a read of this probe missed, 0 if it missed none; of the session with the largest", Run(|run| run.standbys?.staleness_p99_us))
+        .short("staleness p99")
+        .key("staleness"),
     ]
 };
 

@@ -57,6 +57,8 @@ mod pooler;
 
 mod block_sources;
 
+mod replication;
+
 mod warning;
 
 mod warnings;
@@ -132,6 +134,7 @@ pub use process_stat::ProcessStat;
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status, Tables};
 pub use regression::{QueryRegression, Regressions};
 pub use relations::{Index, Relation, RelationKind, Relations, StatementPlace};
+pub use replication::{LagSample, LagValue, StaleSession, Staleness, StandbyFigures, StandbyLag};
 pub use rules::{CheckFindings, DrawnRows};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use secrets::is_secret_name;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BlockSources, SafeText};
+use crate::{BlockSources, SafeText, Staleness, StandbyLag};
 
 /// Level of observation (`--observe`).
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -54,6 +54,12 @@ pub struct Observation {
     pub events: Vec<Event>,
     /// The same over time, usually per second.
     pub samples: Vec<ServerSample>,
+    /// The server's standbys and their lag over time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standbys: Vec<StandbyLag>,
+    /// What clients saw on standbys; `null` if it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staleness: Option<Staleness>,
     /// CPUs available to the server by affinity and CPU quotas, if it is on this host.
     pub server_cpus_allowed: Option<f64>,
     /// Upper bounds of the throughput and the share that the run reached, lowest bound first.

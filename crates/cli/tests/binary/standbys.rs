@@ -1,6 +1,8 @@
 //! Standbys of experiments on real servers: writes to the primary, reads from standbys, through their own networks.
 //! How a standby is made and promoted is tested in `server`, and how a file defines it in `lab`.
 
+use results::Record;
+
 use crate::harness::Bench;
 
 /// Each trial writes on the primary, and reads from one standby and from any of them.
@@ -13,9 +15,10 @@ standby_network = { delay = "2ms" }
 [load]
 script = ["write.sql", "near.sql", "any.sql"]
 clients = 3
-duration = "2s"
+duration = "3s"
 warmup = "0s"
 observe = "full"
+staleness = true
 [factors]
 synchronous_commit = ["local", "remote_apply"]
 [design]
@@ -41,7 +44,10 @@ fn scripts_write_on_the_primary_and_read_from_standbys_and_a_commit_waits_for_th
         bench.file("write.sql", WRITE);
         bench.file("near.sql", &format!("\\target near\n{READ}"));
         bench.file("any.sql", &format!("\\target standbys\n{READ}"));
-        let file = bench.file("standbys.toml", &EXPERIMENT.replace("VERSION", version));
+        // With files restored, the standbys are made again for the second trial.
+        let data = if version == "18" { "[data]\nrestore = \"files\"\n[load]" } else { "[load]" };
+        let text = EXPERIMENT.replace("VERSION", version).replace("[load]", data);
+        let file = bench.file("standbys.toml", &text);
         let out = bench.run(["lab", "run", file]).exits(0);
         assert!(out.stdout.contains("2 of 2 trials complete"), "{version}: {}", out.stdout);
         let [local, remote] = &bench.records()[..] else { panic!("two trials") };
@@ -49,6 +55,32 @@ fn scripts_write_on_the_primary_and_read_from_standbys_and_a_commit_waits_for_th
             assert_eq!(record.summary.counts.failed, 0, "{version}");
             assert!(record.summary.scripts.iter().all(|script| script.counts.succeeded > 0), "{version}");
         }
+        // Only the standby of the primary itself is in its view, not the next of the cascade.
+        for record in [local, remote] {
+            let [near] = &record.observation.as_ref().expect("observed").standbys[..] else {
+                panic!("{version}: {:?}", record.observation);
+            };
+            assert_eq!((near.name.as_str(), near.sync_state.as_str()), ("near", "sync"), "{version}");
+            assert!(near.mean_and_max(|sample| sample.replay_bytes).is_some(), "{version}: {near:?}");
+            let replay_us = near.mean_and_max(|sample| sample.replay_us);
+            match version {
+                "9.6" => assert_eq!(replay_us, None),
+                _ => assert!(replay_us.expect("there was WAL").1 >= 4_000.0, "{near:?}"),
+            }
+        }
+        for record in [local, remote] {
+            let staleness = record.observation.as_ref().and_then(|seen| seen.staleness.as_ref());
+            let staleness = staleness.expect("it was measured");
+            let names: Vec<_> = staleness.sessions.iter().map(|it| it.reads_from.as_str()).collect();
+            assert_eq!(names, ["near", "far", "standbys"], "{version}");
+            assert!(staleness.sessions.iter().all(|it| it.reads > 0) && staleness.writes > 0, "{version}");
+        }
+        // A commit that waits until it is applied is seen by all later reads there.
+        let near = |record: &Record| {
+            record.observation.as_ref().expect("observed").staleness.as_ref().expect("it").sessions[0].clone()
+        };
+        assert_eq!(near(remote).stale_reads, 0, "{version}: {:?}", near(remote));
+        assert!(near(local).stale_reads > 0, "{version}: {:?}", near(local));
         // A commit waits for WAL on its way there and for the answer on its way back.
         let response = remote.summary.scripts[0].response_us.as_ref().expect("some succeeded");
         assert!(response.min >= 4_000.0, "{version}: {response:?}");

@@ -3,7 +3,7 @@
 
 use results::{
     Connecting, Connection, Counts, Event, EventKind, EventLoop, Latency, Limit, LimitedBy, Plan, Record,
-    Summary,
+    StaleSession, StandbyLag, Summary,
 };
 use stats::INTERVALS_MIN;
 
@@ -102,6 +102,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("server cost", server_cost(record)),
         ("statements", statements(record)),
         ("events", events(record)),
+        ("standbys", standbys(record)),
         ("nearest limit", nearest_limit(record)),
         ("targets", targets(plan)),
     ];
@@ -322,6 +323,40 @@ fn whole_bytes(bytes: f64, kind: &str) -> String {
 /// A mean of small counts: `12.3`, `0.004`.
 fn few(mean: f64) -> String {
     as_asked(if mean >= 10.0 { (mean * 10.0).round() / 10.0 } else { mean })
+}
+
+/// Standbys that are named.
+const STANDBYS_MAX: usize = 4;
+
+/// `near (sync) replay lag 2.10 ms, at most 4.00 ms; stale reads: near 0.3 %, far 98 %`
+fn standbys(record: &Record) -> Option<String> {
+    let observation = record.observation.as_ref()?;
+    let lag = |standby: &StandbyLag| {
+        let name = format!(
+            "{} ({})",
+            escaped_line(standby.name.as_str()),
+            escaped_line(standby.sync_state.as_str())
+        );
+        let times = standby.mean_and_max(|sample| sample.replay_us);
+        let bytes = standby.mean_and_max(|sample| sample.replay_bytes);
+        let shown = |(mean, max): (f64, f64), quantity: Quantity| {
+            format!("{name} replay lag {}, at most {}", quantity.shown(mean), quantity.shown(max))
+        };
+        match (times, bytes) {
+            (Some(times), _) => shown(times, Quantity::Microseconds),
+            (None, Some(bytes)) => shown(bytes, Quantity::Bytes),
+            (None, None) => format!("{name} replay lag unknown"),
+        }
+    };
+    let stale = |session: &StaleSession| {
+        let stale = percent(session.stale_reads as f64, session.reads as f64);
+        format!("{} {stale}", escaped_line(session.reads_from.as_str()))
+    };
+    let mut parts: Vec<String> = observation.standbys.iter().take(STANDBYS_MAX).map(lag).collect();
+    let sessions = observation.staleness.iter().flat_map(|it| &it.sessions);
+    let read: Vec<String> = sessions.filter(|it| it.reads > 0).take(STANDBYS_MAX).map(stale).collect();
+    parts.extend((!read.is_empty()).then(|| format!("stale reads: {}", read.join(", "))));
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 /// `2 checkpoints, autovacuum of pgbench_accounts and pgbench_tellers, 3 lock queues`

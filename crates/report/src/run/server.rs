@@ -1,7 +1,10 @@
 //! What the server did during a run: wait events, nearest limits, events, statements, counters, and what could not be
 //! observed.
 
-use results::{Ceiling, Event, EventKind, Record, StatementCounters, WaitMethod, WaitShare, Waits};
+use results::{
+    Ceiling, Event, EventKind, LagValue, Record, StaleSession, StandbyLag, StatementCounters, WaitMethod,
+    WaitShare, Waits,
+};
 
 use super::kcache;
 use super::warnings::event_detail;
@@ -28,6 +31,8 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     }
     let observation = record.observation.as_ref();
     blocks.extend(observation.into_iter().flat_map(|observation| ceilings(&observation.ceilings)));
+    blocks.extend(headed("Replication lag of the standbys", standbys(record).map(Block::Table)));
+    blocks.extend(headed("Staleness of the standbys as clients saw it", staleness(record).map(Block::Table)));
     blocks.extend(headed("Events", events(record).map(Block::Table)));
     let statements = statements(record).map(Block::Table);
     blocks.extend(headed("Statements, as pg_stat_statements counts them", statements));
@@ -106,6 +111,57 @@ fn waits_of_scripts(record: &Record, waits: &Waits) -> Vec<Block> {
         Some(Block::Folded { id: None, title, is_open: false, blocks: vec![waits_table(waits)?] })
     };
     scripts.iter().zip(&waits.scripts).filter_map(of_script).collect()
+}
+
+/// The lag of each standby, as the mean and the maximum of one sample a second.
+fn standbys(record: &Record) -> Option<Table> {
+    const VALUES: [(LagValue, Quantity); 6] = [
+        (|sample| sample.write_us, Quantity::Microseconds),
+        (|sample| sample.flush_us, Quantity::Microseconds),
+        (|sample| sample.replay_us, Quantity::Microseconds),
+        (|sample| sample.write_bytes, Quantity::Bytes),
+        (|sample| sample.flush_bytes, Quantity::Bytes),
+        (|sample| sample.replay_bytes, Quantity::Bytes),
+    ];
+    let row = |standby: &StandbyLag| {
+        let names = [&standby.name, &standby.sync_state].map(|text| Cell::text(escaped_line(text.as_str())));
+        let figures = VALUES.iter().map(|(of, quantity)| match standby.mean_and_max(*of) {
+            Some((mean, max)) => Cell::text(format!("{} / {}", quantity.shown(mean), quantity.shown(max))),
+            None => Cell::text("unknown"),
+        });
+        names.into_iter().chain(figures).collect()
+    };
+    let rows: Vec<_> = record.observation.as_ref()?.standbys.iter().map(row).collect();
+    let mut columns = vec![Column::text("standby"), Column::text("state")];
+    let figures = ["write lag", "flush lag", "replay lag", "WAL not written", "not flushed", "not replayed"];
+    columns.extend(figures.map(|title| Column::figures(format!("{title}, mean / max"))));
+    (!rows.is_empty()).then(|| Table { columns, rows, ..Table::default() })
+}
+
+/// What the probe's sessions read from standbys.
+fn staleness(record: &Record) -> Option<Table> {
+    let row = |session: &StaleSession| {
+        let us = session.staleness_us.as_ref();
+        let time = |of: fn(&results::Latency) -> f64| {
+            us.map_or_else(|| Cell::text("unknown"), |us| Cell::figure(Quantity::Microseconds, of(us)))
+        };
+        vec![
+            Cell::text(escaped_line(session.reads_from.as_str())),
+            Cell::text(count(session.reads)),
+            Cell::text(count(session.stale_reads)),
+            Cell::text(count(session.backward_reads)),
+            Cell::text(count(session.commits_behind_max)),
+            time(|us| us.mean),
+            time(|us| us.p99),
+            time(|us| us.max),
+        ]
+    };
+    let sessions = &record.observation.as_ref()?.staleness.as_ref()?.sessions;
+    let titles = ["reads", "stale", "backward", "commits behind, max", "staleness, mean", "p99", "max"];
+    let mut columns = vec![Column::text("reads from")];
+    columns.extend(titles.map(Column::figures));
+    let rows = sessions.iter().map(row).collect();
+    Some(Table { columns, rows, ..Table::default() })
 }
 
 /// Rows of one view that are shown.

@@ -7,12 +7,12 @@ use results::{
     Annotation, BuildFingerprint, BusiestWorker, CalibrationUsed, Ceiling, CeilingBasis, CommandSummary,
     CommandTimes, Conditions, Confidence, Connection, ConnectionInUse, Counts, Disk, DiskHolds, Drift,
     DriftMeaning, EncodedDistribution, Environment, Estimate, Event, EventKind, EventLoop, EventLoopName,
-    Evidence, FlushSharing, FlushSource, Generator, HeldBack, Host, Interval, IntervalScript, Latency,
-    Lateness, Limit, LimitedBy, LockEnd, Missing, Observation, ObserveLevel, ObserverCost, OtherEndings,
-    PerTransaction, Percentiles, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultFormat,
-    SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, ServerSample, ShareInterval, StatementCounters,
-    Status, SteadyEvidence, SteadyMetric, SteadyState, Summary, Tables, TransportInUse, UtcTime, Verdict,
-    WaitMean, WaitMethod, WaitShare, Waits, Warning, WorkerCondition,
+    Evidence, FlushSharing, FlushSource, Generator, HeldBack, Host, Interval, IntervalScript, LagSample,
+    Latency, Lateness, Limit, LimitedBy, LockEnd, Missing, Observation, ObserveLevel, ObserverCost,
+    OtherEndings, PerTransaction, Percentiles, PgmeterBuild, Plan, ProcessorShares, Protocol, Record,
+    ResultFormat, SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, ServerSample, ShareInterval,
+    StandbyLag, StatementCounters, Status, SteadyEvidence, SteadyMetric, SteadyState, Summary, Tables,
+    TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod, WaitShare, Waits, Warning, WorkerCondition,
 };
 use stats::Distribution;
 
@@ -534,6 +534,8 @@ fn observation(example: &Example) -> Observation {
         statements: vec![statement()],
         events: events(),
         samples: (0..example.seconds).map(|second| sample(second, example.seed)).collect(),
+        standbys: Vec::new(),
+        staleness: None,
         server_cpus_allowed: None,
         ceilings: vec![
             Ceiling {
@@ -642,4 +644,26 @@ fn sample(second: u32, seed: u64) -> ServerSample {
     ]
     .into();
     ServerSample { start_s, end_s: start_s + 1.0, looks: 20, idle: 1.1, waits, values }
+}
+
+/// Two standbys, one near and one far, whose lag grows.
+pub fn standbys(seconds: u32) -> Vec<StandbyLag> {
+    let sample = |second: u32, factor: f64| {
+        let (time_s, at) = (f64::from(second), f64::from(second % 10) + 1.0);
+        LagSample {
+            time_s,
+            write_bytes: Some(100.0 * factor),
+            flush_bytes: Some(200.0 * factor),
+            replay_bytes: Some(300.0 * factor * at),
+            write_us: Some(400.0 * factor),
+            flush_us: Some(900.0 * factor),
+            replay_us: Some(1_000.0 * factor * at),
+        }
+    };
+    let standby = |name: &str, state: &str, factor: f64| StandbyLag {
+        name: name.into(),
+        sync_state: state.into(),
+        samples: (0..seconds).map(|second| sample(second, factor)).collect(),
+    };
+    vec![standby("near", "sync", 1.0), standby("far", "async", 20.0)]
 }

@@ -76,6 +76,7 @@ pub(crate) fn run(number: i64, protocol: &str, clients: u32, noise: f64) -> Stor
         })
         .to_vec();
     StoredRun {
+        standbys: results::StandbyFigures::default(),
         run: number,
         plan: Some(plan),
         summary: Some(summary),

@@ -116,6 +116,62 @@ fn labels_say_of_what_they_are() {
 }
 
 #[test]
+fn the_lag_of_standbys_is_on_the_page_in_charts_and_in_tables() {
+    let mut record = example::full(&Example { seconds: 20, ..Example::default() });
+    let observation = record.observation.as_mut().expect("it was observed");
+    observation.standbys = example::standbys(20);
+    let session = |name: &str, stale_reads| results::StaleSession {
+        reads_from: name.into(),
+        reads: 1_000,
+        stale_reads,
+        backward_reads: 7,
+        commits_behind_max: 12,
+        staleness_us: record.summary.response_us.clone(),
+    };
+    let sessions = vec![session("near", 30), session("far", 990)];
+    observation.staleness = Some(results::Staleness { writes: 1_200, sessions });
+    let page = page(&record);
+    for words in [
+        "Replication lag of the standbys",
+        "time until recent WAL was replayed",
+        "WAL that the standbys lack",
+        "5.50 ms / 10.0 ms",
+        "110 ms / 200 ms",
+        "Staleness of the standbys as clients saw it",
+        "commits behind, max",
+    ] {
+        assert!(page.contains(words) || page.contains(&words.replace(' ', "\u{a0}")), "{words}");
+    }
+    let csv = pgmeter_report::csv(&[Run { name: "a run", record: &record }]);
+    for line in [
+        "a run,summary,,,,,replay_lag_mean_us,110000",
+        "a run,summary,,,,,replay_lag_max_us,200000",
+        "a run,summary,,,,,replay_lag_max_bytes,60000",
+        "a run,standby,,near,0,,replay_lag_us,1000",
+        "a run,summary,,,,,stale_read_share,0.99",
+        "a run,staleness,,far,,,stale_reads,990",
+        "a run,staleness,,near,,,backward_reads,7",
+    ] {
+        assert!(
+            csv.contains(line),
+            "{line}: {}",
+            csv.lines().filter(|it| it.contains("lag")).collect::<Vec<_>>().join("\n")
+        );
+    }
+    let text = pgmeter_report::text(
+        &pgmeter_report::summary(&record, false),
+        &pgmeter_report::TextStyle { colour: false, width: 200 },
+    );
+    for words in ["near (sync) replay lag 5.50 ms, at most 10.0 ms", "stale reads: near 3 %, far 99 %"] {
+        assert!(text.replace('\u{a0}', " ").contains(words), "{words}: {text}");
+    }
+    let only = record.observation.as_mut().expect("it was observed");
+    only.standbys.truncate(1);
+    let page = self::page(&record);
+    assert!(page.contains("near, replay") && page.contains("near, flush") && page.contains("near, write"));
+}
+
+#[test]
 fn counters_of_the_server_and_waits_of_each_script_are_on_the_page() {
     let mut record = example::full(&Example { seconds: 5, ..Example::default() });
     let row = results::CounterRow {

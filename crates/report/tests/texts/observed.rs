@@ -93,6 +93,8 @@ fn observed() -> Record {
             event(EventKind::Autovacuum, 8.0, "pgbench_tellers"),
         ],
         samples: Vec::new(),
+        standbys: Vec::new(),
+        staleness: None,
         server_cpus_allowed: None,
         ceilings: vec![flush()],
     });

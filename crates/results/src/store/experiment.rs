@@ -10,7 +10,7 @@ use super::find::annotation;
 use super::{Store, TrialStatus, failed};
 use crate::{
     Annotation, Ceiling, CounterTable, Environment, KeptText, LimitedBy, Observation, PerTransaction, Plan,
-    ResultsError, StepsRecord, Summary, Waits, Warning,
+    ResultsError, StandbyFigures, StepsRecord, Summary, Waits, Warning,
 };
 
 /// An experiment with all its trials.
@@ -66,6 +66,8 @@ pub struct StoredRun {
     pub costs: PerTransaction,
     /// Upper bounds of the throughput.
     pub ceilings: Vec<Ceiling>,
+    /// The figures of the server's standbys.
+    pub standbys: StandbyFigures,
     /// Sizes of its tables and their indexes, at its end.
     pub sizes: Option<TableSizes>,
     /// Its cautions.
@@ -196,6 +198,7 @@ fn trial(row: &Row<'_>) -> rusqlite::Result<StoredTrial> {
 fn stored_run(run: i64, row: &Row<'_>) -> rusqlite::Result<StoredRun> {
     let observation: Option<Observation> = json(row.get(8)?);
     let sizes = observation.as_ref().and_then(|seen| TableSizes::of(&seen.counters));
+    let standbys = observation.as_ref().map(StandbyFigures::of).unwrap_or_default();
     let (waits, costs, ceilings) = match observation {
         Some(seen) => (seen.waits, seen.per_transaction, seen.ceilings),
         None => (None, PerTransaction::default(), Vec::new()),
@@ -208,6 +211,7 @@ fn stored_run(run: i64, row: &Row<'_>) -> rusqlite::Result<StoredRun> {
         waits,
         costs,
         ceilings,
+        standbys,
         sizes,
         warnings: json(row.get(9)?).unwrap_or_default(),
         pgmeter_version: row.get::<_, Option<String>>(10)?.unwrap_or_default(),

@@ -193,6 +193,7 @@ pub const KEYS: &[&str] = &[
     "instrumentation",
     "standby",
     "standby_network",
+    "staleness",
     "synchronous_standbys",
     "from",
     "mode",

@@ -1,11 +1,13 @@
 //! The charts of one run, or of several side by side: which there are, in which order, with which scales and limits.
 //! Series come from the modules beside this one; `plot` draws them.
 
-use results::{ActionResult, Event, EventKind, Outages, Stall};
+use results::{
+    ActionResult, Event, EventKind, LagSample, LagValue, Outages, Stall, StandbyLag,
+};
 use stats::goals::{Goal, GoalFigure, LatencyKind};
 
 use super::{
-    LatencyRows, POINTS_MAX, Quantiles, ServerOverTime, Timeline, TimelinePoint, WaitsOverTime,
+    LatencyRows, POINTS_MAX, Quantiles, ServerOverTime, Timeline, TimelinePoint, WaitsOverTime, neighbours,
     percentile_points,
 };
 use crate::Run;
@@ -48,6 +50,7 @@ struct Source<'a> {
     timeline: Timeline,
     waits: Option<WaitsOverTime>,
     server: Option<ServerOverTime>,
+    standbys: &'a [StandbyLag],
     events: &'a [Event],
     stalls: &'a [Stall],
     actions: &'a [ActionResult],
@@ -74,6 +77,7 @@ impl RunCharts {
                 timeline: Timeline::of(run.record, points_max, rows),
                 waits: observation.and_then(WaitsOverTime::of),
                 server: observation.map(ServerOverTime::of),
+                standbys: observation.map_or(&[], |observation| &observation.standbys),
                 events: observation.map_or(&[], |observation| &observation.events),
                 stalls: run.record.summary.stalls.as_ref().map_or(&[], |stalls| &stalls.longest),
                 actions: &run.record.summary.actions,
@@ -113,6 +117,7 @@ fn charts_over_time(sources: &[Source<'_>]) -> Vec<Chart> {
         }
         charts.extend(source.backend_cpu_chart(&time));
         charts.extend(source.processors_chart(&time));
+        charts.extend(source.lag_charts(&time));
     }
     charts.extend(wal(sources, &time));
     charts
@@ -429,6 +434,73 @@ impl Source<'_> {
         let title = self.title("Processors of the server's host");
         Some(Chart { is_low: true, ..Chart::new(title, "share of all", plot) })
     }
+}
+
+/// A line of the lag of a standby: its name, its time, and its WAL.
+type LagLine = (&'static str, LagValue, LagValue);
+const LAG_LINES: [LagLine; 3] = [
+    ("replay", |sample| sample.replay_us, |sample| sample.replay_bytes),
+    ("flush", |sample| sample.flush_us, |sample| sample.flush_bytes),
+    ("write", |sample| sample.write_us, |sample| sample.write_bytes),
+];
+
+impl Source<'_> {
+    /// Replay lag of all standbys; of a single one also the lags of writing and flushing.
+    fn lag_charts(&self, time: &Axis) -> Vec<Chart> {
+        let lines = if self.standbys.len() == 1 { &LAG_LINES[..] } else { &LAG_LINES[..1] };
+        let of = |pick: fn(&LagLine) -> LagValue| {
+            let mut series = Vec::new();
+            for standby in self.standbys.iter().take(LAGS_MAX) {
+                for line in lines {
+                    let name = cut(&escaped_line(standby.name.as_str()), NAME_LEN_MAX);
+                    let label = if lines.len() == 1 { name } else { format!("{name}, {}", line.0) };
+                    let points = lag_points(&standby.samples, pick(line));
+                    let colour = Colour::Run(series.len());
+                    if points.iter().any(|point| point.y.is_finite()) {
+                        series.push(Series::new(label, colour, points));
+                    }
+                }
+            }
+            series
+        };
+        let chart = |title: &str, subtitle: &str, quantity: Quantity, series: Vec<Series>| {
+            let plot = Plot::Lines {
+                x: time.clone(),
+                y: Axis::new("", quantity),
+                series,
+                is_stacked: false,
+                bands: without_legend(self.bands()),
+            };
+            Chart { is_low: true, ..Chart::new(self.title(title), subtitle, plot) }
+        };
+        let (until, lacks) = if lines.len() == 1 {
+            ("time until recent WAL was replayed", "bytes not replayed yet")
+        } else {
+            (
+                "time until recent WAL was written, flushed and replayed",
+                "bytes not written, flushed and replayed yet",
+            )
+        };
+        let (times, bytes) = (of(|line| line.1), of(|line| line.2));
+        let of_time = (!times.is_empty())
+            .then(|| chart("Replication lag of the standbys", until, Quantity::Microseconds, times));
+        let of_wal =
+            (!bytes.is_empty()).then(|| chart("WAL that the standbys lack", lacks, Quantity::Bytes, bytes));
+        of_time.into_iter().chain(of_wal).collect()
+    }
+}
+
+/// Lines of lag in one chart.
+const LAGS_MAX: usize = 8;
+
+/// One point per sample of the measured time; of many samples, the largest of neighbours.
+fn lag_points(samples: &[LagSample], of: LagValue) -> Vec<Point> {
+    let measured: Vec<&LagSample> = samples.iter().filter(|sample| sample.time_s >= 0.0).collect();
+    let largest = |chunk: &[&LagSample]| {
+        let value = chunk.iter().filter_map(|sample| of(sample)).reduce(f64::max);
+        Some(Point::new(chunk.first()?.time_s, value.unwrap_or(f64::NAN)))
+    };
+    measured.chunks(neighbours(measured.len(), POINTS_MAX)).filter_map(largest).collect()
 }
 
 impl ServerOverTime {

@@ -163,6 +163,8 @@ mod tests {
             statements: Vec::new(),
             events: Vec::new(),
             samples,
+            standbys: Vec::new(),
+            staleness: None,
             server_cpus_allowed: None,
             ceilings: Vec::new(),
         }
