@@ -1,4 +1,5 @@
 //! pgmeter's own messages about clients during a run, printed on the workers' threads.
+//! `report::pgbench` writes the log files and calls these messages.
 
 use std::io;
 use std::path::PathBuf;

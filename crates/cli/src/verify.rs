@@ -1,4 +1,5 @@
 //! `pgmeter verify`: asks the server once more what became of the commits of a run. `run` does it.
+//! With `--isolation`, the options and the work are those of `isolation`.
 
 use std::time::Duration;
 

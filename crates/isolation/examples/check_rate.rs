@@ -1,4 +1,5 @@
 //! Measures the check of a simulated history: `cargo run --release -p pgmeter-isolation --example check_rate -- 1000000`.
+//! The simulated store is in `simulation`. Not a test: it prints a rate.
 
 mod simulation;
 

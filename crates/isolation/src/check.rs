@@ -1,4 +1,5 @@
 //! Checks a history: counts, and anomalies with witnesses. The work is linear in the history; `steps` counts it.
+//! `graph` and `components` find the cycles; called by `verification` and by tests.
 
 use std::collections::BTreeMap;
 

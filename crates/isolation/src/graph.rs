@@ -1,4 +1,5 @@
 //! The graph of dependencies between transactions, and the parts of it in which a cycle is an anomaly of a class.
+//! Pure; built by `check` from a history.
 
 use std::collections::HashMap;
 use std::ops::Range;

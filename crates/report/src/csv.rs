@@ -220,6 +220,7 @@ fn pooler(lines: &mut Lines<'_>, record: &Record) {
     }
 }
 
+// Long because: a list of the figures of the observation.
 fn observation(lines: &mut Lines<'_>, record: &Record) {
     let Some(observation) = &record.observation else { return };
     let place = Place { part: "per_transaction", ..Place::default() };

@@ -1,4 +1,5 @@
 //! Why a run could not be verified. Each message says what to do next.
+//! Used by the whole crate.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
 //! Measures the time spent waiting for the server: the only file of this crate that reads a clock.
+//! Used where the crate waits for a server after a fault.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
 //! The table of a run's tokens: its name and its SQL, for PostgreSQL 9.6 to 19. Pure.
+//! Called when a run with `--verify` begins, and when its commits are classified.
 
 use connect::quote::{identifier, literal};
 use serde::{Deserialize, Serialize};

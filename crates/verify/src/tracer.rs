@@ -1,4 +1,5 @@
 //! Writes the journal during a run: a tracer around the caller's own, one for each worker.
+//! A failure to write ends the run.
 
 use std::io;
 

@@ -1,4 +1,5 @@
 //! Messages with commits, which wait until the tracer has noted them: one note for all commits of a pass of the worker's loop.
+//! Used by the worker's loop in runs with tokens only.
 
 /// Buffers kept for later messages.
 const SPARES_MAX: usize = 1024;

@@ -1,4 +1,5 @@
 //! Tokens of transactions that write: their messages, and what the tracer is told of each commit and when.
+//! Without sockets and files: the tracer is a list.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::AtomicBool;

@@ -1,4 +1,5 @@
 //! The JSON for elle-cli.
+//! Its form is that of the histories which elle-cli reads; elle-cli itself is not called.
 
 use pgmeter_isolation::write_history;
 

@@ -1,4 +1,5 @@
 //! One history for each anomaly, and histories that only look like one.
+//! Each has two or three transactions, and the witness is compared.
 
 use pgmeter_isolation::{HistoryError, Level, check};
 

@@ -1,4 +1,5 @@
 //! The checker: hand-made histories of each anomaly, simulated stores of each level, and the work of a check.
+//! No server takes part; `servers` has the checks of real ones.
 
 mod elle;
 mod handmade;

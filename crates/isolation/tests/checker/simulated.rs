@@ -1,4 +1,5 @@
 //! Simulated stores: a level is never accused of an anomaly that it forbids, and shows those that it permits.
+//! The stores are those of the example `check_rate`.
 
 use pgmeter_isolation::{Anomaly, Findings, Level, check};
 use proptest::prelude::*;

@@ -1,4 +1,5 @@
 //! Checks of real servers: each level shows the anomalies that it permits, so that finding none means something.
+//! PostgreSQL's levels on the oldest and the newest version.
 
 use std::sync::atomic::AtomicBool;
 

@@ -1,4 +1,5 @@
 //! The verification of a run in its report: what became of the commits, when acknowledged ones were lost, and examples.
+//! Called by the document of a run and by `pgmeter verify`.
 
 use results::{CommitExample, Record, TokenPlace, Verification, VerificationExamples};
 

@@ -1,5 +1,6 @@
 //! Records to be shown: one with everything that a record can hold, made from a seed, and one with nothing.
 //! Not what is tested; shared by all tests beside it.
+//! Long because: each field of a record.
 
 use std::collections::BTreeMap;
 

@@ -126,7 +126,7 @@ fn the_lag_of_standbys_is_on_the_page_in_charts_and_in_tables() {
         stale_reads,
         backward_reads: 7,
         commits_behind_max: 12,
-        staleness_us: record.summary.response_us.clone(),
+        staleness_us: record.summary.response_us,
     };
     let sessions = vec![session("near", 30), session("far", 990)];
     observation.staleness = Some(results::Staleness { writes: 1_200, sessions });

@@ -1,4 +1,5 @@
 //! The program of PgBouncer: where it is, and what its version can do.
+//! Called when a pooler is started.
 
 use std::fmt;
 use std::io;

@@ -1,4 +1,5 @@
 //! PgBouncer in front of a real server: how it is reached, what it writes, and that nothing of it is left.
+//! Without an installed PgBouncer these tests say so, unless it is required.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -1,4 +1,5 @@
 //! The description of a journal: what `pgmeter verify` has to know of a run whose process was killed.
+//! It is written before the first transaction.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,5 @@
 //! A journal on disk: the directory `journals/TABLE` beside the records, with `run.json` and one file for each worker.
+//! `writer` and `reader` have the form of the files.
 
 use std::fs::{self, DirBuilder};
 use std::io;

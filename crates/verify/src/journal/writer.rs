@@ -1,4 +1,5 @@
 //! Appends to one worker's file of a journal: entries are collected, and written in one block by one call of write(2).
+//! Called by `tracer` on the worker's thread, before the commits are sent.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
