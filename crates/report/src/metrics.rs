@@ -2,8 +2,8 @@
 //! formats, experiments and comparisons take their figures from here. To add a metric is to add a row.
 
 use results::{
-    BlockSources, ComparedMetric, Counts, Lag, Latency, PerTransaction, PoolerFigures, Record, StandbyFigures, StoredRun,
-    Summary, TrafficPerTransaction, Verification,
+    BlockSources, ComparedMetric, Counts, Lag, Latency, PerTransaction, PoolerFigures, Record,
+    StandbyFigures, StoredRun, Summary, TrafficPerTransaction, Verification,
 };
 
 use crate::figures::{

@@ -1,9 +1,7 @@
 //! The charts of one run, or of several side by side: which there are, in which order, with which scales and limits.
 //! Series come from the modules beside this one; `plot` draws them.
 
-use results::{
-    ActionResult, Event, EventKind, LagSample, LagValue, Outages, Stall, StandbyLag,
-};
+use results::{ActionResult, Event, EventKind, LagSample, LagValue, Outages, Stall, StandbyLag};
 use stats::goals::{Goal, GoalFigure, LatencyKind};
 
 use super::{
