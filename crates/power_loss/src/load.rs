@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::mpsc::Sender;
+use std::time::Duration;
 
 use connect::{ConnectError, Environment, Overrides, Session, resolve};
 
@@ -15,6 +16,9 @@ const INCREMENTS: u64 = 8;
 const TABLE_EVERY: u64 = 16;
 /// One session writes a checkpoint after this many of its transactions.
 const CHECKPOINT_EVERY: u64 = 24;
+
+/// How long a server may take for one statement: a busy machine is no damage.
+const STATEMENT_LIMIT: Duration = Duration::from_secs(1800);
 
 /// A transaction: the number of its session, and its own within the session, from 1.
 pub type Transaction = (u64, u64);
@@ -44,7 +48,9 @@ pub enum Damage {
 /// A session, independent of the process's environment.
 pub fn session(conninfo: &str) -> Result<Session, ConnectError> {
     let target = resolve(Some(conninfo), &Overrides::default(), &Environment::default())?;
-    Session::connect(&target)
+    let mut session = Session::connect(&target)?;
+    session.set_read_timeout(Some(STATEMENT_LIMIT))?;
+    Ok(session)
 }
 
 /// Creates the tables.
