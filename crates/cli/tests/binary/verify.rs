@@ -196,6 +196,32 @@ fn a_full_disk_under_the_journal_ends_the_run_with_a_marked_record() {
     drop(disk);
 }
 
+#[test]
+fn a_run_whose_clients_connect_again_after_a_crash_is_verified_to_its_end() {
+    let cluster = Cluster::start_with("18", &DURABLE);
+    let (bench, conninfo) = (Bench::new(), cluster.conninfo());
+    Cluster::session(&conninfo).execute("create table t (a int)").expect("a table");
+    bench.file("s.sql", "BEGIN;\nINSERT INTO t VALUES (:client_id);\nCOMMIT;\n");
+    let words =
+        ["bench", "--verify", "-f", "s.sql", "-M", "prepared", "-c", "8", "-j", "2", "-T", "10", "-P", "1"];
+    let again = ["--observe", "off", "--on-disconnect", "reconnect", &conninfo];
+    let mut running = Running::start(&mut bench.command(words.iter().chain(&again)));
+    running.hear("tps");
+    // The death of one session makes the server end all others and recover.
+    let victim = "select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid() limit 1";
+    let rows = Cluster::session(&conninfo).query(victim).expect("a catalog");
+    let pid = rows[0].get(0).and_then(|pid| Pid::from_raw(pid.parse().ok()?)).expect("a process");
+    kill_process(pid, Signal::KILL).expect("it is ours");
+    running.finish().exits(0);
+    let found = found(bench.record());
+    assert_eq!((found.lost, found.phantom, found.doubled), (0, 0, 0), "{found:?}");
+    assert!((0..=16).contains(&(found.unknown_applied + found.unknown_absent)), "{found:?}");
+    // The work of the transactions is there as often as their tokens.
+    let rows = Cluster::session(&conninfo).query("select count(*) from t").expect("the table");
+    let applied = (found.acknowledged + found.unknown_applied).to_string();
+    assert_eq!(rows[0].get(0), Some(applied.as_str()), "{found:?}");
+}
+
 /// What several kills of a server under load have shown.
 #[derive(Debug, Default)]
 struct Tally {
