@@ -37,8 +37,8 @@ fn check(bench: &Bench, out: &Finished, conninfo: &str) -> (Record, Outage) {
     let record = bench.record();
     assert_eq!(record.status, Status::Complete, "{}", out.stderr);
     let counts = record.summary.counts;
-    let lost = counts.unknown + counts.failures.connection;
-    assert!((1..=2 * CLIENTS).contains(&lost), "{counts:?}");
+    // With a rate, all clients may have been idle when their connections were lost.
+    assert!(counts.unknown + counts.failures.connection <= 2 * CLIENTS, "{counts:?}");
     let applied: u64 = ask(conninfo, "select sum(a) from t").parse().expect("a number");
     let most = counts.succeeded + counts.unknown;
     assert!((counts.succeeded..=most).contains(&applied), "{applied} applied: {counts:?}");
@@ -86,7 +86,9 @@ fn clients_live_through_the_death_of_their_server_and_find_the_new_one() {
     }
     restarted.expect("it starts again");
     let out = run.finish().exits(0);
-    let (_, outage) = check(&bench, &out, &conninfo);
+    let (record, outage) = check(&bench, &out, &conninfo);
+    let counts = record.summary.counts;
+    assert!(counts.unknown + counts.failures.connection > 0, "each client was busy: {counts:?}");
     assert!(attempts(&outage, AttemptOutcome::Refused) > 0, "{outage:?}");
     assert!(attempts(&outage, AttemptOutcome::Connected) >= CLIENTS, "{outage:?}");
 }

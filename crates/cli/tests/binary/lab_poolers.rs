@@ -231,14 +231,16 @@ fn a_run_through_somebodys_pooler_says_so_and_its_errors_have_the_remedy() {
     }
 }
 
-/// The poolers whose parent is this process.
+/// The poolers whose parent is this process, without those that only tell their version.
 fn poolers_of(parent: u32) -> Vec<i32> {
     let status = |pid: i32| fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let entries = fs::read_dir("/proc").expect("there is one").flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     pids.filter(|pid| {
         let status = status(*pid);
-        let is_pooler = status.starts_with("Name:\tpgbouncer");
+        let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let is_pooler =
+            status.starts_with("Name:\tpgbouncer") && arguments.windows(4).any(|part| part == b".ini");
         is_pooler && status.lines().any(|line| line == format!("PPid:\t{parent}"))
     })
     .collect()

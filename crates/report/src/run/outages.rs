@@ -21,7 +21,7 @@ pub(super) fn blocks(record: &Record) -> Vec<Block> {
     let mut blocks = vec![Block::Facts(totals(outages))];
     for (number, outage) in outages.outages.iter().enumerate() {
         blocks.push(Block::Heading(format!("Outage {}", number + 1)));
-        blocks.push(Block::Facts(facts(outage, outages.of_writes)));
+        blocks.push(Block::Facts(facts(outage, outages)));
         blocks.push(Block::Table(connections(outage)));
         if outage.clients > outage.connections.len().min(CONNECTIONS_MAX) as u64 {
             let text = "The table shows the connections that were without success for the longest time.";
@@ -36,7 +36,7 @@ pub(super) fn brief(record: &Record) -> Vec<Block> {
     let Some(outages) = &record.summary.outages else { return Vec::new() };
     let mut blocks = vec![Block::Facts(totals(outages))];
     for outage in outages.outages.iter().take(OUTAGES_MAX) {
-        blocks.push(Block::Facts(facts(outage, outages.of_writes)));
+        blocks.push(Block::Facts(facts(outage, outages)));
     }
     blocks
 }
@@ -61,10 +61,11 @@ fn totals(outages: &Outages) -> Vec<Fact> {
     facts
 }
 
-/// One outage.
-fn facts(outage: &Outage, of_writes: bool) -> Vec<Fact> {
+/// One outage. The attempts of a single one are those of all.
+fn facts(outage: &Outage, outages: &Outages) -> Vec<Fact> {
     let at = |seconds: Option<f64>| seconds.map(at);
-    let what = if of_writes { "no write" } else { "no success" };
+    let has_own_attempts = outages.count > 1 && !outage.attempts.is_empty();
+    let what = if outages.of_writes { "no write" } else { "no success" };
     let window = match &outage.window {
         Some(window) => window_in_words(window),
         None => "other clients went on".to_owned(),
@@ -99,7 +100,7 @@ fn facts(outage: &Outage, of_writes: bool) -> Vec<Fact> {
         ),
         ("hung", (outage.hung > 0).then(|| format!("{}, until their time limit", of_clients(outage.hung)))),
         ("never back", (outage.never > 0).then(|| of_clients(outage.never))),
-        ("attempts", Some(attempts(&outage.attempts)).filter(|_| !outage.attempts.is_empty())),
+        ("attempts", Some(attempts(&outage.attempts)).filter(|_| has_own_attempts)),
     ];
     facts.into_iter().filter_map(|(label, value)| Some(Fact::new(label, value?))).collect()
 }

@@ -162,7 +162,7 @@ fn the_lag_of_standbys_is_on_the_page_in_charts_and_in_tables() {
         &pgmeter_report::summary(&record, false),
         &pgmeter_report::TextStyle { colour: false, width: 200 },
     );
-    for words in ["near (sync) replay lag 5.50 ms, at most 10.0 ms", "stale reads: near 3 %, far 99 %"] {
+    for words in ["near (sync) replay lag 5.50 ms, at most 10.0 ms", "stale reads: near 3.0 %, far 99 %"] {
         assert!(text.replace('\u{a0}', " ").contains(words), "{words}: {text}");
     }
     let only = record.observation.as_mut().expect("it was observed");
