@@ -140,10 +140,14 @@ fn read_tokens(
     Ok(Some(tokens.keys))
 }
 
-/// Closes the table. Transactions that have written a token and still run are waited for.
+/// Closes the table. Transactions that have written a token and still run are waited for. The commit does not wait for
+/// standbys, which a failure may have taken away: no limit ends such a wait.
 fn close(session: &mut Session, table: &TokenTable, left: Duration) -> Result<(), Failed> {
     let limit_ms = left.as_millis().clamp(1, i32::MAX.unsigned_abs().into());
-    let sql = format!("SET lock_timeout = {limit_ms}; {}", table.close());
+    let sql = format!(
+        "BEGIN; SET LOCAL lock_timeout = {limit_ms}; SET LOCAL synchronous_commit = local; {}; COMMIT",
+        table.close()
+    );
     match session.patiently(|session| session.execute(&sql)) {
         Ok(_) => Ok(()),
         Err(error) if error.sqlstate().is_some_and(|state| state.as_str() == LOCK_NOT_AVAILABLE) => {
