@@ -321,7 +321,8 @@ impl<'a> Provisioner<'a> {
         if spec.restore == Restore::Files && copies {
             let old_target = in_use.target.clone();
             in_use.restore_files(data, &trial_database, load, self.listener, control)?;
-            if in_use.target != old_target {
+            // Standbys are made anew, at other addresses.
+            if in_use.target != old_target || !wanted.server.standbys.is_empty() {
                 self.networks.forget(server);
             }
         }
