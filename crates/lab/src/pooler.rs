@@ -227,7 +227,7 @@ impl RunningPooler {
                 mode,
                 pool_size: spec.pool_size,
                 max_prepared_statements: process.max_prepared_statements(),
-                behind_relay: wanted.network.needs_relay(),
+                behind_relay: wanted.network_of_trial().needs_relay(),
                 settings: spec.settings.iter().map(recorded).collect(),
                 figures: None,
                 missing: Vec::new(),
