@@ -166,8 +166,11 @@ impl ServerHandle {
     pub fn pause(&self) -> Result<(), ServerError> {
         self.check_running()?;
         if !self.is_guarded {
-            let guard = ResumeGuard::over(&self.home.data()).ok_or(ServerError::NoGuard)?;
-            *self.resume_guard.lock().unwrap_or_else(PoisonError::into_inner) = Some(guard);
+            let mut guard = self.resume_guard.lock().unwrap_or_else(PoisonError::into_inner);
+            // Dropping the guard of an earlier pause would continue the server.
+            if guard.is_none() {
+                *guard = Some(ResumeGuard::over(&self.home.data()).ok_or(ServerError::NoGuard)?);
+            }
         }
         self.postmaster.send(Signal::STOP);
         process::stop_all(&self.home.data());
