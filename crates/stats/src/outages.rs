@@ -173,7 +173,9 @@ pub struct OutageLog {
     causes: BTreeMap<LossCause, u64>,
     /// Clients without a connection.
     out: usize,
-    /// When the last of them was connected again.
+    /// No transaction has written since a connection was lost.
+    awaits_write: bool,
+    /// When the last of them was connected again, or when a client wrote after that.
     settled: Timestamp,
     affected: Vec<Affected>,
     more_affected: u64,
@@ -228,6 +230,7 @@ impl OutageLog {
             attempts: Attempts::default(),
             causes: BTreeMap::new(),
             out: 0,
+            awaits_write: false,
             settled: Timestamp::ZERO,
             affected: Vec::new(),
             more_affected: 0,
@@ -243,12 +246,16 @@ impl OutageLog {
             own.last_success = Some(sample.finished);
             if writes {
                 self.writes.write(sample.finished);
+                // A pooler or a server that waits for a standby accepts connections long before it writes.
+                if self.out == 0 && std::mem::take(&mut self.awaits_write) {
+                    self.settled = self.settled.max(sample.finished);
+                }
             }
             if let Some(outage) = own.outage {
                 self.succeeded_again(slot, outage, writes, sample.finished);
             }
         }
-        if self.out > 0 || sample.scheduled <= self.settled {
+        if self.out > 0 || self.awaits_write || sample.scheduled <= self.settled {
             self.affect(sample);
         }
     }
@@ -279,6 +286,7 @@ impl OutageLog {
     /// The client in this slot has lost its connection.
     pub fn lost(&mut self, slot: usize, client: u64, cause: LossCause, now: Timestamp) {
         *self.causes.entry(cause).or_default() += 1;
+        self.awaits_write = true;
         let own = &mut self.slots[slot];
         if !std::mem::replace(&mut own.is_out, true) {
             self.out += 1;
@@ -630,6 +638,22 @@ mod tests {
             (first.connected, first.first_read, first.attempts.total()),
             (Some(at(200)), Some(at(410)), 2)
         );
+    }
+
+    #[test]
+    fn what_is_due_between_the_last_connection_and_the_first_write_belongs_to_the_outage() {
+        let mut log = OutageLog::new(1, at(0));
+        log.ended(0, &sample(90, 100, Ending::Succeeded), true);
+        log.lost(0, 0, LossCause::Closed, at(200));
+        log.attempted(0, AttemptOutcome::Connected, at(300));
+        log.connected(0, at(300));
+        log.ended(0, &sample(210, 900, Ending::Succeeded), true);
+        for ms in (350..1_000).step_by(50) {
+            log.ended(0, &sample(ms, 1_000, Ending::Succeeded), true);
+        }
+        let all = Outages::new(vec![log], true, at(1_005));
+        assert_eq!(all.outages[0].window, Some((at(100), at(900))));
+        assert_eq!(all.outages[0].arrivals.endings, [13, 0, 0, 0, 0], "210, and 350 to 900");
     }
 
     #[test]
