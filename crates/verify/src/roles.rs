@@ -383,7 +383,7 @@ fn kind(words: &[Word], writes: &dyn Fn(&str) -> bool) -> Kind {
         }
         "copy" => {
             let reads_rows = words.iter().any(|word| word.depth == 0 && word.text == "from");
-            if reads_rows { Kind::Write } else { Kind::Nothing }
+            if reads_rows || has_any(&WRITES) { Kind::Write } else { Kind::Nothing }
         }
         _ => Kind::Write,
     }
@@ -511,6 +511,7 @@ mod tests {
         for (sql, expected) in [
             ("copy (select a from t) to stdout", Kind::Nothing),
             ("copy t from stdin", Kind::Write),
+            ("copy (insert into t values (1) returning a) to stdout", Kind::Write),
             ("select a into b from t", Kind::Write),
             ("select a from t for update", Kind::Nothing),
             ("rollback to savepoint a", Kind::Nothing),
