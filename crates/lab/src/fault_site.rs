@@ -271,6 +271,11 @@ impl FaultSite for ManagedSite {
         let effect = locked(&self.active).iter().find(|(id, _)| *id == fault).map(|(_, effect)| *effect);
         match effect {
             None => Ok(()),
+            // As at the end of a run: it would go on beside the promoted standby.
+            Some(Effect::Down) if self.is_spent() => {
+                self.forget(|effect| effect == Effect::Down);
+                Ok(())
+            }
             Some(Effect::Down) => self.start(),
             Some(Effect::Paused) => {
                 self.server.resume();
