@@ -446,7 +446,7 @@ pub const OPTIONS: &[RunOption] = &[
         ..of_load(
             "on_disconnect",
             Kind::Choice(&ON_DISCONNECT_WORDS),
-            "What a client does that has lost its connection: it is aborted, or connects again and goes on",
+            "After a client has lost its connection: abort it, or connect again and go on",
         )
         .sets(
             |spec| word_of(&ON_DISCONNECT, &spec.on_disconnect),

@@ -157,7 +157,9 @@ impl Prepared {
         let outcome = match run {
             Ok(outcome) => outcome,
             Err(error) => {
-                verifying.into_iter().for_each(|verifying| verifying.discard(control));
+                // After the first transaction, the table and the journal are evidence.
+                let unused = verifying.filter(|_| !is_begun.get());
+                unused.into_iter().for_each(|verifying| verifying.discard(control));
                 return Err(error);
             }
         };

@@ -221,8 +221,15 @@ pub fn clean_verified(
         control.guard(&mut session, |session| verify::clean(session, &|found| names.contains(found)))?;
     for journal in journals {
         // The journal of a table in another database is still needed.
-        if which.is_some() || removed.contains(&name(&journal)) {
+        let table = name(&journal);
+        if removed.contains(&table) {
             journal.remove()?;
+        } else if which.is_some() {
+            return Err(RunError::Usage(format!(
+                "the table {table} is not in this database: give the database of the run with -d; if the table was dropped, \
+                 delete {}",
+                journal.directory().display()
+            )));
         }
     }
     Ok(removed)

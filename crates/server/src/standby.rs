@@ -5,6 +5,7 @@
 //! (non-exclusive, in all versions since 9.6). The primary keeps running, its port and its other standbys stay, and a
 //! replication slot, created before the copy, keeps all WAL that the standby needs.
 
+use std::fmt;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -83,7 +84,7 @@ impl StandbyOptions<'_> {
 }
 
 /// The server that a standby follows, in the standby's description.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Upstream {
     /// The standby's own name.
     pub(crate) name: String,
@@ -91,6 +92,14 @@ pub(crate) struct Upstream {
     conninfo: String,
     /// Time limit of the standby's start.
     pub(crate) limit: Duration,
+}
+
+/// Without `primary_conninfo`, because of its password.
+impl fmt::Debug for Upstream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, conninfo: _, limit } = self;
+        formatter.debug_struct("Upstream").field("name", name).field("limit", limit).finish_non_exhaustive()
+    }
 }
 
 impl Upstream {

@@ -197,7 +197,7 @@ pub(crate) fn outcome_name(outcome: AttemptOutcome) -> &'static str {
         AttemptOutcome::Unreachable => "unreachable",
         AttemptOutcome::Closed => "closed during start-up",
         AttemptOutcome::StartingUp => "starting up or in recovery (57P03)",
-        AttemptOutcome::ShuttingDown => "shutting down (57P01)",
+        AttemptOutcome::ShuttingDown => "shutting down (57P01, 57P02)",
         AttemptOutcome::TooManyConnections => "too many connections (53300)",
         AttemptOutcome::ReadOnly => "read-only",
         AttemptOutcome::WrongHost => "wrong host",
