@@ -1,6 +1,8 @@
 //! The JSON Schema of the record, docs/record.schema.json, is derived from the types, and is that of today's records.
 //! What a record must satisfy beyond names and types is tested in `records`.
 
+use std::collections::BTreeMap;
+
 use pgmeter_results::{Observation, Record};
 use serde_json::{Value, json};
 
@@ -65,55 +67,64 @@ fn the_schema_has_every_name_of_a_record_with_something_of_everything() {
 
 /// Follows a document through the schema of it; notes the names that are missing in either.
 fn compare(root: &Value, schema: &Value, document: &Value, place: &str, missing: &mut Vec<String>) {
-    let schema = match schema["$ref"].as_str() {
-        Some(pointer) => root.pointer(pointer.trim_start_matches('#')).expect("it is defined"),
-        None => schema,
-    };
     match document {
         Value::Object(fields) => {
-            let known = ["oneOf", "anyOf"].into_iter().filter_map(|any| schema[any].as_array()).flatten();
-            let is_variant = |schema: &&Value| {
-                let kind = &of_object(root, schema)["kind"]["const"];
-                !of_object(root, schema).is_null() && (kind.is_null() || *kind == document["kind"])
-            };
-            if let Some(variant) = known.into_iter().find(is_variant) {
-                let mut variant = variant.clone();
-                // Fields that all variants have stand beside them.
-                if let (Some(own), Some(common)) =
-                    (variant["properties"].as_object_mut(), schema["properties"].as_object())
-                {
-                    own.extend(common.clone());
-                }
-                return compare(root, &variant, document, place, missing);
-            }
-            let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
-            missing.extend(
-                required
-                    .filter(|name| !fields.contains_key(*name))
-                    .map(|name| format!("{place} lacks {name}")),
-            );
+            let mut known = Known::default();
+            known.add(root, schema, document);
+            let lacking = known.required.iter().filter(|name| !fields.contains_key(**name));
+            missing.extend(lacking.map(|name| format!("{place} lacks {name}")));
             for (name, value) in fields {
                 let place = format!("{place}.{name}");
-                match [&schema["properties"][name], &schema["additionalProperties"]]
-                    .into_iter()
-                    .find(|it| !it.is_null())
-                {
+                match known.properties.get(&**name).or(known.others.as_ref()) {
                     Some(schema) => compare(root, schema, value, &place, missing),
                     None => missing.push(format!("the schema lacks {place}")),
                 }
             }
         }
         Value::Array(items) => {
-            items.iter().for_each(|item| compare(root, &schema["items"], item, place, missing))
+            let items_schema = &resolved(root, schema)["items"];
+            items.iter().for_each(|item| compare(root, items_schema, item, place, missing));
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-/// The properties of a variant, if it is an object.
-fn of_object<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
-    let pointer = schema["$ref"].as_str();
-    let schema =
-        pointer.map_or(schema, |pointer| root.pointer(pointer.trim_start_matches('#')).expect("defined"));
-    &schema["properties"]
+/// What a schema knows of an object: with the variant that the document is, and with what both refer to.
+#[derive(Default)]
+struct Known<'a> {
+    properties: BTreeMap<&'a str, &'a Value>,
+    required: Vec<&'a str>,
+    /// The schema of all other properties.
+    others: Option<&'a Value>,
+}
+
+impl<'a> Known<'a> {
+    fn add(&mut self, root: &'a Value, schema: &'a Value, document: &Value) {
+        if schema["$ref"].is_string() {
+            self.add(root, resolved(root, schema), document);
+        }
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        self.properties.extend(properties.map(|(name, schema)| (name.as_str(), schema)));
+        self.required.extend(schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str));
+        self.others = self.others.or(schema.get("additionalProperties").filter(|others| others.is_object()));
+        for variants in ["oneOf", "anyOf"].into_iter().filter_map(|any| schema[any].as_array()) {
+            if let Some(variant) = variants.iter().find(|variant| is_variant(root, variant, document)) {
+                self.add(root, variant, document);
+            }
+        }
+    }
+}
+
+fn resolved<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
+    let pointer = schema["$ref"].as_str().map(|pointer| pointer.trim_start_matches('#'));
+    pointer.map_or(schema, |pointer| root.pointer(pointer).expect("it is defined"))
+}
+
+/// Whether an object is this variant: its constant properties, such as `kind`, have these values.
+fn is_variant(root: &Value, schema: &Value, document: &Value) -> bool {
+    let objects = [&schema["properties"], &resolved(root, schema)["properties"]];
+    let objects = objects.into_iter().filter_map(Value::as_object).collect::<Vec<_>>();
+    let mut constants =
+        objects.iter().copied().flatten().filter(|(_, property)| !property["const"].is_null());
+    !objects.is_empty() && constants.all(|(name, property)| property["const"] == document[name])
 }
