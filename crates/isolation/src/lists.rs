@@ -187,8 +187,8 @@ impl ListReader<'_, '_> {
         (self.see)(anomaly, Witness { transactions, edges: Vec::new(), key: Some(self.list.key) });
     }
 
-    /// The order of the appends; `None` if a list shows an element twice, so that there is none. Marks transactions
-    /// with an unknown ending whose appends were read.
+    /// The order of the appends; `None` if a read contains an element twice, because then no order explains it. Marks
+    /// transactions with an unknown ending whose appends were read.
     fn order(&mut self, is_applied: &mut [bool]) -> Option<Vec<Element>> {
         let longest = self.list.reads.iter().max_by_key(|read| read.elements.len()).copied();
         let longest = longest.unwrap_or(Read { transaction: 0, elements: &[] });

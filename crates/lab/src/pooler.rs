@@ -138,7 +138,7 @@ pub(crate) fn check(configuration: &Configuration) -> Result<(), String> {
     Ok(())
 }
 
-/// What prevents trials through the poolers of these cells: there is none, or its version cannot do what they need.
+/// The reasons why trials of these cells cannot use a pooler: no PgBouncer is installed, or its version lacks a feature.
 pub(crate) fn problems(cells: &[Cell]) -> Vec<String> {
     let mut problems = Vec::new();
     for Configuration { pooler, load, .. } in cells.iter().map(|cell| &cell.configuration) {

@@ -426,7 +426,7 @@ impl ServerInUse<'_> {
         Self { standbys, server, _witness: witness, schema: None, target, data, applied, databases, copies }
     }
 
-    /// Makes the standbys if there are none, and waits until they have replayed the data of the trial.
+    /// Creates missing standbys, and waits until all have replayed the data of the trial.
     fn keep_standbys(&mut self, wanted: &ServerSpec, making: &Making<'_>) -> Result<(), RunError> {
         let Some(primary) = self.server.as_mut().filter(|_| !wanted.standbys.is_empty()) else {
             return Ok(());

@@ -196,7 +196,7 @@ fn unknown_endings_count_as_committed_only_if_they_were_read() {
         check(&history("u a1:1 a2:2 \n c r1[1] r2[] \n f r1[1] r2[2]"), Level::Serializable).unwrap();
     assert_eq!((applied.endings.unknown_applied, applied.endings.unknown_unseen), (1, 0));
     assert!(!applied.is_kept(), "one effect was seen, the other one missed");
-    // Its reads do not count: nobody knows whether the answers are those of the transaction that was applied.
+    // Its reads do not count: the answers may not be those of the transaction that was applied.
     check_found("u r2[] a1:1 \n c r1[] a2:2 \n f r1[1] r2[2]", &[], &[]);
 }
 

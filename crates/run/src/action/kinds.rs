@@ -14,7 +14,7 @@ pub(crate) struct Kind {
     pub(crate) name: &'static str,
     /// Reads the detail.
     pub(super) read: fn(&str) -> Result<ActionKind, String>,
-    /// Form of the detail; empty if there is none.
+    /// Form of the detail; empty for kinds without one.
     pub(crate) form: &'static str,
     /// What is done.
     pub(crate) help: &'static str,

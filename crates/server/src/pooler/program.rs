@@ -87,7 +87,7 @@ impl fmt::Display for PoolerVersion {
 /// Finds PgBouncer: the named program, or one in the search path or in a usual directory.
 ///
 /// # Errors
-/// There is none, or the program is not PgBouncer.
+/// No PgBouncer was found, or the program is another one.
 pub fn find_pooler(named: Option<&Path>, locations: &Locations) -> Result<PoolerProgram, ServerError> {
     let Some(path) = named else {
         let usual = USUAL_DIRECTORIES.map(PathBuf::from);
