@@ -154,6 +154,13 @@ impl Configuration {
                 first.name()
             ));
         }
+        if self.load.verify && self.has_two_primaries() {
+            return Some(
+                "with verify, clients must not write to two primaries, because the verification reads one: stop or kill the \
+                 primary before promote, and do not start it afterwards; or use switchover"
+                    .to_owned(),
+            );
+        }
         let names: Vec<&str> = self.server.standbys.iter().map(|standby| standby.name.as_str()).collect();
         let unknown = |kind: &&FaultKind| kind.standby().is_some_and(|name| !names.contains(&name.as_str()));
         let kind = self.faults().find(unknown)?;
@@ -163,6 +170,23 @@ impl Configuration {
         };
         let name = kind.standby().map_or("", |name| name.as_str());
         Some(format!("the action {} requires the standby {name}, {known}", kind.name()))
+    }
+
+    /// Whether the old primary runs beside a promoted standby.
+    fn has_two_primaries(&self) -> bool {
+        let faults =
+            || self.load.actions.iter().filter_map(|action| Some((action.at, &action.fault()?.kind)));
+        let is_promotion = |kind: &FaultKind| kind.standby().is_some();
+        faults().filter(|(_, kind)| is_promotion(kind)).any(|(at, promotion)| {
+            let goes_down = matches!(promotion, FaultKind::Switchover { .. })
+                || faults().any(|(down, kind)| {
+                    down <= at && matches!(kind, FaultKind::Kill | FaultKind::Stop { .. })
+                });
+            let comes_back = faults().any(|(start, kind)| {
+                start >= at && matches!(kind, FaultKind::Start | FaultKind::Restart { .. })
+            });
+            !goes_down || comes_back
+        })
     }
 
     /// Whether an action promotes a standby, so that the clients need to know several servers.

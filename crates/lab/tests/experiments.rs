@@ -358,3 +358,26 @@ fn standbys_that_cannot_be_are_refused_with_what_to_do() {
     insta::assert_snapshot!(wrong("version = \"18\"", "standby = []\nsettings = { synchronous_standby_names = \"*\" }"), @r#"x.toml:1:1: synchronous_standby_names follows from mode = "synchronous" of each standby: remove it from the settings"#);
     insta::assert_snapshot!(wrong("version = \"18\"", "standby = { name = \"one\" }"), @"x.toml:9:3: standbys are defined in [server] too: define all of them in one place");
 }
+
+#[test]
+fn a_verified_promotion_needs_a_primary_that_is_down() {
+    let folder = Folder::new();
+    let with = |actions: &[(&str, &str)]| {
+        let actions: String =
+            actions.iter().map(|(at, action)| format!("[[action]]\nat = \"{at}\"\n{action}\n")).collect();
+        let text = format!(
+            "name = \"x\"\n[server]\nversion = \"18\"\n[load]\nverify = true\nduration = \"9s\"\n[[standby]]\nname = \"near\"\n{actions}"
+        );
+        folder.read(&text, Profile::Full).map(|_| ())
+    };
+    let (kill, promote, start) = ("kill = true", "promote = \"near\"", "start = true");
+    for two in [
+        with(&[("2s", promote)]),
+        with(&[("2s", promote), ("3s", kill)]),
+        with(&[("1s", kill), ("2s", promote), ("3s", start)]),
+    ] {
+        let two = two.unwrap_err();
+        assert!(two.contains("clients must not write to two primaries"), "{two}");
+    }
+    assert_eq!(with(&[("1s", kill), ("2s", promote)]), Ok(()));
+}
