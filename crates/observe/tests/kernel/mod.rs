@@ -26,9 +26,10 @@ fn create_table(conninfo: &str) {
 /// The observation of these statements, and the CPU time of their backend in milliseconds.
 fn observed(conninfo: &str, statements: &[&str]) -> (Observation, f64) {
     let observer = observer(conninfo, &[SUM, SCAN]);
+    // Usage counts from the first reading of the measured time, so the backend exists before it, as in a run.
+    let mut session = client(conninfo);
     let begun = Observer::now();
     observer.measure_from(begun);
-    let mut session = client(conninfo);
     sleep_until(&observer, &mut session, |waits| !waits.is_empty());
     let pid = session.cancel_key().process_id;
     let before = cpu_s(pid).unwrap();
