@@ -83,6 +83,7 @@ pub fn resolve(
         control_timeout: Some(environment.control_timeout()?),
         keep_alive: settings.keep_alive()?,
         extra: settings.extra(environment)?,
+        given: settings.without_passwords(),
         tls: settings.tls(environment)?,
         channel_binding: settings.channel_binding()?,
         required_methods: settings.required_methods()?,
@@ -231,6 +232,13 @@ impl Settings {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// All values but those of passwords.
+    fn without_passwords(&self) -> Vec<(&'static str, String)> {
+        let is_shown = |name: &str| name != "passfile" && !keywords::is_secret(name);
+        let shown = self.values.iter().filter(|(name, _)| is_shown(name));
+        shown.map(|(name, (value, _))| (*name, value.clone())).collect()
     }
 
     /// The value of a keyword, `None` if it is empty.

@@ -46,6 +46,9 @@ pub struct Target {
     pub keep_alive: KeepAlive,
     /// Further start-up parameters, such as `client_encoding`.
     pub extra: Vec<(String, String)>,
+    /// The keywords from which this was resolved, wherever they were given, without passwords; see
+    /// [`Target::connection_string`].
+    pub given: Vec<(&'static str, String)>,
     /// Encryption; ignored for Unix sockets.
     pub tls: TlsSettings,
     /// Use of SCRAM channel binding.
@@ -210,6 +213,32 @@ impl Target {
         self.hosts.iter().find(|host| host.has(address)).unwrap_or(&self.hosts[0])
     }
 
+    /// A connection string with which another process resolves the same target, with a password of its own: from its
+    /// environment, its password file or its service file. It contains no password, and not the path of a password file.
+    pub fn connection_string(&self) -> String {
+        let list = |value: fn(&Host) -> String| self.hosts.iter().map(value).collect::<Vec<_>>().join(",");
+        let hostaddr = list(|host| host.hostaddr.map(|ip| ip.to_string()).unwrap_or_default());
+        let order = if self.host_order == HostOrder::Given { "disable" } else { "random" };
+        let own = [
+            ("host", list(|host| host.name.to_string())),
+            (
+                "hostaddr",
+                Some(hostaddr).filter(|list| list.bytes().any(|byte| byte != b',')).unwrap_or_default(),
+            ),
+            ("port", list(|host| host.port.to_string())),
+            ("user", self.user.clone()),
+            ("dbname", self.database.clone()),
+            ("application_name", self.application_name.clone().unwrap_or_default()),
+            ("options", self.options.clone().unwrap_or_default()),
+            ("load_balance_hosts", order.to_owned()),
+        ];
+        let is_own = |name: &str| own.iter().any(|(known, _)| *known == name);
+        let given = self.given.iter().filter(|(name, _)| !is_own(name));
+        let given = given.map(|(name, value)| (*name, value));
+        let all = given.chain(own.iter().map(|(name, value)| (*name, value)));
+        all.map(|(name, value)| format!("{name}={}", connection_value(value))).collect::<Vec<_>>().join(" ")
+    }
+
     /// The same target with this address only: all clients connect to the address of the first session, without
     /// resolving names again.
     pub fn single(&self, address: &Address) -> Target {
@@ -352,6 +381,25 @@ mod tests {
         );
         for (address, host) in addresses.iter().zip(&target.hosts) {
             assert_eq!(target.host_of(address), host);
+        }
+    }
+
+    #[test]
+    fn another_process_resolves_the_same_target_from_its_connection_string() {
+        let texts = [
+            "host=a,/run/x hostaddr=127.0.0.1, port=1,2 user='al ice' dbname='it\\'s' password=secret options='-c geqo=off'",
+            "port=7 sslmode=require sslrootcert=/r sslcrldir=/d sslsni=0 ssl_min_protocol_version=TLSv1.3 passfile=/p",
+            "host=h target_session_attrs=primary load_balance_hosts=random application_name='' keepalives=0 connect_timeout=3",
+            "host=h require_auth=scram-sha-256 channel_binding=require client_encoding=latin1 tcp_user_timeout=5",
+        ];
+        for text in texts {
+            let first = target(text);
+            let string = first.connection_string();
+            assert!(!string.contains("secret") && !string.contains("/p"), "{string}");
+            let mut again = target(&string);
+            assert_eq!(again.connection_string(), string);
+            again.given.clone_from(&first.given);
+            assert_eq!(again, Target { password: None, password_file_unused: None, ..first }, "{string}");
         }
     }
 

@@ -404,8 +404,10 @@ proptest! {
             prop_assert_eq!(&target.user, &user);
             prop_assert_eq!(&target.database, &database);
             prop_assert_eq!(&target.password, &Some(Password::new(password.as_str())));
-            let again = resolved(&target.to_string(), &[("PGPASSWORD", &password)]);
-            prop_assert_eq!(again, target);
+            for string in [target.to_string(), target.connection_string()] {
+                let again = resolved(&string, &[("PGPASSWORD", &password)]);
+                prop_assert_eq!(Target { given: target.given.clone(), ..again }, target.clone());
+            }
         }
     }
 
