@@ -267,8 +267,7 @@ fn kill_under_load(settings: &[(&str, &str)], kills: u32, until_loss: bool) -> T
         ];
         let mut running = Running::start(&mut bench.command(run));
         running.hear("tps");
-        let pid = cluster.server().pid().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-        kill_process(pid.expect("it runs"), Signal::KILL).expect("it is ours");
+        kill_all_processes(cluster.server().pid().expect("it runs"));
         running.hear("waiting for the server");
         start_again(&mut cluster);
         let ended = running.finish();
@@ -282,6 +281,18 @@ fn kill_under_load(settings: &[(&str, &str)], kills: u32, until_loss: bool) -> T
         }
     }
     tally
+}
+
+/// The postmaster first, which would restart the others. Backends that only lose their postmaster still answer the commit
+/// that they are executing; a backend that is killed may have flushed a commit that it never acknowledges.
+fn kill_all_processes(postmaster: u32) {
+    let children = std::fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
+    let children = children.expect("its processes");
+    let pids = std::iter::once(postmaster).chain(children.split_whitespace().filter_map(|pid| pid.parse().ok()));
+    for pid in pids.filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?)) {
+        // One may have exited by itself.
+        let _ = kill_process(pid, Signal::KILL);
+    }
 }
 
 /// The processes of a killed server hold its memory until they notice; then it starts and recovers.
