@@ -50,12 +50,13 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Reads, checks and plans an experiment. Secret labels are hidden. Without `find_host`, values relative to a
+    /// Reads, checks and plans an experiment; of a directory, its `experiment.toml`. Secret labels are hidden. Without `find_host`, values relative to a
     /// server's host get no number, which is sufficient for reading the store.
     ///
     /// # Errors
     /// The file, or a file that it names, is invalid.
     pub fn read(file: &Path, profile: Profile, find_host: Option<FindHost<'_>>) -> Result<Self, LabError> {
+        let file = &if file.is_dir() { file.join("experiment.toml") } else { file.to_owned() };
         let experiment = Experiment::read(file, profile)?;
         let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
         let memory = Memory {

@@ -288,7 +288,8 @@ fn kill_under_load(settings: &[(&str, &str)], kills: u32, until_loss: bool) -> T
 fn kill_all_processes(postmaster: u32) {
     let children = std::fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"));
     let children = children.expect("its processes");
-    let pids = std::iter::once(postmaster).chain(children.split_whitespace().filter_map(|pid| pid.parse().ok()));
+    let pids =
+        std::iter::once(postmaster).chain(children.split_whitespace().filter_map(|pid| pid.parse().ok()));
     for pid in pids.filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?)) {
         // One may have exited by itself.
         let _ = kill_process(pid, Signal::KILL);
