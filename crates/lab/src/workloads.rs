@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use config::Complaint;
+use queries::QuerySetSpec;
 use run::{ScriptSource, ScriptSpec};
 use workload::{Workload, WorkloadName};
 
@@ -13,15 +14,20 @@ use crate::query_pass;
 
 /// Workloads read so far.
 #[derive(Debug, Default)]
-pub(crate) struct Workloads(BTreeMap<WorkloadName, Arc<dyn Workload>>);
+pub(crate) struct Workloads {
+    read: BTreeMap<WorkloadName, Arc<dyn Workload>>,
+    /// The passes over queries that were counted. Most combinations have the same one, and some workloads draw
+    /// thousands of queries to count them.
+    counted: Vec<(WorkloadName, QuerySetSpec, usize)>,
+}
 
 impl Workloads {
     fn open(&mut self, name: &WorkloadName) -> Result<Arc<dyn Workload>, String> {
-        if let Some(known) = self.0.get(name) {
+        if let Some(known) = self.read.get(name) {
             return Ok(Arc::clone(known));
         }
         let workload = name.open().map_err(|error| error.to_string())?;
-        self.0.insert(name.clone(), Arc::clone(&workload));
+        self.read.insert(name.clone(), Arc::clone(&workload));
         Ok(workload)
     }
 
@@ -72,13 +78,19 @@ impl Workloads {
         let Configuration { data, queries: Some(spec), query_count, places, .. } = configuration else {
             return Ok(());
         };
-        let workload = self
-            .open(&data.workload.clone().unwrap_or_default())
-            .map_err(|what| Complaint::at(places.of("workload"), what))?;
+        let name = data.workload.clone().unwrap_or_default();
+        if let Some((.., count)) =
+            self.counted.iter().find(|(known, counted, _)| *known == name && counted == spec)
+        {
+            *query_count = *count;
+            return Ok(());
+        }
+        let workload = self.open(&name).map_err(|what| Complaint::at(places.of("workload"), what))?;
         *query_count = spec.count(&*workload).map_err(|error| {
             let key = query_pass::refused_key(spec, &*workload).unwrap_or("workload");
             Complaint::at(places.of(key), error.to_string())
         })?;
+        self.counted.push((name, spec.clone(), *query_count));
         Ok(())
     }
 }

@@ -54,6 +54,19 @@ fn versions_and_settings_are_servers_of_their_own_and_are_mixed_where_memory_all
 }
 
 #[test]
+fn each_combination_has_the_number_of_its_own_queries() {
+    let text = r#"
+name = "queries"
+data = { workload = "tpch" }
+queries = { repeat = 1 }
+factors = { "queries.select" = ["q1", "q"], version = ["16", "18"] }
+"#;
+    let (_, plan) = read(text, 16 * GB);
+    let counts: Vec<usize> = plan.cells.iter().map(|cell| cell.configuration.query_count).collect();
+    assert_eq!(counts, [1, 1, 22, 22]);
+}
+
+#[test]
 fn settings_that_a_session_can_set_need_no_server_of_their_own() {
     let text = r#"
 name = "settings"

@@ -79,6 +79,14 @@ impl QuerySetSpec {
     /// # Errors
     /// The workload has no queries, no such text, query, parameter or refresh functions; or a number is out of range.
     pub fn check(&self, workload: &dyn Workload) -> Result<(), RunError> {
+        self.count(workload).map(drop)
+    }
+
+    /// Number of queries of a pass.
+    ///
+    /// # Errors
+    /// As [`QuerySetSpec::check`].
+    pub fn count(&self, workload: &dyn Workload) -> Result<usize, RunError> {
         for (what, number, most) in
             [("--streams", self.streams, STREAMS_MAX), ("--repeat", self.repeats, REPEATS_MAX)]
         {
@@ -108,15 +116,6 @@ impl QuerySetSpec {
                     .to_owned(),
             ));
         }
-        self.queries(workload, Scale::ONE, 0).map(drop)
-    }
-
-    /// Number of queries of a pass.
-    ///
-    /// # Errors
-    /// As [`QuerySetSpec::check`].
-    pub fn count(&self, workload: &dyn Workload) -> Result<usize, RunError> {
-        self.check(workload)?;
         Ok(self.queries(workload, Scale::ONE, 0)?.len())
     }
 
