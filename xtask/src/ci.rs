@@ -1,13 +1,16 @@
 //! All checks in order, one line each: what `.ci/run` and a contributor run before a change goes in.
-//! A failed step does not keep the later ones from running, so that one run shows everything.
+//! A failed step does not keep the later ones from running, so that one run shows everything; only without a build there
+//! is nothing to test. The packages are built while the tests run.
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::fuzz::{self, SHORT_ROUND};
 use crate::leftovers::Scratch;
+use crate::programs::{self, Programs};
 use crate::test_output::{self, TestCounts};
 use crate::tidy;
 use crate::{dependencies, dist};
@@ -38,16 +41,19 @@ pub fn run() -> bool {
             return false;
         }
     };
-    let verdicts = [
-        step("format", format),
-        step("clippy", clippy),
-        step("dependencies", dependencies),
-        step("packages", packages),
-        step("test", || test(&scratch)),
-        step("fuzz", fuzz),
-        step("tidy", tidy),
+    let mut verdicts =
+        vec![step("format", format), step("clippy", clippy), step("dependencies", dependencies)];
+    let mut programs = None;
+    verdicts.push(step("build", || build(&mut programs)));
+    // The tests mostly wait, so that the packages are nearly free now.
+    let packages = thread::spawn(packages);
+    verdicts.extend([
+        step("test", || programs.as_ref().map_or_else(not_built, |_| test(&scratch))),
+        step("packages", || result_of(packages)),
+        step("fuzz", || programs.as_ref().map_or_else(not_built, fuzz)),
+        step("tidy", || tidy(programs.as_ref())),
         step("leftovers", || leftovers(&scratch)),
-    ];
+    ]);
     if let Err(error) = scratch.remove() {
         eprintln!("could not remove the tests' folder: {error}");
     }
@@ -89,7 +95,8 @@ fn dependencies() -> Verdict {
 /// The target of a static binary.
 const MUSL: &str = "x86_64-unknown-linux-musl";
 
-/// That the static binary and the Debian package can be built, and work in systems that contain nothing else.
+/// That the static binary and the Debian package can be built, and work in systems that contain nothing else. A program
+/// of its own, so that it and its compilers only get the time of processors that the tests leave idle.
 fn packages() -> Verdict {
     let required = std::env::var_os("PGMETER_TEST_MUSL").is_some();
     let not_checked = |why: &str| {
@@ -104,10 +111,42 @@ fn packages() -> Verdict {
     if let Some(obstacle) = dist::obstacle() {
         return not_checked(&obstacle);
     }
-    match dist::check_here() {
-        Ok(note) => Verdict::of_step(true, note, ""),
-        Err(error) => Verdict::of_step(false, "", error),
+    let start = Instant::now();
+    let program = std::env::current_exe();
+    let output = program.and_then(|program| at_idle_priority(&program).args(["dist", "--check"]).output());
+    judge_packages(output, start.elapsed())
+}
+
+fn judge_packages(output: std::io::Result<Output>, time: Duration) -> Verdict {
+    match output {
+        Ok(output) => {
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            let time = format!("{:.1} s beside the tests", time.as_secs_f64());
+            let note: Vec<&str> = stdout.lines().chain([time.as_str()]).collect();
+            Verdict::of_step(output.status.success(), note.join("; "), stderr(&output))
+        }
+        Err(error) => Verdict::of_step(false, "", format!("xtask dist did not start: {error}")),
     }
+}
+
+/// Prefixes of a command that runs only while no other one needs the processor, the best one first. Not every system has
+/// chrt (util-linux).
+const IDLE_PRIORITY: [&[&str]; 2] = [&["chrt", "--idle", "0"], &["nice", "-n", "19"]];
+
+/// A program with the lowest priority that this system offers.
+fn at_idle_priority(program: &Path) -> Command {
+    let works = |prefix: &&&[&str]| {
+        Command::new(prefix[0]).args(&prefix[1..]).arg("true").output().is_ok_and(|it| it.status.success())
+    };
+    let Some(prefix) = IDLE_PRIORITY.iter().find(works) else { return Command::new(program) };
+    let mut command = Command::new(prefix[0]);
+    command.args(&prefix[1..]).arg(program).stdin(Stdio::null());
+    command
+}
+
+/// Waits for a step that runs beside others.
+fn result_of(step: JoinHandle<Verdict>) -> Verdict {
+    step.join().unwrap_or_else(|_| Verdict::of_step(false, "", "the step panicked"))
 }
 
 /// Whether there is a standard library for a target.
@@ -115,6 +154,23 @@ fn is_installed(target: &str) -> bool {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).args(["--print", "target-libdir", "--target", target]).output();
     output.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
+}
+
+/// Builds the tests and the programs of later steps.
+fn build(programs: &mut Option<Programs>) -> Verdict {
+    let output = cargo(&programs::BUILD).output();
+    let is_built = |output: &&Output| output.status.success();
+    let messages = output.as_ref().ok().filter(is_built).map(|output| output.stdout.clone());
+    *programs = messages.and_then(|messages| Programs::parse(&String::from_utf8_lossy(&messages)));
+    let verdict = judge(output, "tests, examples and programs", stderr);
+    if verdict.failed == 0 && programs.is_none() {
+        return Verdict::of_step(false, verdict.note, "cargo did not name the programs that it built");
+    }
+    verdict
+}
+
+fn not_built() -> Verdict {
+    Verdict::of_step(false, "NOT RUN", "there is nothing to run without a build")
 }
 
 /// Several times as long as all tests take, and half of what continuous integration waits for a run.
@@ -148,12 +204,12 @@ fn judge_tests(stdout: &str, stderr: &str, ended_well: bool) -> Verdict {
 }
 
 /// Each target counts as a test.
-fn fuzz() -> Verdict {
-    match fuzz::short_round() {
+fn fuzz(programs: &Programs) -> Verdict {
+    match fuzz::short_round(&programs.fuzzer) {
         Ok(output) => {
             judge_fuzzing(&String::from_utf8_lossy(&output.stdout), &stderr(&output), output.status.success())
         }
-        Err(error) => Verdict::of_step(false, "", format!("cargo did not start: {error}")),
+        Err(error) => Verdict::of_step(false, "", format!("the fuzzer did not start: {error}")),
     }
 }
 
@@ -165,8 +221,9 @@ fn judge_fuzzing(stdout: &str, stderr: &str, ended_well: bool) -> Verdict {
     Verdict { passed, failed: failed + lost, note, details: stderr.to_owned() }
 }
 
-fn tidy() -> Verdict {
-    let problems = tidy::check(crate::root()).unwrap_or_else(|error| vec![error]);
+fn tidy(programs: Option<&Programs>) -> Verdict {
+    let program = programs.map(|programs| programs.pgmeter.as_path());
+    let problems = tidy::check(crate::root(), program).unwrap_or_else(|error| vec![error]);
     Verdict::of_step(problems.is_empty(), format!("{} rules", tidy::rules()), problems.join("\n"))
 }
 
@@ -192,7 +249,7 @@ fn stderr(output: &Output) -> String {
 
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(crate::cargo());
-    command.current_dir(crate::root()).args(arguments).stdin(std::process::Stdio::null());
+    command.current_dir(crate::root()).args(arguments).stdin(Stdio::null());
     // Nothing is built twice here, and the files for it take more space than the programs.
     command.env("CARGO_INCREMENTAL", "0");
     command
@@ -217,6 +274,24 @@ mod tests {
     fn a_target_is_installed_if_its_standard_library_is_there() {
         assert!(is_installed(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH)));
         assert!(!is_installed("pdp11-unknown-none"));
+    }
+
+    #[test]
+    fn a_command_at_idle_priority_runs_with_its_arguments() {
+        let output = at_idle_priority(Path::new("echo")).args(["a", "b"]).output().expect("it starts");
+        assert_eq!((output.status.success(), &output.stdout[..]), (true, &b"a b\n"[..]));
+    }
+
+    #[test]
+    fn packages_pass_if_their_program_succeeds_and_show_its_error_if_not() {
+        let judged = |script: &str| {
+            let output = Command::new("sh").args(["-c", script]).output();
+            let Verdict { failed, note, details, .. } = judge_packages(output, Duration::from_secs(2));
+            (failed, note, details)
+        };
+        let words = |failed, note: &str, details: &str| (failed, note.to_owned(), details.to_owned());
+        assert_eq!(judged("echo a; echo b"), words(0, "a; b; 2.0 s beside the tests", ""));
+        assert_eq!(judged("echo why >&2; exit 1"), words(1, "2.0 s beside the tests", "why\n"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `cargo xtask fuzz`: builds the fuzzer as fast as a release, with the checks of a debug build, and runs it. And the
-//! short round of `cargo xtask ci`, which takes the debug build that the tests have made anyway.
+//! short round of `cargo xtask ci`, which takes the debug build that was made with the tests.
 
+use std::path::Path;
 use std::process::{Command, Output};
 
 /// Inputs for each target in a short round; fewer where an input takes long.
@@ -8,7 +9,9 @@ pub const SHORT_ROUND: u64 = 10_000;
 
 /// Runs the fuzzer with these arguments; true if it found nothing.
 pub fn run(arguments: &[&str]) -> bool {
-    let mut command = fuzzer(&["--profile", "fuzz"]);
+    let mut command = Command::new(crate::cargo());
+    command.current_dir(crate::root());
+    command.args(["run", "--quiet", "--package", "pgmeter-fuzz", "--profile", "fuzz", "--"]);
     match command.args(arguments).status() {
         Ok(status) => status.success(),
         Err(error) => {
@@ -18,19 +21,11 @@ pub fn run(arguments: &[&str]) -> bool {
     }
 }
 
-/// The short round: what the fuzzer said.
-pub fn short_round() -> std::io::Result<Output> {
-    fuzzer(&["--locked"]).args(["--short", "--inputs", &SHORT_ROUND.to_string()]).output()
-}
-
-fn fuzzer(options: &[&str]) -> Command {
-    let mut command = Command::new(crate::cargo());
-    command
-        .current_dir(crate::root())
-        .args(["run", "--quiet", "--package", "pgmeter-fuzz"])
-        .args(options)
-        .arg("--");
-    command
+/// The short round with a fuzzer that is built: its output.
+pub fn short_round(fuzzer: &Path) -> std::io::Result<Output> {
+    let mut command = Command::new(fuzzer);
+    command.current_dir(crate::root()).args(["--short", "--inputs", &SHORT_ROUND.to_string()]);
+    command.stdin(std::process::Stdio::null()).output()
 }
 
 /// How many targets passed and how many failed, by the lines that the fuzzer prints for each.

@@ -14,6 +14,7 @@ mod dist;
 mod fetch_postgres;
 mod fuzz;
 mod leftovers;
+mod programs;
 mod prove;
 mod test_output;
 mod tidy;
@@ -61,7 +62,7 @@ fn main() -> ExitCode {
 }
 
 fn run_tidy() -> bool {
-    let problems = tidy::check(root()).unwrap_or_else(|error| vec![error]);
+    let problems = tidy::check(root(), None).unwrap_or_else(|error| vec![error]);
     for problem in &problems {
         println!("{problem}");
     }

@@ -91,17 +91,6 @@ pub fn run(arguments: &[&str]) -> bool {
     }
 }
 
-/// The static binary for this machine with its package, tried out: what continuous integration does.
-///
-/// # Errors
-/// A step failed.
-pub fn check_here() -> Result<String, String> {
-    let platform = PLATFORMS.into_iter().find(|platform| platform.runs_here());
-    let platform = platform.ok_or("there is no static binary for this processor")?;
-    let options = Options { platforms: vec![platform], verify: false, check: true };
-    Ok(make(&options)?.join("; "))
-}
-
 /// Why the static binary cannot be built here, if it cannot.
 pub fn obstacle() -> Option<String> {
     let platform = PLATFORMS.into_iter().find(|platform| platform.runs_here())?;

@@ -106,7 +106,7 @@ const BANS: &[Ban<'_>] = &[
 /// A rule's name and what it checks.
 type Rule = (&'static str, fn(&Tree) -> Vec<Problem>);
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 10] = [
     ("dependency arrows", arrows::check),
     ("sizes", sizes::check),
     ("caps of crates", lines::check),
@@ -117,31 +117,40 @@ const RULES: [Rule; 11] = [
     ("tables of workloads", workload_tables::check),
     ("links", links::check),
     ("names in records", record::check),
-    ("commands in documents", |tree| commands::check(tree, &crate::CHORES, &mut help_of_program)),
 ];
 
-/// Checks every rule against the repository at `root`. Returns one line for each problem.
-pub fn check(root: &Path) -> Result<Vec<String>, String> {
+/// The rule that needs the program itself.
+const COMMANDS: &str = "commands in documents";
+
+/// Checks every rule against the repository at `root`. Returns one line for each problem. `program` is a build of
+/// pgmeter; without it, cargo builds one.
+pub fn check(root: &Path, program: Option<&Path>) -> Result<Vec<String>, String> {
     let tree = Tree::read(root).map_err(|error| format!("could not read {}: {error}", root.display()))?;
-    let mut lines = Vec::new();
+    let mut problems: Vec<(&str, Problem)> = Vec::new();
     for (rule, check) in RULES {
-        for Problem { path, line, text } in check(&tree) {
-            let place = if line == 0 { path } else { format!("{path}:{line}") };
-            lines.push(format!("{place}: {text} ({rule})"));
-        }
+        problems.extend(check(&tree).into_iter().map(|problem| (rule, problem)));
     }
-    Ok(lines)
+    let mut help = |words: &[&str]| help_of_program(program, words);
+    let of_commands = commands::check(&tree, &crate::CHORES, &mut help);
+    problems.extend(of_commands.into_iter().map(|problem| (COMMANDS, problem)));
+    let line = |(rule, Problem { path, line, text })| {
+        let place = if line == 0 { path } else { format!("{path}:{line}") };
+        format!("{place}: {text} ({rule})")
+    };
+    Ok(problems.into_iter().map(line).collect())
 }
 
 /// How many rules there are.
 pub fn rules() -> usize {
-    RULES.len()
+    RULES.len() + 1
 }
 
 /// What the program says when asked for help about a command; nothing if it has no such command.
-fn help_of_program(words: &[&str]) -> Option<String> {
-    let mut command = Command::new(crate::cargo());
-    command.args(["run", "--quiet", "--package", "pgmeter", "--"]);
+fn help_of_program(program: Option<&Path>, words: &[&str]) -> Option<String> {
+    let mut command = Command::new(program.map_or_else(crate::cargo, |path| path.into()));
+    if program.is_none() {
+        command.args(["run", "--quiet", "--package", "pgmeter", "--"]);
+    }
     let output = command.args(words).arg("--help").output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
