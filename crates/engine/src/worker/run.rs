@@ -1,23 +1,23 @@
 //! The main loop of one worker over events, timers and free clients, from the first transaction to the outcome. It
-//! owns the other parts, carries out their decisions, and records the results.
-//! Long because: the loop and the steps of its clients share the whole state of the run.
+//! owns the other parts, carries out their decisions, and records the results. Modules: `connections` those that are
+//! made during the run, `ending` the end of clients and of the run.
 
 use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
 use sockets::Timers;
-use stats::{AttemptOutcome, Ending, Limit, Sample, Timestamp, Traffic};
+use stats::{Ending, Sample, Timestamp, Traffic};
 
 use super::commits::WaitingCommits;
 use super::health::Health;
 use super::pacing::{Next, Pacing, ScheduledTransaction};
-use super::reconnecting::{RESPONSE_CHECK, Reconnecting, attempt_outcome};
-use super::sessions::{ClientSlot, ConnectFailure, Sessions};
+use super::reconnecting::Reconnecting;
+use super::sessions::{ClientSlot, Sessions};
 use super::{STOP_CHECK, Worker, WorkerOutcome};
 use crate::abort::{AbortCause, AbortedClient};
 use crate::arrivals::Arrival;
-use crate::client::{Loss, Sent, Step};
+use crate::client::{Sent, Step};
 use crate::driver::{Driver, Event, IsOver, Receive};
 use crate::error::EngineError;
 use crate::measurement::{IntervalSink, Measurement};
@@ -25,7 +25,10 @@ use crate::outcome::{Exceeded, Reconnects};
 use crate::plan::{Compatibility, Plan};
 use crate::stopping::{Stop, StopConditions};
 use crate::timeline::Timeline;
-use crate::tracer::{ClientEvent, CommitEvent, CommitReply, Tracer};
+use crate::tracer::Tracer;
+
+mod connections;
+mod ending;
 
 /// Limits for one round of transactions of clients that never wait, in time and number, so that other clients are not
 /// delayed. Polling the sockets takes a fiftieth of the time limit; the number is for clocks with a coarse
@@ -618,299 +621,6 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let measured = self.measurement.record(sample);
         slot.transactions += u64::from(measured);
         measured
-    }
-
-    fn abort(&mut self, slot: usize, aborted: AbortedClient, now: Timestamp) {
-        self.sessions.context.holds = false;
-        if let Some(token) = self.sessions.slots[slot].client.doubt_commit() {
-            let reply = CommitReply::Unknown(aborted.cause.last_word().map(|error| error.sqlstate));
-            self.sessions.context.tracer.commit(&CommitEvent::Ended { token, now, reply });
-        }
-        if self.sessions.slots[slot].client.in_transaction {
-            // In pgbench a transaction ends with its script.
-            let over = aborted.cause == AbortCause::UnfinishedTransaction;
-            let succeeded = over && self.plan.compatibility == Compatibility::Pgbench;
-            let ending = if succeeded { Ending::Succeeded } else { Ending::Unfinished };
-            self.end_transaction(slot, ending, now);
-        }
-        self.sessions.slots[slot].connecting_since = None;
-        self.reassign(slot, now);
-        self.sessions.context.report(&ClientEvent::Aborted(&aborted));
-        self.aborted.push(aborted);
-        self.sessions.abandon(slot);
-        self.end_client(slot, now);
-        if self.plan.exit_on_abort {
-            self.stopping.stop.ask();
-        }
-    }
-
-    /// The worker cannot continue: aborts all its clients.
-    fn abort_all(&mut self, cause: &AbortCause, now: Timestamp) {
-        for slot in 0..self.sessions.slots.len() {
-            if self.sessions.slots[slot].active {
-                let client = self.sessions.slots[slot].client.number;
-                let aborted = AbortedClient { client, place: None, cause: cause.clone() };
-                self.abort(slot, aborted, now);
-            }
-        }
-    }
-
-    /// The client is done, unless an arrival is returned that it can take.
-    fn end_client(&mut self, slot: usize, now: Timestamp) {
-        self.sessions.slots[slot].active = false;
-        self.active -= 1;
-        self.finished = self.finished.max(now);
-    }
-
-    /// A client returns its transaction; another one may run it.
-    fn reassign(&mut self, slot: usize, now: Timestamp) {
-        let Some(transaction) = self.sessions.slots[slot].next.take() else { return };
-        let scheduled = transaction.arrival.scheduled;
-        let slots = &mut self.sessions.slots;
-        if let Some(taker) = self.pacing.reassign(transaction, slots, now, &self.stopping.timeline) {
-            if std::mem::take(&mut slots[taker].lacks_arrival) {
-                slots[taker].active = true;
-                self.active += 1;
-            }
-            self.set_timer(taker, scheduled);
-        }
-    }
-
-    /// Connects a client for one transaction, while the other clients continue. Without a rate the transaction is
-    /// scheduled when the client is connected, so that connecting is not part of its latency; with a rate it is
-    /// (reference, section 13).
-    fn reconnect(&mut self, slot: usize, transaction: ScheduledTransaction, now: Timestamp) {
-        let link = self.sessions.load.script_links[transaction.script];
-        self.sessions.connecting.add(self.sessions.load.connection(slot, link));
-        let own = &mut self.sessions.slots[slot];
-        own.next = Some(transaction);
-        own.connecting_since = Some(now);
-        self.start_connects(now);
-    }
-
-    /// Starts as many connections as the limit allows; none after the end of starts.
-    fn start_connects(&mut self, now: Timestamp) {
-        if self.stopping.timeline.is_over(now) {
-            while let Some(connection) = self.sessions.connecting.waiting.pop_front() {
-                let (slot, _) = self.sessions.load.slot_and_link(connection);
-                self.sessions.slots[slot].connecting_since = None;
-                self.reassign(slot, now);
-                self.end_client(slot, now);
-            }
-        }
-        while let Err(failure) = self.sessions.start_connects(now) {
-            self.connect_failed(failure, now);
-        }
-    }
-
-    /// Processes the server's messages during start-up; a connected client starts its transaction.
-    fn receive_startup(&mut self, slot: usize, link: usize, connection: usize, now: Timestamp) {
-        match self.sessions.receive_startup(connection) {
-            Ok(false) => return,
-            Ok(true) if self.sessions.slots[slot].out.is_some() => self.connected_again(slot, link, now),
-            Ok(true) => self.begin_connected(slot, now),
-            Err(failure) => self.connect_failed(failure, now),
-        }
-        self.receive(slot, link, now);
-    }
-
-    /// The client is connected: starts its transaction, unless the time for starts is over. A connection is measured
-    /// if its transaction is; the warm-up's are not in the connection statistics.
-    fn begin_connected(&mut self, slot: usize, now: Timestamp) {
-        let timeline = self.stopping.timeline;
-        let own = &mut self.sessions.slots[slot];
-        let Some(since) = own.connecting_since.take() else { return };
-        if let Some(transaction) = &mut own.next
-            && !self.pacing.is_scheduled()
-        {
-            transaction.arrival.scheduled = now;
-        }
-        let scheduled = own.next.as_ref().map_or(now, |transaction| transaction.arrival.scheduled);
-        own.warmup = scheduled < timeline.measure;
-        if !own.warmup {
-            self.reconnects.count += 1;
-            self.reconnects.time += now.since(since);
-        }
-        if timeline.is_over(now) {
-            self.reassign(slot, now);
-            self.disconnect(slot);
-            self.end_client(slot, now);
-        } else if let Some(transaction) = own.next.take() {
-            self.begin(slot, transaction, now);
-        }
-    }
-
-    /// Closes the connection of an ended transaction.
-    fn disconnect(&mut self, slot: usize) {
-        let begun = self.sessions.driver.now();
-        self.sessions.terminate(slot, self.sessions.slots[slot].client.link);
-        if !self.sessions.slots[slot].warmup {
-            self.reconnects.time += self.sessions.driver.now().since(begun);
-        }
-    }
-
-    /// Aborts only the client that cannot connect, unless it tries again.
-    fn connect_failed(&mut self, failure: ConnectFailure, now: Timestamp) {
-        let ConnectFailure { slot, link, client, address, reason } = failure;
-        if self.sessions.slots[slot].out.is_some() {
-            self.attempt_failed(slot, link, attempt_outcome(&reason), now);
-            return;
-        }
-        let cause = AbortCause::Connecting { address, reason: reason.to_string().into() };
-        self.abort(slot, AbortedClient { client, place: None, cause }, now);
-    }
-
-    /// A client has lost a connection: its transaction ends, and it begins to connect again.
-    #[cold]
-    fn lose(&mut self, slot: usize, loss: Loss, now: Timestamp) {
-        let Loss { link, cause, ending, is_aside } = loss;
-        self.sessions.context.out.clear();
-        self.sessions.driver.close(self.sessions.load.connection(slot, link));
-        // The next transaction on this connection finds out that it is lost.
-        if is_aside {
-            return;
-        }
-        // A commit that still waits must not be sent on the next connection.
-        self.commits.forget(slot);
-        self.sessions.context.holds = false;
-        let client = self.sessions.slots[slot].client.number;
-        if let Some(reconnecting) = &mut self.reconnecting {
-            reconnecting.log.lost(slot, client as u64, cause, now);
-        }
-        if let Some(ending) = ending {
-            self.end_transaction(slot, ending, now);
-        }
-        self.sessions.slots[slot].timer = None;
-        self.ready.retain(|ready| *ready != slot);
-        self.yielded.retain(|yielded| *yielded != slot);
-        self.reassign(slot, now);
-        if self.stopping.timeline.is_over(now) || self.pacing.has_reached_limit(&self.sessions.slots[slot]) {
-            self.end_client(slot, now);
-        } else if let Some(reconnecting) = &mut self.reconnecting {
-            self.sessions.slots[slot].connecting_since = Some(now);
-            reconnecting.begin(&mut self.sessions, slot, link, now);
-        }
-    }
-
-    /// Makes the attempts that are due, and ends those that take too long; after the end of starts, the clients that are
-    /// not connected are done.
-    fn attempt_due(&mut self, now: Timestamp) {
-        let Some(reconnecting) = &mut self.reconnecting else { return };
-        if self.stopping.timeline.is_over(now) {
-            let slots = if reconnecting.stop() { self.sessions.slots.len() } else { 0 };
-            for slot in 0..slots {
-                if self.sessions.slots[slot].active && self.sessions.slots[slot].out.is_some() {
-                    self.sessions.slots[slot].connecting_since = None;
-                    self.sessions.abandon(slot);
-                    self.end_client(slot, now);
-                }
-            }
-            return;
-        }
-        reconnecting.attempt_due(&mut self.sessions, now);
-    }
-
-    /// An attempt to connect again has failed.
-    fn attempt_failed(&mut self, slot: usize, link: usize, outcome: AttemptOutcome, now: Timestamp) {
-        if let Some(reconnecting) = &mut self.reconnecting {
-            reconnecting.failed(&mut self.sessions, slot, link, outcome, now);
-        }
-    }
-
-    /// A connection is made again; the client continues once it has all of them.
-    fn connected_again(&mut self, slot: usize, link: usize, now: Timestamp) {
-        let Some(reconnecting) = &mut self.reconnecting else { return };
-        if !reconnecting.succeeded(&mut self.sessions, slot, link, now) {
-            return;
-        }
-        self.sessions.slots[slot].connecting_since = None;
-        if self.stopping.timeline.is_over(now) {
-            self.end_client(slot, now);
-        } else {
-            self.release(slot, now);
-        }
-    }
-
-    /// Gives up the connections whose replies are overdue.
-    fn check_responses(&mut self, now: Timestamp) {
-        let Some(limit) = self.plan.response_timeout.filter(|_| now >= self.response_check) else { return };
-        self.response_check = now + RESPONSE_CHECK.min(limit / 4);
-        for slot in 0..self.sessions.slots.len() {
-            let ClientSlot { client, warmup, active, .. } = &mut self.sessions.slots[slot];
-            let is_overdue = client.waits_since().is_some_and(|since| now >= since + limit);
-            if !*active || !is_overdue {
-                continue;
-            }
-            let error =
-                io::Error::new(io::ErrorKind::TimedOut, format!("no reply within {} s", limit.as_secs_f64()));
-            let turn = &mut self.sessions.context.turn(now, *warmup);
-            let step = client.lose_connection(client.link, Some(&error), Sent::Perhaps, turn);
-            self.act(slot, step, now);
-        }
-    }
-
-    /// The run ends earlier than planned: clients with timers after the end are done.
-    #[cold]
-    fn end_early(&mut self, timeline: Timeline, now: Timestamp) {
-        self.stopping.timeline = timeline;
-        if let Some(end) = timeline.end {
-            self.sessions.context.end_at(end);
-        }
-        for slot in 0..self.sessions.slots.len() {
-            let ClientSlot { next, timer, connecting_since, active, .. } = &mut self.sessions.slots[slot];
-            let later = next.as_ref().is_some_and(|next| timeline.is_over(next.arrival.scheduled));
-            if *active && later && connecting_since.is_none() {
-                (*next, *timer) = (None, None);
-                self.end_client(slot, now);
-            }
-        }
-    }
-
-    /// Accounts for transactions that were started or scheduled and will not finish, and sends the last interval.
-    /// Returns the time when the last client was done.
-    fn account(&mut self, interrupted: bool) -> Timestamp {
-        let now = self.sessions.driver.now();
-        if interrupted {
-            self.pass(now);
-        }
-        for slot in 0..self.sessions.slots.len() {
-            if self.sessions.slots[slot].client.in_transaction {
-                self.end_transaction(slot, Ending::Unfinished, now);
-            }
-            if let Some(transaction) = self.sessions.slots[slot].next.take() {
-                self.pacing.put_back(transaction);
-            }
-        }
-        let finished = if interrupted { now } else { self.finished };
-        if self.plan.compatibility == Compatibility::Pgmeter {
-            self.count_missed(interrupted, finished);
-        }
-        self.measurement.close(finished);
-        finished
-    }
-
-    /// Counts the arrivals before `finished` that no client has taken.
-    fn count_missed(&mut self, interrupted: bool, finished: Timestamp) {
-        let (until, most) = match (self.plan.limit, self.stopping.timeline.end) {
-            (_, Some(end)) => (end.min(finished), u64::MAX),
-            // At most as many as the clients would still have run.
-            (Limit::TransactionsPerClient(limit), None) if interrupted => {
-                let active = self.sessions.slots.iter().filter(|slot| slot.active);
-                let left = active.map(|slot| limit.saturating_sub(slot.transactions));
-                (finished, left.fold(0, u64::saturating_add))
-            }
-            _ => return,
-        };
-        let mut measured = 0;
-        while measured < most
-            && let Some(transaction) = self.pacing.next_missed(until)
-        {
-            let sample = not_run(&transaction, Ending::Unfinished, finished);
-            if let Some(reconnecting) = &mut self.reconnecting {
-                reconnecting.log.affect(&sample);
-            }
-            measured += u64::from(self.measurement.record(&sample));
-        }
     }
 }
 
