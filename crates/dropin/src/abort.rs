@@ -97,6 +97,7 @@ fn at_a_command(client: usize, place: &CommandPosition, cause: &AbortCause) -> V
         | AbortCause::System(_)
         | AbortCause::Journal(_)
         | AbortCause::WorkerLost { .. }
+        | AbortCause::OnOtherRank(_)
         | AbortCause::PipelineTooLong => {
             vec![of_meta(&cause.to_string())]
         }

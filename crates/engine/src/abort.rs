@@ -5,6 +5,7 @@ use std::fmt;
 
 use connect::Address;
 use script::{CaptureKind, EvaluationError};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 use wire::frontend::MessageTooLong;
 use wire::{ProtocolError, ServerError};
@@ -29,7 +30,7 @@ impl From<MessageTooLong> for AbortCause {
 }
 
 /// A command of a script.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandPosition {
     /// Index of the script, from 0.
     pub script: usize,
@@ -167,6 +168,9 @@ pub enum AbortCause {
         /// Message of the panic.
         reason: Box<str>,
     },
+    /// The cause of a client of another rank, as text.
+    #[error("{0}")]
+    OnOtherRank(Box<str>),
     /// The script ended within a transaction block.
     #[error("end of script reached without completing the last transaction")]
     UnfinishedTransaction,
@@ -213,9 +217,32 @@ impl AbortCause {
             | Self::System(_)
             | Self::Journal(_)
             | Self::WorkerLost { .. }
+            | Self::OnOtherRank(_)
             | Self::UnfinishedPipeline
             | Self::UnfinishedTransaction => false,
         }
+    }
+}
+
+/// An aborted client as another process sees it.
+#[derive(Serialize, Deserialize)]
+struct EncodedAbort {
+    client: usize,
+    place: Option<CommandPosition>,
+    cause: String,
+}
+
+impl Serialize for AbortedClient {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { client, place, cause } = self;
+        EncodedAbort { client: *client, place: place.clone(), cause: cause.to_string() }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for AbortedClient {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let EncodedAbort { client, place, cause } = EncodedAbort::deserialize(deserializer)?;
+        Ok(Self { client, place, cause: AbortCause::OnOtherRank(cause.into()) })
     }
 }
 

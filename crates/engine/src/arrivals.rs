@@ -57,13 +57,19 @@ pub(crate) struct Dealt {
     gaps: NanosecondGaps,
     /// Index of the next arrival.
     number: u64,
+    /// How many arrivals of other ranks come before this rank's next one, and its index among those of the rank.
+    before: u64,
+    within: u64,
     deal: Deal,
 }
 
-/// The assignment of arrivals to workers: in each round of as many arrivals as there are clients, a worker gets as
-/// many as it has clients, in turns with the others. With equal numbers of clients every n-th arrival is its own.
+/// The assignment of arrivals to ranks and workers. Every n-th arrival belongs to a rank. Of these, in each round of as
+/// many arrivals as the rank has clients, a worker gets as many as it has clients, in turns with the others. With equal
+/// numbers of clients every n-th arrival of the rank is its own.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deal {
+    pub(crate) rank: u64,
+    pub(crate) ranks: u64,
     pub(crate) worker: u64,
     pub(crate) workers: u64,
     pub(crate) clients: u64,
@@ -137,7 +143,7 @@ impl Stream {
     pub(crate) fn dealt(rate_per_s: f64, deal: Deal, random: Random, start: Timestamp) -> Self {
         let mean_gap_ns = NANOS_PER_SECOND / rate_per_s;
         let gaps = NanosecondGaps { random, mean_gap_ns, last: start, cut_off_ns: 0.0 };
-        Self::Dealt(Dealt { gaps, number: 0, deal })
+        Self::Dealt(Dealt { gaps, number: 0, before: deal.rank, within: 0, deal })
     }
 
     fn next(&mut self) -> Arrival {
@@ -151,7 +157,14 @@ impl Stream {
                 let scheduled = dealt.gaps.next();
                 let number = dealt.number;
                 dealt.number += 1;
-                if dealt.deal.is_ours(number) {
+                if dealt.before > 0 {
+                    dealt.before -= 1;
+                    continue;
+                }
+                dealt.before = dealt.deal.ranks - 1;
+                let within = dealt.within;
+                dealt.within += 1;
+                if dealt.deal.is_of_worker(within) {
                     return Arrival { scheduled, number: Some(number) };
                 }
             },
@@ -160,8 +173,9 @@ impl Stream {
 }
 
 impl Deal {
-    fn is_ours(&self, number: u64) -> bool {
-        number % self.clients % self.workers == self.worker
+    /// Whether the rank's arrival with this index is the worker's.
+    fn is_of_worker(&self, within: u64) -> bool {
+        within % self.clients % self.workers == self.worker
     }
 }
 

@@ -7,6 +7,7 @@ use std::io;
 use std::time::Duration;
 
 use connect::{Address, Transport};
+use serde::{Deserialize, Serialize};
 use stats::Timestamp;
 
 /// An event on a connection during a wait. The worker numbers its connections from 0.
@@ -41,7 +42,8 @@ pub struct ShellAnswer {
 }
 
 /// How the workers of a run wait for their sockets.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EventLoop {
     /// Linux's io_uring.
     IoUring,

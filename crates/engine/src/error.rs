@@ -46,6 +46,14 @@ pub enum EngineError {
         /// Message of the panic.
         reason: Box<str>,
     },
+    /// Another rank of a distributed run failed or was lost.
+    #[error("rank {rank} of the run failed: {reason}")]
+    Rank {
+        /// Its number.
+        rank: usize,
+        /// Why.
+        reason: Box<str>,
+    },
     /// The user asked to stop while the clients were connecting.
     #[error("interrupted while the clients were connecting; nothing was measured")]
     InterruptedBeforeStart,

@@ -2,6 +2,8 @@
 //! failed, retried or aborted. Only a client with an error touches it. Workers have a table each, merged at the end.
 
 use script::SentAs;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use stats::COUNT_MAX;
 use wire::{ServerError, SqlState};
 
 use crate::load::Load;
@@ -11,7 +13,7 @@ use crate::load::Load;
 pub const ERROR_KINDS_MAX: usize = 32;
 
 /// What became of the transactions with an error.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCounts {
     /// Measured transactions that failed.
     pub failed: u64,
@@ -31,13 +33,14 @@ impl ErrorCounts {
 }
 
 /// A kind of error: the same SQLSTATE of the same command.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorKind {
     /// Index of the script in the plan.
     pub script: usize,
     /// Index of the command in the script.
     pub command: usize,
     /// The first such error.
+    #[serde(with = "server_error")]
     pub error: Box<ServerError>,
     /// Byte of the command's text, as written in the script, where the server found the first error; `None` if it named
     /// no position.
@@ -47,7 +50,7 @@ pub struct ErrorKind {
 }
 
 /// The kinds of errors of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorTable {
     kinds: Vec<ErrorKind>,
     others: ErrorCounts,
@@ -90,7 +93,15 @@ impl ErrorTable {
         self.kinds.get_mut(kind).map_or(&mut self.others, |kind| &mut kind.counts)
     }
 
-    /// Adds the errors of another worker.
+    /// Whether these can be the errors of a rank with so many failed transactions.
+    pub(crate) fn is_plausible(&self, failed: u64) -> bool {
+        let all = || self.kinds.iter().map(|kind| &kind.counts).chain([&self.others]);
+        let sum = all().fold(0, |sum: u64, counts| sum.saturating_add(counts.failed));
+        let fits = |counts: &ErrorCounts| counts.retried <= COUNT_MAX && counts.aborted <= COUNT_MAX;
+        self.kinds.len() <= ERROR_KINDS_MAX && sum <= failed && all().all(fits)
+    }
+
+    /// Adds the errors of another worker or rank.
     pub(crate) fn merge(&mut self, other: ErrorTable) {
         let ErrorTable { kinds, others } = other;
         self.others.add(others);
@@ -115,6 +126,80 @@ impl ErrorTable {
         let counted = kinds.iter().map(|kind| kind.counts.failed).sum::<u64>() + others.failed;
         assert!(counted <= failed, "{counted} errors failed {failed} transactions");
         others.failed += failed - counted;
+    }
+}
+
+/// A server's error as text for another process.
+mod server_error {
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct EncodedError {
+        severity: String,
+        sqlstate: String,
+        message: String,
+        detail: Option<String>,
+        hint: Option<String>,
+        position: Option<u32>,
+        internal_position: Option<u32>,
+        internal_query: Option<String>,
+        context: Option<String>,
+    }
+
+    pub(super) fn serialize<S: Serializer>(error: &ServerError, serializer: S) -> Result<S::Ok, S::Error> {
+        let ServerError {
+            severity,
+            sqlstate,
+            message,
+            detail,
+            hint,
+            position,
+            internal_position,
+            internal_query,
+            context,
+        } = error.clone();
+        let sqlstate = sqlstate.to_string();
+        EncodedError {
+            severity,
+            sqlstate,
+            message,
+            detail,
+            hint,
+            position,
+            internal_position,
+            internal_query,
+            context,
+        }
+        .serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Box<ServerError>, D::Error> {
+        let EncodedError {
+            severity,
+            sqlstate,
+            message,
+            detail,
+            hint,
+            position,
+            internal_position,
+            internal_query,
+            context,
+        } = EncodedError::deserialize(deserializer)?;
+        let sqlstate = SqlState::from_bytes(sqlstate.as_bytes())
+            .ok_or_else(|| de::Error::custom("an SQLSTATE has five letters or digits"))?;
+        Ok(Box::new(ServerError {
+            severity,
+            sqlstate,
+            message,
+            detail,
+            hint,
+            position,
+            internal_position,
+            internal_query,
+            context,
+        }))
     }
 }
 

@@ -7,6 +7,8 @@
 mod abort;
 mod arrivals;
 mod client;
+mod conclusion;
+mod coordinator;
 mod driver;
 mod error;
 mod errors;
@@ -15,7 +17,10 @@ mod measurement;
 mod merging;
 mod net;
 mod outcome;
+mod part;
+mod peers;
 mod plan;
+mod rank_outcome;
 mod run;
 mod statements;
 mod stopping;
@@ -29,13 +34,16 @@ pub use driver::{Driver, DriverUsage, Event, EventLoop, IsOver, Receive, ShellAn
 pub use error::{ConnectReason, EngineError};
 pub use errors::{ERROR_KINDS_MAX, ErrorCounts, ErrorKind, ErrorTable};
 pub use outcome::{CutOff, End, Exceeded, Outcome, Progress, Reconnects};
+pub use part::{ClientNumbers, Part};
+pub use peers::{Inbox, Peers, RankMessage};
 pub use plan::{
     Compatibility, EventLoopChoice, Grace, HostPlan, Plan, ReconnectTarget, Reconnecting, ScriptPlan,
     TargetPlan,
 };
-pub use run::{run, run_on};
+pub use rank_outcome::{RankFigures, RankOutcome};
+pub use run::{run, run_on, run_rank, run_rank_on, run_with_peers, run_with_peers_on};
 pub use stats::{Limit, Protocol, ResultFormat};
-pub use stopping::StopRequest;
+pub use stopping::{DISTRIBUTED_LEAD, EndDecisions, SharedEnd, StopRequest};
 pub use token::{Token, TokenPlan, TokenRole};
 pub use tracer::{
     ClientEvent, ClientStep, CommitEvent, CommitReply, EndedTransaction, Tracer, WorkerIntro, no_tracer,

@@ -3,6 +3,11 @@
 //! All random streams of the run are seeded here from the plan's seed, in pgbench's order (reference, section 20):
 //! the clients' streams, `:default_seed`, then three streams for each worker. Except in pgbench's compatibility, an
 //! open loop also has one stream of gaps for all workers and one stream of random numbers for each arrival.
+//!
+//! Of several ranks, each has the streams of its own clients. Worker w of rank r of n has the streams that worker
+//! r + w·n of a single process would have. So in an open loop, and in a closed loop with one script, the transactions
+//! do not depend on the number of ranks or workers. In a closed loop with several scripts, the workers' streams select
+//! the scripts, and the selection depends on both.
 
 use std::collections::BTreeSet;
 
@@ -12,6 +17,7 @@ use stats::{CommandTable, Timestamp};
 
 use crate::arrivals::{Arrivals, Deal, Stream};
 use crate::client::{self, Client};
+use crate::part::{ClientNumbers, Part};
 use crate::plan::{Compatibility, Plan, ReconnectTarget, ScriptPlan};
 use crate::statements::Statements;
 use crate::tracer::WorkerIntro;
@@ -55,10 +61,10 @@ pub(crate) struct Load<'p> {
 /// One worker's part.
 #[derive(Clone, Debug)]
 pub(crate) struct Share {
-    /// Number of the worker.
+    /// Number of the worker within its rank.
     pub(crate) number: usize,
-    /// Numbers of its clients: contiguous blocks, the first workers get the extra ones.
-    pub(crate) clients: std::ops::Range<usize>,
+    /// Numbers of its clients: contiguous blocks of the rank's, the first workers get the extra ones.
+    pub(crate) clients: ClientNumbers,
     /// Selects the next script.
     pub(crate) chooser: Random,
     /// Generates the gaps between scheduled starts, in pgbench's compatibility.
@@ -91,10 +97,14 @@ impl<'p> Load<'p> {
         let client_seeds = (0..plan.clients).map(|_| base.next_u64()).collect();
         let defined = plan.variables.iter().any(|(name, _)| name == "default_seed");
         let default_seed = if defined { 0 } else { base.next_u64().cast_signed() };
-        let workers = deal(plan.clients, plan.workers)
+        let workers = deal(plan.part.clients(plan.clients), plan.workers)
             .enumerate()
-            .map(|(number, clients)| {
+            .map(|(number, within)| {
+                // Those of the other ranks' workers before this one.
+                let skipped = if number == 0 { plan.part.rank } else { plan.part.ranks - 1 };
+                (0..3 * skipped).for_each(|_| _ = base.next_u64());
                 let [chooser, throttle, sampler] = [(); 3].map(|()| Random::from_seed(base.next_u64()));
+                let clients = ClientNumbers::new(plan.part, within);
                 Share { number, clients, chooser, throttle, sampler }
             })
             .collect();
@@ -155,7 +165,7 @@ impl<'p> Load<'p> {
     /// The facts about a worker for its tracer.
     pub(crate) fn introduce(&self, number: usize, start: Timestamp) -> WorkerIntro {
         let Share { clients, sampler, .. } = &self.workers[number];
-        WorkerIntro { number, clients: clients.clone(), sampler: sampler.clone(), start }
+        WorkerIntro { number, clients: *clients, sampler: sampler.clone(), start }
     }
 
     /// The arrivals of one worker, from `start` on.
@@ -166,8 +176,10 @@ impl<'p> Load<'p> {
                 Stream::own(rate_per_s, workers, self.workers[worker].throttle.clone(), start)
             }
             Compatibility::Pgmeter => {
-                let clients = self.plan.clients as u64;
-                let deal = Deal { worker: worker as u64, workers: workers as u64, clients };
+                let Part { rank, ranks } = self.plan.part;
+                let clients = self.plan.part.clients(self.plan.clients) as u64;
+                let (worker, workers) = (worker as u64, workers as u64);
+                let deal = Deal { rank: rank as u64, ranks: ranks as u64, worker, workers, clients };
                 Stream::dealt(rate_per_s, deal, Random::from_seed(self.plan.seed ^ GAP_DRAWS), start)
             }
         }))

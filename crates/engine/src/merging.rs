@@ -1,32 +1,39 @@
 //! Merges the intervals of the workers into one ordered stream of seconds for the observer, and into the statistics
 //! of the run. An interval is kept only until the last worker has sent its part, so that memory does not grow with
-//! the length of the run.
+//! the length of the run. On rank 0 of a distributed run, each other rank is a further worker, whose intervals arrive as
+//! text.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use stats::{Gaps, Interval, Summary, Timestamp};
+use stats::{COUNT_MAX, Counts, Distribution, EncodedInterval, Gaps, Interval, Summary, Timestamp};
 use std::time::Duration;
 
 use crate::outcome::Progress;
 use crate::plan::{Grace, Plan};
-use crate::stopping::Stop;
+use crate::stopping::{DISTRIBUTED_LEAD, Stop};
 use crate::timeline::{INTERVAL, Timeline};
 
 /// State of the merge.
 pub(crate) struct Merging<'a> {
     observer: &'a mut dyn FnMut(&Progress<'_>),
-    /// Start of the elapsed time.
-    origin: Timestamp,
+    timeline: Timeline,
     /// Incomplete intervals by their begin; true: warm-up.
     open: BTreeMap<Timestamp, (Interval, bool)>,
     /// For each worker: all earlier intervals were received.
     reached: Vec<Timestamp>,
+    /// Number of workers of this process; the other ranks follow.
+    workers: usize,
+    is_distributed: bool,
+    /// What the other ranks have sent.
+    received: Vec<Counts>,
+    /// Measured transactions of this process, if the run is distributed.
+    own: (Counts, Distribution),
+    /// Empty intervals for the other ranks, at most one more than there are ranks.
+    spares: Vec<Interval>,
     measured: Interval,
     gaps: Gaps,
     stop: &'a Stop<'a>,
-    /// Planned end of the run.
-    end: Option<Timestamp>,
     /// Time of the last ended transaction.
     silent_since: Timestamp,
     silence_limit: Option<Duration>,
@@ -35,6 +42,7 @@ pub(crate) struct Merging<'a> {
 impl<'a> Merging<'a> {
     pub(crate) fn new(
         workers: usize,
+        others: usize,
         plan: &Plan,
         timeline: Timeline,
         observer: &'a mut dyn FnMut(&Progress<'_>),
@@ -42,13 +50,17 @@ impl<'a> Merging<'a> {
     ) -> Self {
         Self {
             observer,
-            origin: timeline.origin,
+            timeline,
             open: BTreeMap::new(),
-            reached: vec![timeline.first_interval(); workers],
+            reached: vec![timeline.first_interval(); workers + others],
+            workers,
+            is_distributed: plan.part.is_distributed(),
+            received: vec![Counts::default(); others],
+            own: (Counts::default(), Distribution::new()),
+            spares: Vec::new(),
             measured: Interval::new(plan.scripts.len()),
             gaps: Gaps::new(timeline.measure, plan.rate_per_s.is_some()),
             stop,
-            end: timeline.end,
             silent_since: timeline.start,
             silence_limit: plan.silence_limit,
         }
@@ -57,6 +69,12 @@ impl<'a> Merging<'a> {
     /// Adds a worker's interval and returns it empty for reuse.
     pub(crate) fn take(&mut self, worker: usize, mut interval: Interval, warmup: bool) -> Option<Interval> {
         let (begin, end) = (interval.start, interval.end);
+        if self.is_distributed && !warmup && worker < self.workers {
+            for script in &interval.scripts {
+                self.own.0.merge(&script.counts);
+                self.own.1.merge(&script.response);
+            }
+        }
         let spare = match self.open.get_mut(&begin) {
             Some((merged, _)) => {
                 merged.merge(&interval);
@@ -75,9 +93,49 @@ impl<'a> Merging<'a> {
         spare
     }
 
+    /// Adds an interval of another rank, which has this index among them.
+    ///
+    /// # Errors
+    /// The text is damaged or does not continue the earlier ones; nothing was added.
+    pub(crate) fn take_encoded(&mut self, index: usize, encoded: &EncodedInterval) -> Result<(), String> {
+        let worker = self.workers + index;
+        let (begin, end) = encoded.span(self.timeline.start);
+        if begin != self.reached[worker] || end > self.timeline.interval_end(begin) {
+            return Err("its intervals do not follow each other".to_owned());
+        }
+        let mut interval = self.spares.pop().unwrap_or_else(|| Interval::new(self.measured.scripts.len()));
+        let decoded = encoded.decode_into(&mut interval, self.timeline.start);
+        decoded.map_err(|error| format!("one of its intervals cannot be used: {error}"))?;
+        let warmup = !self.timeline.is_measured(begin);
+        let received = &mut self.received[index];
+        let counts = interval.counts();
+        let sum = received.checked_add(&counts).filter(|sum| sum.scheduled.max(sum.retries) <= COUNT_MAX);
+        let sum = sum.ok_or("it counted more transactions than are possible")?;
+        if !warmup {
+            *received = sum;
+        }
+        let spare = Merging::take(self, worker, interval, warmup);
+        self.spares.extend(spare);
+        Ok(())
+    }
+
+    /// The measured transactions in the intervals of another rank.
+    pub(crate) fn counts_of_rank(&self, index: usize) -> &Counts {
+        &self.received[index]
+    }
+
+    /// The measured transactions and response times of this process, if the run is distributed.
+    pub(crate) fn take_own(&mut self) -> (Counts, Distribution) {
+        std::mem::take(&mut self.own)
+    }
+
     /// A worker has reached `now`. After the end of the run, all workers get the grace period.
     fn set_grace(&self, now: Timestamp) {
-        let end = self.stop.early_end(now).into_iter().chain(self.end).min();
+        if !self.stop.decides() || !self.stop.lacks_grace() {
+            return;
+        }
+        let early = self.stop.early_end(self.timeline.start, now);
+        let end = early.into_iter().chain(self.timeline.end).min();
         if end.is_some_and(|end| now >= end) {
             self.stop.set_grace(Grace::after(self.measured.total().response.quantile_ns(0.99)));
         }
@@ -85,10 +143,12 @@ impl<'a> Merging<'a> {
 
     /// Measures the time without an ended transaction.
     fn watch_for_silence(&mut self, interval: &Interval) {
-        let counts = interval.total().counts;
+        let counts = interval.counts();
         if counts.scheduled > counts.unfinished {
             self.silent_since = interval.end;
-        } else if self.silence_limit.is_some_and(|limit| interval.end >= self.silent_since + limit) {
+        } else if self.stop.decides()
+            && self.silence_limit.is_some_and(|limit| interval.end >= self.silent_since + limit)
+        {
             self.stop.end_for_silence();
         }
     }
@@ -97,6 +157,11 @@ impl<'a> Merging<'a> {
     pub(crate) fn close(&mut self, worker: usize) {
         self.reached[worker] = Timestamp::from_nanos(u64::MAX);
         self.report();
+    }
+
+    /// The same for another rank.
+    pub(crate) fn close_rank(&mut self, index: usize) {
+        self.close(self.workers + index);
     }
 
     /// The statistics of the measured window and its stalls. The last client ended at `finished`, and nothing could
@@ -112,6 +177,16 @@ impl<'a> Merging<'a> {
         (Summary::of([&self.measured], duration), self.gaps)
     }
 
+    /// When the run can end that is complete up to `passed`. All workers check this more than once a second; other ranks
+    /// learn of it later, and rank 0 itself may be further than they are.
+    fn earliest_end(&self, passed: Timestamp) -> Timestamp {
+        if !self.is_distributed {
+            return passed + INTERVAL;
+        }
+        let running = self.reached[..self.workers].iter().filter(|reached| reached.as_nanos() < u64::MAX);
+        running.max().copied().unwrap_or(passed).max(passed) + DISTRIBUTED_LEAD
+    }
+
     /// Passes intervals that all workers have completed to the observer.
     fn report(&mut self) {
         let passed = self.reached.iter().min().copied().unwrap_or(Timestamp::ZERO);
@@ -119,8 +194,8 @@ impl<'a> Merging<'a> {
             if *entry.key() >= passed {
                 return;
             }
-            let (interval, warmup) = entry.remove();
-            if interval.start == interval.end && interval.total().counts.scheduled == 0 {
+            let (mut interval, warmup) = entry.remove();
+            if interval.start == interval.end && interval.counts().scheduled == 0 {
                 continue;
             }
             if !warmup {
@@ -128,12 +203,15 @@ impl<'a> Merging<'a> {
                 self.gaps.take(&interval);
             }
             self.watch_for_silence(&interval);
-            let elapsed = interval.end.since(self.origin);
+            let elapsed = interval.end.since(self.timeline.origin);
             let enough = Cell::new(false);
             (self.observer)(&Progress { interval: &interval, warmup, enough: &enough, elapsed });
-            if enough.get() {
-                // All workers check this more than once a second.
-                self.stop.end_at(interval.end + INTERVAL);
+            if enough.get() && self.stop.decides() {
+                self.stop.end_at(self.timeline.start, self.earliest_end(interval.end));
+            }
+            if self.spares.len() < self.received.len() {
+                interval.clear();
+                self.spares.push(interval);
             }
         }
     }
@@ -147,7 +225,9 @@ mod tests {
     use stats::{Ending, Recorder, Sample};
 
     use super::*;
+    use crate::part::Part;
     use crate::plan::ScriptPlan;
+    use crate::stopping::SharedEnd;
 
     fn at(ms: u64) -> Timestamp {
         Timestamp::from_nanos(ms * 1_000_000)
@@ -184,11 +264,12 @@ mod tests {
         };
         let timeline = Timeline { origin: at(0), start: at(0), measure: at(1000), end: None, deadline: None };
         let asked = AtomicBool::new(false);
-        let stop = Stop::new((&asked).into());
+        let end = SharedEnd::default();
+        let stop = Stop::new((&asked).into(), &end, Part::default());
         let mut symbols = Symbols::new();
         let program = script::parse("script", b"SELECT 1;", &mut symbols, Dialect::Pgbench).unwrap();
         let plan = Plan::new(Vec::new(), vec![ScriptPlan { program, weight: 1, target: 0 }], symbols);
-        let mut merging = Merging::new(2, &plan, timeline, &mut observer, &stop);
+        let mut merging = Merging::new(2, 0, &plan, timeline, &mut observer, &stop);
         merging.take(0, interval(0, 1000, 5), true);
         merging.take(0, interval(1000, 2000, 6), false);
         merging.take(1, interval(0, 1000, 7), true);

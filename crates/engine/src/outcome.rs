@@ -5,11 +5,13 @@ use std::cell::Cell;
 use std::fmt;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use stats::{CommandTable, Gaps, Interval, Outages, Summary, WorkerHealth};
 
 use crate::abort::AbortedClient;
 use crate::driver::EventLoop;
 use crate::errors::ErrorTable;
+use crate::rank_outcome::RankFigures;
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub enum End {
     AllClientsAborted,
     /// A client was aborted, and the plan ends the run in this case.
     AbortedOnError {
-        /// Number of that client's worker, from 0.
+        /// Number of that client's worker, from 0; of several ranks, the workers are numbered in the order of the ranks.
         worker: usize,
     },
 }
@@ -42,7 +44,8 @@ pub struct CutOff {
 }
 
 /// The limit that cancelled transactions exceeded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Exceeded {
     /// The grace period after the end of the run.
     Grace(Duration),
@@ -79,7 +82,7 @@ impl fmt::Display for CutOff {
 }
 
 /// Connection times of the measured transactions, over all clients. The warm-up is excluded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reconnects {
     /// Number of connections.
     pub count: u64,
@@ -88,10 +91,10 @@ pub struct Reconnects {
 }
 
 impl Reconnects {
-    /// Adds the counts of another worker.
+    /// Adds the counts of another worker or rank.
     pub(crate) fn and(self, more: Self) -> Self {
         let Self { count, time } = more;
-        Self { count: self.count + count, time: self.time + time }
+        Self { count: self.count.saturating_add(count), time: self.time.saturating_add(time) }
     }
 }
 
@@ -104,7 +107,7 @@ pub struct Outcome {
     pub summary: Summary,
     /// Periods of the window in which nothing was completed.
     pub gaps: Gaps,
-    /// Time from the first connect until all clients were connected.
+    /// Time from the first connect until all clients were connected; of several ranks, the longest.
     pub connect_time: Duration,
     /// Time from the start of the first transaction to the end of the last, including the warm-up.
     pub elapsed: Duration,
@@ -118,9 +121,10 @@ pub struct Outcome {
     pub errors: ErrorTable,
     /// Number of transactions that were run but not measured, because they were scheduled during the warm-up.
     pub warmup_transactions: u64,
-    /// CPU time, user and system, of the whole process during the measured window.
+    /// CPU time, user and system, of the whole process during the measured window; of several ranks, the sum.
     pub client_cpu: Duration,
-    /// Statistics of each worker's loop during the measured window, by worker number.
+    /// Statistics of each worker's loop during the measured window, by worker number. Of several ranks, the workers are
+    /// numbered in the order of the ranks.
     pub health: Vec<WorkerHealth>,
     /// Aborted clients by number.
     pub aborted: Vec<AbortedClient>,
@@ -132,6 +136,8 @@ pub struct Outcome {
     pub event_loop: EventLoop,
     /// The automatic variable `:default_seed` of this run.
     pub default_seed: i64,
+    /// Each rank of a distributed run, in order; empty for a process alone.
+    pub ranks: Vec<RankFigures>,
 }
 
 /// What an observer receives each second. The outcome has only the sum, so the observer must store the seconds if
@@ -142,7 +148,8 @@ pub struct Progress<'a> {
     pub interval: &'a Interval,
     /// It belongs to the warm-up and is not measured.
     pub warmup: bool,
-    /// Set by an observer to end the run at the end of the next interval.
+    /// Set by an observer to end the run at the end of the next interval; in a distributed run
+    /// [`DISTRIBUTED_LEAD`](crate::DISTRIBUTED_LEAD) later. Only rank 0 reads it.
     pub enough: &'a Cell<bool>,
     /// Time from the start of the first transaction to the end of the interval; in pgbench's compatibility from
     /// before connecting.

@@ -13,6 +13,7 @@ use wire::StartupParameters;
 use wire::frontend::MESSAGE_LENGTH_MAX;
 
 use crate::EngineError;
+use crate::part::Part;
 use crate::token::TokenPlan;
 
 /// How long running transactions may continue after the end of a timed run. Then they are cancelled, their
@@ -148,9 +149,12 @@ pub struct Plan {
     pub variables: Vec<(String, String)>,
     /// The automatic variable `:scale`.
     pub scale: i64,
-    /// Number of clients, each with its own connection; at least 1.
+    /// The part of the run that this process executes. All other fields are those of the whole run and equal on all
+    /// ranks, except the targets.
+    pub part: Part,
+    /// Number of clients of all ranks, each with its own connection; at least one per rank.
     pub clients: usize,
-    /// Number of threads; at least 1; at most one per client is started.
+    /// Number of threads of a rank; at least 1; at most one per client is started.
     pub workers: usize,
     /// Protocol for queries.
     pub protocol: Protocol,
@@ -169,7 +173,7 @@ pub struct Plan {
     pub deadline: Option<Duration>,
     /// Transactions scheduled earlier than this after the start are run but not measured.
     pub warmup: Duration,
-    /// Open loop: arrivals per second over all workers, a Poisson process. `None`: closed loop.
+    /// Open loop: arrivals per second over all ranks and workers, a Poisson process. `None`: closed loop.
     pub rate_per_s: Option<f64>,
     /// Successful transactions with a higher response time count as late. With a rate, a transaction whose start is
     /// delayed by more than this is skipped.
@@ -212,6 +216,7 @@ impl Plan {
             symbols,
             variables: Vec::new(),
             scale: 1,
+            part: Part::default(),
             clients: 1,
             workers: 1,
             protocol: Protocol::Simple,
@@ -244,6 +249,7 @@ impl Plan {
         if self.clients == 0 || self.workers == 0 {
             return refuse("a run requires at least one client and one worker");
         }
+        self.check_part()?;
         if self.scripts.is_empty() || self.total_weight() == 0 {
             return refuse("total script weight must not be zero");
         }
@@ -268,9 +274,33 @@ impl Plan {
         if self.tokens.as_ref().is_some_and(|tokens| !fits(tokens)) {
             return refuse("the roles of tokens belong to other scripts");
         }
-        let workers = self.workers.min(self.clients) as f64;
-        if self.rate_per_s.is_some_and(|rate| rate > Self::RATE_PER_WORKER_MAX * workers) {
+        let workers = |part: Part| self.workers.min(part.clients(self.clients));
+        let workers: usize = self.part.all().map(workers).sum();
+        if self.rate_per_s.is_some_and(|rate| rate > Self::RATE_PER_WORKER_MAX * workers as f64) {
             return refuse("the rate must be at most 1,000,000 transactions per second for each worker (-j)");
+        }
+        Ok(())
+    }
+
+    fn check_part(&self) -> Result<(), EngineError> {
+        let Part { rank, ranks } = self.part;
+        if rank >= ranks || ranks > Part::RANKS_MAX {
+            let most = Part::RANKS_MAX;
+            return Err(EngineError::Plan(format!(
+                "rank {rank} of {ranks} does not exist: ranks are counted from 0, and {most} can run together"
+            )));
+        }
+        if self.clients < ranks {
+            return Err(EngineError::Plan(format!(
+                "{ranks} ranks need at least one client each, but -c is {}; raise -c or start fewer ranks",
+                self.clients
+            )));
+        }
+        if self.part.is_distributed() && self.compatibility == Compatibility::Pgbench {
+            return Err(EngineError::Plan(
+                "pgbench's compatibility has one process only; use pgmeter bench for a run on several machines"
+                    .to_owned(),
+            ));
         }
         Ok(())
     }

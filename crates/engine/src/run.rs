@@ -1,31 +1,37 @@
 //! Runs a plan: starts the workers, synchronizes their start, and collects their results. `worker` generates the
-//! load.
+//! load, `coordinator` keeps the results.
 
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
-use std::time::Duration;
 
 use sockets::Clock;
-use stats::{Interval, Outages, Timestamp};
+use stats::{Interval, Timestamp};
 
-use crate::abort::{AbortCause, AbortedClient};
-use crate::driver::{Driver, EventLoop};
+use crate::coordinator::Coordinator;
+use crate::driver::Driver;
 use crate::error::EngineError;
-use crate::errors::ErrorTable;
 use crate::load::{Load, Share};
 use crate::measurement::IntervalSink;
-use crate::merging::Merging;
 use crate::net::Network;
-use crate::outcome::{CutOff, End, Outcome, Progress, Reconnects};
-use crate::plan::{Compatibility, Plan};
-use crate::stopping::{Stop, StopRequest, cancel_all};
+use crate::outcome::{Outcome, Progress};
+use crate::part::Part;
+use crate::peers::{Inbox, Peers, RankMessage};
+use crate::plan::Plan;
+use crate::rank_outcome::RankOutcome;
+use crate::stopping::{SharedEnd, Stop, StopRequest};
 use crate::timeline::Timeline;
 use crate::tracer::{Tracer, WorkerIntro};
 use crate::worker::{Worker, WorkerOutcome};
 
-/// A message from a worker to the coordinator.
-enum WorkerMessage {
+/// A message to the coordinator.
+pub(crate) enum Message {
+    Worker(usize, WorkerMessage),
+    Rank(usize, RankMessage),
+}
+
+/// A message from a worker.
+pub(crate) enum WorkerMessage {
     Connected,
     Interval(Interval, bool),
     Done(Result<Box<WorkerOutcome>, EngineError>),
@@ -46,21 +52,129 @@ struct Start<'w> {
 /// Creates the tracer of each worker.
 type Tracers<'a, 'w> = &'a dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>;
 
+/// Called with each completed second.
+type Observer<'a> = &'a mut dyn FnMut(&Progress<'_>);
+
 /// Runs the plan over real sockets. `observer` is called each second; setting `stop` ends the run soon, with the
 /// results so far. `tracers` is called once for each worker, in this thread, when all clients are connected; use
 /// [`crate::no_tracer`] for none.
 ///
 /// # Errors
-/// The plan is invalid, a client cannot connect, or the system refuses a resource.
+/// The plan is invalid or distributed, a client cannot connect, or the system refuses a resource.
 pub fn run<'r, 'w>(
     plan: &Plan,
     stop: impl Into<StopRequest<'r>>,
-    observer: &mut dyn FnMut(&Progress<'_>),
-    tracers: &dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>,
+    observer: Observer<'_>,
+    tracers: Tracers<'_, 'w>,
 ) -> Result<Outcome, EngineError> {
+    expect(plan, !plan.part.is_distributed())?;
+    on_threads(plan, stop.into(), observer, tracers, None, |ended| ended.into_outcome())
+}
+
+/// Runs the first part of a distributed plan, and combines the results of all ranks. The observer receives the seconds
+/// of all ranks together, the outcome is that of the whole run. The caller delivers the messages of the other ranks, and
+/// carries the decisions about the end to them ([`SharedEnd`]).
+///
+/// # Errors
+/// As [`run`]; or another rank failed or was lost.
+pub fn run_with_peers<'r, 'w>(
+    plan: &Plan,
+    stop: impl Into<StopRequest<'r>>,
+    observer: Observer<'_>,
+    tracers: Tracers<'_, 'w>,
+    peers: &mut dyn Peers,
+) -> Result<Outcome, EngineError> {
+    expect(plan, plan.part.rank == 0)?;
+    on_threads(plan, stop.into(), observer, tracers, Some(peers), |ended| ended.into_outcome())
+}
+
+/// Runs the part of another rank than 0. The observer receives this rank's seconds, each of which must be sent to rank
+/// 0 ([`RankMessage::interval`]), as must the outcome or the error afterwards ([`RankMessage::Done`]). Rank 0 decides
+/// about the end.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_rank<'r, 'w>(
+    plan: &Plan,
+    stop: impl Into<StopRequest<'r>>,
+    observer: Observer<'_>,
+    tracers: Tracers<'_, 'w>,
+    peers: &mut dyn Peers,
+) -> Result<RankOutcome, EngineError> {
+    expect(plan, plan.part.rank > 0)?;
+    on_threads(plan, stop.into(), observer, tracers, Some(peers), |ended| ended.into_rank_outcome())
+}
+
+/// Runs the plan with a single worker on the caller's driver, in this thread.
+///
+/// # Errors
+/// As [`run`]; also if the plan has more than one worker.
+pub fn run_on<'r, 'w, D: Driver>(
+    plan: &Plan,
+    driver: D,
+    stop: impl Into<StopRequest<'r>>,
+    observer: Observer<'_>,
+    tracers: Tracers<'_, 'w>,
+) -> Result<Outcome, EngineError> {
+    expect(plan, !plan.part.is_distributed())?;
+    on_driver(plan, driver, stop.into(), observer, tracers, None, |ended| ended.into_outcome())
+}
+
+/// [`run_with_peers`] with a single worker on the caller's driver, in this thread. The run starts when the peers say
+/// so, but at the time of the driver's clock.
+///
+/// # Errors
+/// As [`run_with_peers`]; also if the plan has more than one worker.
+pub fn run_with_peers_on<'r, 'w, D: Driver>(
+    plan: &Plan,
+    driver: D,
+    stop: impl Into<StopRequest<'r>>,
+    observer: Observer<'_>,
+    tracers: Tracers<'_, 'w>,
+    peers: &mut dyn Peers,
+) -> Result<Outcome, EngineError> {
+    expect(plan, plan.part.rank == 0)?;
+    on_driver(plan, driver, stop.into(), observer, tracers, Some(peers), |ended| ended.into_outcome())
+}
+
+/// [`run_rank`] with a single worker on the caller's driver, in this thread.
+///
+/// # Errors
+/// As [`run_rank`]; also if the plan has more than one worker.
+pub fn run_rank_on<'r, 'w, D: Driver>(
+    plan: &Plan,
+    driver: D,
+    stop: impl Into<StopRequest<'r>>,
+    observer: Observer<'_>,
+    tracers: Tracers<'_, 'w>,
+    peers: &mut dyn Peers,
+) -> Result<RankOutcome, EngineError> {
+    expect(plan, plan.part.rank > 0)?;
+    on_driver(plan, driver, stop.into(), observer, tracers, Some(peers), |ended| ended.into_rank_outcome())
+}
+
+/// Checks the plan, and that its part is one for the function that was called.
+fn expect(plan: &Plan, is_for_this: bool) -> Result<(), EngineError> {
     plan.check()?;
+    if is_for_this {
+        return Ok(());
+    }
+    let Part { rank, ranks } = plan.part;
+    Err(EngineError::Plan(format!("rank {rank} of {ranks} is not run like this: see Plan::part")))
+}
+
+/// Runs the plan over real sockets, and derives the result from the coordinator at the end.
+fn on_threads<'w, T>(
+    plan: &Plan,
+    request: StopRequest<'_>,
+    observer: Observer<'_>,
+    tracers: Tracers<'_, 'w>,
+    peers: Option<&mut dyn Peers>,
+    result: impl FnOnce(Coordinator<'_>) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
     let load = Load::of(plan);
-    let stop = &Stop::new(stop.into());
+    let own_end = SharedEnd::default();
+    let stop = &Stop::new(request, &own_end, plan.part);
     let clock = Clock::start();
     let (messages, inbox) = channel();
     thread::scope(|scope| {
@@ -93,37 +207,110 @@ pub fn run<'r, 'w>(
                 })
                 .map_err(|error| EngineError::System { what: "start a thread", error })?;
         }
-        drop(messages);
-        coordinate(&load, clock, &inbox, &handles, stop, observer, tracers)
+        wait_for_connects(&inbox, handles.len())?;
+        let connected = clock.now();
+        let start = match peers {
+            Some(peers) => clock.at(peers.start(Inbox { messages })?),
+            None => {
+                drop(messages);
+                connected
+            }
+        };
+        let timeline = Timeline::new(plan, Timestamp::ZERO, start);
+        for (number, handle) in handles.iter().enumerate() {
+            let tracer = tracers(load.introduce(number, timeline.start));
+            // A worker that has ended has reported why, which is received below.
+            let _ = handle.start.send(Start { timeline, tracer });
+        }
+        let connect_time = connected.since(Timestamp::ZERO);
+        let mut coordinator = Coordinator::new(&load, stop, timeline, connect_time, observer);
+        while !coordinator.is_over() {
+            match inbox.recv() {
+                Ok(Message::Worker(worker, WorkerMessage::Interval(interval, warmup))) => {
+                    if let Some(spare) = coordinator.take_interval(worker, interval, warmup) {
+                        let _ = handles[worker].spares.send(spare);
+                    }
+                }
+                Ok(Message::Worker(worker, WorkerMessage::Done(result))) => {
+                    coordinator.take_outcome(worker, result.map(|outcome| *outcome), clock.now());
+                }
+                Ok(Message::Worker(_, WorkerMessage::Connected)) => unreachable!("a worker connects once"),
+                Ok(Message::Rank(rank, message)) => coordinator.take_message(rank, message),
+                Err(_) => coordinator.close(),
+            }
+        }
+        result(coordinator)
     })
 }
 
-/// Runs the plan with a single worker on the caller's driver, in this thread.
-///
-/// # Errors
-/// As [`run`]; also if the plan has more than one worker.
-pub fn run_on<'r, 'w, D: Driver>(
+/// Runs the plan with a single worker on a driver, and derives the result from the coordinator at the end.
+fn on_driver<'w, D: Driver, T>(
     plan: &Plan,
     driver: D,
-    stop: impl Into<StopRequest<'r>>,
-    observer: &mut dyn FnMut(&Progress<'_>),
-    tracers: &dyn Fn(WorkerIntro) -> Box<dyn Tracer + 'w>,
-) -> Result<Outcome, EngineError> {
-    plan.check()?;
+    request: StopRequest<'_>,
+    observer: Observer<'_>,
+    tracers: Tracers<'_, 'w>,
+    peers: Option<&mut dyn Peers>,
+    result: impl FnOnce(Coordinator<'_>) -> Result<T, EngineError>,
+) -> Result<T, EngineError> {
     if plan.workers != 1 {
         return Err(EngineError::Plan("one driver serves one worker".to_owned()));
     }
     let load = Load::of(plan);
-    let stop = &Stop::new(stop.into());
+    let own_end = SharedEnd::default();
+    let stop = &Stop::new(request, &own_end, plan.part);
     let mut worker = Worker::new(&load, &load.workers[0], driver);
     let begun = worker.now();
     worker.connect(stop)?;
+    let (messages, inbox) = channel();
+    if let Some(peers) = peers {
+        peers.start(Inbox { messages })?;
+    }
     let timeline = Timeline::new(plan, begun, worker.now());
-    let mut merging = Merging::new(1, plan, timeline, observer, stop);
+    let connect_time = timeline.start.since(begun);
+    let coordinator = Coordinator::new(&load, stop, timeline, connect_time, observer);
+    let mut in_thread = InThread { coordinator, inbox };
     let tracer = tracers(load.introduce(0, timeline.start));
-    let outcome = worker.run(timeline, tracer, stop, &mut merging)?;
-    merging.close(0);
-    conclude(&load, timeline, timeline.start.since(begun), stop, vec![outcome], Lost::default(), merging)
+    let outcome = worker.run(timeline, tracer, stop, &mut in_thread)?;
+    let InThread { mut coordinator, inbox } = in_thread;
+    let finished = outcome.finished;
+    coordinator.take_outcome(0, Ok(outcome), finished);
+    while !coordinator.is_over() {
+        match inbox.recv() {
+            Ok(Message::Rank(rank, message)) => coordinator.take_message(rank, message),
+            Ok(Message::Worker(..)) => unreachable!("the worker sends nothing"),
+            Err(_) => coordinator.close(),
+        }
+    }
+    result(coordinator)
+}
+
+/// Waits until all workers are connected.
+fn wait_for_connects(inbox: &Receiver<Message>, workers: usize) -> Result<(), EngineError> {
+    for _ in 0..workers {
+        match inbox.recv() {
+            Ok(Message::Worker(_, WorkerMessage::Connected)) => {}
+            Ok(Message::Worker(_, WorkerMessage::Done(Err(error)))) => return Err(error),
+            _ => unreachable!("a worker first connects or fails"),
+        }
+    }
+    Ok(())
+}
+
+/// The coordinator in the thread of its only worker.
+struct InThread<'a> {
+    coordinator: Coordinator<'a>,
+    inbox: Receiver<Message>,
+}
+
+impl IntervalSink for InThread<'_> {
+    fn take(&mut self, interval: Interval, warmup: bool) -> Option<Interval> {
+        let spare = self.coordinator.take_interval(0, interval, warmup);
+        while let Ok(Message::Rank(rank, message)) = self.inbox.try_recv() {
+            self.coordinator.take_message(rank, message);
+        }
+        spare
+    }
 }
 
 /// A panic in one worker must neither end the others nor hide their results.
@@ -135,24 +322,17 @@ fn catch_panic<T>(worker: usize, work: impl FnOnce() -> Result<T, EngineError>) 
     })
 }
 
-/// Aborts all clients of a worker that panicked.
-fn clients_of_lost(load: &Load<'_>, worker: usize, reason: &str) -> impl Iterator<Item = AbortedClient> {
-    let cause = AbortCause::WorkerLost { worker, reason: reason.into() };
-    let clients = load.workers[worker].clients.clone();
-    clients.map(move |client| AbortedClient { client, place: None, cause: cause.clone() })
-}
-
 /// A worker's end of the channels.
 struct WorkerChannel {
     number: usize,
-    messages: Sender<(usize, WorkerMessage)>,
+    messages: Sender<Message>,
     returned: Receiver<Interval>,
 }
 
 impl WorkerChannel {
     fn send(&self, message: WorkerMessage) {
         // The coordinator is gone only after its own error, which it reports.
-        let _ = self.messages.send((self.number, message));
+        let _ = self.messages.send(Message::Worker(self.number, message));
     }
 }
 
@@ -160,12 +340,6 @@ impl IntervalSink for WorkerChannel {
     fn take(&mut self, interval: Interval, warmup: bool) -> Option<Interval> {
         self.send(WorkerMessage::Interval(interval, warmup));
         self.returned.try_recv().ok()
-    }
-}
-
-impl IntervalSink for Merging<'_> {
-    fn take(&mut self, interval: Interval, warmup: bool) -> Option<Interval> {
-        Merging::take(self, 0, interval, warmup)
     }
 }
 
@@ -184,161 +358,4 @@ fn work<'w>(
     // The coordinator closes the channel if another worker could not connect.
     let Start { timeline, tracer } = started.recv().map_err(|_| EngineError::InterruptedBeforeStart)?;
     worker.run(timeline, tracer, stop, to_coordinator)
-}
-
-/// Waits until all workers are connected, starts them, and merges their messages.
-fn coordinate<'w>(
-    load: &Load<'_>,
-    clock: Clock,
-    inbox: &Receiver<(usize, WorkerMessage)>,
-    handles: &[WorkerHandle<'w>],
-    stop: &Stop<'_>,
-    observer: &mut dyn FnMut(&Progress<'_>),
-    tracers: Tracers<'_, 'w>,
-) -> Result<Outcome, EngineError> {
-    for _ in handles {
-        match inbox.recv() {
-            Ok((_, WorkerMessage::Connected)) => {}
-            Ok((_, WorkerMessage::Done(Err(error)))) => return Err(error),
-            _ => unreachable!("a worker first connects or fails"),
-        }
-    }
-    let timeline = Timeline::new(load.plan, Timestamp::ZERO, clock.now());
-    for (number, handle) in handles.iter().enumerate() {
-        let tracer = tracers(load.introduce(number, timeline.start));
-        // A worker that has ended has reported why, which is received below.
-        let _ = handle.start.send(Start { timeline, tracer });
-    }
-    let mut merging = Merging::new(handles.len(), load.plan, timeline, observer, stop);
-    let mut outcomes: Vec<_> = handles.iter().map(|_| None).collect();
-    let (mut failure, mut lost) = (None, Lost::default());
-    while let Ok((worker, message)) = inbox.recv() {
-        match message {
-            WorkerMessage::Interval(interval, warmup) => {
-                if let Some(spare) = merging.take(worker, interval, warmup) {
-                    let _ = handles[worker].spares.send(spare);
-                }
-            }
-            WorkerMessage::Done(result) => {
-                merging.close(worker);
-                match result {
-                    Ok(outcome) => outcomes[worker] = Some(*outcome),
-                    Err(EngineError::Panicked { worker, reason }) => {
-                        lost.clients.extend(clients_of_lost(load, worker, &reason));
-                        lost.at = clock.now();
-                        if load.plan.exit_on_abort {
-                            stop.ask();
-                        }
-                    }
-                    // The others have been asked to end too.
-                    Err(error) => failure = failure.or(Some(error)),
-                }
-            }
-            WorkerMessage::Connected => unreachable!("a worker connects once"),
-        }
-    }
-    let outcomes: Vec<_> = outcomes.into_iter().flatten().collect();
-    if let Some(error) = failure {
-        cancel_running(load.plan, &outcomes);
-        return Err(error);
-    }
-    conclude(load, timeline, timeline.start.since(Timestamp::ZERO), stop, outcomes, lost, merging)
-}
-
-/// Clients whose worker panicked.
-#[derive(Default)]
-struct Lost {
-    clients: Vec<AbortedClient>,
-    /// Time of the last such panic.
-    at: Timestamp,
-}
-
-/// Cancels the running statements; returns how many could not be cancelled.
-fn cancel_running(plan: &Plan, outcomes: &[WorkerOutcome]) -> usize {
-    cancel_all(plan, outcomes.iter().flat_map(|outcome| &outcome.to_cancel))
-}
-
-/// The workers' event loop: io_uring only if all of them used it.
-fn event_loop_of(outcomes: &[WorkerOutcome]) -> EventLoop {
-    let mut loops = outcomes.iter().map(|outcome| &outcome.event_loop);
-    let worst = loops.clone().find(|event_loop| **event_loop != EventLoop::IoUring);
-    worst.or_else(|| loops.next()).cloned().unwrap_or(EventLoop::Other)
-}
-
-/// Combines the workers' outcomes in the order of their numbers.
-// Long because: it merges each field of an outcome.
-fn conclude(
-    load: &Load<'_>,
-    timeline: Timeline,
-    connect_time: Duration,
-    stop: &Stop<'_>,
-    outcomes: Vec<WorkerOutcome>,
-    lost: Lost,
-    merging: Merging<'_>,
-) -> Result<Outcome, EngineError> {
-    let plan = load.plan;
-    let finished =
-        outcomes.iter().map(|outcome| outcome.finished).max().unwrap_or(timeline.start).max(lost.at);
-    let timeline = stop.early_end(finished).and_then(|end| timeline.ending_at(end)).unwrap_or(timeline);
-    let interrupted = outcomes.iter().any(|outcome| outcome.interrupted);
-    let cpu_from = outcomes.iter().filter_map(|outcome| outcome.cpu_at_measure).min();
-    let cpu_to = outcomes.iter().map(|outcome| outcome.cpu_at_end).max().unwrap_or_default();
-    let warmup_transactions = outcomes.iter().map(|outcome| outcome.warmup_transactions).sum();
-    let event_loop = event_loop_of(&outcomes);
-    let uncancelled = cancel_running(plan, &outcomes);
-    let reconnects = outcomes.iter().fold(Reconnects::default(), |sum, outcome| sum.and(outcome.reconnects));
-    let exceeded = outcomes.iter().find_map(|outcome| outcome.exceeded);
-    let cut_off = outcomes.iter().map(|outcome| outcome.cut_off).sum();
-    let failed_worker = outcomes.iter().position(|outcome| !outcome.aborted.is_empty());
-    let mut commands = load.command_table();
-    outcomes.iter().for_each(|outcome| commands.merge(&outcome.commands));
-    let (mut errors, mut health) = (ErrorTable::default(), Vec::with_capacity(outcomes.len()));
-    let mut logs = Vec::new();
-    let mut aborted: Vec<_> = outcomes
-        .into_iter()
-        .flat_map(|outcome| {
-            health.push(outcome.health);
-            errors.merge(outcome.errors);
-            logs.extend(outcome.outages);
-            outcome.aborted
-        })
-        .collect();
-    aborted.extend(lost.clients);
-    aborted.sort_by_key(|aborted| aborted.client);
-    let end = if interrupted && stop.is_asked_by_user() {
-        End::Interrupted
-    } else if let Some(worker) = failed_worker.filter(|_| plan.exit_on_abort) {
-        End::AbortedOnError { worker }
-    } else if aborted.len() == plan.clients {
-        End::AllClientsAborted
-    } else if let Some(exceeded) = exceeded {
-        End::CutOff(CutOff { clients: cut_off, of: plan.clients, exceeded })
-    } else {
-        End::Complete
-    };
-    // With a rate, the last transaction may end before the window.
-    let keeps_end = end == End::Complete && plan.compatibility == Compatibility::Pgmeter;
-    let measured_until = timeline.end.filter(|_| keeps_end).map_or(finished, |planned| planned.max(finished));
-    let (summary, gaps) = merging.finish(measured_until.since(timeline.measure), finished, timeline.end);
-    errors.conclude(summary.total.counts.failed);
-    let outages = plan.reconnecting.is_some().then(|| Outages::new(logs, load.any_writes, measured_until));
-    Ok(Outcome {
-        end,
-        summary,
-        gaps,
-        connect_time,
-        elapsed: finished.since(timeline.start),
-        reconnects,
-        outages,
-        commands,
-        errors,
-        warmup_transactions,
-        health,
-        client_cpu: cpu_from.map_or(Duration::ZERO, |from| cpu_to.saturating_sub(from)),
-        aborted,
-        uncancelled,
-        workers: load.workers.len(),
-        event_loop,
-        default_seed: load.default_seed,
-    })
 }

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use connect::{CancelKey, CancelRequest};
+use serde::{Deserialize, Serialize};
 use stats::Timestamp;
 
 use crate::outcome::Exceeded;
+use crate::part::Part;
 use crate::plan::{Grace, Plan};
 use crate::timeline::Timeline;
 
@@ -17,39 +19,112 @@ use crate::timeline::Timeline;
 pub struct StopRequest<'a> {
     /// Stop the run: running transactions are cancelled.
     pub stop: &'a AtomicBool,
-    /// End a timed run before its limit: no new transaction starts, running ones complete.
+    /// End a timed run before its limit: no new transaction starts, running ones complete. In a distributed run, only
+    /// rank 0 reads it, and the end is [`DISTRIBUTED_LEAD`] later.
     pub time_is_up: Option<&'a AtomicBool>,
+    /// The decisions about the end that the ranks of a distributed run share; `None`: this process decides for itself.
+    pub shared: Option<&'a SharedEnd>,
+}
+
+/// Time between a decision about the end of a distributed run and that end, so that all ranks learn of it before.
+pub const DISTRIBUTED_LEAD: Duration = Duration::from_secs(3);
+
+/// The decisions about the end of a run, which rank 0 makes for all ranks: its engine writes them, the caller carries
+/// them to the other processes ([`SharedEnd::decisions`], [`SharedEnd::apply`]), whose engines read them.
+#[derive(Debug)]
+pub struct SharedEnd {
+    /// Time in nanoseconds since the start, after which nothing starts any more; `u64::MAX`: the plan's limit.
+    end_ns: AtomicU64,
+    /// Grace period in nanoseconds after that; `u64::MAX`: not known yet.
+    grace_ns: AtomicU64,
+    /// No transaction has ended for too long.
+    silent: AtomicBool,
+    /// The user, a failed worker or rank, or an aborted client stops the run.
+    stop: AtomicBool,
+}
+
+/// The decisions so far, to be carried to the other ranks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndDecisions {
+    /// End of the run in nanoseconds since its start, if it is earlier than planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_ns: Option<u64>,
+    /// Grace period in nanoseconds after the end, once it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ns: Option<u64>,
+    /// No transaction has ended for too long.
+    #[serde(default)]
+    pub silent: bool,
+    /// The run is stopped now.
+    #[serde(default)]
+    pub stop: bool,
+}
+
+impl Default for SharedEnd {
+    fn default() -> Self {
+        let unknown = || AtomicU64::new(u64::MAX);
+        let (silent, stop) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self { end_ns: unknown(), grace_ns: unknown(), silent, stop }
+    }
+}
+
+impl SharedEnd {
+    /// The decisions so far.
+    pub fn decisions(&self) -> EndDecisions {
+        let known = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|ns| *ns != u64::MAX);
+        EndDecisions {
+            end_ns: known(&self.end_ns),
+            grace_ns: known(&self.grace_ns),
+            silent: self.silent.load(Ordering::Relaxed),
+            stop: self.stop.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Adds decisions of rank 0. A time that is already known does not change.
+    pub fn apply(&self, decisions: &EndDecisions) {
+        let EndDecisions { end_ns, grace_ns, silent, stop } = *decisions;
+        end_ns.into_iter().for_each(|end_ns| set_once(&self.end_ns, end_ns));
+        grace_ns.into_iter().for_each(|grace_ns| set_once(&self.grace_ns, grace_ns));
+        self.silent.fetch_or(silent, Ordering::Relaxed);
+        self.stop.fetch_or(stop, Ordering::Relaxed);
+    }
+}
+
+/// The first call wins: an earlier one has taken effect.
+fn set_once(time: &AtomicU64, ns: u64) {
+    let _ = time.compare_exchange(u64::MAX, ns, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl<'a> From<&'a AtomicBool> for StopRequest<'a> {
     fn from(stop: &'a AtomicBool) -> Self {
-        Self { stop, time_is_up: None }
+        Self { stop, time_is_up: None, shared: None }
     }
 }
 
 /// State shared by the workers.
 pub(crate) struct Stop<'a> {
     request: StopRequest<'a>,
-    worker: AtomicBool,
-    /// Time in nanoseconds after which nothing starts any more; `u64::MAX`: the plan's limit.
-    end_ns: AtomicU64,
-    /// Grace period in nanoseconds after that; `u64::MAX`: not known yet.
-    grace_ns: AtomicU64,
-    /// No transaction has ended for too long.
-    silent: AtomicBool,
+    end: &'a SharedEnd,
+    /// Whether this process decides about the end of the run.
+    decides: bool,
+    /// Time between such a decision and the end.
+    lead: Duration,
 }
 
 impl<'a> Stop<'a> {
-    /// A run that `request` can end.
-    pub(crate) fn new(request: StopRequest<'a>) -> Self {
-        let unknown = || AtomicU64::new(u64::MAX);
-        let (worker, silent) = (AtomicBool::new(false), AtomicBool::new(false));
-        Self { request, worker, end_ns: unknown(), grace_ns: unknown(), silent }
+    /// A run that `request` can end; `own` is used if the request has no shared decisions.
+    pub(crate) fn new(request: StopRequest<'a>, own: &'a SharedEnd, part: Part) -> Self {
+        let lead = if part.is_distributed() { DISTRIBUTED_LEAD } else { Duration::ZERO };
+        Self { request, end: request.shared.unwrap_or(own), decides: part.rank == 0, lead }
     }
 
     /// Whether the run should end now.
     pub(crate) fn is_asked(&self) -> bool {
-        self.is_asked_by_user() || self.worker.load(Ordering::Relaxed)
+        self.is_asked_by_user() || self.end.stop.load(Ordering::Relaxed)
     }
 
     /// Whether the user asked to stop.
@@ -57,34 +132,39 @@ impl<'a> Stop<'a> {
         self.request.stop.load(Ordering::Relaxed)
     }
 
-    /// Ends the run at this time, as if the plan had set it. The first call wins.
-    pub(crate) fn end_at(&self, end: Timestamp) {
-        let (all, one) = (Ordering::Relaxed, Ordering::Relaxed);
-        // An earlier call has taken effect.
-        let _ = self.end_ns.compare_exchange(u64::MAX, end.as_nanos(), all, one);
+    /// Whether this process decides about the end of the run.
+    pub(crate) fn decides(&self) -> bool {
+        self.decides
     }
 
-    /// The requested end, if it was requested by `now`.
+    /// Ends the run that started at `start` at this time, as if the plan had set it. The first call wins.
+    pub(crate) fn end_at(&self, start: Timestamp, end: Timestamp) {
+        set_once(&self.end.end_ns, nanos(end.since(start)));
+    }
+
+    /// The requested end, if it was requested by `now`, of a run that started at `start`.
     #[inline]
-    pub(crate) fn early_end(&self, now: Timestamp) -> Option<Timestamp> {
-        if self.request.time_is_up.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
-            self.end_at(now);
+    pub(crate) fn early_end(&self, start: Timestamp, now: Timestamp) -> Option<Timestamp> {
+        if self.request.time_is_up.is_some_and(|flag| flag.load(Ordering::Relaxed)) && self.decides {
+            self.end_at(start, now + self.lead);
         }
-        let end_ns = self.end_ns.load(Ordering::Relaxed);
-        (end_ns != u64::MAX).then(|| Timestamp::from_nanos(end_ns))
+        let end_ns = self.end.end_ns.load(Ordering::Relaxed);
+        (end_ns != u64::MAX).then(|| start + Duration::from_nanos(end_ns))
     }
 
-    /// Sets the grace period after the run's end. The first call wins.
+    /// Whether the grace period after the run's end is not known yet.
+    pub(crate) fn lacks_grace(&self) -> bool {
+        self.end.grace_ns.load(Ordering::Relaxed) == u64::MAX
+    }
+
+    /// Sets the grace period after the run's end. The first call wins, so that it does not change.
     pub(crate) fn set_grace(&self, grace: Duration) {
-        let grace_ns = u64::try_from(grace.as_nanos()).unwrap_or(u64::MAX);
-        let (all, one) = (Ordering::Relaxed, Ordering::Relaxed);
-        // The grace period must not change once it has been set.
-        let _ = self.grace_ns.compare_exchange(u64::MAX, grace_ns, all, one);
+        set_once(&self.end.grace_ns, nanos(grace));
     }
 
     /// Grace period after the end of the run; `None`: unlimited.
     fn grace(&self, grace: Grace) -> Option<Duration> {
-        match (grace, self.grace_ns.load(Ordering::Relaxed)) {
+        match (grace, self.end.grace_ns.load(Ordering::Relaxed)) {
             (Grace::Unlimited, _) => None,
             (Grace::Fixed(grace), _) => Some(grace),
             // The coordinator sets it within seconds, before the shortest grace period has passed.
@@ -95,12 +175,12 @@ impl<'a> Stop<'a> {
 
     /// No transaction has ended for the plan's maximum time.
     pub(crate) fn end_for_silence(&self) {
-        self.silent.store(true, Ordering::Relaxed);
+        self.end.silent.store(true, Ordering::Relaxed);
     }
 
-    /// A worker asks all workers to end.
+    /// All workers end, those of the other ranks too if this is rank 0.
     pub(crate) fn ask(&self) {
-        self.worker.store(true, Ordering::Relaxed);
+        self.end.stop.store(true, Ordering::Relaxed);
     }
 }
 
@@ -119,7 +199,7 @@ impl<'a> StopConditions<'a> {
     /// The timeline with an earlier end, if one was requested by `now` and is new to this worker.
     #[inline]
     pub(crate) fn shortened(&self, now: Timestamp) -> Option<Timeline> {
-        self.stop.early_end(now).and_then(|end| self.timeline.ending_at(end))
+        self.stop.early_end(self.timeline.start, now).and_then(|end| self.timeline.ending_at(end))
     }
 
     /// The limit that is exceeded at `now`, if any.
@@ -132,7 +212,9 @@ impl<'a> StopConditions<'a> {
     fn exceeded_on(&self, timeline: &Timeline, now: Timestamp) -> Option<Exceeded> {
         match timeline.end {
             Some(end) if now >= end => self.exceeded_after(end, timeline, now),
-            _ if self.stop.silent.load(Ordering::Relaxed) => self.plan.silence_limit.map(Exceeded::Silence),
+            _ if self.stop.end.silent.load(Ordering::Relaxed) => {
+                self.plan.silence_limit.map(Exceeded::Silence)
+            }
             _ if timeline.is_past_deadline(now) => self.plan.deadline.map(Exceeded::Deadline),
             _ => None,
         }

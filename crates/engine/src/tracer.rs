@@ -10,6 +10,7 @@ use stats::{Sample, Timestamp};
 use wire::{ServerError, SqlState};
 
 use crate::abort::AbortedClient;
+use crate::part::ClientNumbers;
 use crate::token::Token;
 
 /// Receives the events of one worker's clients. Every method has an empty default.
@@ -48,7 +49,7 @@ pub trait Tracer: Send {
 /// An ended transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedTransaction<'a> {
-    /// Number of the client, from 0 over all workers.
+    /// Number of the client, from 0 over all ranks and workers.
     pub client: usize,
     /// Sequence number within the client, from 1; counts every outcome, warm-up included.
     pub number: u64,
@@ -210,10 +211,10 @@ impl Tracer for () {
 /// Facts about a tracer's worker.
 #[derive(Clone, Debug)]
 pub struct WorkerIntro {
-    /// Number of the worker, from 0.
+    /// Number of the worker within its rank, from 0.
     pub number: usize,
-    /// Its clients' numbers.
-    pub clients: std::ops::Range<usize>,
+    /// Its clients' numbers in the run.
+    pub clients: ClientNumbers,
     /// The worker's third random stream, for selecting the transactions to log.
     pub sampler: Random,
     /// Start of the first transactions: now.

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use connect::Transport;
 use pgmeter_engine::{
-    ClientEvent, EndedTransaction, HostPlan, Limit, Outcome, Plan, ScriptPlan, TargetPlan, Tracer,
-    WorkerIntro, run,
+    ClientEvent, ClientNumbers, EndedTransaction, HostPlan, Limit, Outcome, Plan, ScriptPlan, TargetPlan,
+    Tracer, WorkerIntro, run,
 };
 use script::{Dialect, Symbols};
 use testkit::null::{NullOptions, NullServer, Stalls};
@@ -34,7 +34,7 @@ struct Ran {
 /// Records the transactions of one worker's clients.
 struct Scribe {
     start_ns: u64,
-    first_client: usize,
+    clients: ClientNumbers,
     /// The random numbers of each client's transaction.
     draws: Vec<Vec<String>>,
     ran: Vec<Ran>,
@@ -45,8 +45,8 @@ impl Scribe {
     fn new(intro: WorkerIntro, all: Arc<Mutex<Vec<Ran>>>) -> Self {
         Self {
             start_ns: intro.start.as_nanos(),
-            first_client: intro.clients.start,
-            draws: intro.clients.map(|_| Vec::new()).collect(),
+            clients: intro.clients,
+            draws: intro.clients.iter().map(|_| Vec::new()).collect(),
             ran: Vec::new(),
             all,
         }
@@ -56,14 +56,14 @@ impl Scribe {
 impl Tracer for Scribe {
     fn transaction(&mut self, ended: &EndedTransaction<'_>) {
         let EndedTransaction { client, sample, .. } = ended;
-        let draws = std::mem::take(&mut self.draws[client - self.first_client]);
+        let draws = std::mem::take(&mut self.draws[self.clients.index_of(*client).expect("its client")]);
         let scheduled_ns = sample.scheduled.as_nanos() - self.start_ns;
         self.ran.push(Ran { scheduled_ns, script: sample.script, draws });
     }
 
     fn on_event(&mut self, event: &ClientEvent<'_>) {
         if let ClientEvent::Debugged { client, value, .. } = event {
-            self.draws[client - self.first_client].push((*value).to_owned());
+            self.draws[self.clients.index_of(*client).expect("its client")].push((*value).to_owned());
         }
     }
 

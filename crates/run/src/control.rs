@@ -96,7 +96,7 @@ impl Control {
     /// The flag that ends a run early.
     #[must_use]
     pub fn stop_request(&self) -> StopRequest<'_> {
-        StopRequest { stop: &self.shared.stop, time_is_up: Some(&self.shared.time_is_up) }
+        StopRequest { stop: &self.shared.stop, time_is_up: Some(&self.shared.time_is_up), shared: None }
     }
 
     /// ¶ # Errors

@@ -19,6 +19,11 @@ impl Clock {
         Self { epoch: Instant::now() }
     }
 
+    /// The time that this clock shows at a moment; zero if it was made later.
+    pub fn at(&self, moment: Instant) -> Timestamp {
+        Timestamp::ZERO + moment.saturating_duration_since(self.epoch)
+    }
+
     /// Time since the clock was made.
     #[inline]
     pub fn now(&self) -> Timestamp {

@@ -3,11 +3,12 @@
 //! have counts and exact moments only. Filled by the engine's clients, merged over the workers at the end.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::distribution::{bucket_of, used};
+use crate::encoded::{COUNT_MAX, EncodedCommand, EncodedDistribution};
 use crate::histogram::Histogram;
-use crate::{Distribution, Moments};
+use crate::{DecodeError, Distribution, Moments};
 
 /// Maximum number of commands of a plan with a histogram. A histogram is 300 kB of zeros, of which the system
 /// allocates only the written pages: most commands take about the same time each time.
@@ -47,7 +48,7 @@ pub struct CommandStats {
 }
 
 /// The commands of each script of a plan, in the plan's order.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommandTable {
     scripts: Vec<Box<[CommandStats]>>,
 }
@@ -119,6 +120,19 @@ impl CommandTable {
         self.scripts.get(script).map_or(&[], |commands| commands)
     }
 
+    /// Whether `other` is of the same scripts, so that the two can be merged.
+    pub fn can_merge(&self, other: &CommandTable) -> bool {
+        let same = |(ours, theirs): (&CommandStats, &CommandStats)| {
+            ours.histogram.is_some() == theirs.histogram.is_some()
+        };
+        self.scripts.len() == other.scripts.len()
+            && self
+                .scripts
+                .iter()
+                .zip(&other.scripts)
+                .all(|(ours, theirs)| ours.len() == theirs.len() && ours.iter().zip(theirs).all(same))
+    }
+
     /// Adds `other`.
     ///
     /// # Panics
@@ -160,6 +174,31 @@ impl CommandStats {
                 assert!(ours.is_none() && theirs.is_none(), "only tables of the same kind merge")
             }
         }
+    }
+}
+
+impl Serialize for CommandStats {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let CommandStats { completed, failures, retries, copied, histogram: _ } = *self;
+        let latencies = self.latencies().as_ref().map(EncodedDistribution::new);
+        EncodedCommand { completed, failures, retries, copied, latencies }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for CommandStats {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<CommandStats, D::Error> {
+        let EncodedCommand { completed, failures, retries, copied, latencies } =
+            EncodedCommand::deserialize(deserializer)?;
+        if failures > COUNT_MAX || retries > COUNT_MAX {
+            return Err(de::Error::custom(DecodeError::Corrupt));
+        }
+        let latencies =
+            latencies.map(|latencies| latencies.decode()).transpose().map_err(de::Error::custom)?;
+        if latencies.as_ref().is_some_and(|latencies| latencies.moments() != completed) {
+            return Err(de::Error::custom(DecodeError::Disagreement));
+        }
+        let histogram = latencies.map(Distribution::into_histogram);
+        Ok(CommandStats { completed, failures, retries, copied, histogram })
     }
 }
 
@@ -207,6 +246,27 @@ mod tests {
         assert_eq!(table.of_script(0)[1].latencies().map(|latencies| latencies.count()), Some(2));
         let with = table.of_script(1).iter().filter(|stats| stats.latencies().is_some()).count();
         assert_eq!(with, TIMED_COMMANDS_MAX - 1);
+    }
+
+    #[test]
+    fn a_table_is_the_same_after_it_was_written_and_read_and_one_of_other_scripts_cannot_be_merged() {
+        let mut table = CommandTable::timing([vec![true, false], vec![true]]);
+        for took_ns in (0..100_000).step_by(7) {
+            table.complete(0, 0, took_ns);
+        }
+        table.complete_script_at_once(0, 0);
+        table.rest_of_script(0, 1)[0].complete_at_once(3);
+        table.fail(1, 0);
+        let text = serde_json::to_string(&table).unwrap();
+        let read: CommandTable = serde_json::from_str(&text).unwrap();
+        assert_eq!(read, table);
+        assert!(read.can_merge(&table));
+        assert!(!read.can_merge(&CommandTable::new([2, 1])), "without histograms");
+        assert!(!read.can_merge(&CommandTable::timing([vec![true, false]])));
+        assert!(
+            serde_json::from_str::<CommandTable>(&text.replacen("\"failures\":1", "\"failures\":-1", 1))
+                .is_err()
+        );
     }
 
     #[test]

@@ -59,6 +59,16 @@ impl Completions {
         unfinished_since.iter().for_each(|since| self.leave_unfinished(*since));
     }
 
+    /// The value of each tick.
+    pub(crate) fn waited(&self) -> &[u32] {
+        &self.waited
+    }
+
+    /// The same, to fill it.
+    pub(crate) fn waited_mut(&mut self) -> &mut [u32] {
+        &mut self.waited
+    }
+
     /// Empties it, keeping the memory.
     pub(crate) fn clear(&mut self) {
         let Completions { waited, unfinished_since } = self;

@@ -108,6 +108,11 @@ impl Distribution {
         Distribution { histogram: Histogram::new(), moments: Moments::default() }
     }
 
+    /// Its histogram alone.
+    pub(crate) fn into_histogram(self) -> Histogram {
+        self.histogram
+    }
+
     /// A distribution from parts that were counted elsewhere; both must contain the same values.
     pub(crate) fn from_parts(histogram: &Histogram, moments: Moments) -> Distribution {
         let mut copy = Histogram::new();
@@ -240,7 +245,7 @@ impl Distribution {
     /// The histogram in HdrHistogram's V2 encoding, not compressed. It does not carry the exact sums;
     /// store [`Distribution::moments`] beside it.
     pub fn encode_v2(&self) -> Vec<u8> {
-        v2::encode(&self.histogram)
+        v2::encode(&self.histogram, used(&self.moments))
     }
 
     /// Restores a distribution from its encoded histogram and its moments.
@@ -248,7 +253,13 @@ impl Distribution {
     /// # Errors
     /// The bytes are not a V2 histogram with this crate's bounds, or the two do not match.
     pub fn decode_v2_with(bytes: &[u8], moments: Moments) -> Result<Distribution, DecodeError> {
-        let Decoded { histogram, count, extremes } = v2::decode(bytes)?;
+        let mut distribution = Distribution::new();
+        distribution.fill_from_v2(bytes, moments).map(|()| distribution)
+    }
+
+    /// The same for an empty distribution. After an error it may have some of the values.
+    pub(crate) fn fill_from_v2(&mut self, bytes: &[u8], moments: Moments) -> Result<(), DecodeError> {
+        let Decoded { count, extremes } = v2::decode_into(bytes, &mut self.histogram)?;
         let (wide, min_ns, max_ns) = (u128::from(count), moments.min_ns, moments.max_ns);
         let together = match extremes {
             None => moments == Moments::default(),
@@ -260,7 +271,11 @@ impl Distribution {
                     && moments.overflow <= count
             }
         };
-        if together { Ok(Distribution { histogram, moments }) } else { Err(DecodeError::Disagreement) }
+        if !together {
+            return Err(DecodeError::Disagreement);
+        }
+        self.moments = moments;
+        Ok(())
     }
 }
 

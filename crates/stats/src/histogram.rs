@@ -89,12 +89,7 @@ impl Histogram {
         self.counts[used].fill(0);
     }
 
-    /// The non-empty buckets, in order.
-    pub(crate) fn recorded(&self) -> impl Iterator<Item = (Bucket, u64)> {
-        self.recorded_in(0..BUCKETS)
-    }
-
-    /// The same, if all values are in `used`.
+    /// The non-empty buckets, in order, if all values are in `used`.
     pub(crate) fn recorded_in(&self, used: Range<usize>) -> impl Iterator<Item = (Bucket, u64)> {
         let first = used.start;
         let buckets = self.counts[used].iter().enumerate().filter(|(_, count)| **count > 0);
@@ -139,6 +134,6 @@ mod tests {
         histogram.record_many(Bucket(7), 2);
         let of_rank = |rank| histogram.bucket_of_rank(rank, 3..8).map(Bucket::index);
         assert_eq!([1, 2, 3, 4].map(of_rank), [Some(3), Some(7), Some(7), None]);
-        assert_eq!(histogram.recorded().collect::<Vec<_>>(), [(Bucket(3), 1), (Bucket(7), 2)]);
+        assert_eq!(histogram.recorded_in(0..BUCKETS).collect::<Vec<_>>(), [(Bucket(3), 1), (Bucket(7), 2)]);
     }
 }

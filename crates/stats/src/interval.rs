@@ -1,7 +1,7 @@
 //! A time interval with the statistics of all scripts, which a recorder hands over each second. Intervals of several
 //! workers or seconds can be merged. The engine collects them, `results` stores them.
 
-use crate::{Completions, ScriptStats, Timestamp};
+use crate::{Completions, Counts, ScriptStats, Timestamp};
 
 /// The statistics of the transactions that ended between `start` and `end`, per script of the plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +59,13 @@ impl Interval {
         let mut total = ScriptStats::new();
         self.scripts.iter().for_each(|script| total.merge(script));
         total
+    }
+
+    /// Number of transactions of all scripts together.
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        self.scripts.iter().for_each(|script| counts.merge(&script.counts));
+        counts
     }
 
     /// Resets it to an empty interval at the epoch, keeping the memory. Costs nothing if it is already empty.

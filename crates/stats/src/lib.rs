@@ -23,6 +23,8 @@ mod distribution;
 
 mod v2;
 
+mod encoded;
+
 mod script_stats;
 
 mod recorder;
@@ -82,6 +84,7 @@ pub use completions::Completions;
 pub use confidence::{INTERVALS_MIN, RatioEstimate};
 pub use counts::{Counts, Failures};
 pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
+pub use encoded::{COUNT_MAX, EncodedDistribution, EncodedInterval};
 pub use factorial::{Averaged, Change, Factorial, Interaction, MainEffect, Measurements, Observation, found};
 pub use gaps::{GAP_MIN, Gap, Gaps, LongGaps};
 pub use interval::Interval;

@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Distribution, Ending, Gap, Sample, Timestamp};
 
+mod encoded;
+
 /// The result of one attempt to connect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -59,7 +61,7 @@ impl AttemptOutcome {
 }
 
 /// Attempts by outcome, and the first and the last one.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempts {
     counts: [u64; AttemptOutcome::ALL.len()],
     /// The first attempt.
@@ -94,7 +96,8 @@ impl Attempts {
 }
 
 /// How a connection was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LossCause {
     /// The server sent an error with this SQLSTATE, and closed the connection.
     SqlState([u8; 5]),
@@ -109,7 +112,7 @@ pub enum LossCause {
 }
 
 /// A client without its connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientOutage {
     /// Number of the client.
     pub client: u64,
@@ -605,6 +608,24 @@ mod tests {
         }
         let all = Outages::new(vec![log([2_000, 2_500]), other], true, at(9_000));
         assert_eq!(all.outages[0].window, Some((at(1_500), at(2_020))));
+    }
+
+    #[test]
+    fn a_log_that_was_written_and_read_gives_the_same_outages_on_another_clock() {
+        let mut of_worker = log([2_000, 2_500]);
+        of_worker.affect(&sample(1_200, 1_300, Ending::Failed(Failure::Deadlock)));
+        let here = Outages::new(vec![of_worker.clone(), log([1_900, 2_600])], true, at(9_000));
+        let sent = serde_json::to_string(&of_worker.moved(at(0), at(70_000))).unwrap();
+        let received: OutageLog = serde_json::from_str(&sent).unwrap();
+        let received = received.moved(at(70_000), at(0));
+        assert_eq!(received.clients().collect::<Vec<_>>(), [10, 11]);
+        let there = Outages::new(vec![received, log([1_900, 2_600])], true, at(9_000));
+        assert_eq!(format!("{there:?}"), format!("{here:?}"));
+        let damaged = sent.replacen("\"refused\"", "\"stubborn\"", 1);
+        assert!(serde_json::from_str::<OutageLog>(&damaged).is_err());
+        let of_no_ending = sent.replacen(",2]", ",9]", 1);
+        assert_ne!(of_no_ending, sent);
+        assert!(serde_json::from_str::<OutageLog>(&of_no_ending).is_err());
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! The result of one transaction, however it ended.
 //! The engine makes it, the recorder counts it, and it is not kept.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Timestamp;
 
 /// One transaction: three times, the number of tries, and its ending.
@@ -28,7 +30,7 @@ pub struct Sample {
 }
 
 /// What transactions exchanged with the server.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traffic {
     /// Number of times that the client waited for replies; a pipeline counts once.
     pub round_trips: u64,

@@ -146,6 +146,15 @@ impl ScriptStats {
         }
     }
 
+    /// Whether [`ScriptStats::check_recorded`] would find nothing; for statistics from outside.
+    pub(crate) fn is_recorded(&self) -> bool {
+        self.counts.is_balanced()
+            && self.response.count() == self.counts.succeeded
+            && self.service.count() == self.counts.succeeded
+            && self.lag.count() <= self.counts.succeeded
+            && self.others().iter().all(|(_, count, latencies)| latencies.count() == *count)
+    }
+
     /// The endings except success: name, count, and latencies.
     fn others(&self) -> [(&'static str, u64, &Distribution); 4] {
         let counts = &self.counts;

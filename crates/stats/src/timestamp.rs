@@ -4,10 +4,12 @@
 use std::ops::Add;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Nanoseconds since the run's epoch (the zero of the engine's clock).
 ///
 /// 64 bits of nanoseconds last 584 years; arithmetic saturates instead of wrapping.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Timestamp(u64);
 
 impl Timestamp {
@@ -30,6 +32,11 @@ impl Timestamp {
     #[inline]
     pub const fn since(self, earlier: Timestamp) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
+    }
+
+    /// The same time on a clock that shows `to` when this one shows `from`; saturates.
+    pub const fn moved(self, from: Timestamp, to: Timestamp) -> Timestamp {
+        Timestamp(self.0.saturating_sub(from.0).saturating_add(to.0))
     }
 }
 

@@ -3,6 +3,8 @@
 //! because the histogram crate's decoder trusts lengths and counts, and our input comes from files; the tests compare
 //! it with that crate. Used by `Distribution`.
 
+use std::ops::Range;
+
 use thiserror::Error;
 
 use crate::distribution::{HIGHEST_TRACKED_NS, SIGNIFICANT_DIGITS};
@@ -30,16 +32,30 @@ pub enum DecodeError {
     /// A bucket is outside of the range, or counts overflow.
     #[error("the histogram's counts are damaged")]
     Corrupt,
+    /// A histogram is not in base64.
+    #[error("a histogram is not in base64")]
+    NotBase64,
+    /// Transactions are missing or counted twice.
+    #[error("the numbers of transactions do not add up")]
+    Unbalanced,
+    /// The statistics are those of another plan.
+    #[error("the statistics are of {found} scripts, but the run has {expected}")]
+    OtherScripts {
+        /// Number of scripts.
+        found: usize,
+        /// Number of scripts of the run.
+        expected: usize,
+    },
     /// The histogram and the exact figures stored with it do not match.
     #[error("the histogram and the figures beside it are not of the same values")]
     Disagreement,
 }
 
-/// The complete encoding, including the header.
-pub(crate) fn encode(histogram: &Histogram) -> Vec<u8> {
+/// The complete encoding, including the header, of a histogram whose values are all in `used`.
+pub(crate) fn encode(histogram: &Histogram, used: Range<usize>) -> Vec<u8> {
     let mut out = header(0).to_vec();
     let mut next_index = 0;
-    for (bucket, count) in histogram.recorded() {
+    for (bucket, count) in histogram.recorded_in(used) {
         let index = i64::try_from(bucket.index()).expect("fewer than 2¹⁶ buckets");
         match index - next_index {
             0 => {}
@@ -59,27 +75,26 @@ pub(crate) fn encode(histogram: &Histogram) -> Vec<u8> {
     out
 }
 
-/// Decoded contents.
+/// Figures of decoded contents.
 pub(crate) struct Decoded {
-    pub(crate) histogram: Histogram,
     /// Number of values.
     pub(crate) count: u64,
     /// The first and the last non-empty bucket; `None` if there are no values.
     pub(crate) extremes: Option<(Bucket, Bucket)>,
 }
 
-/// Decodes these bytes.
-pub(crate) fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
+/// Adds the values in these bytes to an empty histogram. After an error it may have some of them.
+pub(crate) fn decode_into(bytes: &[u8], histogram: &mut Histogram) -> Result<Decoded, DecodeError> {
     let (head, mut payload) = bytes.split_at_checked(HEADER_LEN).ok_or(DecodeError::Length)?;
     check_header(head, payload.len())?;
-    let mut decoded = Decoded { histogram: Histogram::new(), count: 0, extremes: None };
+    let mut decoded = Decoded { count: 0, extremes: None };
     let mut index = 0u64;
     while !payload.is_empty() {
         let number = un_zig_zag(read_varint(&mut payload)?);
         if let Ok(count) = u64::try_from(number) {
             if count > 0 {
                 let bucket = Bucket::at(index).ok_or(DecodeError::Corrupt)?;
-                decoded.histogram.record_many(bucket, count);
+                histogram.record_many(bucket, count);
                 decoded.count = decoded.count.checked_add(count).ok_or(DecodeError::Corrupt)?;
                 decoded.extremes = Some((decoded.extremes.map_or(bucket, |(first, _)| first), bucket));
             }
@@ -128,7 +143,7 @@ fn un_zig_zag(encoded: u64) -> i64 {
 }
 
 /// LEB128 of at most nine bytes, the ninth of which is whole.
-fn write_varint(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn write_varint(out: &mut Vec<u8>, mut number: u64) {
     for _ in 1..VARINT_LEN_MAX {
         let [low, ..] = number.to_le_bytes();
         number >>= 7;
@@ -141,7 +156,7 @@ fn write_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number.to_le_bytes()[0]);
 }
 
-fn read_varint(input: &mut &[u8]) -> Result<u64, DecodeError> {
+pub(crate) fn read_varint(input: &mut &[u8]) -> Result<u64, DecodeError> {
     let mut number = 0;
     for position in 0..VARINT_LEN_MAX {
         let (&byte, rest) = input.split_first().ok_or(DecodeError::Length)?;
@@ -195,6 +210,10 @@ mod tests {
         assert_eq!(with(15, 2), Err(DecodeError::OtherLayout));
         assert_eq!(with(31, 1), Err(DecodeError::OtherLayout));
         assert_eq!(Distribution::decode_v2_with(b"short", Moments::default()), Err(DecodeError::Length));
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
+        decode_into(bytes, &mut Histogram::new())
     }
 
     /// A payload of these numbers with a correct header.

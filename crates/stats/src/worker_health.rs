@@ -1,13 +1,15 @@
 //! The condition of the load generator: statistics of a worker's loop and thread. Measured by the engine and judged
 //! by `results`, so that a run limited by the generator is not mistaken for one limited by the server.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Distribution;
 
 /// Condition of one worker in the measured window.
 ///
 /// `cpu_ns + run_queue_ns + idle = span_ns`: a thread runs, waits for a core, or sleeps. If the system does not
 /// report the wait for a core, it counts as idle.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorkerHealth {
     /// Number of the worker, from 0.
     pub worker: usize,

@@ -17,7 +17,7 @@ fn dealt(rate_per_s: f64, deal: Deal, seed: u64) -> Arrivals {
     Arrivals::of(Some(Stream::dealt(rate_per_s, deal, Random::from_seed(seed), Timestamp::ZERO)))
 }
 
-const ALL: Deal = Deal { worker: 0, workers: 1, clients: 1 };
+const ALL: Deal = Deal { rank: 0, ranks: 1, worker: 0, workers: 1, clients: 1 };
 
 /// A process of each kind.
 fn streams(rate_per_s: f64, seed: u64) -> [Arrivals; 2] {
@@ -141,7 +141,7 @@ proptest! {
         let whole: Vec<Arrival> = (0..clients * rounds).map(|_| whole.next(Timestamp::ZERO)).collect();
         let mut together = Vec::new();
         for worker in 0..workers {
-            let mut part = dealt(rate_per_s, Deal { worker, workers, clients }, seed);
+            let mut part = dealt(rate_per_s, Deal { worker, workers, clients, ..ALL }, seed);
             // As many as the worker has clients, in each round.
             let share = (clients - worker).div_ceil(workers) * rounds;
             together.extend((0..share).map(|_| part.next(Timestamp::ZERO)));

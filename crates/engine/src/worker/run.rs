@@ -111,6 +111,10 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let exceeded = self.attend()?;
         // A stop request after the last transaction has no effect.
         let interrupted = self.active > 0;
+        if interrupted && self.stopping.stop.is_asked() {
+            // The other ranks must learn of it.
+            self.stopping.stop.ask();
+        }
         let cut_off = exceeded.map_or(0, |_| self.active);
         // The time of waiting for transactions that are then cancelled is not measured.
         let end = self.stopping.timeline.end.filter(|_| cut_off > 0);

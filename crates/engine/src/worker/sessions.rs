@@ -163,8 +163,7 @@ impl ConnectQueue {
 
 impl<'p, D: Driver> Sessions<'p, D> {
     pub(super) fn new(load: &'p Load<'p>, share: &Share, driver: D) -> Self {
-        let slots: Vec<_> =
-            share.clients.clone().map(|number| ClientSlot::new(load.client(number))).collect();
+        let slots: Vec<_> = share.clients.iter().map(|number| ClientSlot::new(load.client(number))).collect();
         Self { load, driver, slots, context: ClientContext::new(load), connecting: ConnectQueue::default() }
     }
 

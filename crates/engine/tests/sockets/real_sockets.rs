@@ -349,7 +349,7 @@ fn a_worker_that_panics_is_lost_with_its_clients_and_the_others_go_on() {
         for (workers, lost_clients) in [(2, 5), (1, 10)] {
             let plan = Plan { clients: 10, workers, ..plan(&server, &["SELECT 1;"]) };
             let tracers = |intro: WorkerIntro| -> Box<dyn Tracer> {
-                if intro.number == 0 { Box::new(Panics(intro.clients.start)) } else { Box::new(()) }
+                if intro.number == 0 { Box::new(Panics(intro.clients.first())) } else { Box::new(()) }
             };
             let outcome = run(&plan, &AtomicBool::new(false), &mut |_| {}, &tracers);
             let outcome = outcome.unwrap_or_else(|error| panic!("{error}"));
