@@ -21,6 +21,7 @@ mod onlooker;
 mod open_loop;
 mod pipelines;
 mod protocols;
+mod ranks;
 mod reconnect;
 mod retries;
 mod rubbish;
