@@ -252,6 +252,57 @@ mod tests {
         recorder.hand_over(at(begin_ms), at(end_ms), Interval::new(1))
     }
 
+    /// A plan of one script.
+    fn plan() -> Plan {
+        let mut symbols = Symbols::new();
+        let program = script::parse("script", b"SELECT 1;", &mut symbols, Dialect::Pgbench).unwrap();
+        Plan::new(Vec::new(), vec![ScriptPlan { program, weight: 1, target: 0 }], symbols)
+    }
+
+    #[test]
+    fn four_ranks_are_merged_as_four_workers() {
+        let timeline = Timeline { origin: at(0), start: at(0), measure: at(1000), end: None, deadline: None };
+        let seconds = [(0, 1000), (1000, 2000), (2000, 3000), (3000, 3400)];
+        let of_worker =
+            |worker: u64, second: (u64, u64)| interval(second.0, second.1, 3 * worker + second.0 / 500);
+        let merged = |workers: usize, others: usize| {
+            let mut seen = Vec::new();
+            let mut observer = |progress: &Progress<'_>| {
+                seen.push((progress.elapsed, progress.warmup, progress.interval.clone()));
+            };
+            let (asked, end) = (AtomicBool::new(false), SharedEnd::default());
+            let stop = Stop::new((&asked).into(), &end, Part::default());
+            let plan = plan();
+            let mut merging = Merging::new(workers, others, &plan, timeline, &mut observer, &stop);
+            // The workers and ranks are not in step: the later ones are behind.
+            for step in 0..2 * seconds.len() {
+                for worker in 0..4 {
+                    let Some(second) = step.checked_sub(worker).and_then(|step| seconds.get(step)) else {
+                        continue;
+                    };
+                    let interval = of_worker(worker as u64, *second);
+                    match worker.checked_sub(workers) {
+                        None => drop(merging.take(worker, interval, second.0 < 1000)),
+                        Some(index) => {
+                            let text =
+                                serde_json::to_string(&EncodedInterval::new(&interval, at(0))).unwrap();
+                            let read = serde_json::from_str(&text).unwrap();
+                            assert_eq!(merging.take_encoded(index, &read), Ok(()));
+                        }
+                    }
+                }
+            }
+            (0..workers).for_each(|worker| merging.close(worker));
+            (0..others).for_each(|index| merging.close_rank(index));
+            let results = merging.finish(Duration::from_millis(2400), at(3400), None);
+            (results, seen)
+        };
+        let (four_workers, four_ranks) = (merged(4, 0), merged(1, 3));
+        assert_eq!(four_ranks, four_workers);
+        let ((summary, _), seen) = four_ranks;
+        assert_eq!((summary.total.counts.succeeded, seen.len()), (4 * (2 + 4 + 6) + 3 * 18, 4));
+    }
+
     #[test]
     fn a_second_is_shown_once_all_workers_have_passed_it() {
         let mut seen = Vec::new();
@@ -266,9 +317,7 @@ mod tests {
         let asked = AtomicBool::new(false);
         let end = SharedEnd::default();
         let stop = Stop::new((&asked).into(), &end, Part::default());
-        let mut symbols = Symbols::new();
-        let program = script::parse("script", b"SELECT 1;", &mut symbols, Dialect::Pgbench).unwrap();
-        let plan = Plan::new(Vec::new(), vec![ScriptPlan { program, weight: 1, target: 0 }], symbols);
+        let plan = plan();
         let mut merging = Merging::new(2, 0, &plan, timeline, &mut observer, &stop);
         merging.take(0, interval(0, 1000, 5), true);
         merging.take(0, interval(1000, 2000, 6), false);

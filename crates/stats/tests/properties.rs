@@ -7,8 +7,8 @@ use hdrhistogram::serialization::{Serializer, V2Serializer};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use stats::{
-    Completions, Distribution, Ending, Failure, HIGHEST_TRACKED_NS, Interval, Recorder, Sample, Summary,
-    Timestamp,
+    Completions, Distribution, EncodedInterval, Ending, Failure, HIGHEST_TRACKED_NS, Interval, Recorder,
+    Sample, Summary, Timestamp,
 };
 
 // In its own tests the package has another name than in the rest of the workspace.
@@ -206,6 +206,42 @@ proptest! {
         let extremes = (ours.min_ns().unwrap(), ours.max_ns().unwrap());
         let expected = theirs.value_at_quantile(q).clamp(extremes.0, extremes.1);
         prop_assert_eq!(ours.quantile_ns(q), Some(expected));
+    }
+
+    #[test]
+    fn the_text_of_an_interval_is_lossless(
+        samples in vec(any_sample(), 0..60),
+        ticks in vec((0u64..1_100_000_000, 0u64..5_000_000), 0..60),
+        begin in 0u64..1 << 50,
+        at_once in any::<bool>(),
+    ) {
+        let begin = Timestamp::from_nanos(begin);
+        let mut recorder = Recorder::new(SCRIPTS, Some(LATENCY_LIMIT)).starting_at(begin);
+        for sample in &samples {
+            let started = if at_once { sample.scheduled } else { sample.started };
+            recorder.record(&Sample { started, ..*sample });
+        }
+        let mut ticks = ticks;
+        ticks.sort_unstable();
+        for (after_ns, took_ns) in ticks {
+            let started = begin + Duration::from_nanos(after_ns);
+            recorder.record_prompt(0, started, started + Duration::from_nanos(took_ns));
+        }
+        let interval = recorder.hand_over(begin, begin + Duration::from_secs(1), Interval::new(SCRIPTS));
+        let text = serde_json::to_string(&EncodedInterval::new(&interval, begin)).unwrap();
+        let encoded: EncodedInterval = serde_json::from_str(&text).unwrap();
+        let mut read = Interval::new(SCRIPTS);
+        prop_assert_eq!(encoded.decode_into(&mut read, begin), Ok(()));
+        // Unfinished transactions that were scheduled before the start count from the start.
+        let mut there = Interval::new(SCRIPTS);
+        prop_assert_eq!(encoded.decode_into(&mut there, Timestamp::ZERO), Ok(()));
+        prop_assert_eq!(&there.scripts, &interval.scripts);
+        prop_assert_eq!(&read.scripts, &interval.scripts);
+        prop_assert_eq!((read.start, read.end), (interval.start, interval.end));
+        let is_late = |sample: &Sample| sample.ending != Ending::Unfinished || sample.scheduled >= begin;
+        if samples.iter().all(is_late) {
+            prop_assert_eq!(read.completions, interval.completions);
+        }
     }
 
     #[test]
