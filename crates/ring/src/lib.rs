@@ -3,15 +3,18 @@
 //! Safe to use because the ring owns all memory that the kernel may touch: what is sent is copied into its arena, what
 //! comes lies in its pool and is lent out one piece at a time, and the memory is freed only when the kernel has let go
 //! of it. Knows nothing of PostgreSQL; used by the engine's driver. Empty on other systems than Linux.
-//! [`become_real_time`], for the relay, is here because it needs `unsafe` too.
+//! [`become_real_time`], for the relay, and [`take_inherited`], for the ranks of a job, are here because they need
+//! `unsafe` too.
 
 #![cfg(target_os = "linux")]
 
 mod arena;
+mod inherited;
 mod pool;
 mod ring;
 mod scheduling;
 mod tag;
 
+pub use inherited::take_inherited;
 pub use ring::{Event, Options, Refused, Ring, Unsent};
 pub use scheduling::become_real_time;

@@ -4,7 +4,7 @@
 //! engine; [`null`] runs them over real sockets and answers at once; [`request_log`] keeps what they were asked.
 //! [`cluster`] is a real PostgreSQL, thrown away after the test; [`certificates`] are for its TLS; [`pgbench`] is where
 //! the original is, if it is installed; [`pooler`] is PgBouncer, if it is. [`fault_proxy`] damages the traffic of a real
-//! server; [`small_disk`] fills up.
+//! server; [`small_disk`] fills up; [`process_manager`] starts the ranks of a job.
 
 pub mod certificates;
 pub mod cluster;
@@ -13,6 +13,7 @@ pub mod fault_proxy;
 pub mod null;
 pub mod pgbench;
 pub mod pooler;
+pub mod process_manager;
 pub mod request_log;
 pub mod small_disk;
 

@@ -50,6 +50,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/queries/src/stopwatch.rs", "statements that are timed one by one"),
             ("crates/verify/src/stopwatch.rs", "how long to wait for a server after a run"),
             ("crates/results/src/disk.rs", "how long a flush takes, before a run"),
+            ("crates/ranks/src/clocks/reading.rs", "when barriers are entered and left, and when to give up"),
             ("crates/fuzz/src/watch.rs", "when an input takes too long"),
         ],
         why: "one module reads the clock for all event loops; take `now` as an argument",
@@ -57,7 +58,10 @@ const BANS: &[Ban<'_>] = &[
     Ban {
         words: &["SystemTime::now"],
         scope: Scope::Production,
-        allowed: &[("crates/results/src/calendar.rs", "when a run started")],
+        allowed: &[
+            ("crates/results/src/calendar.rs", "when a run started"),
+            ("crates/ranks/src/clocks/reading.rs", "the offsets between the calendars of several machines"),
+        ],
         why: "one module of results reads the calendar; take the time as an argument",
     },
     Ban {
@@ -80,6 +84,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/ring/src/arena.rs", "the kernel reads from here"),
             ("crates/ring/src/pool.rs", "the kernel writes to here"),
             ("crates/ring/src/scheduling.rs", "a system call that no safe crate has alone"),
+            ("crates/ring/src/inherited.rs", "a number becomes the owner of a descriptor"),
         ],
         why: "only crates/ring may, behind a safe face",
     },
