@@ -292,7 +292,7 @@ impl Job {
             if timeout.remaining().is_none() {
                 self.find_absent(&timeout)?;
             } else if self.signal.came() {
-                self.find_ended(timeout.waited())?;
+                self.find_ended(&timeout)?;
             } else if let Received::Reply(reply, at) = self.connection.receive(&timeout, "barrier_in")? {
                 reply.expect(&Request::Barrier)?;
                 self.barrier = Barrier::Left(at);
@@ -305,7 +305,7 @@ impl Job {
     /// # Errors
     /// The ranks that ended or did not come; all others if the process manager does not know them.
     fn find_absent(&mut self, barrier: &Timeout) -> Result<(), RanksError> {
-        self.find_ended(barrier.waited())?;
+        self.find_ended(barrier)?;
         let mut absent = Vec::new();
         for rank in self.others() {
             let name = self.piece_name(self.rounds, rank, 0);
@@ -326,20 +326,18 @@ impl Job {
 
     /// # Errors
     /// The process manager knows that ranks ended.
-    fn find_ended(&mut self, waited: Duration) -> Result<(), RanksError> {
+    fn find_ended(&mut self, barrier: &Timeout) -> Result<(), RanksError> {
         let name = self.name.clone();
         let request = Request::EndedProcesses { job_name: &name };
-        let timeout = Timeout::after(Duration::ZERO);
-        let reply = self.reply_to(&request, self.patience / PROBES_PER_PATIENCE, &timeout)?;
+        let reply = self.reply_to(&request, self.patience / PROBES_PER_PATIENCE, barrier)?;
         // A process manager without this list refuses, or replies with an empty value.
         let list = reply.field("value").filter(|_| reply.is_success()).unwrap_or_default();
         let ended: BTreeSet<usize> = list.split(',').filter_map(|word| word.parse().ok()).collect();
         let ranks: Vec<usize> = self.others().filter(|rank| ended.contains(rank)).collect();
         if ranks.is_empty() {
-            Ok(())
-        } else {
-            Err(RanksError::Silent { ranks, evidence: Evidence::Ended, waited })
+            return Ok(());
         }
+        Err(RanksError::Silent { ranks, evidence: Evidence::Ended, waited: barrier.waited() })
     }
 
     fn others(&self) -> impl Iterator<Item = usize> + use<> {

@@ -12,7 +12,7 @@ use testkit::process_manager::ProcessManager;
 /// Long enough that a busy machine does not end a test.
 const PATIENT: Duration = Duration::from_secs(60);
 /// For tests in which a wait must end.
-const IMPATIENT: Duration = Duration::from_millis(400);
+const IMPATIENT: Duration = Duration::from_secs(3);
 
 fn job(stream: UnixStream, rank: usize, size: usize, patience: Duration) -> Job {
     Job::new(stream.into(), rank, size, patience).expect("the process manager answers")
@@ -100,14 +100,18 @@ fn all_ranks_agree_on_a_moment() {
 #[test]
 fn a_rank_that_does_not_come_is_named_by_all_others() {
     let (_manager, streams) = ProcessManager::start(4);
-    let errors = run(streams, IMPATIENT, |mut job| {
+    let all_are_done = Barrier::new(4);
+    let errors = run(streams, PATIENT, |mut job| {
         job.round(b"all come").unwrap();
+        job.set_patience(IMPATIENT);
+        all_are_done.wait();
         if job.rank() == 2 {
             // Holds its connection while the others wait.
-            thread::sleep(IMPATIENT * 4);
+            all_are_done.wait();
             return None;
         }
         let error = job.round(b"").unwrap_err();
+        all_are_done.wait();
         assert!(matches!(job.round(b""), Err(RanksError::Ended)));
         Some(error)
     });
@@ -123,7 +127,7 @@ fn a_rank_that_comes_late_but_in_time_is_waited_for() {
     let (_manager, streams) = ProcessManager::start(2);
     run(streams, PATIENT, |mut job| {
         if job.rank() == 1 {
-            thread::sleep(IMPATIENT);
+            thread::sleep(Duration::from_millis(300));
         }
         job.round(b"").unwrap();
     });
@@ -158,8 +162,9 @@ fn ranks_that_the_process_manager_reports_as_ended_are_named_before_the_time_lim
 fn a_process_manager_that_does_not_answer_leaves_all_others_under_suspicion() {
     let (manager, streams) = ProcessManager::start(3);
     let all_are_done = Barrier::new(3);
-    run(streams, IMPATIENT, |mut job| {
+    run(streams, PATIENT, |mut job| {
         job.round(b"").unwrap();
+        job.set_patience(IMPATIENT);
         all_are_done.wait();
         manager.fall_silent();
         let error = job.round(b"").unwrap_err();

@@ -73,7 +73,7 @@ mod tests {
         assert!(is_close_on_exec(descriptor));
         rustix::io::write(&owned, b"x").unwrap();
         let mut byte = [0];
-        std::io::Read::read_exact(&mut &peer, &mut byte).unwrap();
+        io::Read::read_exact(&mut &peer, &mut byte).unwrap();
         assert_eq!(take_inherited(descriptor).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
     }
 
