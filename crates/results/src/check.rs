@@ -8,9 +8,9 @@ use stats::goals::{GoalResult, GoalStop};
 
 use crate::{
     ActionOutcome, ActionResult, CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures,
-    Generator, Interval, IntervalScript, Latency, Lateness, OtherEndings, OutageWindow, Outages, Plan,
-    PoolerFigures, ProcessorShares, Record, Rule, RuleResult, ScriptSummary, Stall, Stalls, SteadyState,
-    Summary, TrafficPerTransaction, TransactionError, TransactionErrors, Verification,
+    Generator, Interval, IntervalScript, Latency, Lateness, LimitedBy, OtherEndings, OutageWindow, Outages,
+    Plan, PoolerFigures, ProcessorShares, Rank, RankClock, Record, Rule, RuleResult, ScriptSummary, Stall,
+    Stalls, SteadyState, Summary, TrafficPerTransaction, TransactionError, TransactionErrors, Verification,
 };
 
 /// `Err` names the contradictory figures in a phrase.
@@ -26,6 +26,7 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
     check_actions(&summary.actions, plan)?;
     record.verification.as_ref().map_or(Ok(()), Verification::check)?;
     check_summary(summary, plan.scripts.len())?;
+    check_ranks(summary, plan)?;
     let is_precision = |share: f64| 0.0 < share && share < 1.0;
     require(plan.until.is_none_or(is_precision), "a precision that is not between 0 and 1")?;
     let known = summary.until_reached.is_none() || plan.until.is_some();
@@ -57,6 +58,7 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         client_cpu_us_per_transaction: _,
         traffic_per_transaction,
         generator,
+        ranks: _,
         confidence,
         steady_state,
         until_reached: _,
@@ -109,6 +111,61 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     }
     let all = sum(scripts.iter().map(|script| &script.counts));
     require(all == Some(*counts), "the scripts have other transactions than the whole")
+}
+
+/// A distributed run has an entry for each load generator, and these add up to the whole. A run that failed before its
+/// start has none.
+fn check_ranks(summary: &Summary, plan: &Plan) -> Result<(), String> {
+    let ranks = &summary.ranks;
+    require(plan.machines > 0, "a load of no load generator")?;
+    if ranks.is_empty() {
+        return Ok(());
+    }
+    for rank in ranks {
+        check_rank(rank).map_err(|what| format!("rank {}: {what}", rank.rank))?;
+    }
+    let is_each = ranks.len() > 1 && ranks.len() as u64 == u64::from(plan.machines);
+    let is_in_order = (0..plan.machines).eq(ranks.iter().map(|rank| rank.rank));
+    require(is_each && is_in_order, "other ranks than the plan has")?;
+    let clients: Vec<u64> = ranks.iter().map(|rank| u64::from(rank.clients)).collect();
+    require(sum_of(&clients) == u128::from(plan.clients), "the ranks have other clients than the plan")?;
+    let all = sum(ranks.iter().map(|rank| &rank.counts));
+    require(all == Some(summary.counts), "the ranks have other transactions than the summary")?;
+    let Some(generator) = &summary.generator else { return Ok(()) };
+    let is_limited = generator.verdict.limit == LimitedBy::Generator;
+    let is_any = ranks.iter().any(Rank::is_client_limited);
+    let is_judged = ranks.iter().any(|rank| rank.generator.is_some());
+    require(!is_judged || is_limited == is_any, "a verdict that is not the worst one of the ranks")
+}
+
+fn check_rank(rank: &Rank) -> Result<(), String> {
+    let Rank {
+        rank: number,
+        host: _,
+        clients: _,
+        workers,
+        tps,
+        counts,
+        response_us,
+        lag_us,
+        client_cpu_us_per_transaction,
+        clock,
+        generator,
+    } = rank;
+    check_counts(counts)?;
+    check_latencies([*response_us, None])?;
+    let measured = counts.succeeded > 0;
+    let latencies = response_us.is_some() == measured && lag_us.is_some() == measured;
+    require(latencies, "latencies without transactions, or transactions without latencies")?;
+    let on_time = lag_us.is_none_or(|lag| 0.0 <= lag.mean && lag.mean <= lag.max);
+    require(on_time, "a lag that is negative, or whose mean is above its maximum")?;
+    require(*tps >= 0.0 && client_cpu_us_per_transaction.is_none_or(|us| us >= 0.0), A_NEGATIVE)?;
+    let is_possible = |clock: &RankClock| clock.offset_error_ms >= 0.0 && clock.start_skew_error_us >= 0.0;
+    require(clock.as_ref().is_none_or(is_possible), "a clock with a negative error")?;
+    require(*number > 0 || clock.is_none(), "a clock compared with itself")?;
+    let Some(generator) = generator else { return Ok(()) };
+    check_generator(generator)?;
+    require(generator.workers.len() as u64 == u64::from(*workers), "other workers than it measured")
 }
 
 fn check_errors(errors: &TransactionErrors, failed: u64, script_count: usize) -> Result<(), String> {

@@ -3,11 +3,11 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Distribution, WorkerHealth};
+use stats::{Counts, Distribution, WorkerHealth};
 
 use crate::summary::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
 use crate::verdict::{self, Opening, RoundTrip, Run, Verdict};
-use crate::{Calibration, Host, Plan, SafeText, Summary, UtcTime};
+use crate::{Calibration, Connecting, Host, Latency, Plan, Rank, SafeText, Summary, UtcTime};
 
 /// The load generator's measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -157,7 +157,7 @@ pub struct Introspection<'a> {
 }
 
 /// Total times of the scripts' commands, over all clients.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// Waits for the server that succeeded.
     pub round_trips: u64,
@@ -171,18 +171,55 @@ pub struct Work {
     pub shell_ns: u128,
 }
 
+/// The load that a generator made, and its processors.
+#[derive(Clone, Debug)]
+pub(crate) struct Load {
+    pub(crate) clients: u32,
+    pub(crate) rate_tps: Option<f64>,
+    pub(crate) duration_s: f64,
+    pub(crate) counts: Counts,
+    pub(crate) response_us: Option<Latency>,
+    pub(crate) connecting: Option<Connecting>,
+    pub(crate) cpu_available: Option<u32>,
+}
+
 impl Generator {
-    /// The generator's part of a record; `None` without measurements of workers.
-    pub fn of(
+    /// The generator's part of a record; `None` without measurements of workers. Of a distributed run, the introspection
+    /// is that of all ranks together, and the verdict is the worst one of the ranks.
+    pub(crate) fn of_run(
         introspection: &Introspection<'_>,
         plan: &Plan,
         summary: &Summary,
         host: &Host,
     ) -> Option<Generator> {
+        let load = Load {
+            clients: plan.clients,
+            rate_tps: plan.rate_tps,
+            duration_s: summary.duration_s,
+            counts: summary.counts,
+            response_us: summary.response_us,
+            connecting: summary.connecting,
+            cpu_available: host.cpu_available,
+        };
+        if summary.ranks.is_empty() {
+            return Generator::new(introspection, &load);
+        }
+        // A calibration is of one host.
+        let introspection = Introspection { calibration: None, ..introspection.clone() };
+        let mut generator = Generator::new(&introspection, &load)?;
+        (0_u32..).zip(&mut generator.workers).for_each(|(number, worker)| worker.worker = number);
+        if let Some(verdict) = summary.worst_rank().and_then(Rank::verdict) {
+            generator.verdict = verdict.clone();
+        }
+        Some(generator)
+    }
+
+    /// The measurements of one load generator, and the verdict; `None` without measurements of workers.
+    pub(crate) fn new(introspection: &Introspection<'_>, load: &Load) -> Option<Generator> {
         let Introspection { event_loop, health, work, over_network, relay_us, calibration } = introspection;
         let workers: Vec<_> = health.iter().map(WorkerCondition::of).collect();
         let busiest = workers.iter().max_by(|a, b| a.busy_share().total_cmp(&b.busy_share()))?.clone();
-        let ran = summary.counts.succeeded + summary.counts.failed;
+        let ran = load.counts.succeeded + load.counts.failed;
         let cpu_ns: u128 = health.iter().map(|health| u128::from(health.cpu_ns)).sum();
         let shortest_connect_us = workers
             .iter()
@@ -191,29 +228,29 @@ impl Generator {
             // A relay accepts connections immediately, so a connect does not show its delay.
             .filter(|_| *over_network && relay_us.is_none());
         let commands = CommandTimes::of(work);
-        let round_trip = RoundTrip::of(work, &busiest, plan, relay_us.or(shortest_connect_us));
-        let calibration =
-            calibration.and_then(|calibration| CalibrationUsed::of(calibration, work, &workers, plan));
+        let round_trip = RoundTrip::of(work, &busiest, load.clients, relay_us.or(shortest_connect_us));
+        let calibration = calibration
+            .and_then(|calibration| CalibrationUsed::of(calibration, work, &workers, load.clients));
         let lateness = merged_lateness(health);
         let held_back = HeldBack {
             sends: workers.iter().map(|worker| worker.held_back.sends).sum(),
             share: workers.iter().map(|worker| worker.held_back.share).fold(0.0, f64::max),
         };
         let run = Run {
-            duration_s: summary.duration_s,
+            duration_s: load.duration_s,
             finished: ran,
-            clients: plan.clients,
+            clients: load.clients,
             workers: workers.len(),
-            cpus: host.cpu_available,
+            cpus: load.cpu_available,
             over_network: *over_network || relay_us.is_some(),
             is_relayed: relay_us.is_some(),
             busiest: &busiest,
-            opening: Opening::of(plan, summary, lateness),
+            opening: Opening::of(load, lateness),
             commands,
             shell_occupancy: shell_occupancy(work, &workers),
             sends_sql: work.round_trips + work.failed_round_trips > 0,
             round_trip,
-            connecting_share: connecting_share(plan, summary),
+            connecting_share: connecting_share(load),
             held_back,
             calibration,
         };
@@ -301,11 +338,16 @@ impl CommandTimes {
 impl RoundTrip {
     /// A round trip of the busiest worker. Round trips are not counted per worker: its share of them is assumed to be
     /// its share of the clients.
-    fn of(work: &Work, busiest: &WorkerCondition, plan: &Plan, network_us: Option<f64>) -> Option<RoundTrip> {
-        if work.round_trips == 0 || plan.clients == 0 || busiest.clients == 0 {
+    fn of(
+        work: &Work,
+        busiest: &WorkerCondition,
+        clients: u32,
+        network_us: Option<f64>,
+    ) -> Option<RoundTrip> {
+        if work.round_trips == 0 || clients == 0 || busiest.clients == 0 {
             return None;
         }
-        let share_of_clients = f64::from(busiest.clients) / f64::from(plan.clients);
+        let share_of_clients = f64::from(busiest.clients) / f64::from(clients);
         let round_trips = work.round_trips as f64 * share_of_clients;
         let took_us = work.sql_ns as f64 / work.round_trips as f64 / NANOSECONDS_PER_MICROSECOND;
         let span_us = busiest.span_s * MICROSECONDS_PER_SECOND;
@@ -323,10 +365,10 @@ impl RoundTrip {
 
 impl Opening {
     /// With a rate: whether it was reached, and the lateness of the workers relative to the response times.
-    fn of(plan: &Plan, summary: &Summary, lateness: Option<Lateness>) -> Opening {
-        let Some(rate_tps) = plan.rate_tps else { return Opening::Closed };
-        let missed_share = summary.counts.missed_share(plan.clients);
-        Opening::Scheduled { rate_tps, missed_share, lateness, response: summary.response_us }
+    fn of(load: &Load, lateness: Option<Lateness>) -> Opening {
+        let Some(rate_tps) = load.rate_tps else { return Opening::Closed };
+        let missed_share = load.counts.missed_share(load.clients);
+        Opening::Scheduled { rate_tps, missed_share, lateness, response: load.response_us }
     }
 }
 
@@ -335,10 +377,10 @@ impl CalibrationUsed {
         calibration: &Calibration,
         work: &Work,
         workers: &[WorkerCondition],
-        plan: &Plan,
+        clients: u32,
     ) -> Option<CalibrationUsed> {
         let worker_seconds: f64 = workers.iter().map(|worker| worker.span_s).sum();
-        let clients_per_worker = f64::from(plan.clients) / workers.len().max(1) as f64;
+        let clients_per_worker = f64::from(clients) / workers.len().max(1) as f64;
         let round_trips_per_s_max = calibration.round_trips_per_s(clients_per_worker)?;
         let reached = work.round_trips as f64 / worker_seconds;
         (worker_seconds > 0.0).then(|| CalibrationUsed {
@@ -358,9 +400,9 @@ fn shell_occupancy(work: &Work, workers: &[WorkerCondition]) -> f64 {
 }
 
 /// Share of the clients' time spent on connecting and disconnecting, with a connection per transaction.
-fn connecting_share(plan: &Plan, summary: &Summary) -> f64 {
-    let all_s = f64::from(plan.clients) * summary.duration_s;
-    let connecting_s = summary.connecting.map_or(0.0, |connecting| connecting.total_s);
+fn connecting_share(load: &Load) -> f64 {
+    let all_s = f64::from(load.clients) * load.duration_s;
+    let connecting_s = load.connecting.map_or(0.0, |connecting| connecting.total_s);
     if all_s > 0.0 { (connecting_s / all_s).min(1.0) } else { 0.0 }
 }
 

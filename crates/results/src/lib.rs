@@ -44,6 +44,8 @@ mod outages;
 
 mod generator;
 
+mod rank;
+
 mod rules;
 mod service_level;
 mod verdict;
@@ -131,6 +133,7 @@ pub use outages::{
 pub use plan::{Connection, Contention, PerMinute, Plan, Script, Target};
 pub use pooler::{Pooler, PoolerFigures, PoolerSample, SessionFeature};
 pub use process_stat::ProcessStat;
+pub use rank::{Rank, RankClock, RankMeasured};
 pub use record::{Measured, PgmeterBuild, Record, SCHEMA_VERSION, Status, Tables};
 pub use regression::{QueryRegression, Regressions};
 pub use relations::{Index, Relation, RelationKind, Relations, StatementPlace};
@@ -166,5 +169,5 @@ pub use verification::{
     CommitExample, LostWindow, TokenPlace, VERIFICATION_EXAMPLES_MAX, Verification, VerificationExamples,
     VerifiedScript,
 };
-pub use warning::{ComparedFact, FailedCheck, Severity, StallEffect, Warning};
+pub use warning::{ComparedFact, FailedCheck, LimitedRank, Severity, StallEffect, Warning};
 pub use warnings::{warnings, warnings_of_comparison};

@@ -31,8 +31,11 @@ pub struct Plan {
     pub scripts: Vec<Script>,
     /// Clients, with one connection each.
     pub clients: u32,
-    /// Number of threads.
+    /// Number of threads; in a distributed run, of each load generator.
     pub workers: u32,
+    /// Number of load generators, one process each; absent if one process made the load.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub machines: u32,
     /// Query protocol.
     pub protocol: Protocol,
     /// Format of results.
@@ -161,6 +164,15 @@ impl Script {
             }
         }
     }
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes a reference
+fn is_one(machines: &u32) -> bool {
+    *machines == 1
 }
 
 /// Masks secrets that are not masked yet: other programs may have changed the record.

@@ -14,7 +14,8 @@ use crate::safe_text::indented;
 use crate::upgrade::RECORD;
 use crate::{
     Annotation, CommandSummary, Connecting, Environment, Generator, Interval, Introspection, Observation,
-    Plan, Relations, SafeText, ServiceLevel, Severity, Summary, UtcTime, Verification, Warning,
+    Plan, Rank, RankMeasured, Relations, SafeText, ServiceLevel, Severity, Summary, UtcTime, Verification,
+    Warning,
 };
 
 /// The schema that this version writes, and the newest it reads.
@@ -130,6 +131,8 @@ pub struct Measured<'a> {
     pub connection_time: Option<Duration>,
     /// What is known of the generator itself.
     pub introspection: Option<Introspection<'a>>,
+    /// The load generators of a distributed run, in order; empty if one process made the load.
+    pub ranks: Vec<RankMeasured<'a>>,
 }
 
 impl Record {
@@ -145,10 +148,13 @@ impl Record {
         let mut summary = Summary::of(&measured, &plan);
         confidence::fill(&mut summary, &measured.intervals);
         summary.service_level = ServiceLevel::new(&plan, &status, &summary.counts);
+        let ranks = &measured.ranks;
+        let rank = |rank| Rank::new(rank, ranks.len(), &plan, summary.duration_s);
+        summary.ranks = ranks.iter().map(rank).collect();
         summary.generator = measured
             .introspection
             .as_ref()
-            .and_then(|introspection| Generator::of(introspection, &plan, &summary, &environment.host));
+            .and_then(|introspection| Generator::of_run(introspection, &plan, &summary, &environment.host));
         Record {
             schema_version: SCHEMA_VERSION,
             pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),

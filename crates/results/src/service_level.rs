@@ -57,6 +57,7 @@ mod tests {
             scripts: Vec::new(),
             clients: CLIENTS,
             workers: 1,
+            machines: 1,
             protocol: crate::Protocol::Simple,
             result_format: crate::ResultFormat::Text,
             parse_results: false,

@@ -10,7 +10,7 @@ use stats::rules::RuleResult;
 use stats::{Copied, Counts};
 
 use crate::{
-    ActionResult, Confidence, Generator, Measured, OtherEndings, Outages, Plan, Pooler, SafeText,
+    ActionResult, Confidence, Generator, Measured, OtherEndings, Outages, Plan, Pooler, Rank, SafeText,
     ServiceLevel, Stalls, SteadyState, TransactionErrors, stalls,
 };
 
@@ -46,8 +46,12 @@ pub struct Summary {
     pub client_cpu_us_per_transaction: Option<f64>,
     /// What a transaction exchanged with the server; `null` if not recorded.
     pub traffic_per_transaction: Option<TrafficPerTransaction>,
-    /// Measurements of the load generator, and the verdict; `null` if not recorded.
+    /// Measurements of the load generator, and the verdict; `null` if not recorded. In a distributed run, the workers are
+    /// those of all ranks, numbered through, and the verdict is the worst one of the ranks.
     pub generator: Option<Generator>,
+    /// The load generators of a distributed run, in order; absent if one process made the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<Rank>,
     /// Confidence intervals of throughput and mean latencies.
     pub confidence: Confidence,
     /// Whether the run reached a steady state; `null` if nothing was measured.
@@ -211,6 +215,7 @@ impl Summary {
                 .and_then(|cpu| cpu_us_per_transaction(cpu, &total.counts)),
             traffic_per_transaction: TrafficPerTransaction::of(total),
             generator: None,
+            ranks: Vec::new(),
             confidence: Confidence::default(),
             steady_state: None,
             until_reached: None,
@@ -237,7 +242,7 @@ impl Summary {
 
 /// Over all finished transactions: a failed transaction costs the client as much as a succeeded one, a skipped one
 /// costs nothing.
-fn cpu_us_per_transaction(cpu: Duration, counts: &Counts) -> Option<f64> {
+pub(crate) fn cpu_us_per_transaction(cpu: Duration, counts: &Counts) -> Option<f64> {
     let ran = counts.succeeded + counts.failed;
     (ran > 0).then(|| round_to_ns(cpu.as_secs_f64() * MICROSECONDS_PER_SECOND / ran as f64))
 }
@@ -275,7 +280,7 @@ impl CommandSummary {
 impl Lag {
     /// The lag of the succeeded transactions; `None` without any. Lag is response time minus service time, so its sum
     /// is the difference of their sums.
-    fn of(stats: &stats::ScriptStats) -> Option<Lag> {
+    pub(crate) fn of(stats: &stats::ScriptStats) -> Option<Lag> {
         let (response_ns, service_ns) = (stats.response.moments().sum_ns, stats.service.moments().sum_ns);
         let count = stats.counts.succeeded;
         (count > 0).then(|| Lag {

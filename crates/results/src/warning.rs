@@ -125,6 +125,13 @@ pub enum Warning {
         /// Of this host's CPU time.
         client_share: f64,
     },
+    /// Some load generators of a distributed run were its limit.
+    RanksClientLimited {
+        /// These, in order.
+        limited: Vec<LimitedRank>,
+        /// Number of load generators.
+        ranks: u32,
+    },
     /// Client and server share a host.
     SharedHost,
     /// Wait samples show fewer running backends than used CPU time.
@@ -301,6 +308,15 @@ pub enum StallEffect {
     Unknown,
 }
 
+/// A load generator that was the limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LimitedRank {
+    /// Its number.
+    pub rank: u32,
+    /// The name of its host.
+    pub host: SafeText,
+}
+
 /// A fact in which runs that are compared should agree.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -346,6 +362,7 @@ impl Warning {
             | Warning::PowerSaving { .. }
             | Warning::SlowClock { .. }
             | Warning::ClientUsesCpu { .. }
+            | Warning::RanksClientLimited { .. }
             | Warning::BiasedSamples { .. }
             | Warning::MaintenanceInSome { .. }
             | Warning::FactDiffers { .. }

@@ -4,12 +4,12 @@
 use crate::observation::{Event, EventKind};
 use crate::stalls::differ;
 use crate::{
-    BusyCpus, ComparedFact, Conditions, ConnectionInUse, DiskHolds, Generator, LimitedBy, ProcessorShares,
-    Record, SafeText, Script, ServerFacts, StallEffect, Stalls, Status, WaitMethod, Warning,
+    BusyCpus, ComparedFact, Conditions, ConnectionInUse, DiskHolds, Generator, LimitedBy, LimitedRank,
+    ProcessorShares, Record, SafeText, Script, ServerFacts, StallEffect, Stalls, Status, WaitMethod, Warning,
 };
 
 /// The rules in the order of output; severe warnings first.
-const RULES: [fn(&Record) -> Option<Warning>; 20] = [
+const RULES: [fn(&Record) -> Option<Warning>; 21] = [
     debug_build,
     assertions,
     fsync_off,
@@ -23,6 +23,7 @@ const RULES: [fn(&Record) -> Option<Warning>; 20] = [
     other_programs,
     power_saving,
     slow_clock,
+    ranks_client_limited,
     client_uses_cpu,
     pooler_busy,
     biased_samples,
@@ -338,6 +339,16 @@ const OWN_SHARE_MAX: f64 = 0.15;
 fn share_beside_the_server(record: &Record) -> Option<f64> {
     let ConnectionInUse { same_host, .. } = record.environment.connection.as_ref()?;
     same_host.then_some(record.environment.conditions.processors.map_or(0.0, |shares| shares.own))
+}
+
+fn ranks_client_limited(record: &Record) -> Option<Warning> {
+    let ranks = &record.summary.ranks;
+    let limited = ranks.iter().filter(|rank| rank.is_client_limited());
+    let limited: Vec<LimitedRank> = limited
+        .map(|rank| LimitedRank { rank: rank.rank, host: rank.host.hostname.as_str().into() })
+        .collect();
+    let ranks = u32::try_from(ranks.len()).unwrap_or(u32::MAX);
+    (!limited.is_empty()).then_some(Warning::RanksClientLimited { limited, ranks })
 }
 
 fn client_uses_cpu(record: &Record) -> Option<Warning> {

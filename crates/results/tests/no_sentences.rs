@@ -9,7 +9,7 @@ use schemars::schema_for;
 use serde_json::{Value, json};
 
 /// The kinds that sentences are made of: texts in them are short names, or come from outside.
-const KINDS: [&str; 17] = [
+const KINDS: [&str; 18] = [
     "BusiestWorker",
     "BusyCpus",
     "Ceiling",
@@ -20,6 +20,7 @@ const KINDS: [&str; 17] = [
     "Goal",
     "GoalResult",
     "GoalStop",
+    "LimitedRank",
     "Rule",
     "RuleResult",
     "StallEffect",
@@ -46,10 +47,11 @@ const NAMES: [&str; 12] = [
     "Warning/slow_clock/clock_source",
 ];
 
-/// Texts from outside in them: errors, statements, names of workloads and scripts, rows of a database.
-const FROM_OUTSIDE: [&str; 13] = [
+/// Texts from outside in them: errors, statements, names of workloads, scripts and hosts, rows of a database.
+const FROM_OUTSIDE: [&str; 14] = [
     "FailedCheck/first_row",
     "FailedCheck/name",
+    "LimitedRank/host",
     "Warning/action_cut_off/action",
     "Warning/action_failed/action",
     "Warning/action_failed/error",

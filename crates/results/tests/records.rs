@@ -48,6 +48,7 @@ fn plan() -> Plan {
         scripts: vec![script("tpcb-like"), script("select-only")],
         clients: 8,
         workers: 2,
+        machines: 1,
         protocol: Protocol::Prepared,
         result_format: ResultFormat::Text,
         parse_results: false,
@@ -219,6 +220,7 @@ fn measured(summary: &Summary) -> Measured<'_> {
         client_cpu: Some(Duration::from_micros(600)),
         connection_time: Some(Duration::from_millis(12)),
         introspection: None,
+        ranks: Vec::new(),
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         scripts: scripts.collect(),
         clients: spec.clients,
         workers: spec.workers,
+        machines: 1,
         protocol: spec.protocol,
         result_format: spec.result_format,
         parse_results: spec.parse_results,

@@ -224,6 +224,7 @@ impl Prepared {
                 circumstances.relay_delay,
                 calibration.as_ref(),
             )),
+            ranks: Vec::new(),
         };
         let errors = transaction_errors::of(&plan, &outcome.errors);
         let status = status(outcome, &plan);

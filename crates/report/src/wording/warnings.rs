@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use results::{
-    ComparedFact, DiskHolds, EventKind, FailedCheck, Lateness, SafeText, SessionFeature, StallEffect, Warning,
+    ComparedFact, DiskHolds, EventKind, FailedCheck, Lateness, LimitedRank, SafeText, SessionFeature,
+    StallEffect, Warning,
 };
 
 use super::{counted, drifts, range, share, small};
@@ -21,6 +22,22 @@ macro_rules! each {
             if let Warning::$kind { $field, .. } = warning { Some($field.clone()) } else { None }
         })
     };
+}
+
+/// Load generators that one sentence names.
+const RANKS_MAX: usize = 6;
+
+/// `rank 2 (bench3)`
+fn rank_name(rank: &LimitedRank) -> String {
+    format!("rank {} ({})", rank.rank, escaped_line(rank.host.as_str()))
+}
+
+/// The first of these names, and the number of the others.
+fn some_of(mut names: Vec<String>) -> String {
+    let others = names.len().saturating_sub(RANKS_MAX);
+    names.truncate(RANKS_MAX);
+    names.extend((others > 0).then(|| format!("{} more", count(others as u64))));
+    enumerate(&names)
 }
 
 /// The text of one warning.
@@ -153,6 +170,20 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
              without it. Run pgmeter on another host.",
             range(each!(all, ClientUsesCpu.client_share), share)
         ),
+        Warning::RanksClientLimited { .. } => {
+            let limited: BTreeSet<String> =
+                each!(all, RanksClientLimited.limited).flatten().map(|rank| rank_name(&rank)).collect();
+            format!(
+                "Of {}, these were the limit themselves: {}. One of them is enough to keep the whole run below what the \
+                 server can do. Give each more CPUs or workers (-j), or distribute the clients over more hosts.",
+                counted(
+                    each!(all, RanksClientLimited.ranks).map(u64::from),
+                    "load generator",
+                    "load generators"
+                ),
+                some_of(limited.into_iter().collect())
+            )
+        }
         Warning::SharedHost => "Client and server share this host. The latencies contain no network, and pgmeter uses CPU \
                                 time that the server lacks. To measure with a network, run pgmeter on another host."
             .to_owned(),
