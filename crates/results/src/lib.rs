@@ -159,8 +159,9 @@ pub use steps::{
 pub use store::{
     ComparisonLine, DEFAULT_STORE, Entry, EntryId, EntryKind, Execution, ExperimentLine, ExperimentRow,
     Found, ImportEvent, ImportTotals, Imported, ListFilter, NewDirectories, PlannedTrial, QuerySetLine,
-    Removed, RunLine, RunStatus, Store, StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialFigures,
-    TrialOfRun, TrialRow, TrialStatus, UnfinishedExperiment, entries_json, find, find_entry, records_in,
+    RENEWAL, Removed, RunLine, RunStatus, Store, StoredExperiment, StoredRun, StoredTrial, TableSizes,
+    TrialFigures, TrialOfRun, TrialRow, TrialStatus, UnfinishedExperiment, entries_json, find, find_entry,
+    records_in,
 };
 pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary, TrafficPerTransaction};
 pub use transaction_errors::{ErrorCounts, TransactionError, TransactionErrors};

@@ -140,6 +140,92 @@ fn a_run_whose_process_is_gone_is_marked_as_killed_and_can_be_imported() {
     assert_eq!(find(&place.path(), "1").expect("it is there"), record);
 }
 
+/// The row of a run as a process of another host would have left it, with a sign of life of this age.
+fn left_elsewhere(place: &Place, age_s: i64) {
+    let alive_at = UtcTime::from_unix_millis(UtcTime::now().unix_millis() - age_s * 1_000).to_string();
+    let sql = "UPDATE runs SET hostname = 'elsewhere', alive_at = ?1 WHERE status IN ('running', 'killed')";
+    place.sql().execute(sql, [alive_at]).expect("it can be");
+}
+
+#[test]
+fn of_a_run_on_another_host_the_age_of_its_last_sign_of_life_decides() {
+    let place = Place::new();
+    let record = record(0);
+    let mut store = place.store();
+    let run = store.begin(record.started_at, &record.plan, &record.environment).expect("it begins");
+    place.sql().execute("UPDATE runs SET hostname = 'elsewhere'", []).expect("it can be");
+    assert_eq!(statuses(&place.store()), [RunStatus::Running], "nothing is known of its process");
+    left_elsewhere(&place, 20);
+    assert_eq!(statuses(&place.store()), [RunStatus::Running]);
+    left_elsewhere(&place, 40);
+    let line = &place.store().runs(1).expect("they can be listed")[0];
+    assert_eq!(line.status, RunStatus::Killed);
+    let alive_at = line.alive_at.as_deref().expect("it was alive");
+    let refusal = place.refusal("1");
+    assert!(
+        refusal.ends_with(&format!("it is killed, and its last sign of life was at {alive_at}")),
+        "{refusal}"
+    );
+    // It only could not write for a while.
+    let renewing = Store::open_for_renewals(&place.path()).expect("it is there");
+    renewing.renew(run).expect("it can be written");
+    assert_eq!(statuses(&place.store()), [RunStatus::Running]);
+    let path = record.write_into(store.directory()).expect("it can be written");
+    assert_eq!(store.finish(run, &record, &path).expect("it ends"), run);
+    // A run that is over has no further signs of life.
+    let alive_at = || place.store().runs(1).expect("they can be listed")[0].alive_at.clone();
+    let before = alive_at();
+    renewing.renew(run).expect("it is no error");
+    assert_eq!((statuses(&place.store()), alive_at()), (vec![RunStatus::Complete], before));
+}
+
+#[test]
+fn a_process_that_runs_here_is_not_taken_for_gone_and_one_that_has_gone_is_not_taken_for_running() {
+    let place = Place::new();
+    let record = record(0);
+    let mut store = place.store();
+    let run = store.begin(record.started_at, &record.plan, &record.environment).expect("it begins");
+    store.renew(run).expect("it can be written");
+    let long_ago = "UPDATE runs SET alive_at = '2020-01-01T00:00:00.000Z'";
+    place.sql().execute(long_ago, []).expect("it can be");
+    assert_eq!(statuses(&place.store()), [RunStatus::Running], "it was stopped, and will go on");
+    store.renew(run).expect("it can be written");
+    place.sql().execute("UPDATE runs SET pid_started_ticks = pid_started_ticks - 1", []).expect("it can be");
+    assert_eq!(statuses(&place.store()), [RunStatus::Killed], "in spite of the recent sign of life");
+}
+
+#[test]
+fn a_sign_of_life_waits_for_no_other_writer_and_a_store_that_is_not_there_is_not_made() {
+    let place = Place::new();
+    let missing = place.path().with_file_name("missing.sqlite");
+    drop(place.store());
+    assert!(Store::open_for_renewals(&missing).is_err() && !missing.exists());
+    let record = record(0);
+    let run = place.store().begin(record.started_at, &record.plan, &record.environment).expect("it begins");
+    let renewing = Store::open_for_renewals(&place.path()).expect("it is there");
+    let writer = place.sql();
+    writer.execute_batch("BEGIN IMMEDIATE").expect("it can write");
+    assert!(renewing.renew(run).is_err());
+    writer.execute_batch("COMMIT").expect("it can write");
+    renewing.renew(run).expect("it can be written");
+}
+
+#[test]
+fn a_store_of_the_form_before_signs_of_life_is_upgraded() {
+    let place = Place::new();
+    place.run(&record(0));
+    // The form before signs of life.
+    place
+        .sql()
+        .execute_batch(
+            "DROP VIEW trial_summary; DROP VIEW run_summary; PRAGMA user_version = 3; ALTER TABLE runs DROP COLUMN alive_at",
+        )
+        .expect("it can be changed");
+    let store = Store::open(&place.path()).expect("it is upgraded");
+    let line = &store.runs(1).expect("they can be listed")[0];
+    assert_eq!((line.status, &line.alive_at), (RunStatus::Complete, &None));
+}
+
 #[test]
 fn a_lost_store_is_made_again_from_the_records_beside_it() {
     let place = Place::new();
@@ -253,7 +339,7 @@ fn what_is_no_store_is_left_alone() {
     let newer = directory.join("newer");
     drop(Store::create(&newer).expect("it can be made"));
     Connection::open(&newer).and_then(|sql| sql.pragma_update(None, "user_version", 99)).expect("it can be");
-    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 3; use the pgmeter that made it, or a newer one, or name another place with --store");
+    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 4; use the pgmeter that made it, or a newer one, or name another place with --store");
     let unreleased = directory.join("unreleased");
     Connection::open(&unreleased)
         .and_then(|sql| {

@@ -1,9 +1,11 @@
-//! Saves runs: the steps that add one run to the store and its record to a directory.
+//! Saves runs: the steps that add one run to the store and its record to a directory, and signs of life in between.
 //! `results` defines the formats.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
 
-use results::{Annotation, EntryId, EntryKind, Record, Store};
+use results::{Annotation, EntryId, EntryKind, RENEWAL, Record, Store};
 
 use crate::error::RunError;
 use crate::prepared::Prepared;
@@ -15,6 +17,38 @@ pub struct Keeper {
     places: StorePlaces,
     /// The run's number, after it has started.
     run: Option<i64>,
+    renewals: Option<Renewals>,
+}
+
+/// Stores signs of life of a run until it is dropped. Errors are ignored: a run does not fail because of them.
+#[derive(Debug)]
+struct Renewals {
+    /// Without it, the thread ends.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Renewals {
+    /// `None` if the store or the system refuses.
+    fn start(store: &Path, run: i64) -> Option<Renewals> {
+        let store = Store::open_for_renewals(store).ok()?;
+        let (end, ended) = channel::<()>();
+        let renew = move || {
+            let _ = store.renew(run);
+            while ended.recv_timeout(RENEWAL) == Err(RecvTimeoutError::Timeout) {
+                let _ = store.renew(run);
+            }
+        };
+        let thread = thread::Builder::new().name("renewals".to_owned()).spawn(renew).ok()?;
+        Some(Renewals { end: Some(end), thread: Some(thread) })
+    }
+}
+
+impl Drop for Renewals {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
 }
 
 /// A saved run.
@@ -30,7 +64,7 @@ impl Keeper {
     /// For a run that has not started.
     #[must_use]
     pub fn new(places: StorePlaces) -> Self {
-        Self { places, run: None }
+        Self { places, run: None, renewals: None }
     }
 
     /// Directory of the record.
@@ -52,11 +86,13 @@ impl Keeper {
         if *prepared.annotation() != Annotation::default() {
             store.annotate(EntryId { kind: EntryKind::Run, number: run }, prepared.annotation())?;
         }
+        self.renewals = Renewals::start(store.path(), run);
         Ok(run)
     }
 
     /// Marks the run as failed. An error of the store is ignored here, because the run's own failure matters more.
     pub fn break_off(&mut self, error: &RunError) {
+        self.renewals = None;
         if let Some(run) = self.run.take() {
             let stored = Store::create(self.places.store());
             let _ = stored.and_then(|mut store| store.break_off(run, &error.to_string()));
@@ -68,6 +104,7 @@ impl Keeper {
     /// # Errors
     /// The record or the store cannot be written.
     pub fn finish(&mut self, record: &Record) -> Result<Kept, RunError> {
+        self.renewals = None;
         let path = record.write_into(self.places.records())?;
         let run = self.run.take().unwrap_or_default();
         let stored = Store::create(self.places.store());

@@ -41,6 +41,10 @@ pub fn warning_text(warning: &Warning) -> String {
 pub(crate) fn short_answer(run: &RunLine) -> String {
     match (run.status, &run.reason) {
         (RunStatus::Complete, _) => {}
+        (RunStatus::Killed, None) => {
+            let alive_at = run.alive_at.as_deref().map(last_sign_of_life).unwrap_or_default();
+            return format!("{}{alive_at}", run.status.name());
+        }
         (status, Some(reason)) => return format!("{}: {}", status.name(), escaped_line(reason)),
         (status, None) => return status.name().to_owned(),
     }
@@ -62,6 +66,15 @@ pub(crate) fn short_answer(run: &RunLine) -> String {
         (answers, None) => answers,
     }
 }
+
+/// `: broken off, last sign of life at 2026-11-21 12:03:01 UTC`
+fn last_sign_of_life(alive_at: &str) -> String {
+    let second: String = escaped_line(alive_at).chars().take(SECOND_LEN).collect();
+    format!(": broken off, last sign of life at {} UTC", second.replacen('T', " ", 1))
+}
+
+/// Characters of `2026-11-21 12:03:01`.
+const SECOND_LEN: usize = 19;
 
 /// The answer of an experiment in a list: `goals missed in 2 of 8 trials; 8 of 12 trials complete, 1 failed`.
 pub(crate) fn experiment_in_short(experiment: &ExperimentLine) -> String {

@@ -16,6 +16,7 @@ fn run(number: i64, scripts: &str) -> RunLine {
         status: RunStatus::Complete,
         reason: None,
         started_at: "2026-11-21T20:07:35.250Z".to_owned(),
+        alive_at: None,
         scripts: scripts.to_owned(),
         hostname: "bench".to_owned(),
         server_version: Some("18.6".to_owned()),
@@ -245,6 +246,14 @@ fn the_answer_of_a_run_says_whether_it_was_good_enough_and_why_not() {
                 ..with(None, [0, 0, 0])
             },
             "failed: it stopped",
+        ),
+        (
+            RunLine {
+                status: RunStatus::Killed,
+                alive_at: Some("2026-11-21T20:09:15.250Z".to_owned()),
+                ..run(1, "shop.sql")
+            },
+            "killed: broken off, last sign of life at 2026-11-21 20:09:15 UTC",
         ),
     ] {
         assert_eq!(answer_of(run), expected);

@@ -7,8 +7,9 @@ use std::str::FromStr;
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::{RunStatus, Store, directory_of, failed};
+use super::{RunStatus, Store, directory_of, failed, tables};
 use crate::error::shown;
+use crate::safe_text::in_one_line;
 use crate::{Annotation, Record, ResultsError};
 
 /// Name of the newest run; `last-1` is the previous one.
@@ -229,7 +230,7 @@ impl Store {
             (Err(_), [only]) => only.name(),
             (Err(_), _) => "run",
         };
-        let shown = crate::safe_text::in_one_line(which);
+        let shown = in_one_line(which);
         ResultsError::Refused(match (called(which), removed) {
             (Some(_), Some(at)) => format!("{kind} {shown} was removed from the store {store} on {at}"),
             (Some(_), None) => {
@@ -316,17 +317,25 @@ impl Store {
 
     /// The path of the record of a stored run.
     fn record_path(&self, run: i64) -> Result<PathBuf, ResultsError> {
-        let sql = "SELECT status, record_path FROM runs WHERE run = ?1";
-        let row = |row: &Row<'_>| Ok((row.get::<_, String>(0)?, row.get::<_, Option<String>>(1)?));
-        let (status, path) = self.connection.query_row(sql, [run], row).map_err(failed(&self.path))?;
+        let read = || {
+            let alive_at = tables::alive_at(&self.connection)?;
+            let sql = format!("SELECT status, record_path, {alive_at} FROM runs WHERE run = ?1");
+            self.connection.query_row(&sql, [run], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        };
+        let (status, path, alive_at): (String, Option<String>, Option<String>) =
+            read().map_err(failed(&self.path))?;
         match path {
             Some(path) => Ok(directory_of(&self.path).join(path)),
             None => {
-                let is_killed = self.gone().map_err(failed(&self.path))?.contains(&run);
-                let status = if is_killed { RunStatus::Killed.name() } else { &status };
+                let is_gone = self.gone().map_err(failed(&self.path))?.contains(&run);
+                let status = if is_gone { RunStatus::Killed.name() } else { &status };
+                let alive_at = alive_at.filter(|_| status == RunStatus::Killed.name());
+                let alive_at =
+                    alive_at.map(|at| format!(", and its last sign of life was at {}", in_one_line(&at)));
                 let store = shown(&self.path);
                 Err(ResultsError::Refused(format!(
-                    "run {run} in the store {store} has no record: it is {status}"
+                    "run {run} in the store {store} has no record: it is {status}{}",
+                    alive_at.unwrap_or_default()
                 )))
             }
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use rusqlite::{OptionalExtension, Transaction, params, params_from_iter};
 
 use super::import::{Identity, known};
-use super::{EntryId, EntryKind, Imported, Store, failed};
+use super::{EntryId, EntryKind, Imported, Store, failed, tables};
 use crate::{Environment, Plan, ResultsError};
 
 /// Result of importing another store.
@@ -130,7 +130,7 @@ impl Store {
 
     /// A run that failed or was killed.
     fn join_run_without_record(&mut self, other: &Store, run: i64) -> Result<Imported, JoinError> {
-        const COLUMNS: [&str; 9] = [
+        let columns: [&str; 10] = [
             "iif(status = 'running', 'killed', status)",
             "reason",
             "started_at",
@@ -140,10 +140,11 @@ impl Store {
             "seed",
             "plan",
             "environment",
+            tables::alive_at(&other.connection).map_err(invalid)?,
         ];
-        let sql = format!("SELECT {} FROM runs WHERE run = ?1", COLUMNS.join(", "));
+        let sql = format!("SELECT {} FROM runs WHERE run = ?1", columns.join(", "));
         let read = other.connection.query_row(&sql, [run], |row| {
-            (0..COLUMNS.len())
+            (0..columns.len())
                 .map(|column| row.get::<_, Option<String>>(column))
                 .collect::<Result<Vec<_>, _>>()
         });
@@ -155,7 +156,7 @@ impl Store {
         let added = self.in_transaction(|transaction| {
             transaction.execute(
                 "INSERT INTO runs (status, reason, started_at, ended_at, pgmeter_version, hostname, seed, plan, \
-                 environment) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                 environment, alive_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
                 params_from_iter(&texts),
             )?;
             Ok(transaction.last_insert_rowid())

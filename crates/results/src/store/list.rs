@@ -11,7 +11,7 @@ use stats::comparison::{ComparisonDecision, MetricFinding};
 use stats::goals::{GoalTally, GoalVerdict};
 
 use super::find::annotation;
-use super::{EntryId, EntryKind, Store, failed};
+use super::{EntryId, EntryKind, Store, failed, tables};
 use crate::safe_text::indented;
 use crate::{Annotation, Plan, ResultsError, Summary, UtcTime};
 
@@ -190,6 +190,8 @@ pub struct RunLine {
     pub reason: Option<String>,
     /// Start time, UTC.
     pub started_at: String,
+    /// Its last sign of life, UTC; `None` if none was stored.
+    pub alive_at: Option<String>,
     /// Names of its scripts, joined by `+`.
     pub scripts: String,
     /// The host of pgmeter.
@@ -287,8 +289,8 @@ const CONDITIONS: &str = "(:since IS NULL OR started_at >= :since) AND (:label I
 const RUNS: &str = "
 SELECT run, runs.status, runs.reason, runs.started_at, scripts, runs.hostname, server_version, clients, duration_s, tps, tps_low,
        tps_high, p99_us, failed, limited_by, kept, warnings, record_path, experiments.name, factors, repeat,
-       runs.label, runs.note, plan, summary, goals_met, goals_missed, goals_undecided
-FROM (SELECT run_summary.*, plan, summary FROM run_summary JOIN runs USING (run)
+       runs.label, runs.note, plan, summary, goals_met, goals_missed, goals_undecided, last_sign
+FROM (SELECT run_summary.*, plan, summary, ALIVE_AT AS last_sign FROM run_summary JOIN runs USING (run)
       WHERE run IN (SELECT run FROM runs
                     WHERE CONDITIONS
                       AND (:host IS NULL OR hostname = :host OR json_extract(plan, '$.connection.host') = :host)
@@ -383,6 +385,7 @@ fn run_line(row: &Row<'_>, gone: &[i64]) -> rusqlite::Result<RunLine> {
         warnings: row.get(16)?,
         record_path: row.get(17)?,
         trial: trial(row)?,
+        alive_at: row.get(28)?,
         plan: json(row.get(23)?),
         summary: json(row.get(24)?),
     })
@@ -489,7 +492,10 @@ impl Store {
         line: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> rusqlite::Result<Vec<T>> {
         let ListFilter { newest, script, since, label, host } = filter;
-        let mut statement = self.connection.prepare(&sql.replace("CONDITIONS", CONDITIONS))?;
+        let mut statement = {
+            let alive_at = tables::alive_at(&self.connection)?;
+            self.connection.prepare(&sql.replace("CONDITIONS", CONDITIONS).replace("ALIVE_AT", alive_at))?
+        };
         let since = since.map(|since| since.to_string());
         let parameters = named_params! {
             ":newest": newest, ":script": script, ":since": since, ":label": label, ":host": host,

@@ -22,6 +22,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::ResultsError;
@@ -39,6 +40,7 @@ pub use list::{
 pub use remove::Removed;
 pub use trials::{ExperimentRow, PlannedTrial, TrialFigures, TrialRow, TrialStatus, UnfinishedExperiment};
 pub use undo::NewDirectories;
+pub use write::RENEWAL;
 
 /// Default path of the store.
 pub const DEFAULT_STORE: &str = "pgmeter-results/results.sqlite";
@@ -48,6 +50,9 @@ const FILE_NAME: &str = "results.sqlite";
 
 /// Time limit of waiting for another writer. Transactions take milliseconds, unless a user keeps one open.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Time limit of waiting for another writer with a sign of life; the next one follows soon.
+const RENEWAL_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// The stored runs.
 #[derive(Debug)]
@@ -114,6 +119,23 @@ impl Store {
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// Opens an existing store to call only [`Store::renew`] while a run measures: it does not wait for other writers, and
+    /// in WAL mode it flushes nothing, neither for a sign of life nor when it is closed.
+    ///
+    /// # Errors
+    /// The store does not exist, or is not of the current format.
+    pub fn open_for_renewals(path: &Path) -> Result<Store, ResultsError> {
+        let store = Store::connect(file_name(path)?, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        tables::check(&store.path, &store.connection)?;
+        let settle = || -> rusqlite::Result<()> {
+            store.connection.busy_timeout(RENEWAL_TIMEOUT)?;
+            store.connection.pragma_update(None, "synchronous", "NORMAL")?;
+            store.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map(drop)
+        };
+        settle().map_err(failed(&store.path))?;
+        Ok(store)
     }
 
     /// Path of the database.

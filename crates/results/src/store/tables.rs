@@ -21,8 +21,11 @@ const TABLES: &str = include_str!("tables.sql");
 const VIEWS: &str = include_str!("views.sql");
 
 /// Upgrades of a store from format n, from 1, to n + 1. A new store is created with all tables; views are recreated
-/// after an upgrade. The last step is for the views only: transactions with an unknown ending.
-const STEPS: [&str; 2] = [include_str!("query_sets.sql"), ""];
+/// after an upgrade. The steps are: query sets; only views, for transactions with an unknown ending; signs of life.
+const STEPS: [&str; 3] = [include_str!("query_sets.sql"), "", "ALTER TABLE runs ADD COLUMN alive_at TEXT"];
+
+/// The first format in which runs have signs of life.
+const FORM_WITH_SIGNS_OF_LIFE: i64 = 4;
 
 const fn form_after(steps: &[&str]) -> i64 {
     1 + steps.len() as i64
@@ -79,6 +82,11 @@ pub(super) fn check(path: &Path, connection: &Connection) -> Result<(), ResultsE
     }))
 }
 
+/// The expression for the last sign of life of a run. A store that is only read may have an older format, without it.
+pub(super) fn alive_at(connection: &Connection) -> rusqlite::Result<&'static str> {
+    Ok(if form(connection)? >= FORM_WITH_SIGNS_OF_LIFE { "runs.alive_at" } else { "NULL" })
+}
+
 fn form(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
@@ -120,6 +128,15 @@ fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_store_of_an_earlier_form_has_no_signs_of_life() {
+        let connection = Connection::open_in_memory().unwrap();
+        for (form, expected) in [(3, "NULL"), (4, "runs.alive_at"), (STORE_FORM, "runs.alive_at")] {
+            connection.pragma_update(None, "user_version", form).unwrap();
+            assert_eq!(alive_at(&connection).unwrap(), expected);
+        }
+    }
 
     #[test]
     fn a_store_of_an_earlier_form_takes_the_steps_that_are_missing() {

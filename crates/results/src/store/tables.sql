@@ -27,7 +27,8 @@ CREATE TABLE runs (
     warnings TEXT CHECK (warnings IS NULL OR json_valid(warnings)),
     notes TEXT CHECK (notes IS NULL OR json_valid(notes)),
     label TEXT,
-    note TEXT
+    note TEXT,
+    alive_at TEXT
 );
 
 CREATE INDEX runs_identity ON runs (started_at, hostname, seed);

@@ -2,16 +2,22 @@
 //! killed, the next process that opens the store marks its row.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Transaction, TransactionBehavior, params, params_from_iter};
 use serde::Serialize;
 
 use super::process::Process;
-use super::{Store, failed};
+use super::{Store, failed, tables};
 use crate::{
     Annotation, Environment, Interval, Label, Note, Plan, Record, ResultsError, ServerSample, Status, UtcTime,
 };
+
+/// Time between two signs of life of a run.
+pub const RENEWAL: Duration = Duration::from_secs(10);
+/// Age of the last sign of life from which on a run counts as broken off: two of them may be missing.
+const SILENCE_MAX_MS: i64 = 30_000;
 
 impl Store {
     /// Adds a row for a starting run, and returns its number.
@@ -61,6 +67,19 @@ impl Store {
         updated.map(drop).map_err(failed(&self.path))
     }
 
+    /// Stores a sign of life of a run: its process calls this every [`RENEWAL`] while the run goes on. A run that was
+    /// taken for killed meanwhile is running again.
+    ///
+    /// # Errors
+    /// The store cannot be written, or others write to it.
+    pub fn renew(&self, run: i64) -> Result<(), ResultsError> {
+        let updated = self.connection.execute(
+            "UPDATE runs SET status = 'running', alive_at = ?2 WHERE run = ?1 AND status IN ('running', 'killed')",
+            params![run, UtcTime::now().to_string()],
+        );
+        updated.map(drop).map_err(failed(&self.path))
+    }
+
     /// Marks runs whose process has gone as killed.
     pub(super) fn mark_killed(&mut self) -> Result<(), ResultsError> {
         let gone = self.gone().map_err(failed(&self.path))?;
@@ -71,15 +90,24 @@ impl Store {
         Ok(())
     }
 
-    /// Runs with the status running whose process has gone.
+    /// Runs with the status running whose process has gone. Of a process that cannot be seen from here, such as one of
+    /// another host, the age of its last sign of life decides.
     pub(super) fn gone(&self) -> rusqlite::Result<Vec<i64>> {
-        let sql = "SELECT run, hostname, boot_id, pid_namespace, pid, pid_started_ticks FROM runs \
-                   WHERE status = 'running'";
-        let mut statement = self.connection.prepare(sql)?;
-        let rows = statement.query_map([], |row| Ok((row.get(0)?, Process::read(row, 1)?)))?;
+        let sql = format!(
+            "SELECT run, {}, hostname, boot_id, pid_namespace, pid, pid_started_ticks FROM runs \
+             WHERE status = 'running'",
+            tables::alive_at(&self.connection)?
+        );
+        let mut statement = self.connection.prepare(&sql)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, Process::read(row, 2)?)))?;
+        let found = rows.collect::<Result<Vec<(i64, Option<String>, Process)>, _>>()?;
         let own = Process::own();
-        let found = rows.collect::<Result<Vec<_>, _>>()?;
-        Ok(found.into_iter().filter(|(_, process)| process.is_gone(&own)).map(|(run, _)| run).collect())
+        let oldest = UtcTime::from_unix_millis(UtcTime::now().unix_millis() - SILENCE_MAX_MS).to_string();
+        let is_gone = |alive_at: Option<String>, process: &Process| {
+            let is_silent = alive_at.is_some_and(|alive_at| alive_at < oldest);
+            process.is_gone(&own) || (is_silent && !process.runs(&own))
+        };
+        Ok(found.into_iter().filter_map(|(run, at, process)| is_gone(at, &process).then_some(run)).collect())
     }
 
     /// The path of a record for the store: relative if it is in the store's directory, so that the directory can be
