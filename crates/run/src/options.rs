@@ -75,6 +75,9 @@ pub struct Flag {
     pub env: Option<&'static str>,
 }
 
+/// Maximum of `machines` in a file.
+const MACHINES_MAX: u64 = 1_000;
+
 const WORKLOAD: &str = "Workload";
 const LOAD: &str = "Load";
 const OBSERVATION: &str = "Observation";
@@ -222,6 +225,17 @@ pub const OPTIONS: &[RunOption] = &[
         pgbench: Some("-j, --jobs"),
         ..of_load("workers", Kind::count(1_000), "Number of threads that run the clients")
             .sets(|spec| spec.workers.into(), |spec, value| put(&mut spec.workers, value.try_into()))
+    },
+    RunOption {
+        is_key: true,
+        flag: aliased("machines", None, &[], "N"),
+        default_in_words: Some("all"),
+        ..of_load(
+            "machines",
+            Kind::count(MACHINES_MAX),
+            "Number of load generators: of the processes that a process manager started, the first N make the load",
+        )
+        .sets(|spec| spec.machines.into(), |spec, value| put(&mut spec.machines, value.optional()))
     },
     RunOption {
         in_file: Some("Length of the measurement, such as \"60s\""),

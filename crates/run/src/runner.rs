@@ -142,6 +142,9 @@ pub fn connect(
     }
 }
 
+/// Processes that make the load of a run.
+const PROCESSES: u32 = 1;
+
 impl Runner {
     /// A run on the server given by the environment (`PGHOST` and related variables).
     ///
@@ -283,6 +286,7 @@ impl Runner {
         control: &Control,
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Prepared, RunError> {
+        self.spec.load_generators(PROCESSES)?;
         self.check_faults()?;
         let mut warnings = match &self.circumstances.pooler {
             Some(pooler) => pooling::check_pooling(pooler.about.mode, &self.scripts)?,

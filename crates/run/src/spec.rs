@@ -15,6 +15,8 @@ use stats::load::seconds;
 use stats::{OnDisconnect, ReconnectPolicy, Scale};
 use workload::WorkloadName;
 
+use crate::error::RunError;
+
 /// A load, how it is executed and observed. The server is given separately, because an experiment runs one load on
 /// many servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,8 +32,10 @@ pub struct RunSpec {
     pub scale: Option<Scale>,
     /// Number of clients, each with its own connection.
     pub clients: u32,
-    /// Number of threads that run the clients.
+    /// Number of threads that run the clients; of a distributed run, of each load generator.
     pub workers: u32,
+    /// Number of load generators, of the processes that a process manager started; `None`: all.
+    pub machines: Option<u32>,
     /// Protocol for queries.
     pub protocol: Protocol,
     /// Format of results.
@@ -102,6 +106,7 @@ impl Default for RunSpec {
             scale: None,
             clients: 1,
             workers: 1,
+            machines: None,
             protocol: Protocol::Simple,
             result_format: ResultFormat::Text,
             parse_results: false,
@@ -130,6 +135,24 @@ impl Default for RunSpec {
             actions: Vec::new(),
             seed: None,
         }
+    }
+}
+
+impl RunSpec {
+    /// The number of load generators, of `present` processes that a process manager started.
+    ///
+    /// # Errors
+    /// It asks for more than these.
+    pub fn load_generators(&self, present: u32) -> Result<u32, RunError> {
+        let Some(machines) = self.machines.filter(|machines| *machines > present) else {
+            return Ok(self.machines.unwrap_or(present));
+        };
+        let there =
+            if present == 1 { "is one process".to_owned() } else { format!("are {present} processes") };
+        Err(RunError::Usage(format!(
+            "machines is {machines}, but there {there}: start pgmeter with a process manager, such as `mpiexec -n {machines} \
+             pgmeter bench`, or ask for fewer machines"
+        )))
     }
 }
 
@@ -226,6 +249,20 @@ mod tests {
     use std::num::NonZeroU32;
 
     use super::*;
+
+    #[test]
+    fn a_run_has_as_many_load_generators_as_there_are_processes_or_fewer() {
+        let of = |machines, present| {
+            let spec = RunSpec { machines, ..RunSpec::default() };
+            spec.load_generators(present).map_err(|error| error.to_string())
+        };
+        assert_eq!((of(None, 1), of(None, 4), of(Some(1), 1)), (Ok(1), Ok(4), Ok(1)));
+        assert_eq!((of(Some(3), 4), of(Some(4), 4)), (Ok(3), Ok(4)));
+        let expected = "machines is 4, but there is one process: start pgmeter with a process manager, such as `mpiexec -n \
+                        4 pgmeter bench`, or ask for fewer machines";
+        assert_eq!(of(Some(4), 1), Err(expected.to_owned()));
+        assert!(of(Some(5), 4).is_err_and(|why| why.contains("there are 4 processes: start")));
+    }
 
     #[test]
     fn a_specification_is_the_same_after_json_and_an_empty_one_is_the_default() {
