@@ -100,6 +100,28 @@ impl Lines<'_> {
     }
 }
 
+/// The load generators of a distributed run.
+fn ranks(lines: &mut Lines<'_>, record: &Record) {
+    for rank in &record.summary.ranks {
+        let item = format!("{}: {}", rank.rank, rank.host.hostname);
+        let place = Place { part: "rank", item: &item, ..Place::default() };
+        lines.add(place, "clients", rank.clients.into());
+        lines.add(place, "workers", rank.workers.into());
+        lines.add(place, "tps", rank.tps);
+        lines.counts(place, &rank.counts);
+        lines.latency(place, "response", rank.response_us);
+        lines.add_some(place, "client_cpu_us_per_transaction", rank.client_cpu_us_per_transaction);
+        let lateness = rank.generator.as_ref().and_then(|generator| generator.wakeup_lateness_us);
+        lines.add_some(place, "wakeup_lateness_p99_us", lateness.map(|lateness| lateness.p99));
+        if let Some(clock) = rank.clock {
+            lines.add(place, "clock_offset_ms", clock.offset_ms);
+            lines.add(place, "clock_offset_error_ms", clock.offset_error_ms);
+            lines.add(place, "start_skew_us", clock.start_skew_us);
+            lines.add(place, "start_skew_error_us", clock.start_skew_error_us);
+        }
+    }
+}
+
 fn summary(lines: &mut Lines<'_>, record: &Record) {
     let summary = &record.summary;
     let place = Place { part: "summary", ..Place::default() };
@@ -123,6 +145,7 @@ fn summary(lines: &mut Lines<'_>, record: &Record) {
             lines.add(Place { part: "stall", time_s, ..Place::default() }, "length_s", stall.length_s());
         }
     }
+    ranks(lines, record);
     for script in &summary.scripts {
         let place = Place { part: "script", script: &script.name, ..Place::default() };
         lines.add(place, "tps", script.tps);

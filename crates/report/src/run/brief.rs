@@ -8,7 +8,7 @@ use results::{
 use stats::INTERVALS_MIN;
 
 use super::{
-    actions, errors, goals, latencies, load, outages, pooler, rules, server, verification, warnings,
+    actions, errors, goals, latencies, load, outages, pooler, ranks, rules, server, verification, warnings,
 };
 use crate::document::{Audience, Block, Cell, Column, Fact, Section, Table, Tone};
 use crate::figures::{
@@ -38,6 +38,13 @@ pub(super) fn sections(record: &Record) -> Vec<Section> {
     sections.push(Section::new("brief-outages", "outages", "", Audience::Terminal, outages::brief(record)));
     sections.push(Section::new("brief-actions", "actions", "", Audience::Terminal, actions::brief(record)));
     sections.extend(latency(record).into_iter().map(|blocks| section("latency", blocks)));
+    sections.push(Section::new(
+        "brief-ranks",
+        "load generators",
+        "",
+        Audience::Terminal,
+        ranks::brief(record),
+    ));
     sections.push(section("rules-in-short", rules::blocks(record)));
     let verified = verification::brief_of_run(record);
     sections.push(Section::new("brief-verification", "verification", "", Audience::Terminal, verified));
@@ -54,7 +61,7 @@ fn load_in_words(record: &Record) -> String {
     let mut load = format!(
         "{} on {}, {} protocol, ",
         counted(u64::from(*clients), "client", "clients"),
-        counted(u64::from(*workers), "worker", "workers"),
+        ranks::in_words(record).unwrap_or_else(|| counted(u64::from(*workers), "worker", "workers")),
         protocol.name()
     );
     if *reconnect {
@@ -97,7 +104,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("client CPU", client_cpu(plan, summary)),
         ("exchange", exchange(record)),
         ("pooler", pooler::brief(record)),
-        ("limit", limit(summary)),
+        ("limit", limit(record)),
         ("backends", waits(record)),
         ("server cost", server_cost(record)),
         ("statements", statements(record)),
@@ -209,8 +216,9 @@ fn client_cpu(plan: &Plan, summary: &Summary) -> Option<String> {
     let per_transaction_us = summary.client_cpu_us_per_transaction?;
     let ran = summary.counts.succeeded.saturating_add(summary.counts.failed);
     let busy_us = per_transaction_us * ran as f64;
-    let workers_us = summary.duration_s * 1e6 * f64::from(plan.workers);
-    let whose = if plan.workers == 1 { "its worker's" } else { "its workers'" };
+    let workers = summary.workers(plan);
+    let workers_us = summary.duration_s * 1e6 * workers as f64;
+    let whose = if workers == 1 { "its worker's" } else { "its workers'" };
     let share = percent(busy_us, workers_us);
     Some(format!("{} per transaction, {share} of {whose} time", shown_latency(per_transaction_us)))
 }
@@ -226,11 +234,11 @@ fn exchange(record: &Record) -> Option<String> {
 }
 
 /// The resource that limited the throughput; a run that pgmeter limited says so in a banner.
-fn limit(summary: &Summary) -> Option<String> {
-    let verdict = &summary.generator.as_ref()?.verdict;
+fn limit(record: &Record) -> Option<String> {
+    let verdict = &record.summary.generator.as_ref()?.verdict;
     let of = verdict.resource.map_or(String::new(), |resource| format!(" ({})", resource.name()));
     (verdict.limit != LimitedBy::Generator)
-        .then(|| format!("{}{of}. {}", verdict.limit.name(), wording::evidence(verdict)))
+        .then(|| format!("{}{of}. {}", verdict.limit.name(), wording::evidence_of_run(record, verdict)))
 }
 
 /// Wait events that are named.

@@ -5,8 +5,8 @@ use results::{LimitedBy, Record};
 
 use super::difference::{ComparedRun, QUANTILES, Told, Verdict, comparison};
 use super::{
-    Run, actions, brief, environment, errors, goals, latencies, letter, load, outages, pooler, relations,
-    rules, server, settings, verification, warnings,
+    Run, actions, brief, environment, errors, goals, latencies, letter, load, outages, pooler, ranks,
+    relations, rules, server, settings, verification, warnings,
 };
 use crate::chart::{Chart, RunCharts};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone};
@@ -63,7 +63,8 @@ fn one(run: Run<'_>) -> Document {
         documents("cost", "Cost per transaction", "", costs(record)),
         documents("commands", "Commands", "Commands", commands(record)),
         documents("tables", "Tables and indexes", "Tables", relations::blocks(record)),
-        documents("generator", "Load generator", "", generator(record)),
+        documents("ranks", "Load generators", "Generators", ranks::blocks(record)),
+        documents("generator", generator_title(record), "", generator(record)),
         documents("settings", "Load, settings and environment", "Settings", environment(run)),
         documents("repeat", "Repeat this run", "Repeat", repeat(record)),
     ]);
@@ -96,7 +97,7 @@ fn headline(run: Run<'_>) -> Vec<Block> {
     let record = run.record;
     let verdict = record.summary.generator.as_ref().map(|generator| &generator.verdict);
     let is_client = verdict.is_some_and(|verdict| verdict.limit == LimitedBy::Generator);
-    let evidence = verdict.map(wording::evidence);
+    let evidence = verdict.map(|verdict| wording::evidence_of_run(record, verdict));
     let limit = warnings::limit_sentence(verdict.map(|verdict| verdict.limit)).to_owned();
     let quantile =
         |metric: Metric| Some(Fact::new(metric.row().label.replace("p50", "median"), metric.shown(record)?));
@@ -126,10 +127,11 @@ fn load_sentence(record: &Record) -> String {
         (Some(day), Some(time)) => format!("{day} {time} UTC"),
         _ => started,
     };
+    let workers = || counted(plan.workers.into(), "worker", "workers");
     format!(
         "{} on {}, {} protocol, measured for {}{}. Started {started}.",
         counted(plan.clients.into(), "client", "clients"),
-        counted(plan.workers.into(), "worker", "workers"),
+        ranks::in_words(record).unwrap_or_else(workers),
         plan.protocol.name(),
         measured_seconds(record.summary.duration_s),
         warmup.unwrap_or_default(),
@@ -192,6 +194,11 @@ fn commands(record: &Record) -> Vec<Block> {
         || Block::Paragraph(Tone::Quiet, "The commands were not timed.".to_owned()),
         Block::Table,
     )]
+}
+
+/// The figures of a distributed run are of all its load generators.
+fn generator_title(record: &Record) -> &'static str {
+    if record.summary.ranks.is_empty() { "Load generator" } else { "All load generators together" }
 }
 
 fn generator(record: &Record) -> Vec<Block> {

@@ -38,6 +38,10 @@ pub(crate) fn plan(record: &Record) -> Vec<Fact> {
         Fact::new("warm-up", asked_seconds(plan.warmup_s)),
     ];
     let optional = [
+        (
+            "load generators",
+            (plan.machines > 1).then(|| format!("{}, with as many workers each", plan.machines)),
+        ),
         ("precision", precision(record)),
         ("results", results(plan)),
         ("rate", plan.rate_tps.map(|rate| format!("{}{TIE}tps scheduled", as_asked(rate)))),
@@ -241,6 +245,9 @@ pub(crate) fn repeat_command(record: &Record) -> String {
     }
     option("-c", plan.clients.to_string());
     option("-j", plan.workers.to_string());
+    if plan.machines > 1 {
+        option("--machines", plan.machines.to_string());
+    }
     match plan.limit {
         Limit::Duration(time) => option("-T", time.as_secs_f64().to_string()),
         Limit::TransactionsPerClient(number) => option("-t", number.to_string()),

@@ -13,6 +13,7 @@ mod latencies;
 mod load;
 mod outages;
 mod pooler;
+mod ranks;
 mod relations;
 mod rules;
 mod server;

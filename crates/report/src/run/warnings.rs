@@ -74,7 +74,7 @@ fn alarms(record: &Record) -> [Option<String>; 3] {
     let verdict = record.summary.generator.as_ref().map(|generator| &generator.verdict);
     let is_client = verdict.filter(|verdict| verdict.limit == LimitedBy::Generator);
     let client_limited = is_client.map(|verdict| {
-        let evidence = wording::evidence(verdict);
+        let evidence = wording::evidence_of_run(record, verdict);
         format!("CLIENT-LIMITED: {evidence} The figures say more about pgmeter than about the server.")
     });
     let failed = record.everything_failed().then(|| wording::everything_failed(record.summary.counts.failed));

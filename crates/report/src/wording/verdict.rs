@@ -1,10 +1,13 @@
 //! The sentences of verdicts: what a verdict on the limit of a run rests on, and what to do. `results` judges;
 //! docs/generator.md has its rules.
 
-use results::{BusiestWorker, BusyCpus, Evidence, GeneratorRemedy, LimitedBy, NetworkSource, Verdict};
+use results::{
+    BusiestWorker, BusyCpus, Evidence, GeneratorRemedy, LimitedBy, NetworkSource, Record, Verdict,
+};
 
 use super::{counted, share};
 use crate::figures::{as_asked, count, latency, rate};
+use crate::prose::escaped_line;
 
 /// The evidence of a verdict, in full sentences.
 pub(crate) fn evidence(verdict: &Verdict) -> String {
@@ -22,6 +25,14 @@ pub(crate) fn evidence(verdict: &Verdict) -> String {
         );
     }
     out
+}
+
+/// The evidence of the verdict on a run; that of a distributed run is of one of its load generators, which is named.
+pub(crate) fn evidence_of_run(record: &Record, verdict: &Verdict) -> String {
+    // Evidence about the number of clients is of the whole run.
+    let rank = record.summary.worst_rank().filter(|_| verdict.limit != LimitedBy::ClientCount);
+    let rank = rank.map(|rank| format!("Rank {} ({}): ", rank.rank, escaped_line(&rank.host.hostname)));
+    rank.unwrap_or_default() + &evidence(verdict)
 }
 
 // Long because: one row for each kind of evidence, so that the compiler leads to it.

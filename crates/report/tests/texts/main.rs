@@ -10,5 +10,6 @@ mod live;
 mod observed;
 mod pgbench_lines;
 mod pgbench_report;
+mod ranks;
 mod store_list;
 mod summaries;
