@@ -6,7 +6,7 @@
 use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use stats::{COUNT_MAX, Counts, Distribution, EncodedInterval, Gaps, Interval, Summary, Timestamp};
+use stats::{COUNT_MAX, Counts, EncodedInterval, Gaps, Interval, ScriptStats, Summary, Timestamp};
 use std::time::Duration;
 
 use crate::outcome::Progress;
@@ -28,7 +28,7 @@ pub(crate) struct Merging<'a> {
     /// What the other ranks have sent.
     received: Vec<Counts>,
     /// Measured transactions of this process, if the run is distributed.
-    own: (Counts, Distribution),
+    own: ScriptStats,
     /// Empty intervals for the other ranks, at most one more than there are ranks.
     spares: Vec<Interval>,
     measured: Interval,
@@ -56,7 +56,7 @@ impl<'a> Merging<'a> {
             workers,
             is_distributed: plan.part.is_distributed(),
             received: vec![Counts::default(); others],
-            own: (Counts::default(), Distribution::new()),
+            own: ScriptStats::new(),
             spares: Vec::new(),
             measured: Interval::new(plan.scripts.len()),
             gaps: Gaps::new(timeline.measure, plan.rate_per_s.is_some()),
@@ -70,10 +70,7 @@ impl<'a> Merging<'a> {
     pub(crate) fn take(&mut self, worker: usize, mut interval: Interval, warmup: bool) -> Option<Interval> {
         let (begin, end) = (interval.start, interval.end);
         if self.is_distributed && !warmup && worker < self.workers {
-            for script in &interval.scripts {
-                self.own.0.merge(&script.counts);
-                self.own.1.merge(&script.response);
-            }
+            interval.scripts.iter().for_each(|script| self.own.merge(script));
         }
         let spare = match self.open.get_mut(&begin) {
             Some((merged, _)) => {
@@ -124,8 +121,8 @@ impl<'a> Merging<'a> {
         &self.received[index]
     }
 
-    /// The measured transactions and response times of this process, if the run is distributed.
-    pub(crate) fn take_own(&mut self) -> (Counts, Distribution) {
+    /// The measured transactions of this process, if the run is distributed.
+    pub(crate) fn take_own(&mut self) -> ScriptStats {
         std::mem::take(&mut self.own)
     }
 

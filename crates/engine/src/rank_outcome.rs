@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stats::{COUNT_MAX, CommandTable, Counts, Distribution, OutageLog, Timestamp, WorkerHealth};
+use stats::{COUNT_MAX, CommandTable, Counts, OutageLog, ScriptStats, Timestamp, WorkerHealth};
 
 use crate::abort::AbortedClient;
 use crate::driver::EventLoop;
@@ -27,9 +27,7 @@ pub struct RankFigures {
     /// Number of its workers.
     pub workers: usize,
     /// Its measured transactions.
-    pub counts: Counts,
-    /// Response times of its measured succeeded transactions.
-    pub response: Distribution,
+    pub total: ScriptStats,
     /// CPU time, user and system, of its process during the measured window.
     pub client_cpu: Duration,
     /// Statistics of each worker's loop during the measured window, by the worker's number within the rank.
@@ -87,8 +85,8 @@ pub(crate) fn worst_event_loop<'e>(mut loops: impl Iterator<Item = &'e EventLoop
 }
 
 impl RankOutcome {
-    /// Combines the outcomes of this process's workers in the order of their numbers, on its clock. `measured`: the
-    /// rank's transactions and response times, if the run is distributed.
+    /// Combines the outcomes of this process's workers in the order of their numbers, on its clock. `total`: the
+    /// rank's transactions, if the run is distributed.
     pub(crate) fn new(
         load: &Load<'_>,
         timeline: &Timeline,
@@ -96,7 +94,7 @@ impl RankOutcome {
         stop: &Stop<'_>,
         outcomes: Vec<WorkerOutcome>,
         lost: Lost,
-        measured: (Counts, Distribution),
+        total: ScriptStats,
     ) -> Self {
         let plan = load.plan;
         let finished = outcomes.iter().map(|outcome| outcome.finished).max();
@@ -127,14 +125,12 @@ impl RankOutcome {
             .collect();
         aborted.extend(lost.clients);
         aborted.sort_by_key(|aborted| aborted.client);
-        let (counts, response) = measured;
         Self {
             figures: RankFigures {
                 rank: plan.part.rank,
                 clients: plan.part.clients(plan.clients),
                 workers: load.workers.len(),
-                counts,
-                response,
+                total,
                 client_cpu: cpu_from.map_or(Duration::ZERO, |from| cpu_to.saturating_sub(from)),
                 health,
                 commands,
@@ -166,7 +162,7 @@ impl RankOutcome {
     pub(crate) fn check(&self, load: &Load<'_>, rank: usize, counts: &Counts) -> Result<(), String> {
         let plan = load.plan;
         let part = Part { rank, ..plan.part };
-        let RankFigures { clients, workers, health, commands, response, .. } = &self.figures;
+        let RankFigures { clients, workers, health, commands, total, .. } = &self.figures;
         let is_of_rank = |client: usize| client < plan.clients && client % part.ranks == rank;
         let mut aborted: Vec<_> = self.aborted.iter().map(|aborted| aborted.client).collect();
         let number = aborted.len();
@@ -186,7 +182,7 @@ impl RankOutcome {
         if *workers == 0 || workers > clients || health.len() > *workers || self.outages.len() > *workers {
             return refuse("it has more workers than clients");
         }
-        if self.figures.counts != *counts || response.count() != counts.succeeded {
+        if total.counts != *counts {
             return refuse("its transactions are not those of its intervals");
         }
         if number != aborted.len() || !aborted.into_iter().chain(in_outages).all(is_of_rank) {

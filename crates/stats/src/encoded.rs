@@ -210,6 +210,20 @@ impl EncodedScript {
     }
 }
 
+impl Serialize for ScriptStats {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        EncodedScript::new(self).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for ScriptStats {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<ScriptStats, D::Error> {
+        let mut stats = ScriptStats::new();
+        let decoded = EncodedScript::deserialize(deserializer)?.decode_into(&mut stats);
+        decoded.map(|()| stats).map_err(de::Error::custom)
+    }
+}
+
 /// An interval as text, with times relative to a common start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EncodedInterval {
