@@ -10,7 +10,7 @@ use engine::Limit;
 use report::Subject;
 use report::pgbench::LogOptions;
 use run::options::whole_seconds;
-use run::{RunSpec, Runner, TooFewDescriptors};
+use run::{RunSpec, Runner};
 
 use crate::arguments::{AnnotationArguments, ConnectionArguments, StoreArguments};
 use crate::failure::Failure;
@@ -124,18 +124,8 @@ fn measure(
     };
     let relative = arguments.run.set_clients_per_core(&mut spec, host, terminal)?;
     let site = managed_site(&target, &spec)?;
-    let clients = spec.clients;
     let runner = Runner::on_with(target, spec, &of_targets)?;
-    let connections = u64::from(clients) * runner.targets_in_use() as u64;
-    run::provide_descriptors(connections).map_err(|TooFewDescriptors { needed, limit }| {
-        let targets = match runner.targets_in_use() {
-            0 | 1 => String::new(),
-            several => format!(" with {several} targets"),
-        };
-        Failure::Usage(format!(
-            "-c {clients}{targets} requires {needed} open files, but the limit is {limit}: raise it with ulimit -n"
-        ))
-    })?;
+    runner.provide_descriptors(signals)?;
     let metrics = arguments.metrics.as_deref().map(serve_metrics).transpose()?;
     if let Some(server) = &metrics {
         terminal.say(format_args!("metrics at http://{}/metrics while the run goes on", server.address()));

@@ -10,7 +10,7 @@ use null::NullProcess;
 use report::Subject;
 use results::{Calibration, EventLoopName, Host};
 use run::options::RunOption;
-use run::{CALIBRATION_CLIENTS_MAX, CALIBRATION_STEPS, RunSpec, TooFewDescriptors, calibration_spec};
+use run::{CALIBRATION_CLIENTS_MAX, CALIBRATION_STEPS, RunSpec, calibration_spec};
 use server::Locations;
 
 use crate::failure::Failure;
@@ -68,13 +68,8 @@ pub(crate) fn run(
     if arguments.show {
         return show(&dir, &output, terminal);
     }
-    run::provide_descriptors(CALIBRATION_CLIENTS_MAX.into()).map_err(
-        |TooFewDescriptors { needed, limit }| {
-            Failure::Usage(format!(
-                "calibrating requires {needed} open files, but the limit is {limit}: raise it with ulimit -n"
-            ))
-        },
-    )?;
+    run::provide_descriptors(CALIBRATION_CLIENTS_MAX.into())
+        .map_err(|too_few| too_few.for_what("calibrating"))?;
     let spec = arguments.run.spec()?;
     let (null_server, target) = start_null_server()?;
     if let Limit::Duration(time) = spec.limit {

@@ -44,7 +44,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
-use run::ExitStatus;
+use run::{ExitStatus, Machines};
 
 use failure::Failure;
 use signals::Signals;
@@ -121,14 +121,18 @@ fn main() -> ExitCode {
         Err(error) => return show_usage_error(&error),
     };
     let terminal = Terminal::of_process(arguments.colour);
-    let signals = match Signals::catch() {
-        Ok(signals) => signals,
+    let (signals, machines) = match begin(&arguments.command) {
+        Ok(begun) => begun,
         Err(failure) => {
             terminal.complain(&failure);
             return ExitCode::from(failure.exit_status(None).code());
         }
     };
-    let status = execute(&arguments.command, &terminal, &signals).unwrap_or_else(|failure| {
+    let done = match machines.as_ref().filter(|machines| !machines.is_first()) {
+        Some(machines) => machines.serve(&signals).map(|()| ExitStatus::Success).map_err(Failure::from),
+        None => execute(&arguments.command, &terminal, &signals),
+    };
+    let status = done.unwrap_or_else(|failure| {
         terminal.complain(&failure);
         failure.exit_status(signals.first())
     });
@@ -137,7 +141,18 @@ fn main() -> ExitCode {
         ExitStatus::Incomplete
     });
     stderr_queue::flush();
-    ExitCode::from(status.max(lost).code())
+    let status = status.max(lost).code();
+    machines.into_iter().for_each(|machines| machines.leave(status));
+    ExitCode::from(status)
+}
+
+/// Catches signals. A command with load joins the other machines, if a process manager started several processes.
+fn begin(command: &Command) -> Result<(Signals, Option<Machines>), Failure> {
+    let signals = Signals::catch()?;
+    let has_load =
+        matches!(command, Command::Bench(_) | Command::Lab(_) | Command::Compare(_) | Command::Screen(_));
+    let machines = if has_load { Machines::join(&signals)? } else { None };
+    Ok((signals, machines))
 }
 
 /// Prints a usage error or help. Messages of Rust's number parsers are replaced by plainer ones.

@@ -63,6 +63,9 @@ pub(crate) fn run(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<(), Failure> {
+    if options.logs.is_some() {
+        runner.refuse_several_machines("--log", signals)?;
+    }
     let store = options.places.line();
     let mut keeper = Keeper::new(options.places);
     let circumstances = Circumstances {

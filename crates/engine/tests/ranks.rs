@@ -104,7 +104,7 @@ fn three_ranks_with_two_workers_each_execute_one_load() {
         assert_eq!(outcome.summary.total.counts.succeeded, 2_000);
         let ranks: Vec<_> = outcome.ranks.iter().map(|rank| (rank.clients, rank.workers)).collect();
         assert_eq!(ranks, [(4, 2), (3, 2), (3, 2)]);
-        let succeeded: Vec<_> = outcome.ranks.iter().map(|rank| rank.counts.succeeded).collect();
+        let succeeded: Vec<_> = outcome.ranks.iter().map(|rank| rank.total.counts.succeeded).collect();
         assert_eq!(succeeded, [800, 600, 600]);
         assert_eq!((outcome.workers, outcome.health.len()), (6, 6));
         let clients: Vec<_> = outcome.health.iter().map(|health| health.clients).collect();

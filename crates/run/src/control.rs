@@ -3,13 +3,14 @@
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use connect::{Address, CancelKey, Closer, ConnectError, Session, Target, Transport};
 use engine::StopRequest;
 
+use crate::distributed::Exchange;
 use crate::error::RunError;
 
 /// Time for a cancelled statement to end before its connection is closed.
@@ -43,6 +44,8 @@ struct Shared {
     only_cancels: Option<fn()>,
     /// Number of the newest session in `waiting`.
     sessions: AtomicU64,
+    /// On rank 0 of a job: the connection to the other ranks, which execute parts of the runs.
+    exchange: OnceLock<Arc<Exchange>>,
 }
 
 /// A session with a running statement, and the means to cancel it.
@@ -97,6 +100,17 @@ impl Control {
     #[must_use]
     pub fn stop_request(&self) -> StopRequest<'_> {
         StopRequest { stop: &self.shared.stop, time_is_up: Some(&self.shared.time_is_up), shared: None }
+    }
+
+    /// From now on, other ranks execute parts of the runs.
+    pub(crate) fn lead(&self, exchange: Arc<Exchange>) {
+        // A process has one job.
+        let _ = self.shared.exchange.set(exchange);
+    }
+
+    /// The connection to the other ranks, if there are any.
+    pub(crate) fn exchange(&self) -> Option<Arc<Exchange>> {
+        self.shared.exchange.get().cloned()
     }
 
     /// ¶ # Errors

@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use script::{ParseError, Program};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::RunError;
 
 /// Limit of all files of a run together, which stay in memory.
 const LENGTH_MAX: u64 = 1 << 30;
@@ -19,7 +23,40 @@ pub(crate) struct CopyFiles {
     length: u64,
 }
 
+/// A file by its content, for another machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Digest {
+    path: PathBuf,
+    sha256: [u8; 32],
+}
+
 impl CopyFiles {
+    /// The files that were read.
+    pub(crate) fn digests(&self) -> Vec<Digest> {
+        let digest = |(path, content): (&PathBuf, &Arc<[u8]>)| Digest {
+            path: path.clone(),
+            sha256: Sha256::digest(content).into(),
+        };
+        self.contents.iter().map(digest).collect()
+    }
+
+    /// Refuses files that are not those of another machine.
+    ///
+    /// # Errors
+    /// The first that has another content here.
+    pub(crate) fn compare(&self, others: &[Digest]) -> Result<(), RunError> {
+        let own = self.digests();
+        let differs =
+            |other: &&Digest| own.iter().any(|own| own.path == other.path && own.sha256 != other.sha256);
+        match others.iter().find(differs) {
+            None => Ok(()),
+            Some(other) => Err(RunError::Usage(format!(
+                "the file {} of \\copy_file differs from that of rank 0: copy it to all machines",
+                other.path.display()
+            ))),
+        }
+    }
+
     /// Reads the files of a script, whose names are relative to `folder`.
     ///
     /// # Errors
@@ -95,6 +132,22 @@ mod tests {
         assert_eq!(&*content(&programs[0]), b"1\n2\n");
         assert!(Arc::ptr_eq(&content(&programs[0]), &content(&programs[1])));
         assert_eq!(files.length, 4);
+    }
+
+    #[test]
+    fn a_file_of_another_content_than_on_rank_0_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("rows.tsv");
+        let read = |content: &str| {
+            fs::write(&path, content).expect("a file");
+            let mut files = CopyFiles::default();
+            files.read(&mut program("rows.tsv"), folder.path()).unwrap_or_else(|error| panic!("{error}"));
+            files
+        };
+        let of_rank_0 = read("1\n").digests();
+        assert!(read("1\n").compare(&of_rank_0).is_ok());
+        let refusal = read("2\n").compare(&of_rank_0).unwrap_err().to_string();
+        assert!(refusal.contains("rows.tsv of \\copy_file differs from that of rank 0"), "{refusal}");
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use crate::error::RunError;
+
 /// Standard input, output and error.
 const STANDARD_STREAMS: u64 = 3;
 /// Other open files of a run: polls, timers, log files, and temporary files of libraries.
@@ -15,6 +17,17 @@ pub struct TooFewDescriptors {
     pub needed: u64,
     /// The hard limit of open files.
     pub limit: u64,
+}
+
+impl TooFewDescriptors {
+    /// The error for what requires them, such as `-c 5000`.
+    #[must_use]
+    pub fn for_what(self, what: &str) -> RunError {
+        let Self { needed, limit } = self;
+        RunError::Usage(format!(
+            "{what} requires {needed} open files, but the limit is {limit}: raise it with ulimit -n"
+        ))
+    }
 }
 
 /// Raises the limit for this many connections.

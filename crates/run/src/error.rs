@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use connect::ConnectError;
 use engine::EngineError;
+use ranks::RanksError;
 use results::ResultsError;
 use script::{ParseError, StatementsError};
 use server::ServerError;
@@ -102,6 +103,11 @@ impl From<StatementsError> for RunError {
 }
 
 impl RunError {
+    /// The process manager of the ranks is not usable.
+    pub(crate) fn ranks(error: RanksError) -> Self {
+        Self::Usage(error.to_string())
+    }
+
     /// Whether the user asked to stop.
     #[must_use]
     pub fn is_interruption(&self) -> bool {

@@ -6,11 +6,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use connect::Address;
-use engine::{EventLoop, Outcome, Plan, ScriptPlan};
-use results::{EventLoopName, Introspection, SafeText, Work};
+use engine::{EventLoop, Outcome, Plan, RankFigures, ScriptPlan};
+use results::{EventLoopName, Introspection, RankMeasured, SafeText, Work};
 use script::{Command, CommandKind};
 use server::Locations;
 use stats::{CommandStats, CommandTable};
+
+use crate::distributed::RankAbout;
 
 /// Subdirectory of the cache for calibrations.
 const DIRECTORY: &str = "calibrations";
@@ -32,6 +34,31 @@ pub fn of<'a>(
         relay_us: relay_delay.map(|each_way| 2.0 * each_way.as_secs_f64() * MICROSECONDS_PER_SECOND),
         calibration,
     }
+}
+
+/// One load generator of a distributed run. A calibration is of one host, so none is applied.
+pub fn rank<'a>(figures: &'a RankFigures, about: RankAbout, plan: &Plan) -> RankMeasured<'a> {
+    RankMeasured {
+        rank: narrow(figures.rank),
+        host: about.host,
+        clients: narrow(figures.clients),
+        total: &figures.total,
+        connecting: None,
+        client_cpu: Some(figures.client_cpu),
+        clock: about.clock,
+        introspection: Some(Introspection {
+            event_loop: event_loop(&figures.event_loop),
+            health: &figures.health,
+            work: work(plan, &figures.commands),
+            over_network: over_network(plan),
+            relay_us: None,
+            calibration: None,
+        }),
+    }
+}
+
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// The event loop that was used.

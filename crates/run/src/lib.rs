@@ -16,6 +16,7 @@ mod command_line;
 mod control;
 mod copy_files;
 mod descriptors;
+mod distributed;
 mod ending;
 mod environment;
 mod error;
@@ -49,6 +50,7 @@ pub use calibrate::{CALIBRATION_CLIENTS_MAX, CALIBRATION_STEPS, calibrate, calib
 pub use command_line::command_line;
 pub use control::{Control, OUT_OF_TIME};
 pub use descriptors::{TooFewDescriptors, provide_descriptors, raise_descriptors_to_maximum};
+pub use distributed::{Load, Machines};
 pub use environment::{look_back, survey};
 pub use error::RunError;
 pub use event::{Event, VacuumEvent, client_message};

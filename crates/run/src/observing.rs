@@ -5,11 +5,13 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use connect::{Address, Target};
-use engine::{EngineError, Outcome, Plan, Progress, StopRequest, WorkerIntro};
+use engine::{EngineError, Outcome, Progress, WorkerIntro};
 use observe::{BackendFilter, Observer, ObserverOptions, Ran, RecentWaits, Script};
 use results::{Missing, Observation, ObserveLevel, Record};
 use script::{CommandKind, Program};
 
+use crate::control::Control;
+use crate::distributed::{Load, RankAbout};
 use crate::plan_record::fresh_seed;
 use crate::runner::{Runner, Tracers};
 
@@ -53,30 +55,31 @@ impl Observing {
         self.observer.as_ref().map(Observer::recent_waits).unwrap_or_default()
     }
 
-    /// Runs the plan under observation.
+    /// Runs the load under observation.
     pub(crate) fn run(
         &mut self,
-        plan: &Plan,
-        stop: StopRequest<'_>,
+        load: &Load,
+        control: &Control,
         second: &mut dyn FnMut(&Progress<'_>),
         tracers: Tracers<'_, '_>,
-    ) -> Result<Outcome, EngineError> {
+    ) -> Result<(Outcome, Vec<RankAbout>), EngineError> {
         let begun = Cell::new(false);
         let introduce = |intro: WorkerIntro| {
             if !begun.replace(true)
                 && let Some(observer) = &self.observer
             {
-                observer.measure_from(Observer::now() + plan.warmup);
+                observer.measure_from(Observer::now() + load.plan.warmup);
             }
             tracers(intro)
         };
-        let result = engine::run(plan, stop, second, &introduce);
+        let stop = control.stop_request();
+        let result = load.run(control, stop, second, &introduce);
         match (result, self.observer.take()) {
             // No load has started yet, and the observer may have taken the missing connection.
             (Err(error), Some(observer)) if !begun.get() && error.is_too_many_connections() => {
                 observer.disconnect();
                 self.given_way = true;
-                let mut run = || engine::run(plan, stop, second, tracers);
+                let mut run = || load.run(control, stop, second, tracers);
                 // The server takes a moment to close the sessions of the failed attempt.
                 for _ in 1..TRIES_MAX {
                     std::thread::sleep(PAUSE);

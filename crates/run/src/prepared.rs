@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use connect::Target;
-use engine::{Compatibility, Outcome, Plan, Progress, WorkerIntro};
+use engine::{Compatibility, Outcome, Progress, WorkerIntro};
 use observe::{Observer, PoolerReadings, PoolerWatch};
 use results::{
     ActionResult, Annotation, Calibration, Environment, Interval, Measured, Outages, ProcessorTimes, Record,
@@ -21,6 +21,7 @@ use workload::WorkloadError;
 use crate::action::Actions;
 use crate::checks::{Checked, Checks, Rules};
 use crate::control::Control;
+use crate::distributed::{Load, RankAbout};
 use crate::ending::{checks_failed, explain, overload, status, uncancelled};
 use crate::environment;
 use crate::error::RunError;
@@ -37,7 +38,7 @@ use crate::verification::{self, Planned, Verifying};
 
 /// A run that is ready to start.
 pub struct Prepared {
-    pub(crate) plan: Plan,
+    pub(crate) load: Load,
     pub(crate) plan_record: results::Plan,
     pub(crate) environment: Environment,
     pub(crate) tables: results::Tables,
@@ -130,7 +131,7 @@ impl Prepared {
         let PlannedActions { specs, target, tables } = &self.actions;
         let mut actions = Actions::start(specs, target, tables, self.circumstances.site.clone())?;
         let watch = self.circumstances.pooler.as_ref().map(PoolerInUse::watch);
-        let (is_begun, warmup) = (Cell::new(false), self.plan.warmup);
+        let (is_begun, warmup) = (Cell::new(false), self.load.plan.warmup);
         let no_journal = Cell::new(None);
         let introduce = |intro: WorkerIntro| {
             if !is_begun.replace(true) {
@@ -147,15 +148,14 @@ impl Prepared {
                 }),
             }
         };
-        let run = self.observing.run(&self.plan, control.stop_request(), &mut second, &introduce);
-        let run =
-            no_journal.take().map_or(Ok(()), Err).map_err(RunError::from).and(
-                run.map_err(|error| explain(error, self.plan.clients, self.circumstances.compatibility)),
-            );
+        let run = self.observing.run(&self.load, control, &mut second, &introduce);
+        let run = no_journal.take().map_or(Ok(()), Err).map_err(RunError::from).and(
+            run.map_err(|error| explain(error, self.load.plan.clients, self.circumstances.compatibility)),
+        );
         actions.close();
         let readings = watch.map(PoolerWatch::finish);
-        let outcome = match run {
-            Ok(outcome) => outcome,
+        let (outcome, ranks) = match run {
+            Ok(ended) => ended,
             Err(error) => {
                 // After the first transaction, the table and the journal are evidence.
                 let unused = verifying.filter(|_| !is_begun.get());
@@ -169,7 +169,7 @@ impl Prepared {
         environment::look_back(&mut self.environment, processors);
         let (checks, rules) = (self.checks.take(), self.rules.take());
         let pooler = self.circumstances.pooler.clone().zip(readings);
-        let mut record = self.record(&outcome, intervals, disturbances, actions, pooler);
+        let mut record = self.record((&outcome, ranks), intervals, disturbances, actions, pooler);
         let verified = verifying.map_or(Ok(()), |verifying| {
             verification::verify_record(&mut record, &verifying, control, events)
         });
@@ -189,19 +189,20 @@ impl Prepared {
     fn begin_verification(&mut self, control: &Control) -> Result<Option<Verifying>, RunError> {
         let Some(planned) = self.verification.take() else { return Ok(None) };
         let (verifying, tokens) = planned.begin(&self.started_at.to_string(), control)?;
-        self.plan.tokens = Some(tokens);
+        self.load.plan.tokens = Some(tokens);
         Ok(Some(verifying))
     }
 
     fn record(
         self,
-        outcome: &Outcome,
+        (outcome, ranks): (&Outcome, Vec<RankAbout>),
         intervals: Intervals,
         disturbances: [Option<Warning>; 2],
         actions: Actions,
         pooler: Option<(PoolerInUse, PoolerReadings)>,
     ) -> Record {
-        let Self { plan, plan_record, environment, tables, observing, circumstances, .. } = self;
+        let Self { load, plan_record, environment, tables, observing, circumstances, .. } = self;
+        let plan = &load.plan;
         let observation = observing.finish(outcome);
         // After the observer's last reading, because the state of the tables is read a second later.
         let (actions, unrestored) = actions.finish();
@@ -209,25 +210,27 @@ impl Prepared {
         let kept = |dir: PathBuf| Calibration::kept(&dir, &environment.host, loop_name);
         let calibration = circumstances.calibrations.and_then(kept);
         let (intervals, origin) = (intervals.0, intervals.1);
+        let rank_measures = outcome.ranks.iter().zip(ranks);
+        let rank_measures = rank_measures.map(|(rank, about)| generator::rank(rank, about, plan)).collect();
         let measured = Measured {
             summary: &outcome.summary,
             gaps: Some(&outcome.gaps),
             intervals,
             elapsed: outcome.elapsed.saturating_sub(plan.warmup),
-            commands: plan_record::commands(&plan, &outcome.commands),
+            commands: plan_record::commands(plan, &outcome.commands),
             connecting: plan.reconnect.then(|| plan_record::connecting(&outcome.reconnects)),
             client_cpu: Some(outcome.client_cpu),
             connection_time: Some(outcome.connect_time),
             introspection: Some(generator::of(
                 outcome,
-                &plan,
+                plan,
                 circumstances.relay_delay,
                 calibration.as_ref(),
             )),
-            ranks: Vec::new(),
+            ranks: rank_measures,
         };
-        let errors = transaction_errors::of(&plan, &outcome.errors);
-        let status = status(outcome, &plan);
+        let errors = transaction_errors::of(plan, &outcome.errors);
+        let status = status(outcome, plan);
         let workers = plan_record.workers;
         let mut record = Record::new(self.started_at, status, plan_record, environment, tables, measured);
         record.annotation = circumstances.annotation;
@@ -245,7 +248,8 @@ impl Prepared {
             pooler.map(|(pooler, readings)| pooler.seen(readings, counts.succeeded + counts.failed));
         record.observation = observation;
         observing::add_ceilings(&mut record);
-        record.plan.workers = u32::try_from(outcome.workers).unwrap_or(workers);
+        let of_rank = outcome.ranks.first().map_or(outcome.workers, |rank| rank.workers);
+        record.plan.workers = u32::try_from(of_rank).unwrap_or(workers);
         let unread =
             self.settings_error.map(|error| Warning::SettingsUnread { error: error.to_string().into() });
         let warnings = [unread, overload(outcome, plan.clients), uncancelled(outcome), unrestored];

@@ -19,6 +19,8 @@ use workload::{Tables, Tpcb, Workload, WorkloadError};
 use crate::action::{FaultSite, check_actions};
 use crate::checks::{Checks, Rules};
 use crate::control::Control;
+use crate::descriptors::provide_descriptors;
+use crate::distributed::{Load, machines};
 use crate::environment;
 use crate::error::RunError;
 use crate::event::{Event, VacuumEvent};
@@ -142,9 +144,6 @@ pub fn connect(
     }
 }
 
-/// Processes that make the load of a run.
-const PROCESSES: u32 = 1;
-
 impl Runner {
     /// A run on the server given by the environment (`PGHOST` and related variables).
     ///
@@ -262,6 +261,34 @@ impl Runner {
         in_use.filter_map(|(_, program)| self.target_of(program)).collect::<BTreeSet<_>>().len()
     }
 
+    /// Raises the limit of open files for the clients of this process.
+    ///
+    /// # Errors
+    /// The hard limit is too low.
+    pub fn provide_descriptors(&self, control: &Control) -> Result<(), RunError> {
+        let clients = self.spec.clients as usize;
+        let of_this_rank = clients.div_ceil(machines(&self.spec, control)? as usize);
+        let targets = self.targets_in_use();
+        provide_descriptors((of_this_rank * targets) as u64).map_err(|too_few| {
+            let with_targets = if targets < 2 { String::new() } else { format!(" with {targets} targets") };
+            too_few.for_what(&format!("-c {clients}{with_targets}"))
+        })
+    }
+
+    /// Refuses what would concern the transactions of this process only.
+    ///
+    /// # Errors
+    /// The run has several load generators.
+    pub fn refuse_several_machines(&self, what: &str, control: &Control) -> Result<(), RunError> {
+        match machines(&self.spec, control)? {
+            1 => Ok(()),
+            _ => Err(RunError::Usage(format!(
+                "{what} is not possible on several machines, because each has the transactions of its own clients only: use \
+                 --machines 1"
+            ))),
+        }
+    }
+
     /// Index of a script's server: 0 is the default, followed by the named ones.
     pub(crate) fn target_of(&self, program: &Program) -> Option<usize> {
         let Some(name) = program.target() else { return Some(0) };
@@ -286,7 +313,7 @@ impl Runner {
         control: &Control,
         events: &mut dyn FnMut(Event<'_>),
     ) -> Result<Prepared, RunError> {
-        self.spec.load_generators(PROCESSES)?;
+        self.spec.machines = Some(machines(&self.spec, control)?);
         self.check_faults()?;
         let mut warnings = match &self.circumstances.pooler {
             Some(pooler) => pooling::check_pooling(pooler.about.mode, &self.scripts)?,
@@ -309,10 +336,11 @@ impl Runner {
         let goals = crate::goals::meter(&self.spec, &self.scripts);
         let actions = self.planned_actions(&places, relations.as_ref());
         let (checks, rules) = (Checks::new(&self, scale), Rules::new(&self));
-        let plan = self.into_plan(pooled.unwrap_or(places), further, scale);
+        let load =
+            Load::of(self, scale, |runner| runner.into_plan(pooled.unwrap_or(places), further, scale))?;
         let settings_error = facts.and_then(Result::err);
         Ok(Prepared {
-            plan,
+            load,
             plan_record,
             environment,
             tables,
@@ -370,16 +398,12 @@ impl Runner {
         crate::goals::passive_meter(&self.spec, &self.scripts)
     }
 
-    /// Does only what the engine requires, for callers that run the plan many times: queries the server and vacuums
+    /// Does only what the engine requires, for callers that run the load many times: queries the server and vacuums
     /// its tables.
     ///
     /// # Errors
     /// The server is unreachable, or its tables are missing.
-    pub fn engine_plan(
-        mut self,
-        control: &Control,
-        events: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Plan, RunError> {
+    pub fn load(mut self, control: &Control, events: &mut dyn FnMut(Event<'_>)) -> Result<Load, RunError> {
         if !self.spec.actions.is_empty() {
             let reason = "actions cannot be combined with runs in turns, which are too short for them: use pgmeter bench, or an \
                           experiment with pgmeter lab";
@@ -389,8 +413,9 @@ impl Runner {
             let reason = "--verify cannot be combined with runs in turns: use pgmeter bench, or an experiment with pgmeter lab";
             return Err(RunError::Usage(reason.to_owned()));
         }
+        self.spec.machines = Some(machines(&self.spec, control)?);
         let Found { places, pooled, further, scale, .. } = self.find(control, events)?;
-        Ok(self.into_plan(pooled.unwrap_or(places), further, scale))
+        Load::of(self, scale, |runner| runner.into_plan(pooled.unwrap_or(places), further, scale))
     }
 
     /// Queries the server and vacuums its tables.

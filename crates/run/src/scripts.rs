@@ -11,7 +11,7 @@ use script::{
 };
 use workload::{Script, Workload};
 
-use crate::copy_files::CopyFiles;
+use crate::copy_files::{CopyFiles, Digest};
 use crate::error::RunError;
 use crate::spec::{ScriptSource, ScriptSpec};
 
@@ -178,9 +178,24 @@ impl Scripts {
         } else {
             specs.iter().map(|spec| ScriptText::of(spec, workload)).collect::<Result<Vec<_>, _>>()?
         };
-        let mut scripts = Self { dialect: Dialect::Extended, ..Self::default() };
+        let mut scripts = Self::in_pgmeters_dialect();
         texts.into_iter().try_for_each(|text| scripts.add(text)).map_err(RunError::Script)?;
         Ok(scripts)
+    }
+
+    /// No scripts yet, in pgmeter's dialect.
+    pub(crate) fn in_pgmeters_dialect() -> Self {
+        Self { dialect: Dialect::Extended, ..Self::default() }
+    }
+
+    /// The files that the scripts name.
+    pub(crate) fn digests(&self) -> Vec<Digest> {
+        self.copy_files.digests()
+    }
+
+    /// Refuses files that are not those of rank 0.
+    pub(crate) fn compare_files(&self, of_rank_0: &[Digest]) -> Result<(), RunError> {
+        self.copy_files.compare(of_rank_0)
     }
 
     /// Parses another script, and reads the files that it names.

@@ -66,7 +66,13 @@ impl ProcessManager {
             command.args(inner.get_args()).stdin(Stdio::from(OwnedFd::from(stream)));
             command.stdout(Stdio::piped()).stderr(Stdio::piped());
             for (name, value) in inner.get_envs() {
-                command.env(name, value.unwrap_or_default());
+                match value {
+                    Some(value) => command.env(name, value),
+                    None => command.env_remove(name),
+                };
+            }
+            if let Some(directory) = inner.get_current_dir() {
+                command.current_dir(directory);
             }
             command
                 .env("PMI_FD", DESCRIPTOR)

@@ -196,9 +196,9 @@ fn in_a_closed_loop_client_i_runs_on_rank_i_mod_n_with_its_random_numbers() {
     assert_eq!(together, draws(&ran));
     let figures: Vec<_> = all.ranks.iter().map(|rank| (rank.rank, rank.clients, rank.workers)).collect();
     assert_eq!(figures, [(0, 3, 1), (1, 3, 1), (2, 2, 1), (3, 2, 1)]);
-    let succeeded: Vec<_> = all.ranks.iter().map(|rank| rank.counts.succeeded).collect();
+    let succeeded: Vec<_> = all.ranks.iter().map(|rank| rank.total.counts.succeeded).collect();
     assert_eq!(succeeded, [150, 150, 100, 100]);
-    assert!(all.ranks.iter().all(|rank| rank.response.count() == rank.counts.succeeded));
+    assert!(all.ranks.iter().all(|rank| rank.total.response.count() == rank.total.counts.succeeded));
     assert_eq!((all.workers, all.health.len()), (4, 4));
     assert_eq!(all.health.iter().map(|health| health.worker).collect::<Vec<_>>(), [0, 1, 2, 3]);
     let commands = |outcome: &Outcome| {
@@ -236,7 +236,7 @@ fn the_merged_statistics_are_those_of_the_seconds_of_all_ranks() {
         let measured = || merged.seconds.iter().filter(|(_, warmup)| !warmup).map(|(interval, _)| interval);
         let summary = Summary::of(measured(), outcome.summary.duration);
         assert_eq!(outcome.summary, summary);
-        let of_ranks: u64 = outcome.ranks.iter().map(|rank| rank.counts.scheduled).sum();
+        let of_ranks: u64 = outcome.ranks.iter().map(|rank| rank.total.counts.scheduled).sum();
         assert_eq!(of_ranks, summary.total.counts.scheduled);
         let begin = measured().next().expect("a second").start;
         let mut gaps = Gaps::new(begin, rate_per_s.is_some());
@@ -337,7 +337,7 @@ fn rank_0_decides_about_an_early_end_and_the_others_obey() {
     assert_eq!(outcome.end, End::Complete);
     assert_eq!(outcome.summary.duration.as_secs(), 5);
     assert_eq!(own.seconds.len(), 6, "five seconds, and the last transactions");
-    assert!(outcome.ranks.iter().all(|rank| (240..250).contains(&rank.counts.succeeded)));
+    assert!(outcome.ranks.iter().all(|rank| (240..250).contains(&rank.total.counts.succeeded)));
 }
 
 #[test]
@@ -354,6 +354,9 @@ fn a_rank_that_fails_ends_the_run_with_its_reason() {
     assert!(own.ran.len() < 100, "the own clients were stopped: {}", own.ran.len());
 }
 
+/// Messages in the order of their sending, each with its rank.
+type Sent = Vec<(usize, String)>;
+
 #[test]
 fn messages_that_are_damaged_or_do_not_fit_together_are_errors() {
     let make =
@@ -362,7 +365,7 @@ fn messages_that_are_damaged_or_do_not_fit_together_are_errors() {
     let parts: Vec<_> =
         (1..RANKS).map(|number| rank(&make, number, &server, EndDecisions::default())).collect();
     let sent: Vec<_> = parts.iter().flat_map(|part| part.sent.clone()).collect();
-    let refused = |change: &dyn Fn(&mut Vec<(usize, String)>)| {
+    let refused = |change: &dyn Fn(&mut Sent)| {
         let mut sent = sent.clone();
         change(&mut sent);
         let (outcome, _) = rank_0(&make, &server, sent, &SharedEnd::default(), None);

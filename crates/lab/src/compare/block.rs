@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use connect::quote::literal;
 use connect::{ConnectError, Session, SqlState};
-use engine::{AbortCause, End, Limit, Outcome, Plan, Progress, Tracer, WorkerIntro};
+use engine::{AbortCause, End, Limit, Outcome, Progress, Tracer, WorkerIntro};
 use results::ComparedBlock;
-use run::{Control, Event, RunError, Runner, VacuumEvent};
+use run::{Control, Event, Load, RunError, Runner, VacuumEvent};
 use stats::comparison::Block;
 use stats::goals::GoalMeter;
 use stats::{Completions, Interval, Timestamp};
@@ -25,7 +25,7 @@ const NANOS_PER_SECOND: f64 = 1e9;
 
 /// A side of the comparison, ready for load.
 pub(super) struct Side {
-    plan: Plan,
+    load: Load,
     /// For the goals, before any block.
     meter: GoalMeter,
     session: RefCell<Session>,
@@ -104,12 +104,12 @@ impl Side {
     ) -> Result<Self, RunError> {
         let mut session = session;
         let meter = runner.goal_meter();
-        let plan = runner.engine_plan(control, &mut |event| {
+        let load = runner.load(control, &mut |event| {
             if let Event::Vacuum(VacuumEvent::Failed(failure)) = event {
                 listener.warn(failure);
             }
         });
-        let plan = plan.map_err(|error| with_advice(error, is_in_place, YOUR_TABLES))?;
+        let load = load.map_err(|error| with_advice(error, is_in_place, YOUR_TABLES))?;
         let is_local = is_local(&mut session);
         let version = session.server_version_num();
         let wal_position = match version {
@@ -121,7 +121,7 @@ impl Side {
             .then_some("SELECT blks_read FROM pg_stat_database WHERE datname = current_database()");
         let full_page_images = (version >= 140_000).then_some("SELECT wal_fpi FROM pg_stat_wal");
         Ok(Self {
-            plan,
+            load,
             meter,
             session: RefCell::new(session),
             mark: mark.to_owned(),
@@ -170,12 +170,12 @@ impl Side {
         control: &Control,
     ) -> Result<BlockResult, RunError> {
         let passed = Stopwatch::start();
-        self.plan.limit = Limit::Duration(Duration::from_secs_f64(lengths.block_s));
-        self.plan.warmup = Duration::from_secs_f64(lengths.warmup_s);
-        self.plan.seed = seed;
+        self.load.plan.limit = Limit::Duration(Duration::from_secs_f64(lengths.block_s));
+        self.load.plan.warmup = Duration::from_secs_f64(lengths.warmup_s);
+        self.load.plan.seed = seed;
         self.blocks += 1;
         let name = self.name();
-        for host in self.plan.targets.iter_mut().flat_map(|target| &mut target.hosts) {
+        for host in self.load.plan.targets.iter_mut().flat_map(|target| &mut target.hosts) {
             host.startup.application_name = Some(name.clone());
         }
         let made = match start {
@@ -201,12 +201,12 @@ impl Side {
             }
             Box::new(CpuAtEnd(&reading))
         };
-        let ran = engine::run(&self.plan, control.stop(), &mut interval, &introduce);
+        let ran = self.load.run(control, control.stop().into(), &mut interval, &introduce);
         // Clients of a run that was stopped may have been aborted too.
         if control.stop().load(Ordering::Relaxed) {
             return Err(INTERRUPTED);
         }
-        let outcome = ran?;
+        let (outcome, _) = ran?;
         if let Some(first) = outcome.aborted.first() {
             let hint = if is_missing_table(&first.cause) && !self.is_in_place { YOUR_TABLES } else { "" };
             return Err(RunError::Aborted(format!("a client was aborted: {first}{hint}")));

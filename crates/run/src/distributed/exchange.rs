@@ -1,0 +1,424 @@
+//! The exchange between the ranks of a job: one thread in each process, which completes a round with the others, hands
+//! over what they said, and waits for the next round. All ranks make the same steps in the same order, because rank 0's
+//! message of a round determines the following ones.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use engine::{EndDecisions, Inbox, RankMessage, SharedEnd};
+use ranks::{Job, Offset, RanksError, Start};
+use results::Host;
+
+use super::message::{self, Directive, FromFirst, Introduction, Pace, Report};
+use super::order::Order;
+
+/// A wait of rank 0 for other ranks is over after this time.
+pub(super) const PATIENCE: Duration = Duration::from_secs(6);
+/// The others wait longer, so that rank 0 ends the job and stores why.
+const PATIENCE_OF_OTHERS: Duration = Duration::from_secs(8);
+/// For as long, the others wait for rank 0 to end the job, if it is not the cause.
+pub(super) const END_BY_RANK_0: Duration = Duration::from_secs(3);
+/// Time between two rounds while something begins or ends, and while nothing happens.
+const HURRY: Duration = Duration::from_millis(10);
+const IDLE: Duration = Duration::from_millis(500);
+/// After the last run, rounds go on quickly for this time: the next trial or block may follow at once.
+const QUICK_AFTER_RUN: Duration = Duration::from_secs(2);
+/// Rounds during a run begin this long after its seconds, when the workers have handed over their intervals.
+const AFTER_SECOND: Duration = Duration::from_millis(50);
+/// Barriers by which the clocks are compared before each run.
+const BARRIERS: usize = 40;
+/// Time between the agreement on the common start and that moment.
+const START_AHEAD: Duration = Duration::from_millis(100);
+
+/// The connection of one process to the other ranks, shared by the exchange's thread and the others.
+pub(crate) struct Exchange {
+    pub(crate) rank: usize,
+    pub(crate) size: usize,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    /// To send in the next round.
+    directives: Vec<Directive>,
+    reports: Vec<Report>,
+    /// Other ranks that have introduced themselves.
+    introduced: Vec<bool>,
+    /// The latest run.
+    pub(crate) run: Option<Run>,
+    last_run: u64,
+    /// An order that is not being executed yet.
+    order: Option<(u64, Order)>,
+    /// The job is over for this process.
+    quit: bool,
+    /// Why the exchange ended early.
+    pub(crate) failure: Option<Failure>,
+    /// What the thread does with the job at its end.
+    leave: Option<Leave>,
+    /// When a run was last active.
+    active_at: Option<Instant>,
+}
+
+/// One distributed run, as a rank sees it.
+pub(crate) struct Run {
+    pub(crate) number: u64,
+    /// Number of ranks that take part.
+    pub(crate) machines: usize,
+    /// The decisions about the end: on rank 0 those of its engine, on the others those that arrived.
+    pub(crate) end: Arc<SharedEnd>,
+    sent: EndDecisions,
+    /// When the run ends as planned, since its start.
+    pub(crate) planned: Option<Duration>,
+    /// The common start with the offsets of the clocks, once agreed.
+    pub(crate) start: Option<(Start, Vec<Offset>)>,
+    pub(crate) is_cancelled: bool,
+    /// On rank 0: the other ranks.
+    pub(crate) others: Vec<OtherRank>,
+    /// On rank 0: for messages to the engine, once it is ready.
+    pub(crate) inbox: Option<Inbox>,
+}
+
+/// What rank 0 knows of another rank during a run.
+#[derive(Default)]
+pub(crate) struct OtherRank {
+    /// Its host; it is ready.
+    pub(crate) host: Option<Host>,
+    /// Why it cannot run its part.
+    pub(crate) refusal: Option<String>,
+    /// It has sent its outcome.
+    pub(crate) is_done: bool,
+    /// It has nothing more to do.
+    pub(crate) is_idle: bool,
+    /// How long after the common start it began.
+    pub(crate) late: Duration,
+}
+
+/// Why the exchange ended early.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    /// The ranks that are the cause, as far as it is known.
+    pub(crate) ranks: Vec<usize>,
+    pub(crate) reason: String,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Leave {
+    /// This process ends, and the others with it.
+    Abort(u8),
+    /// This process ends by itself.
+    Alone,
+}
+
+impl Failure {
+    fn of(error: &RanksError) -> Failure {
+        let ranks = match error {
+            RanksError::Silent { ranks, .. } => ranks.clone(),
+            RanksError::Message { rank, .. } | RanksError::Clocks { rank } => vec![*rank],
+            _ => Vec::new(),
+        };
+        Failure { ranks, reason: error.to_string() }
+    }
+
+    /// Whether rank 0 may still end the job.
+    pub(super) fn leaves_rank_0(&self) -> bool {
+        !self.ranks.is_empty() && !self.ranks.contains(&0)
+    }
+
+    fn of_rank(rank: usize, reason: String) -> Failure {
+        Failure { ranks: vec![rank], reason: format!("rank {rank}: {reason}") }
+    }
+}
+
+impl Run {
+    pub(crate) fn new(number: u64, machines: usize) -> Run {
+        let others = (1..machines).map(|_| OtherRank::default()).collect();
+        Run {
+            number,
+            machines,
+            end: Arc::default(),
+            sent: EndDecisions::default(),
+            planned: None,
+            start: None,
+            is_cancelled: false,
+            others,
+            inbox: None,
+        }
+    }
+
+    /// The pace of the rounds, by rank 0.
+    fn pace(&self, now: Instant) -> Pace {
+        let Some((start, _)) = &self.start else { return Pace::Hurry };
+        let decided = self.end.decisions().end_ns.map(Duration::from_nanos);
+        let end = self.planned.into_iter().chain(decided).min();
+        let is_over = end.is_some_and(|end| now + AFTER_SECOND >= start.at + end);
+        let is_ending = is_over || self.is_cancelled || self.others.iter().any(|other| other.is_done);
+        if is_ending { Pace::Hurry } else { Pace::Seconds }
+    }
+}
+
+impl Exchange {
+    pub(crate) fn new(rank: usize, size: usize) -> Arc<Exchange> {
+        let state = State { introduced: vec![false; size], ..State::default() };
+        Arc::new(Exchange { rank, size, state: Mutex::new(state), changed: Condvar::new() })
+    }
+
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes the state, and wakes all that wait for a change.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let result = change(&mut self.state());
+        self.changed.notify_all();
+        result
+    }
+
+    /// Waits for a change, at most for this time; returns the state.
+    pub(crate) fn wait<'s>(&'s self, state: MutexGuard<'s, State>, limit: Duration) -> MutexGuard<'s, State> {
+        self.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    /// The function of the thread.
+    pub(crate) fn run(&self, mut job: Job) {
+        if self.rank > 0 {
+            self.change(|state| state.reports.push(Report::Here(Introduction::of_process())));
+            job.set_patience(PATIENCE_OF_OTHERS);
+        }
+        let ended = self.rounds(&mut job);
+        if let Err(failure) = ended {
+            self.change(|state| state.fail(failure));
+            let mut state = self.state();
+            while state.leave.is_none() {
+                state = self.wait(state, PATIENCE);
+            }
+            if let Some(Leave::Abort(status)) = state.leave {
+                drop(state);
+                // The process manager may be gone, and with it everything that could be ended.
+                let _ = job.abort(status);
+            }
+        } else {
+            // As above.
+            let _ = job.finalize();
+        }
+        self.change(|state| state.quit = true);
+    }
+
+    fn rounds(&self, job: &mut Job) -> Result<(), Failure> {
+        loop {
+            let own = self.outgoing();
+            let round = job.round(&own).map_err(|error| Failure::of(&error))?;
+            let unreadable = |rank: usize| {
+                move |problem: String| {
+                    Failure::of_rank(rank, format!("its message cannot be read: {problem}"))
+                }
+            };
+            for (rank, bytes) in round.messages.iter().enumerate().skip(1) {
+                let reports: Vec<Report> = message::decode(bytes).map_err(unreadable(rank))?;
+                reports.into_iter().try_for_each(|report| self.take(rank, report))?;
+            }
+            let first: FromFirst = message::decode(&round.messages[0]).map_err(unreadable(0))?;
+            let mut is_over = false;
+            let pace = first.pace;
+            for directive in first.directives {
+                match directive {
+                    Directive::Start { run } => self.agree_on_start(job, run)?,
+                    Directive::Quit => is_over = true,
+                    _ if self.rank == 0 => {}
+                    directive => self.obey(directive),
+                }
+            }
+            if is_over {
+                return Ok(());
+            }
+            self.wait_for_next(pace);
+        }
+    }
+
+    /// This rank's message.
+    fn outgoing(&self) -> Vec<u8> {
+        let mut state = self.state();
+        if self.rank > 0 {
+            return message::encode_reports(&mut state.reports);
+        }
+        let now = Instant::now();
+        let mut directives = std::mem::take(&mut state.directives);
+        let active_at = state.active_at;
+        let rests = active_at.is_none_or(|at| now.duration_since(at) > QUICK_AFTER_RUN);
+        let pace = match &mut state.run {
+            Some(run) => {
+                let decisions = run.end.decisions();
+                if decisions != run.sent {
+                    run.sent = decisions;
+                    directives.push(Directive::End { run: run.number, decisions });
+                }
+                run.pace(now)
+            }
+            None if rests => Pace::Idle,
+            None => Pace::Hurry,
+        };
+        message::encode(&FromFirst { pace, directives })
+    }
+
+    /// All ranks do this in the same round.
+    fn agree_on_start(&self, job: &mut Job, number: u64) -> Result<(), Failure> {
+        let failed = |error: RanksError| Failure::of(&error);
+        let offsets = job.measure_offsets(BARRIERS).map_err(failed)?;
+        let start = job.common_start(START_AHEAD).map_err(failed)?;
+        self.change(|state| {
+            if let Some(run) = state.run.as_mut().filter(|run| run.number == number) {
+                run.start = Some((start, offsets));
+            }
+        });
+        Ok(())
+    }
+
+    /// On rank 0: a report of another rank.
+    fn take(&self, rank: usize, report: Report) -> Result<(), Failure> {
+        let unasked =
+            || Failure::of_rank(rank, "it reported on a run in which it does not take part".to_owned());
+        self.change(|state| {
+            if let Report::Here(introduction) = &report {
+                state.introduced[rank] = true;
+                let difference = introduction.difference(&Introduction::of_process());
+                return difference.map_or(Ok(()), |difference| Err(Failure::of_rank(rank, difference)));
+            }
+            // The last reports of a run that was given up.
+            let Some(run) = state.run.as_mut().filter(|run| run.number == report.run()) else {
+                return Ok(());
+            };
+            let other = run.others.get_mut(rank - 1).ok_or_else(unasked)?;
+            match report {
+                Report::Here(_) => {}
+                Report::Ready { host, .. } => other.host = Some(*host),
+                Report::Began { late_ns, .. } => other.late = Duration::from_nanos(late_ns),
+                Report::Idle { .. } => other.is_idle = true,
+                Report::Of { message, .. } => {
+                    other.is_done |= matches!(*message, RankMessage::Done(_));
+                    match (&run.inbox, *message) {
+                        (Some(inbox), message) => inbox.deliver(rank, message),
+                        (None, RankMessage::Done(Err(reason))) => other.refusal = Some(reason),
+                        (None, _) => return Err(unasked()),
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// On another rank: what rank 0 said.
+    fn obey(&self, directive: Directive) {
+        self.change(|state| match directive {
+            Directive::Prepare { run, order } => {
+                state.run = Some(Run::new(run, order.machines()));
+                state.order = Some((run, *order));
+            }
+            Directive::End { run, decisions } => {
+                state.run_of(run).into_iter().for_each(|run| run.end.apply(&decisions));
+            }
+            Directive::Cancel { run } => state.run_of(run).into_iter().for_each(|run| {
+                run.is_cancelled = true;
+                run.end.apply(&EndDecisions { stop: true, ..EndDecisions::default() });
+            }),
+            Directive::Start { .. } | Directive::Quit => {}
+        });
+    }
+
+    /// Waits until the next round. What rank 0 has to say does not wait for it.
+    fn wait_for_next(&self, pace: Pace) {
+        let now = Instant::now();
+        let state = self.state();
+        let start = state.run.as_ref().and_then(|run| run.start.as_ref()).map(|(start, _)| start.at);
+        let length = match (pace, start) {
+            (Pace::Seconds, Some(start)) => {
+                let passed = now.saturating_duration_since(start);
+                let next = Duration::from_secs(passed.as_secs()) + AFTER_SECOND;
+                let next = if next > passed { next } else { next + Duration::from_secs(1) };
+                next.checked_sub(passed).unwrap_or(HURRY)
+            }
+            (Pace::Hurry, _) | (Pace::Seconds, None) => HURRY,
+            (Pace::Idle, _) => IDLE,
+        };
+        let until = now + length;
+        let mut state = state;
+        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+            if !state.directives.is_empty() {
+                return;
+            }
+            state = self.wait(state, left);
+        }
+    }
+}
+
+impl State {
+    fn fail(&mut self, failure: Failure) {
+        if let Some(run) = &mut self.run {
+            // This process stops its own part.
+            run.end.apply(&EndDecisions { stop: true, ..EndDecisions::default() });
+            if let Some(inbox) = &run.inbox {
+                let rank =
+                    failure.ranks.iter().copied().find(|rank| *rank > 0 && *rank < run.machines).unwrap_or(1);
+                inbox.deliver(rank, RankMessage::Done(Err(failure.reason.clone())));
+            }
+        }
+        self.failure = Some(failure);
+    }
+
+    fn run_of(&mut self, number: u64) -> Option<&mut Run> {
+        self.run.as_mut().filter(|run| run.number == number)
+    }
+
+    /// On rank 0: all ranks are told to prepare their part.
+    pub(crate) fn begin(&mut self, order: Order) -> u64 {
+        self.last_run += 1;
+        let number = self.last_run;
+        self.run = Some(Run::new(number, order.machines()));
+        self.directives.push(Directive::Prepare { run: number, order: Box::new(order) });
+        number
+    }
+
+    pub(crate) fn tell(&mut self, directive: Directive) {
+        self.directives.push(directive);
+    }
+
+    pub(crate) fn report(&mut self, report: Report) {
+        self.reports.push(report);
+    }
+
+    /// On rank 0: the run is over.
+    pub(crate) fn end_run(&mut self) -> Option<Run> {
+        self.active_at = Some(Instant::now());
+        self.run.take()
+    }
+
+    /// On another rank: the next order, once it is there.
+    pub(crate) fn take_order(&mut self) -> Option<(u64, Order)> {
+        self.order.take()
+    }
+
+    pub(crate) fn leave(&mut self, how: Leave) {
+        self.leave = Some(how);
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.quit
+    }
+
+    /// On rank 0: whether all ranks have said who they are.
+    pub(crate) fn all_introduced(&self) -> bool {
+        self.introduced.iter().skip(1).all(|introduced| *introduced)
+    }
+}
+
+impl Report {
+    /// Number of the run; 0 for none.
+    fn run(&self) -> u64 {
+        match self {
+            Report::Here(_) => 0,
+            Report::Ready { run, .. }
+            | Report::Began { run, .. }
+            | Report::Of { run, .. }
+            | Report::Idle { run } => *run,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Rank 0's side of a distributed run: it orders the parts of the others, starts all of them together, and collects what
+//! the record says about each load generator.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use engine::{EngineError, Inbox, Peers, SharedEnd};
+use results::{Host, RankClock};
+
+use super::exchange::{Exchange, Run};
+use super::message::Directive;
+use super::order::Order;
+use crate::control::Control;
+
+/// Interval at which waiting for other ranks checks for signals.
+const LOOK: Duration = Duration::from_millis(20);
+/// Time for the other ranks to end a run that was given up.
+const ENDING_LIMIT: Duration = Duration::from_secs(10);
+
+/// A run on several ranks, led by this process.
+pub(crate) struct Leading<'c> {
+    exchange: Arc<Exchange>,
+    control: &'c Control,
+    number: u64,
+    end: Arc<SharedEnd>,
+    late: Duration,
+}
+
+/// What the record says about a load generator and its host.
+#[derive(Clone, Debug)]
+pub struct RankAbout {
+    /// Its host.
+    pub host: Host,
+    /// Its clock beside rank 0's; `None` for rank 0 itself.
+    pub clock: Option<RankClock>,
+}
+
+impl<'c> Leading<'c> {
+    /// Orders the parts of the other ranks, which prepare them at the same time as this process.
+    ///
+    /// # Errors
+    /// The exchange has failed.
+    pub(crate) fn begin(
+        exchange: Arc<Exchange>,
+        control: &'c Control,
+        order: Order,
+        planned: Option<Duration>,
+    ) -> Result<Leading<'c>, EngineError> {
+        exchange.check()?;
+        let (number, end) = exchange.change(|state| {
+            let number = state.begin(order);
+            let run = state.run.as_mut();
+            let end = run.map(|run| {
+                run.planned = planned;
+                Arc::clone(&run.end)
+            });
+            (number, end.unwrap_or_default())
+        });
+        Ok(Leading { exchange, control, number, end, late: Duration::ZERO })
+    }
+
+    /// The decisions about the end of the run, for the engine.
+    pub(crate) fn end(&self) -> Arc<SharedEnd> {
+        Arc::clone(&self.end)
+    }
+
+    /// The run is over on this rank. Waits for the others, which a run without an outcome stops.
+    pub(crate) fn finish(self, has_outcome: bool) -> Vec<RankAbout> {
+        if !has_outcome {
+            self.exchange.change(|state| state.tell(Directive::Cancel { run: self.number }));
+        }
+        let since = Instant::now();
+        let mut state = self.exchange.state();
+        let ends = |run: &Option<Run>| run.iter().flat_map(|run| &run.others).all(|other| other.is_idle);
+        while !ends(&state.run) && state.failure.is_none() && since.elapsed() < ENDING_LIMIT {
+            state = self.exchange.wait(state, LOOK);
+        }
+        drop(state);
+        self.exchange.change(|state| state.end_run()).map_or_else(Vec::new, |run| abouts(run, self.late))
+    }
+
+    fn check(&self) -> Result<(), EngineError> {
+        self.exchange.check()?;
+        self.control.check().map_err(|_| EngineError::InterruptedBeforeStart)
+    }
+}
+
+impl Peers for Leading<'_> {
+    fn start(&mut self, inbox: Inbox) -> Result<Instant, EngineError> {
+        loop {
+            self.check()?;
+            let state = self.exchange.state();
+            let others = state.run.as_ref().map_or(&[][..], |run| &run.others);
+            for (other, rank) in others.iter().zip(1..) {
+                if let Some(reason) = &other.refusal {
+                    return Err(EngineError::Rank { rank, reason: reason.as_str().into() });
+                }
+            }
+            if others.iter().all(|other| other.host.is_some()) {
+                break;
+            }
+            drop(self.exchange.wait(state, LOOK));
+        }
+        self.exchange.change(|state| {
+            if let Some(run) = &mut state.run {
+                run.inbox = Some(inbox);
+            }
+            state.tell(Directive::Start { run: self.number });
+        });
+        let start = self.exchange.await_start(self.number, || self.check())?;
+        self.late = sleep_until(start);
+        Ok(start)
+    }
+}
+
+impl Exchange {
+    /// ¶ # Errors
+    /// The exchange has failed.
+    pub(crate) fn check(&self) -> Result<(), EngineError> {
+        let state = self.state();
+        let Some(failure) = &state.failure else { return Ok(()) };
+        let rank = failure.ranks.first().copied().unwrap_or(0);
+        Err(EngineError::Rank { rank, reason: failure.reason.as_str().into() })
+    }
+
+    /// The common start of a run on this rank's clock, once the ranks have agreed on it.
+    pub(crate) fn await_start(
+        &self,
+        run: u64,
+        check: impl Fn() -> Result<(), EngineError>,
+    ) -> Result<Instant, EngineError> {
+        loop {
+            check()?;
+            let state = self.state();
+            let of_run = state.run.as_ref().filter(|known| known.number == run && !known.is_cancelled);
+            let Some(of_run) = of_run else { return Err(EngineError::InterruptedBeforeStart) };
+            if let Some((start, _)) = &of_run.start {
+                return Ok(start.at);
+            }
+            drop(self.wait(state, LOOK));
+        }
+    }
+}
+
+/// Returns how long after the moment it returns.
+pub(crate) fn sleep_until(moment: Instant) -> Duration {
+    thread::sleep(moment.saturating_duration_since(Instant::now()));
+    moment.elapsed()
+}
+
+/// Each rank of a run, from what it reported.
+fn abouts(run: Run, late: Duration) -> Vec<RankAbout> {
+    let own = RankAbout { host: Host::detect(), clock: None };
+    let offsets = run.start.map(|(_, offsets)| offsets).unwrap_or_default();
+    let others = run.others.into_iter().zip(1..).map(|(other, rank): (_, usize)| {
+        const NANOS_PER_MS: f64 = 1e6;
+        const MICROS_PER_SECOND: f64 = 1e6;
+        let clock = offsets.get(rank).and_then(|offset| {
+            let wall = offset.wall?;
+            let error_us = offset.monotonic.error_nanos as f64 / 1e3;
+            Some(RankClock {
+                offset_ms: wall.nanos as f64 / NANOS_PER_MS,
+                offset_error_ms: wall.error_nanos as f64 / NANOS_PER_MS,
+                start_skew_us: (other.late.as_secs_f64() - late.as_secs_f64()) * MICROS_PER_SECOND,
+                start_skew_error_us: error_us,
+            })
+        });
+        RankAbout { host: other.host.unwrap_or_else(Host::detect), clock }
+    });
+    std::iter::once(own).chain(others).collect()
+}

@@ -1,0 +1,164 @@
+//! One load from several machines. A process manager (MPICH's `mpiexec`, Slurm's `srun`) starts this program on each, and
+//! they become the ranks of a job. Rank 0 prepares runs, observes the server and stores the records; it orders from each
+//! other rank a part of the load. `order` is what it orders, `message` how that travels, `exchange` the thread that
+//! carries it, `leading` rank 0's side, `serving` the other side.
+
+mod exchange;
+mod leading;
+mod message;
+mod order;
+mod serving;
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use engine::{Limit, Outcome, Part, Plan, Progress, StopRequest};
+use ranks::Job;
+
+pub use leading::RankAbout;
+
+pub(crate) use exchange::Exchange;
+pub(crate) use order::Order;
+
+use crate::control::Control;
+use crate::error::RunError;
+use crate::runner::{Runner, Tracers};
+use crate::spec::RunSpec;
+use exchange::{Leave, PATIENCE};
+use leading::Leading;
+use message::Directive;
+
+/// Time for all ranks to say who they are.
+const INTRODUCTION_LIMIT: Duration = Duration::from_secs(30);
+/// Time for the exchange to end.
+const ENDING_LIMIT: Duration = Duration::from_secs(10);
+
+/// This process as a rank of a job.
+pub struct Machines {
+    exchange: Arc<Exchange>,
+    thread: JoinHandle<()>,
+}
+
+/// A load that is ready to run: in this process alone, or on several ranks.
+pub struct Load {
+    /// The engine's plan of this process. What a caller changes between runs holds for all ranks: limit, warm-up, seed
+    /// and application name.
+    pub plan: Plan,
+    order: Option<Order>,
+}
+
+impl Machines {
+    /// This process as one of several ranks, if a process manager started it so. Call it once, at the program's start.
+    ///
+    /// # Errors
+    /// The process manager is not usable.
+    pub fn join(control: &Control) -> Result<Option<Machines>, RunError> {
+        let job = Job::from_environment(PATIENCE).map_err(RunError::ranks)?;
+        let Some(job) = job.filter(|job| job.size() > 1) else { return Ok(None) };
+        let exchange = Exchange::new(job.rank(), job.size());
+        let own = Arc::clone(&exchange);
+        let thread = thread::Builder::new().name("exchange".to_owned()).spawn(move || own.run(job));
+        let thread = thread.map_err(|error| RunError::System { what: "start a thread".to_owned(), error })?;
+        if exchange.rank == 0 {
+            control.lead(Arc::clone(&exchange));
+        }
+        Ok(Some(Machines { exchange, thread }))
+    }
+
+    /// Whether this is rank 0, which executes the command.
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.exchange.rank == 0
+    }
+
+    /// Executes the orders of rank 0 until the job is over. For the other ranks.
+    ///
+    /// # Errors
+    /// The exchange failed, or the user asked to stop.
+    pub fn serve(&self, control: &Control) -> Result<(), RunError> {
+        serving::serve(&self.exchange, control).map_err(|error| match error {
+            RunError::Aborted(reason) => RunError::Aborted(format!("rank {}: {reason}", self.exchange.rank)),
+            other => other,
+        })
+    }
+
+    /// Ends this rank. Rank 0 ends the job; if the exchange has failed, it also ends the processes that are left.
+    pub fn leave(self, exit_status: u8) {
+        let Machines { exchange, thread } = self;
+        let is_first = exchange.rank == 0;
+        exchange.change(|state| {
+            let has_failed = state.failure.is_some();
+            state.leave(if has_failed { Leave::Abort(exit_status.max(1)) } else { Leave::Alone });
+            if is_first {
+                state.tell(Directive::Quit);
+            }
+        });
+        let since = Instant::now();
+        while !thread.is_finished() && since.elapsed() < ENDING_LIMIT {
+            let state = exchange.state();
+            drop(exchange.wait(state, Duration::from_millis(20)));
+        }
+    }
+}
+
+impl Load {
+    /// The load of a runner that has found its server, whose plan is made by `plan`.
+    pub(crate) fn of(
+        runner: Runner,
+        scale: stats::Scale,
+        plan: impl FnOnce(Runner) -> Plan,
+    ) -> Result<Load, RunError> {
+        let ranks = runner.spec.machines.map_or(1, |machines| machines as usize);
+        let order = (ranks > 1).then(|| Order::of(&runner, scale, ranks)).transpose()?;
+        let plan = Plan { part: Part { rank: 0, ranks }, ..plan(runner) };
+        Ok(Load { plan, order })
+    }
+
+    /// Runs it. The observer receives the seconds of all ranks together.
+    ///
+    /// # Errors
+    /// As [`engine::run`], of any rank.
+    pub fn run(
+        &self,
+        control: &Control,
+        stop: StopRequest<'_>,
+        observer: &mut dyn FnMut(&Progress<'_>),
+        tracers: Tracers<'_, '_>,
+    ) -> Result<(Outcome, Vec<RankAbout>), engine::EngineError> {
+        let (Some(order), Some(exchange)) = (&self.order, control.exchange()) else {
+            return Ok((engine::run(&self.plan, stop, observer, tracers)?, Vec::new()));
+        };
+        let planned = match self.plan.limit {
+            Limit::Duration(limit) => Some(self.plan.warmup + limit),
+            Limit::TransactionsPerClient(_) => None,
+        };
+        let mut leading = Leading::begin(exchange, control, order.for_plan(&self.plan), planned)?;
+        let end = leading.end();
+        let stop = StopRequest { shared: Some(&end), ..stop };
+        let outcome = engine::run_with_peers(&self.plan, stop, observer, tracers, &mut leading);
+        let abouts = leading.finish(outcome.is_ok());
+        Ok((outcome?, abouts))
+    }
+}
+
+/// Number of ranks that a run uses. Waits until all ranks have said who they are.
+///
+/// # Errors
+/// It asks for more than there are.
+pub(crate) fn machines(spec: &RunSpec, control: &Control) -> Result<u32, RunError> {
+    let exchange = control.exchange();
+    let size = exchange.as_ref().map_or(1, |exchange| exchange.size);
+    let present = u32::try_from(size).unwrap_or(u32::MAX);
+    let ranks = spec.load_generators(present)?;
+    if let Some(exchange) = exchange.filter(|_| ranks > 1) {
+        let since = Instant::now();
+        let mut state = exchange.state();
+        while !state.all_introduced() && state.failure.is_none() && since.elapsed() < INTRODUCTION_LIMIT {
+            state = exchange.wait(state, Duration::from_millis(20));
+        }
+        drop(state);
+        exchange.check()?;
+    }
+    Ok(ranks)
+}
