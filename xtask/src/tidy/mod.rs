@@ -50,6 +50,7 @@ const BANS: &[Ban<'_>] = &[
             ("crates/queries/src/stopwatch.rs", "statements that are timed one by one"),
             ("crates/verify/src/stopwatch.rs", "how long to wait for a server after a run"),
             ("crates/results/src/disk.rs", "how long a flush takes, before a run"),
+            ("crates/run/src/distributed/timing.rs", "the common start of several machines"),
             ("crates/ranks/src/clocks/reading.rs", "when barriers are entered and left, and when to give up"),
             ("crates/fuzz/src/watch.rs", "when an input takes too long"),
         ],

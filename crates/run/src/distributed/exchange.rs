@@ -11,6 +11,7 @@ use results::Host;
 
 use super::message::{self, Directive, FromFirst, Introduction, Pace, Report};
 use super::order::Order;
+use super::timing::now;
 
 /// A wait of rank 0 for other ranks is over after this time.
 pub(super) const PATIENCE: Duration = Duration::from_secs(6);
@@ -50,8 +51,8 @@ pub(crate) struct State {
     last_run: u64,
     /// An order that is not being executed yet.
     order: Option<(u64, Order)>,
-    /// The job is over for this process.
-    quit: bool,
+    /// The thread has ended.
+    has_ended: bool,
     /// Why the exchange ended early.
     pub(crate) failure: Option<Failure>,
     /// What the thread does with the job at its end.
@@ -179,6 +180,18 @@ impl Exchange {
         self.changed.wait_timeout(state, limit).unwrap_or_else(PoisonError::into_inner).0
     }
 
+    /// Waits until the state fulfils a condition, at most for this time.
+    pub(crate) fn wait_until(&self, limit: Duration, is_fulfilled: impl Fn(&State) -> bool) {
+        let until = now() + limit;
+        let mut state = self.state();
+        while !is_fulfilled(&state) {
+            let Some(left) = until.checked_duration_since(now()).filter(|left| !left.is_zero()) else {
+                return;
+            };
+            state = self.wait(state, left);
+        }
+    }
+
     /// The function of the thread.
     pub(crate) fn run(&self, mut job: Job) {
         if self.rank > 0 {
@@ -201,7 +214,7 @@ impl Exchange {
             // As above.
             let _ = job.finalize();
         }
-        self.change(|state| state.quit = true);
+        self.change(|state| state.has_ended = true);
     }
 
     fn rounds(&self, job: &mut Job) -> Result<(), Failure> {
@@ -241,7 +254,7 @@ impl Exchange {
         if self.rank > 0 {
             return message::encode_reports(&mut state.reports);
         }
-        let now = Instant::now();
+        let now = now();
         let mut directives = std::mem::take(&mut state.directives);
         let active_at = state.active_at;
         let rests = active_at.is_none_or(|at| now.duration_since(at) > QUICK_AFTER_RUN);
@@ -326,12 +339,12 @@ impl Exchange {
 
     /// Waits until the next round. What rank 0 has to say does not wait for it.
     fn wait_for_next(&self, pace: Pace) {
-        let now = Instant::now();
+        let begun = now();
         let state = self.state();
         let start = state.run.as_ref().and_then(|run| run.start.as_ref()).map(|(start, _)| start.at);
         let length = match (pace, start) {
             (Pace::Seconds, Some(start)) => {
-                let passed = now.saturating_duration_since(start);
+                let passed = begun.saturating_duration_since(start);
                 let next = Duration::from_secs(passed.as_secs()) + AFTER_SECOND;
                 let next = if next > passed { next } else { next + Duration::from_secs(1) };
                 next.checked_sub(passed).unwrap_or(HURRY)
@@ -339,9 +352,9 @@ impl Exchange {
             (Pace::Hurry, _) | (Pace::Seconds, None) => HURRY,
             (Pace::Idle, _) => IDLE,
         };
-        let until = now + length;
+        let until = begun + length;
         let mut state = state;
-        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
+        while let Some(left) = until.checked_duration_since(now()).filter(|left| !left.is_zero()) {
             if !state.directives.is_empty() {
                 return;
             }
@@ -387,7 +400,7 @@ impl State {
 
     /// On rank 0: the run is over.
     pub(crate) fn end_run(&mut self) -> Option<Run> {
-        self.active_at = Some(Instant::now());
+        self.active_at = Some(now());
         self.run.take()
     }
 
@@ -400,13 +413,20 @@ impl State {
         self.leave = Some(how);
     }
 
+    /// Whether the job is over for this process.
     pub(crate) fn is_over(&self) -> bool {
-        self.quit
+        self.has_ended
     }
 
-    /// On rank 0: whether all ranks have said who they are.
+    /// On rank 0: whether all ranks have said who they are, or never will.
     pub(crate) fn all_introduced(&self) -> bool {
-        self.introduced.iter().skip(1).all(|introduced| *introduced)
+        self.failure.is_some() || self.introduced.iter().skip(1).all(|introduced| *introduced)
+    }
+
+    /// On rank 0: whether the other ranks have nothing more to do, or cannot say so any more.
+    pub(crate) fn others_are_idle(&self) -> bool {
+        let others = self.run.iter().flat_map(|run| &run.others);
+        self.failure.is_some() || others.into_iter().all(|other| other.is_idle)
     }
 }
 

@@ -2,15 +2,15 @@
 //! the record says about each load generator.
 
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use engine::{EngineError, Inbox, Peers, SharedEnd};
 use results::{Host, RankClock};
 
-use super::exchange::{Exchange, Run};
+use super::exchange::{Exchange, Run, State};
 use super::message::Directive;
 use super::order::Order;
+use super::timing::sleep_until;
 use crate::control::Control;
 
 /// Interval at which waiting for other ranks checks for signals.
@@ -70,13 +70,7 @@ impl<'c> Leading<'c> {
         if !has_outcome {
             self.exchange.change(|state| state.tell(Directive::Cancel { run: self.number }));
         }
-        let since = Instant::now();
-        let mut state = self.exchange.state();
-        let ends = |run: &Option<Run>| run.iter().flat_map(|run| &run.others).all(|other| other.is_idle);
-        while !ends(&state.run) && state.failure.is_none() && since.elapsed() < ENDING_LIMIT {
-            state = self.exchange.wait(state, LOOK);
-        }
-        drop(state);
+        self.exchange.wait_until(ENDING_LIMIT, State::others_are_idle);
         self.exchange.change(|state| state.end_run()).map_or_else(Vec::new, |run| abouts(run, self.late))
     }
 
@@ -141,12 +135,6 @@ impl Exchange {
             drop(self.wait(state, LOOK));
         }
     }
-}
-
-/// Returns how long after the moment it returns.
-pub(crate) fn sleep_until(moment: Instant) -> Duration {
-    thread::sleep(moment.saturating_duration_since(Instant::now()));
-    moment.elapsed()
 }
 
 /// Each rank of a run, from what it reported.

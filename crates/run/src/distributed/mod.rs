@@ -1,17 +1,18 @@
 //! One load from several machines. A process manager (MPICH's `mpiexec`, Slurm's `srun`) starts this program on each, and
 //! they become the ranks of a job. Rank 0 prepares runs, observes the server and stores the records; it orders from each
 //! other rank a part of the load. `order` is what it orders, `message` how that travels, `exchange` the thread that
-//! carries it, `leading` rank 0's side, `serving` the other side.
+//! carries it, `leading` rank 0's side, `serving` the other side, `timing` the clock.
 
 mod exchange;
 mod leading;
 mod message;
 mod order;
 mod serving;
+mod timing;
 
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 use engine::{Limit, Outcome, Part, Plan, Progress, StopRequest};
 use ranks::Job;
@@ -25,7 +26,7 @@ use crate::control::Control;
 use crate::error::RunError;
 use crate::runner::{Runner, Tracers};
 use crate::spec::RunSpec;
-use exchange::{Leave, PATIENCE};
+use exchange::{Leave, PATIENCE, State};
 use leading::Leading;
 use message::Directive;
 
@@ -37,7 +38,6 @@ const ENDING_LIMIT: Duration = Duration::from_secs(10);
 /// This process as a rank of a job.
 pub struct Machines {
     exchange: Arc<Exchange>,
-    thread: JoinHandle<()>,
 }
 
 /// A load that is ready to run: in this process alone, or on several ranks.
@@ -58,12 +58,12 @@ impl Machines {
         let Some(job) = job.filter(|job| job.size() > 1) else { return Ok(None) };
         let exchange = Exchange::new(job.rank(), job.size());
         let own = Arc::clone(&exchange);
-        let thread = thread::Builder::new().name("exchange".to_owned()).spawn(move || own.run(job));
-        let thread = thread.map_err(|error| RunError::System { what: "start a thread".to_owned(), error })?;
+        let begun = thread::Builder::new().name("exchange".to_owned()).spawn(move || own.run(job));
+        begun.map_err(|error| RunError::System { what: "start a thread".to_owned(), error })?;
         if exchange.rank == 0 {
             control.lead(Arc::clone(&exchange));
         }
-        Ok(Some(Machines { exchange, thread }))
+        Ok(Some(Machines { exchange }))
     }
 
     /// Whether this is rank 0, which executes the command.
@@ -85,7 +85,7 @@ impl Machines {
 
     /// Ends this rank. Rank 0 ends the job; if the exchange has failed, it also ends the processes that are left.
     pub fn leave(self, exit_status: u8) {
-        let Machines { exchange, thread } = self;
+        let Machines { exchange } = self;
         let is_first = exchange.rank == 0;
         exchange.change(|state| {
             let has_failed = state.failure.is_some();
@@ -94,11 +94,7 @@ impl Machines {
                 state.tell(Directive::Quit);
             }
         });
-        let since = Instant::now();
-        while !thread.is_finished() && since.elapsed() < ENDING_LIMIT {
-            let state = exchange.state();
-            drop(exchange.wait(state, Duration::from_millis(20)));
-        }
+        exchange.wait_until(ENDING_LIMIT, State::is_over);
     }
 }
 
@@ -152,12 +148,7 @@ pub(crate) fn machines(spec: &RunSpec, control: &Control) -> Result<u32, RunErro
     let present = u32::try_from(size).unwrap_or(u32::MAX);
     let ranks = spec.load_generators(present)?;
     if let Some(exchange) = exchange.filter(|_| ranks > 1) {
-        let since = Instant::now();
-        let mut state = exchange.state();
-        while !state.all_introduced() && state.failure.is_none() && since.elapsed() < INTRODUCTION_LIMIT {
-            state = exchange.wait(state, Duration::from_millis(20));
-        }
-        drop(state);
+        exchange.wait_until(INTRODUCTION_LIMIT, State::all_introduced);
         exchange.check()?;
     }
     Ok(ranks)

@@ -9,9 +9,9 @@ use engine::{EngineError, Inbox, Part, Peers, Progress, RankMessage, StopRequest
 use results::Host;
 
 use super::exchange::{END_BY_RANK_0, Exchange};
-use super::leading::sleep_until;
 use super::message::Report;
 use super::order::Order;
+use super::timing::sleep_until;
 use crate::control::Control;
 use crate::descriptors::provide_descriptors;
 use crate::error::RunError;
