@@ -1,18 +1,19 @@
 //! The bytes of a journal's file. Pure.
 //!
-//! File header: `pgmeterJ`, version (u32), worker (u32). Block: length of the entries (u32), CRC-32 of the length and
-//! the entries (u32), entries. All integers are little-endian. Entry: a tag byte, then the key and the times as variable-length
+//! File header: `pgmeterJ`, version (u32), worker (u32). Block: length of the entries (u32), CRC-32 of the entries (u32),
+//! CRC-32 of the block's position in the file (u64) and of these two numbers (u32), entries. So a wrong length is found, and
+//! also a missing block. All integers are little-endian. Entry: a tag byte, then the key and the times as variable-length
 //! integers of seven bits per byte (LEB128), then for some tags five bytes of an SQLSTATE.
 
 use stats::Timestamp;
 
 /// First bytes of each file.
 const MAGIC: [u8; 8] = *b"pgmeterJ";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Length of a file's header in bytes.
 pub const FILE_HEADER: usize = 16;
 /// Length of a block's header in bytes.
-pub const BLOCK_HEADER: usize = 8;
+pub const BLOCK_HEADER: usize = 12;
 /// Maximum length of a variable-length integer.
 const INTEGER_LENGTH_MAX: usize = 10;
 
@@ -101,26 +102,34 @@ pub(super) fn begin_block(out: &mut Vec<u8>) {
     out.resize(BLOCK_HEADER, 0);
 }
 
-/// Fills in the header of a block. False if the block has no entries.
-pub(super) fn end_block(block: &mut [u8]) -> bool {
+/// Fills in the header of a block at this position of the file. False if the block has no entries.
+pub(super) fn end_block(block: &mut [u8], position: u64) -> bool {
     let Some((header, entries)) = block.split_at_mut_checked(BLOCK_HEADER) else { return false };
     let Ok(length) = u32::try_from(entries.len()) else { return false };
     header[..4].copy_from_slice(&length.to_le_bytes());
-    let sum = checksum(length, entries);
-    header[4..].copy_from_slice(&sum.to_le_bytes());
+    header[4..8].copy_from_slice(&checksum(&[entries]).to_le_bytes());
+    let sum = header_checksum(&header[..8], position);
+    header[8..].copy_from_slice(&sum.to_le_bytes());
     length > 0
 }
 
-/// The length and the checksum in a block's header.
-pub(super) fn block_header(header: [u8; BLOCK_HEADER]) -> (u32, u32) {
-    let [a, b, c, d, e, f, g, h] = header;
-    (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]))
+/// The length and the checksum of the entries of a block at this position of the file; `None` if the header is invalid.
+pub(super) fn block_header(header: [u8; BLOCK_HEADER], position: u64) -> Option<(u32, u32)> {
+    let [a, b, c, d, e, f, g, h, i, j, k, l] = header;
+    let sum = u32::from_le_bytes([i, j, k, l]);
+    let length = u32::from_le_bytes([a, b, c, d]);
+    let is_valid = sum == header_checksum(&header[..8], position) && length > 0;
+    is_valid.then_some((length, u32::from_le_bytes([e, f, g, h])))
 }
 
-/// CRC-32 of a block's length and entries, so that a length of zeros is no valid block.
-pub(super) fn checksum(length: u32, entries: &[u8]) -> u32 {
+fn header_checksum(numbers: &[u8], position: u64) -> u32 {
+    checksum(&[&position.to_le_bytes(), numbers])
+}
+
+/// CRC-32 of these bytes, one after the other.
+pub(super) fn checksum(parts: &[&[u8]]) -> u32 {
     let mut sum = u32::MAX;
-    for byte in length.to_le_bytes().iter().chain(entries) {
+    for byte in parts.iter().copied().flatten() {
         sum = (sum >> 8) ^ CRC_TABLE[((sum ^ u32::from(*byte)) & 0xff) as usize];
     }
     !sum
@@ -303,8 +312,7 @@ pub(super) mod tests {
 
     #[test]
     fn the_checksum_is_that_of_the_standard() {
-        // The check value of CRC-32 is that of "123456789"; the length comes first here.
-        let length = u32::from_le_bytes(*b"1234");
-        assert_eq!(checksum(length, b"56789"), 0xcbf4_3926);
+        // The check value of CRC-32 is that of "123456789".
+        assert_eq!(checksum(&[b"1234", b"56789"]), 0xcbf4_3926);
     }
 }

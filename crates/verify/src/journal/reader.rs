@@ -1,5 +1,5 @@
-//! Reads a journal's files back: each sent commit with its outcome. A torn last block is left out; damage before it is an
-//! error.
+//! Reads a journal's files back: each sent commit with its outcome. A last block that is not complete is left out: pgmeter was
+//! killed while it wrote it. Any other damage is an error.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -54,35 +54,36 @@ impl Attempts {
     }
 
     /// Adds those of a file of this length.
-    fn read(&mut self, mut from: impl Read, length: u64) -> Result<(), Fault> {
-        let mut left = length;
+    fn read(&mut self, from: impl Read, length: u64) -> Result<(), Fault> {
+        let mut file = Blocks { from, position: 0, length };
         let mut header = [0; FILE_HEADER];
-        if left < FILE_HEADER as u64 {
+        if file.left() < FILE_HEADER as u64 {
             // Killed while it created the file.
             self.torn += 1;
             return Ok(());
         }
-        from.read_exact(&mut header)?;
-        left -= FILE_HEADER as u64;
+        file.read(&mut header)?;
         check_file_header(&header).map_err(Fault::Damaged)?;
         // A client has at most one commit whose outcome is open.
         let mut open: HashMap<u32, usize> = HashMap::new();
         let mut block = Vec::new();
-        while left > 0 {
-            if !next_block(&mut from, &mut left, &mut block)? {
+        while file.left() > 0 {
+            let at = file.position;
+            if !file.next(&mut block)? {
                 self.torn += 1;
                 break;
             }
             let mut entries = &block[..];
             while !entries.is_empty() {
-                let entry = Entry::read(&mut entries).ok_or_else(|| damaged("an invalid entry"))?;
-                self.add(entry, &mut open)?;
+                let entry = Entry::read(&mut entries).ok_or_else(|| damaged("an invalid entry", at))?;
+                self.add(entry, &mut open).map_err(|what| damaged(what, at))?;
             }
         }
         Ok(())
     }
 
-    fn add(&mut self, entry: Entry, open: &mut HashMap<u32, usize>) -> Result<(), Fault> {
+    /// Adds an entry; the error is a noun.
+    fn add(&mut self, entry: Entry, open: &mut HashMap<u32, usize>) -> Result<(), &'static str> {
         match entry {
             Entry::Sent { key, began, at } => {
                 open.insert(key.client, self.attempts.len());
@@ -92,7 +93,7 @@ impl Attempts {
                 let sent = open.remove(&key.client).map(|index| &mut self.attempts[index]);
                 match sent.filter(|attempt| attempt.key == key) {
                     Some(attempt) => attempt.ended = Some((at, outcome)),
-                    None => return Err(damaged("an outcome of a commit that was not sent")),
+                    None => return Err("an outcome of a commit that was not sent"),
                 }
             }
         }
@@ -100,28 +101,66 @@ impl Attempts {
     }
 }
 
-/// Reads the entries of the next block. False if it is torn, which only the last one may be.
-fn next_block(from: &mut impl Read, left: &mut u64, block: &mut Vec<u8>) -> Result<bool, Fault> {
-    if *left < BLOCK_HEADER as u64 {
-        return Ok(false);
+/// A file that is read block by block.
+struct Blocks<R> {
+    from: R,
+    /// Bytes read.
+    position: u64,
+    /// Of the file.
+    length: u64,
+}
+
+impl<R: Read> Blocks<R> {
+    fn left(&self) -> u64 {
+        self.length - self.position
     }
-    let mut header = [0; BLOCK_HEADER];
-    from.read_exact(&mut header)?;
-    *left -= BLOCK_HEADER as u64;
-    let (length, sum) = block_header(header);
-    if u64::from(length) > *left {
-        return Ok(false);
+
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<()> {
+        self.from.read_exact(bytes)?;
+        self.position += bytes.len() as u64;
+        Ok(())
     }
-    if length > BLOCK_LENGTH_MAX {
-        return Err(damaged("a block of an impossible length"));
+
+    /// Reads the entries of the next block. False if it is not complete, which only the last one may be: its header is
+    /// valid or cut off, or there are zeros to the end of the file, where the file system has lost what was written.
+    fn next(&mut self, block: &mut Vec<u8>) -> Result<bool, Fault> {
+        let at = self.position;
+        if self.left() < BLOCK_HEADER as u64 {
+            return Ok(false);
+        }
+        let mut header = [0; BLOCK_HEADER];
+        self.read(&mut header)?;
+        let Some((length, sum)) = block_header(header, at) else {
+            return match header.iter().all(|byte| *byte == 0) && self.has_only_zeros()? {
+                true => Ok(false),
+                false => Err(damaged("an invalid header of a block", at)),
+            };
+        };
+        if u64::from(length) > self.left() {
+            return Ok(false);
+        }
+        if length > BLOCK_LENGTH_MAX {
+            return Err(damaged("a block of an impossible length", at));
+        }
+        block.resize(length as usize, 0);
+        self.read(block)?;
+        match checksum(&[block]) == sum {
+            true => Ok(true),
+            false => Err(damaged("a block with a wrong checksum", at)),
+        }
     }
-    block.resize(length as usize, 0);
-    from.read_exact(block)?;
-    *left -= u64::from(length);
-    match (length > 0 && checksum(length, block) == sum, *left) {
-        (true, _) => Ok(true),
-        (false, 0) => Ok(false),
-        (false, _) => Err(damaged("a block with a wrong checksum")),
+
+    /// Whether the rest of the file consists of zeros.
+    fn has_only_zeros(&mut self) -> io::Result<bool> {
+        let mut bytes = [0; 4096];
+        while self.left() > 0 {
+            let length = usize::try_from(self.left()).unwrap_or(usize::MAX).min(bytes.len());
+            self.read(&mut bytes[..length])?;
+            if bytes[..length].iter().any(|byte| *byte != 0) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 
@@ -136,8 +175,8 @@ impl From<io::Error> for Fault {
     }
 }
 
-fn damaged(what: &str) -> Fault {
-    Fault::Damaged(format!("it has {what}"))
+fn damaged(what: &str, at: u64) -> Fault {
+    Fault::Damaged(format!("it has {what} at byte {at}"))
 }
 
 #[cfg(test)]
@@ -162,7 +201,7 @@ mod tests {
         for entries in blocks {
             begin_block(&mut block);
             entries.iter().for_each(|entry| entry.write(&mut block));
-            assert!(end_block(&mut block));
+            assert!(end_block(&mut block, file.len() as u64));
             file.extend_from_slice(&block);
         }
         file
@@ -230,21 +269,29 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_byte_is_never_a_wrong_history(
-            (blocks, attempts) in histories(), place in 0_usize..1_000_000, bit in 0_u8..8
+        fn a_changed_byte_is_an_error(
+            (blocks, _) in histories(), place in 0_usize..1_000_000, bit in 0_u8..8
         ) {
             let mut bytes = file(&blocks);
             prop_assume!(bytes.len() > FILE_HEADER);
             let at = FILE_HEADER + place % (bytes.len() - FILE_HEADER);
             bytes[at] ^= 1 << bit;
-            if let Ok(found) = read(&bytes) {
-                // A prefix of the blocks: what it has is as it was written.
-                let known = |attempt: &Attempt| {
-                    attempts.iter().any(|it| it.key == attempt.key && it.sent == attempt.sent
-                        && (attempt.ended.is_none() || attempt.ended == it.ended))
-                };
-                prop_assert!(found.torn == 1 && found.attempts.iter().all(known));
-            }
+            let starts: Vec<usize> = (0..blocks.len()).map(|count| file(&blocks[..count]).len()).collect();
+            let block = starts.iter().rev().find(|start| **start <= at).expect("the first one");
+            let what = read(&bytes).expect_err("the file is damaged");
+            prop_assert!(what.ends_with(&format!(" at byte {block}")), "{what}");
+        }
+
+        #[test]
+        fn a_missing_or_repeated_block_is_an_error((blocks, _) in histories(), place in 0_usize..1_000) {
+            prop_assume!(blocks.len() > 1);
+            let at = place % (blocks.len() - 1);
+            let (from, until) = (file(&blocks[..at]).len(), file(&blocks[..=at]).len());
+            let bytes = file(&blocks);
+            let missing = [&bytes[..from], &bytes[until..]].concat();
+            prop_assert_eq!(read(&missing), Err(format!("it has an invalid header of a block at byte {from}")));
+            let repeated = [&bytes[..until], &bytes[from..]].concat();
+            prop_assert_eq!(read(&repeated), Err(format!("it has an invalid header of a block at byte {until}")));
         }
 
         #[test]
@@ -261,24 +308,42 @@ mod tests {
         let sent = |sequence| vec![Entry::Sent { key: key(0, sequence), began: at(1), at: at(2) }];
         let mut bytes = file(&[sent(1), sent(2)]);
         bytes[FILE_HEADER + BLOCK_HEADER + 1] ^= 1;
-        assert_eq!(read(&bytes), Err("it has a block with a wrong checksum".to_owned()));
+        assert_eq!(read(&bytes), Err(format!("it has a block with a wrong checksum at byte {FILE_HEADER}")));
         let orphan = Entry::Ended { key: key(0, 1), at: at(1), outcome: CommitOutcome::Acknowledged };
         assert_eq!(
             read(&file(&[vec![orphan]])),
-            Err("it has an outcome of a commit that was not sent".to_owned())
+            Err(format!("it has an outcome of a commit that was not sent at byte {FILE_HEADER}"))
         );
         assert_eq!(
-            read(b"pgmeterJ\x02\0\0\0\0\0\0\0").unwrap_err().split(',').next(),
-            Some("it has version 2 of the format")
+            read(b"pgmeterJ\x01\0\0\0\0\0\0\0").unwrap_err().split(',').next(),
+            Some("it has version 1 of the format")
         );
+    }
+
+    /// The length of a block in the middle is one that the file does not have.
+    #[test]
+    fn a_wrong_length_is_no_torn_end() {
+        let sent = |sequence| vec![Entry::Sent { key: key(0, sequence), began: at(1), at: at(2) }];
+        for byte in 0..4 {
+            let mut bytes = file(&[sent(1), sent(2), sent(3)]);
+            let start = file(&[sent(1)]).len();
+            bytes[start + byte] = 0x7f;
+            assert_eq!(read(&bytes), Err(format!("it has an invalid header of a block at byte {start}")));
+        }
     }
 
     #[test]
     fn a_file_of_zeros_after_its_end_is_torn() {
         let sent = vec![Entry::Sent { key: key(0, 1), began: at(1), at: at(2) }];
-        let mut bytes = file(&[sent]);
-        bytes.extend_from_slice(&[0; BLOCK_HEADER]);
-        let found = read(&bytes).expect("a torn end");
-        assert_eq!((found.attempts.len(), found.torn), (1, 1));
+        for zeros in [1, BLOCK_HEADER, 10_000] {
+            let mut bytes = file(std::slice::from_ref(&sent));
+            let end = bytes.len();
+            bytes.resize(end + zeros, 0);
+            let found = read(&bytes).expect("a torn end");
+            assert_eq!((found.attempts.len(), found.torn), (1, 1));
+            bytes.push(1);
+            let expected = format!("it has an invalid header of a block at byte {end}");
+            assert!(zeros < BLOCK_HEADER || read(&bytes) == Err(expected));
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use super::format::{Entry, begin_block, end_block, file_header};
+use super::format::{Entry, FILE_HEADER, begin_block, end_block, file_header};
 
 /// Capacity kept between two blocks.
 const RETAINED_MAX: usize = 256 * 1024;
@@ -15,6 +15,8 @@ const RETAINED_MAX: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct JournalFile {
     file: File,
+    /// Length of the file.
+    length: u64,
     block: Vec<u8>,
     /// A write has failed: what follows it could not be read.
     is_broken: bool,
@@ -30,7 +32,7 @@ impl JournalFile {
         file.write_all(&file_header(worker))?;
         let mut block = Vec::new();
         begin_block(&mut block);
-        Ok(Self { file, block, is_broken: false })
+        Ok(Self { file, length: FILE_HEADER as u64, block, is_broken: false })
     }
 
     /// Adds an entry to the next block.
@@ -46,10 +48,11 @@ impl JournalFile {
         if self.is_broken {
             return Err(io::Error::other("an earlier block could not be written"));
         }
-        if !end_block(&mut self.block) {
+        if !end_block(&mut self.block, self.length) {
             return Ok(());
         }
         let written = self.file.write_all(&self.block);
+        self.length += self.block.len() as u64;
         self.is_broken = written.is_err();
         if self.block.capacity() > RETAINED_MAX {
             self.block = Vec::new();
