@@ -10,6 +10,7 @@ use run::options::seconds;
 use crate::arguments::{ServerArguments, StoreArguments};
 use crate::failure::Failure;
 use crate::isolation::{self, IsolationArguments};
+use crate::password;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -47,16 +48,17 @@ pub(crate) fn run(
         return isolation::run(options, level, server.target_or(which.as_deref())?, terminal, signals);
     }
     let places = places.announced(terminal)?;
-    let target = server.target_or(None)?;
+    let (target, ask) = (server.target_or(None)?, Some(password::ask as _));
+    let warn = &mut |warning| terminal.warn(warning);
     if *clean {
-        for table in run::clean_verified(&places, which.as_deref(), &target, signals)? {
+        for table in run::clean_verified(&places, which.as_deref(), target, ask, signals, warn)? {
             terminal.say(format_args!("removed {table}"));
         }
         return Ok(ExitStatus::Success);
     }
     let which = which.as_deref().unwrap_or_default();
     let limit = Duration::from_secs_f64(*verify_timeout);
-    let found = run::verify_again(&places, which, &target, limit, signals)?;
+    let found = run::verify_again(&places, which, target, limit, ask, signals, warn)?;
     terminal.print(&report::text(&report::verification(&found), terminal.style()));
     Ok(run::lost_work(&found).map_or(ExitStatus::Success, |error| ExitStatus::from(&error)))
 }

@@ -116,7 +116,7 @@ impl RunError {
             Self::Interrupted(_)
                 | Self::Engine(EngineError::InterruptedBeforeStart)
                 | Self::Server(ServerError::Interrupted)
-                | Self::Verify(VerifyError::Interrupted)
+                | Self::Verify(VerifyError::Interrupted { .. })
                 | Self::Workload(
                     WorkloadError::Interrupted
                         | WorkloadError::InterruptedTables { .. }

@@ -106,8 +106,9 @@ mod tests {
         check(RunError::GoalUndecided(String::new()), 3);
         check(RunError::Aborted(String::new()), 2);
         check(RunError::WorkLost { lost: 1, acknowledged: 2 }, 4);
-        check(RunError::Verify(VerifyError::Interrupted), 130);
-        check(RunError::Verify(VerifyError::NotReady { seconds: 60, reason: String::new() }), 2);
+        let (table, reason) = (String::new, String::new);
+        check(RunError::Verify(VerifyError::Interrupted { table: table() }), 130);
+        check(RunError::Verify(VerifyError::NotReady { seconds: 60, reason: reason(), table: table() }), 2);
         check(RunError::Interrupted(Cow::Borrowed("stopped")), 130);
         check(
             RunError::Workload(WorkloadError::ChecksFailed { workload: String::new(), failed: Vec::new() }),

@@ -2,18 +2,20 @@
 //! later for `pgmeter verify`. `verify` does the work.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use connect::{Session, Target};
+use connect::{ConnectError, Password, Session, SessionAttributes, Target};
 use engine::{TokenPlan, Tracer, WorkerIntro};
 use results::{EntryKind, Record, Store, Verification, Warning};
-use verify::journal::{Description, Journal};
+use verify::journal::{Description, Journal, Journals};
 use verify::{CommitTracer, MissingTable, NAME_PREFIX, Roles, Server, TokenTable, VerifyError};
 
 use crate::control::Control;
 use crate::error::RunError;
 use crate::event::Event;
+use crate::places::ATTEMPT_TIMEOUT;
 use crate::plan_record::fresh_seed;
 use crate::runner::{Runner, Tracers};
 use crate::spec::RunSpec;
@@ -131,7 +133,7 @@ impl Verifying {
     /// Asks the server what became of the commits.
     pub(crate) fn settle(&self, control: &Control) -> Result<Verification, RunError> {
         self.journal.free_reserve();
-        settle(&self.journal, &self.target, self.limit, MissingTable::IsLost, control)
+        settle(&self.journal, self.target.clone(), self.limit, MissingTable::IsLost, None, control)
     }
 }
 
@@ -169,54 +171,131 @@ pub fn lost_work(verification: &Verification) -> Option<RunError> {
 
 fn settle(
     journal: &Journal,
-    target: &Target,
+    target: Target,
     limit: Duration,
     missing: MissingTable,
+    mut ask: Option<fn() -> io::Result<Password>>,
     control: &Control,
 ) -> Result<Verification, RunError> {
-    let mut connect = || match control.connect(target) {
-        Ok(session) => Ok(session),
-        Err(RunError::Connect(error)) => Err(error),
-        // Interrupted, which is checked after each attempt.
-        Err(_) => Err(connect::ConnectError::WrongStatement("interrupted")),
+    let mut target = of_verification(target, limit);
+    let mut connect = || {
+        let found = connect_to_primary(&target, control);
+        match (found, ask.take()) {
+            (Err(error), Some(ask)) if error.is_password_needed() => {
+                let Ok(password) = control.leave_at_once(ask) else { return Err(error) };
+                target = target.clone().with_password(password);
+                connect_to_primary(&target, control)
+            }
+            (found, unused) => {
+                ask = unused;
+                found
+            }
+        }
     };
     let is_stopped = || control.check().is_err();
-    let server = Server { connect: &mut connect, is_stopped: &is_stopped, limit };
+    let guard = |session: &mut Session, work: &mut dyn FnMut(&mut Session)| control.guard(session, work);
+    let server = Server { connect: &mut connect, guard: &guard, is_stopped: &is_stopped, limit };
     Ok(verify::settle(journal, server, missing)?)
 }
 
-/// Verifies a stored run once more.
+/// The target with a time limit for each host, so that all hosts are tried within the limit of the verification. Only a
+/// server that accepts writes has the answer, so a preference for standbys does not count.
+fn of_verification(target: Target, limit: Duration) -> Target {
+    let hosts = u32::try_from(target.hosts.len()).unwrap_or(u32::MAX).max(1);
+    let session_attributes = match target.session_attributes {
+        wanted @ (SessionAttributes::ReadWrite | SessionAttributes::Primary) => wanted,
+        SessionAttributes::Any
+        | SessionAttributes::ReadOnly
+        | SessionAttributes::Standby
+        | SessionAttributes::PreferStandby => SessionAttributes::Any,
+    };
+    let connect_timeout = target.connect_timeout.or(Some(ATTEMPT_TIMEOUT.min(limit / hosts)));
+    Target { connect_timeout, session_attributes, ..target }
+}
+
+fn connect_to_primary(target: &Target, control: &Control) -> Result<Session, ConnectError> {
+    match control.abandonable(target, first_primary) {
+        Ok(found) => found.map_err(|error| *error),
+        Err(RunError::Connect(error)) => Err(error),
+        // Interrupted, which is checked after each attempt.
+        Err(_) => Err(ConnectError::WrongStatement("interrupted")),
+    }
+}
+
+/// Connects to the first address whose server is out of recovery. Of a single address, the caller finds out. Unlike in
+/// libpq, a refusal does not end the search: another server may have been promoted meanwhile.
+fn first_primary(target: &Target) -> Result<Session, ConnectError> {
+    let addresses = target.addresses()?;
+    let [_, _, ..] = &addresses[..] else { return Session::connect(target) };
+    let mut refusals = Vec::new();
+    let mut passing = Vec::new();
+    for address in &addresses {
+        let error = match Session::connect(&target.single(address)) {
+            Ok(mut session) => match is_in_recovery(&mut session) {
+                Ok(false) => return Ok(session),
+                Ok(true) => {
+                    passing.push(format!("{address}: it is in recovery"));
+                    continue;
+                }
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        match error.is_password_needed() || verify::is_refused_role(&error) {
+            true => refusals.push(error),
+            false => passing.push(error.to_string()),
+        }
+    }
+    if let Some(refusal) = refusals.pop().filter(|error| passing.is_empty() || error.is_password_needed()) {
+        return Err(refusal);
+    }
+    let sentence = passing.join("; ");
+    Err(ConnectError::Failed { libpq: sentence.clone(), sentence, cause: None })
+}
+
+fn is_in_recovery(session: &mut Session) -> Result<bool, ConnectError> {
+    let rows = session.query_catalogs("SELECT pg_is_in_recovery()")?;
+    Ok(rows.first().and_then(|row| row.get(0)) != Some("f"))
+}
+
+/// Verifies a stored run once more. `ask` asks for a password if the server requires one. `warn` receives a warning about
+/// journals of other runs that cannot be read.
 ///
 /// # Errors
 /// There is no such run, it has no journal, or the server does not answer in time.
 pub fn verify_again(
     places: &StorePlaces,
     which: &str,
-    target: &Target,
+    target: Target,
     limit: Duration,
+    ask: Option<fn() -> io::Result<Password>>,
     control: &Control,
+    warn: &mut dyn FnMut(String),
 ) -> Result<Verification, RunError> {
-    let journal = journal_of(places, which)?;
-    settle(&journal, target, limit, MissingTable::IsAnError, control)
+    let journal = journal_of(places, which, warn)?;
+    settle(&journal, target, limit, MissingTable::IsAnError, ask, control)
 }
 
 /// Removes tables of tokens and their journals: those of one run, or of all runs of the store. Returns the tables' names.
+/// `ask` and `warn` are those of [`verify_again`].
 ///
 /// # Errors
 /// A table or a journal cannot be removed.
 pub fn clean_verified(
     places: &StorePlaces,
     which: Option<&str>,
-    target: &Target,
+    mut target: Target,
+    ask: Option<fn() -> io::Result<Password>>,
     control: &Control,
+    warn: &mut dyn FnMut(String),
 ) -> Result<Vec<String>, RunError> {
     let journals = match which {
-        Some(which) => vec![journal_of(places, which)?],
-        None => Journal::all(places.records())?,
+        Some(which) => vec![journal_of(places, which, warn)?],
+        None => valid(Journal::all(places.records())?, warn),
     };
     let name = |journal: &Journal| journal.description().table.name().to_owned();
     let names: BTreeSet<String> = journals.iter().map(name).collect();
-    let mut session = control.connect(target)?;
+    let mut session = crate::runner::connect(&mut target, ask, control)?;
     let removed =
         control.guard(&mut session, |session| verify::clean(session, &|found| names.contains(found)))?;
     for journal in journals {
@@ -236,32 +315,60 @@ pub fn clean_verified(
 }
 
 /// The journal of a run, by its record or, if it was killed, by its time in the store.
-fn journal_of(places: &StorePlaces, which: &str) -> Result<Journal, RunError> {
+fn journal_of(places: &StorePlaces, which: &str, warn: &mut dyn FnMut(String)) -> Result<Journal, RunError> {
+    let records = places.records();
     let without = || {
         RunError::Usage(format!(
             "run {which} has no journal in {}: it ran without --verify, or `pgmeter verify --clean` removed it",
-            places.records().display()
+            records.display()
         ))
     };
-    if which.starts_with(NAME_PREFIX) {
-        return Journal::open(places.records(), which)?.ok_or_else(without);
-    }
-    if Path::new(which).is_file() {
+    let started_at = if which.starts_with(NAME_PREFIX) {
+        return Journal::open(records, which)?.ok_or_else(without);
+    } else if Path::new(which).is_file() {
         let record = Record::read(Path::new(which))?;
-        let table = record.verification.as_ref().map(|verification| verification.table.as_str().to_owned());
-        return started_at(places, &record.started_at.to_string(), table.as_deref())?.ok_or_else(without);
+        if let Some(verification) = &record.verification {
+            return Journal::open(records, verification.table.as_str())?.ok_or_else(without);
+        }
+        record.started_at.to_string()
+    } else {
+        let store = Store::open(places.store())?;
+        let run = store.entry(which, &[EntryKind::Run])?;
+        store.started_at(run.number)?
+    };
+    let Journals { valid, invalid } = Journal::all(records)?;
+    match valid.into_iter().find(|journal| journal.description().started_at == started_at) {
+        Some(journal) => {
+            warn_about(&invalid, warn);
+            Ok(journal)
+        }
+        None if invalid.is_empty() => Err(without()),
+        // One of them may be that of the run.
+        None => Err(RunError::Usage(format!(
+            "run {which} has no journal in {} that can be read: {}",
+            records.display(),
+            sentence(&invalid)
+        ))),
     }
-    let store = Store::open(places.store())?;
-    let run = store.entry(which, &[EntryKind::Run])?;
-    started_at(places, &store.started_at(run.number)?, None)?.ok_or_else(without)
 }
 
-fn started_at(places: &StorePlaces, time: &str, table: Option<&str>) -> Result<Option<Journal>, RunError> {
-    let is_wanted = |journal: &Journal| match table {
-        Some(table) => journal.description().table.name() == table,
-        None => journal.description().started_at == time,
-    };
-    Ok(Journal::all(places.records())?.into_iter().find(is_wanted))
+/// The journals that can be read, with a warning about the others.
+fn valid(journals: Journals, warn: &mut dyn FnMut(String)) -> Vec<Journal> {
+    warn_about(&journals.invalid, warn);
+    journals.valid
+}
+
+fn warn_about(invalid: &[VerifyError], warn: &mut dyn FnMut(String)) {
+    if !invalid.is_empty() {
+        warn(format!(
+            "skipped: {}; to remove such a journal, delete its folder and drop the table with the folder's name",
+            sentence(invalid)
+        ));
+    }
+}
+
+fn sentence(errors: &[VerifyError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// The names among the scripts' words of functions that may write, except the server's own.

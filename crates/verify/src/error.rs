@@ -41,14 +41,16 @@ pub enum VerifyError {
     },
     /// The server did not come back in time.
     #[error(
-        "the server was not ready within {seconds} s: {reason}; verify the run later with `pgmeter verify`, or allow more \
-         time with --verify-timeout"
+        "the server was not ready within {seconds} s: {reason}; verify the run later with `pgmeter verify {table}`, or allow \
+         more time with --verify-timeout"
     )]
     NotReady {
         /// The time limit.
         seconds: u64,
         /// The last error or state.
         reason: String,
+        /// The name of the table of the tokens.
+        table: String,
     },
     /// The table of the tokens is not there.
     #[error(
@@ -63,6 +65,9 @@ pub enum VerifyError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The user asked to stop.
-    #[error("interrupted; verify the run later with `pgmeter verify`")]
-    Interrupted,
+    #[error("the verification was interrupted; repeat it with `pgmeter verify {table}`")]
+    Interrupted {
+        /// The name of the table of the tokens.
+        table: String,
+    },
 }

@@ -21,6 +21,6 @@ mod words;
 pub use classification::{Scripts, classify};
 pub use error::VerifyError;
 pub use roles::{Refusal, Roles, ScriptRoles};
-pub use settlement::{MissingTable, Server, clean, settle};
+pub use settlement::{Guard, MissingTable, Server, clean, is_refused_role, settle};
 pub use token_table::{NAME_PREFIX, TokenTable};
 pub use tracer::CommitTracer;

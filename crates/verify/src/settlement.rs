@@ -29,10 +29,15 @@ pub enum MissingTable {
     IsAnError,
 }
 
+/// Executes work on a session.
+pub type Guard<'a> = dyn Fn(&mut Session, &mut dyn FnMut(&mut Session)) + 'a;
+
 /// How to reach the server.
 pub struct Server<'a> {
     /// Connects; called again until the server is ready.
     pub connect: &'a mut dyn FnMut() -> Result<Session, ConnectError>,
+    /// Executes work on a session so that a signal ends it.
+    pub guard: &'a Guard<'a>,
     /// Whether the user asked to stop.
     pub is_stopped: &'a dyn Fn() -> bool,
     /// Maximum time to wait for the server, and for transactions that still run.
@@ -87,31 +92,45 @@ impl Server<'_> {
         let stopwatch = Stopwatch::start();
         loop {
             let left = stopwatch.left_of(self.limit);
-            let attempt = match (self.connect)() {
-                Ok(mut session) => read_tokens(&mut session, table, left),
-                Err(error) => Err(of_connecting(error)),
-            };
-            let reason = match attempt {
-                Ok(tokens) => return Ok(tokens),
-                Err(Failed::ForGood(error)) => return Err(error),
-                Err(Failed::ForNow(reason)) => reason,
-            };
-            if (self.is_stopped)() {
-                return Err(VerifyError::Interrupted);
+            let mut attempt = Err(Failed::ForNow("it was not asked".to_owned()));
+            match (self.connect)() {
+                Ok(mut session) => {
+                    (self.guard)(&mut session, &mut |session| attempt = read_tokens(session, table, left));
+                }
+                Err(error) => attempt = Err(of_connecting(error)),
             }
+            let failed = match attempt {
+                Ok(tokens) => return Ok(tokens),
+                Err(failed) => failed,
+            };
+            let name = || table.name().to_owned();
+            // First, because an interruption cancels the statement.
+            if (self.is_stopped)() {
+                return Err(VerifyError::Interrupted { table: name() });
+            }
+            let reason = match failed {
+                Failed::ForGood(error) => return Err(error),
+                Failed::ForNow(reason) => reason,
+            };
             let left = stopwatch.left_of(self.limit);
             if left.is_zero() {
-                return Err(VerifyError::NotReady { seconds: self.limit.as_secs(), reason });
+                let seconds = self.limit.as_secs();
+                return Err(VerifyError::NotReady { seconds, reason, table: name() });
             }
             thread::sleep(RETRY.min(left));
         }
     }
 }
 
+/// Whether the server refuses the role, or its password.
+#[must_use]
+pub fn is_refused_role(error: &ConnectError) -> bool {
+    error.sqlstate().is_some_and(|state| state.class() == REFUSED_ROLE)
+}
+
 /// A server that refuses the role or the password will do so later too; one that is down or starting will not.
 fn of_connecting(error: ConnectError) -> Failed {
-    let is_refused = error.sqlstate().is_some_and(|state| state.class() == REFUSED_ROLE);
-    match is_refused || error.is_password_needed() {
+    match is_refused_role(&error) || error.is_password_needed() {
         true => Failed::ForGood(error.into()),
         false => Failed::ForNow(error.to_string()),
     }

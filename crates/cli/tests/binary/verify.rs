@@ -151,6 +151,95 @@ fn a_killed_pgmeter_leaves_a_journal_that_can_be_judged() {
     bench.run(["verify", "--clean", "-d", &conninfo]).exits(0).says(&["removed pgmeter_verify_"]);
 }
 
+#[test]
+fn a_damaged_journal_of_another_run_is_skipped_with_one_warning() {
+    let (bench, conninfo) = bench_with("damaged", "18");
+    bench.file("s.sql", BLOCK);
+    for _ in 0..2 {
+        bench.run(["bench", "--verify", "-f", "s.sql", "-t", "10", &conninfo]).exits(0);
+    }
+    let tables: Vec<String> =
+        bench.records().into_iter().map(|record| found(record).table.as_str().to_owned()).collect();
+    let description = bench.path().join("pgmeter-results/journals").join(&tables[0]).join("run.json");
+    let text = std::fs::read_to_string(&description).expect("it was written");
+    std::fs::write(&description, &text[..text.len() / 2]).expect("it can be written");
+    let again = bench.run(["verify", "2", "-d", &conninfo]).exits(0).says(&[&tables[0]]);
+    assert_eq!(again.stderr.matches("warning").count(), 1, "{}", again.stderr);
+    for which in ["1", &tables[0]] {
+        bench.run(["verify", which, "-d", &conninfo]).exits(1).says(&["run.json is damaged"]);
+    }
+    let skipped = format!("warning: skipped: the journal pgmeter-results/journals/{}/run.json", tables[0]);
+    let removed = format!("removed {}", tables[1]);
+    bench.run(["verify", "--clean", "-d", &conninfo]).exits(0).says(&[&skipped, &removed]);
+    assert!(description.is_file(), "it is evidence");
+}
+
+#[test]
+fn the_verification_finds_the_primary_among_several_hosts() {
+    let primary = Cluster::start("18");
+    let mut standby = Cluster::start("18");
+    let bench = Bench::new();
+    // A server in recovery that accepts connections, as after a switchover.
+    standby.server().stop().expect("it runs");
+    std::fs::write(standby.directory().join("data/standby.signal"), "").expect("a file");
+    standby.server().restart().expect("it starts");
+    let (one, other) = (standby.conninfo(), primary.conninfo());
+    let both = hosts_of(&[&one, &other]);
+    Cluster::session(&other).execute("create table t (a int, b int)").expect("a table");
+    bench.file("s.sql", "INSERT INTO t VALUES (1, 1);\n");
+    bench.run(["bench", "--verify", "-f", "s.sql", "-t", "10", &other]).exits(0);
+    for attributes in ["any", "prefer-standby", "read-write"] {
+        let target = format!("{both} target_session_attrs={attributes}");
+        let again = bench.run(["verify", "last", "--verify-timeout", "20", "-d", &target]).exits(0);
+        assert!(again.stdout.contains("all 10 commits acknowledged are there"), "{}", again.stdout);
+    }
+    drop(primary);
+    let refused = bench.run(["verify", "last", "--verify-timeout", "1", "-d", &both]).exits(2);
+    refused.says(&["it is in recovery", "does not exist", "pgmeter verify pgmeter_verify_"]);
+}
+
+/// A connection string with the hosts and ports of several, and the rest of the first.
+fn hosts_of(conninfos: &[&str]) -> String {
+    let value = |conninfo: &str, name: &str| {
+        let found = conninfo.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
+        found.unwrap_or_else(|| panic!("no {name} in {conninfo}")).to_owned()
+    };
+    let list = |name: &str| conninfos.iter().map(|it| value(it, name)).collect::<Vec<_>>().join(",");
+    let is_rest = |word: &&str| !word.starts_with("host=") && !word.starts_with("port=");
+    let rest: Vec<&str> = conninfos[0].split_whitespace().filter(is_rest).collect();
+    format!("host={} port={} {}", list("host"), list("port"), rest.join(" "))
+}
+
+#[test]
+fn ctrl_c_ends_a_verification_that_waits_for_a_lock() {
+    let (bench, conninfo) = bench_with("interrupted", "18");
+    bench.file("s.sql", BLOCK);
+    let run = ["bench", "--verify", "-f", "s.sql", "-c", "2", "-T", "60", "-P", "1", &conninfo];
+    let mut running = Running::start(&mut bench.command(run));
+    running.hear("tps");
+    running.signal(Signal::KILL);
+    running.finish();
+    let mut other = Cluster::session(&conninfo);
+    let name = "select relname from pg_class where relname like 'pgmeter\\_verify\\_%'";
+    let table = other.query(name).expect("a catalog")[0].get(0).expect("a table").to_owned();
+    let mut observer = Cluster::session(&conninfo);
+    let waits = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
+    // The table cannot be closed, and then it cannot be read.
+    for lock in ["row exclusive", "access exclusive"] {
+        other.execute(&format!("begin; lock table {table} in {lock} mode")).expect("a lock");
+        let words = ["verify", "1", "--verify-timeout", "10min", "-d", &conninfo];
+        let verifying = Running::start(&mut bench.command(words));
+        while observer.query(waits).expect("a catalog")[0].get(0) != Some("1") {
+            std::thread::yield_now();
+        }
+        verifying.signal(Signal::INT);
+        let again = format!("repeat it with `pgmeter verify {table}`");
+        verifying.finish().exits(130).says(&[&again]);
+        other.execute("commit").expect("the lock goes");
+        bench.run(["verify", &table, "-d", &conninfo]).exits(0);
+    }
+}
+
 /// Mounting takes root.
 #[test]
 #[allow(clippy::print_stderr)]

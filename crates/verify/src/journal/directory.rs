@@ -1,9 +1,9 @@
 //! A journal on disk: the directory `journals/TABLE` beside the records, with `run.json` and one file for each worker.
 //! `writer` and `reader` have the form of the files.
 
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::description::Description;
@@ -15,6 +15,8 @@ use crate::token_table::NAME_PREFIX;
 /// Directory of all journals, in that of the records.
 const JOURNALS: &str = "journals";
 const DESCRIPTION: &str = "run.json";
+/// Name of the description while it is written.
+const DRAFT: &str = ".run.json.part";
 /// A file whose space is given back at the end, so that a record can be written even if the journal has filled the disk.
 const RESERVE: &str = "reserve";
 /// Length of that file in bytes; records of long runs have about as much.
@@ -31,6 +33,15 @@ pub struct Journal {
     description: Description,
 }
 
+/// The journals in a directory of records.
+#[derive(Debug, Default)]
+pub struct Journals {
+    /// Those with a valid description, in order of their names.
+    pub valid: Vec<Journal>,
+    /// Reasons why the descriptions of the others cannot be read.
+    pub invalid: Vec<VerifyError>,
+}
+
 impl Journal {
     /// Creates the journal of a run in the directory of records.
     ///
@@ -41,7 +52,7 @@ impl Journal {
         let failed = |error| VerifyError::Write { path: directory.clone(), error };
         DirBuilder::new().recursive(true).mode(0o700).create(&directory).map_err(failed)?;
         let text = serde_json::to_vec_pretty(&description).map_err(|error| failed(error.into()))?;
-        let written = fs::write(directory.join(DESCRIPTION), text)
+        let written = write_description(&directory, &text)
             .and_then(|()| fs::write(directory.join(RESERVE), vec![0; RESERVE_LENGTH]));
         let journal = Self { directory: directory.clone(), description };
         match written {
@@ -70,15 +81,15 @@ impl Journal {
         Self::of_directory(directory).map(Some)
     }
 
-    /// The journals in a directory of records, in order of their names. Directories without a description are left out.
+    /// The journals in a directory of records. Directories without a description are left out.
     ///
     /// # Errors
     /// The directory cannot be read.
-    pub fn all(records: &Path) -> Result<Vec<Self>, VerifyError> {
+    pub fn all(records: &Path) -> Result<Journals, VerifyError> {
         let directory = records.join(JOURNALS);
         let failed = |error| VerifyError::Read { path: directory.clone(), error };
         let entries = match fs::read_dir(&directory) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Journals::default()),
             entries => entries.map_err(failed)?,
         };
         let mut paths = Vec::new();
@@ -89,7 +100,14 @@ impl Journal {
             }
         }
         paths.sort();
-        paths.into_iter().map(Self::of_directory).collect()
+        let mut journals = Journals::default();
+        for path in paths {
+            match Self::of_directory(path) {
+                Ok(journal) => journals.valid.push(journal),
+                Err(error) => journals.invalid.push(error),
+            }
+        }
+        Ok(journals)
     }
 
     fn of_directory(directory: PathBuf) -> Result<Self, VerifyError> {
@@ -161,5 +179,61 @@ impl Journal {
     pub fn remove(self) -> Result<(), VerifyError> {
         fs::remove_dir_all(&self.directory)
             .map_err(|error| VerifyError::Write { path: self.directory.clone(), error })
+    }
+}
+
+/// Writes the description under another name first: if pgmeter is killed or the disk is full, there is no description, and
+/// not a part of one.
+fn write_description(directory: &Path, text: &[u8]) -> io::Result<()> {
+    let draft = directory.join(DRAFT);
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&draft)?;
+    file.write_all(text)?;
+    file.sync_all()?;
+    fs::rename(&draft, directory.join(DESCRIPTION))?;
+    match File::open(directory)?.sync_all() {
+        // Some file systems cannot flush directories.
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) => {
+            Ok(())
+        }
+        done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token_table::TokenTable;
+
+    fn create(records: &Path, run: u64) -> Journal {
+        let table = TokenTable::new("public", run);
+        let (version, started_at) = (Description::VERSION, "2026-01-01T00:00:00Z".to_owned());
+        let description = Description { version, table, started_at, scripts: Vec::new() };
+        Journal::create(records, description).expect("there is room")
+    }
+
+    #[test]
+    fn a_damaged_description_does_not_hide_the_journals_of_other_runs() {
+        let records = tempfile::tempdir().expect("a directory");
+        let journals: Vec<Journal> = (1..=3).map(|run| create(records.path(), run)).collect();
+        let damaged = journals[1].directory().join(DESCRIPTION);
+        let text = fs::read(&damaged).expect("it was written");
+        fs::write(&damaged, &text[..text.len() / 2]).expect("it can be written");
+        let found = Journal::all(records.path()).expect("the directory can be read");
+        assert_eq!(found.valid, [journals[0].clone(), journals[2].clone()]);
+        let [error] = &found.invalid[..] else { panic!("{:?}", found.invalid) };
+        assert!(error.to_string().contains(&damaged.display().to_string()), "{error}");
+        let name = journals[1].description().table.name();
+        assert!(matches!(Journal::open(records.path(), name), Err(VerifyError::Damaged { .. })));
+    }
+
+    #[test]
+    fn an_unfinished_description_is_none() {
+        let records = tempfile::tempdir().expect("a directory");
+        let journal = create(records.path(), 1);
+        let names = || fs::read_dir(journal.directory()).expect("a directory").count();
+        assert_eq!(names(), 2, "run.json and the reserve");
+        fs::rename(journal.directory().join(DESCRIPTION), journal.directory().join(DRAFT)).expect("a file");
+        let found = Journal::all(records.path()).expect("the directory can be read");
+        assert!(found.valid.is_empty() && found.invalid.is_empty(), "{found:?}");
     }
 }
