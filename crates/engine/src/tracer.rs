@@ -87,7 +87,7 @@ pub enum CommitReply {
     Acknowledged,
     /// The server confirmed it, and warned that it may not have been replicated.
     Reserved,
-    /// The server refused it.
+    /// The server refused it, or the system refused to send it (08006 unless the server said more).
     Refused(SqlState),
     /// It may have been applied or not: the error that says so, or the last one before the connection was lost.
     Unknown(Option<SqlState>),

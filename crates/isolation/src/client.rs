@@ -18,9 +18,6 @@ const RECONNECTS_MAX: u32 = 100;
 const RECONNECT_PAUSE: Duration = Duration::from_millis(200);
 /// Lists of which a client remembers the version, to guess it: more than are in use at a time.
 const VERSIONS_MAX: usize = 100;
-/// Of a COMMIT whose outcome the server does not tell: statement_completion_unknown, transaction_resolution_unknown,
-/// admin_shutdown, crash_shutdown.
-const UNKNOWN_ENDINGS: [&str; 4] = ["40003", "08007", "57P01", "57P02"];
 const UNIQUE_VIOLATION: &str = "23505";
 /// Reason of a client that gave up.
 const NO_TABLE: &str =
@@ -238,10 +235,8 @@ impl<'a> Client<'a> {
     fn commit(&mut self, session: &mut Session) -> Ending {
         let Err(error) = session.execute("COMMIT") else { return Ending::Committed };
         self.note(&error);
-        let state = error.sqlstate().map(|state| state.to_string());
-        let is_unknown =
-            session.is_lost() || state.is_none_or(|state| UNKNOWN_ENDINGS.contains(&state.as_str()));
-        if is_unknown { Ending::Unknown } else { Ending::Aborted }
+        let is_in_doubt = error.sqlstate().is_none_or(|state| state.leaves_commit_in_doubt());
+        if session.is_lost() || is_in_doubt { Ending::Unknown } else { Ending::Aborted }
     }
 
     /// Counts an error of the server.

@@ -3,7 +3,7 @@
 
 use std::io::{self, ErrorKind};
 
-use script::CommandKind;
+use script::{Command, CommandKind, Sql};
 use stats::{Ending, Failure, LossCause};
 use wire::{ServerError, SqlState, TransactionStatus};
 
@@ -27,7 +27,7 @@ pub(crate) struct Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     Perhaps,
-    /// The system has refused to send them.
+    /// The system has refused to send them, or they still wait.
     No,
 }
 
@@ -51,8 +51,9 @@ impl Client {
         turn: &mut Turn<'_>,
     ) -> Step {
         let last_word = self.take_error(link);
+        let is_possible = self.can_be_committed(last_word.as_deref(), sent);
         if link == self.link {
-            self.lose_commit(last_word.as_deref(), turn);
+            self.lose_commit(last_word.as_deref(), is_possible, turn);
         }
         if turn.load.plan.reconnecting.is_none() {
             let error = cause.map(|error| error.to_string().into());
@@ -68,13 +69,32 @@ impl Client {
             (Some(_), SqlState::CONNECTION_FAILURE) => LossCause::Network,
             (_, sqlstate) => LossCause::SqlState(sqlstate.bytes()),
         };
-        self.leave(link, why, &error, sent, turn)
+        let in_doubt = is_possible && (error.sqlstate.leaves_in_doubt() || self.may_be_committed(turn));
+        self.leave(link, why, &error, in_doubt, turn)
+    }
+
+    /// Whether the server can have executed the message that it has not answered. Of a pipeline, earlier messages have
+    /// been sent.
+    fn can_be_committed(&self, last_word: Option<&ServerError>, sent: Sent) -> bool {
+        let is_sent = sent == Sent::Perhaps || self.pipeline;
+        is_sent && !last_word.is_some_and(ServerError::is_read_only)
+    }
+
+    /// Whether an error that answers the current command, or the pipeline, leaves open whether the server has committed.
+    pub(super) fn is_in_doubt(&self, error: &ServerError, pipeline: bool, turn: &Turn<'_>) -> bool {
+        let state = error.sqlstate;
+        let in_block = self.status() != TransactionStatus::Idle;
+        let may_commit = || match pipeline {
+            true => may_commit(self.statements_of_pipeline(turn), in_block),
+            false => self.statement(turn).is_some_and(|text| may_commit(std::iter::once(text), in_block)),
+        };
+        state.leaves_in_doubt() || state.leaves_commit_in_doubt() && may_commit()
     }
 
     /// The server's error makes the session useless: it is read-only, or does not know whether it has committed. The
     /// client leaves it.
-    pub(super) fn leave_session(&mut self, error: &ServerError, turn: &mut Turn<'_>) -> Step {
-        self.leave(self.link, LossCause::SqlState(error.sqlstate.bytes()), error, Sent::Perhaps, turn)
+    pub(super) fn leave_session(&mut self, error: &ServerError, in_doubt: bool, turn: &mut Turn<'_>) -> Step {
+        self.leave(self.link, LossCause::SqlState(error.sqlstate.bytes()), error, in_doubt, turn)
     }
 
     fn leave(
@@ -82,11 +102,11 @@ impl Client {
         link: usize,
         cause: LossCause,
         error: &ServerError,
-        sent: Sent,
+        in_doubt: bool,
         turn: &mut Turn<'_>,
     ) -> Step {
         let is_own = self.in_transaction && link == self.link;
-        let ending = is_own.then(|| self.ending_without_reply(error, sent, turn));
+        let ending = is_own.then(|| self.ending_without_reply(error, in_doubt, turn));
         self.links[link].give_up();
         let is_aside = self.in_transaction && !is_own;
         if !is_aside {
@@ -97,15 +117,17 @@ impl Client {
     }
 
     /// How the transaction on the lost connection has ended; counts its error.
-    fn ending_without_reply(&self, error: &ServerError, sent: Sent, turn: &mut Turn<'_>) -> Ending {
+    fn ending_without_reply(&self, error: &ServerError, in_doubt: bool, turn: &mut Turn<'_>) -> Ending {
         if let Phase::RollingBack(failure) = self.phase {
+            if failure == Failure::Other && self.in_doubt {
+                turn.commands.fail(self.script, self.command);
+                return Ending::Unknown;
+            }
             turn.commands.fail(self.script, self.command);
             turn.errors.count(self.error_kind).failed += u64::from(!turn.warmup);
             return Ending::Failed(failure);
         }
-        // Of a pipeline, earlier messages have been sent.
-        let is_sent = sent == Sent::Perhaps || self.pipeline;
-        if error.leaves_in_doubt() || (is_sent && !error.is_read_only() && self.may_be_committed(turn)) {
+        if in_doubt {
             return Ending::Unknown;
         }
         let (load, command) = (turn.load, (self.script, self.command));
@@ -120,30 +142,36 @@ impl Client {
     /// Whether the server may have committed something that the client has sent and that was not answered.
     fn may_be_committed(&self, turn: &Turn<'_>) -> bool {
         let link = &self.links[self.link];
-        let commands = turn.load.plan.scripts[self.script].program.commands();
         let in_block = link.reply.status != TransactionStatus::Idle;
         if self.pipeline {
             if link.reply.owed == 0 {
                 return false;
             }
-            // The client does not know which commands of the pipeline the server has executed: all that were sent.
-            let first = commands[..self.command.min(commands.len())]
-                .iter()
-                .rposition(|command| matches!(command.kind, CommandKind::StartPipeline))
-                .unwrap_or(0);
-            let sent = commands[first..self.command.min(commands.len())].iter();
-            let statements = sent.filter_map(|command| match &command.kind {
-                CommandKind::Sql(sql) => Some(sql.numbered_text()),
-                _ => None,
-            });
             // What follows no Sync is committed by an explicit COMMIT only.
             let is_unsynced = link.reply.owed <= link.reply.ready + 1 && link.awaits_sync();
-            return may_commit(statements, in_block || is_unsynced);
+            return may_commit(self.statements_of_pipeline(turn), in_block || is_unsynced);
         }
         // Rows of a COPY whose end was not sent are discarded by the server.
         let is_waiting = self.phase == Phase::Waiting;
-        let statement = super::sql_at(self.script, self.command, turn.load).filter(|_| is_waiting);
-        statement.is_some_and(|sql| may_commit(std::iter::once(sql.numbered_text()), in_block))
+        let statement = self.statement(turn).filter(|_| is_waiting);
+        statement.is_some_and(|text| may_commit(std::iter::once(text), in_block))
+    }
+
+    /// The text of the current command.
+    fn statement<'t>(&self, turn: &Turn<'t>) -> Option<&'t [u8]> {
+        super::sql_at(self.script, self.command, turn.load).map(Sql::numbered_text)
+    }
+
+    /// The statements of the pipeline that were sent: the client does not know which ones the server has executed.
+    fn statements_of_pipeline<'t>(&self, turn: &Turn<'t>) -> impl Iterator<Item = &'t [u8]> + use<'t> {
+        let commands = turn.load.plan.scripts[self.script].program.commands();
+        let sent = &commands[..self.command.min(commands.len())];
+        let is_start = |command: &Command| matches!(command.kind, CommandKind::StartPipeline);
+        let first = sent.iter().rposition(is_start).unwrap_or(0);
+        sent[first..].iter().filter_map(|command| match &command.kind {
+            CommandKind::Sql(sql) => Some(sql.numbered_text()),
+            _ => None,
+        })
     }
 
     /// The time when the command began whose reply it waits for.

@@ -23,8 +23,9 @@ impl Client {
         {
             return step;
         }
-        if turn.load.plan.reconnecting.is_some() && (error.is_read_only() || error.leaves_in_doubt()) {
-            return self.leave_session(&error, turn);
+        let in_doubt = self.is_in_doubt(&error, pipeline, turn);
+        if turn.load.plan.reconnecting.is_some() && (error.is_read_only() || in_doubt) {
+            return self.leave_session(&error, in_doubt, turn);
         }
         self.error_kind = self.kind_of(&error, pipeline, turn);
         let statement = if pipeline { self.statement_piped(turn) } else { self.statement_sent(turn) };
@@ -40,7 +41,7 @@ impl Client {
             error: &error,
             statement: statement.as_deref(),
         });
-        self.in_doubt = error.leaves_in_doubt();
+        self.in_doubt = in_doubt;
         if self.status() == TransactionStatus::Idle {
             return self.decide(failure, turn);
         }

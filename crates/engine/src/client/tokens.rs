@@ -5,7 +5,7 @@ use script::Sql;
 use stats::Protocol;
 use wire::frontend;
 use wire::frontend::MessageTooLong;
-use wire::{ServerError, TransactionStatus};
+use wire::{ServerError, SqlState, TransactionStatus};
 
 use super::{Client, Turn};
 use crate::token::{Token, TokenRole};
@@ -158,17 +158,28 @@ impl Client {
         let reply = match error {
             None if is_reserved => CommitReply::Reserved,
             None => CommitReply::Acknowledged,
-            Some(error) if error.leaves_in_doubt() => CommitReply::Unknown(Some(error.sqlstate)),
+            Some(error) if error.sqlstate.leaves_commit_in_doubt() => {
+                CommitReply::Unknown(Some(error.sqlstate))
+            }
             Some(error) => CommitReply::Refused(error.sqlstate),
         };
         turn.tracer.commit(&CommitEvent::Ended { token, now: turn.now, reply });
     }
 
-    /// The connection is lost: the reply will not arrive any more.
-    pub(super) fn lose_commit(&mut self, last_word: Option<&ServerError>, turn: &mut Turn<'_>) {
+    /// The connection is lost: the reply will not arrive any more. `is_possible`: the server may have committed.
+    pub(super) fn lose_commit(
+        &mut self,
+        last_word: Option<&ServerError>,
+        is_possible: bool,
+        turn: &mut Turn<'_>,
+    ) {
         self.tokens.reserved = false;
         if let Some(token) = self.tokens.sent.take() {
-            let reply = CommitReply::Unknown(last_word.map(|error| error.sqlstate));
+            let state = last_word.map(|error| error.sqlstate);
+            let reply = match is_possible {
+                true => CommitReply::Unknown(state),
+                false => CommitReply::Refused(state.unwrap_or(SqlState::CONNECTION_FAILURE)),
+            };
             turn.tracer.commit(&CommitEvent::Ended { token, now: turn.now, reply });
         }
     }

@@ -1,6 +1,8 @@
 //! Messages with commits, which wait until the tracer has noted them: one note for all commits of a pass of the worker's loop.
 //! Used by the worker's loop in runs with tokens only.
 
+use crate::client::Sent;
+
 /// Buffers kept for later messages.
 const SPARES_MAX: usize = 1024;
 /// Capacity of a kept buffer.
@@ -21,6 +23,14 @@ impl WaitingCommits {
     /// Whether a message of this client waits; later ones must not overtake it.
     pub(super) fn has(&self, slot: usize) -> bool {
         self.messages.iter().any(|(waiting, _)| *waiting == slot)
+    }
+
+    /// Whether a client's messages were sent, if its connection is lost now.
+    pub(super) fn sent(&self, slot: usize) -> Sent {
+        match self.has(slot) {
+            true => Sent::No,
+            false => Sent::Perhaps,
+        }
     }
 
     /// Takes the bytes of a client's message.

@@ -285,7 +285,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                 Receive::Bytes(bytes) => client.receive(link, bytes, &mut context.turn(now, *warmup)),
                 Receive::Closed(cause) => {
                     let turn = &mut context.turn(now, *warmup);
-                    Some(client.lose_connection(link, cause.as_ref(), Sent::Perhaps, turn))
+                    Some(client.lose_connection(link, cause.as_ref(), self.commits.sent(slot), turn))
                 }
             };
             if let Some(step) = step

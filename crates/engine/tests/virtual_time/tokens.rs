@@ -13,7 +13,7 @@ use testkit::fake::{FakeServer, FaultEffect, FaultTrigger, Received};
 use wire::SqlState;
 
 use super::disconnects::returning;
-use super::support::{fault, faulty, plan};
+use super::support::{at_ms, fault, faulty, ms, plan};
 
 /// What the tracer was told, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -213,4 +213,147 @@ fn a_client_that_connects_again_goes_on_with_the_next_token() {
     let acknowledged = |sequence| (token(sequence, 1), CommitReply::Acknowledged);
     let doubt = (token(2, 1), CommitReply::Unknown(None));
     assert_eq!(notes.replies(), [acknowledged(1), doubt, acknowledged(3), acknowledged(4)]);
+}
+
+/// A block with a token, and a pipeline that ends a transaction.
+const BLOCK: (&str, &[TokenRole]) =
+    ("BEGIN;\nUPDATE t SET a = 1;\nCOMMIT;\n", &[TokenRole::Begin, TokenRole::Write, TokenRole::Commit]);
+const ALONE: (&str, &[TokenRole]) = ("UPDATE t SET a = 1;\n", &[TokenRole::Write]);
+const PIPELINE: (&str, &[TokenRole]) = (
+    "\\startpipeline\nBEGIN;\nUPDATE t SET a = 1;\nCOMMIT;\n\\endpipeline\n",
+    &[TokenRole::Nothing, TokenRole::Begin, TokenRole::Write, TokenRole::Commit, TokenRole::Nothing],
+);
+
+/// A plan with this script, whose clients connect again and go on after errors.
+fn going_on((text, roles): (&str, &[TokenRole]), protocol: Protocol, transactions: u64) -> Plan {
+    let tokens = TokenPlan { insert: "INSERT INTO tokens VALUES ".to_owned(), roles: vec![roles.to_vec()] };
+    let limit = Limit::TransactionsPerClient(transactions);
+    let plan = Plan { limit, tokens: Some(tokens), protocol, continue_on_error: true, ..plan(text) };
+    returning("immediate", plan)
+}
+
+#[test]
+fn a_commit_that_was_not_sent_is_refused_in_the_journal_and_failed_in_the_sample() {
+    let gone = |sqlstate: &str| FaultEffect::LastAnswer {
+        sqlstate: sqlstate.to_owned(),
+        message: "good-bye".to_owned(),
+    };
+    let faults = vec![fault(0, FaultTrigger::Statement(1), gone("57P01"))];
+    let (outcome, notes, _) = run(&going_on(BLOCK, Protocol::Simple, 2), faulty(faults), usize::MAX);
+    let counts = outcome.summary.total.counts;
+    assert_eq!((counts.succeeded, counts.failures.connection, counts.unknown), (1, 1, 0));
+    let refused = CommitReply::Refused(SqlState::ADMIN_SHUTDOWN);
+    assert_eq!(notes.replies(), [(token(1, 1), refused), (token(2, 1), CommitReply::Acknowledged)]);
+}
+
+#[test]
+fn a_shutdown_in_reply_to_a_commit_leaves_it_in_doubt_and_an_earlier_one_does_not() {
+    for sqlstate in ["57P01", "57P02"] {
+        for (statement, script, doubts) in [(1, BLOCK, 0), (2, BLOCK, 1), (0, ALONE, 1)] {
+            for reconnecting in [true, false] {
+                let effect = FaultEffect::error(sqlstate, "terminating connection");
+                let faults = vec![fault(0, FaultTrigger::Statement(statement), effect)];
+                let mut plan = going_on(script, Protocol::Simple, 2);
+                plan.reconnecting = plan.reconnecting.filter(|_| reconnecting);
+                let (outcome, notes, _) = run(&plan, faulty(faults), usize::MAX);
+                let counts = outcome.summary.total.counts;
+                assert_eq!((counts.succeeded, counts.failed, counts.unknown), (1, 1 - doubts, doubts));
+                let state = SqlState::from_bytes(sqlstate.as_bytes());
+                let in_doubt =
+                    notes.replies().iter().filter(|(_, it)| *it == CommitReply::Unknown(state)).count();
+                assert_eq!(in_doubt as u64, doubts, "{sqlstate} at {statement}");
+            }
+        }
+    }
+}
+
+/// Counts of the journal: confirmed, unknown, refused.
+fn journal_counts(notes: &Notes) -> [u64; 3] {
+    let mut counts = [0; 3];
+    for (_, reply) in notes.replies() {
+        counts[match reply {
+            CommitReply::Acknowledged | CommitReply::Reserved => 0,
+            CommitReply::Unknown(_) => 1,
+            CommitReply::Refused(_) => 2,
+        }] += 1;
+    }
+    counts
+}
+
+/// Runs a plan of one commit per transaction: each commit of the journal has the ending of its transaction in the record.
+/// `before_commit`: the fault is an unknown ending also of transactions that have not sent their commit.
+fn check_counts(plan: &Plan, server: FakeServer, before_commit: bool, place: &str) -> [u64; 3] {
+    let (outcome, notes, _) = run(plan, server, usize::MAX);
+    let counts = outcome.summary.total.counts;
+    let [confirmed, unknown, refused] = journal_counts(&notes);
+    let sent = notes.all().iter().filter(|told| matches!(told, Told::Sending(_))).count() as u64;
+    assert_eq!(confirmed + unknown + refused, sent, "{place}");
+    assert_eq!(counts.succeeded + counts.unknown + counts.failed, counts.scheduled, "{place}");
+    let not_sent = counts.scheduled - sent;
+    let unknown_before = if before_commit { counts.unknown.saturating_sub(unknown).min(not_sent) } else { 0 };
+    assert_eq!((confirmed, unknown), (counts.succeeded, counts.unknown - unknown_before), "{place}");
+    assert_eq!(refused, counts.failed - (not_sent - unknown_before), "{place}");
+    [confirmed, unknown, refused]
+}
+
+fn add(sums: &mut [u64; 3], counts: [u64; 3]) {
+    sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+}
+
+const LOADS: [(Protocol, (&str, &[TokenRole])); 8] = [
+    (Protocol::Simple, BLOCK),
+    (Protocol::Extended, BLOCK),
+    (Protocol::Prepared, BLOCK),
+    (Protocol::Simple, ALONE),
+    (Protocol::Extended, ALONE),
+    (Protocol::Prepared, ALONE),
+    (Protocol::Extended, PIPELINE),
+    (Protocol::Prepared, PIPELINE),
+];
+
+#[test]
+fn the_counts_of_the_journal_and_of_the_record_add_up_after_each_fault_of_a_statement() {
+    let effects = || {
+        let errors = ["40001", "40003", "08007", "57P01", "57P02", "25006", "23505"];
+        let errors = errors.into_iter().map(|sqlstate| FaultEffect::error(sqlstate, "an error"));
+        let ends = [
+            FaultEffect::Close,
+            FaultEffect::Reset,
+            FaultEffect::Truncate(3),
+            FaultEffect::fatal("57P01", "terminating connection"),
+            FaultEffect::fatal("25006", "read-only"),
+            FaultEffect::LastAnswer { sqlstate: "57P02".to_owned(), message: "good-bye".to_owned() },
+        ];
+        errors.chain(ends)
+    };
+    let mut sums = [0; 3];
+    for (protocol, script) in LOADS {
+        for (effect, statement) in effects().flat_map(|it| (0..9).map(move |at| (it.clone(), at))) {
+            let place = format!("{protocol:?}, {effect:?} at {statement} of {}", script.0);
+            let is_unknown_anywhere = matches!(&effect, FaultEffect::Error { sqlstate, .. } if ["40003", "08007"].contains(&&**sqlstate));
+            let faults = vec![fault(0, FaultTrigger::Statement(statement), effect)];
+            let plan = going_on(script, protocol, 3);
+            add(&mut sums, check_counts(&plan, faulty(faults), is_unknown_anywhere, &place));
+        }
+    }
+    assert!(sums.iter().all(|sum| *sum > 50), "{sums:?}");
+}
+
+/// The server closes the connection at any time, so that some commits find it closed when they are sent.
+#[test]
+fn the_counts_of_the_journal_and_of_the_record_add_up_after_a_loss_at_any_time() {
+    let mut sums = [0; 3];
+    for (protocol, script) in LOADS {
+        for (effect, at) in
+            [FaultEffect::Close, FaultEffect::Reset, FaultEffect::fatal("57P01", "going down")]
+                .into_iter()
+                .flat_map(|it| (20..60).map(move |at| (it.clone(), at)))
+        {
+            let place = format!("{protocol:?}, {effect:?} after {at} ms of {}", script.0);
+            let faults = vec![fault(0, FaultTrigger::Time(at_ms(at)), effect)];
+            let server = FakeServer { network_delay: ms(3), ..faulty(faults) };
+            add(&mut sums, check_counts(&going_on(script, protocol, 3), server, false, &place));
+        }
+    }
+    assert!(sums.iter().all(|sum| *sum > 20), "{sums:?}");
 }

@@ -44,7 +44,7 @@ pub enum CommitOutcome {
     Acknowledged,
     /// The server confirmed it, and warned that it may not have been replicated.
     Reserved,
-    /// The server refused it with this SQLSTATE.
+    /// The server refused it with this SQLSTATE, or the system refused to send it.
     Refused([u8; 5]),
     /// It may have been applied or not: an error with this SQLSTATE, or `None` if the connection was lost.
     Unknown(Option<[u8; 5]>),

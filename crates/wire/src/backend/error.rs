@@ -115,14 +115,6 @@ impl ServerError {
         }
     }
 
-    /// Whether the server does not know if it has committed (40003, 08007).
-    pub fn leaves_in_doubt(&self) -> bool {
-        matches!(
-            self.sqlstate,
-            SqlState::STATEMENT_COMPLETION_UNKNOWN | SqlState::TRANSACTION_RESOLUTION_UNKNOWN
-        )
-    }
-
     /// Whether the server refused to write, as a standby does (25006).
     pub fn is_read_only(&self) -> bool {
         self.sqlstate == SqlState::READ_ONLY_SQL_TRANSACTION

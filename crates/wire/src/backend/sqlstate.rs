@@ -63,6 +63,19 @@ impl SqlState {
         code.iter().all(u8::is_ascii_alphanumeric).then_some(SqlState(code))
     }
 
+    /// Whether the server does not know if a statement has completed: statement_completion_unknown (40003),
+    /// transaction_resolution_unknown (08007).
+    pub fn leaves_in_doubt(self) -> bool {
+        matches!(self, SqlState::STATEMENT_COMPLETION_UNKNOWN | SqlState::TRANSACTION_RESOLUTION_UNKNOWN)
+    }
+
+    /// Whether the outcome of a commit is unknown that was answered with this code, or after which the connection was
+    /// lost with it. Besides [`SqlState::leaves_in_doubt`], these are admin_shutdown (57P01) and crash_shutdown
+    /// (57P02): PostgreSQL may have committed before it ends the session, for example while it waits for a standby.
+    pub fn leaves_commit_in_doubt(self) -> bool {
+        self.leaves_in_doubt() || matches!(self, SqlState::ADMIN_SHUTDOWN | SqlState::CRASH_SHUTDOWN)
+    }
+
     /// The five bytes.
     pub const fn bytes(self) -> [u8; 5] {
         self.0
@@ -94,6 +107,21 @@ impl fmt::Debug for SqlState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn some_codes_leave_open_whether_the_server_has_committed() {
+        for (code, expected) in [
+            (b"40003", (true, true)),
+            (b"08007", (true, true)),
+            (b"57P01", (false, true)),
+            (b"57P02", (false, true)),
+            (b"57P03", (false, false)),
+            (b"40001", (false, false)),
+        ] {
+            let state = SqlState(*code);
+            assert_eq!((state.leaves_in_doubt(), state.leaves_commit_in_doubt()), expected, "{state}");
+        }
+    }
 
     #[test]
     fn five_letters_and_digits_are_a_code_and_nothing_else_is() {

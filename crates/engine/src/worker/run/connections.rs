@@ -182,7 +182,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             let error =
                 io::Error::new(io::ErrorKind::TimedOut, format!("no reply within {} s", limit.as_secs_f64()));
             let turn = &mut self.sessions.context.turn(now, *warmup);
-            let step = client.lose_connection(client.link, Some(&error), Sent::Perhaps, turn);
+            let step = client.lose_connection(client.link, Some(&error), self.commits.sent(slot), turn);
             self.act(slot, step, now);
         }
     }
