@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use connect::{Session, Target};
 use observe::{PoolerReadings, PoolerWatch};
 use results::{Pooler, PoolerFigures, SafeText, SessionFeature, Warning};
-use script::{CommandKind, Program};
+use script::{CommandKind, Program, StatementWord, statement_words};
 use stats::PoolMode;
 
 use crate::error::RunError;
@@ -88,10 +88,8 @@ fn statements(program: &Program) -> Vec<(u32, Vec<String>)> {
     let mut statements = Vec::new();
     for command in program.commands() {
         if let CommandKind::Sql(sql) = &command.kind {
-            let text = encoding::decode(sql.text_as_written()).to_ascii_lowercase();
-            let words = words(&text);
-            let parts = words.split(|word| word == ";").filter(|part| !part.is_empty());
-            statements.extend(parts.map(|part| (command.line, part.to_vec())));
+            let parts = words(sql.text_as_written());
+            statements.extend(parts.into_iter().map(|part| (command.line, part)));
         }
     }
     statements
@@ -136,40 +134,10 @@ fn feature(statement: &[String]) -> Option<SessionFeature> {
     (has("set_config") && !has("true")).then_some(SessionFeature::Setting)
 }
 
-/// Words and semicolons outside of strings, quoted names and comments.
-fn words(sql: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut rest = sql;
-    while let Some(start) = rest.chars().next() {
-        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-        let length = match start {
-            '\'' | '"' => rest[1..].find(start).map_or(rest.len(), |at| at + 2),
-            '-' if rest.starts_with("--") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |at| at + 2),
-            '$' => dollar_quoted(rest).unwrap_or(1),
-            c if is_word(c) => {
-                let length = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-                words.push(rest[..length].to_owned());
-                length
-            }
-            c => {
-                if c == ';' {
-                    words.push(c.to_string());
-                }
-                c.len_utf8()
-            }
-        };
-        rest = &rest[length..];
-    }
-    words
-}
-
-/// Length of the dollar-quoted string at the beginning of this text.
-fn dollar_quoted(text: &str) -> Option<usize> {
-    let tag = &text[..text[1..].find('$')? + 2];
-    let is_tag = tag[1..tag.len() - 1].chars().all(|c| c.is_alphanumeric() || c == '_');
-    let end = is_tag.then(|| text[tag.len()..].find(tag))?;
-    Some(end.map_or(text.len(), |end| tag.len() + end + tag.len()))
+/// The words of each statement in lower case, outside of strings, quoted names and comments.
+fn words(sql: &[u8]) -> Vec<Vec<String>> {
+    let word = |word: StatementWord<'_>| encoding::decode(word.text).to_ascii_lowercase();
+    statement_words(sql).into_iter().map(|words| words.into_iter().map(word).collect()).collect()
 }
 
 /// Whether the session goes through a pooler: its backend is another process than the one that its start named.
@@ -234,7 +202,7 @@ mod tests {
     use super::*;
 
     fn found(sql: &str) -> Option<SessionFeature> {
-        feature(&words(&sql.to_ascii_lowercase()))
+        words(sql.as_bytes()).iter().find_map(|statement| feature(statement))
     }
 
     #[test]
@@ -277,19 +245,13 @@ mod tests {
             "SELECT pg_advisory_xact_lock(1)",
             "UPDATE t SET listen = 'pg_advisory_lock(1)' -- pg_advisory_lock(1)",
             "SELECT /* pg_advisory_lock */ $$pg_advisory_lock(1)$$, $a$ pg_advisory_lock $a$, \"pg_advisory_lock\"",
+            "SELECT E'\\'; SET work_mem = 1; '",
+            "SELECT 1 /* /* */ ; SET work_mem = 1; */",
             "SELECT $1",
             "",
         ] {
             assert_eq!(found(sql), None, "{sql}");
         }
-    }
-
-    #[test]
-    fn unfinished_strings_and_odd_characters_are_no_obstacle() {
-        for sql in ["'", "\"", "/*", "--", "$", "$a", "$a$", "$é$x", "é;ü", "$$;"] {
-            let _ = words(sql);
-        }
-        assert_eq!(words("a;b 'x;y' ;"), ["a", ";", "b", ";"]);
     }
 
     #[test]

@@ -68,7 +68,8 @@ impl Planned {
         })?;
         let is_used = |script: usize| runner.scripts.texts[script].weight > 0;
         let writes = |word: &str| functions.contains(word);
-        let roles = Roles::new(&runner.scripts.programs, is_used, &writes).map_err(VerifyError::from)?;
+        let roles = Roles::new(&runner.scripts.programs, is_used, &writes, runner.spec.protocol)
+            .map_err(VerifyError::from)?;
         Ok(Some(Self {
             roles,
             names: runner.scripts.texts.iter().map(|text| text.name.clone()).collect(),

@@ -50,6 +50,7 @@ pub use permute::permute;
 pub use program::{Command, CommandKind, Program, Set, parse};
 pub use random::Random;
 pub use repeat::{EndRepeat, Repeat};
+pub use scan::{StatementWord, statement_words};
 pub use shell::{SetShell, Shell};
 pub use sleep::Sleep;
 pub use sql::{Capture, CaptureKind, PARAMETERS_MAX, SentAs, Sql};

@@ -108,6 +108,50 @@ pub(crate) fn copies_from_stdin(sql: &[u8]) -> usize {
     count
 }
 
+/// A word of a statement: a key word, a name without quotes, a number, a parameter (`$1`) or a variable (`:name`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StatementWord<'a> {
+    /// As written.
+    pub text: &'a [u8],
+    /// Number of parentheses around it.
+    pub depth: usize,
+}
+
+/// The statements of a text, each as its words outside of strings, quoted names and comments; statements without words are
+/// left out. A semicolon in parentheses or in the body of a routine ends no statement. Strings without `E` have no
+/// escapes, as with `standard_conforming_strings = on`.
+#[must_use]
+pub fn statement_words(sql: &[u8]) -> Vec<Vec<StatementWord<'_>>> {
+    let mut scanner = Scanner { bytes: sql, position: 0, parentheses: 0, routine: Routine::default() };
+    let mut statements = vec![Vec::new()];
+    while let Some(byte) = scanner.peek(0) {
+        let start = scanner.position;
+        match byte {
+            b'(' => scanner.parentheses += 1,
+            b')' => scanner.parentheses = scanner.parentheses.saturating_sub(1),
+            b';' if scanner.parentheses == 0 && scanner.routine.depth == 0 => {
+                scanner.routine = Routine::default();
+                statements.push(Vec::new());
+            }
+            _ => {}
+        }
+        scanner.skip_token(byte);
+        let text = &sql[start..scanner.position];
+        let is_word = match byte {
+            b'$' | b':' => text.len() > 1 && text.last().is_some_and(|last| is_name_byte(*last)),
+            b'0'..=b'9' => true,
+            // An escape string begins like a word.
+            _ => is_name_start(byte) && !text.contains(&b'\''),
+        };
+        if is_word {
+            let word = StatementWord { text, depth: scanner.parentheses };
+            statements.last_mut().into_iter().for_each(|words| words.push(word));
+        }
+    }
+    statements.retain(|words| !words.is_empty());
+    statements
+}
+
 /// The first byte from `from` that is neither a space nor part of a `--` comment.
 fn skip_blank(bytes: &[u8], from: usize) -> usize {
     let mut position = from;
@@ -439,6 +483,63 @@ mod tests {
     fn an_escape_string_goes_on_behind_a_newline() {
         assert_whole(&["select e'a' -- b\n  '\\';';"]);
         assert_eq!(pieces(r"select e'a' '\'; select 2;"), [r"select e'a' '\';", "select 2;"]);
+    }
+
+    fn check_words(sql: &str, expected: &[&str]) {
+        let found: Vec<String> = statement_words(sql.as_bytes())
+            .iter()
+            .map(|words| {
+                let texts = words.iter().map(|word| String::from_utf8_lossy(word.text).into_owned());
+                texts.collect::<Vec<_>>().join(" ")
+            })
+            .collect();
+        assert_eq!(found, expected, "{sql}");
+    }
+
+    #[test]
+    fn words_of_statements_are_outside_of_strings_quoted_names_and_comments() {
+        check_words("begin; update t set a = :b; ; end", &["begin", "update t set a :b", "end"]);
+        // Doubled quotes, a backslash that is none, and the end of a line comment.
+        check_words(
+            "select 'it''s; commit', '\\', \"a\"\"; b\" -- ; commit\rfrom t; end",
+            &["select from t", "end"],
+        );
+        check_words("a /* ; /* ; */ ; */ b /**/; c", &["a b", "c"]);
+        // Escape strings, also continued on another line; a name that ends with e is no prefix.
+        check_words("select E'\\'; commit', e'\\\\', 1; end", &["select 1", "end"]);
+        check_words("select E'a'\n'\\'; commit'; end", &["select", "end"]);
+        check_words("select date'\\'; commit", &["select date", "commit"]);
+        check_words("select U&'\\'; b\'1'; commit", &["select U", "b", "commit"]);
+        check_words("select B'1', x'F', N';', U&\"d\\;\" ; end", &["select B x N U", "end"]);
+        // Dollar quotes; a dollar within a name begins none, and neither does a parameter.
+        check_words("select $$;$$, $a$ $$ ; $b$ $a$, $é$;$é$, $1, $2; end", &["select $1 $2", "end"]);
+        check_words("select x$a$ ; commit; y$a$", &["select x$a$", "commit", "y$a$"]);
+        check_words("select a::int, b[1:2] from f(1; 2)", &["select a int b 1 :2 from f 1 2"]);
+    }
+
+    #[test]
+    fn a_semicolon_in_the_body_of_a_routine_ends_no_statement() {
+        check_words(
+            "create function f() returns int begin atomic select 1; end; commit",
+            &["create function f returns int begin atomic select 1 end", "commit"],
+        );
+        check_words("begin; end; commit", &["begin", "end", "commit"]);
+    }
+
+    #[test]
+    fn words_know_their_parentheses() {
+        let found = statement_words(b"copy (select (a) from t) to stdout");
+        let depths: Vec<usize> = found[0].iter().map(|word| word.depth).collect();
+        assert_eq!(depths, [0, 1, 2, 1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn unfinished_texts_have_words() {
+        for text in
+            ["'", "\"", "$$", "$a$", "/*", "--", "$", "E'", "E'\\", "a;'", "-", "/", ":", "$é$x", "E'a'\n'"]
+        {
+            let _ = statement_words(text.as_bytes());
+        }
     }
 
     #[test]

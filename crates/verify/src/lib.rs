@@ -16,7 +16,6 @@ mod settlement;
 mod stopwatch;
 mod token_table;
 mod tracer;
-mod words;
 
 pub use classification::{Scripts, classify};
 pub use error::VerifyError;

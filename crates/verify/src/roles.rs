@@ -5,10 +5,9 @@ use std::fmt;
 
 use engine::TokenRole;
 use results::TokenPlace;
-use script::{CommandKind, Program, Sql};
+use script::{CommandKind, Program, Sql, statement_words};
+use stats::Protocol;
 use thiserror::Error;
-
-use crate::words::{Word, statements};
 
 /// Where the tokens of all scripts belong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,6 +77,8 @@ pub enum Why {
     Chain,
     /// `COPY … FROM STDIN` outside of a transaction block.
     Copy,
+    /// `CALL` or `DO` outside of a transaction block, in a protocol in which it can commit before its token.
+    Procedure,
     /// Several transactions in one pipeline.
     PipelineOfSeveral,
     /// Statements after COMMIT in its pipeline.
@@ -96,6 +97,11 @@ impl fmt::Display for Why {
             Self::Copy => {
                 "COPY … FROM STDIN outside of a transaction block cannot be sent together with a token; write BEGIN; before it \
                  and COMMIT; after it"
+            }
+            Self::Procedure => {
+                "a procedure or DO can commit several times with -M extended or prepared, and its token would belong to one of \
+                 these transactions only; write BEGIN; before it and COMMIT; after it, or use -M simple, where a COMMIT in it \
+                 is an error"
             }
             Self::PipelineOfSeveral => {
                 "its pipeline has several transactions, whose outcomes cannot be told apart; end the pipeline after each \
@@ -117,9 +123,27 @@ enum Kind {
     Rollback,
     /// It may write.
     Write,
+    /// It may write, and may commit by itself.
+    Procedure,
     /// It changes nothing that could be lost, or cannot be executed together with a token.
     Nothing,
     Refused(Why),
+}
+
+/// A word outside of strings, quoted names and comments, in lower case.
+struct Word {
+    text: String,
+    /// Number of parentheses around it.
+    depth: usize,
+}
+
+/// The statements of a text, each as its words.
+fn statements(sql: &[u8]) -> Vec<Vec<Word>> {
+    let word = |word: script::StatementWord<'_>| Word {
+        text: encoding::decode(word.text).to_ascii_lowercase(),
+        depth: word.depth,
+    };
+    statement_words(sql).into_iter().map(|words| words.into_iter().map(word).collect()).collect()
 }
 
 /// First words of statements that change nothing that could be lost.
@@ -162,11 +186,12 @@ impl Roles {
         programs: &[Program],
         is_used: impl Fn(usize) -> bool,
         writes: &dyn Fn(&str) -> bool,
+        protocol: Protocol,
     ) -> Result<Self, Refusal> {
         let mut scripts = Vec::new();
         for (index, program) in programs.iter().enumerate() {
             let roles = match is_used(index) {
-                true => Script::new(program, writes).roles()?,
+                true => Script::new(program, writes, protocol).roles()?,
                 false => ScriptRoles::none(program),
             };
             if let (true, Some(target)) = (roles.place != TokenPlace::Nowhere, program.target()) {
@@ -186,11 +211,10 @@ impl Roles {
     pub fn words(programs: &[Program]) -> Vec<String> {
         let commands = programs.iter().flat_map(Program::commands);
         let texts = commands.filter_map(|command| match &command.kind {
-            CommandKind::Sql(sql) => Some(encoding::decode(sql.text_as_written()).into_owned()),
+            CommandKind::Sql(sql) => Some(sql.text_as_written()),
             _ => None,
         });
-        let mut words: Vec<String> =
-            texts.flat_map(|text| statements(&text)).flatten().map(|word| word.text).collect();
+        let mut words: Vec<String> = texts.flat_map(statements).flatten().map(|word| word.text).collect();
         words.sort();
         words.dedup();
         words
@@ -207,6 +231,7 @@ impl ScriptRoles {
 struct Script<'a> {
     program: &'a Program,
     writes: &'a dyn Fn(&str) -> bool,
+    protocol: Protocol,
     in_block: bool,
     pipeline: Option<Pipeline>,
     has_begin: bool,
@@ -226,10 +251,11 @@ struct Pipeline {
 }
 
 impl<'a> Script<'a> {
-    fn new(program: &'a Program, writes: &'a dyn Fn(&str) -> bool) -> Self {
+    fn new(program: &'a Program, writes: &'a dyn Fn(&str) -> bool, protocol: Protocol) -> Self {
         Self {
             program,
             writes,
+            protocol,
             in_block: false,
             pipeline: None,
             has_begin: false,
@@ -290,8 +316,8 @@ impl<'a> Script<'a> {
     }
 
     fn role_of_sql(&mut self, sql: &Sql) -> Result<TokenRole, Why> {
-        let text = encoding::decode(sql.text_as_written());
-        let kinds: Vec<Kind> = statements(&text).iter().map(|words| kind(words, self.writes)).collect();
+        let statements = statements(sql.text_as_written());
+        let kinds: Vec<Kind> = statements.iter().map(|words| kind(words, self.writes)).collect();
         if let Some(Kind::Refused(why)) = kinds.iter().find(|kind| matches!(kind, Kind::Refused(_))) {
             return Err(*why);
         }
@@ -332,7 +358,10 @@ impl<'a> Script<'a> {
                 }
                 Ok(TokenRole::Nothing)
             }
-            _ if kinds.contains(&Kind::Write) => self.role_of_write(sql),
+            _ if kinds.contains(&Kind::Procedure) && !self.in_block && self.protocol != Protocol::Simple => {
+                Err(Why::Procedure)
+            }
+            _ if kinds.contains(&Kind::Write) || kinds.contains(&Kind::Procedure) => self.role_of_write(sql),
             _ => Ok(TokenRole::Nothing),
         }
     }
@@ -370,6 +399,7 @@ fn kind(words: &[Word], writes: &dyn Fn(&str) -> bool) -> Kind {
             Kind::Nothing
         }
         "reindex" | "cluster" => Kind::Nothing,
+        "call" | "do" => Kind::Procedure,
         "refresh" if has("concurrently") => Kind::Write,
         "select" | "with" => {
             let is_written = has_any(&WRITES) && word(0) == "with";
@@ -400,8 +430,12 @@ mod tests {
     }
 
     fn roles(text: &str) -> Result<ScriptRoles, Refusal> {
+        roles_in(Protocol::Prepared, text)
+    }
+
+    fn roles_in(protocol: Protocol, text: &str) -> Result<ScriptRoles, Refusal> {
         let programs = [program(text)];
-        Roles::new(&programs, |_| true, &|word| word == "pay").map(|roles| roles.scripts[0].clone())
+        Roles::new(&programs, |_| true, &|word| word == "pay", protocol).map(|roles| roles.scripts[0].clone())
     }
 
     fn check(text: &str, place: TokenPlace, expected: &[TokenRole]) {
@@ -497,11 +531,26 @@ mod tests {
         );
     }
 
+    /// A procedure commits by itself if its message begins outside of a block: with the extended protocol, PostgreSQL 11 to
+    /// 18 executes CALL before it begins the implicit block of the message.
+    #[test]
+    fn procedures_outside_of_a_block_are_refused_where_they_can_commit() {
+        for text in ["CALL pay(1);\n", "CALL pay(1) \\gset\n", "DO $$ BEGIN COMMIT; END $$;\n"] {
+            check_refused(text, Why::Procedure);
+            check_refused(&format!("\\startpipeline\n{text}\\endpipeline\n"), Why::Procedure);
+            let found = roles_in(Protocol::Simple, text).expect("one message is one transaction");
+            assert_eq!(found.place, TokenPlace::WithStatement, "{text}");
+            let block = format!("BEGIN;\n{text}COMMIT;\n");
+            check(&block, TokenPlace::WithCommit, &[TokenRole::Begin, TokenRole::Write, TokenRole::Commit]);
+        }
+    }
+
     #[test]
     fn reading_scripts_in_a_mix_get_no_tokens_and_unused_ones_are_not_judged() {
         let programs =
             [program("SELECT 1;\n"), program("UPDATE t SET a = 1;\n"), program("COMMIT PREPARED 'a';\n")];
-        let found = Roles::new(&programs, |script| script < 2, &|_| false).expect("one writes");
+        let found =
+            Roles::new(&programs, |script| script < 2, &|_| false, Protocol::Simple).expect("one writes");
         let places: Vec<TokenPlace> = found.scripts.iter().map(|script| script.place).collect();
         assert_eq!(places, [TokenPlace::Nowhere, TokenPlace::WithStatement, TokenPlace::Nowhere]);
     }
@@ -521,10 +570,11 @@ mod tests {
             ("explain analyze update t set a = 1", Kind::Write),
             ("explain update t set a = 1", Kind::Nothing),
             ("merge into t using s on true when matched then delete", Kind::Write),
-            ("call pay(1)", Kind::Write),
+            ("call pay(1)", Kind::Procedure),
+            ("do $$ begin end $$", Kind::Procedure),
             ("-- end\nselect 'insert'", Kind::Nothing),
         ] {
-            assert_eq!(kind(&statements(sql)[0], &|_| false), expected, "{sql}");
+            assert_eq!(kind(&statements(sql.as_bytes())[0], &|_| false), expected, "{sql}");
         }
     }
 }

@@ -1,21 +1,20 @@
 //! Whether statements may commit: decides if a transaction whose connection was lost has failed or is unknown. Reads only
 //! the first words of each statement, and assumes that a statement commits where these do not exclude it. Pure.
 
+use script::{StatementWord, statement_words};
+
 /// Whether the server may have committed something if it has executed these statements. `in_block`: they were sent within
 /// a transaction block.
 pub(super) fn may_commit<'s>(statements: impl Iterator<Item = &'s [u8]>, in_block: bool) -> bool {
     let mut in_block = in_block;
-    for text in statements {
-        let mut rest = text;
-        while let Some(words) = next_statement(&mut rest) {
-            match words {
-                Words::Begin => in_block = true,
-                Words::Rollback => in_block = false,
-                Words::RollbackTo | Words::Nothing => {}
-                Words::Commit => return true,
-                Words::Other if in_block => {}
-                Words::Other => return true,
-            }
+    for words in statements.flat_map(statement_words) {
+        match effect(&words) {
+            Effect::Begin => in_block = true,
+            Effect::Rollback => in_block = false,
+            Effect::RollbackTo => {}
+            Effect::Commit => return true,
+            Effect::Other if in_block => {}
+            Effect::Other => return true,
         }
     }
     false
@@ -23,32 +22,21 @@ pub(super) fn may_commit<'s>(statements: impl Iterator<Item = &'s [u8]>, in_bloc
 
 /// Whether a text has a statement that writes, by the first word of each; `WITH` may.
 pub(crate) fn writes(text: &[u8]) -> bool {
-    let mut rest = text;
-    while !rest.is_empty() {
-        let first = word(&mut rest);
-        let is_write = match first.as_slice() {
-            b"INSERT" | b"UPDATE" | b"DELETE" | b"MERGE" | b"COPY" | b"TRUNCATE" | b"CALL" | b"DO" => true,
-            b"WITH" => {
-                let words = rest.split(|byte| !byte.is_ascii_alphabetic()).map(<[u8]>::to_ascii_uppercase);
-                words
-                    .into_iter()
-                    .any(|word| matches!(word.as_slice(), b"INSERT" | b"UPDATE" | b"DELETE" | b"MERGE"))
-            }
-            _ => false,
-        };
-        if is_write {
-            return true;
-        }
-        skip_statement(&mut rest);
-    }
-    false
+    let is = |word: &StatementWord<'_>, wanted: &[&str]| {
+        wanted.iter().any(|wanted| word.text.eq_ignore_ascii_case(wanted.as_bytes()))
+    };
+    let changes = ["insert", "update", "delete", "merge"];
+    statement_words(text).iter().any(|words| {
+        let [first, rest @ ..] = &words[..] else { return false };
+        is(first, &changes)
+            || is(first, &["copy", "truncate", "call", "do"])
+            || is(first, &["with"]) && rest.iter().any(|word| is(word, &changes))
+    })
 }
 
 /// The effect of a statement on the transaction, by its first words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Words {
-    /// No statement.
-    Nothing,
+enum Effect {
     /// BEGIN, START TRANSACTION.
     Begin,
     /// COMMIT, END, COMMIT PREPARED, PREPARE TRANSACTION; also a variable, whose value may be any of these.
@@ -60,104 +48,20 @@ enum Words {
     Other,
 }
 
-/// The words of the next statement, which is removed from `text`; `None` at the end.
-fn next_statement(text: &mut &[u8]) -> Option<Words> {
-    if text.is_empty() {
-        return None;
-    }
-    let first = word(text);
-    let kind = match first.as_slice() {
-        b"" if text.is_empty() || text.starts_with(b";") => Words::Nothing,
-        b"BEGIN" | b"START" => Words::Begin,
-        b"COMMIT" | b"END" => Words::Commit,
-        b"PREPARE" if word(text) == b"TRANSACTION" => Words::Commit,
+fn effect(words: &[StatementWord<'_>]) -> Effect {
+    let word = |at: usize| words.get(at).map_or(Vec::new(), |word| word.text.to_ascii_uppercase());
+    match word(0).as_slice() {
+        b"BEGIN" | b"START" => Effect::Begin,
+        b"COMMIT" | b"END" => Effect::Commit,
+        b"PREPARE" if word(1) == b"TRANSACTION" => Effect::Commit,
         b"ROLLBACK" | b"ABORT" => {
-            let mut second = word(text);
-            if matches!(second.as_slice(), b"WORK" | b"TRANSACTION") {
-                second = word(text);
-            }
-            if second == b"TO" { Words::RollbackTo } else { Words::Rollback }
+            let is_noise = matches!(word(1).as_slice(), b"WORK" | b"TRANSACTION");
+            let next = if is_noise { word(2) } else { word(1) };
+            if next == b"TO" { Effect::RollbackTo } else { Effect::Rollback }
         }
-        // A variable or something else that is no word.
-        b"" if text.starts_with(b"$") || text.starts_with(b":") => Words::Commit,
-        _ => Words::Other,
-    };
-    skip_statement(text);
-    Some(kind)
-}
-
-/// The next word in capitals, which is removed; empty if something else follows.
-fn word(text: &mut &[u8]) -> Vec<u8> {
-    skip_blanks(text);
-    let length = text.iter().take_while(|byte| byte.is_ascii_alphabetic() || **byte == b'_').count();
-    let (word, rest) = text.split_at(length);
-    *text = rest;
-    word.to_ascii_uppercase()
-}
-
-/// Removes white space and comments.
-fn skip_blanks(text: &mut &[u8]) {
-    loop {
-        *text = text.trim_ascii_start();
-        if text.starts_with(b"--") {
-            let length = text.iter().take_while(|byte| **byte != b'\n').count();
-            *text = &text[length..];
-        } else if text.starts_with(b"/*") {
-            skip_comment(text);
-        } else {
-            return;
-        }
+        [b'$' | b':', ..] => Effect::Commit,
+        _ => Effect::Other,
     }
-}
-
-/// Removes a comment of C's style; these can be nested.
-fn skip_comment(text: &mut &[u8]) {
-    let mut depth = 0_usize;
-    while !text.is_empty() {
-        let (change, length) = match text {
-            [b'/', b'*', ..] => (1, 2),
-            [b'*', b'/', ..] => (-1, 2),
-            _ => (0, 1),
-        };
-        *text = &text[length..];
-        depth = depth.saturating_add_signed(change);
-        if depth == 0 {
-            return;
-        }
-    }
-}
-
-/// Removes the rest of a statement and its semicolon.
-fn skip_statement(text: &mut &[u8]) {
-    while let Some((&byte, rest)) = text.split_first() {
-        match byte {
-            b';' => {
-                *text = rest;
-                return;
-            }
-            b'\'' | b'"' => {
-                let length = rest.iter().take_while(|other| **other != byte).count();
-                *text = rest.get(length + 1..).unwrap_or_default();
-            }
-            b'-' if rest.starts_with(b"-") => skip_blanks(text),
-            b'/' if rest.starts_with(b"*") => skip_comment(text),
-            b'$' => skip_dollar(text),
-            _ => *text = rest,
-        }
-    }
-}
-
-/// Removes a text in dollar quotes, or only the dollar.
-fn skip_dollar(text: &mut &[u8]) {
-    let tag = text[1..].iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
-    let is_quote = text.get(tag + 1) == Some(&b'$') && !text[1].is_ascii_digit();
-    if !is_quote {
-        *text = &text[1..];
-        return;
-    }
-    let (quote, rest) = text.split_at(tag + 2);
-    let end = rest.windows(quote.len()).position(|window| window == quote);
-    *text = end.map_or(&[], |end| &rest[end + quote.len()..]);
 }
 
 #[cfg(test)]
@@ -207,6 +111,11 @@ mod tests {
             false,
         );
         check("BEGIN; SELECT $1; COMMIT", true, true);
+        check("BEGIN; SELECT E'\\'; COMMIT; '", false, false);
+        check("BEGIN; SELECT E'\\\\'; COMMIT", true, true);
+        check("BEGIN; SELECT date'\\'; COMMIT", true, true);
+        check("BEGIN; SELECT a$b$; COMMIT; SELECT $b$", true, true);
+        check("BEGIN; CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; END", false, false);
     }
 
     #[test]
