@@ -135,6 +135,14 @@ pub(crate) fn check(configuration: &Configuration) -> Result<(), String> {
             load.clients, pooler.pool_size
         ));
     }
+    let keeps_none = pooler.max_prepared_statements == Some(0);
+    if mode != PoolMode::Session && load.protocol == Protocol::Prepared && keeps_none {
+        return Err(format!(
+            "with max_prepared_statements = 0 in [pooler], {} pooling loses prepared statements, and protocol = \"prepared\" \
+             needs them: remove the key, or use protocol = \"extended\" or mode = \"session\"",
+            mode.name()
+        ));
+    }
     Ok(())
 }
 

@@ -256,6 +256,24 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
 }
 
 #[test]
+fn prepared_statements_need_a_pooler_that_keeps_some() {
+    let folder = Folder::new();
+    let read = |protocol: &str, pooler: &str| {
+        let text =
+            format!("name = \"x\"\n[load]\nprotocol = \"{protocol}\"\n[pooler]\npool_size = 4\n{pooler}\n");
+        folder.read(&text, Profile::Full).map(drop)
+    };
+    for mode in ["transaction", "statement"] {
+        let zero = format!("mode = \"{mode}\"\nmax_prepared_statements = 0");
+        let refused = read("prepared", &zero).expect_err(mode);
+        assert!(refused.contains(&format!("{mode} pooling loses prepared statements")), "{refused}");
+        assert_eq!(read("extended", &zero), Ok(()));
+        assert_eq!(read("prepared", &format!("mode = \"{mode}\"")), Ok(()));
+    }
+    assert_eq!(read("prepared", "mode = \"session\"\nmax_prepared_statements = 0"), Ok(()));
+}
+
+#[test]
 fn a_mistake_is_told_in_one_line_that_cannot_steer_a_terminal() {
     let folder = Folder::new();
     for text in [
