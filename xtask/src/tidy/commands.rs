@@ -1,5 +1,5 @@
-//! What the documents tell a reader to type exists: each `pgmeter` command and option is in the program's
-//! own help, each `cargo xtask` command is one of ours. Asks the program; knows no list of its own.
+//! What the documents tell a reader to type, and what the manifests run, exists: each `pgmeter` command and option is
+//! in the program's own help, each `cargo xtask` command is one of ours. Asks the program; knows no list of its own.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,9 @@ const HISTORIES: [&str; 2] = ["CHANGELOG.md", "docs/decisions/"];
 const PROGRAM_CALLS: [&str; 2] = ["pgmeter", "cargo run --release --"];
 const XTASK_CALL: &str = "cargo xtask";
 
-/// Looks at each line of shell in the Markdown files. `help` returns what the program says about a command
-/// when asked for help, or nothing if there is no such command; `chores` are xtask's own commands.
+/// Looks at each line of shell in the Markdown files, and at each command in the YAML files. `help` returns what the
+/// program says about a command when asked for help, or nothing if there is no such command; `chores` are xtask's own
+/// commands.
 pub fn check(tree: &Tree, chores: &[&str], help: &mut dyn FnMut(&[&str]) -> Option<String>) -> Vec<Problem> {
     let mut known = BTreeMap::new();
     let mut problems = Vec::new();
@@ -28,7 +29,52 @@ pub fn check(tree: &Tree, chores: &[&str], help: &mut dyn FnMut(&[&str]) -> Opti
             problems.extend(wrong.map(|text| Problem::at_line(&file.path, line, text)));
         }
     }
+    for file in tree.ending(".yaml") {
+        for (line, words) in manifest_commands(&file.text) {
+            let Some(words) = words else {
+                problems.push(Problem::at_line(
+                    &file.path,
+                    line,
+                    "write one word of a command per line, as `- word`",
+                ));
+                continue;
+            };
+            let call = words.iter().position(|word| *word == PROGRAM_CALLS[0]);
+            let wrong = call.and_then(|at| wrong_call(words[at + 1..].to_vec(), &mut known, help));
+            problems.extend(wrong.map(|text| Problem::at_line(&file.path, line, text)));
+        }
+    }
     problems
+}
+
+/// The words of each `command:` and `args:` of a Kubernetes manifest, with the line of the key; `None` if they do not
+/// stand below it, one on a line. Lines that are no items, such as comments and lines of a script, are no words.
+fn manifest_commands(text: &str) -> Vec<(usize, Option<Vec<&str>>)> {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let lines: Vec<&str> = text.lines().collect();
+    let keys = lines.iter().enumerate().filter_map(|(index, line)| {
+        let key = line.trim_start().trim_start_matches("- ");
+        let value = key.strip_prefix("command:").or_else(|| key.strip_prefix("args:"))?;
+        Some((index, value.trim()))
+    });
+    let is_empty = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    let command = |(index, value): (usize, &str)| {
+        let below = || lines[index + 1..].iter().filter(|line| !is_empty(line));
+        let first = below().next().filter(|line| value.is_empty() && line.trim_start().starts_with("- "));
+        let words = first.map(|first| {
+            let items = below().take_while(|line| indent(line) >= indent(first));
+            let items = items.filter(|line| indent(line) == indent(first));
+            items.map_while(|line| line.trim_start().strip_prefix("- ")).map(unquoted).collect()
+        });
+        (index + 1, words)
+    };
+    keys.map(command).collect()
+}
+
+fn unquoted(word: &str) -> &str {
+    let word = word.trim();
+    let inner = |quote| word.strip_prefix(quote).and_then(|word| word.strip_suffix(quote));
+    inner('"').or_else(|| inner('\'')).unwrap_or(word)
 }
 
 /// Lines after a `$ ` prompt, or all lines of blocks marked `sh` or `bash`.
@@ -140,6 +186,45 @@ mod tests {
         for line in ["pgmeter bench --rate 5", "pgmeter bench -x", "cargo run --release -- server start -c 1"]
         {
             assert_eq!(check_text(&format!("```console\n$ {line}\n```")).len(), 1, "{line}");
+        }
+    }
+
+    fn check_manifest(text: &str) -> Vec<String> {
+        let mut help = |words: &[&str]| match words {
+            [] => Some("Usage: pgmeter <COMMAND>".to_owned()),
+            ["bench"] => Some("  -c, --clients <N>  -T <TIME>".to_owned()),
+            _ => None,
+        };
+        texts(&check(&Tree::from_texts(&[("examples/job.yaml", text)]), &[], &mut help))
+    }
+
+    #[test]
+    fn a_command_of_a_manifest_is_checked() {
+        let job = "  - name: a\n    command:\n      - mpiexec\n      - -n\n      # why\n      - pgmeter\n      - bench\n\
+                   \x20     - --clients\n      - \"4\"\n    env:\n      - --unknown\n";
+        assert_eq!(check_manifest(job), [""; 0]);
+        assert_eq!(
+            check_manifest(&job.replace("--clients", "--client")),
+            ["`pgmeter bench --client`: the program has no such option"]
+        );
+        assert_eq!(
+            check_manifest(&job.replace("- bench", "- 'benches'")),
+            ["`pgmeter benches`: the program has no such command"]
+        );
+        let script = "command:\n- sh\n- |\n  for i in 1\n  - --x\n- pgmeter\nargs:\n  - -T\n";
+        assert_eq!(check_manifest(script), [""; 0]);
+    }
+
+    #[test]
+    fn a_command_of_a_manifest_in_another_form_is_a_problem() {
+        for line in [
+            "args: [pgmeter, bench]",
+            "- command: [\"sh\"]",
+            "args: |",
+            "command:",
+            "args:\n  pgmeter x\n- a",
+        ] {
+            assert_eq!(check_manifest(line), ["write one word of a command per line, as `- word`"], "{line}");
         }
     }
 

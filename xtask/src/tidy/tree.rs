@@ -30,7 +30,7 @@ impl Problem {
     }
 }
 
-/// One file. Only Rust, Markdown, TOML and snapshots are read; of others the path is enough.
+/// One file. Only Rust, Markdown, TOML, YAML and snapshots are read; of others the path is enough.
 pub struct File {
     /// From the root of the repository, with `/`.
     pub path: String,
@@ -156,7 +156,8 @@ fn read_folder(folder: &Path, prefix: &str, files: &mut Vec<File>) -> io::Result
         if kind.is_dir() && !NOT_READ.contains(&path.as_str()) {
             read_folder(&entry.path(), &format!("{path}/"), files)?;
         } else if kind.is_file() {
-            let is_read = [".rs", ".md", ".toml", ".snap"].iter().any(|ending| path.ends_with(ending));
+            let is_read =
+                [".rs", ".md", ".toml", ".yaml", ".snap"].iter().any(|ending| path.ends_with(ending));
             let text = if is_read { std::fs::read_to_string(entry.path())? } else { String::new() };
             files.push(File::new(&path, text));
         }
