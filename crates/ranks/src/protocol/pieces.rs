@@ -101,7 +101,7 @@ mod tests {
         #[test]
         fn any_text_is_pieces_or_an_error(text in "\\PC{0,40}") {
             if let Ok((count, rest)) = piece_count(&text) {
-                prop_assert!(count >= 1 && count <= PIECES_MAX && text.ends_with(rest));
+                prop_assert!((1..=PIECES_MAX).contains(&count) && text.ends_with(rest));
             }
             let _ = join(&text);
         }

@@ -7,7 +7,7 @@ use stats::{AttemptOutcome, Timestamp};
 
 use super::Run;
 use crate::abort::{AbortCause, AbortedClient};
-use crate::client::{Loss, Sent};
+use crate::client::Loss;
 use crate::driver::Driver;
 use crate::worker::pacing::ScheduledTransaction;
 use crate::worker::reconnecting::{RESPONSE_CHECK, attempt_outcome};
