@@ -300,6 +300,10 @@ impl Server {
         &self.claim.home
     }
 
+    pub(crate) fn about(&self) -> &Description {
+        &self.about
+    }
+
     /// An existing, stopped server.
     pub(crate) fn existing(home: &Home) -> Result<Server, ServerError> {
         let claim = home.claim()?;

@@ -23,7 +23,7 @@ use crate::home::{self, Description, Home, remove_file};
 use crate::launch::{self, SUPERUSER};
 use crate::patience::wait_for;
 use crate::version::Major;
-use crate::{Server, ServerError, Setting, Version, copies};
+use crate::{Server, ServerError, Setting, Version, access, copies};
 
 /// Usual time within which a standby must follow its upstream server, as long as any server may take to start.
 const ATTACH_LIMIT: Duration = Duration::from_secs(60);
@@ -37,6 +37,8 @@ const SIGNAL_SINCE: u32 = 12;
 const BACKUP_RENAMED: u32 = 15;
 /// The first version that can be told not to wait for an archive at the end of a backup.
 const ARCHIVE_OPTIONAL_SINCE: u32 = 10;
+/// The first version whose libpq, and so whose WAL receiver, knows `require_auth`.
+const REQUIRE_AUTH_SINCE: u32 = 16;
 /// How soon a standby tries again to reach its upstream server, unless the user says otherwise; PostgreSQL's 5 s would
 /// often be spent on the first connection.
 const RETRY: (&str, &str) = ("wal_retrieve_retry_interval", "500ms");
@@ -116,8 +118,13 @@ impl Upstream {
             }
             Some(address) => {
                 let password = password(upstream)?;
+                // A program that took over the relay's port could otherwise ask for the password in clear text.
+                let method = match is_before(upstream.about(), REQUIRE_AUTH_SINCE) {
+                    true => String::new(),
+                    false => format!(" require_auth={}", access::password_method(upstream.about())),
+                };
                 format!(
-                    "host={} port={} password={} sslmode=disable",
+                    "host={} port={} password={} sslmode=disable{method}",
                     address.ip(),
                     address.port(),
                     launch::quoted(&password)

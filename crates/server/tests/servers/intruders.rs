@@ -6,10 +6,12 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use connect::{Overrides, Session, resolve};
 
-use pgmeter_server::{Server, ServerOptions};
+use pgmeter_server::{Server, ServerOptions, StandbyOptions};
 
 use crate::harness::{Place, ask, listens, session, small, user_of};
 
@@ -124,6 +126,48 @@ fn a_program_that_took_the_servers_port_is_not_given_the_password() {
     let error = Session::connect(&target).expect_err("it asks for too much").to_string();
     assert!(error.contains("require_auth"), "{error}");
     assert_eq!(thief.join().expect("it hears"), b"", "nothing was sent");
+}
+
+#[test]
+fn a_program_that_took_the_port_of_a_relay_is_not_given_the_password_by_a_standby() {
+    // The libpq of version 14 has no require_auth: it shows that the thief's question is a real one.
+    for (wanted, gives) in [("14", true), ("18", false)] {
+        let place = Place::new();
+        let options = ServerOptions { tcp: true, replication: true, ..small(&[]) };
+        let server = place.try_start(wanted, &options).unwrap();
+        let kept = fs::read_to_string(server.directory().join("pgpass")).unwrap();
+        let password = kept.trim().rsplit(':').next().unwrap();
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let over = AtomicBool::new(false);
+        let (startups, heard) = std::thread::scope(|scope| {
+            let thief = scope.spawn(|| {
+                let (mut startups, mut heard) = (0, Vec::new());
+                while let Ok((mut standby, _)) = listener.accept() {
+                    if over.load(Ordering::SeqCst) {
+                        break;
+                    }
+                    let mut request = [0; 4096];
+                    let length = standby.read(&mut request).unwrap_or(0);
+                    startups += usize::from(request[..length].windows(11).any(|it| it == b"replication"));
+                    // AuthenticationCleartextPassword; the standby may be gone already.
+                    let _ = standby.write_all(b"R\0\0\0\x08\0\0\0\x03");
+                    let _ = standby.read_to_end(&mut heard);
+                }
+                (startups, heard)
+            });
+            let limit = Duration::from_secs(5);
+            let options = StandbyOptions { address: Some(address), limit, ..StandbyOptions::new("one") };
+            let made = server.standby(&options, &place.locations);
+            over.store(true, Ordering::SeqCst);
+            let _wakes_the_thief = std::net::TcpStream::connect(address).unwrap();
+            assert!(made.is_err(), "{wanted}: it streams from a thief");
+            thief.join().unwrap()
+        });
+        assert!(startups > 0, "{wanted}: the standby connected");
+        let given = heard.windows(password.len()).any(|it| it == password.as_bytes());
+        assert_eq!((given, heard.is_empty()), (gives, !gives), "{wanted}");
+    }
 }
 
 #[test]
