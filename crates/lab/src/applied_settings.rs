@@ -16,7 +16,7 @@ use crate::settings;
 use crate::stopwatch::Stopwatch;
 
 /// Settings by name.
-type Settings = BTreeMap<String, String>;
+pub(crate) type Settings = BTreeMap<String, String>;
 
 /// How long to wait until the server has read its configuration, and the polling interval.
 const RELOAD_MAX: Duration = Duration::from_secs(30);
@@ -57,6 +57,9 @@ pub(crate) fn apply(
     wanted: &Settings,
     control: &Control,
 ) -> Result<bool, RunError> {
+    if applied == wanted {
+        return Ok(false);
+    }
     for name in applied.keys().filter(|name| !wanted.contains_key(*name)) {
         session.execute(&format!("ALTER SYSTEM RESET {}", identifier(name)))?;
     }

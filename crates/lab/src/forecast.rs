@@ -144,7 +144,7 @@ fn preparing_s(plan: &Plan, cell: usize, what: Preparation) -> f64 {
     let part = |is_done: bool, seconds: f64| if is_done { seconds } else { 0.0 };
     BESIDE_LOAD_S / 4.0
         + part(starts && !runs_already, STARTING_S * (1.0 + standbys))
-        + part(restarts, RESTARTING_S)
+        + part(restarts, RESTARTING_S + STARTING_S * standbys)
         + part(loads, loading_s(data))
         + part(copies, COPYING_S + COPYING_PER_GB_S * data_bytes(data) as f64 / 1e9)
 }

@@ -281,26 +281,28 @@ impl<'a> Provisioner<'a> {
         std::iter::once(room).chain(wanted.settings.clone()).collect()
     }
 
-    /// Has the server take the settings of a cell, with a restart if it takes one of them only at its start.
+    /// Has the server and its standbys take the settings of a cell, with a restart if they take one of them only at their
+    /// start; the standbys are then made anew.
     fn apply(&mut self, server: usize, wanted: &Configuration) -> Result<(), RunError> {
         let in_use = self.servers.get_mut(&server).ok_or_else(|| internal("server in use"))?;
-        let Some(ours) = in_use.server.as_mut().filter(|_| in_use.applied != wanted.applied) else {
+        let ServerInUse { server: ours, standbys, target, applied, .. } = in_use;
+        let Some(ours) = ours.as_mut().filter(|_| *applied != wanted.applied) else {
             return Ok(());
         };
-        let mut session = self.control.connect(&in_use.target)?;
-        if applied_settings::apply(&mut session, &in_use.applied, &wanted.applied, self.control)? {
-            drop(session);
-            let _busy = self.listener.busy("restarting the server …");
-            let port = ours.port();
-            ours.restart()?;
-            if ours.port() != port {
-                // Standbys and their relays have the old one; they are made again.
-                in_use.standbys.remove(ours)?;
-            }
-            in_use.target = resolve(&ours.conninfo())?;
+        let mut session = self.control.connect(target)?;
+        let restarts = applied_settings::apply(&mut session, applied, &wanted.applied, self.control)?;
+        drop(session);
+        if restarts || standbys.apply(applied, &wanted.applied, &wanted.server, self.control)? {
+            // A standby does not replay WAL of a primary whose limits are larger than its own.
+            standbys.remove(ours)?;
             self.networks.forget(server);
         }
-        in_use.applied.clone_from(&wanted.applied);
+        if restarts {
+            let _busy = self.listener.busy("restarting the server …");
+            ours.restart()?;
+            *target = resolve(&ours.conninfo())?;
+        }
+        applied.clone_from(&wanted.applied);
         self.control.check()
     }
 

@@ -1,6 +1,6 @@
 //! The running standbys of one server, with their relays. `provision` makes them when the data of the first trial are
 //! loaded, waits before each trial until they have replayed everything, and makes them again when the primary's files
-//! were replaced.
+//! were replaced or a trial needs settings that servers take only at their start.
 
 use std::rc::Rc;
 use std::thread;
@@ -10,6 +10,7 @@ use connect::quote::literal;
 use run::{Control, RunError};
 use server::{Locations, Server, StandbyOptions, Version, synchronous_standby_names};
 
+use crate::applied_settings::{self, Settings};
 use crate::configuration::ServerSpec;
 use crate::event::Listener;
 use crate::network::{RunningRelay, resolve};
@@ -118,6 +119,36 @@ impl StandbySet {
     /// The standbys, in the order of the file.
     pub(super) fn servers(&self) -> impl Iterator<Item = (&str, &Server)> {
         self.servers.iter().filter_map(|server| Some((server.standby_name()?, server)))
+    }
+
+    /// Has the standbys read these settings instead of those applied before, except those that they have values of their
+    /// own of. Returns whether they must be made anew, because one of them takes a setting only at its start.
+    pub(super) fn apply(
+        &self,
+        applied: &Settings,
+        settings: &Settings,
+        wanted: &ServerSpec,
+        control: &Control,
+    ) -> Result<bool, RunError> {
+        let mut are_anew = false;
+        for (name, server) in self.servers() {
+            let spec = wanted.standbys.iter().find(|spec| spec.name == name);
+            let own: Vec<&str> =
+                spec.into_iter().flat_map(|spec| &spec.settings).map(|(name, _)| name.as_str()).collect();
+            let without_own = |settings: &Settings| -> Settings {
+                let is_own = |name: &str| own.iter().any(|own| own.eq_ignore_ascii_case(name));
+                let others = settings.iter().filter(|(name, _)| !is_own(name));
+                others.map(|(name, value)| (name.clone(), value.clone())).collect()
+            };
+            let mut session = control.connect(&resolve(&server.conninfo())?)?;
+            are_anew |= applied_settings::apply(
+                &mut session,
+                &without_own(applied),
+                &without_own(settings),
+                control,
+            )?;
+        }
+        Ok(are_anew)
     }
 
     /// Removes all standbys, so that the primary's files can be replaced.

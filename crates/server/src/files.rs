@@ -46,8 +46,7 @@ pub(crate) fn lock_within(lock: &File, limit: Duration, mut waiting: impl FnMut(
 
 /// The beginning of a small file that another user may have replaced: links are not followed, pipes not waited for.
 pub(crate) fn read_small(path: &Path) -> io::Result<String> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file = File::from(open(path, flags, Mode::empty())?);
+    let file = open_without_links(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
@@ -56,9 +55,25 @@ pub(crate) fn read_small(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
+/// A whole file that another user may have replaced, as [`read_small`], unless it is longer than the limit.
+pub(crate) fn read_limited_without_links(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    read_whole(open_without_links(path)?, limit)
+}
+
+fn open_without_links(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    Ok(File::from(open(path, flags, Mode::empty())?))
+}
+
 /// A whole regular file, unless it is longer than the limit. Pipes are not waited for.
 pub(crate) fn read_limited(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = File::from(open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?);
+    read_whole(
+        File::from(open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?),
+        limit,
+    )
+}
+
+fn read_whole(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let about = file.metadata()?;
     if !about.is_file() {
         return Err(io::Error::other("it is not a regular file"));

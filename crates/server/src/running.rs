@@ -180,7 +180,7 @@ impl Server {
         let places: Vec<_> = self.about.tablespaces.iter().map(Tablespace::wanted).collect();
         let stop = StopFlag::new(options.stop.clone());
         let mut made = Server::with_home((about, None), self.account.clone(), &places, stop, locations)?;
-        match self.start_standby(&mut made, upstream, &followed) {
+        match self.start_standby(&mut made, upstream, &followed, options) {
             Ok(()) => Ok(made),
             Err(error) => {
                 drop(made);
@@ -212,8 +212,9 @@ impl Server {
         made: &mut Server,
         upstream: &Server,
         followed: &Upstream,
+        options: &StandbyOptions<'_>,
     ) -> Result<(), ServerError> {
-        let to = (&made.claim.home, &made.about, followed);
+        let to = (&made.claim.home, &made.about, options);
         standby::copy((self, &self.about), upstream, to, &made.account)?;
         if self.claim.home.file(home::CERTIFICATE).exists() {
             tls::make(&made.claim.home, &made.account)?;

@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use connect::{ConnectError, Session};
 use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
-use crate::files::{create, read_small};
+use crate::files::{create, read_limited_without_links, read_small};
 use crate::home::{self, Description, Home, remove_file};
 use crate::launch::{self, SUPERUSER};
 use crate::patience::wait_for;
@@ -42,12 +43,19 @@ const REQUIRE_AUTH_SINCE: u32 = 16;
 /// How soon a standby tries again to reach its upstream server, unless the user says otherwise; PostgreSQL's 5 s would
 /// often be spent on the first connection.
 const RETRY: (&str, &str) = ("wal_retrieve_retry_interval", "500ms");
+const HOT_STANDBY: &str = "hot_standby";
 
 /// Files of the data directory.
 const SIGNAL_FILE: &str = "standby.signal";
 const RECOVERY_FILE: &str = "recovery.conf";
 const LABEL_FILE: &str = "backup_label";
 const PROMOTE_FILE: &str = "promote";
+/// What `ALTER SYSTEM` has set; the server reads it after its configuration file.
+const ALTERED_FILE: &str = "postgresql.auto.conf";
+/// Far more than all settings of PostgreSQL need.
+const ALTERED_BYTES: u64 = 1 << 20;
+/// Settings of a primary that its standbys do not take over.
+const OF_PRIMARY: [&str; 2] = ["port", "synchronous_standby_names"];
 
 /// Options of a standby.
 #[derive(Clone, Debug)]
@@ -161,11 +169,10 @@ fn is_before(about: &Description, major: u32) -> bool {
 
 /// The settings of a standby: the primary's, without those that name the primary's place and its own standbys.
 pub(crate) fn settings(primary: &Description, options: &StandbyOptions<'_>) -> Vec<(String, String)> {
-    const OWN: [&str; 2] = ["port", "synchronous_standby_names"];
-    let inherited = primary.settings.iter().filter(|setting| !OWN.contains(&setting.name.as_str()));
+    let inherited = primary.settings.iter().filter(|setting| !OF_PRIMARY.contains(&setting.name.as_str()));
     let inherited = inherited.map(|Setting { name, value }| (name.clone(), value.clone()));
     let retry = (RETRY.0.to_owned(), RETRY.1.to_owned());
-    let hot = ("hot_standby".to_owned(), "on".to_owned());
+    let hot = (HOT_STANDBY.to_owned(), "on".to_owned());
     inherited.chain([retry]).chain(options.settings.iter().cloned()).chain([hot]).collect()
 }
 
@@ -191,11 +198,12 @@ fn recovery_settings(upstream: &Upstream) -> Vec<Setting> {
 pub(crate) fn copy(
     (primary, from): (&Server, &Description),
     upstream: &Server,
-    (home, about, standby): (&Home, &Description, &Upstream),
+    (home, about, options): (&Home, &Description, &StandbyOptions<'_>),
     account: &Account,
 ) -> Result<(), ServerError> {
-    let refused = |error: ConnectError| failure(&standby.name, &error.to_string());
-    make_slot(upstream, &standby.name)?;
+    let name = &options.name;
+    let refused = |error: ConnectError| failure(name, &error.to_string());
+    make_slot(upstream, name)?;
     let mut session = primary.session(SUPERUSER).map_err(refused)?;
     let new_names = !is_before(from, BACKUP_RENAMED);
     let begin = if new_names {
@@ -212,8 +220,9 @@ pub(crate) fn copy(
     };
     let rows = session.patiently(|session| session.query(end)).map_err(refused)?;
     let label = rows.first().and_then(|row| row.get(0));
-    let label = label.ok_or_else(|| failure(&standby.name, "the server gave no backup label"))?;
+    let label = label.ok_or_else(|| failure(name, "the server gave no backup label"))?;
     write(home, LABEL_FILE, label, account)?;
+    leave_out_altered(home, options, account)?;
     write_role(home, about, account)?;
     let password = primary.directory().join(home::PASSWORD_FILE);
     if password.exists() {
@@ -221,6 +230,33 @@ pub(crate) fn copy(
         create(&home.file(home::PASSWORD_FILE), 0o600, &line)?;
     }
     Ok(())
+}
+
+/// Leaves out of the copy what `ALTER SYSTEM` has set on the primary, if the standby has its own value of it.
+fn leave_out_altered(
+    home: &Home,
+    options: &StandbyOptions<'_>,
+    account: &Account,
+) -> Result<(), ServerError> {
+    let path = home.data().join(ALTERED_FILE);
+    let bytes = match read_limited_without_links(&path, ALTERED_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other.map_err(ServerError::io("read", &path))?,
+    };
+    let text = String::from_utf8(bytes)
+        .map_err(|_| failure(&options.name, &format!("{} is not in UTF-8", path.display())))?;
+    write(home, ALTERED_FILE, &without_own(&text, options), account)
+}
+
+/// The lines `name = 'value'` of that file that apply to a standby; no value contains a newline.
+fn without_own(text: &str, options: &StandbyOptions<'_>) -> String {
+    let own = options.settings.iter().map(|(name, _)| name.as_str());
+    let own: Vec<&str> = own.chain(OF_PRIMARY).chain([RETRY.0, HOT_STANDBY]).collect();
+    let is_own = |line: &&str| {
+        let name = line.split('=').next().unwrap_or_default().trim();
+        own.iter().any(|own| own.eq_ignore_ascii_case(name))
+    };
+    text.lines().filter(|line| !is_own(line)).map(|line| format!("{line}\n")).collect()
 }
 
 /// Writes the file that makes a server a standby at its next start.
@@ -378,5 +414,7 @@ mod tests {
         let names: Vec<&str> = all.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["max_connections", RETRY.0, "hot_standby", "hot_standby"]);
         assert_eq!(all.last().unwrap().1, "on");
+        let altered = "# by ALTER SYSTEM\nwork_mem = '2MB'\nHot_Standby = 'off'\nport = '1'\n";
+        assert_eq!(without_own(altered, &options), "# by ALTER SYSTEM\nwork_mem = '2MB'\n");
     }
 }

@@ -87,3 +87,61 @@ fn scripts_write_on_the_primary_and_read_from_standbys_and_a_commit_waits_for_th
         assert_eq!(bench.servers_left(), Vec::<String>::new());
     }
 }
+
+/// One setting of each kind that only a server sets: one that it reads again, and one that it reads at its start. The
+/// standby has its own value of the third.
+const SCREENING: &str = r#"
+name = "screened"
+[server]
+version = "18"
+[data]
+workload = "none"
+[load]
+script = "check.sql"
+clients = 1
+duration = "1s"
+warmup = "0s"
+[factors]
+delay = ["short", "long"]
+slots = ["few", "many"]
+[levels.delay.short]
+settings = { bgwriter_delay = "100ms", checkpoint_timeout = "11min" }
+variables = { delay = 100 }
+[levels.delay.long]
+settings = { bgwriter_delay = "300ms", checkpoint_timeout = "12min" }
+variables = { delay = 300 }
+[levels.slots.few]
+settings = { max_worker_processes = 8 }
+variables = { slots = 8 }
+[levels.slots.many]
+settings = { max_worker_processes = 9 }
+variables = { slots = 9 }
+[design]
+combinations = "screening"
+repeats = 1
+[[standby]]
+name = "near"
+settings = { checkpoint_timeout = "10min" }
+"#;
+
+#[test]
+fn standbys_have_the_settings_of_each_trial_of_a_screening_except_for_their_own() {
+    let bench = Bench::new();
+    bench.file(
+        "check.sql",
+        "\\target near\nSELECT 1 / pg_is_in_recovery()::int;\n\
+             SELECT 1 / (setting::int = :delay)::int FROM pg_settings WHERE name = 'bgwriter_delay';\n\
+             SELECT 1 / (setting::int = :slots)::int FROM pg_settings WHERE name = 'max_worker_processes';\n\
+             SELECT 1 / (setting::int = 600)::int FROM pg_settings WHERE name = 'checkpoint_timeout';\n",
+    );
+    let file = bench.file("screened.toml", SCREENING);
+    let out = bench.run(["lab", "run", file]).exits(0);
+    assert!(out.stdout.contains("4 of 4 trials complete"), "{}", out.stdout);
+    let records = bench.records();
+    assert_eq!(records.len(), 4);
+    for record in records {
+        let counts = &record.summary.counts;
+        assert!(counts.succeeded > 0 && counts.failed == 0, "{:?}", record.summary.errors);
+    }
+    assert_eq!(bench.servers_left(), Vec::<String>::new());
+}
