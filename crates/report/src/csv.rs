@@ -27,6 +27,7 @@ pub fn csv(runs: &[Run<'_>]) -> String {
         let mut lines = Lines { out: &mut out, run: run.name };
         summary(&mut lines, run.record);
         over_time(&mut lines, run.record);
+        outages(&mut lines, run.record);
         actions(&mut lines, run.record);
         pooler(&mut lines, run.record);
         observation(&mut lines, run.record);
@@ -184,6 +185,50 @@ fn over_time(lines: &mut Lines<'_>, record: &Record) {
             lines.add(place, "response_p999_us", quantiles.p999);
             lines.add(place, "response_max_us", quantiles.max);
         }
+    }
+}
+
+/// The outages one by one; the longest of them is in the summary.
+fn outages(lines: &mut Lines<'_>, record: &Record) {
+    let outages = record.summary.outages.iter().flat_map(|outages| &outages.outages);
+    for (number, outage) in (1..).zip(outages) {
+        let item = number.to_string();
+        let time_s = Some((outage.first_error_s, outage.last_connect_s));
+        let place = Place { part: "outage", item: &item, time_s, ..Place::default() };
+        for (metric, seconds) in [
+            ("first_error_s", Some(outage.first_error_s)),
+            ("first_connect_s", outage.first_connect_s),
+            ("last_connect_s", outage.last_connect_s),
+            ("first_read_s", outage.first_read_s),
+            ("first_write_s", outage.first_write_s),
+            ("recovered_s", outage.recovered_s),
+            ("recovery_s", outage.recovery_s()),
+            ("former_tps", outage.former_tps),
+        ] {
+            lines.add_some(place, metric, seconds);
+        }
+        lines.add(place, "clients", outage.clients as f64);
+        lines.add(place, "hung", outage.hung as f64);
+        lines.add(place, "never", outage.never as f64);
+        for attempts in &outage.attempts {
+            lines.add(place, &format!("attempts_{}", attempts.outcome.name()), attempts.count as f64);
+        }
+        lines.latency(place, "without_success", outage.without_success_us);
+        let Some(window) = &outage.window else { continue };
+        lines.add(place, "window_start_s", window.start_s);
+        lines.add(place, "window_end_s", window.end_s);
+        lines.add(place, "window_length_s", window.length_s());
+        for (metric, number) in [
+            ("window_arrivals", window.arrivals),
+            ("window_succeeded", window.succeeded),
+            ("window_failed", window.failed),
+            ("window_skipped", window.skipped),
+            ("window_unfinished", window.unfinished),
+            ("window_unknown", window.unknown),
+        ] {
+            lines.add(place, metric, number as f64);
+        }
+        lines.latency(place, "window_response", window.response_us);
     }
 }
 

@@ -43,6 +43,24 @@ pub enum AttemptOutcome {
 }
 
 impl AttemptOutcome {
+    /// As in the record.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AttemptOutcome::Connected => "connected",
+            AttemptOutcome::Refused => "refused",
+            AttemptOutcome::TimedOut => "timed_out",
+            AttemptOutcome::Unreachable => "unreachable",
+            AttemptOutcome::Closed => "closed",
+            AttemptOutcome::StartingUp => "starting_up",
+            AttemptOutcome::ShuttingDown => "shutting_down",
+            AttemptOutcome::TooManyConnections => "too_many_connections",
+            AttemptOutcome::ReadOnly => "read_only",
+            AttemptOutcome::WrongHost => "wrong_host",
+            AttemptOutcome::Rejected => "rejected",
+            AttemptOutcome::Other => "other",
+        }
+    }
+
     /// All of them.
     pub const ALL: [AttemptOutcome; 12] = [
         AttemptOutcome::Connected,

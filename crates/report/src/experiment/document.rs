@@ -15,7 +15,7 @@ use super::said::{
     ratio, signs, top_waits,
 };
 use super::steps::StepFigures;
-use super::{Quantity, actions, drawn, goals, query_sets};
+use super::{Quantity, actions, drawn, goals, outages, query_sets};
 use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents};
 use crate::figures::half_width;
 use crate::prose::{cut, escaped_line};
@@ -48,6 +48,7 @@ pub fn document(overview: &Overview) -> Document {
         Section::new("results", "Results", "Results", Audience::All, results(overview)),
         Section::new("goals", "Goals", "Goals", Audience::All, goals::blocks(overview)),
         Section::new("actions", "Actions", "Actions", Audience::All, actions::blocks(overview)),
+        Section::new("outages", "Outages", "Outages", Audience::All, outages::blocks(overview)),
         Section::new("latencies", "Latencies", "Latencies", Audience::All, latencies(overview)),
         Section::new("ratios", "Named ratios", "", Audience::All, ratios(overview)),
         Section::new("differences", "Named differences", "", Audience::All, differences(overview)),

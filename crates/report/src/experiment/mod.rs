@@ -3,9 +3,11 @@
 //! In reading order: `metric` has the figures of a trial, `repeats` the statistics over several, [`Overview`] is the
 //! whole, `steps` has the trials of timed steps, `query_sets` those of query sets, `chart` the cells of charts, `contrasts` the named ratios and
 //! differences, `effects` the effects of the factors, `concerns` the warnings, `said` the sentences. `document` makes
-//! the report of them, `drawn` its charts, `goals` what it says about goals; `csv` and `json` are for programs. `status` has the state of an execution.
+//! the report of them, `drawn` its charts, `goals`, `actions` and `outages` what it says about these; `csv` and `json` are for programs. `status` has the state of an execution.
 
 mod actions;
+
+mod outages;
 
 mod metric;
 

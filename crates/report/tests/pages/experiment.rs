@@ -124,7 +124,7 @@ pub(crate) fn stored() -> StoredExperiment {
 
 pub(crate) const WIDE: TextStyle = TextStyle { colour: false, width: 400 };
 
-fn overview(stored: StoredExperiment) -> Overview {
+pub(crate) fn overview(stored: StoredExperiment) -> Overview {
     overview_by(FILE, stored)
 }
 

@@ -10,5 +10,6 @@ mod experiment;
 mod formats;
 mod forms;
 mod html;
+mod outages;
 mod queries;
 mod query_sets;
