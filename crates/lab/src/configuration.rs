@@ -8,7 +8,7 @@ use std::time::Duration;
 use config::Place;
 use engine::Limit;
 use queries::QuerySetSpec;
-use results::FaultKind;
+use results::{Fault, FaultKind};
 use run::RunSpec;
 use stats::{Protocol, Scale};
 use workload::{InitOptions, Logging, PartitionMethod, Partitioning, WorkloadError, WorkloadName};
@@ -157,7 +157,8 @@ impl Configuration {
         if self.load.verify && self.has_two_primaries() {
             return Some(
                 "with verify, clients must not write to two primaries, because the verification reads one: stop or kill the \
-                 primary before promote, and do not start it afterwards; or use switchover"
+                 primary before promote, and do not start it again; or use switchover; a fault of the network or a pause \
+                 does not stop it"
                     .to_owned(),
             );
         }
@@ -172,21 +173,28 @@ impl Configuration {
         Some(format!("the action {} requires the standby {name}, {known}", kind.name()))
     }
 
-    /// Whether the old primary runs beside a promoted standby.
+    /// Whether the old primary runs beside a promoted standby, before or after it.
     fn has_two_primaries(&self) -> bool {
-        let faults =
-            || self.load.actions.iter().filter_map(|action| Some((action.at, &action.fault()?.kind)));
-        let is_promotion = |kind: &FaultKind| kind.standby().is_some();
-        faults().filter(|(_, kind)| is_promotion(kind)).any(|(at, promotion)| {
-            let goes_down = matches!(promotion, FaultKind::Switchover { .. })
-                || faults().any(|(down, kind)| {
-                    down <= at && matches!(kind, FaultKind::Kill | FaultKind::Stop { .. })
-                });
-            let comes_back = faults().any(|(start, kind)| {
-                start >= at && matches!(kind, FaultKind::Start | FaultKind::Restart { .. })
+        let faults = self.load.actions.iter().filter_map(|action| Some((action.at, action.fault()?)));
+        let mut faults: Vec<(Duration, &Fault)> = faults.collect();
+        faults.sort_by_key(|(at, _)| *at);
+        let is_beside = |promoted_at: Duration, promotion: &FaultKind| {
+            let before = faults.iter().filter(|(at, _)| *at <= promoted_at);
+            let is_down = before.fold(false, |is_down, (at, fault)| match &fault.kind {
+                FaultKind::Kill | FaultKind::Stop { .. } => {
+                    fault.lasts.is_none_or(|lasts| at.saturating_add(lasts) > promoted_at)
+                }
+                FaultKind::Start | FaultKind::Restart { .. } => false,
+                _ => is_down,
             });
+            let comes_back = faults.iter().any(|(at, fault)| {
+                *at >= promoted_at && matches!(fault.kind, FaultKind::Start | FaultKind::Restart { .. })
+            });
+            let goes_down = is_down || matches!(promotion, FaultKind::Switchover { .. });
             !goes_down || comes_back
-        })
+        };
+        let promotions = faults.iter().filter(|(_, fault)| fault.kind.standby().is_some());
+        promotions.into_iter().any(|(at, fault)| is_beside(*at, &fault.kind))
     }
 
     /// Whether an action promotes a standby, so that the clients need to know several servers.

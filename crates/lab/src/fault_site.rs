@@ -5,10 +5,11 @@ use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use connect::quote::literal;
 use connect::{HostName, Session, Target};
+use observe::Observer;
 use relay::{Direction, Fault, Order};
 use results::{FaultKind, ShutdownMode};
 use run::{FaultId, FaultSite, RunError, RunSpec};
@@ -50,6 +51,15 @@ pub(crate) struct ManagedSite {
     starting: Mutex<()>,
     /// A standby was promoted, so that the servers cannot be used again.
     is_promoted: AtomicBool,
+    promotion: Mutex<Option<Promotion>>,
+}
+
+/// A promotion that succeeded.
+#[derive(Debug)]
+struct Promotion {
+    standby: String,
+    /// When the former primary was first known to run beside it.
+    beside_since: Option<Instant>,
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -76,6 +86,7 @@ impl ManagedSite {
             begun: AtomicU64::new(0),
             starting: Mutex::default(),
             is_promoted: AtomicBool::new(false),
+            promotion: Mutex::default(),
         }
     }
 
@@ -104,7 +115,18 @@ impl ManagedSite {
         let _once = locked(&self.starting);
         self.server.start()?;
         self.forget(|effect| effect == Effect::Down);
+        self.note_second_primary();
         Ok(())
+    }
+
+    /// Notes that the former primary runs beside a promoted standby, if it does.
+    fn note_second_primary(&self) {
+        if let Some(promotion) = locked(&self.promotion).as_mut()
+            && promotion.beside_since.is_none()
+            && self.server.is_running()
+        {
+            promotion.beside_since = Some(Observer::now());
+        }
     }
 
     /// Shuts the server down, which is noted first: if that takes too long, it is completed after the run.
@@ -182,7 +204,11 @@ impl ManagedSite {
         let standby = self.standbys.iter().find(|(known, _)| known == name);
         let (_, standby) = standby.ok_or_else(|| RunError::Usage(no_standby(name, &self.standbys)))?;
         self.is_promoted.store(true, Ordering::SeqCst);
-        Ok(standby.promote(RECOVERY_LIMIT)?)
+        standby.promote(RECOVERY_LIMIT)?;
+        locked(&self.promotion)
+            .get_or_insert_with(|| Promotion { standby: name.to_owned(), beside_since: None });
+        self.note_second_primary();
+        Ok(())
     }
 }
 
@@ -254,7 +280,10 @@ impl FaultSite for ManagedSite {
             FaultKind::BlackholeToClient => {
                 self.begin_network_fault(Fault::Blackhole(Some(Direction::ToClient)))
             }
-            FaultKind::Slow { delay } => self.begin_network_fault(Fault::Slow(*delay)),
+            FaultKind::Slow { delay, bandwidth_bits_per_s } => self.begin_network_fault(Fault::Slow {
+                delay: *delay,
+                bandwidth_bits_per_s: *bandwidth_bits_per_s,
+            }),
             FaultKind::Heal => {
                 self.order(Order::Heal)?;
                 self.forget(|effect| matches!(effect, Effect::Network(_)));
@@ -316,6 +345,12 @@ impl FaultSite for ManagedSite {
             })?;
         }
         healed.and(self.start()).and_then(|()| self.await_connections())
+    }
+
+    fn second_primary(&self) -> Option<(String, Instant)> {
+        let promotion = locked(&self.promotion);
+        let Promotion { standby, beside_since } = promotion.as_ref()?;
+        Some((standby.clone(), (*beside_since)?))
     }
 
     fn is_disturbed(&self) -> bool {

@@ -393,9 +393,18 @@ fn a_verified_promotion_needs_a_primary_that_is_down() {
         with(&[("2s", promote)]),
         with(&[("2s", promote), ("3s", kill)]),
         with(&[("1s", kill), ("2s", promote), ("3s", start)]),
+        // It is up again before the promotion.
+        with(&[("1s", "kill = \"500ms\""), ("2s", promote)]),
+        with(&[("1s", kill), ("1500ms", start), ("2s", promote)]),
+        // Clients do not reach it, but it accepts writes.
+        with(&[("1s", "blackhole = true"), ("2s", promote)]),
+        with(&[("1s", "cut = \"5s\""), ("2s", promote)]),
+        with(&[("1s", "pause = \"5s\""), ("2s", promote)]),
     ] {
         let two = two.unwrap_err();
         assert!(two.contains("clients must not write to two primaries"), "{two}");
     }
     assert_eq!(with(&[("1s", kill), ("2s", promote)]), Ok(()));
+    assert_eq!(with(&[("1s", "stop = \"fast,2s\""), ("2s", promote)]), Ok(()));
+    assert_eq!(with(&[("1s", "blackhole = true"), ("2s", "switchover = \"near\"")]), Ok(()));
 }

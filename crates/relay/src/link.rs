@@ -23,6 +23,11 @@ pub(crate) struct Link {
 }
 
 impl Link {
+    /// A link with another bandwidth for the bytes from now on; those before keep their time.
+    pub(crate) fn with_bandwidth(&self, bits_per_s: u64, queue_bytes: usize) -> Self {
+        Self { free_at: self.free_at, ..Self::new(bits_per_s, queue_bytes) }
+    }
+
     pub(crate) fn new(bits_per_s: u64, queue_bytes: usize) -> Self {
         let bytes = u128::from(bits_per_s) * SEGMENT_TIME.as_nanos() / (BITS_PER_BYTE * NS_PER_S);
         let segment_bytes = usize::try_from(bytes).unwrap_or(usize::MAX).max(SEGMENT_BYTES);
@@ -72,6 +77,8 @@ mod tests {
         assert_eq!(link.send(1000, us(5000)), us(6000));
         assert_eq!(link.send(500, us(5100)), us(6500), "behind what was there before");
         assert_eq!(link.send(1, us(9000)), us(9001), "an idle link saves nothing up");
+        let mut slower = link.with_bandwidth(800_000, 10_000);
+        assert_eq!(slower.send(1, us(9000)), us(9011), "behind what was there before, ten times as long");
     }
 
     #[test]

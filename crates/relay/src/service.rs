@@ -109,6 +109,8 @@ pub(crate) struct Service {
     connections: Vec<Option<Connection>>,
     holes: Vec<usize>,
     links: [Option<Link>; 2],
+    /// That of the links.
+    bandwidth_bits_per_s: Option<u64>,
     /// Sides waiting for room before the link of their direction.
     before_links: [VecDeque<usize>; 2],
     /// Sides that may be readable: twice the slot plus the side.
@@ -151,6 +153,7 @@ impl Service {
             read_queue: VecDeque::new(),
             buffer: vec![0; if link.is_some() { READ_BYTES.min(config.queue_bytes) } else { READ_BYTES }],
             links: [link.clone(), link],
+            bandwidth_bits_per_s: config.network.bandwidth_bits_per_s,
             admitted: 0,
             statistics: Statistics::default(),
             told: Default::default(),
@@ -230,8 +233,9 @@ impl Service {
         }
     }
 
-    /// Takes changed faults into account: the additional delay, and tasks that need not be held any more.
+    /// Takes changed faults into account: the additional delay, the bandwidth, and tasks that need not be held any more.
     fn heed_faults(&mut self) {
+        self.heed_bandwidth();
         let slow = self.faults.slow();
         self.connections.iter_mut().flatten().for_each(|connection| connection.slow_down(slow));
         let now = self.clock.now();
@@ -242,6 +246,26 @@ impl Service {
                 connection.count_lateness_from(line % 2, now);
             }
             self.schedule.set(now, task);
+        }
+    }
+
+    /// Gives the links the smaller bandwidth of the network and of the faults.
+    fn heed_bandwidth(&mut self) {
+        let of_network = self.config.network.bandwidth_bits_per_s;
+        let bandwidth = of_network.into_iter().chain(self.faults.bandwidth_bits_per_s()).min();
+        if bandwidth == self.bandwidth_bits_per_s {
+            return;
+        }
+        self.bandwidth_bits_per_s = bandwidth;
+        let queue_bytes = self.config.queue_bytes;
+        for direction in [CLIENT, SERVER] {
+            let link = self.links[direction].take();
+            self.links[direction] = bandwidth.map(|bits| match link {
+                Some(link) => link.with_bandwidth(bits, queue_bytes),
+                None => Link::new(bits, queue_bytes),
+            });
+            // A side that waits for room asks again; a task for them then finds none.
+            self.read_queue.extend(self.before_links[direction].drain(..));
         }
     }
 

@@ -158,13 +158,45 @@ fn a_slow_network_delays_each_direction_until_it_ends() {
     let (mut client, mut server) = place.pair();
     passes(&mut client, &mut server, 1);
     let delay = Duration::from_millis(60);
-    let slow = place.relay.begin(Fault::Slow(delay)).expect("it runs");
+    let slow = place.relay.begin(Fault::Slow { delay, bandwidth_bits_per_s: None }).expect("it runs");
     let begun = Instant::now();
     passes(&mut client, &mut server, 2);
     passes(&mut server, &mut client, 3);
     assert!(begun.elapsed() >= 2 * delay);
     assert!(place.relay.end(slow).expect("it runs") && !place.relay.end(slow).expect("it runs"));
     passes(&mut client, &mut server, 4);
+}
+
+#[test]
+fn a_fault_limits_the_bandwidth_until_it_ends_and_loses_nothing() {
+    let place = Place::new();
+    let (mut client, mut server) = place.pair();
+    passes(&mut client, &mut server, 1);
+    // 100 kB take 1 s at 800 kbit/s.
+    let fault = Fault::Slow { delay: Duration::ZERO, bandwidth_bits_per_s: Some(800_000) };
+    let slow = place.relay.begin(fault).expect("it runs");
+    let begun = Instant::now();
+    let bytes: Vec<u8> = (0..100_000).map(|at| u8::try_from(at % 251).expect("it is small")).collect();
+    client.write_all(&bytes).expect("the system takes it");
+    let mut got = vec![0; bytes.len()];
+    server.read_exact(&mut got).expect("all of it");
+    assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(got == bytes);
+    // More than the queue before the link takes: the rest waits, and goes on when the fault ends.
+    const BYTES: usize = 8 << 20;
+    let begun = Instant::now();
+    let sending = std::thread::spawn(move || {
+        client.write_all(&vec![7; BYTES]).expect("it takes it");
+        client
+    });
+    assert!(place.relay.end(slow).expect("it runs"));
+    let mut got = vec![0; BYTES];
+    server.read_exact(&mut got).expect("all of it");
+    assert!(got.iter().all(|byte| *byte == 7));
+    // At 800 kbit/s it would take 84 s.
+    assert!(begun.elapsed() < Duration::from_secs(40), "{:?}", begun.elapsed());
+    let mut client = sending.join().expect("it ends");
+    passes(&mut client, &mut server, 2);
 }
 
 #[test]

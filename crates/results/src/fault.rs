@@ -74,6 +74,9 @@ pub enum FaultKind {
         #[serde(rename = "delay_s", with = "seconds")]
         #[schemars(with = "f64")]
         delay: Duration,
+        /// Bandwidth of each direction, if it is limited.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        bandwidth_bits_per_s: Option<u64>,
     },
     /// All faults of the network end.
     Heal,
@@ -193,7 +196,10 @@ impl Fault {
         let own = match &self.kind {
             FaultKind::Stop { mode } | FaultKind::Restart { mode } => Some(mode.name().to_owned()),
             FaultKind::Promote { standby } | FaultKind::Switchover { standby } => Some(standby.to_string()),
-            FaultKind::Slow { delay } => Some(text(*delay)),
+            FaultKind::Slow { delay, bandwidth_bits_per_s } => {
+                let bandwidth = bandwidth_bits_per_s.map(bandwidth);
+                Some(std::iter::once(text(*delay)).chain(bandwidth).collect::<Vec<_>>().join(","))
+            }
             FaultKind::Start
             | FaultKind::Kill
             | FaultKind::KillBackend
@@ -206,6 +212,14 @@ impl Fault {
         };
         own.into_iter().chain(self.lasts.map(text)).collect::<Vec<_>>().join(",")
     }
+}
+
+/// In the largest unit that leaves a whole number.
+fn bandwidth(bits_per_s: u64) -> String {
+    const UNITS: [(&str, u64); 3] = [("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000)];
+    let whole = |(_, factor): &&(&str, u64)| bits_per_s > 0 && bits_per_s.is_multiple_of(*factor);
+    let (unit, factor) = UNITS.iter().find(whole).copied().unwrap_or(("bit", 1));
+    format!("{}{unit}", bits_per_s / factor)
 }
 
 /// `kill=5s`, as in options.
@@ -235,9 +249,20 @@ mod tests {
                 "stop=fast",
             ),
             (
-                fault(FaultKind::Slow { delay: Duration::from_millis(50) }, lasts),
+                fault(
+                    FaultKind::Slow { delay: Duration::from_millis(50), bandwidth_bits_per_s: None },
+                    lasts,
+                ),
                 r#"{"fault":"slow","delay_s":0.05,"lasts_s":2.5}"#,
                 "slow=0.05s,2.5s",
+            ),
+            (
+                fault(
+                    FaultKind::Slow { delay: Duration::ZERO, bandwidth_bits_per_s: Some(1_500_000) },
+                    lasts,
+                ),
+                r#"{"fault":"slow","delay_s":0.0,"bandwidth_bits_per_s":1500000,"lasts_s":2.5}"#,
+                "slow=0s,1500kbit,2.5s",
             ),
             (
                 fault(FaultKind::Promote { standby: "b".into() }, None),

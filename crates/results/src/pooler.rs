@@ -155,6 +155,8 @@ fn joined(pair: &[PoolerSample]) -> PoolerSample {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionFeature {
+    /// `DISCARD`: it discards what belongs to the connection of the moment.
+    Discard,
     /// A setting by SET or `set_config`.
     Setting,
     /// A statement prepared by PREPARE.

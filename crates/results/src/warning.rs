@@ -199,6 +199,13 @@ pub enum Warning {
         /// What it was.
         action: SafeText,
     },
+    /// A standby was promoted, and the former primary accepted writes beside it.
+    TwoPrimaries {
+        /// The standby.
+        standby: SafeText,
+        /// Since when, in seconds since measuring began.
+        from_s: f64,
+    },
     /// What actions changed could not be undone after the run.
     NotRestored {
         /// The reason.
@@ -370,6 +377,7 @@ impl Warning {
             | Warning::ActionFailed { .. }
             | Warning::ActionCutOff { .. }
             | Warning::ActionNotStarted { .. }
+            | Warning::TwoPrimaries { .. }
             | Warning::NotRestored { .. }
             | Warning::WorkLost { .. }
             | Warning::NotVerified { .. }

@@ -63,6 +63,7 @@ const FROM_OUTSIDE: [&str; 14] = [
     "Warning/not_verified/error",
     "Warning/pooler_breaks/script",
     "Warning/settings_unread/error",
+    "Warning/two_primaries/standby",
 ];
 
 /// The texts of a schema, by place: plain ones, and those from outside.

@@ -112,6 +112,8 @@ fn feature(statement: &[String]) -> Option<SessionFeature> {
                 matches!(word(1), "local" | "transaction" | "constraints") || TRACKED.contains(&name);
             return (!is_kept).then_some(SessionFeature::Setting);
         }
+        "reset" => return (!TRACKED.contains(&word(1))).then_some(SessionFeature::Setting),
+        "discard" => return Some(SessionFeature::Discard),
         "prepare" if word(1) != "transaction" => return Some(SessionFeature::PreparedStatement),
         "execute" | "deallocate" => return Some(SessionFeature::PreparedStatement),
         "listen" => return Some(SessionFeature::Notification),
@@ -225,6 +227,11 @@ mod tests {
             ("SELECT pg_advisory_lock(1)", SessionFeature::AdvisoryLock),
             ("SELECT pg_try_advisory_lock_shared(1)", SessionFeature::AdvisoryLock),
             ("LOAD 'auto_explain'", SessionFeature::Library),
+            ("DEALLOCATE ALL", SessionFeature::PreparedStatement),
+            ("DISCARD ALL", SessionFeature::Discard),
+            ("DISCARD PLANS", SessionFeature::Discard),
+            ("RESET ALL", SessionFeature::Setting),
+            ("RESET work_mem", SessionFeature::Setting),
         ] {
             assert_eq!(found(sql), Some(expected), "{sql}");
         }
@@ -237,6 +244,7 @@ mod tests {
             "SET TRANSACTION ISOLATION LEVEL SERIALIZABLE",
             "SET application_name = 'x'",
             "SET TIME ZONE 'UTC'",
+            "RESET application_name",
             "SELECT set_config('work_mem', '1MB', true)",
             "PREPARE TRANSACTION 'x'",
             "DECLARE c CURSOR FOR SELECT 1",

@@ -205,7 +205,7 @@ impl Prepared {
         let plan = &load.plan;
         let observation = observing.finish(outcome);
         // After the observer's last reading, because the state of the tables is read a second later.
-        let (actions, unrestored) = actions.finish();
+        let (actions, of_actions) = actions.finish();
         let loop_name = generator::event_loop(&outcome.event_loop).name;
         let kept = |dir: PathBuf| Calibration::kept(&dir, &environment.host, loop_name);
         let calibration = circumstances.calibrations.and_then(kept);
@@ -252,11 +252,12 @@ impl Prepared {
         record.plan.workers = u32::try_from(of_rank).unwrap_or(workers);
         let unread =
             self.settings_error.map(|error| Warning::SettingsUnread { error: error.to_string().into() });
-        let warnings = [unread, overload(outcome, plan.clients), uncancelled(outcome), unrestored];
+        let warnings = [unread, overload(outcome, plan.clients), uncancelled(outcome)];
         record.warnings.extend(actions.iter().filter_map(ActionResult::warning));
         record.summary.actions = actions;
         record.warnings.extend(self.warnings);
-        record.warnings.extend(warnings.into_iter().chain(disturbances).flatten());
+        record.warnings.extend(warnings.into_iter().flatten().chain(of_actions));
+        record.warnings.extend(disturbances.into_iter().flatten());
         record.warn();
         record
     }

@@ -257,6 +257,13 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
             range(each!(all, ActionNotStarted.at_s), asked_seconds),
             names(each!(all, ActionNotStarted.action).map(|action| action_in_short(&action)))
         ),
+        Warning::TwoPrimaries { .. } => format!(
+            "The former primary went on accepting writes beside the promoted standby ({}), from {} on. The two servers have \
+             different data from then on, and the figures are those of both. Stop or kill the primary before promote, or \
+             use switchover.",
+            names(each!(all, TwoPrimaries.standby).map(|standby| escaped_line(standby.as_str()))),
+            range(each!(all, TwoPrimaries.from_s), asked_seconds)
+        ),
         Warning::NotRestored { error } => format!(
             "What the actions changed could not be undone after the run: {}.",
             escaped_line(error.as_str())
@@ -348,6 +355,7 @@ fn pooler_breaks(all: &[&Warning]) -> String {
 
 fn session_feature(feature: SessionFeature) -> &'static str {
     match feature {
+        SessionFeature::Discard => "the effect of DISCARD",
         SessionFeature::Setting => "a setting",
         SessionFeature::PreparedStatement => "a statement prepared in SQL",
         SessionFeature::Notification => "LISTEN",
@@ -360,6 +368,7 @@ fn session_feature(feature: SessionFeature) -> &'static str {
 
 fn session_remedy(feature: SessionFeature) -> &'static str {
     match feature {
+        SessionFeature::Discard => "no DISCARD",
         SessionFeature::Setting => "SET LOCAL in the transaction",
         SessionFeature::PreparedStatement => "-M prepared with PgBouncer 1.21 or newer",
         SessionFeature::Notification => "a direct connection for LISTEN",

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use results::{Fault, FaultCourse, FaultKind, ShutdownMode};
 
-use crate::options::{duration, seconds};
+use crate::options::{bandwidth, duration, seconds};
 use crate::spec::ActionKind;
 
 /// A kind of action.
@@ -102,8 +102,9 @@ pub(crate) const KINDS: [Kind; 15] = [
     Kind {
         name: "slow",
         read: slow,
-        form: "DELAY[,TIME]",
-        help: "Delay all data by this much more, for this time or until an action heal",
+        form: "DELAY[,BANDWIDTH][,TIME]",
+        help: "Delay all data by this much more, and limit the bandwidth of each direction, for this time or until an action \
+               heal",
     },
     Kind {
         name: "heal",
@@ -175,10 +176,27 @@ fn of_standby(
 }
 
 fn slow(detail: &str) -> Result<ActionKind, String> {
-    let (word, time) = parts(detail);
-    let delay = duration(word).ok().filter(|delay| !delay.is_zero() && *delay <= SLOW_MAX);
-    let expected = || format!("slow requires a delay of at most {} s, such as slow=50ms", SLOW_MAX.as_secs());
-    lasting(FaultKind::Slow { delay: delay.ok_or_else(expected)? }, time)
+    let (word, rest) = parts(detail);
+    let (second, after) = parts(rest);
+    let (bandwidth_bits_per_s, time) = match second.to_ascii_lowercase().ends_with("bit") {
+        true => {
+            let read = bandwidth(second)
+                .map_err(|expected| format!("slow: \"{}\": expected {expected}", second.escape_debug()))?;
+            (Some(read), after)
+        }
+        false => (None, rest),
+    };
+    let is_possible =
+        |delay: &Duration| *delay <= SLOW_MAX && (!delay.is_zero() || bandwidth_bits_per_s.is_some());
+    let delay = duration(word).ok().filter(is_possible);
+    let expected = || {
+        format!(
+            "slow requires a delay of at most {} s, such as slow=50ms or slow=50ms,10Mbit; a delay of 0ms requires a \
+             bandwidth",
+            SLOW_MAX.as_secs()
+        )
+    };
+    lasting(FaultKind::Slow { delay: delay.ok_or_else(expected)?, bandwidth_bits_per_s }, time)
 }
 
 /// Longer than any network.
@@ -212,6 +230,8 @@ mod tests {
         check("blackhole_to_client=1", "blackhole_to_client=1s");
         check("slow=50ms", "slow=0.05s");
         check("slow=50ms,10s", "slow=0.05s,10s");
+        check("slow=50ms, 10mbit", "slow=0.05s,10Mbit");
+        check("slow=0ms,1500kbit,10s", "slow=0s,1500kbit,10s");
         check("heal", "heal");
         check("start", "start");
     }
@@ -228,6 +248,10 @@ mod tests {
             ("heal=5s", "heal has no detail: write it without \"=\" and what follows"),
             ("slow=5", "slow requires a delay of at most 60 s, such as slow=50ms"),
             ("slow=2min", "slow requires a delay of at most 60 s, such as slow=50ms"),
+            ("slow=0ms", "slow requires a delay of at most 60 s, such as slow=50ms"),
+            ("slow=0ms,0bit", "slow: \"0bit\": expected a number with a unit"),
+            ("slow=5ms,1Mbit,soon", "slow: \"soon\": expected a number of seconds"),
+            ("slow=5ms,1s,1Mbit", "slow: \"1s,1Mbit\": expected a number of seconds"),
         ] {
             let refused = format!("3s:{word}").parse::<ActionSpec>().unwrap_err();
             assert!(refused.starts_with(reason), "{word}: {refused}");

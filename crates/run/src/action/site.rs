@@ -2,6 +2,7 @@
 //! runner in the circumstances of the run. Without it, a run refuses faults: pgmeter does not touch servers of others.
 
 use std::fmt;
+use std::time::Instant;
 
 use results::FaultKind;
 
@@ -35,6 +36,9 @@ pub trait FaultSite: fmt::Debug + Send + Sync {
     /// # Errors
     /// The server does not start.
     fn restore(&self) -> Result<(), RunError>;
+
+    /// The standby that was promoted, and since when the former primary has run beside it; `None` if it has not.
+    fn second_primary(&self) -> Option<(String, Instant)>;
 
     /// Whether a fault is in effect, so that the state of the tables cannot be read.
     fn is_disturbed(&self) -> bool;

@@ -3,7 +3,7 @@
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -36,6 +36,8 @@ pub(crate) struct Actions {
     all: Vec<Acting>,
     /// What faults change, until it is restored.
     site: Option<Arc<dyn FaultSite>>,
+    /// The time since which the times of actions count.
+    origin: OnceLock<Instant>,
 }
 
 /// An action and its thread.
@@ -78,7 +80,7 @@ impl Actions {
         target.application_name = Some(APPLICATION_NAME.to_owned());
         target.connect_timeout = target.connect_timeout.or(Some(CONNECT_LIMIT));
         let site = site.filter(|_| specs.iter().any(|spec| spec.fault().is_some()));
-        let mut actions = Self { all: Vec::new(), site };
+        let mut actions = Self { all: Vec::new(), site, origin: OnceLock::new() };
         for spec in specs {
             let (origin, received) = channel();
             let (done, is_done) = channel();
@@ -102,6 +104,7 @@ impl Actions {
 
     /// The times of the actions count from `origin`; called once.
     pub(crate) fn measure_from(&self, origin: Instant) {
+        let _ = self.origin.set(origin);
         for sender in self.all.iter().filter_map(|acting| acting.origin.as_ref()) {
             // A thread that has ended has a result.
             let _ = sender.send(origin);
@@ -116,15 +119,25 @@ impl Actions {
         }
     }
 
-    /// Ends the actions because the run has ended, undoes what they changed, and returns all results in order, and a
-    /// warning if something could not be undone.
-    pub(crate) fn finish(mut self) -> (Vec<ActionResult>, Option<Warning>) {
+    /// Ends the actions because the run has ended, undoes what they changed, and returns all results in order, and
+    /// warnings about the servers that they leave behind.
+    pub(crate) fn finish(mut self) -> (Vec<ActionResult>, Vec<Warning>) {
         self.end();
         let threads = self.all.iter_mut().filter_map(|acting| acting.thread.take());
         let results =
             threads.map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect();
-        let restored = self.site.take().map_or(Ok(()), |site| site.restore());
-        (results, restored.err().map(|error| Warning::NotRestored { error: error.to_string().into() }))
+        let mut warnings = Vec::new();
+        if let Some(site) = self.site.take() {
+            let second = site.second_primary().zip(self.origin.get());
+            warnings.extend(second.map(|((standby, since), origin)| {
+                let from_s = since.saturating_duration_since(*origin).as_secs_f64();
+                Warning::TwoPrimaries { standby: standby.into(), from_s }
+            }));
+            let restored = site.restore();
+            warnings
+                .extend(restored.err().map(|error| Warning::NotRestored { error: error.to_string().into() }));
+        }
+        (results, warnings)
     }
 
     /// Cancels the running ones, and closes the connections of those that do not end.

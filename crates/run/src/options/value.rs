@@ -367,6 +367,27 @@ pub fn with_unit(text: &str, units: &[(&str, f64)], example: &str) -> Result<f64
     if number.is_finite() && number >= 0.0 { Ok(number * factor) } else { Err(wrong()) }
 }
 
+/// Units of a bandwidth, in bits per second; upper and lower case are the same.
+const BANDWIDTH_UNITS: [(&str, f64); 4] = [("bit", 1.0), ("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
+/// Faster than any link.
+const BANDWIDTH_MAX: f64 = 1e15;
+
+/// Parses a bandwidth of at least one bit per second, such as `100Mbit`.
+///
+/// # Errors
+/// A description of the expected value, to follow "expected".
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "between 1 and a limit far below 2⁶³"
+)]
+pub fn bandwidth(text: &str) -> Result<u64, String> {
+    match with_unit(&text.to_ascii_lowercase(), &BANDWIDTH_UNITS, "") {
+        Ok(bits) if (1.0..=BANDWIDTH_MAX).contains(&bits) => Ok(bits as u64),
+        _ => Err("a number with a unit (bits per second), such as 100Mbit, 1Gbit or 64kbit".to_owned()),
+    }
+}
+
 /// Parses a number of seconds of at least 0, such as `10` or `0.5`, or a time with a unit, such as `500ms` or `2min`.
 ///
 /// # Errors
