@@ -48,7 +48,7 @@ const NAMES: [&str; 12] = [
 ];
 
 /// Texts from outside in them: errors, statements, names of workloads, scripts and hosts, rows of a database.
-const FROM_OUTSIDE: [&str; 14] = [
+const FROM_OUTSIDE: [&str; 15] = [
     "FailedCheck/first_row",
     "FailedCheck/name",
     "LimitedRank/host",

@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crate::pgbench::DEBIAN;
 use connect::{Overrides, Session, resolve};
-use server::{Environment, Instrumentation, Locations, Server, ServerOptions, obtain, sweep};
+use server::{Environment, Instrumentation, Locations, Server, ServerOptions, StandbyOptions, obtain, sweep};
 
 /// Small and fast, without durability.
 const SETTINGS: [(&str, &str); 5] = [
@@ -130,6 +130,18 @@ impl Cluster {
     /// The server.
     pub fn running(&self) -> &Server {
         &self.server
+    }
+
+    /// A standby of this server with these settings of its own, which the test drops before the server.
+    ///
+    /// # Panics
+    /// It cannot be made.
+    pub fn standby(&self, name: &str, settings: &[(&str, &str)]) -> Server {
+        let settings = settings.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let options = StandbyOptions { settings, ..StandbyOptions::new(name) };
+        let made = Locations::from_environment(&Environment::of_process())
+            .and_then(|locations| self.server.standby(&options, &locations));
+        made.unwrap_or_else(|error| panic!("no standby to test with: {error}"))
     }
 
     /// The server's directory; the data directory is `data` in it.

@@ -117,6 +117,65 @@ fn a_server_that_was_killed_or_stopped_is_there_again_for_the_next_trial() {
     assert_eq!(bench.servers_left(), Vec::<String>::new());
 }
 
+const PROMOTED: &str = r#"
+name = "promoted"
+[server]
+settings = { shared_buffers = "16MB" }
+[load]
+clients = 2
+duration = "4s"
+warmup = "0s"
+on_disconnect = "reconnect"
+[factors]
+fault = ["promote", "switchover", "dead"]
+[levels.fault.promote]
+action = { at = "1s", promote = "near" }
+[levels.fault.switchover]
+action = { at = "1s", switchover = "near" }
+[[levels.fault.dead.action]]
+at = "500ms"
+kill = true
+[[levels.fault.dead.action]]
+at = "1500ms"
+pause = "500ms"
+[design]
+repeats = 1
+order = "sequential"
+[[standby]]
+name = "near"
+"#;
+
+#[test]
+fn a_promotion_beside_a_running_primary_and_an_action_on_a_dead_one_have_a_warning() {
+    let bench = Bench::new();
+    let file = bench.file("promoted.toml", PROMOTED);
+    bench.run(["lab", "run", file]).exits(0);
+    let records = bench.records();
+    let [promoted, switched, dead] = &records[..] else { panic!("{} records", records.len()) };
+    let [killed, paused] = &dead.summary.actions[..] else { panic!("{:?}", dead.summary.actions) };
+    assert!(!matches!(killed.outcome, ActionOutcome::Failed { .. }), "{killed:?}");
+    assert!(
+        matches!(&paused.outcome, ActionOutcome::Failed { error, .. } if error.as_str().contains("not running"))
+    );
+    assert!(dead.warnings.iter().any(|it| matches!(it, Warning::ActionFailed { .. })), "{:?}", dead.warnings);
+    assert!(!dead.warnings.iter().any(|it| matches!(it, Warning::NotRestored { .. })), "{:?}", dead.warnings);
+    for record in [promoted, switched] {
+        let actions = &record.summary.actions;
+        assert!(actions.iter().all(|action| action.outcome == ActionOutcome::Succeeded), "{actions:?}");
+    }
+    let second = |record: &Record| {
+        record.warnings.iter().find_map(|it| match it {
+            Warning::TwoPrimaries { standby, from_s } => Some((standby.as_str().to_owned(), *from_s)),
+            _ => None,
+        })
+    };
+    let (standby, from_s) = second(promoted).expect("there were two primaries");
+    assert_eq!((standby.as_str(), second(switched)), ("near", None));
+    let ended_s = promoted.summary.actions[0].end_s.expect("it ended");
+    assert!((1.0..=ended_s).contains(&from_s), "{from_s} {ended_s}");
+    assert_eq!(bench.servers_left(), Vec::<String>::new());
+}
+
 /// A permanent server, which is removed at the end.
 struct Permanent<'a> {
     bench: &'a Bench,
