@@ -1,4 +1,5 @@
-//! Combines the outcomes of all ranks of a run; a process alone is the case of one rank.
+//! Combines the outcomes of all ranks of a run; a process alone is the case of one rank. Called by `run` on rank 0, when
+//! all ranks are done.
 
 use std::time::Duration;
 
@@ -38,6 +39,7 @@ fn end_of(load: &Load<'_>, ranks: &[RankOutcome], aborted: usize) -> End {
 }
 
 /// Combines the outcomes of all ranks, on this process's clock, in the order of the ranks.
+// Long because: it sums each field of the outcome.
 pub(crate) fn conclude(
     load: &Load<'_>,
     timeline: Timeline,

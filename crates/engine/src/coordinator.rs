@@ -1,4 +1,5 @@
 //! Collects the results of a process's workers and, on rank 0, the messages of the other ranks, until all are done.
+//! `run` starts the workers and calls it; `conclusion` makes the outcome.
 
 use std::time::Duration;
 

@@ -1,13 +1,9 @@
-//! Data that all workers read during a run: the plan, and values derived from it before connecting.
-//!
-//! All random streams of the run are seeded here from the plan's seed, in pgbench's order (reference, section 20):
-//! the clients' streams, `:default_seed`, then three streams for each worker. Except in pgbench's compatibility, an
-//! open loop also has one stream of gaps for all workers and one stream of random numbers for each arrival.
-//!
-//! Of several ranks, each has the streams of its own clients. Worker w of rank r of n has the streams that worker
-//! r + w·n of a single process would have. So in an open loop, and in a closed loop with one script, the transactions
-//! do not depend on the number of ranks or workers. In a closed loop with several scripts, the workers' streams select
-//! the scripts, and the selection depends on both.
+//! Data that all workers read during a run: the plan, and values derived from it before connecting. All random streams
+//! are seeded here from the plan's seed, in pgbench's order (reference, section 20): the clients' streams,
+//! `:default_seed`, then three streams for each worker. An open loop, except in pgbench's compatibility, also has one
+//! stream of gaps and one stream for each arrival. Of several ranks, worker w of rank r of n has the streams of worker
+//! r + w·n of a single process. So the transactions do not depend on the numbers of ranks and workers, except in a closed
+//! loop with several scripts, where the workers' streams select the scripts.
 
 use std::collections::BTreeSet;
 

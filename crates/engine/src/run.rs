@@ -164,6 +164,7 @@ fn expect(plan: &Plan, is_for_this: bool) -> Result<(), EngineError> {
 }
 
 /// Runs the plan over real sockets, and derives the result from the coordinator at the end.
+// Long because: the threads of a run share its values.
 fn on_threads<'w, T>(
     plan: &Plan,
     request: StopRequest<'_>,

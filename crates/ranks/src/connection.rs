@@ -1,4 +1,5 @@
-//! The descriptor of the process manager: whole requests out, lines in, each with a time limit.
+//! The descriptor of the process manager: whole requests out, lines in, each with a time limit. Called by `job`;
+//! `protocol` knows what the lines mean.
 
 use std::io;
 use std::os::fd::OwnedFd;

@@ -1,4 +1,5 @@
-//! The error of this crate. Every sentence names the process manager's part or the ranks, and the remedy.
+//! The error of this crate. Every sentence names the process manager's part or the ranks, and the remedy if there is
+//! one. The caller shows it.
 
 use std::io;
 use std::time::Duration;

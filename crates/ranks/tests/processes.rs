@@ -1,4 +1,5 @@
-//! Ranks as processes with the testkit's process manager: what they find in their environment. Needs no MPICH.
+//! Ranks as processes with the testkit's process manager: what they find in their environment. Needs no MPICH;
+//! `hydra.rs` tries MPICH's `mpiexec`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

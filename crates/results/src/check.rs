@@ -41,6 +41,7 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
     Ok(())
 }
 
+// Long because: one requirement after the other.
 fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     let Summary {
         duration_s,

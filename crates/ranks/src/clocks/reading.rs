@@ -1,4 +1,5 @@
-//! The only module of this crate that reads clocks: at barriers, for offsets, and for the ends of waits.
+//! The only module of this crate that reads clocks: at barriers, for offsets, and for the ends of waits. The arithmetic
+//! of offsets is in the module above it.
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 

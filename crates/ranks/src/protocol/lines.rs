@@ -1,4 +1,5 @@
-//! Bytes of a process manager, in any split, to lines of limited length.
+//! Bytes of a process manager, in any split, to lines of limited length. Called by `connection`; `reply` parses the
+//! lines.
 
 use crate::RanksError;
 

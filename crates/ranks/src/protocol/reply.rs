@@ -1,4 +1,5 @@
-//! Replies of a process manager: foreign input.
+//! Replies of a process manager, parsed from lines. They are foreign input: each field is checked when it is used.
+//! Called by `job`.
 
 use super::request::Request;
 use crate::RanksError;

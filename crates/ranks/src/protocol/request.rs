@@ -1,4 +1,5 @@
-//! The requests of a rank as lines.
+//! The requests of a rank to the process manager as lines, and the replies that belong to them. Called by `job`;
+//! `connection` sends them.
 
 use super::pieces::PIECE_BYTES_MAX;
 
