@@ -78,6 +78,10 @@ struct Automatic {
 }
 
 impl<'p> Load<'p> {
+    /// Of several ranks, each has the streams of its own clients. Worker w of rank r of n has the streams that worker
+    /// r + w·n of a single process would have. So in an open loop, and in a closed loop with one script, the transactions
+    /// do not depend on the number of ranks or workers. In a closed loop with several scripts, the workers' streams select
+    /// the scripts, and the selection depends on both.
     pub(crate) fn of(plan: &'p Plan) -> Self {
         let mut symbols = plan.symbols.clone();
         let automatic = Automatic {

@@ -68,11 +68,14 @@ fn text(message: &RankMessage) -> String {
     serde_json::to_string(message).expect("it is text")
 }
 
+/// Messages with the rank that sent them.
+type Sent = Vec<(usize, String)>;
+
 /// A completed part of a run.
 #[derive(Default)]
 struct Done {
     /// Messages to rank 0.
-    sent: Vec<(usize, String)>,
+    sent: Sent,
     seconds: Vec<(Interval, bool)>,
     ran: Vec<(usize, Ran)>,
 }
@@ -373,7 +376,7 @@ fn messages_that_are_damaged_or_do_not_fit_together_are_errors() {
         let reason = error.split_once(" failed: ").map(|(_, reason)| reason.to_owned());
         reason.unwrap_or_else(|| panic!("{error}"))
     };
-    let replace = |sent: &mut Vec<(usize, String)>, at: usize, from: &str, to: &str| {
+    let replace = |sent: &mut Sent, at: usize, from: &str, to: &str| {
         assert!(sent[at].1.contains(from), "{from} in {}", sent[at].1);
         sent[at].1 = sent[at].1.replacen(from, to, 1);
     };
