@@ -357,9 +357,6 @@ fn a_rank_that_fails_ends_the_run_with_its_reason() {
     assert!(own.ran.len() < 100, "the own clients were stopped: {}", own.ran.len());
 }
 
-/// Messages in the order of their sending, each with its rank.
-type Sent = Vec<(usize, String)>;
-
 #[test]
 fn messages_that_are_damaged_or_do_not_fit_together_are_errors() {
     let make =
