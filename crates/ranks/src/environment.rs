@@ -5,10 +5,6 @@ use std::os::fd::RawFd;
 
 use crate::RanksError;
 
-/// The variables that belong to this process alone. Children of a rank must not get them: remove them from each
-/// command's environment.
-pub const VARIABLES: [&str; 6] = ["PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_PORT", "PMI_ID", "PMI_JOBID"];
-
 /// Most ranks of a job: a limit for tables that have an entry for each.
 pub const RANKS_MAX: usize = 4096;
 

@@ -109,6 +109,9 @@ pub enum Evidence {
 }
 
 fn silence(ranks: &[usize], evidence: Evidence, waited: Duration) -> String {
+    if ranks.is_empty() {
+        return format!("the process manager did not answer for {:.1} s", waited.as_secs_f64());
+    }
     let names: Vec<String> = ranks.iter().map(usize::to_string).collect();
     let (noun, names) = match names.as_slice() {
         [one] => ("rank", one.clone()),
@@ -116,7 +119,7 @@ fn silence(ranks: &[usize], evidence: Evidence, waited: Duration) -> String {
             ("ranks", format!("{} or {last}", others.join(", ")))
         }
         [others @ .., last] => ("ranks", format!("{} and {last}", others.join(", "))),
-        [] => ("ranks", "(none)".to_owned()),
+        [] => ("ranks", String::new()),
     };
     let seconds = waited.as_secs_f64();
     match evidence {
@@ -143,6 +146,7 @@ mod tests {
 
     #[test]
     fn silent_ranks_are_named_with_what_is_known() {
+        check(&[], Evidence::Unknown, "the process manager did not answer for 6.0 s");
         check(&[2], Evidence::Ended, "rank 2 ended before the run was over");
         check(
             &[1, 3],

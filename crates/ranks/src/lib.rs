@@ -13,6 +13,5 @@ mod job;
 pub mod protocol;
 
 pub use clocks::{Estimate, Offset, Start};
-pub use environment::VARIABLES;
 pub use error::{Evidence, RanksError};
 pub use job::{BARRIERS_MAX, Crossing, Job, Round};

@@ -5,6 +5,11 @@ use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
 
+/// The variables by which a process manager (PMI-1) tells a process about its descriptor. Children do not have the
+/// descriptor, so they must not get the variables.
+pub const INHERITED_VARIABLES: [&str; 6] =
+    ["PMI_FD", "PMI_RANK", "PMI_SIZE", "PMI_PORT", "PMI_ID", "PMI_JOBID"];
+
 /// Descriptors that were taken: each has one owner.
 static TAKEN: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
 

@@ -15,6 +15,6 @@ mod ring;
 mod scheduling;
 mod tag;
 
-pub use inherited::take_inherited;
+pub use inherited::{INHERITED_VARIABLES, take_inherited};
 pub use ring::{Event, Options, Refused, Ring, Unsent};
 pub use scheduling::become_real_time;

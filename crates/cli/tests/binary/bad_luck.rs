@@ -109,8 +109,9 @@ fn a_record_that_cannot_be_written_is_an_error_after_the_report() {
         .says(&["cannot write a record into kept"]);
     assert!(out.stdout.contains("5 succeeded"), "{}", out.stdout);
 
-    // Here the store is spoilt, and the record is not.
-    let script = bench.file("spoil.sql", "\\shell cp spoil.sql my.db\nSELECT 1;");
+    // Here the store is spoilt, with its log, and the record is not.
+    let spoil = "\\shell rm -f my.db-wal my.db-shm\n\\shell cp spoil.sql my.db\nSELECT 1;";
+    let script = bench.file("spoil.sql", spoil);
     let flags = ["bench", "-n", "-t", "5", "-f", script, "--store", "my.db", "--results", "pgmeter-results"];
     let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(2);
     let out = out.says(&[

@@ -121,6 +121,21 @@ fn four_ranks_run_the_transactions_of_one() {
 }
 
 #[test]
+fn a_process_manager_with_one_process_runs_it_alone_and_children_are_no_ranks() {
+    let (bench, conninfo) = prepared("machines_alone");
+    bench.file("shell.sql", "\\shell env >> environment\nSELECT 1;\n");
+    for ranks in [1, 2] {
+        let clients = ranks.to_string();
+        let arguments = words(&["bench", "-f", "shell.sql", "-t", "2", "-c", &clients, &conninfo]);
+        let ended = Job::start(&bench, ranks, |_| arguments.clone()).finish();
+        assert!(ended.iter().all(|ended| ended.status == Some(0)), "{ended:?}");
+        assert_eq!(latest(&bench).plan.machines as usize, ranks);
+    }
+    let environment = std::fs::read_to_string(bench.path().join("environment")).expect("the commands ran");
+    assert!(environment.contains("PATH=") && !environment.contains("PMI_"), "{environment}");
+}
+
+#[test]
 fn fewer_machines_than_ranks_can_make_the_load_and_not_more() {
     let (bench, conninfo) = prepared("machines_fewer");
     let run = |machines: &str| {

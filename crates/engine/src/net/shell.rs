@@ -29,6 +29,10 @@ pub(super) fn run(
     let mut shell = Command::new("/bin/sh");
     // The name that C's `system` uses, which the shell prefixes to its messages.
     shell.arg0("sh").arg("-c").arg(OsStr::from_bytes(command));
+    #[cfg(target_os = "linux")]
+    ring::INHERITED_VARIABLES.iter().for_each(|name| {
+        shell.env_remove(name);
+    });
     if capture {
         shell.stdout(Stdio::piped());
     }

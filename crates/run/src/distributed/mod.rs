@@ -54,8 +54,12 @@ impl Machines {
     /// # Errors
     /// The process manager is not usable.
     pub fn join(control: &Control) -> Result<Option<Machines>, RunError> {
-        let job = Job::from_environment(PATIENCE).map_err(RunError::ranks)?;
-        let Some(job) = job.filter(|job| job.size() > 1) else { return Ok(None) };
+        let Some(job) = Job::from_environment(PATIENCE).map_err(RunError::ranks)? else { return Ok(None) };
+        if job.size() == 1 {
+            // Otherwise the process manager takes the closed connection for a failure.
+            job.finalize().map_err(RunError::ranks)?;
+            return Ok(None);
+        }
         let exchange = Exchange::new(job.rank(), job.size());
         let own = Arc::clone(&exchange);
         let begun = thread::Builder::new().name("exchange".to_owned()).spawn(move || own.run(job));
