@@ -146,12 +146,12 @@ fn main() -> ExitCode {
     ExitCode::from(status)
 }
 
-/// Catches signals. A command with load joins the other machines, if a process manager started several processes.
+/// Catches signals. If a process manager started several processes, rank 0 executes the command, and the others serve it.
+/// Commands that pgmeter starts itself are none of them.
 fn begin(command: &Command) -> Result<(Signals, Option<Machines>), Failure> {
     let signals = Signals::catch()?;
-    let has_load =
-        matches!(command, Command::Bench(_) | Command::Lab(_) | Command::Compare(_) | Command::Screen(_));
-    let machines = if has_load { Machines::join(&signals)? } else { None };
+    let is_alone = matches!(command, Command::Relay(_) | Command::NullServer(_) | Command::Server(_));
+    let machines = if is_alone { None } else { Machines::join(&signals)? };
     Ok((signals, machines))
 }
 

@@ -47,7 +47,7 @@ pub enum EngineError {
         reason: Box<str>,
     },
     /// Another rank of a distributed run failed or was lost.
-    #[error("rank {rank} of the run failed: {reason}")]
+    #[error("{}", of_rank(*rank, reason))]
     Rank {
         /// Its number.
         rank: usize,
@@ -57,6 +57,11 @@ pub enum EngineError {
     /// The user asked to stop while the clients were connecting.
     #[error("interrupted while the clients were connecting; nothing was measured")]
     InterruptedBeforeStart,
+}
+
+/// The reason of another rank; the exchange's sentences begin with the rank already.
+fn of_rank(rank: usize, reason: &str) -> String {
+    if reason.starts_with("rank") { reason.to_owned() } else { format!("rank {rank} failed: {reason}") }
 }
 
 impl EngineError {

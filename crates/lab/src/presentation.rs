@@ -9,7 +9,7 @@ use crate::schema;
 /// Metrics of a trial for charts and tables. Times are in microseconds, `failed`, `late` and shares in percent. `operations`
 /// is tps times the operations of a transaction. `cycle` is clients ÷ transactions ended per second, by Little's law
 /// the mean time from the start of a client's transaction to the start of its next one, connecting included.
-pub const METRICS: [&str; 34] = [
+pub const METRICS: [&str; 36] = [
     "tps",
     "operations",
     "mean",
@@ -44,6 +44,8 @@ pub const METRICS: [&str; 34] = [
     "replay_lag_bytes",
     "stale_reads",
     "staleness",
+    "write_outage",
+    "recovery",
 ];
 
 /// Metrics of a trial of steps: the sums over its steps of the mean `duration` in microseconds, WAL, and backend CPU

@@ -142,7 +142,7 @@ mod tests {
     fn launchers_without_pmi_1_are_refused_with_the_remedy() {
         check_error(
             &[("OMPI_COMM_WORLD_SIZE", "4"), ("PMIX_RANK", "0")],
-            "Open MPI's mpirun started 4 processes, which cannot find each other: it speaks PMIx only, and pgmeter \
+            "Open MPI's mpirun started 4 processes, which cannot exchange messages: it speaks PMIx only, and pgmeter \
              speaks PMI-1. Start pgmeter with MPICH's mpiexec (Debian: package mpich) or with srun --mpi=pmi2; for \
              independent runs, unset OMPI_COMM_WORLD_SIZE",
         );
@@ -150,7 +150,7 @@ mod tests {
         check_error(&[("PMI_PORT", "host:1")], "mpiexec with -pmi-port started several processes");
         check_error(
             &[("SLURM_STEP_NUM_TASKS", "2")],
-            "srun started 2 processes, which cannot find each other: without",
+            "srun started 2 processes, which cannot exchange messages: without",
         );
     }
 }

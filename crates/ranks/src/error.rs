@@ -9,7 +9,7 @@ use std::time::Duration;
 pub enum RanksError {
     /// A launcher that does not speak PMI-1 started several processes.
     #[error(
-        "{launcher} started {processes} processes, which cannot find each other: {cause}. Start pgmeter with MPICH's \
+        "{launcher} started {processes} processes, which cannot exchange messages: {cause}. Start pgmeter with MPICH's \
          mpiexec (Debian: package mpich) or with srun --mpi=pmi2; for independent runs, unset {variable}"
     )]
     Launcher {
@@ -82,7 +82,9 @@ pub enum RanksError {
         most: usize,
     },
     /// A message of another rank does not have the expected form.
-    #[error("rank {rank} sent a message that cannot be read ({problem}): the ranks must be the same program")]
+    #[error(
+        "rank {rank} sent a message that cannot be read ({problem}): install the same version of pgmeter on all machines"
+    )]
     Message {
         /// Its sender.
         rank: usize,
@@ -90,7 +92,9 @@ pub enum RanksError {
         problem: String,
     },
     /// Readings of two clocks contradict each other.
-    #[error("the monotonic clocks of rank 0 and rank {rank} contradict each other: one of them jumped")]
+    #[error(
+        "the monotonic clocks of rank 0 and rank {rank} contradict each other, because one of them jumped: repeat the run"
+    )]
     Clocks {
         /// The other rank.
         rank: usize,

@@ -171,6 +171,7 @@ fn a_process_manager_that_does_not_answer_leaves_all_others_under_suspicion() {
         let RanksError::Silent { ranks, evidence, .. } = error else { panic!("{error}") };
         assert_eq!((ranks.len(), evidence), (2, Evidence::Unknown));
         assert!(!ranks.contains(&job.rank()));
+        all_are_done.wait();
         // Neither waits for anything.
         if job.rank() == 0 { drop(job) } else { job.abort(3).unwrap() }
     });
@@ -231,7 +232,7 @@ fn a_message_of_another_program_is_refused() {
             let error = job.measure_offsets(1).unwrap_err().to_string();
             assert_eq!(
                 error,
-                "rank 1 sent a message that cannot be read (5 bytes instead of 32): the ranks must be the same program"
+                "rank 1 sent a message that cannot be read (5 bytes instead of 32): install the same version of pgmeter on all machines"
             );
         } else {
             job.round(b"").unwrap();

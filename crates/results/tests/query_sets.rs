@@ -155,8 +155,11 @@ fn a_store_of_the_first_form_is_upgraded_and_its_removals_stay() {
     let path = place.path().join("s.sqlite");
     drop(Store::create(&path).expect("it can be made"));
     let sql = Connection::open(&path).expect("it is there");
+    let views = "SELECT group_concat('DROP VIEW ' || name, '; ') FROM sqlite_master WHERE type = 'view'";
+    let views: String = sql.query_row(views, [], |row| row.get(0)).expect("views");
+    sql.execute_batch(&views).expect("views are dropped in any order");
     sql.execute_batch(
-        "DROP VIEW query_summary; DROP VIEW query_set_summary; DROP TABLE query_sets; DROP TABLE removals;
+        "ALTER TABLE runs DROP COLUMN alive_at; DROP TABLE query_sets; DROP TABLE removals;
          CREATE TABLE removals (
              kind TEXT NOT NULL CHECK (kind IN ('run', 'comparison', 'experiment')), number INTEGER NOT NULL,
              started_at TEXT NOT NULL, removed_at TEXT NOT NULL, PRIMARY KEY (kind, number)) WITHOUT ROWID;

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use connect::Target;
-use engine::{Compatibility, Outcome, Progress, WorkerIntro};
+use engine::{Compatibility, EngineError, Outcome, Progress, WorkerIntro};
 use observe::{Observer, PoolerReadings, PoolerWatch};
 use results::{
     ActionResult, Annotation, Calibration, Environment, Interval, Measured, Outages, ProcessorTimes, Record,
@@ -156,6 +156,9 @@ impl Prepared {
         let readings = watch.map(PoolerWatch::finish);
         let (outcome, ranks) = match run {
             Ok(ended) => ended,
+            Err(RunError::Engine(error @ EngineError::Rank { .. })) if is_begun.get() => {
+                return Err(RunError::Aborted(error.to_string()));
+            }
             Err(error) => {
                 // After the first transaction, the table and the journal are evidence.
                 let unused = verifying.filter(|_| !is_begun.get());

@@ -386,7 +386,7 @@ fn kill_all_processes(postmaster: u32) {
 }
 
 /// The processes of a killed server hold its memory until they notice; then it starts and recovers.
-fn start_again(cluster: &mut Cluster) {
+pub(crate) fn start_again(cluster: &mut Cluster) {
     let since = Instant::now();
     while let Err(error) = cluster.server().restart() {
         assert!(since.elapsed() < LIMIT, "the server does not start again: {error}");

@@ -15,6 +15,8 @@ use super::timing::now;
 
 /// A wait of rank 0 for other ranks is over after this time.
 pub(super) const PATIENCE: Duration = Duration::from_secs(6);
+/// The first round waits for the process manager to start all ranks, over ssh for example.
+pub(super) const START_PATIENCE: Duration = Duration::from_secs(60);
 /// The others wait longer, so that rank 0 ends the job and stores why.
 const PATIENCE_OF_OTHERS: Duration = Duration::from_secs(8);
 /// For as long, the others wait for rank 0 to end the job, if it is not the cause.
@@ -121,13 +123,20 @@ impl Failure {
         Failure { ranks, reason: error.to_string() }
     }
 
+    /// In the first round, silent ranks have not been there yet.
+    fn before_the_start(error: &RanksError) -> Failure {
+        let failure = Failure::of(error);
+        let reason = format!("{}; it has not started, or runs another command", failure.reason);
+        if failure.ranks.is_empty() { failure } else { Failure { reason, ..failure } }
+    }
+
     /// Whether rank 0 may still end the job.
     pub(super) fn leaves_rank_0(&self) -> bool {
         !self.ranks.is_empty() && !self.ranks.contains(&0)
     }
 
     fn of_rank(rank: usize, reason: String) -> Failure {
-        Failure { ranks: vec![rank], reason: format!("rank {rank}: {reason}") }
+        Failure { ranks: vec![rank], reason: format!("rank {rank} {reason}") }
     }
 }
 
@@ -182,12 +191,13 @@ impl Exchange {
 
     /// Waits until the state fulfils a condition, at most for this time.
     pub(crate) fn wait_until(&self, limit: Duration, is_fulfilled: impl Fn(&State) -> bool) {
-        let until = now() + limit;
+        let until = now().checked_add(limit);
         let mut state = self.state();
         while !is_fulfilled(&state) {
-            let Some(left) = until.checked_duration_since(now()).filter(|left| !left.is_zero()) else {
+            let left = until.map_or(PATIENCE, |until| until.saturating_duration_since(now()));
+            if left.is_zero() {
                 return;
-            };
+            }
             state = self.wait(state, left);
         }
     }
@@ -196,7 +206,6 @@ impl Exchange {
     pub(crate) fn run(&self, mut job: Job) {
         if self.rank > 0 {
             self.change(|state| state.reports.push(Report::Here(Introduction::of_process())));
-            job.set_patience(PATIENCE_OF_OTHERS);
         }
         let ended = self.rounds(&mut job);
         if let Err(failure) = ended {
@@ -218,12 +227,21 @@ impl Exchange {
     }
 
     fn rounds(&self, job: &mut Job) -> Result<(), Failure> {
+        let patience = if self.rank == 0 { PATIENCE } else { PATIENCE_OF_OTHERS };
+        job.set_patience(START_PATIENCE + patience);
+        let mut is_first = true;
         loop {
             let own = self.outgoing();
-            let round = job.round(&own).map_err(|error| Failure::of(&error))?;
+            let round = job.round(&own).map_err(|error| match is_first {
+                true => Failure::before_the_start(&error),
+                false => Failure::of(&error),
+            })?;
+            if std::mem::take(&mut is_first) {
+                job.set_patience(patience);
+            }
             let unreadable = |rank: usize| {
                 move |problem: String| {
-                    Failure::of_rank(rank, format!("its message cannot be read: {problem}"))
+                    Failure::of_rank(rank, format!("sent a message that cannot be read: {problem}"))
                 }
             };
             for (rank, bytes) in round.messages.iter().enumerate().skip(1) {
@@ -288,8 +306,12 @@ impl Exchange {
 
     /// On rank 0: a report of another rank.
     fn take(&self, rank: usize, report: Report) -> Result<(), Failure> {
-        let unasked =
-            || Failure::of_rank(rank, "it reported on a run in which it does not take part".to_owned());
+        let unasked = || {
+            Failure::of_rank(
+                rank,
+                "sent a report of a run that it is not part of; this is an error of pgmeter".to_owned(),
+            )
+        };
         self.change(|state| {
             if let Report::Here(introduction) = &report {
                 state.introduced[rank] = true;

@@ -101,14 +101,13 @@ impl Introduction {
         let Introduction { version, format, arguments } = self;
         if (version, format) != (&of_rank_0.version, &of_rank_0.format) {
             return Some(format!(
-                "it is pgmeter {version} (records of format {format}), and rank 0 is pgmeter {} (format {}): install the \
+                "is pgmeter {version} (records of format {format}), and rank 0 is pgmeter {} (format {}): install the \
                  same version on all machines",
                 of_rank_0.version, of_rank_0.format
             ));
         }
         (*arguments != of_rank_0.arguments).then(|| {
-            "it was started with other arguments than rank 0: start all ranks with the same command"
-                .to_owned()
+            "was started with other arguments than rank 0: start all ranks with the same command".to_owned()
         })
     }
 }
@@ -195,7 +194,7 @@ mod tests {
             newer
                 .difference(&own)
                 .unwrap()
-                .contains("it is pgmeter 2 (records of format 1), and rank 0 is pgmeter 1")
+                .contains("is pgmeter 2 (records of format 1), and rank 0 is pgmeter 1")
         );
         let other = Introduction { arguments: [2; 32], ..own.clone() };
         assert!(other.difference(&own).unwrap().contains("other arguments"));

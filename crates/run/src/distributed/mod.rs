@@ -30,9 +30,10 @@ use exchange::{Leave, PATIENCE, State};
 use leading::Leading;
 use message::Directive;
 
-/// Time for all ranks to say who they are.
-const INTRODUCTION_LIMIT: Duration = Duration::from_secs(30);
-/// Time for the exchange to end.
+/// Time for all ranks to say who they are; the exchange gives up earlier.
+const INTRODUCTION_LIMIT: Duration = Duration::from_secs(90);
+/// Time for the exchange to end, on rank 0. The other ranks wait for rank 0, which may still write its report: if they
+/// ended before it, the process manager would end the job.
 const ENDING_LIMIT: Duration = Duration::from_secs(10);
 
 /// This process as a rank of a job.
@@ -98,7 +99,7 @@ impl Machines {
                 state.tell(Directive::Quit);
             }
         });
-        exchange.wait_until(ENDING_LIMIT, State::is_over);
+        exchange.wait_until(if is_first { ENDING_LIMIT } else { Duration::MAX }, State::is_over);
     }
 }
 

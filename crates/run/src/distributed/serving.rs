@@ -16,12 +16,12 @@ use crate::control::Control;
 use crate::descriptors::provide_descriptors;
 use crate::error::RunError;
 
-/// Interval at which waiting for orders checks for signals.
+/// Interval at which waiting for orders looks at the state.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Executes the orders of rank 0 until the job is over.
 pub(super) fn serve(exchange: &Arc<Exchange>, control: &Control) -> Result<(), RunError> {
-    while let Some((run, order)) = next_order(exchange, control)? {
+    while let Some((run, order)) = next_order(exchange)? {
         if exchange.rank >= order.machines() {
             continue;
         }
@@ -37,10 +37,9 @@ pub(super) fn serve(exchange: &Arc<Exchange>, control: &Control) -> Result<(), R
     Ok(())
 }
 
-/// `None`: the job is over.
-fn next_order(exchange: &Exchange, control: &Control) -> Result<Option<(u64, Order)>, RunError> {
+/// `None`: the job is over. An interruption ends the rank's part of the run; rank 0 reports it and ends the job.
+fn next_order(exchange: &Exchange) -> Result<Option<(u64, Order)>, RunError> {
     loop {
-        control.check()?;
         let mut state = exchange.state();
         if let Some(failure) = state.failure.clone() {
             drop(state);
