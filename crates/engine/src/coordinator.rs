@@ -59,7 +59,7 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// Whether nothing more will arrive that matters.
+    /// Whether the coordinator needs no further message.
     pub(crate) fn is_over(&self) -> bool {
         self.working == 0 && (self.failure.is_some() || self.ranks.iter().all(Option::is_some))
     }
@@ -97,7 +97,7 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// A message of another rank. A wrong one ends the run, as does a rank that failed.
+    /// A message of another rank. An invalid message ends the run, as does a failed rank.
     pub(crate) fn take_message(&mut self, rank: usize, message: RankMessage) {
         if self.failure.is_some() {
             return;
@@ -132,7 +132,7 @@ impl<'a> Coordinator<'a> {
         }
     }
 
-    /// A rank failed, or sends nothing more.
+    /// A rank failed, or will send no further message.
     fn fail(&mut self, rank: usize, reason: String) {
         self.failure = Some(EngineError::Rank { rank, reason: reason.into() });
         self.stop.ask();

@@ -1,5 +1,5 @@
 //! The interface between the engines of a distributed run: the messages of the other ranks to rank 0, and the common
-//! start. The caller moves the messages between the processes. Rank 0 treats each other rank as a further worker.
+//! start. The caller sends the messages between the processes. Rank 0 treats each other rank as a further worker.
 
 use std::sync::mpsc::Sender;
 use std::time::Instant;
@@ -18,7 +18,7 @@ use crate::run::Message;
 pub enum RankMessage {
     /// A completed second; each rank sends all of its seconds in order.
     Interval(EncodedInterval),
-    /// The end of the rank's part: its outcome, or why it has none. It sends nothing afterwards.
+    /// The end of the rank's part: its outcome, or the reason why it has none. It is the last message.
     Done(Result<Box<RankOutcome>, String>),
 }
 
@@ -41,7 +41,7 @@ pub struct Inbox {
 impl Inbox {
     /// Delivers a message of this rank.
     pub fn deliver(&self, rank: usize, message: RankMessage) {
-        // The engine is gone only after its own end.
+        // Delivery fails only after the end of the engine.
         let _ = self.messages.send(Message::Rank(rank, message));
     }
 }
@@ -49,8 +49,8 @@ impl Inbox {
 /// The other ranks of a run.
 pub trait Peers {
     /// All clients of this rank are connected. Waits until those of all ranks are, then until the common start of the
-    /// run, and returns that moment, which is shortly in the past. `inbox` is for the messages of the other ranks to rank
-    /// 0; on the others it is not used.
+    /// run, and returns that moment, which is shortly in the past. `inbox` is for the messages of the other ranks to
+    /// rank 0; on the others it is not used.
     ///
     /// # Errors
     /// The run does not begin; usually [`EngineError::Rank`], or [`EngineError::InterruptedBeforeStart`].

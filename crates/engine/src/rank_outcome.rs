@@ -1,5 +1,5 @@
 //! The outcome of one rank, from the outcomes of its workers. Rank 0 combines those of all ranks (`conclusion`). The
-//! outcomes of other ranks come as text from another process and are checked here.
+//! outcomes of other ranks arrive as text from another process and are checked here.
 
 use std::time::Duration;
 
@@ -158,7 +158,7 @@ impl RankOutcome {
         Self { finished: self.finished.moved(from, to), outages, ..self }
     }
 
-    /// Checks an outcome that `rank` of this run has sent, whose intervals had `counts`. The message says what is wrong.
+    /// Checks an outcome that `rank` of this run has sent, whose intervals had `counts`. The error says what is wrong.
     pub(crate) fn check(&self, load: &Load<'_>, rank: usize, counts: &Counts) -> Result<(), String> {
         let plan = load.plan;
         let part = Part { rank, ..plan.part };

@@ -26,10 +26,11 @@ pub struct StopRequest<'a> {
     pub shared: Option<&'a SharedEnd>,
 }
 
-/// Time between a decision about the end of a distributed run and that end, so that all ranks learn of it before.
+/// Time between a decision about the end of a distributed run and that end, so that all ranks receive the decision
+/// before it.
 pub const DISTRIBUTED_LEAD: Duration = Duration::from_secs(3);
 
-/// The decisions about the end of a run, which rank 0 makes for all ranks: its engine writes them, the caller carries
+/// The decisions about the end of a run, which rank 0 makes for all ranks: its engine writes them, the caller sends
 /// them to the other processes ([`SharedEnd::decisions`], [`SharedEnd::apply`]), whose engines read them.
 #[derive(Debug)]
 pub struct SharedEnd {
@@ -37,13 +38,13 @@ pub struct SharedEnd {
     end_ns: AtomicU64,
     /// Grace period in nanoseconds after that; `u64::MAX`: not known yet.
     grace_ns: AtomicU64,
-    /// No transaction has ended for too long.
+    /// No transaction has ended for the plan's maximum time.
     silent: AtomicBool,
     /// The user, a failed worker or rank, or an aborted client stops the run.
     stop: AtomicBool,
 }
 
-/// The decisions so far, to be carried to the other ranks.
+/// The decisions so far, to be sent to the other ranks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndDecisions {
     /// End of the run in nanoseconds since its start, if it is earlier than planned.

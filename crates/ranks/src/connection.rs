@@ -13,7 +13,7 @@ use crate::RanksError;
 use crate::clocks::{Moment, Timeout};
 use crate::protocol::{Lines, Reply, Request};
 
-/// Longest sleep in a wait: after it, the caller can look at signals, which another thread may have received.
+/// Longest sleep in a wait. After it, the caller checks for signals, which another thread may have received.
 const SLEEP: Duration = Duration::from_millis(100);
 /// Bytes of one read.
 const READ_BYTES: usize = 4096;
@@ -25,12 +25,12 @@ pub(crate) struct Connection {
     lines: Lines,
 }
 
-/// What a wait brought.
+/// The result of a wait.
 #[derive(Debug)]
 pub(crate) enum Received {
     /// A reply, and when it came.
     Reply(Reply, Moment),
-    /// Nothing, for the longest sleep.
+    /// No reply arrived within the longest sleep.
     Nothing,
 }
 
@@ -39,7 +39,7 @@ impl Connection {
         Connection { descriptor, lines: Lines::default() }
     }
 
-    /// Writes a request; `false` if the process manager takes no more.
+    /// Writes a request; `false` if the process manager no longer accepts data.
     pub(crate) fn send(&self, request: &Request<'_>) -> Result<bool, RanksError> {
         let line = request.line();
         let mut rest = line.as_bytes();
@@ -81,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// Whether bytes came; an interrupted wait counts as none.
+    /// Whether bytes arrived; `false` after an interrupted wait.
     fn wait_for_bytes(&self, limit: Duration) -> Result<bool, RanksError> {
         let sleep = Timespec { tv_sec: 0, tv_nsec: limit.subsec_nanos().into() };
         let mut descriptors = [PollFd::new(&self.descriptor, PollFlags::IN)];

@@ -33,7 +33,7 @@ const OTHER_LAUNCHERS: [(&str, &str, &str); 5] = [
     ("SLURM_STEP_NUM_TASKS", "srun", "without --mpi=pmi2 it offers no PMI-1"),
 ];
 
-/// The place of this process in its job; `None` if it was started alone.
+/// The rank of this process and its connection to the process manager; `None` if it was started alone.
 ///
 /// # Errors
 /// The variables contradict each other, or a launcher without PMI-1 started several processes.

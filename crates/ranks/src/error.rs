@@ -4,10 +4,10 @@
 use std::io;
 use std::time::Duration;
 
-/// Why this process is no rank of a job, or why the exchange with the other ranks ended.
+/// Why this process is not a rank of a job, or why the exchange with the other ranks ended.
 #[derive(Debug, thiserror::Error)]
 pub enum RanksError {
-    /// A launcher that does not speak PMI-1 started several processes.
+    /// A launcher without PMI-1 started several processes.
     #[error(
         "{launcher} started {processes} processes, which cannot exchange messages: {cause}. Start pgmeter with MPICH's \
          mpiexec (Debian: package mpich) or with srun --mpi=pmi2; for independent runs, unset {variable}"
@@ -52,7 +52,7 @@ pub enum RanksError {
         /// Its code and message.
         reason: String,
     },
-    /// Ranks that were waited for did not come.
+    /// Other ranks did not reach the barrier in time.
     #[error("{}", silence(.ranks, *.evidence, *.waited))]
     Silent {
         /// The ranks, in ascending order.
@@ -101,14 +101,14 @@ pub enum RanksError {
     },
 }
 
-/// What is known of ranks that are silent.
+/// The evidence against ranks that do not answer.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub enum Evidence {
     /// The process manager says that these processes ended.
     Ended,
-    /// The process manager answers, and these ranks have not come to the round.
+    /// The process manager answers, and these ranks have not published their message of the round.
     Absent,
-    /// The process manager does not answer, or all ranks came and it does not go on: at least one of them is the cause.
+    /// The process manager does not answer, or all ranks have published their messages and the barrier does not end.
     Unknown,
 }
 

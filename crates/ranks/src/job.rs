@@ -1,6 +1,6 @@
-//! One rank's side of a job. A round publishes the rank's message in pieces, waits in a barrier, reads the messages, and
-//! withdraws the message of the round before, which all have read by then. So the process manager keeps two messages of
-//! each rank, however long the job runs. All ranks call the same methods in the same order.
+//! One rank's side of a job. A round publishes the rank's message in pieces, waits in a barrier, reads the messages,
+//! and withdraws the message of the previous round, which all ranks have read by then. So the process manager keeps two
+//! messages of each rank, however long the job runs. All ranks call the same methods in the same order.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -25,7 +25,8 @@ use crate::protocol::{MESSAGE_BYTES_MAX, Reply, Request, join, piece_count, spli
 pub const BARRIERS_MAX: usize = 1000;
 /// Barriers of a measurement that [`Job::common_start`] makes if there was none.
 const BARRIERS_OF_START: usize = 20;
-/// A request that looks for the cause of silence gets this part of the patience: if it has no reply, no other has.
+/// A request that looks for the cause of a late barrier has this part of the patience as its limit. If it has no reply,
+/// no further one is sent.
 const PROBES_PER_PATIENCE: u32 = 4;
 
 /// A rank of a job. Dropped without [`Job::finalize`], it closes the connection at once, and the process manager counts
@@ -55,9 +56,9 @@ pub struct Job {
 #[derive(Copy, Clone, Debug)]
 enum Barrier {
     Outside,
-    /// It waits for the others.
+    /// It waits for the other ranks.
     Entered,
-    /// The process manager said that all ranks came.
+    /// The process manager reported that all ranks have entered the barrier.
     Left(Moment),
 }
 
@@ -138,8 +139,8 @@ impl Job {
     /// Exchanges messages: rank 0 gets those of all ranks, the others get rank 0's.
     ///
     /// # Errors
-    /// [`RanksError::Silent`] if a rank does not come in time; [`RanksError::Gone`] if the process manager ended. After
-    /// an error, only [`Job::abort`] has an effect.
+    /// [`RanksError::Silent`] if a rank does not answer in time; [`RanksError::Gone`] if the process manager ended.
+    /// After an error, only [`Job::abort`] has an effect.
     pub fn round(&mut self, own: &[u8]) -> Result<Round, RanksError> {
         if own.len() > MESSAGE_BYTES_MAX {
             return Err(RanksError::TooLong { bytes: own.len(), most: MESSAGE_BYTES_MAX });
@@ -212,7 +213,7 @@ impl Job {
         if self.connection.send(&request)? { Ok(()) } else { Err(self.stuck(self.patience)) }
     }
 
-    /// Leaves the job: from now on the end of this process is no failure.
+    /// Leaves the job: from now on, the end of this process does not count as a failure.
     ///
     /// # Errors
     /// The process manager does not answer.
@@ -233,7 +234,7 @@ impl Job {
         result
     }
 
-    /// Publishes a message, waits for all ranks, and withdraws the message of the round before.
+    /// Publishes a message, waits for all ranks, and withdraws the message of the previous round.
     fn meet(&mut self, own: &[u8]) -> Result<(Moment, Moment), RanksError> {
         let (previous, withdrawn) = (self.rounds, self.published);
         self.rounds += 1;
@@ -303,7 +304,7 @@ impl Job {
     /// Looks for the cause of a barrier that takes too long. Returns if the barrier ended meanwhile.
     ///
     /// # Errors
-    /// The ranks that ended or did not come; all others if the process manager does not know them.
+    /// The ranks that ended or did not publish their message; all other ranks if neither is known.
     fn find_absent(&mut self, barrier: &Timeout) -> Result<(), RanksError> {
         self.find_ended(barrier)?;
         let mut absent = Vec::new();
@@ -345,7 +346,7 @@ impl Job {
         (0..self.size).filter(move |rank| *rank != own)
     }
 
-    /// The process manager stood still for this time.
+    /// The error if the cause is unknown: each other rank, or the process manager, may be the cause.
     fn stuck(&self, waited: Duration) -> RanksError {
         RanksError::Silent { ranks: self.others().collect(), evidence: Evidence::Unknown, waited }
     }
@@ -357,8 +358,8 @@ impl Job {
         Ok(reply)
     }
 
-    /// Sends a request and waits for its reply. The end of a barrier may come before it. `since` is the beginning of the
-    /// wait that a failure reports.
+    /// Sends a request and waits for its reply. The end of a barrier may come before it. `since` is the beginning of
+    /// the wait that a failure reports.
     fn reply_to(
         &mut self,
         request: &Request<'_>,
@@ -395,8 +396,8 @@ fn offsets_of(own: &[Passage], passages: &Round) -> Result<Vec<Offset>, RanksErr
     std::iter::once(Ok(Offset::ZERO)).chain(others).collect()
 }
 
-/// SIGUSR1, by which Hydra with -disable-auto-cleanup tells the other processes that one ended. Its default action would
-/// end this process too. Registered until it is dropped.
+/// SIGUSR1, by which Hydra with -disable-auto-cleanup tells the other processes that one ended. Its default action
+/// would end this process too. Registered until it is dropped.
 #[derive(Debug)]
 struct DeathSignal {
     came: Arc<AtomicBool>,
@@ -404,14 +405,14 @@ struct DeathSignal {
 }
 
 impl DeathSignal {
-    /// If the system does not allow a handler, ended ranks are noticed by their silence.
+    /// If the system does not allow a handler, ended ranks are detected by the time limit.
     fn register() -> DeathSignal {
         let came = Arc::new(AtomicBool::new(false));
         let registration = flag::register(SIGUSR1, Arc::clone(&came)).ok();
         DeathSignal { came, registration }
     }
 
-    /// Whether it came since the last question.
+    /// Whether the signal has arrived since the last call.
     fn came(&self) -> bool {
         self.came.swap(false, Ordering::SeqCst)
     }
@@ -423,8 +424,8 @@ impl Drop for DeathSignal {
     }
 }
 
-/// An inherited descriptor, if it is a socket: all process managers hand over one, and a request written to a file would
-/// damage it.
+/// An inherited descriptor, if it is a socket. All process managers pass a socket; a request written to a file would
+/// damage the file.
 #[cfg(target_os = "linux")]
 fn inherited_socket(descriptor: RawFd) -> io::Result<OwnedFd> {
     use rustix::fs::{FileType, fstat};

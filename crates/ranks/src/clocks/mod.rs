@@ -1,7 +1,7 @@
-//! Offsets between the clocks of ranks, from barriers. No rank leaves a barrier before every rank has entered it. So for
-//! each barrier, the offset of a rank's clock to that of rank 0 lies between (its entry − exit of rank 0) and (its exit −
-//! entry of rank 0). All barriers together give the narrowest such interval: an estimate with a rigorous error. The
-//! arithmetic is pure; `reading` reads the clocks.
+//! Offsets between the clocks of ranks, from barriers. No rank leaves a barrier before every rank has entered it. So
+//! for each barrier, the offset of a rank's clock to that of rank 0 lies between (its entry − exit of rank 0) and (its
+//! exit − entry of rank 0). All barriers together give the narrowest such interval: an estimate with a maximum error.
+//! The arithmetic is pure; `reading` reads the clocks.
 
 mod reading;
 
@@ -22,7 +22,7 @@ pub struct Passage {
     pub left_wall: i64,
 }
 
-/// A value between `nanos - error_nanos` and `nanos + error_nanos`. The bounds are rigorous for the time of measurement;
+/// A value between `nanos - error_nanos` and `nanos + error_nanos`. The bounds are certain for the time of measurement;
 /// clocks of two machines drift apart by up to some 100 µs per second.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub struct Estimate {
@@ -87,7 +87,7 @@ fn estimate(barriers: impl Iterator<Item = ((i64, i64), (i64, i64))>) -> Option<
 
 /// Bytes of a number in a message between ranks.
 const NUMBER_BYTES: usize = 8;
-/// In place of an error: there is no estimate.
+/// Value in the place of the error if there is no estimate.
 const NONE: i64 = -1;
 
 /// Passages as a message.

@@ -22,14 +22,14 @@ impl Moment {
     }
 }
 
-/// Makes numbers of instants: nanoseconds of the system's monotonic clock, which all processes of a machine share.
+/// Converts instants to numbers: nanoseconds of the system's monotonic clock, which all processes of a machine share.
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct ClockPair {
     instant: Instant,
     nanos: i64,
 }
 
-/// Two readings with less between them were not interrupted.
+/// Two readings with less time than this between them were not interrupted.
 const CLOSE_NANOS: i64 = 2_000;
 /// Tries to read without an interruption.
 const READINGS: usize = 20;
@@ -92,7 +92,7 @@ impl Timeout {
         Timeout { begun: Instant::now(), limit }
     }
 
-    /// How long it has been waited for.
+    /// Time since the wait began.
     pub(crate) fn waited(&self) -> Duration {
         self.begun.elapsed()
     }

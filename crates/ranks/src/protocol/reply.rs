@@ -34,7 +34,7 @@ impl Reply {
         self.line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// Whether the process manager did what it was asked for. Hydra sends a code, Slurm for names only a word.
+    /// Whether the request succeeded. Hydra sends a code; Slurm sends only a word in replies about names.
     pub fn is_success(&self) -> bool {
         self.field("rc").is_none_or(|code| code == "0") && self.field("info").is_none_or(|info| info == "ok")
     }

@@ -1,6 +1,6 @@
-//! The exchange between the ranks of a job: one thread in each process, which completes a round with the others, hands
-//! over what they said, and waits for the next round. All ranks make the same steps in the same order, because rank 0's
-//! message of a round determines the following ones.
+//! The exchange between the ranks of a job: one thread in each process. It completes a round with the other ranks,
+//! passes on their messages, and waits for the next round. All ranks make the same steps in the same order, because
+//! rank 0's message of a round determines the following ones.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -13,18 +13,18 @@ use super::message::{self, Directive, FromFirst, Introduction, Pace, Report};
 use super::order::Order;
 use super::timing::now;
 
-/// A wait of rank 0 for other ranks is over after this time.
+/// Time limit of each wait of rank 0 for the other ranks.
 pub(super) const PATIENCE: Duration = Duration::from_secs(6);
 /// The first round waits for the process manager to start all ranks, over ssh for example.
 pub(super) const START_PATIENCE: Duration = Duration::from_secs(60);
 /// The others wait longer, so that rank 0 ends the job and stores why.
 const PATIENCE_OF_OTHERS: Duration = Duration::from_secs(8);
-/// For as long, the others wait for rank 0 to end the job, if it is not the cause.
+/// Time that the other ranks wait for rank 0 to end the job, if rank 0 is not the cause of the failure.
 pub(super) const END_BY_RANK_0: Duration = Duration::from_secs(3);
 /// Time between two rounds while something begins or ends, and while nothing happens.
 const HURRY: Duration = Duration::from_millis(10);
 const IDLE: Duration = Duration::from_millis(500);
-/// After the last run, rounds go on quickly for this time: the next trial or block may follow at once.
+/// After a run, rounds continue at short intervals for this time, because the next trial or block may follow at once.
 const QUICK_AFTER_RUN: Duration = Duration::from_secs(2);
 /// Rounds during a run begin this long after its seconds, when the workers have handed over their intervals.
 const AFTER_SECOND: Duration = Duration::from_millis(50);
@@ -57,7 +57,7 @@ pub(crate) struct State {
     has_ended: bool,
     /// Why the exchange ended early.
     pub(crate) failure: Option<Failure>,
-    /// What the thread does with the job at its end.
+    /// How the thread leaves the job at its end.
     leave: Option<Leave>,
     /// When a run was last active.
     active_at: Option<Instant>,
@@ -216,7 +216,7 @@ impl Exchange {
             }
             if let Some(Leave::Abort(status)) = state.leave {
                 drop(state);
-                // The process manager may be gone, and with it everything that could be ended.
+                // An error means that the process manager has ended, and the other processes with it.
                 let _ = job.abort(status);
             }
         } else {
@@ -318,7 +318,7 @@ impl Exchange {
                 let difference = introduction.difference(&Introduction::of_process());
                 return difference.map_or(Ok(()), |difference| Err(Failure::of_rank(rank, difference)));
             }
-            // The last reports of a run that was given up.
+            // Late reports of a cancelled run are ignored.
             let Some(run) = state.run.as_mut().filter(|run| run.number == report.run()) else {
                 return Ok(());
             };
@@ -341,7 +341,7 @@ impl Exchange {
         })
     }
 
-    /// On another rank: what rank 0 said.
+    /// On another rank: executes a directive of rank 0.
     fn obey(&self, directive: Directive) {
         self.change(|state| match directive {
             Directive::Prepare { run, order } => {
@@ -359,7 +359,7 @@ impl Exchange {
         });
     }
 
-    /// Waits until the next round. What rank 0 has to say does not wait for it.
+    /// Waits until the next round. On rank 0, a new directive ends the wait.
     fn wait_for_next(&self, pace: Pace) {
         let begun = now();
         let state = self.state();
@@ -426,7 +426,7 @@ impl State {
         self.run.take()
     }
 
-    /// On another rank: the next order, once it is there.
+    /// On another rank: the next order, once it has arrived.
     pub(crate) fn take_order(&mut self) -> Option<(u64, Order)> {
         self.order.take()
     }
@@ -440,12 +440,12 @@ impl State {
         self.has_ended
     }
 
-    /// On rank 0: whether all ranks have said who they are, or never will.
+    /// On rank 0: whether all ranks have introduced themselves, or the exchange has failed.
     pub(crate) fn all_introduced(&self) -> bool {
         self.failure.is_some() || self.introduced.iter().skip(1).all(|introduced| *introduced)
     }
 
-    /// On rank 0: whether the other ranks have nothing more to do, or cannot say so any more.
+    /// On rank 0: whether the other ranks have nothing more to do, or the exchange has failed.
     pub(crate) fn others_are_idle(&self) -> bool {
         let others = self.run.iter().flat_map(|run| &run.others);
         self.failure.is_some() || others.into_iter().all(|other| other.is_idle)

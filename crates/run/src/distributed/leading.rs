@@ -1,5 +1,5 @@
-//! Rank 0's side of a distributed run: it orders the parts of the others, starts all of them together, and collects what
-//! the record says about each load generator.
+//! Rank 0's side of a distributed run: it orders the parts of the other ranks, starts all ranks together, and collects
+//! the data of the record about each load generator.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use crate::control::Control;
 
 /// Interval at which waiting for other ranks checks for signals.
 const LOOK: Duration = Duration::from_millis(20);
-/// Time for the other ranks to end a run that was given up.
+/// Time for the other ranks to end a cancelled run.
 const ENDING_LIMIT: Duration = Duration::from_secs(10);
 
 /// A run on several ranks, led by this process.
@@ -27,12 +27,12 @@ pub(crate) struct Leading<'c> {
     late: Duration,
 }
 
-/// What the record says about a load generator and its host.
+/// The host and the clock of a load generator, for the record.
 #[derive(Clone, Debug)]
 pub struct RankAbout {
     /// Its host.
     pub host: Host,
-    /// Its clock beside rank 0's; `None` for rank 0 itself.
+    /// Its clock compared with that of rank 0; `None` for rank 0 itself.
     pub clock: Option<RankClock>,
 }
 
@@ -65,7 +65,7 @@ impl<'c> Leading<'c> {
         Arc::clone(&self.end)
     }
 
-    /// The run is over on this rank. Waits for the others, which a run without an outcome stops.
+    /// Waits until the other ranks have ended the run; without an outcome, cancels it on them first.
     pub(crate) fn finish(self, has_outcome: bool) -> Vec<RankAbout> {
         if !has_outcome {
             self.exchange.change(|state| state.tell(Directive::Cancel { run: self.number }));
@@ -109,7 +109,7 @@ impl Peers for Leading<'_> {
 }
 
 impl Exchange {
-    /// ¶ # Errors
+    /// # Errors
     /// The exchange has failed.
     pub(crate) fn check(&self) -> Result<(), EngineError> {
         let state = self.state();

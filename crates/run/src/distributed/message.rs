@@ -1,5 +1,5 @@
-//! The messages between the ranks of a job: JSON, compressed. Rank 0 sends directives, the others send reports. All of
-//! them are foreign input to the process that reads them. Pure; `exchange` moves them.
+//! The messages between the ranks of a job: JSON, compressed. Rank 0 sends directives, the others send reports. A
+//! process checks each message that it reads, as untrusted input. Pure; `exchange` sends and receives them.
 
 use std::io::{Read, Write};
 
@@ -19,7 +19,7 @@ const LENGTH_MAX: u64 = 64 << 20;
 /// Reports of at most this length together go into one message, or a single longer one.
 const REPORTS_LENGTH_MAX: usize = 1 << 20;
 
-/// What rank 0 tells the others in a round.
+/// Rank 0's message of a round.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FromFirst {
     pub(crate) pace: Pace,
@@ -34,11 +34,11 @@ pub(crate) enum Pace {
     Hurry,
     /// Shortly after each second of the run.
     Seconds,
-    /// Rarely: no run goes on.
+    /// At long intervals: no run is in progress.
     Idle,
 }
 
-/// One thing that rank 0 tells the others.
+/// An instruction of rank 0 to the other ranks.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Directive {
@@ -46,7 +46,7 @@ pub(crate) enum Directive {
     Prepare { run: u64, order: Box<Order> },
     /// All ranks are ready: they agree on the start in the next rounds.
     Start { run: u64 },
-    /// What rank 0 has decided about the end of the run.
+    /// The decisions of rank 0 about the end of the run.
     End { run: u64, decisions: EndDecisions },
     /// The run does not take place, or has failed.
     Cancel { run: u64 },
@@ -54,7 +54,7 @@ pub(crate) enum Directive {
     Quit,
 }
 
-/// What another rank tells rank 0.
+/// A report of another rank to rank 0.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Report {
@@ -64,13 +64,13 @@ pub(crate) enum Report {
     Ready { run: u64, host: Box<Host> },
     /// The rank began this long after the common start, in nanoseconds.
     Began { run: u64, late_ns: u64 },
-    /// A second or the outcome of the rank's part.
+    /// The statistics of a second, or the outcome of the rank's part.
     Of { run: u64, message: Box<RankMessage> },
     /// The rank has nothing more to do for this run.
     Idle { run: u64 },
 }
 
-/// What must be equal on all ranks.
+/// The properties of a process that must be equal on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Introduction {
     /// pgmeter's version.
@@ -141,7 +141,7 @@ fn compress(text: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// The message in these bytes; the error says what is wrong with it.
+/// The message in these bytes; the error is the reason why it cannot be read.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let mut text = Vec::new();
     let read = ZlibDecoder::new(bytes).take(LENGTH_MAX + 1).read_to_end(&mut text);

@@ -1,7 +1,8 @@
-//! One load from several machines. A process manager (MPICH's `mpiexec`, Slurm's `srun`) starts this program on each, and
-//! they become the ranks of a job. Rank 0 prepares runs, observes the server and stores the records; it orders from each
-//! other rank a part of the load. `order` is what it orders, `message` how that travels, `exchange` the thread that
-//! carries it, `leading` rank 0's side, `serving` the other side, `timing` the clock.
+//! One load from several machines. A process manager (MPICH's `mpiexec`, Slurm's `srun`) starts this program on each,
+//! and they become the ranks of a job. Rank 0 prepares runs, observes the server and stores the records; it orders a
+//! part of the load from each other rank. `order` describes this part, `message` defines the messages, `exchange` is
+//! the thread that sends and receives them, `leading` is the side of rank 0, `serving` that of the other ranks,
+//! `timing` the clock.
 
 mod exchange;
 mod leading;
@@ -104,7 +105,7 @@ impl Machines {
 }
 
 impl Load {
-    /// The load of a runner that has found its server, whose plan is made by `plan`.
+    /// The load of a runner that has resolved its server; `plan` makes the engine's plan.
     pub(crate) fn of(
         runner: Runner,
         scale: stats::Scale,
@@ -116,7 +117,7 @@ impl Load {
         Ok(Load { plan, order })
     }
 
-    /// Runs it. The observer receives the seconds of all ranks together.
+    /// Runs the load. The observer receives the statistics of each second, over all ranks.
     ///
     /// # Errors
     /// As [`engine::run`], of any rank.
@@ -143,10 +144,10 @@ impl Load {
     }
 }
 
-/// Number of ranks that a run uses. Waits until all ranks have said who they are.
+/// Number of ranks that a run uses. Waits until all ranks have introduced themselves.
 ///
 /// # Errors
-/// It asks for more than there are.
+/// The run asks for more ranks than there are.
 pub(crate) fn machines(spec: &RunSpec, control: &Control) -> Result<u32, RunError> {
     let exchange = control.exchange();
     let size = exchange.as_ref().map_or(1, |exchange| exchange.size);

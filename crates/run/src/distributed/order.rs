@@ -1,5 +1,5 @@
-//! What rank 0 tells the other ranks about a run: everything that it has resolved, without passwords. Each rank makes the
-//! engine's plan of it on connections of its own.
+//! The order for a run, which rank 0 sends to the other ranks: all options, servers and scripts that it has resolved,
+//! without passwords. Each rank makes the engine's plan from it, with connections of its own.
 
 use connect::{Environment, Overrides, Target};
 use engine::Plan;
@@ -20,7 +20,7 @@ use crate::spec::{RunSpec, Vacuum};
 pub(crate) struct Order {
     /// Number of ranks that take part.
     machines: usize,
-    /// The load with its seed and scale, and without what only rank 0 does.
+    /// The load with its seed and scale, without the tasks of rank 0 (vacuum, checks, goals, actions).
     spec: RunSpec,
     scripts: Vec<OrderedScript>,
     /// The server of the clients.
@@ -83,7 +83,7 @@ impl Order {
         self.machines
     }
 
-    /// The same order with what the plan of rank 0 has for this run.
+    /// The same order with the limit, warm-up, seed and application name of the plan of rank 0.
     pub(crate) fn for_plan(&self, plan: &Plan) -> Order {
         let mut order = self.clone();
         (order.spec.limit, order.spec.warmup, order.spec.seed) = (plan.limit, plan.warmup, Some(plan.seed));
@@ -95,7 +95,7 @@ impl Order {
     /// The engine's plan on this rank. Its connections have the passwords of this rank's environment.
     ///
     /// # Errors
-    /// The server is unreachable from here, or a file of the scripts is another one here.
+    /// The server is unreachable from this host, or a file of the scripts differs from that of rank 0.
     pub(crate) fn plan(self, control: &Control) -> Result<Plan, RunError> {
         let environment = Environment::of_process();
         let resolve =
@@ -128,7 +128,7 @@ impl OrderedScript {
     }
 }
 
-/// What needs all clients in one process.
+/// Refuses options that need all clients in one process.
 fn refuse_what_one_machine_does(spec: &RunSpec) -> Result<(), RunError> {
     if spec.verify {
         let reason = "--verify is not possible on several machines, because each would have a journal of its own: use \

@@ -1,5 +1,5 @@
-//! The other ranks' side of a job: each waits for orders of rank 0, prepares and runs its part of every run, and sends
-//! its seconds and its outcome. It prints nothing and stores nothing.
+//! The side of the ranks from 1 on: each waits for orders of rank 0, prepares and runs its part of every run, and sends
+//! the statistics of each second and its outcome. It prints nothing and stores nothing.
 
 use std::sync::Arc;
 use std::thread;
@@ -78,7 +78,7 @@ fn part(exchange: &Arc<Exchange>, run: u64, order: Order, control: &Control) -> 
     Ok(())
 }
 
-/// The start of a part.
+/// The start of this rank's part, together with the other ranks.
 struct Serving<'a> {
     exchange: &'a Exchange,
     run: u64,
