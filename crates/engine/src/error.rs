@@ -59,9 +59,14 @@ pub enum EngineError {
     InterruptedBeforeStart,
 }
 
-/// The reason of another rank; the exchange's sentences begin with the rank already.
+/// The reason of another rank. Sentences of the exchange are complete: they name the ranks, or say that it is not known
+/// which one is the cause.
 fn of_rank(rank: usize, reason: &str) -> String {
-    if reason.starts_with("rank") { reason.to_owned() } else { format!("rank {rank} failed: {reason}") }
+    const WHOLE: [&str; 3] = ["rank", "the exchange with", "the process manager"];
+    match WHOLE.iter().any(|beginning| reason.starts_with(beginning)) {
+        true => reason.to_owned(),
+        false => format!("rank {rank} failed: {reason}"),
+    }
 }
 
 impl EngineError {
