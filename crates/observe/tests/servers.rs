@@ -44,12 +44,19 @@ fn observer(conninfo: &str, commands: &[&str]) -> Observer {
     })
 }
 
+/// Within so many of its sleeps, the observer reports what is waited for; most of the time limit of sessions that wait.
+const SLEEPS_MAX: u32 = 150;
+
 /// Runs `pg_sleep` as the benchmark's backend until the observer has reported a second that fulfils `seen`.
 fn sleep_until(observer: &Observer, session: &mut Session, seen: impl Fn(&[WaitMean]) -> bool) {
     let recent_waits = observer.recent_waits();
-    while !seen(&recent_waits.waits()) {
+    for _ in 0..SLEEPS_MAX {
+        if seen(&recent_waits.waits()) {
+            return;
+        }
         session.execute("select pg_sleep(0.3)").unwrap();
     }
+    panic!("the observer reports other waits: {:?}", recent_waits.waits());
 }
 
 fn ran(transactions: u64) -> Ran {
