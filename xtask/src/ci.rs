@@ -3,7 +3,7 @@
 //! is nothing to test. The packages are built while the tests run.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -112,7 +112,7 @@ fn packages() -> Verdict {
         return not_checked(&obstacle);
     }
     let start = Instant::now();
-    let program = std::env::current_exe();
+    let program = own_program();
     let output = program.and_then(|program| at_idle_priority(&program).args(["dist", "--check"]).output());
     judge_packages(output, start.elapsed())
 }
@@ -127,6 +127,12 @@ fn judge_packages(output: std::io::Result<Output>, time: Duration) -> Verdict {
         }
         Err(error) => Verdict::of_step(false, "", format!("xtask dist did not start: {error}")),
     }
+}
+
+/// This program. The build replaces its file, and Linux still finds it by its process.
+fn own_program() -> std::io::Result<PathBuf> {
+    let of_process = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
+    if of_process.exists() { Ok(of_process) } else { std::env::current_exe() }
 }
 
 /// Prefixes of a command that runs only while no other one needs the processor, the best one first. Not every system has
@@ -280,6 +286,20 @@ mod tests {
     fn a_command_at_idle_priority_runs_with_its_arguments() {
         let output = at_idle_priority(Path::new("echo")).args(["a", "b"]).output().expect("it starts");
         assert_eq!((output.status.success(), &output.stdout[..]), (true, &b"a b\n"[..]));
+    }
+
+    #[test]
+    fn this_program_starts_at_idle_priority_although_the_build_replaced_its_file() {
+        let copy = std::env::temp_dir().join(format!("pgmeter-xtask-{}", std::process::id()));
+        std::fs::copy("/bin/sleep", &copy).unwrap();
+        let mut replaced = Command::new(&copy).arg("60").spawn().unwrap();
+        std::fs::remove_file(&copy).unwrap();
+        let by_process = PathBuf::from(format!("/proc/{}/exe", replaced.id()));
+        let started = at_idle_priority(&by_process).arg("0").status();
+        replaced.kill().unwrap();
+        replaced.wait().unwrap();
+        assert!(started.unwrap().success() || !by_process.exists());
+        assert!(at_idle_priority(&own_program().unwrap()).arg("--list").output().unwrap().status.success());
     }
 
     #[test]
