@@ -147,7 +147,7 @@ fn main() -> ExitCode {
 }
 
 /// Catches signals. If a process manager started several processes, rank 0 executes the command, and the others serve it.
-/// Commands that pgmeter starts itself are none of them.
+/// This does not apply to commands that pgmeter starts itself.
 fn begin(command: &Command) -> Result<(Signals, Option<Machines>), Failure> {
     let signals = Signals::catch()?;
     let is_alone = matches!(command, Command::Relay(_) | Command::NullServer(_) | Command::Server(_));

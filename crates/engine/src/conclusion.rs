@@ -88,14 +88,13 @@ pub(crate) fn conclude(
             exceeded: _,
             failed_worker: _,
             aborted,
-            reconnects,
             outages,
             errors,
             warmup_transactions,
             uncancelled,
         } = rank;
         outcome.connect_time = outcome.connect_time.max(figures.connect_time);
-        outcome.reconnects = outcome.reconnects.and(reconnects);
+        outcome.reconnects = outcome.reconnects.and(figures.reconnects);
         logs.extend(outages);
         outcome.commands.merge(&figures.commands);
         outcome.errors.merge(errors);

@@ -34,6 +34,8 @@ pub struct RankFigures {
     pub health: Vec<WorkerHealth>,
     /// Statistics of single commands in the measured window.
     pub commands: CommandTable,
+    /// Connections of its measured transactions, one for each; none unless the plan reconnects.
+    pub reconnects: Reconnects,
     /// How its workers waited for their sockets.
     pub event_loop: EventLoop,
     /// Time from the first connect until all its clients were connected.
@@ -58,7 +60,6 @@ pub struct RankOutcome {
     /// The first worker with an aborted client.
     pub(crate) failed_worker: Option<usize>,
     pub(crate) aborted: Vec<AbortedClient>,
-    pub(crate) reconnects: Reconnects,
     pub(crate) outages: Vec<OutageLog>,
     pub(crate) errors: ErrorTable,
     pub(crate) warmup_transactions: u64,
@@ -134,6 +135,7 @@ impl RankOutcome {
                 client_cpu: cpu_from.map_or(Duration::ZERO, |from| cpu_to.saturating_sub(from)),
                 health,
                 commands,
+                reconnects,
                 event_loop,
                 connect_time,
             },
@@ -144,7 +146,6 @@ impl RankOutcome {
             exceeded,
             failed_worker,
             aborted,
-            reconnects,
             outages,
             errors,
             warmup_transactions,
@@ -162,7 +163,7 @@ impl RankOutcome {
     pub(crate) fn check(&self, load: &Load<'_>, rank: usize, counts: &Counts) -> Result<(), String> {
         let plan = load.plan;
         let part = Part { rank, ..plan.part };
-        let RankFigures { clients, workers, health, commands, total, .. } = &self.figures;
+        let RankFigures { clients, workers, health, commands, reconnects, total, .. } = &self.figures;
         let is_of_rank = |client: usize| client < plan.clients && client % part.ranks == rank;
         let mut aborted: Vec<_> = self.aborted.iter().map(|aborted| aborted.client).collect();
         let number = aborted.len();
@@ -190,6 +191,9 @@ impl RankOutcome {
         }
         if self.cut_off > *clients || self.uncancelled > *clients || self.warmup_transactions > COUNT_MAX {
             return refuse("it has more cancelled transactions than clients");
+        }
+        if reconnects.count > COUNT_MAX || reconnects.time.as_secs() > COUNT_MAX {
+            return refuse("it has more connections than are possible");
         }
         if !load.command_table().can_merge(commands)
             || !places.all(|place| is_command(place.script, place.command))

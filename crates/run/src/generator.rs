@@ -13,6 +13,7 @@ use server::Locations;
 use stats::{CommandStats, CommandTable};
 
 use crate::distributed::RankAbout;
+use crate::plan_record;
 
 /// Subdirectory of the cache for calibrations.
 const DIRECTORY: &str = "calibrations";
@@ -31,19 +32,24 @@ pub fn of<'a>(
         health: &outcome.health,
         work: work(plan, &outcome.commands),
         over_network: over_network(plan),
-        relay_us: relay_delay.map(|each_way| 2.0 * each_way.as_secs_f64() * MICROSECONDS_PER_SECOND),
+        relay_us: relay_us(relay_delay),
         calibration,
     }
 }
 
 /// One load generator of a distributed run. A calibration is of one host, so none is applied.
-pub fn rank<'a>(figures: &'a RankFigures, about: RankAbout, plan: &Plan) -> RankMeasured<'a> {
+pub fn rank<'a>(
+    figures: &'a RankFigures,
+    about: RankAbout,
+    plan: &Plan,
+    relay_delay: Option<Duration>,
+) -> RankMeasured<'a> {
     RankMeasured {
         rank: narrow(figures.rank),
         host: about.host,
         clients: narrow(figures.clients),
         total: &figures.total,
-        connecting: None,
+        connecting: plan.reconnect.then(|| plan_record::connecting(&figures.reconnects)),
         client_cpu: Some(figures.client_cpu),
         clock: about.clock,
         introspection: Some(Introspection {
@@ -51,10 +57,15 @@ pub fn rank<'a>(figures: &'a RankFigures, about: RankAbout, plan: &Plan) -> Rank
             health: &figures.health,
             work: work(plan, &figures.commands),
             over_network: over_network(plan),
-            relay_us: None,
+            relay_us: relay_us(relay_delay),
             calibration: None,
         }),
     }
+}
+
+/// Time that the relay adds to a round trip.
+fn relay_us(each_way: Option<Duration>) -> Option<f64> {
+    each_way.map(|each_way| 2.0 * each_way.as_secs_f64() * MICROSECONDS_PER_SECOND)
 }
 
 fn narrow(count: usize) -> u32 {

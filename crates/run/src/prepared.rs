@@ -214,7 +214,9 @@ impl Prepared {
         let calibration = circumstances.calibrations.and_then(kept);
         let (intervals, origin) = (intervals.0, intervals.1);
         let rank_measures = outcome.ranks.iter().zip(ranks);
-        let rank_measures = rank_measures.map(|(rank, about)| generator::rank(rank, about, plan)).collect();
+        let rank_measures = rank_measures
+            .map(|(rank, about)| generator::rank(rank, about, plan, circumstances.relay_delay))
+            .collect();
         let measured = Measured {
             summary: &outcome.summary,
             gaps: Some(&outcome.gaps),

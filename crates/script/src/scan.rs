@@ -499,7 +499,7 @@ mod tests {
     #[test]
     fn words_of_statements_are_outside_of_strings_quoted_names_and_comments() {
         check_words("begin; update t set a = :b; ; end", &["begin", "update t set a :b", "end"]);
-        // Doubled quotes, a backslash that is none, and the end of a line comment.
+        // Doubled quotes, a backslash without a special meaning, and the end of a line comment.
         check_words(
             "select 'it''s; commit', '\\', \"a\"\"; b\" -- ; commit\rfrom t; end",
             &["select from t", "end"],

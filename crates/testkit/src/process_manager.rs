@@ -164,7 +164,7 @@ fn serve(rank: usize, stream: UnixStream, state: &Mutex<State>) {
 }
 
 impl State {
-    /// The reply to a line, in the words of MPICH 4.0.2's Hydra; empty if there is none yet.
+    /// The reply to a line, in the words of MPICH 4.0.2's Hydra; empty if the reply is not known yet.
     fn reply(&mut self, rank: usize, line: &str) -> String {
         let field = |name: &str| line.split(' ').find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
         let service = || field("service").unwrap_or_default().to_owned();

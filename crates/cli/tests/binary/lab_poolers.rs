@@ -66,7 +66,10 @@ fn trials_in_all_modes_have_the_figures_of_their_pooler_and_direct_ones_have_non
         // It also counts what the clients ended after the measured time, one each at most.
         let ended = counts.succeeded + counts.failed;
         assert!(figures.transactions <= ended + u64::from(record.plan.clients), "{figures:?} {counts:?}");
-        assert!(figures.transactions + u64::from(record.plan.clients) >= ended, "{figures:?} {counts:?}");
+        // It does not count what ended before its first reading, which may be late; twice the mean rate is enough.
+        let late_share = figures.samples[0].start_s / record.summary.duration_s;
+        let counted = figures.transactions + u64::from(record.plan.clients);
+        assert!(counted as f64 >= ended as f64 * (1.0 - 2.0 * late_share), "{figures:?} {counts:?}");
         assert!(figures.cpu_us_per_transaction.is_some_and(|us| us > 0.0), "{figures:?}");
         assert!((1..=4).contains(&figures.server_connections_max), "{figures:?}");
         // The clients connect to the pooler, everything else to the server.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pgmeter_engine::{
     AbortCause, ClientEvent, Compatibility, End, EndDecisions, EndedTransaction, EngineError, Inbox, Limit,
@@ -212,7 +212,7 @@ fn in_a_closed_loop_client_i_runs_on_rank_i_mod_n_with_its_random_numbers() {
 
 #[test]
 fn the_merged_statistics_are_those_of_the_seconds_of_all_ranks() {
-    // Stalls on all ranks at the same time, and one of a single rank, which is none of the run.
+    // Stalls on all ranks at the same time, and one of a single rank, which does not count as a stall of the run.
     let stall = Stall { from: at_ms(2_000), until: at_ms(2_700) };
     let server = FakeServer { stalls: vec![stall], ..FakeServer::default() };
     let single = Stall { from: at_ms(4_000), until: at_ms(4_500) };
@@ -358,6 +358,20 @@ fn a_rank_that_fails_ends_the_run_with_its_reason() {
 }
 
 #[test]
+fn connections_of_transactions_are_counted_for_each_rank() {
+    let make =
+        || Plan { clients: 6, reconnect: true, limit: Limit::TransactionsPerClient(3), ..plan("SELECT 1;") };
+    let (outcome, _) = distributed(&make, &FakeServer::default());
+    let of_ranks: Vec<_> = outcome.ranks.iter().map(|rank| rank.reconnects.count).collect();
+    assert_eq!(of_ranks, [6, 6, 3, 3]);
+    assert_eq!(outcome.reconnects.count, 18);
+    assert_eq!(
+        outcome.ranks.iter().map(|rank| rank.reconnects.time).sum::<Duration>(),
+        outcome.reconnects.time
+    );
+}
+
+#[test]
 fn messages_that_are_damaged_or_do_not_fit_together_are_errors() {
     let make =
         || Plan { clients: 4, limit: Limit::Duration(seconds(2)), ..plan("SELECT 1;\n\\sleep 20 ms\n") };
@@ -403,6 +417,9 @@ fn messages_that_are_damaged_or_do_not_fit_together_are_errors() {
     assert_eq!(refused(&|sent| sent[done] = shorter.clone()), of_others);
     let of_rank = "its outcome is inconsistent: it is of another rank, or of other clients";
     assert_eq!(refused(&|sent| replace(sent, done, "\"rank\":1", "\"rank\":2")), of_rank);
+    let connections = "its outcome is inconsistent: it has more connections than are possible";
+    let many = format!("\"reconnects\":{{\"count\":{}", u64::MAX);
+    assert_eq!(refused(&|sent| replace(sent, done, "\"reconnects\":{\"count\":0", &many)), connections);
     let repeated = "it sent a message after its outcome";
     assert_eq!(refused(&|sent| sent.insert(done, sent[done].clone())), repeated);
 }

@@ -71,7 +71,8 @@ impl<'c> Leading<'c> {
             self.exchange.change(|state| state.tell(Directive::Cancel { run: self.number }));
         }
         self.exchange.wait_until(ENDING_LIMIT, State::others_are_idle);
-        self.exchange.change(|state| state.end_run()).map_or_else(Vec::new, |run| abouts(run, self.late))
+        let run = self.exchange.change(State::end_run);
+        run.and_then(|run| abouts(run, self.late)).unwrap_or_default()
     }
 
     fn check(&self) -> Result<(), EngineError> {
@@ -137,24 +138,24 @@ impl Exchange {
     }
 }
 
-/// Each rank of a run, from what it reported.
-fn abouts(run: Run, late: Duration) -> Vec<RankAbout> {
+/// Each rank of a run, from what it reported; `None` if one has not reported its host.
+fn abouts(run: Run, late: Duration) -> Option<Vec<RankAbout>> {
+    const NANOS_PER_MS: f64 = 1e6;
+    const NANOS_PER_MICRO: f64 = 1e3;
+    const MICROS_PER_SECOND: f64 = 1e6;
     let own = RankAbout { host: Host::detect(), clock: None };
     let offsets = run.start.map(|(_, offsets)| offsets).unwrap_or_default();
     let others = run.others.into_iter().zip(1..).map(|(other, rank): (_, usize)| {
-        const NANOS_PER_MS: f64 = 1e6;
-        const MICROS_PER_SECOND: f64 = 1e6;
         let clock = offsets.get(rank).and_then(|offset| {
             let wall = offset.wall?;
-            let error_us = offset.monotonic.error_nanos as f64 / 1e3;
             Some(RankClock {
                 offset_ms: wall.nanos as f64 / NANOS_PER_MS,
                 offset_error_ms: wall.error_nanos as f64 / NANOS_PER_MS,
                 start_skew_us: (other.late.as_secs_f64() - late.as_secs_f64()) * MICROS_PER_SECOND,
-                start_skew_error_us: error_us,
+                start_skew_error_us: offset.monotonic.error_nanos as f64 / NANOS_PER_MICRO,
             })
         });
-        RankAbout { host: other.host.unwrap_or_else(Host::detect), clock }
+        Some(RankAbout { host: other.host?, clock })
     });
-    std::iter::once(own).chain(others).collect()
+    std::iter::once(Some(own)).chain(others).collect()
 }
