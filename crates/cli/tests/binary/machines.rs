@@ -186,6 +186,23 @@ fn a_script_file_is_needed_on_rank_0_only_and_copied_files_must_be_equal() {
     assert_eq!(drawn(&conninfo), [(1, 2); 6]);
 }
 
+#[test]
+fn an_order_with_a_long_script_takes_several_rounds() {
+    let (bench, conninfo) = prepared("machines_long");
+    // Hardly compressible, so that it is longer than a part of a message.
+    let mut state = 1_u64;
+    let mut digits = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        format!("{state:016x}")
+    };
+    let comments: String = (0..8_000).map(|_| format!("-- {}{}\n", digits(), digits())).collect();
+    bench.file("long.sql", &(comments + DRAW));
+    let arguments = words(&["bench", "-f", "long.sql", "-t", "2", "-c", "4", &conninfo]);
+    let ended = Job::start(&bench, 3, |_| arguments.clone()).finish();
+    assert!(ended.iter().all(|ended| ended.status == Some(0)), "{ended:?}");
+    assert_eq!(drawn(&conninfo).len(), 8);
+}
+
 /// A run of three ranks for a minute, of which one gets a signal. The other ranks' ends, and the line of the run in the store.
 fn with_signal(name: &str, rank: usize, signal: Signal) -> (Vec<Ended>, String) {
     let (bench, conninfo) = prepared(name);

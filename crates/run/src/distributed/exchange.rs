@@ -9,7 +9,7 @@ use engine::{EndDecisions, Inbox, RankMessage, SharedEnd};
 use ranks::{Job, Offset, RanksError, Start};
 use results::Host;
 
-use super::message::{self, Directive, FromFirst, Introduction, Pace, Report};
+use super::message::{self, Assembly, Directive, FromFirst, Introduction, Pace, Report};
 use super::order::Order;
 use super::timing::now;
 
@@ -46,6 +46,10 @@ pub(crate) struct State {
     /// To send in the next round.
     directives: Vec<Directive>,
     reports: Vec<Report>,
+    /// The rest of a message whose first parts were sent.
+    sending: Vec<u8>,
+    /// On rank 0: parts of a message of another rank are missing.
+    is_incomplete: bool,
     /// Other ranks that have introduced themselves.
     introduced: Vec<bool>,
     /// The latest run.
@@ -230,6 +234,7 @@ impl Exchange {
         let patience = if self.rank == 0 { PATIENCE } else { PATIENCE_OF_OTHERS };
         job.set_patience(START_PATIENCE + patience);
         let mut is_first = true;
+        let mut assemblies: Vec<Assembly> = (0..self.size).map(|_| Assembly::default()).collect();
         loop {
             let own = self.outgoing();
             let round = job.round(&own).map_err(|error| match is_first {
@@ -244,31 +249,51 @@ impl Exchange {
                     Failure::of_rank(rank, format!("sent a message that cannot be read: {problem}"))
                 }
             };
-            for (rank, bytes) in round.messages.iter().enumerate().skip(1) {
-                let reports: Vec<Report> = message::decode(bytes).map_err(unreadable(rank))?;
-                reports.into_iter().try_for_each(|report| self.take(rank, report))?;
-            }
-            let first: FromFirst = message::decode(&round.messages[0]).map_err(unreadable(0))?;
-            let mut is_over = false;
-            let pace = first.pace;
-            for directive in first.directives {
-                match directive {
-                    Directive::Start { run } => self.agree_on_start(job, run)?,
-                    Directive::Quit => is_over = true,
-                    _ if self.rank == 0 => {}
-                    directive => self.obey(directive),
+            let mut first = None;
+            for (rank, (part, assembly)) in round.messages.iter().zip(&mut assemblies).enumerate() {
+                let Some(bytes) = assembly.add(part).map_err(unreadable(rank))? else { continue };
+                if rank == 0 {
+                    first = Some(message::decode::<FromFirst>(&bytes).map_err(unreadable(rank))?);
+                } else {
+                    let reports: Vec<Report> = message::decode(&bytes).map_err(unreadable(rank))?;
+                    reports.into_iter().try_for_each(|report| self.take(rank, report))?;
                 }
             }
-            if is_over {
+            self.state().is_incomplete = assemblies.iter().any(Assembly::is_incomplete);
+            // Further parts of rank 0's message follow at once.
+            let FromFirst { pace, directives } =
+                first.unwrap_or(FromFirst { pace: Pace::Hurry, directives: Vec::new() });
+            if self.execute(job, directives)? {
                 return Ok(());
             }
             self.wait_for_next(pace);
         }
     }
 
-    /// This rank's message.
+    /// Executes the directives of rank 0; returns whether the job is over.
+    fn execute(&self, job: &mut Job, directives: Vec<Directive>) -> Result<bool, Failure> {
+        let mut is_over = false;
+        for directive in directives {
+            match directive {
+                Directive::Start { run } => self.agree_on_start(job, run)?,
+                Directive::Quit => is_over = true,
+                _ if self.rank == 0 => {}
+                directive => self.obey(directive),
+            }
+        }
+        Ok(is_over)
+    }
+
+    /// What this rank sends in the next round: the next part of its message.
     fn outgoing(&self) -> Vec<u8> {
         let mut state = self.state();
+        if state.sending.is_empty() {
+            state.sending = self.next_message(&mut state);
+        }
+        message::next_part(&mut state.sending)
+    }
+
+    fn next_message(&self, state: &mut State) -> Vec<u8> {
         if self.rank > 0 {
             return message::encode_reports(&mut state.reports);
         }
@@ -283,7 +308,7 @@ impl Exchange {
                     run.sent = decisions;
                     directives.push(Directive::End { run: run.number, decisions });
                 }
-                run.pace(now)
+                if state.is_incomplete { Pace::Hurry } else { run.pace(now) }
             }
             None if rests => Pace::Idle,
             None => Pace::Hurry,

@@ -18,6 +18,8 @@ use super::order::Order;
 const LENGTH_MAX: u64 = 64 << 20;
 /// Reports of at most this length together go into one message, or a single longer one.
 const REPORTS_LENGTH_MAX: usize = 1 << 20;
+/// Longer messages take several rounds, so that no rank waits long for the others to read and write.
+const PART_LENGTH_MAX: usize = 64 << 10;
 
 /// Rank 0's message of a round.
 #[derive(Debug, Serialize, Deserialize)]
@@ -134,6 +136,40 @@ pub(crate) fn encode_reports(reports: &mut Vec<Report>) -> Vec<u8> {
     compress((text + "]").as_bytes())
 }
 
+/// The next part of an encoded message, which is removed from it. The first byte says whether more parts follow.
+pub(crate) fn next_part(message: &mut Vec<u8>) -> Vec<u8> {
+    let rest = message.split_off(message.len().min(PART_LENGTH_MAX));
+    let part = std::mem::replace(message, rest);
+    [&[u8::from(!message.is_empty())], part.as_slice()].concat()
+}
+
+/// The parts of a message that have arrived.
+#[derive(Debug, Default)]
+pub(crate) struct Assembly(Vec<u8>);
+
+impl Assembly {
+    /// Adds a part; returns the message once it is complete. The error says what is wrong with the part.
+    pub(crate) fn add(&mut self, part: &[u8]) -> Result<Option<Vec<u8>>, String> {
+        let Some((more, part)) = part.split_first() else { return Err("a part of it is empty".to_owned()) };
+        self.0.extend_from_slice(part);
+        match more {
+            _ if self.0.len() as u64 > LENGTH_MAX => Err(too_long()),
+            0 => Ok(Some(std::mem::take(&mut self.0))),
+            1 => Ok(None),
+            other => Err(format!("a part of it begins with {other}")),
+        }
+    }
+
+    /// Whether parts of a message are missing.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        !self.0.is_empty()
+    }
+}
+
+fn too_long() -> String {
+    format!("it is longer than {} MiB", LENGTH_MAX >> 20)
+}
+
 fn compress(text: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::fast());
     // Writing into memory cannot fail.
@@ -147,7 +183,7 @@ pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let read = ZlibDecoder::new(bytes).take(LENGTH_MAX + 1).read_to_end(&mut text);
     read.map_err(|error| error.to_string())?;
     if text.len() as u64 > LENGTH_MAX {
-        return Err(format!("it is longer than {} MiB", LENGTH_MAX >> 20));
+        return Err(too_long());
     }
     serde_json::from_slice(&text).map_err(|error| error.to_string())
 }
@@ -174,6 +210,34 @@ mod tests {
         }
         assert_eq!(received, [1, 1, 1, 1]);
         assert_eq!(decode::<Vec<Report>>(&encode_reports(&mut Vec::new())).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn a_long_message_arrives_in_parts() {
+        let lengths =
+            [0, 1, PART_LENGTH_MAX - 1, PART_LENGTH_MAX, PART_LENGTH_MAX + 1, 5 * PART_LENGTH_MAX + 7];
+        for length in lengths {
+            let message: Vec<u8> = (0_u8..251).cycle().take(length).collect();
+            let (mut rest, mut assembly) = (message.clone(), Assembly::default());
+            let received = loop {
+                let part = next_part(&mut rest);
+                assert!(part.len() <= PART_LENGTH_MAX + 1);
+                match assembly.add(&part).unwrap() {
+                    Some(received) => break received,
+                    None => assert!(!rest.is_empty() && assembly.is_incomplete()),
+                }
+            };
+            assert!(received == message && rest.is_empty() && !assembly.is_incomplete(), "{length}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_part_is_an_error() {
+        assert!(Assembly::default().add(b"").is_err());
+        assert!(Assembly::default().add(b"\x02a").is_err());
+        let mut assembly = Assembly::default();
+        let long = [&[1][..], &vec![0; 1 << 20]].concat();
+        assert!((0..=64).any(|_| assembly.add(&long).is_err()), "the length is limited");
     }
 
     #[test]
