@@ -140,12 +140,14 @@ fn a_queue_for_one_row_is_an_event_that_names_it() {
         let waiting_now = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' \
                            and datname = current_database()";
         while holder.query(waiting_now).unwrap()[0].get(0) != Some("5") {}
-        // In such seconds the observer has queried the queues for locks.
+        // In such seconds the observer has queried the queues for locks. PostgreSQL 9.6 forgets what a session waits for
+        // if its deadlock check, after a second, waits for a lightweight lock: the session then counts as running.
+        let fewest = if version == "9.6" { 2.5 } else { 4.5 };
         let queueing = |wait: &&WaitMean| wait.event_type == "Lock";
         let seconds = Cell::new(0);
         sleep_until(&observer, &mut holder, |waits| {
             let queued: f64 = waits.iter().filter(queueing).map(|wait| wait.backends).sum();
-            seconds.set(seconds.get() + u32::from(queued > 4.5));
+            seconds.set(seconds.get() + u32::from(queued > fewest));
             seconds.get() > 5
         });
         holder.execute("commit").unwrap();
