@@ -87,7 +87,7 @@ impl Checks {
         let found = control.connect(&self.target).and_then(|mut session| {
             control.guard(&mut session, |session| Ok((self.check(session)?, self.count_drawn(session)?)))
         });
-        match found {
+        match control.unless_interrupted(found) {
             Err(error) => Checked { checked: Err(error), findings: None },
             Ok((Ok(()), shares)) => {
                 let passed = listing::checks_passed(workload.checks().len(), workload);

@@ -122,6 +122,15 @@ impl Control {
         Ok(())
     }
 
+    /// The result, or [`RunError::Interrupted`] if it is an error that came after the user had asked to stop: a request
+    /// cancels the running statement, and the statement's error is a consequence of it.
+    ///
+    /// # Errors
+    /// Those of the result.
+    pub fn unless_interrupted<T, E: From<RunError>>(&self, result: Result<T, E>) -> Result<T, E> {
+        result.map_err(|error| self.check().map_or_else(E::from, |()| error))
+    }
+
     /// Whether a time limit stopped the current work.
     #[must_use]
     pub fn is_out_of_time(&self) -> bool {

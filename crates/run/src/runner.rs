@@ -320,7 +320,7 @@ impl Runner {
             None => Vec::new(),
         };
         let Found { places, pooled, further, scale, tables, relations, facts, is_pooled } =
-            self.find(control, events)?;
+            control.unless_interrupted(self.find(control, events))?;
         warnings.extend(is_pooled.then_some(Warning::ForeignPooler));
         control.check()?;
         let verification = Planned::new(&self, control)?;
@@ -414,7 +414,8 @@ impl Runner {
             return Err(RunError::Usage(reason.to_owned()));
         }
         self.spec.machines = Some(machines(&self.spec, control)?);
-        let Found { places, pooled, further, scale, .. } = self.find(control, events)?;
+        let Found { places, pooled, further, scale, .. } =
+            control.unless_interrupted(self.find(control, events))?;
         Load::of(self, scale, |runner| runner.into_plan(pooled.unwrap_or(places), further, scale))
     }
 
@@ -483,10 +484,10 @@ impl Runner {
     /// The server is unreachable, tables are missing, or a statement fails.
     pub fn check_scripts(&mut self, control: &Control) -> Result<(), RunError> {
         let mut session = connect(&mut self.target, self.circumstances.ask_password, control)?;
-        control.guard(&mut session, |session| {
+        control.unless_interrupted(control.guard(&mut session, |session| {
             self.find_tables(session, &mut |_| ())?;
             self.check_statements(session, 0)
-        })
+        }))
     }
 
     /// Refuses scripts with a statement that fails on this server, in order of [`Runner::target_of`]. The drop-in sends it,

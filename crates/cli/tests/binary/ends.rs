@@ -94,6 +94,8 @@ fn a_run_that_waits_for_a_lock_ends_and_leaves_no_statement_waiting() {
     let mut holder = Cluster::session(&conninfo);
     holder.execute("create table t as select 1 as a").expect("a table");
     holder.execute("begin; update t set a = 2").expect("a lock");
+    // A transaction sees one state of pg_stat_activity, so another session looks.
+    let mut observer = Cluster::session(&conninfo);
     for event_loop in LOOPS {
         let bench = Bench::new();
         let script = bench.file("update.sql", "UPDATE t SET a = a + 1;");
@@ -104,10 +106,34 @@ fn a_run_that_waits_for_a_lock_ends_and_leaves_no_statement_waiting() {
         let waiting = "select count(*) from pg_stat_activity where datname = current_database() \
                        and wait_event_type = 'Lock'";
         let since = Instant::now();
-        while holder.query(waiting).expect("the query is right")[0].get(0) != Some("0") {
+        while observer.query(waiting).expect("the query is right")[0].get(0) != Some("0") {
             assert!(since.elapsed() < DEADLINE, "a statement still waits");
             std::thread::yield_now();
         }
+    }
+}
+
+/// The request cancels the statement that waits; its error is a consequence of the request and not the reason of the end.
+#[test]
+fn a_request_to_terminate_is_obeyed_while_the_preparation_of_a_run_waits_for_a_lock() {
+    let conninfo = Cluster::shared("18").database("lock_before");
+    let bench = Bench::new();
+    bench.run(["init", conninfo.as_str()]).exits(0);
+    let mut holder = Cluster::session(&conninfo);
+    holder.execute("begin; lock table pgbench_branches in access exclusive mode").expect("a lock");
+    // A transaction sees one state of pg_stat_activity, so another session looks.
+    let mut observer = Cluster::session(&conninfo);
+    for (signal, status) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let run = Running::start(&mut bench.command(["bench", "-T", "600", conninfo.as_str()]));
+        let waiting = "select count(*) from pg_stat_activity where datname = current_database() \
+                       and wait_event_type = 'Lock'";
+        let since = Instant::now();
+        while observer.query(waiting).expect("the query is right")[0].get(0) != Some("1") {
+            assert!(since.elapsed() < DEADLINE, "nothing waits for the lock");
+            std::thread::yield_now();
+        }
+        run.signal(signal);
+        ends(run).exits(status).says(&["interrupted; nothing was measured"]);
     }
 }
 
