@@ -71,9 +71,11 @@ impl Control {
     pub fn interrupt(&self) -> bool {
         let shared = &self.shared;
         let again = shared.interrupted.swap(true, Ordering::SeqCst);
-        shared.stop.store(true, Ordering::SeqCst);
-        if shared.only_cancels.is_none() && (again || shared.leave_at_once.load(Ordering::SeqCst)) {
-            return true;
+        if shared.only_cancels.is_none() {
+            shared.stop.store(true, Ordering::SeqCst);
+            if again || shared.leave_at_once.load(Ordering::SeqCst) {
+                return true;
+            }
         }
         shared.start_cancelling();
         false
@@ -252,7 +254,10 @@ impl Shared {
 
     /// Cancels the statement of a session, and closes the session if the statement does not end.
     fn cancel(&self) {
-        let Some(waiting) = self.waiting().clone() else { return };
+        let Some(waiting) = self.waiting().clone() else {
+            self.stop.store(true, Ordering::SeqCst);
+            return;
+        };
         if let Some(announce) = self.only_cancels {
             // Announced before the program can exit because of it.
             announce();
@@ -260,6 +265,9 @@ impl Shared {
         let is_sent = waiting.request_cancel();
         // The end of the statement shows whether the server accepted the request.
         let _ = is_sent.recv_timeout(CANCEL_LIMIT);
+        // If an interruption only cancels, the work may end its statement when it sees this flag. The server must have the
+        // request by then; otherwise a COPY would succeed with a part of its rows.
+        self.stop.store(true, Ordering::SeqCst);
         thread::sleep(CANCEL_LIMIT);
         self.close_if_waiting(&waiting);
     }

@@ -51,11 +51,12 @@ fn the_steps_are_told_line_by_line() {
     );
 }
 
-/// Waits until a session of the database inserts or copies.
+/// Waits until a session of the database fills the largest table. The statements before it are short, and a request that
+/// arrives between two statements cancels nothing.
 fn wait_until_active(conninfo: &str) {
     let mut session = Cluster::session(conninfo);
     let active = "select count(*) from pg_stat_activity where datname = current_database() and state = 'active' \
-                  and (query like 'insert %' or query like 'copy %')";
+                  and (query like 'insert into pgbench_accounts%' or query like 'copy pgbench_accounts%')";
     while count(&mut session, active) == "0" {
         std::thread::yield_now();
     }
