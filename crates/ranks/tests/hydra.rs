@@ -95,7 +95,7 @@ fn a_stopped_rank_is_named_and_the_job_ends() {
         let Some(ending) = run(&[], &["stop", rank]) else { return };
         assert_eq!(ending.status.code(), ABORTED, "{}", ending.text);
         assert_eq!(ending.seen(), [format!("absent [{rank}]")], "{}", ending.text);
-        assert!(ending.elapsed < Duration::from_secs(20), "{:?}", ending.elapsed);
+        assert!(ending.elapsed < Duration::from_secs(120), "{:?}", ending.elapsed);
     }
 }
 
@@ -179,7 +179,7 @@ impl Hosts {
         command.args([rounds, "200", PATIENCE_MS, PAUSE_MS]).args(fault);
         let mut ending = Ending::of(command, folder.path());
         // Ranks behind a dead link outlive mpiexec until they are done with waiting.
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(120);
         for rank in [2, 3] {
             while ending.ranks[rank].is_none() && fault.is_empty() && Instant::now() < deadline {
                 let text = std::fs::read_to_string(folder.path().join(rank.to_string())).unwrap_or_default();

@@ -70,7 +70,7 @@ fn the_record_has_the_tables_of_the_statements_and_what_differs_names_a_new_inde
         let since = std::time::Instant::now();
         let known = "select 1 from pg_stat_user_tables where relname = 't' and last_analyze is not null";
         while session.query(known).expect("the query is right").is_empty() {
-            assert!(since.elapsed() < std::time::Duration::from_secs(30), "{version}: not analyzed");
+            assert!(since.elapsed() < std::time::Duration::from_secs(120), "{version}: not analyzed");
         }
         bench.run(flags).exits(0);
         let compared = bench.run(["report", "1", "2"]).exits(0).stdout.replace("\n    ", " ");
