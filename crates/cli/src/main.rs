@@ -1,6 +1,7 @@
 //! The binary: parses the command line, calls a library, and returns an exit status. Only this crate uses the
 //! terminal, handles signals and exits. Each command's arguments are in the command's module.
 
+mod argument_memory;
 mod arguments;
 mod bench;
 mod calibrate;
@@ -114,9 +115,12 @@ enum Command {
 
 fn main() -> ExitCode {
     if let Some(call) = pgbench::Call::of_process() {
+        argument_memory::hide_secrets();
         return call.run();
     }
-    let arguments = match Arguments::try_parse() {
+    let parsed = Arguments::try_parse();
+    argument_memory::hide_secrets();
+    let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return show_usage_error(&error),
     };

@@ -140,7 +140,7 @@ pub use relations::{Index, Relation, RelationKind, Relations, StatementPlace};
 pub use replication::{LagSample, LagValue, StaleSession, Staleness, StandbyFigures, StandbyLag};
 pub use rules::{CheckFindings, DrawnRows};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
-pub use secrets::is_secret_name;
+pub use secrets::{is_secret_name, secret_ranges};
 pub use self_test::{Check, ClockFigures, Grade, SelfTest};
 pub use server_limit::ServerResource;
 pub use service_level::ServiceLevel;

@@ -8,7 +8,8 @@ use std::process::Command;
 
 use testkit::cluster::Cluster;
 
-use crate::harness::{Bench, Finished, finish};
+use crate::harness::{Bench, Finished, Running, finish};
+use crate::processes::ends;
 
 /// What all planted secrets begin with, so that none of them is in anything else.
 const PLANTED: &str = "Pl4nted";
@@ -152,6 +153,27 @@ fn a_run_leaves_no_secret_in_its_record_its_store_its_page_its_log_or_its_talk()
     search.run(&mut bench.command(["bench", &dsn, "-D", &token, "-f", "quoted.sql", "-t", "1"]), 2);
     search.left(bench.path());
     search.found_nothing(20);
+}
+
+/// `ps` shows the arguments of all processes to all users.
+#[test]
+fn a_running_process_does_not_show_passwords_in_its_arguments() {
+    let (bench, cluster) = (Bench::new(), Cluster::shared("18"));
+    let script = bench.file("told.sql", "\\shell echo loaded >&2\nSELECT 1;\n\\sleep 600 s\n");
+    let conninfo = format!("{} password='{}'", cluster.conninfo(), secret("conninfo"));
+    let other = format!("--target=other={} password={}", cluster.conninfo(), secret("target"));
+    let bench_words = ["bench", "-T", "600", "-f", script, &conninfo, &other];
+    let drop_in_words = ["pgbench", "-n", "-T", "600", "-f", script, &conninfo];
+    for words in [bench_words.as_slice(), &drop_in_words] {
+        let mut run = Running::start(&mut bench.command(words));
+        run.hear("loaded");
+        let shown = fs::read(format!("/proc/{}/cmdline", run.pid())).expect("it runs");
+        assert_eq!(found_in(&shown), Vec::<String>::new());
+        let shown = String::from_utf8_lossy(&shown).into_owned();
+        assert!(shown.contains("password='xxxx") && shown.contains("told.sql"), "{shown}");
+        run.signal(rustix::process::Signal::INT);
+        ends(run);
+    }
 }
 
 #[test]
