@@ -1,7 +1,7 @@
 //! The charts of a comparison: the change in each pair beside the noise floor, and the estimate with its interval as pairs
 //! were added, recomputed from the pairs of the record.
 
-use results::{ComparedPair, ComparisonRecord, DrawnAnew};
+use results::{ComparedMetric, ComparedPair, ComparisonRecord, DrawnAnew};
 use stats::comparison::{Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question};
 
 use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
@@ -26,7 +26,7 @@ pub(super) fn pairs(record: &ComparisonRecord) -> Vec<Chart> {
     let points = |is_noise_floor: bool| -> Vec<Point> {
         let of_purpose = record.pairs.iter().filter(|pair| pair.is_noise_floor == is_noise_floor);
         let change = |pair: &ComparedPair| {
-            let change = read(pair).ln_ratio(metric)?.exp_m1();
+            let change = ln_ratio(pair, metric)?.exp_m1();
             change.is_finite().then(|| Point::new(pair.start_s, change))
         };
         // A line that ends after each point is a dot.
@@ -109,6 +109,11 @@ pub(super) fn interval(record: &ComparisonRecord) -> Vec<Chart> {
 fn lines(title: String, caption: &str, y: Axis, series: Vec<Series>) -> Chart {
     let x = Axis::new("time", Quantity::Seconds);
     Chart::new(title, caption, Plot::Lines { x, y, series, is_stacked: false, bands: Vec::new() })
+}
+
+/// ln(B ÷ A) of a metric in a pair.
+pub(super) fn ln_ratio(pair: &ComparedPair, metric: ComparedMetric) -> Option<f64> {
+    read(pair).ln_ratio(metric)
 }
 
 /// A pair of the record as statistics have it.

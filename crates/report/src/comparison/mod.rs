@@ -461,6 +461,35 @@ mod tests {
         assert!(text.contains("pairs, each of 2 blocks of 0.25 s per side, new connections"), "{text}");
     }
 
+    /// A comparison without an interval, whose pairs had these ratios of tps.
+    fn of_ratios(ratios: &[f64]) -> String {
+        let mut record = record(&vec![(Some(900.0), None); ratios.len()]);
+        for (pair, ratio) in record.pairs.iter_mut().zip(ratios) {
+            pair.blocks[1].figures.tps = Some(900.0 * ratio);
+        }
+        record.decision = ComparisonDecision::Undecided;
+        for finding in &mut record.findings {
+            (finding.low, finding.high, finding.different) = (None, None, None);
+            finding.decision = ComparisonDecision::Undecided;
+        }
+        told(&record)
+    }
+
+    #[test]
+    fn pairs_that_all_agree_give_a_direction_with_its_confidence_before_an_interval() {
+        let text = of_ratios(&[15.2, 20.1, 18.0, 16.0, 17.0, 19.0]);
+        let sentence = "B is faster in all 6 pairs: × 15.2 … 20.1 in single pairs. By a sign test, the confidence in \
+                        this direction is 96.9 %. An interval needs more pairs";
+        assert!(text.contains(sentence), "{text}");
+        let text = of_ratios(&[0.7, 0.9, 0.8, 0.75, 0.85]);
+        let sentence = "B is slower in all 5 pairs: −30.0 … −10.0 % in single pairs. By a sign test, the confidence in \
+                        this direction is 93.8 %, which is inconclusive.";
+        assert!(text.contains(sentence), "{text}");
+        for unclear in [&[1.2, 1.3, 0.99, 1.1, 1.2, 1.3][..], &[15.0, 20.0, 18.0]] {
+            assert!(!of_ratios(unclear).contains("sign test"), "{unclear:?}");
+        }
+    }
+
     /// A comparison with this change and interval, in per cent.
     fn changed(change: f64, low: f64, high: f64, different: Option<bool>) -> ComparisonRecord {
         let mut record = record(&[(Some(900.0), Some(2e6)); 3]);
