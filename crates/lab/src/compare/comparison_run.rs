@@ -140,6 +140,12 @@ impl ComparisonRun {
         self.pairs.len()
     }
 
+    /// Mean time of a change of the schema so far; `None` if both sides have one schema.
+    #[must_use]
+    pub fn schema_change_s(&self) -> Option<f64> {
+        (self.schema_changes.0 > 0).then_some(self.schema_changes.1)
+    }
+
     /// The current estimate of the decisive metric.
     #[must_use]
     pub fn finding(&self) -> Option<MetricFinding> {
@@ -180,6 +186,7 @@ impl PairRunner<'_, '_> {
             Comparison::new(&question)
         };
         first.into_iter().for_each(|pair| run.comparison.add(pair));
+        run.schema_changes = self.ready.as_ref().map_or((0, 0.0), ReadySides::cost_of_schema);
         self.tell(ComparisonEvent::Begins(PAIRS_OF_SEQUENCE as f64 * sequences));
         let mut made = 0;
         for at in 1.. {
