@@ -161,6 +161,9 @@ pub(crate) fn warn(event: &Event<'_>, terminal: &Terminal) {
         Event::ScaleIgnored { asked, scale, table } if asked != scale => {
             terminal.warn(format_args!("scale option ignored, using count from {table} table ({scale})"));
         }
+        Event::Vacuum(VacuumEvent::Truncated(tables)) => {
+            terminal.say(format_args!("truncated before the run: {}", tables.join(", ")));
+        }
         Event::Vacuum(VacuumEvent::Failed(failure)) => {
             terminal.warn(format_args!("{failure} (the run continues)"));
         }

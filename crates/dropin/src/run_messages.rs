@@ -53,6 +53,8 @@ pub fn vacuum_messages(event: VacuumEvent<'_>) -> Vec<Message> {
         VacuumEvent::LargeTables => {
             vec![Message::new(Level::Bare, format_args!("starting vacuum {}...", tpcb::ACCOUNTS_NAME))]
         }
+        // pgbench does not say it.
+        VacuumEvent::Truncated(_) => Vec::new(),
         VacuumEvent::Done => vec![Message::line("end.")],
         VacuumEvent::Failed(failure) => {
             let words = match failure {

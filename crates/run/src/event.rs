@@ -46,6 +46,8 @@ pub enum VacuumEvent<'a> {
     SmallTables,
     /// The vacuum of the other tables starts.
     LargeTables,
+    /// These tables were truncated: with their schemas, quoted.
+    Truncated(&'a [String]),
     /// A statement failed; the run continues.
     Failed(&'a WorkloadError),
     /// The current step has ended.

@@ -14,7 +14,7 @@ use script::Program;
 use server::{Facts, ServerError};
 use stats::goals::GoalMeter;
 use stats::{OnDisconnect, Protocol, Scale, Until};
-use workload::{Tables, Tpcb, Workload, WorkloadError};
+use workload::{Tables, Tpcb, Truncation, Workload, WorkloadError};
 
 use crate::action::{FaultSite, check_actions};
 use crate::checks::{Checks, Rules};
@@ -441,7 +441,13 @@ impl Runner {
             self.check_statements(session, 0)?;
             // The drop-in complains about missing tables, as pgbench does.
             let complains = self.circumstances.compatibility == Compatibility::Pgbench;
-            vacuum(self.spec.vacuum, &*self.workload, session, &mut |event| match event {
+            // As pgbench, the drop-in acts on pgbench's tables with any script.
+            let (vacuums, truncation) = match complains {
+                true => (self.spec.vacuum, Truncation::ByName),
+                false if self.needs_tables() => (self.spec.vacuum, Truncation::OwnTables),
+                false => (Vacuum::Nothing, Truncation::OwnTables),
+            };
+            vacuum((vacuums, truncation), &*self.workload, session, &mut |event| match event {
                 VacuumEvent::Failed(failure) if failure.is_missing_table() && !complains => {}
                 event => events(Event::Vacuum(event)),
             });
@@ -604,7 +610,7 @@ impl Runner {
 }
 
 fn vacuum(
-    what: Vacuum,
+    (what, truncation): (Vacuum, Truncation),
     workload: &dyn Workload,
     session: &mut Session,
     events: &mut dyn FnMut(VacuumEvent<'_>),
@@ -613,8 +619,12 @@ fn vacuum(
         return;
     }
     events(VacuumEvent::SmallTables);
-    for failure in workload.prepare_run(session) {
-        events(VacuumEvent::Failed(&failure));
+    let prepared = workload.prepare_run(session, truncation);
+    if !prepared.truncated.is_empty() {
+        events(VacuumEvent::Truncated(&prepared.truncated));
+    }
+    for failure in &prepared.failed {
+        events(VacuumEvent::Failed(failure));
     }
     events(VacuumEvent::Done);
     if what == Vacuum::AllTables {

@@ -166,13 +166,44 @@ pub enum WorkloadError {
          use another database, or let `{init} --drop` drop it"
     )]
     ForeignTable { table: String, workload: String, init: String },
+    /// A table that was to be truncated before a run is not the workload's.
+    #[error(
+        "{table} was not truncated before the run: `init` did not make it for the workload {workload}. If its rows may be \
+         lost, truncate it yourself; -n leaves out all statements before a run"
+    )]
+    NotTruncated { table: String, workload: String },
     /// A statement of the folder changed a table that `init` did not make, and was rolled back.
     #[error(
-        "the SQL of the workload {workload} would drop or change {table}, which `init` did not make for it, such as by \
-         DROP … CASCADE, a trigger or a function; the table was not changed. Remove the statement, use another \
-         database, or allow it with --drop"
+        "the SQL of the workload {workload} would drop or change {object}, which `init` did not make for it, such as by \
+         DROP … CASCADE, a trigger or a function; its transaction was rolled back, and nothing of it was changed. Remove \
+         the statement, use another database, or allow it with --drop"
     )]
-    ForeignTableChanged { table: String, workload: String },
+    ForeignObjectChanged { object: String, workload: String },
+    /// The same, and it could not be prevented.
+    #[error(
+        "{place} has dropped or changed {object}, which `init` did not make for the workload {workload}. The statement \
+         cannot run in a transaction, so the change could not be rolled back. Restore the object from a backup, and \
+         remove the statement"
+    )]
+    ForeignObjectLost { object: String, workload: String, place: String },
+    /// The rollback of a transaction that changed it has failed.
+    #[error(
+        "{place} would drop or change {object}, which `init` did not make for it, and ROLLBACK has failed: {reason}. \
+         Look at the object before you go on"
+    )]
+    RollbackFailed { object: String, place: String, reason: String },
+    /// A statement would end the transaction of its step.
+    #[error(
+        "{place}: {word} is not allowed, because `init` runs the statement in a transaction of its own, to roll it back if \
+         it changes objects of others; nothing was changed by this file. Remove the statement"
+    )]
+    TransactionControl { place: String, word: String },
+    /// A statement has ended the transaction of its step in a way that its text does not show.
+    #[error(
+        "{place} has ended the transaction of its file: the statements before it are committed, and those after it did not \
+         run. Remove what ends the transaction"
+    )]
+    TransactionEnded { place: String },
     /// A table whose mark was made for another one.
     #[error(
         "{table} was restored or copied: its mark was made for another table or database; nothing was changed. Rename \

@@ -6,20 +6,23 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use connect::quote::literal;
-use connect::{Session, SqlState, Target};
+use connect::{Session, Target};
 use stats::Scale;
 
 use crate::archives::NamedArchive;
-use crate::foreign_tables::ForeignTables;
+use crate::before_run::{self, PreparedRun, Truncation};
+use crate::existing_objects::ExistingObjects;
+use crate::foreign_objects::ForeignObjects;
 use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::load::{execute, execute_all, missing_table, query};
 use crate::loader::TableName;
-use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, LoadStep, MANIFEST, Manifest, TableEntry};
+use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, MANIFEST, Manifest, TableEntry};
 use crate::marks::{DatabaseId, Loaded, Mark};
 use crate::protection::Protection;
 use crate::schema_files::SchemaFiles;
 use crate::standard::Standard;
+use crate::step_guard::StepGuard;
 use crate::stopwatch::Stopwatch;
 use crate::tpcb::Step;
 use crate::workload::{Check, ONLY_TPCB, PerMinute, Script, Tables, Workload, check_indexes};
@@ -30,8 +33,6 @@ use crate::{
 /// Why the scale of a schema cannot be chosen.
 const FIXED_SIZES: &str =
     "each of its tables has a directive size. Leave out --scale, or replace size by mult in schema.sql";
-/// SQLSTATE of a statement that cannot run in a transaction: `active_sql_transaction`.
-const IN_TRANSACTION: &[u8; 5] = b"25001";
 
 /// A workload defined by a directory.
 #[derive(Clone, Debug)]
@@ -98,26 +99,30 @@ impl Folder {
             ControlFlow::Break(()) => Err(self.interrupted()),
         };
         let protection = self.protection(session, options, &variables)?;
-        let foreign = (!options.drops).then(|| ForeignTables::read(session, self.name())).transpose()?;
         let workload = self.name().to_owned();
-        let mut mark = Mark { workload, loaded: Loaded::begun(options), object: None };
+        let mut guard = StepGuard {
+            existing: ExistingObjects::read(session)?,
+            foreign: (!options.drops).then(|| ForeignObjects::read(session, self.name())).transpose()?,
+            mark: Mark { workload, loaded: Loaded::begun(options), object: None },
+        };
         // Earlier notices do not belong to the loading.
         session.take_notices();
         for step in &self.manifest.load {
             tell(InitProgress::Started { doing: &format!("running {}", step.file) })?;
             let stopwatch = Stopwatch::start();
-            let done = session.patiently(|session| self.run(session, step, &variables, foreign.as_ref()));
+            let done = session.patiently(|session| guard.run(session, step, &variables));
             for notice in session.take_notices() {
                 tell(InitProgress::Notice(&notice))?;
             }
-            let marked = if session.is_lost() { Ok(()) } else { protection.mark(session, &mark) };
+            let marked = if session.is_lost() { Ok(()) } else { protection.mark(session, &guard.mark) };
             done.and(marked)?;
             let time = StepTime { name: step.name.clone(), took: stopwatch.read() };
             tell(InitProgress::Finished(&time))?;
             report.steps.push(time);
         }
-        mark.loaded.complete = true;
-        protection.mark(session, &mark)?;
+        guard.mark.loaded.complete = true;
+        protection.mark(session, &guard.mark)?;
+        marks::complete(session, self.name())?;
         Ok(report)
     }
 
@@ -213,46 +218,6 @@ impl Folder {
             return Err(WorkloadError::ScaleUnsupported { workload, scale, reason });
         }
         check_indexes(self, options)
-    }
-
-    /// Executes a load step. If it is a transaction that changes a table of `foreign`, it is rolled back.
-    fn run(
-        &self,
-        session: &mut Session,
-        step: &LoadStep,
-        variables: &BTreeMap<String, String>,
-        foreign: Option<&ForeignTables>,
-    ) -> Result<(), WorkloadError> {
-        if step.is_transaction {
-            execute(session, "begin")?;
-        }
-        let statements = script::statements(&step.file, &step.sql, variables)?;
-        for statement in statements {
-            if let Err(source) = session.execute(&statement.sql) {
-                let is_misplaced = source.sqlstate() == SqlState::from_bytes(IN_TRANSACTION);
-                if step.is_transaction && !session.is_lost() {
-                    // The first error is reported. The server rolls back a lost session.
-                    let _ = session.execute("rollback");
-                }
-                let error = WorkloadError::LoadStep {
-                    file: step.file.clone(),
-                    line: statement.line,
-                    source,
-                    is_misplaced: is_misplaced && step.is_transaction,
-                };
-                return Err(error.not_permitted(&format!("{}:{}", step.file, statement.line)));
-            }
-        }
-        if !step.is_transaction {
-            return Ok(());
-        }
-        if let Err(error) = foreign.map_or(Ok(()), |foreign| foreign.check(session)) {
-            if !session.is_lost() {
-                let _ = session.execute("rollback");
-            }
-            return Err(error);
-        }
-        execute(session, "commit")
     }
 }
 
@@ -410,18 +375,24 @@ impl Workload for Folder {
         Some(&table.name)
     }
 
-    fn prepare_run(&self, session: &mut Session) -> Vec<WorkloadError> {
-        let statement = |table: &TableEntry| {
-            let verb = match table.before_run {
-                BeforeRun::Nothing => return None,
-                BeforeRun::Vacuum => "vacuum",
-                BeforeRun::VacuumAnalyze => "vacuum analyze",
-                BeforeRun::Truncate => "truncate",
-            };
-            Some(format!("{verb} {}", table.quoted()))
-        };
-        let statements: Vec<_> = self.manifest.tables.iter().filter_map(statement).collect();
-        execute_all(session, &statements)
+    fn prepare_run(&self, session: &mut Session, _: Truncation) -> PreparedRun {
+        let mut prepared = PreparedRun::default();
+        session.patiently(|session| {
+            for table in &self.manifest.tables {
+                let vacuum = |session: &mut Session, verb: &str| {
+                    execute(session, &format!("{verb} {}", table.quoted())).map(|()| None)
+                };
+                prepared.add(match table.before_run {
+                    BeforeRun::Nothing => continue,
+                    BeforeRun::Vacuum => vacuum(session, "vacuum"),
+                    BeforeRun::VacuumAnalyze => vacuum(session, "vacuum analyze"),
+                    BeforeRun::Truncate => {
+                        before_run::truncate_own(session, &table.table_name(), self.name(), &[])
+                    }
+                });
+            }
+        });
+        prepared
     }
 
     fn vacuum_all(&self, session: &mut Session) -> Vec<WorkloadError> {

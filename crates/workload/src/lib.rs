@@ -5,10 +5,12 @@
 //! is printed.
 
 mod archives;
+mod before_run;
 mod data;
 mod error;
+mod existing_objects;
 mod folder;
-mod foreign_tables;
+mod foreign_objects;
 mod generated;
 mod init_lock;
 mod learn;
@@ -25,6 +27,7 @@ mod schema_files;
 mod shelf;
 mod sql_names;
 mod standard;
+mod step_guard;
 mod stopwatch;
 pub mod tpcb;
 mod tpcds;
@@ -32,6 +35,7 @@ mod tpch;
 mod workload;
 
 pub use archives::NamedArchive;
+pub use before_run::{PreparedRun, Truncation};
 pub use data::{DataError, RowFormat, read_schema, write_rows};
 pub use datagen::Options as DataOptions;
 pub use error::{FailedCheck, WorkloadError};

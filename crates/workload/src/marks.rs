@@ -9,7 +9,7 @@ use connect::Session;
 use connect::quote::literal;
 use stats::Scale;
 
-use crate::load::{InitOptions, query, query_catalogs};
+use crate::load::{InitOptions, execute, query, query_catalogs};
 use crate::{Workload, WorkloadError};
 
 /// Beginning of the line.
@@ -38,8 +38,16 @@ pub(crate) struct DatabaseId {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ObjectId {
     pub(crate) oid: String,
+    /// With its schema, quoted.
+    pub(crate) name: String,
+    /// Digest of the names and types of its columns; empty if it has none.
+    pub(crate) columns: String,
     pub(crate) database: DatabaseId,
 }
+
+/// The digest of a relation's columns, for the OID in `$`.
+const COLUMNS: &str = "(select coalesce(md5(string_agg(attname || ' ' || format_type(atttypid, atttypmod), ',' \
+                       order by attnum)), '') from pg_attribute where attrelid = $ and attnum > 0 and not attisdropped)";
 
 impl DatabaseId {
     /// That of the current database.
@@ -56,9 +64,21 @@ impl DatabaseId {
         Ok(DatabaseId { oid, system })
     }
 
-    /// An object of this database.
-    pub(crate) fn object(&self, oid: impl Into<String>) -> ObjectId {
-        ObjectId { oid: oid.into(), database: self.clone() }
+    /// An object of this database, without columns.
+    pub(crate) fn object(&self, oid: impl Into<String>, name: impl Into<String>) -> ObjectId {
+        ObjectId { oid: oid.into(), name: name.into(), columns: String::new(), database: self.clone() }
+    }
+
+    /// A table, view or sequence of this database.
+    pub(crate) fn relation(&self, session: &mut Session, oid: &str) -> Result<ObjectId, WorkloadError> {
+        let oid_of_server = format!("{}::oid", literal(oid));
+        let sql = format!(
+            "select identity, {} from pg_identify_object('pg_class'::regclass, {oid_of_server}, 0)",
+            COLUMNS.replace('$', &oid_of_server)
+        );
+        let rows = query_catalogs(session, &sql)?;
+        let text = |column| rows.first().and_then(|row| row.get(column)).unwrap_or_default();
+        Ok(ObjectId { columns: text(1).to_owned(), ..self.object(oid, text(0)) })
     }
 }
 
@@ -70,11 +90,22 @@ impl fmt::Display for DatabaseId {
 }
 
 impl ObjectId {
-    /// Whether both are the same object. Without the system identifier of both, the other numbers decide.
+    /// Whether both are the same object, unchanged.
     fn is(&self, other: &ObjectId) -> bool {
+        self.is_same(other) && self.is_like(other)
+    }
+
+    /// Whether both are the same object, perhaps with another name. Without the system identifier of both, the other numbers
+    /// decide.
+    fn is_same(&self, other: &ObjectId) -> bool {
         let (own, others) = (&self.database, &other.database);
         let is_elsewhere = own.system.as_ref().zip(others.system.as_ref()).is_some_and(|(a, b)| a != b);
         self.oid == other.oid && own.oid == others.oid && !is_elsewhere
+    }
+
+    /// Whether both have the same name and columns. A table that was renamed or got a column belongs to the user who did it.
+    fn is_like(&self, other: &ObjectId) -> bool {
+        self.name == other.name && self.columns == other.columns
     }
 }
 
@@ -189,7 +220,9 @@ impl fmt::Display for Mark {
         let Mark { workload, loaded, object } = self;
         let state = if loaded.complete { "loaded" } else { "loading" };
         write!(out, "{BEGINNING}{workload} {} state={state}", loaded.options_text())?;
-        object.iter().try_for_each(|ObjectId { oid, database }| write!(out, " oid={oid} {database}"))
+        object.iter().try_for_each(|ObjectId { oid, name, columns, database }| {
+            write!(out, " oid={oid} name={} columns={columns} {database}", escaped(name))
+        })
     }
 }
 
@@ -208,7 +241,11 @@ impl Mark {
         let value =
             |key: &str| words.iter().find(|(own, _)| *own == key).map(|(_, value)| (*value).to_owned());
         let database = |oid| DatabaseId { oid, system: value("system") };
-        let object = value("oid").zip(value("database")).map(|(oid, db)| database(db).object(oid));
+        let name = value("name").and_then(|name| unescaped(&name));
+        let object = value("oid").zip(value("database")).zip(name).map(|((oid, db), name)| ObjectId {
+            columns: value("columns").unwrap_or_default(),
+            ..database(db).object(oid, name)
+        });
         Some(Mark { workload, loaded: Loaded::parse(line)?, object })
     }
 
@@ -231,17 +268,31 @@ pub(crate) struct MarkedObject {
     pub(crate) identity: String,
     pub(crate) comment: String,
     pub(crate) mark: Mark,
-    /// Whether the mark was made for this object: not if it was restored from a dump, or if its comment was copied.
+    /// The object as it is.
+    pub(crate) object: ObjectId,
+    /// Whether the mark was made for this object: not if it was restored from a dump, if its comment was copied, or if it was
+    /// renamed or got another column.
     pub(crate) is_own: bool,
+    /// Whether the mark was made for an object of this name with these columns, perhaps in another database.
+    pub(crate) is_like_made: bool,
+}
+
+impl MarkedObject {
+    /// Whether the mark was made for this object, whose columns may have changed since.
+    pub(crate) fn is_same(&self) -> bool {
+        self.mark.object.as_ref().is_some_and(|object| object.is_same(&self.object))
+    }
 }
 
 /// All objects with a mark of the workload in the current database.
 pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedObject>, WorkloadError> {
     let sql = format!(
-        "select o.type, coalesce(o.schema, ''), o.identity, d.description, d.objoid from pg_description d \
+        "select o.type, coalesce(o.schema, ''), o.identity, d.description, d.objoid, \
+         case when d.classoid = 'pg_class'::regclass then {} else '' end from pg_description d \
          cross join lateral pg_identify_object(d.classoid, d.objoid, 0) o \
          where d.objsubid = 0 and d.classoid in ('pg_class'::regclass, 'pg_type'::regclass, \
          'pg_proc'::regclass, 'pg_namespace'::regclass) and strpos(d.description, {}) > 0 order by d.objoid",
+        COLUMNS.replace('$', "d.objoid"),
         literal(&format!("{BEGINNING}{workload} "))
     );
     let rows = query_catalogs(session, &sql)?;
@@ -249,17 +300,33 @@ pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedOb
     let object = |row: &connect::Row| {
         let text = |column| row.get(column).unwrap_or_default().to_owned();
         let mark = Mark::parse(&text(3)).filter(|mark| mark.workload == workload)?;
-        let is_own = mark.object.as_ref().is_some_and(|object| object.is(&database.object(text(4))));
+        let found = ObjectId { columns: text(5), ..database.object(text(4), text(2)) };
+        let is_own = mark.object.as_ref().is_some_and(|object| object.is(&found));
+        let is_like_made = mark.object.as_ref().is_some_and(|object| object.is_like(&found));
         Some(MarkedObject {
             kind: text(0),
             schema: text(1),
             identity: text(2),
             comment: text(3),
             mark,
+            object: found,
             is_own,
+            is_like_made,
         })
     };
     Ok(rows.iter().filter_map(object).collect())
+}
+
+/// Marks all objects of a loading that has ended. Statements after the rows may have added columns.
+pub(crate) fn complete(session: &mut Session, workload: &str) -> Result<(), WorkloadError> {
+    let marked = find(session, workload)?;
+    for object in marked.iter().filter(|object| object.is_same() && !object.mark.loaded.complete) {
+        let mut mark = object.mark.of(object.object.clone());
+        mark.loaded.complete = true;
+        let comment = literal(&mark.added_to(&object.comment));
+        execute(session, &format!("comment on {} {} is {comment}", object.kind, object.identity))?;
+    }
+    Ok(())
 }
 
 /// Options and state of the workload's tables in the current database; `None` if `init` made none. If there are several
@@ -297,7 +364,7 @@ mod tests {
         let indexes = Some("keys".to_owned());
         let loaded = Loaded { scale, seed: Some(7), indexes, parameters, complete };
         let database = DatabaseId { oid: "5".to_owned(), system: Some("76".to_owned()) };
-        Mark { workload: "shop".to_owned(), loaded, object: Some(database.object("16385")) }
+        Mark { workload: "shop".to_owned(), loaded, object: Some(database.object("16385", "public.\"a b\"")) }
     }
 
     #[test]
@@ -306,7 +373,7 @@ mod tests {
         assert_eq!(
             comment,
             "All customers\nsince 2020\npgmeter: workload=shop scale=0.5 seed=7 indexes=keys \
-             parameter.corpus=mbox:/a%20b/50%25.mbox state=loading oid=16385 database=5 system=76"
+             parameter.corpus=mbox:/a%20b/50%25.mbox state=loading oid=16385 name=public.\"a%20b\" columns= database=5 system=76"
         );
         assert_eq!(Mark::parse(&comment), Some(mark(false)));
         let again = mark(true).added_to(&comment);
@@ -325,7 +392,7 @@ mod tests {
     #[test]
     fn a_mark_is_for_one_object_of_one_server() {
         let object = |oid: &str, database: &str, system: Option<&str>| {
-            DatabaseId { oid: database.to_owned(), system: system.map(str::to_owned) }.object(oid)
+            DatabaseId { oid: database.to_owned(), system: system.map(str::to_owned) }.object(oid, "public.a")
         };
         let own = object("16385", "5", Some("76"));
         assert!(own.is(&own) && own.is(&object("16385", "5", None)));
@@ -334,6 +401,9 @@ mod tests {
         {
             assert!(!own.is(&other), "{other:?}");
         }
+        let renamed = ObjectId { name: "public.a_2025".to_owned(), ..own.clone() };
+        let altered = ObjectId { columns: "d41d".to_owned(), ..own.clone() };
+        assert!(!own.is(&renamed) && !own.is(&altered));
     }
 
     #[test]

@@ -14,10 +14,10 @@ use crate::sql_names::{self, Change};
 
 /// A table of the database.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Relation {
-    oid: String,
+pub(crate) struct Relation {
+    pub(crate) oid: String,
     /// With its schema, quoted.
-    identity: String,
+    pub(crate) identity: String,
 }
 
 /// What the statements of a workload change and create.
@@ -99,7 +99,8 @@ impl Protection {
                 Some(comment) => comment.clone(),
                 None => comment(session, &relation)?,
             };
-            let marked = mark.of(database.object(relation.oid.as_str())).added_to(&comment);
+            let object = database.relation(session, &relation.oid)?;
+            let marked = mark.of(object).added_to(&comment);
             if marked != comment {
                 execute(session, &format!("comment on table {} is {}", relation.identity, literal(&marked)))?;
             }
@@ -123,7 +124,7 @@ const RELATIONS: &str = "\
     join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p') and ";
 
 /// The table as the search path finds it.
-fn find(session: &mut Session, table: &TableName) -> Result<Option<Relation>, WorkloadError> {
+pub(crate) fn find(session: &mut Session, table: &TableName) -> Result<Option<Relation>, WorkloadError> {
     let sql = format!("select pg_catalog.to_regclass({})::pg_catalog.oid", literal(&table.quoted()));
     let rows = query(session, &sql)?;
     let Some(oid) = rows.first().and_then(|row| row.get(0)) else { return Ok(None) };

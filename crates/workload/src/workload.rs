@@ -12,6 +12,7 @@ use script::Statement;
 
 use crate::WorkloadError;
 use crate::archives::NamedArchive;
+use crate::before_run::{PreparedRun, Truncation};
 use crate::error::FailedCheck;
 use crate::load::{self, InitOptions, InitReport, Progress};
 use crate::marks::{self, Loaded};
@@ -140,8 +141,7 @@ pub trait Workload: Debug + Send + Sync {
     }
 
     /// Vacuums or truncates tables before a run. Errors do not stop the run: they are returned for display.
-    #[must_use = "the caller shows what failed"]
-    fn prepare_run(&self, session: &mut Session) -> Vec<WorkloadError>;
+    fn prepare_run(&self, session: &mut Session, truncation: Truncation) -> PreparedRun;
 
     /// Vacuums and analyzes the tables that [`Workload::prepare_run`] omits (`--vacuum-all`).
     #[must_use = "the caller shows what failed"]

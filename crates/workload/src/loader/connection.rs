@@ -13,8 +13,9 @@ use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, Sq
 
 use super::journal::Note;
 use super::plan::{LoadStatement, Mode, Part, Task};
-use crate::foreign_tables::ForeignTables;
+use crate::foreign_objects::ForeignObjects;
 use crate::load::{ROWS_PER_PROGRESS, failed, query};
+use crate::step_guard::rolled_back;
 use crate::stopwatch::Stopwatch;
 use crate::{WorkloadError, init_lock};
 
@@ -170,12 +171,12 @@ impl Connection<'_> {
                 self.noted(note, sql, |_| Ok(()))
             }
             Mode::Transaction | Mode::Index => {
-                let is_of_user = mode == Mode::Transaction && statement.place.is_some();
+                let is_of_user = statement.place.is_some();
                 let guarded = self.shared.guarded.filter(|_| is_of_user);
                 // Before the transaction, whose search path reading would change.
                 let mut foreign = None;
                 self.with_reconnect(sql, |connection, _| {
-                    let read = |workload| ForeignTables::read(connection.session, workload);
+                    let read = |workload| ForeignObjects::read(connection.session, workload);
                     foreign = guarded.map(read).transpose()?;
                     Ok(())
                 })?;
@@ -298,9 +299,7 @@ impl Connection<'_> {
     ) -> Result<(), WorkloadError> {
         self.execute("begin")?;
         if let Err(error) = work(self) {
-            // The first error is reported. If the session is lost, the server rolls back.
-            let _ = self.session.execute("rollback");
-            return Err(error);
+            return Err(rolled_back(self.session, error, "a statement of the workload"));
         }
         self.execute("commit")
     }

@@ -85,6 +85,11 @@ impl LoadStatement {
     pub(crate) fn of_file(sql: impl Into<String>, file: &Arc<str>, line: u32) -> LoadStatement {
         LoadStatement { sql: sql.into(), place: Some((Arc::clone(file), line)) }
     }
+
+    /// Its place in messages.
+    pub(crate) fn shown_place(&self) -> String {
+        self.place.as_ref().map_or_else(|| self.sql.clone(), |(file, line)| format!("{file}:{line}"))
+    }
 }
 
 /// The statement for a number, counted from 1: there may be too many to hold them all.

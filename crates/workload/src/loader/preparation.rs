@@ -11,11 +11,13 @@ use super::journal::{self, Journal, kind};
 use super::plan::LoadStatement;
 use super::tables::{AfterRows, Purpose, TableName, TableSet};
 use crate::WorkloadError;
-use crate::foreign_tables::ForeignTables;
+use crate::existing_objects::{ExistingObjects, Object};
+use crate::foreign_objects::ForeignObjects;
 use crate::load::{InitOptions, execute, failed, query, query_catalogs};
 use crate::marks::{self, DatabaseId, Loaded, Mark, MarkedObject};
 use crate::protection::refusal;
 use crate::sql_names;
+use crate::step_guard::{self, rolled_back};
 
 /// What the loading of rows needs to know.
 #[derive(Debug, Default)]
@@ -73,15 +75,8 @@ pub(super) fn prepare(
     // The settings that the schema makes end with this connection.
     let mut own = Session::connect(target)
         .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
-    own.patiently(|own| {
-        let begun = begin(own, set, options);
-        if begun.is_err() && !own.is_lost() {
-            // The first error is reported.
-            let _ = own.execute("rollback");
-        }
-        begun
-    })
-    .map(Some)
+    own.patiently(|own| begin(own, set, options).map_err(|error| rolled_back(own, error, "the schema")))
+        .map(Some)
 }
 
 /// The options, and a checksum of the statements.
@@ -177,9 +172,14 @@ fn key(purpose: Purpose, relations: &BTreeMap<TableName, String>, sql: &str, rel
 
 /// Creates the tables in one transaction.
 fn begin(session: &mut Session, set: &TableSet, options: &InitOptions) -> Result<Preparation, WorkloadError> {
+    for statement in set.schema.iter().chain(set.after.iter().map(|after| &after.statement)) {
+        if let Some(word) = step_guard::transaction_control(&statement.sql) {
+            return Err(WorkloadError::TransactionControl { place: statement.shown_place(), word });
+        }
+    }
     let obstacles = obstacles(session, set, options)?;
-    let before = objects(session, "true")?;
-    let foreign = (!options.drops).then(|| ForeignTables::read(session, &set.workload)).transpose()?;
+    let before = ExistingObjects::read(session)?;
+    let foreign = (!options.drops).then(|| ForeignObjects::read(session, &set.workload)).transpose()?;
     let session_path = search_path(session)?;
     execute(session, "begin")?;
     for sql in &obstacles {
@@ -188,20 +188,17 @@ fn begin(session: &mut Session, set: &TableSet, options: &InitOptions) -> Result
     for statement in &set.schema {
         let done = execute(session, &statement.sql);
         done.map_err(|error| error.of_statement(statement))?;
+        if !session.is_in_transaction() {
+            return Err(WorkloadError::TransactionEnded { place: statement.shown_place() });
+        }
     }
     let path = search_path(session)?;
     let oids = table_oids(session, set)?;
     // From here on, only names of pg_catalog are found.
     foreign.iter().try_for_each(|foreign| foreign.check(session))?;
-    let made = "xmin::text = (txid_current() & 4294967295)::text";
-    let made: Vec<Object> =
-        objects(session, made)?.into_iter().filter(|object| !before.contains(object)).collect();
     let database = DatabaseId::read(session)?;
     let mark = Mark { workload: set.workload.clone(), loaded: Loaded::begun(options), object: None };
-    for Object { kind, identity, oid, comment } in &made {
-        let comment = mark.of(database.object(oid.as_str())).added_to(comment);
-        execute(session, &format!("comment on {kind} {identity} is {}", literal(&comment)))?;
-    }
+    let made = before.mark_new(session, &mark)?;
     let relations = relations(session, &oids)?;
     let keys = remove_keys(session, &made, &relations)?;
     let has_foreign_keys = has_foreign_keys(session, &relations)?;
@@ -224,7 +221,7 @@ fn begin(session: &mut Session, set: &TableSet, options: &InitOptions) -> Result
         execute(session, &sql)?;
     }
     preparation.journal = Journal::named(session, &journal)?;
-    let mark = mark.of(database.object(preparation.journal.oid()));
+    let mark = mark.of(database.relation(session, preparation.journal.oid())?);
     execute(session, &format!("comment on table {journal} is {}", literal(&mark.to_string())))?;
     execute(session, "commit")?;
     Ok(preparation)
@@ -325,49 +322,6 @@ fn drop_statements(objects: &[(String, String)]) -> Vec<String> {
         drops.extend(objects.iter().filter(|(own, _)| own == kind).rev().map(drop));
     }
     drops
-}
-
-/// An object of the database.
-#[derive(Clone, Debug)]
-struct Object {
-    kind: String,
-    identity: String,
-    oid: String,
-    comment: String,
-}
-
-impl PartialEq for Object {
-    fn eq(&self, other: &Object) -> bool {
-        (&self.kind, &self.oid) == (&other.kind, &other.oid)
-    }
-}
-
-/// Tables, views, sequences, types, functions and schemas that are not part of another object or of an extension, and
-/// meet the condition on their rows in the catalogs.
-fn objects(session: &mut Session, condition: &str) -> Result<Vec<Object>, WorkloadError> {
-    let sql = format!(
-        "select o.type, o.identity, a.oid, coalesce(obj_description(a.oid, a.catalog::name), '') from (\
-         select oid, 'pg_class'::text as catalog from pg_class where relkind in ('r', 'p', 'v', 'm', 'S', 'f') \
-         and {condition} and relnamespace <> 'pg_catalog'::regnamespace \
-         union all select oid, 'pg_type' from pg_type where {condition} and (typtype in ('e', 'd', 'r') \
-         or typtype = 'c' and typrelid in (select oid from pg_class where relkind = 'c')) \
-         and typnamespace <> 'pg_catalog'::regnamespace \
-         union all select oid, 'pg_proc' from pg_proc where {condition} \
-         and pronamespace <> 'pg_catalog'::regnamespace \
-         union all select oid, 'pg_namespace' from pg_namespace where {condition} and left(nspname, 3) <> 'pg_') a \
-         cross join lateral pg_identify_object(a.catalog::regclass, a.oid, 0) o \
-         where not exists (select 1 from pg_depend d where d.classid = a.catalog::regclass and d.objid = a.oid \
-         and d.objsubid = 0 and (d.deptype in ('e', 'i') or d.deptype = 'a' and o.type = 'sequence')) \
-         and coalesce(o.schema, '') <> 'information_schema' order by a.oid"
-    );
-    let rows = query_catalogs(session, &sql)?;
-    let object = |row: &Row| Object {
-        kind: text(row, 0),
-        identity: text(row, 1),
-        oid: text(row, 2),
-        comment: text(row, 3),
-    };
-    Ok(rows.iter().map(object).collect())
 }
 
 /// Removes keys and foreign keys that the schema has created: one index build and one check at the end are faster than
@@ -505,16 +459,8 @@ fn finish_within(
     preparation: &Preparation,
 ) -> Result<(), WorkloadError> {
     preparation.journal.hold(session)?;
-    let marked = marks::find(session, &set.workload)?;
-    let mut statements = Vec::new();
-    for object in marked.iter().filter(|object| object.is_own && !object.mark.loaded.complete) {
-        let mut mark = object.mark.clone();
-        mark.loaded.complete = true;
-        let comment = literal(&mark.added_to(&object.comment));
-        statements.push(format!("comment on {} {} is {comment}", object.kind, object.identity));
-    }
-    statements.push(format!("drop table {}", preparation.journal.table));
-    statements.iter().try_for_each(|sql| execute(session, sql))
+    marks::complete(session, &set.workload)?;
+    execute(session, &format!("drop table {}", preparation.journal.table))
 }
 
 /// A name as the catalog has it: the server quotes names where necessary.

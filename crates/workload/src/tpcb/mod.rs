@@ -16,6 +16,7 @@ use std::sync::LazyLock;
 use connect::{Session, Target};
 
 use crate::WorkloadError;
+use crate::before_run::{PreparedRun, Truncation};
 use crate::load::{InitOptions, InitReport, Progress};
 use crate::workload::{Check, Script, Tables, Workload};
 
@@ -116,8 +117,8 @@ impl Workload for Tpcb {
         Some(BYTES_PER_SCALE)
     }
 
-    fn prepare_run(&self, session: &mut Session) -> Vec<WorkloadError> {
-        tables::prepare_run(session)
+    fn prepare_run(&self, session: &mut Session, truncation: Truncation) -> PreparedRun {
+        tables::prepare_run(session, truncation)
     }
 
     fn vacuum_all(&self, session: &mut Session) -> Vec<WorkloadError> {

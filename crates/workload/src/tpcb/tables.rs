@@ -4,9 +4,11 @@
 use connect::{Session, SqlState};
 
 use super::Tpcb;
-use super::schema::{ACCOUNTS, BRANCHES};
+use super::schema::{ACCOUNTS, BRANCHES, HISTORY};
 use crate::WorkloadError;
-use crate::load::{execute_all, missing_table, query};
+use crate::before_run::{self, PreparedRun, Truncation};
+use crate::load::{execute, execute_all, missing_table, query};
+use crate::loader::TableName;
 use crate::workload::{Tables, Workload};
 use stats::PartitionMethod;
 
@@ -28,8 +30,13 @@ const FIND_PARTITIONS: &str = "\
     where accounts.oid operator(pg_catalog.=) pg_catalog.to_regclass('pgbench_accounts')";
 
 /// Statements that `pgbench` runs before each run without `-n`.
-const BEFORE_RUN: [&str; 3] =
-    ["vacuum pgbench_branches", "vacuum pgbench_tellers", "truncate pgbench_history"];
+const VACUUM_BEFORE_RUN: [&str; 2] = ["vacuum pgbench_branches", "vacuum pgbench_tellers"];
+const TRUNCATE_BEFORE_RUN: &str = "truncate pgbench_history";
+/// The columns of pgbench_history as `pgbench -i` makes it, with either type of aid.
+const HISTORY_COLUMNS: [&str; 2] = [
+    "tid integer, bid integer, aid integer, delta integer, mtime timestamp without time zone, filler character(22)",
+    "tid integer, bid integer, aid bigint, delta integer, mtime timestamp without time zone, filler character(22)",
+];
 
 /// Facts about the tables before a run of built-in scripts.
 ///
@@ -71,9 +78,19 @@ fn count_branches(session: &mut Session) -> Result<u32, WorkloadError> {
 
 /// Vacuums branches and tellers and truncates the history. As with `pgbench`, errors do not stop the run: the tables
 /// may be absent if only the user's own scripts run.
-#[must_use = "the caller shows what failed"]
-pub(super) fn prepare_run(session: &mut Session) -> Vec<WorkloadError> {
-    execute_all(session, &BEFORE_RUN)
+pub(super) fn prepare_run(session: &mut Session, truncation: Truncation) -> PreparedRun {
+    let failed = execute_all(session, &VACUUM_BEFORE_RUN);
+    let mut prepared = PreparedRun { truncated: Vec::new(), failed };
+    session.patiently(|session| {
+        prepared.add(match truncation {
+            Truncation::ByName => execute(session, TRUNCATE_BEFORE_RUN).map(|()| None),
+            Truncation::OwnTables => {
+                let history = TableName::new(HISTORY.name.to_owned());
+                before_run::truncate_own(session, &history, Tpcb.name(), &HISTORY_COLUMNS)
+            }
+        });
+    });
+    prepared
 }
 
 /// Vacuums and analyzes the accounts too (`-v`).

@@ -18,6 +18,7 @@ use connect::{Session, Target};
 use stats::Scale;
 
 use crate::WorkloadError;
+use crate::before_run::{PreparedRun, Truncation};
 use crate::load::{InitOptions, InitReport, Progress, execute_all};
 use crate::query_set::{Answer, IndexSet, Query, QueryChoice};
 use crate::workload::{Check, Script, Tables, Workload};
@@ -102,8 +103,8 @@ impl Workload for Tpch {
     }
 
     /// No script changes the tables.
-    fn prepare_run(&self, _session: &mut Session) -> Vec<WorkloadError> {
-        Vec::new()
+    fn prepare_run(&self, _: &mut Session, _: Truncation) -> PreparedRun {
+        PreparedRun::default()
     }
 
     fn vacuum_all(&self, session: &mut Session) -> Vec<WorkloadError> {

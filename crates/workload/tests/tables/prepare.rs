@@ -3,7 +3,7 @@
 
 use connect::Session;
 use pgmeter_workload::{
-    InitOptions, PartitionMethod, Partitioning, Step, Tables, Tpcb, Workload, WorkloadError,
+    InitOptions, PartitionMethod, Partitioning, Step, Tables, Tpcb, Truncation, Workload, WorkloadError,
 };
 
 use crate::harness::{NEWEST, OLDEST, lines, make, session};
@@ -79,7 +79,8 @@ fn missing_tables_are_reported_with_the_command_that_makes_them() {
     assert_eq!(source.sqlstate(), Some(connect::SqlState::UNDEFINED_TABLE));
     let message = error.to_string();
     assert!(message.contains("`pgmeter init`") && message.contains("missing"), "{message}");
-    assert_eq!(Tpcb.prepare_run(&mut session).len(), 3, "each statement fails, and none stops the others");
+    let failed = Tpcb.prepare_run(&mut session, Truncation::ByName).failed;
+    assert_eq!(failed.len(), 3, "each statement fails, and none stops the others");
     assert_eq!(Tpcb.vacuum_all(&mut session).len(), 1, "there are no accounts");
 }
 
@@ -100,7 +101,9 @@ fn a_run_begins_with_an_empty_history() {
         let mut session = session(major, "prepared");
         bare(&mut session, None);
         session.execute("insert into pgbench_history values (1, 1, 1, 1)").expect("a row");
-        assert!(Tpcb.prepare_run(&mut session).is_empty());
+        let prepared = Tpcb.prepare_run(&mut session, Truncation::OwnTables);
+        assert!(prepared.failed.is_empty(), "{:?}", prepared.failed);
+        assert_eq!(prepared.truncated, ["public.pgbench_history"]);
         assert!(Tpcb.vacuum_all(&mut session).is_empty());
         assert_eq!(lines(&mut session, "select count(*) from pgbench_history"), ["0"]);
     }

@@ -1,0 +1,90 @@
+//! The objects of a database before a loading, and the marks of those that a transaction of the loading adds. Tables, views,
+//! sequences, types, functions and schemas can have marks.
+
+use connect::quote::literal;
+use connect::{Row, Session};
+
+use crate::WorkloadError;
+use crate::load::{execute, query_catalogs};
+use crate::marks::{DatabaseId, Mark};
+
+/// What the current transaction has created or changed.
+const OF_TRANSACTION: &str = "xmin::text = (txid_current() & 4294967295)::text";
+
+/// The objects that existed.
+#[derive(Debug)]
+pub(crate) struct ExistingObjects(Vec<Object>);
+
+impl ExistingObjects {
+    pub(crate) fn read(session: &mut Session) -> Result<ExistingObjects, WorkloadError> {
+        objects(session, "true").map(ExistingObjects)
+    }
+
+    /// Marks the objects that the current transaction has added; returns them. They exist from then on.
+    pub(crate) fn mark_new(&self, session: &mut Session, mark: &Mark) -> Result<Vec<Object>, WorkloadError> {
+        let changed = objects(session, OF_TRANSACTION)?;
+        let made: Vec<Object> = changed.into_iter().filter(|object| !self.0.contains(object)).collect();
+        if made.is_empty() {
+            return Ok(made);
+        }
+        let database = DatabaseId::read(session)?;
+        for Object { kind, identity, oid, comment } in &made {
+            let object = match kind.as_str() {
+                "function" | "procedure" | "aggregate" | "type" | "schema" => {
+                    database.object(oid.as_str(), identity.as_str())
+                }
+                _ => database.relation(session, oid)?,
+            };
+            let comment = mark.of(object).added_to(comment);
+            execute(session, &format!("comment on {kind} {identity} is {}", literal(&comment)))?;
+        }
+        Ok(made)
+    }
+}
+
+/// An object of the database.
+#[derive(Clone, Debug)]
+pub(crate) struct Object {
+    pub(crate) kind: String,
+    pub(crate) identity: String,
+    pub(crate) oid: String,
+    comment: String,
+}
+
+impl PartialEq for Object {
+    fn eq(&self, other: &Object) -> bool {
+        (&self.kind, &self.oid) == (&other.kind, &other.oid)
+    }
+}
+
+/// Tables, views, sequences, types, functions and schemas that are not part of another object or of an extension, and
+/// meet the condition on their rows in the catalogs.
+fn objects(session: &mut Session, condition: &str) -> Result<Vec<Object>, WorkloadError> {
+    let sql = format!(
+        "select o.type, o.identity, a.oid, coalesce(obj_description(a.oid, a.catalog::name), '') from (\
+         select oid, 'pg_class'::text as catalog from pg_class where relkind in ('r', 'p', 'v', 'm', 'S', 'f') \
+         and {condition} and relnamespace <> 'pg_catalog'::regnamespace \
+         union all select oid, 'pg_type' from pg_type where {condition} and (typtype in ('e', 'd', 'r') \
+         or typtype = 'c' and typrelid in (select oid from pg_class where relkind = 'c')) \
+         and typnamespace <> 'pg_catalog'::regnamespace \
+         union all select oid, 'pg_proc' from pg_proc where {condition} \
+         and pronamespace <> 'pg_catalog'::regnamespace \
+         union all select oid, 'pg_namespace' from pg_namespace where {condition} and left(nspname, 3) <> 'pg_') a \
+         cross join lateral pg_identify_object(a.catalog::regclass, a.oid, 0) o \
+         where not exists (select 1 from pg_depend d where d.classid = a.catalog::regclass and d.objid = a.oid \
+         and d.objsubid = 0 and (d.deptype in ('e', 'i') or d.deptype = 'a' and o.type = 'sequence')) \
+         and coalesce(o.schema, '') <> 'information_schema' order by a.oid"
+    );
+    let rows = query_catalogs(session, &sql)?;
+    let object = |row: &Row| Object {
+        kind: text(row, 0),
+        identity: text(row, 1),
+        oid: text(row, 2),
+        comment: text(row, 3),
+    };
+    Ok(rows.iter().map(object).collect())
+}
+
+fn text(row: &Row, column: usize) -> String {
+    row.get(column).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,209 @@
+//! Executes the load steps of a folder so that objects of others stay as they are: each step, or each of its statements, is a
+//! transaction that is rolled back if it has changed one. `folder` runs the steps in their order.
+
+use std::collections::BTreeMap;
+
+use connect::{Session, SqlState};
+use script::{Statement, statement_words};
+
+use crate::WorkloadError;
+use crate::existing_objects::ExistingObjects;
+use crate::foreign_objects::ForeignObjects;
+use crate::load::execute;
+use crate::manifest::LoadStep;
+use crate::marks::Mark;
+
+/// SQLSTATE of a statement that must not run in a transaction block.
+const IN_TRANSACTION: &[u8; 5] = b"25001";
+/// First words of statements that begin or end a transaction. `PREPARE` does with `TRANSACTION` only.
+const TRANSACTION_CONTROL: [&str; 7] = ["abort", "begin", "commit", "end", "rollback", "start", "prepare"];
+
+/// What protects the objects of others during the steps, and marks new ones.
+pub(crate) struct StepGuard {
+    pub(crate) existing: ExistingObjects,
+    /// `None` if the user allows all changes (`--drop`).
+    pub(crate) foreign: Option<ForeignObjects>,
+    pub(crate) mark: Mark,
+}
+
+impl StepGuard {
+    /// Executes a load step.
+    pub(crate) fn run(
+        &self,
+        session: &mut Session,
+        step: &LoadStep,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<(), WorkloadError> {
+        let statements = script::statements(&step.file, &step.sql, variables)?;
+        if step.is_transaction || self.foreign.is_some() {
+            refuse_transaction_control(step, &statements)?;
+        }
+        if step.is_transaction {
+            return self.transaction(session, step, &statements);
+        }
+        for statement in &statements {
+            if self.foreign.is_none() {
+                // Alone, as written.
+                done(session.execute(&statement.sql).map(drop), step, statement)?;
+                continue;
+            }
+            match self.transaction(session, step, std::slice::from_ref(statement)) {
+                Err(WorkloadError::LoadStep { is_misplaced: true, .. }) => {
+                    self.alone(session, step, statement)?;
+                }
+                other => other?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes statements in one transaction.
+    fn transaction(
+        &self,
+        session: &mut Session,
+        step: &LoadStep,
+        statements: &[Statement],
+    ) -> Result<(), WorkloadError> {
+        execute(session, "begin")?;
+        let last = statements.last().map_or(1, |statement| statement.line);
+        let committed = self
+            .statements(session, step, statements)
+            .and_then(|()| self.foreign.as_ref().map_or(Ok(()), |foreign| foreign.check(session)))
+            .and_then(|()| self.existing.mark_new(session, &self.mark).map(drop))
+            .and_then(|()| execute(session, "commit"));
+        committed.map_err(|error| rolled_back(session, error, &place(step, last)))
+    }
+
+    fn statements(
+        &self,
+        session: &mut Session,
+        step: &LoadStep,
+        statements: &[Statement],
+    ) -> Result<(), WorkloadError> {
+        for statement in statements {
+            done(session.execute(&statement.sql).map(drop), step, statement)?;
+            // Their words were examined, so this needs an extension that commits.
+            if !session.is_in_transaction() {
+                return Err(WorkloadError::TransactionEnded { place: place(step, statement.line) });
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes a statement that cannot run in a transaction, such as VACUUM. What it changes cannot be rolled back.
+    fn alone(
+        &self,
+        session: &mut Session,
+        step: &LoadStep,
+        statement: &Statement,
+    ) -> Result<(), WorkloadError> {
+        done(session.execute(&statement.sql).map(drop), step, statement)?;
+        let changed = match &self.foreign {
+            Some(foreign) => foreign.first_changed(session)?,
+            None => None,
+        };
+        changed.map_or(Ok(()), |object| {
+            let (workload, place) = (self.mark.workload.clone(), place(step, statement.line));
+            Err(WorkloadError::ForeignObjectLost { object, workload, place })
+        })
+    }
+}
+
+fn place(step: &LoadStep, line: u32) -> String {
+    format!("{}:{line}", step.file)
+}
+
+/// The error of a statement, with its place.
+fn done(
+    executed: Result<(), connect::ConnectError>,
+    step: &LoadStep,
+    statement: &Statement,
+) -> Result<(), WorkloadError> {
+    executed.map_err(|source| {
+        let is_misplaced = source.sqlstate() == SqlState::from_bytes(IN_TRANSACTION);
+        let (file, line) = (step.file.clone(), statement.line);
+        WorkloadError::LoadStep { file, line, source, is_misplaced }.not_permitted(&place(step, line))
+    })
+}
+
+/// Rolls back after an error, which may say that nothing was changed. The server rolls back a lost session.
+pub(crate) fn rolled_back(session: &mut Session, error: WorkloadError, place: &str) -> WorkloadError {
+    if session.is_lost() {
+        return error;
+    }
+    let failure = match session.execute("rollback") {
+        Ok(_) if !session.is_in_transaction() => return error,
+        Ok(_) => "the server is still in a transaction".to_owned(),
+        Err(failure) => failure.to_string(),
+    };
+    match error {
+        WorkloadError::ForeignObjectChanged { object, .. } => {
+            WorkloadError::RollbackFailed { object, place: place.to_owned(), reason: failure }
+        }
+        // The first error is reported.
+        error => error,
+    }
+}
+
+/// Refuses statements that begin or end a transaction.
+fn refuse_transaction_control(step: &LoadStep, statements: &[Statement]) -> Result<(), WorkloadError> {
+    for statement in statements {
+        if let Some(word) = transaction_control(&statement.sql) {
+            return Err(WorkloadError::TransactionControl { place: place(step, statement.line), word });
+        }
+    }
+    Ok(())
+}
+
+/// The first word of a statement in the text that begins or ends a transaction.
+pub(crate) fn transaction_control(sql: &str) -> Option<String> {
+    statement_words(sql.as_bytes()).into_iter().find_map(|words| {
+        let word =
+            |at: usize| words.get(at).map(|word| String::from_utf8_lossy(word.text).to_ascii_lowercase());
+        let first = word(0)?;
+        let second = word(1).unwrap_or_default();
+        let is_control = match first.as_str() {
+            "prepare" => second == "transaction",
+            // Back to a savepoint stays in the transaction.
+            "rollback" => second != "to" && word(2).is_none_or(|third| third != "to"),
+            first => TRANSACTION_CONTROL.contains(&first),
+        };
+        is_control.then(|| first.to_ascii_uppercase())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(sql: &str, expected: Option<&str>) {
+        assert_eq!(transaction_control(sql).as_deref(), expected, "{sql}");
+    }
+
+    #[test]
+    fn statements_that_begin_or_end_a_transaction_are_found() {
+        check("commit", Some("COMMIT"));
+        check("select 1; /* now */ Commit; select f()", Some("COMMIT"));
+        check("-- so\nEND", Some("END"));
+        check("start transaction", Some("START"));
+        check("PREPARE TRANSACTION 'a'", Some("PREPARE"));
+        check("rollback", Some("ROLLBACK"));
+        check("rollback prepared 'a'", Some("ROLLBACK"));
+        check("commit prepared 'a'", Some("COMMIT"));
+        check("abort work", Some("ABORT"));
+    }
+
+    #[test]
+    fn other_statements_stay_in_the_transaction() {
+        check("rollback to a", None);
+        check("rollback work to savepoint a", None);
+        check("savepoint a", None);
+        check("release a", None);
+        check("prepare p as select 1", None);
+        check("do $$ begin perform 1; end $$", None);
+        check("create function f() returns int language sql begin atomic select 1; end", None);
+        check("select 'commit; begin'", None);
+        check("select 1 as commit", None);
+    }
+}
