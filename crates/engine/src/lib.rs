@@ -48,3 +48,4 @@ pub use token::{Token, TokenPlan, TokenRole};
 pub use tracer::{
     ClientEvent, ClientStep, CommitEvent, CommitReply, EndedTransaction, Tracer, WorkerIntro, no_tracer,
 };
+pub use wire::frontend::PARAMETERS_MAX;

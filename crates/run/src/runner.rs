@@ -195,6 +195,15 @@ impl Runner {
             spec.variables.entry(name.clone()).or_insert_with(|| value.clone());
         }
         scripts.check_variables(spec.variables.keys().map(String::as_str))?;
+        if let Some(name) =
+            spec.variables.iter().find(|(_, value)| value.contains('\0')).map(|(name, _)| name)
+        {
+            let reason = format!(
+                "the value of the variable {name} contains a zero byte, which PostgreSQL does not accept"
+            );
+            return Err(RunError::Usage(reason));
+        }
+        scripts.check_parameter_counts(spec.protocol)?;
         let environment = connect::Environment::of_process();
         for further in &spec.targets {
             if targets.iter().any(|(name, _)| *name == further.name) {

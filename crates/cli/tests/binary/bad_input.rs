@@ -39,6 +39,38 @@ fn a_script_that_is_not_there_or_cannot_be_sent_is_named() {
 }
 
 #[test]
+fn a_statement_with_more_parameters_than_the_protocol_carries_is_refused_with_its_place() {
+    let bench = Bench::new();
+    let statement =
+        |count| format!("SELECT 1;\n\\set a 1\nSELECT 2 WHERE :a IN ({});\n", vec![":a"; count].join(","));
+    bench.file("many.sql", &statement(65_535));
+    for protocol in ["extended", "prepared"] {
+        let words = ["bench", "-h", "nowhere.invalid", "-f", "many.sql", "-M", protocol];
+        let out =
+            bench.run(words).exits(1).says(&["many.sql:3", "maximum is 65535", "use -M simple", protocol]);
+        assert!(!out.stderr.contains("panic") && !out.stderr.contains("nowhere"), "{}", out.stderr);
+    }
+    // The simple protocol has no parameters, and 65,535 are accepted: only the server is missing.
+    bench
+        .run(["bench", "-h", "nowhere.invalid", "-f", "many.sql", "-M", "simple"])
+        .exits(1)
+        .says(&["nowhere.invalid"]);
+    bench.file("many.sql", &statement(65_534));
+    bench
+        .run(["bench", "-h", "nowhere.invalid", "-f", "many.sql", "-M", "prepared"])
+        .exits(1)
+        .says(&["nowhere.invalid"]);
+}
+
+#[test]
+fn connection_parameters_that_a_server_would_refuse_without_a_word_are_refused_with_their_length() {
+    let bench = Bench::new();
+    let options = format!("options=-capplication_name={}", "x".repeat(10_000));
+    let words = ["bench", "-d", &format!("{} {options}", Cluster::shared("18").conninfo()), "-S"];
+    bench.run(words).exits(1).says(&["bytes, and the server accepts at most 10000", "shorten options"]);
+}
+
+#[test]
 fn options_of_pgbench_without_a_command_are_met_with_the_commands_that_take_them() {
     let bench = Bench::new();
     let words = ["-c", "4", "-T", "5", "-f", "transfer.sql", "shop"];

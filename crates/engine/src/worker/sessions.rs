@@ -218,7 +218,8 @@ impl<'p, D: Driver> Sessions<'p, D> {
         let (slot, link) = self.load.slot_and_link(connection);
         let Self { driver, slots, context, .. } = self;
         let binding = driver.channel_binding(connection);
-        slots[slot].client.send_startup(link, binding, &mut context.turn(now, false));
+        let begun = slots[slot].client.send_startup(link, binding, &mut context.turn(now, false));
+        begun.map_err(|reason| self.failure(connection, reason))?;
         self.send_answer(connection)
     }
 
