@@ -1,16 +1,18 @@
 //! `pgmeter init`: creates and fills the tables of a workload. `workload` does the
 //! work; this module parses options and shows the progress.
 
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
+use run::SpaceForecast;
 use stats::Scale;
 use workload::{InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, Step, WorkloadName};
 
 use crate::arguments::{ConnectionArguments, Word, words};
 use crate::failure::Failure;
-use crate::password::connect_asking;
+use crate::password::{self, connect_asking};
 use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal, Unit};
 
@@ -81,6 +83,9 @@ pub(crate) struct InitArguments {
     /// Continue an interrupted load: do only the missing parts; requires the same options as before, except --jobs
     #[arg(long)]
     resume: bool,
+    /// Load also if the space that it needs exceeds the free space of the server, or 1 TB if that is not known
+    #[arg(long)]
+    yes: bool,
     /// Do not show progress; as a superuser, do not list the SQL of a directory before it is executed
     #[arg(short, long)]
     quiet: bool,
@@ -98,12 +103,38 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     if !arguments.quiet && session.parameter("is_superuser") == Some("on") {
         workload.listing().iter().for_each(|line| terminal.say(line));
     }
+    let forecast = SpaceForecast::new(&*workload, &mut session, &options, signals);
+    if let Some(forecast) = forecast.filter(|_| !arguments.yes) {
+        check_space(forecast, arguments.quiet, terminal, signals)?;
+    }
     let mut view = LoadView { is_quiet: arguments.quiet, ..LoadView::new(terminal) };
     let told = &mut |progress: InitProgress<'_>| view.show(progress);
     let report = run::load(&*workload, &target, &mut session, &options, signals, told);
     drop(view);
     terminal.say(report?.summary(options.scale));
     Ok(())
+}
+
+/// Shows the space that is needed; asks on a terminal, and otherwise refuses, if it is more than is free.
+fn check_space(
+    forecast: SpaceForecast,
+    is_quiet: bool,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<(), Failure> {
+    if !forecast.needs_consent() {
+        if forecast.is_shown() && !is_quiet {
+            terminal.say(forecast);
+        }
+        return Ok(());
+    }
+    let can_ask = terminal.is_interactive() && io::stdin().is_terminal();
+    if can_ask && signals.leave_at_once(|| password::confirm(&format!("{forecast}. Load anyway? [y/N] "))) {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{forecast}: use a smaller --scale, or --yes to load anyway; nothing was changed"
+    )))
 }
 
 /// The workload of this name or in this directory.
