@@ -85,6 +85,9 @@ pub enum RunError {
         /// Acknowledged commits.
         acknowledged: u64,
     },
+    /// A watched condition ended the load.
+    #[error("{0}")]
+    Stopped(String),
     /// The work was stopped before its end.
     #[error("{0}")]
     Aborted(String),

@@ -25,6 +25,7 @@ mod exit_status;
 mod generator;
 mod goals;
 mod keeper;
+mod load_watch;
 mod loading;
 mod observing;
 pub mod options;

@@ -291,6 +291,19 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
         Warning::Paused => "pgmeter was stopped and continued during the run (SIGCONT, as after Ctrl-Z). It made no load \
                             in between, and the figures include that pause."
             .to_owned(),
+        Warning::LoadPaused { pauses, total_s, first } => {
+            let each = first.iter().map(|pause| {
+                let reason = escaped_line(&pause.reason.to_string());
+                format!("from {:.1} s to {:.1} s because {reason}", pause.from_s, pause.until_s)
+            });
+            let more = if *pauses > first.len() as u64 { "; and later again" } else { "" };
+            format!(
+                "The load was paused {} for {total_s:.1} s in all: {}{more}. The figures include the pauses, and arrivals of \
+                 a rate that fell into them count as skipped.",
+                if *pauses == 1 { "once".to_owned() } else { format!("{pauses} times") },
+                each.collect::<Vec<_>>().join("; ")
+            )
+        }
         Warning::MessagesLost { .. } => format!(
             "{} could not be written to standard error during the run, because its reader was slow or stopped. The load \
              did not wait for it.",
