@@ -12,7 +12,7 @@ use workload::{InitOptions, InitProgress, Logging, PartitionMethod, Partitioning
 
 use crate::arguments::{ConnectionArguments, Word, words};
 use crate::failure::Failure;
-use crate::password::{self, connect_asking};
+use crate::password::connect_asking;
 use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal, Unit};
 
@@ -103,9 +103,11 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     if !arguments.quiet && session.parameter("is_superuser") == Some("on") {
         workload.listing().iter().for_each(|line| terminal.say(line));
     }
-    let forecast = SpaceForecast::new(&*workload, &mut session, &options, signals);
-    if let Some(forecast) = forecast.filter(|_| !arguments.yes) {
-        check_space(forecast, arguments.quiet, terminal, signals)?;
+    if !arguments.yes {
+        let can_ask = terminal.is_interactive() && io::stdin().is_terminal();
+        let streams = can_ask.then(|| (io::stdin().lock(), io::stderr()));
+        let shown = SpaceForecast::check(&*workload, &mut session, &options, signals, streams)?;
+        shown.filter(|_| !arguments.quiet).iter().for_each(|line| terminal.say(line));
     }
     let mut view = LoadView { is_quiet: arguments.quiet, ..LoadView::new(terminal) };
     let told = &mut |progress: InitProgress<'_>| view.show(progress);
@@ -113,28 +115,6 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     drop(view);
     terminal.say(report?.summary(options.scale));
     Ok(())
-}
-
-/// Shows the space that is needed; asks on a terminal, and otherwise refuses, if it is more than is free.
-fn check_space(
-    forecast: SpaceForecast,
-    is_quiet: bool,
-    terminal: &Terminal,
-    signals: &Signals,
-) -> Result<(), Failure> {
-    if !forecast.needs_consent() {
-        if forecast.is_shown() && !is_quiet {
-            terminal.say(forecast);
-        }
-        return Ok(());
-    }
-    let can_ask = terminal.is_interactive() && io::stdin().is_terminal();
-    if can_ask && signals.leave_at_once(|| password::confirm(&format!("{forecast}. Load anyway? [y/N] "))) {
-        return Ok(());
-    }
-    Err(Failure::Usage(format!(
-        "{forecast}: use a smaller --scale, or --yes to load anyway; nothing was changed"
-    )))
 }
 
 /// The workload of this name or in this directory.

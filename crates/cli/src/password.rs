@@ -1,5 +1,5 @@
-//! Questions to the user. Reads a password without echo from `/dev/tty` if available, otherwise from stdin with the prompt
-//! on stderr, as psql does.
+//! Reads a password without echo from `/dev/tty` if available, otherwise from stdin with the prompt on stderr, as
+//! psql does.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead, BufReader, Write};
@@ -28,13 +28,6 @@ pub(crate) fn ask() -> io::Result<Password> {
         Err(_) => read_hidden(&io::stdin(), &mut io::stdin().lock(), &mut io::stderr())?,
     };
     Ok(Password::new(line))
-}
-
-/// Asks a question on stderr; true if the answer on stdin is y or yes.
-pub(crate) fn confirm(question: &str) -> bool {
-    let mut answer = String::new();
-    let asked = io::stderr().write_all(question.as_bytes()).and_then(|()| io::stdin().read_line(&mut answer));
-    asked.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 fn read_hidden(terminal: &impl AsFd, input: &mut dyn BufRead, output: &mut dyn Write) -> io::Result<String> {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::fs;
+use std::io::{BufRead, Write};
 use std::path::PathBuf;
 
 use connect::Session;
@@ -12,6 +13,7 @@ use workload::listing::size;
 use workload::{InitOptions, Step, Workload};
 
 use crate::control::Control;
+use crate::error::RunError;
 
 /// Without known free space, a load above this needs consent: few servers have it, and a scale with a digit too many does.
 const UNKNOWN_MAX_BYTES: u64 = 1_000_000_000_000;
@@ -29,7 +31,7 @@ pub struct SpaceForecast {
 
 impl SpaceForecast {
     /// The forecast for these options; `None` if the size of the workload is unknown, or its rows are not loaded.
-    pub fn new(
+    fn new(
         workload: &dyn Workload,
         session: &mut Session,
         options: &InitOptions,
@@ -48,15 +50,41 @@ impl SpaceForecast {
         })
     }
 
+    /// Refuses a load that needs more than is free, unless the user confirms it over `streams`, for the answer and for the
+    /// question. Returns the forecast if it is worth a line.
+    ///
+    /// # Errors
+    /// The load is too large, and it was not confirmed.
+    pub fn check(
+        workload: &dyn Workload,
+        session: &mut Session,
+        options: &InitOptions,
+        control: &Control,
+        streams: Option<(impl BufRead, impl Write)>,
+    ) -> Result<Option<Self>, RunError> {
+        let Some(forecast) = Self::new(workload, session, options, control) else { return Ok(None) };
+        if !forecast.needs_consent() {
+            return Ok(Some(forecast).filter(Self::is_shown));
+        }
+        let question = format!("{forecast}. Load anyway? [y/N] ");
+        let is_confirmed = streams.is_some_and(|(mut input, mut output)| {
+            control.leave_at_once(|| confirm(&question, &mut input, &mut output))
+        });
+        if is_confirmed {
+            return Ok(None);
+        }
+        Err(RunError::Usage(format!(
+            "{forecast}: use a smaller --scale, or --yes to load anyway; nothing was changed"
+        )))
+    }
+
     /// Whether the load is so large that its user must confirm it.
-    #[must_use]
-    pub fn needs_consent(&self) -> bool {
+    fn needs_consent(&self) -> bool {
         self.needed_bytes > self.free_bytes.unwrap_or(UNKNOWN_MAX_BYTES)
     }
 
     /// Whether the forecast is worth a line.
-    #[must_use]
-    pub fn is_shown(&self) -> bool {
+    fn is_shown(&self) -> bool {
         self.needed_bytes >= SHOWN_FROM_BYTES || self.needs_consent()
     }
 }
@@ -69,6 +97,14 @@ impl fmt::Display for SpaceForecast {
             None => write!(f, ", and its free space is not known from here"),
         }
     }
+}
+
+/// Asks a question; true if the answer is y or yes.
+fn confirm(question: &str, input: &mut dyn BufRead, output: &mut dyn Write) -> bool {
+    let mut answer = String::new();
+    let asked = output.write_all(question.as_bytes()).and_then(|()| output.flush());
+    let is_read = asked.and_then(|()| input.read_line(&mut answer)).is_ok();
+    is_read && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
 /// Approximate bytes of all tables and indexes.
@@ -140,6 +176,22 @@ mod tests {
         check(UNKNOWN_MAX_BYTES, None, false);
         check(UNKNOWN_MAX_BYTES + 1, None, true);
         check(UNKNOWN_MAX_BYTES + 1, Some(u64::MAX), false);
+    }
+
+    #[test]
+    fn only_a_yes_confirms() {
+        for (answer, expected) in [
+            ("y\n", true),
+            ("Yes\n", true),
+            ("\n", false),
+            ("n\n", false),
+            ("", false),
+            ("yesterday\n", false),
+        ] {
+            let mut shown = Vec::new();
+            assert_eq!(confirm("Load anyway? ", &mut answer.as_bytes(), &mut shown), expected, "{answer:?}");
+            assert_eq!(shown, b"Load anyway? ");
+        }
     }
 
     #[test]
