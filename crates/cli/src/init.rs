@@ -1,10 +1,12 @@
 //! `pgmeter init`: creates and fills the tables of a workload. `workload` does the
 //! work; this module parses options and shows the progress.
 
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
 
 use clap::{ArgAction, Args};
+use run::SpaceForecast;
 use stats::Scale;
 use workload::{InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, Step, WorkloadName};
 
@@ -81,6 +83,9 @@ pub(crate) struct InitArguments {
     /// Continue an interrupted load: do only the missing parts; requires the same options as before, except --jobs
     #[arg(long)]
     resume: bool,
+    /// Load also if the space that it needs exceeds the free space of the server, or 1 TB if that is not known
+    #[arg(long)]
+    yes: bool,
     /// Do not show progress; as a superuser, do not list the SQL of a directory before it is executed
     #[arg(short, long)]
     quiet: bool,
@@ -97,6 +102,12 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     let mut session = connect_asking(&mut target, signals)?;
     if !arguments.quiet && session.parameter("is_superuser") == Some("on") {
         workload.listing().iter().for_each(|line| terminal.say(line));
+    }
+    if !arguments.yes {
+        let can_ask = terminal.is_interactive() && io::stdin().is_terminal();
+        let streams = can_ask.then(|| (io::stdin().lock(), io::stderr()));
+        let shown = SpaceForecast::check(&*workload, &mut session, &options, signals, streams)?;
+        shown.filter(|_| !arguments.quiet).iter().for_each(|line| terminal.say(line));
     }
     let mut view = LoadView { is_quiet: arguments.quiet, ..LoadView::new(terminal) };
     let told = &mut |progress: InitProgress<'_>| view.show(progress);

@@ -131,6 +131,7 @@ fn conclude(finished: Finished, log_fault: &LogFault, terminal: &Terminal) -> Re
         (End::Interrupted, _) => {
             Err(Failure::Interrupted("interrupted; the results above cover the time before the interruption"))
         }
+        (_, 0) if let Some(stop) = &record.summary.watch_stop => Err(RunError::from(stop).into()),
         (End::CutOff(cut_off), 0) => Err(Failure::Aborted(cut_off.to_string())),
         (_, 0) if record.everything_failed() => Err(Failure::Aborted(EVERYTHING_FAILED.to_owned())),
         (_, 0) => match log_fault.get() {

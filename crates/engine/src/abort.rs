@@ -7,7 +7,7 @@ use connect::Address;
 use script::{CaptureKind, EvaluationError};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
-use wire::frontend::MessageTooLong;
+use wire::frontend::MessageError;
 use wire::{ProtocolError, ServerError};
 
 use crate::client::commands::PIPELINE_REPETITIONS_MAX;
@@ -23,8 +23,8 @@ pub struct AbortedClient {
     pub cause: AbortCause,
 }
 
-impl From<MessageTooLong> for AbortCause {
-    fn from(error: MessageTooLong) -> AbortCause {
+impl From<MessageError> for AbortCause {
+    fn from(error: MessageError) -> AbortCause {
         AbortCause::StatementTooLong(error)
     }
 }
@@ -96,9 +96,9 @@ pub enum AbortCause {
         "\\copy_rows writes the text format, but the COPY is binary; remove FORMAT binary, or use \\copy_file"
     )]
     CopyIsBinary,
-    /// A statement with the values of its variables exceeds the protocol's message size.
-    #[error("the statement with the values of its variables is too long: {0}")]
-    StatementTooLong(MessageTooLong),
+    /// A statement with the values of its variables, or the data of its COPY, exceeds a limit of the protocol.
+    #[error("the command cannot be sent with the values of its variables: {0}")]
+    StatementTooLong(MessageError),
     /// A meta command could not be evaluated, or its shell command returned no value.
     #[error("{0}")]
     Evaluation(EvaluationError),

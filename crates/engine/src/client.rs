@@ -221,10 +221,15 @@ impl Client {
 
     /// The transport of a link is connected: starts the protocol, and forgets an earlier session of this link.
     /// `binding` is the channel binding for SCRAM, if the transport has one.
-    pub(crate) fn send_startup(&mut self, link: usize, binding: Option<&[u8]>, turn: &mut Turn<'_>) {
+    pub(crate) fn send_startup(
+        &mut self,
+        link: usize,
+        binding: Option<&[u8]>,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), ConnectReason> {
         turn.tracer.on_event(&ClientEvent::Connects { client: self.number });
         let startup = &self.host(link, turn.load).startup;
-        self.links[link].send_startup(startup, binding, turn.out);
+        self.links[link].send_startup(startup, binding, turn.out)
     }
 
     /// Selects the host of a link's next connection, at random if there are several.

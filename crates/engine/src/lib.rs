@@ -43,8 +43,9 @@ pub use plan::{
 pub use rank_outcome::{RankFigures, RankOutcome};
 pub use run::{run, run_on, run_rank, run_rank_on, run_with_peers, run_with_peers_on};
 pub use stats::{Limit, Protocol, ResultFormat};
-pub use stopping::{DISTRIBUTED_LEAD, EndDecisions, SharedEnd, StopRequest};
+pub use stopping::{DISTRIBUTED_LEAD, EndDecisions, GateState, LoadGate, SharedEnd, StopRequest};
 pub use token::{Token, TokenPlan, TokenRole};
 pub use tracer::{
     ClientEvent, ClientStep, CommitEvent, CommitReply, EndedTransaction, Tracer, WorkerIntro, no_tracer,
 };
+pub use wire::frontend::PARAMETERS_MAX;

@@ -141,7 +141,7 @@ impl<'a> Merging<'a> {
     /// Measures the time without an ended transaction.
     fn watch_for_silence(&mut self, interval: &Interval) {
         let counts = interval.counts();
-        if counts.scheduled > counts.unfinished {
+        if counts.scheduled > counts.unfinished || self.stop.is_paused() {
             self.silent_since = interval.end;
         } else if self.stop.decides()
             && self.silence_limit.is_some_and(|limit| interval.end >= self.silent_since + limit)

@@ -1,8 +1,8 @@
-//! What ends a run before its limit: the user, a failed worker, or the observer; the grace period of running
-//! transactions; and the cancellation of statements that still run. Workers read it at each wake-up. It is the only
-//! state that workers share and change during a run.
+//! What ends a run before its limit: the user, a failed worker, the observer, or a watch of the caller, which can also
+//! pause it; the grace period of running transactions; and the cancellation of statements that still run. Workers read it
+//! at each wake-up. It is the only state that workers share and change during a run.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
 use connect::{CancelKey, CancelRequest};
@@ -24,6 +24,43 @@ pub struct StopRequest<'a> {
     pub time_is_up: Option<&'a AtomicBool>,
     /// The decisions about the end that the ranks of a distributed run share; `None`: this process decides for itself.
     pub shared: Option<&'a SharedEnd>,
+    /// Pauses and ends the load of this process.
+    pub gate: Option<&'a LoadGate>,
+}
+
+/// Whether a load may start transactions. The caller changes it at any time from any thread; workers see the change at
+/// their next wake-up. Transactions that have started always go on.
+#[derive(Debug, Default)]
+pub struct LoadGate(AtomicU8);
+
+/// State of a [`LoadGate`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum GateState {
+    /// Transactions start.
+    #[default]
+    Open,
+    /// No transaction starts. Arrivals of an open loop whose time falls into the pause are skipped.
+    Paused,
+    /// The run ends as at its limit.
+    Ended,
+}
+
+impl LoadGate {
+    /// Changes the state. A load that was ended cannot be opened again.
+    pub fn set(&self, state: GateState) {
+        self.0.store(state as u8, Ordering::Relaxed);
+    }
+
+    /// The current state.
+    #[must_use]
+    pub fn state(&self) -> GateState {
+        match self.0.load(Ordering::Relaxed) {
+            0 => GateState::Open,
+            1 => GateState::Paused,
+            _ => GateState::Ended,
+        }
+    }
 }
 
 /// Time between a decision about the end of a distributed run and that end, so that all ranks receive the decision
@@ -102,7 +139,7 @@ fn nanos(time: Duration) -> u64 {
 
 impl<'a> From<&'a AtomicBool> for StopRequest<'a> {
     fn from(stop: &'a AtomicBool) -> Self {
-        Self { stop, time_is_up: None, shared: None }
+        Self { stop, time_is_up: None, shared: None, gate: None }
     }
 }
 
@@ -143,10 +180,18 @@ impl<'a> Stop<'a> {
         set_once(&self.end.end_ns, nanos(end.since(start)));
     }
 
+    /// Whether no transaction may start at present.
+    #[inline]
+    pub(crate) fn is_paused(&self) -> bool {
+        self.request.gate.is_some_and(|gate| gate.state() == GateState::Paused)
+    }
+
     /// The requested end, if it was requested by `now`, of a run that started at `start`.
     #[inline]
     pub(crate) fn early_end(&self, start: Timestamp, now: Timestamp) -> Option<Timestamp> {
-        if self.request.time_is_up.is_some_and(|flag| flag.load(Ordering::Relaxed)) && self.decides {
+        let is_asked = self.request.time_is_up.is_some_and(|flag| flag.load(Ordering::Relaxed))
+            || self.request.gate.is_some_and(|gate| gate.state() == GateState::Ended);
+        if is_asked && self.decides {
             self.end_at(start, now + self.lead);
         }
         let end_ns = self.end.end_ns.load(Ordering::Relaxed);

@@ -80,7 +80,7 @@ fn run(rate_per_s: Option<f64>) -> pgmeter_engine::Outcome {
                 let peers = &mut OfRank { rank, exchange: Arc::clone(&exchange) };
                 let sender = OfRank { rank, exchange };
                 // One process: the decisions need not be carried.
-                let request = StopRequest { stop: &stop, time_is_up: None, shared: Some(shared) };
+                let request = StopRequest { stop: &stop, time_is_up: None, shared: Some(shared), gate: None };
                 let mut observer = |progress: &Progress<'_>| sender.send(&RankMessage::interval(progress));
                 let outcome = run_rank(&plan, request, &mut observer, &no_tracer, peers);
                 let outcome = outcome.map(Box::new).map_err(|error| error.to_string());
@@ -89,7 +89,7 @@ fn run(rate_per_s: Option<f64>) -> pgmeter_engine::Outcome {
         }
         let plan = Plan { rate_per_s, ..plan(&server, 0) };
         let stop = AtomicBool::new(false);
-        let request = StopRequest { stop: &stop, time_is_up: None, shared: Some(&shared) };
+        let request = StopRequest { stop: &stop, time_is_up: None, shared: Some(&shared), gate: None };
         let mut peers = OfRank { rank: 0, exchange };
         let outcome = run_with_peers(&plan, request, &mut |_| {}, &no_tracer, &mut peers);
         outcome.unwrap_or_else(|error| panic!("{error}"))

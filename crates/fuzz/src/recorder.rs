@@ -2,7 +2,7 @@
 //! plain: log in, ask, listen until the server is ready or gone. Not used while fuzzing.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -98,7 +98,8 @@ fn listen(target: &Target, speak: fn(&mut Vec<u8>)) -> Result<Vec<u8>, Box<dyn s
         }
     };
     let mut out = Vec::new();
-    let mut startup = Startup::new(&target.startup_parameters(target.host_of(&address)), &mut out);
+    let mut startup = Startup::new(&target.startup_parameters(target.host_of(&address)), &mut out)
+        .map_err(io::Error::other)?;
     let (mut heard, mut decoder, mut is_ready) = (Vec::new(), Decoder::new(), false);
     let mut input = [0; 4096];
     loop {

@@ -99,7 +99,7 @@ fn a_start_up_is_one_that_our_own_start_up_accepts() {
     let parameters =
         StartupParameters { user: "u".into(), options: Some(String::new()), ..Default::default() };
     let mut out = Vec::new();
-    let mut startup = Startup::new(&parameters, &mut out);
+    let mut startup = Startup::new(&parameters, &mut out).unwrap();
     let mut conversation = Conversation::with(Vec::new());
     let (answer, step) = conversation.say_raw(&out);
     assert_eq!(step, Step::Told);
@@ -119,6 +119,23 @@ fn a_start_up_is_one_that_our_own_start_up_accepts() {
     assert!(settings.contains(&(b"server_version".into(), b"18.0 (pgmeter null server)".into())));
     let pairs = [("user", "u"), ("options", "")].map(|(name, value)| (name.into(), value.into()));
     assert_eq!(conversation.heard, [Received::StartUp(pairs.to_vec())]);
+}
+
+#[test]
+fn more_parameters_than_the_protocol_can_describe_are_an_error_of_the_statement() {
+    let mut conversation = Conversation::begun(Vec::new());
+    let mut out = Vec::new();
+    for number in ["65535", "65536", "99999999999999999999999"] {
+        let sql = format!("SELECT ${number}");
+        frontend::parse(&mut out, b"", sql.as_bytes()).unwrap();
+        frontend::describe_statement(&mut out, b"");
+        frontend::sync(&mut out);
+    }
+    let (answer, _) = conversation.say_raw(&out);
+    let names = names(&answer);
+    let refused = |name: &&String| name.starts_with("54000") && name.contains("at most 65535 parameters");
+    assert_eq!(names.iter().filter(refused).count(), 2, "{names:?}");
+    assert_eq!(names.iter().filter(|name| *name == "ParameterDescription").count(), 1, "{names:?}");
 }
 
 #[test]

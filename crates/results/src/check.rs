@@ -8,9 +8,10 @@ use stats::goals::{GoalResult, GoalStop};
 
 use crate::{
     ActionOutcome, ActionResult, CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures,
-    Generator, Interval, IntervalScript, Latency, Lateness, LimitedBy, OtherEndings, OutageWindow, Outages,
-    Plan, PoolerFigures, ProcessorShares, Rank, RankClock, Record, Rule, RuleResult, ScriptSummary, Stall,
-    Stalls, SteadyState, Summary, TrafficPerTransaction, TransactionError, TransactionErrors, Verification,
+    Generator, Interval, IntervalScript, Latency, Lateness, LimitedBy, LoadPauses, OtherEndings,
+    OutageWindow, Outages, Plan, PoolerFigures, ProcessorShares, Rank, RankClock, Record, Rule, RuleResult,
+    ScriptSummary, Stall, Stalls, SteadyState, Summary, TrafficPerTransaction, TransactionError,
+    TransactionErrors, Verification,
 };
 
 /// `Err` names the contradictory figures in a phrase.
@@ -67,6 +68,8 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         errors,
         goals,
         goal_stop,
+        pauses,
+        watch_stop,
         pooler,
         outages,
         actions: _,
@@ -103,6 +106,9 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     rules.iter().try_for_each(check_rule)?;
     let is_goal = |stop: &GoalStop| usize::try_from(stop.goal).is_ok_and(|goal| goal < goals.len());
     require(goal_stop.is_none_or(|stop| is_goal(&stop)), "an end for a goal that is not there")?;
+    let is_paused = pauses.as_ref().is_none_or(LoadPauses::is_consistent);
+    require(is_paused, "pauses whose times or number contradict each other")?;
+    require(watch_stop.as_ref().is_none_or(|stop| stop.at_s >= 0.0), "an end before the start")?;
     if scripts.is_empty() {
         return require(counts.scheduled == 0, "transactions of no script");
     }

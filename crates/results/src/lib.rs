@@ -73,6 +73,7 @@ mod comparison_note;
 mod intervals;
 
 mod kept_text;
+mod load_watch;
 
 mod safe_text;
 mod server_limit;
@@ -121,6 +122,7 @@ pub use generator::{
 pub use host::Host;
 pub use intervals::{EncodedDistribution, Interval, IntervalScript};
 pub use kept_text::KeptText;
+pub use load_watch::{LoadPause, LoadPauses, LoadStop, LoadWatch, WatchReason};
 pub use observation::{
     Ceiling, CeilingBasis, CounterRow, CounterTable, CpuOwner, Event, EventKind, FlushSharing, FlushSource,
     LockEnd, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction, ServerSample, ShareInterval,

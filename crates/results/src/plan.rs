@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use stats::goals::Goal;
 use stats::{Limit, OnDisconnect, Protocol, ReconnectPolicy, ResultFormat};
 
-use crate::{Action, KeptText, SafeText};
+use crate::{Action, KeptText, LoadWatch, SafeText};
 
 /// The specified load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -88,6 +88,9 @@ pub struct Plan {
     /// Actions at set times of the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
+    /// Conditions under which the load pauses or ends; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<LoadWatch>,
     /// Script variables set from outside (`-D`).
     pub variables: BTreeMap<String, String>,
     /// Options specified relative to the server's host, by key, as written in the experiment: `clients`, `2/core`. The

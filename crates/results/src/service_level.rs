@@ -78,6 +78,7 @@ mod tests {
             connection,
             targets: Vec::new(),
             actions: Vec::new(),
+            watch: None,
             variables: [].into(),
             relative: [].into(),
             command_line: None,

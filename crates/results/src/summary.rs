@@ -10,8 +10,8 @@ use stats::rules::RuleResult;
 use stats::{Copied, Counts};
 
 use crate::{
-    ActionResult, Confidence, Generator, Measured, OtherEndings, Outages, Plan, Pooler, Rank, SafeText,
-    ServiceLevel, Stalls, SteadyState, TransactionErrors, stalls,
+    ActionResult, Confidence, Generator, LoadPauses, LoadStop, Measured, OtherEndings, Outages, Plan, Pooler,
+    Rank, SafeText, ServiceLevel, Stalls, SteadyState, TransactionErrors, stalls,
 };
 
 /// The statistics of a run.
@@ -68,6 +68,12 @@ pub struct Summary {
     /// Why the run ended early: a goal could not be met any more; `null` if it did not end for this reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal_stop: Option<GoalStop>,
+    /// Pauses of the load because of a condition of `plan.watch`; absent without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<LoadPauses>,
+    /// The condition of `plan.watch` that ended the load; absent if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch_stop: Option<LoadStop>,
     /// The pooler that pgmeter started between the clients and the server; absent without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pooler: Option<Pooler>,
@@ -223,12 +229,31 @@ impl Summary {
             errors: None,
             goals: Vec::new(),
             goal_stop: None,
+            pauses: None,
+            watch_stop: None,
             pooler: None,
             outages: None,
             actions: Vec::new(),
             rules: Vec::new(),
             scripts: plan.scripts.iter().enumerate().filter_map(per_script).collect(),
         }
+    }
+
+    /// Adds the pauses of the load. A period without a completed transaction that a pause made is no stall of the server,
+    /// and no correction for stalls may assume that transactions should have started in it.
+    pub fn add_pauses(&mut self, pauses: LoadPauses) {
+        if let Some(stalls) = &mut self.stalls {
+            let before = stalls.longest.len();
+            stalls.longest.retain(|stall| {
+                let is_of_pause = pauses.explains(stall.start_s, stall.end_s);
+                stalls.total_s -= if is_of_pause { stall.length_s() } else { 0.0 };
+                !is_of_pause
+            });
+            stalls.total_s = stalls.total_s.max(0.0);
+            stalls.count = stalls.count.saturating_sub((before - stalls.longest.len()) as u64);
+        }
+        self.response_with_stalls_us = None;
+        self.pauses = Some(pauses);
     }
 
     /// Rows and bytes of all completed COPYs.

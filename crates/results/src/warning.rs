@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::PoolMode;
 
-use crate::{DiskHolds, Drift, EventKind, Lateness, SafeText, SessionFeature};
+use crate::{DiskHolds, Drift, EventKind, Lateness, LoadPause, SafeText, SessionFeature};
 
 /// How much a warning matters.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -242,6 +242,15 @@ pub enum Warning {
     },
     /// pgmeter was stopped and continued (SIGCONT).
     Paused,
+    /// The load was paused because of a condition of the server.
+    LoadPaused {
+        /// Number of pauses.
+        pauses: u64,
+        /// Their length together, in seconds.
+        total_s: f64,
+        /// The first pauses, at most three.
+        first: Vec<LoadPause>,
+    },
     /// Standard error did not take all messages.
     MessagesLost {
         /// Messages and progress lines that were not shown.
@@ -385,6 +394,7 @@ impl Warning {
             | Warning::RateNotKept { .. }
             | Warning::Uncancelled { .. }
             | Warning::Paused
+            | Warning::LoadPaused { .. }
             | Warning::MessagesLost { .. }
             | Warning::RelayLate { .. }
             | Warning::RelayRefused { .. }

@@ -9,10 +9,10 @@ use pgmeter_results::{
     Action, ActionOutcome, ActionResult, ActionWork, BuildFingerprint, Calibration, CommandSummary,
     Conditions, Connecting, Connection, ConnectionInUse, Contention, Disk, DiskHolds, Environment, EventLoop,
     EventLoopName, Fault, FaultKind, FlushTime, Host, IndexState, Interval, Introspection, Latency, Level,
-    Limit, Measured, Missing, Observation, ObserveLevel, PartitionMethod, PerMinute, PerTransaction,
-    PgmeterBuild, Plan, ProcessorShares, Protocol, Record, RelationKind, ResultFormat, ResultsError, Script,
-    ServerFacts, Status, TableState, Tables, TablesAt, Target, TlsInUse, TransportInUse, UtcTime, Warning,
-    Work,
+    Limit, LoadWatch, Measured, Missing, Observation, ObserveLevel, PartitionMethod, PerMinute,
+    PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, RelationKind, ResultFormat,
+    ResultsError, Script, ServerFacts, Status, TableState, Tables, TablesAt, Target, TlsInUse,
+    TransportInUse, UtcTime, Warning, Work,
 };
 use stats::{
     CommandTable, Completions, Distribution, Ending, Failure, Gaps, Recorder, Sample, Summary, Timestamp,
@@ -75,6 +75,13 @@ fn plan() -> Plan {
                 work: ActionWork::Fault(Fault { kind: FaultKind::Kill, lasts: Some(Duration::from_secs(1)) }),
             },
         ],
+        watch: Some(LoadWatch {
+            max_lag_s: Some(5.0),
+            max_waiting_locks: Some(10),
+            pause_when: Some("select false".into()),
+            stop_when: None,
+            max_pause_s: 300.0,
+        }),
         variables: [("scale".to_owned(), "10".to_owned())].into(),
         relative: [("clients".to_owned(), "2/core".to_owned())].into(),
         command_line: Some("pgmeter bench --random-seed 18446744073709551615 -c 8".into()),

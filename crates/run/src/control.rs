@@ -101,7 +101,12 @@ impl Control {
     /// The flag that ends a run early.
     #[must_use]
     pub fn stop_request(&self) -> StopRequest<'_> {
-        StopRequest { stop: &self.shared.stop, time_is_up: Some(&self.shared.time_is_up), shared: None }
+        StopRequest {
+            stop: &self.shared.stop,
+            time_is_up: Some(&self.shared.time_is_up),
+            shared: None,
+            gate: None,
+        }
     }
 
     /// From now on, other ranks execute parts of the runs.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use connect::ConnectError;
 use engine::EngineError;
 use ranks::RanksError;
-use results::ResultsError;
+use results::{LoadStop, ResultsError};
 use script::{ParseError, StatementsError};
 use server::ServerError;
 use thiserror::Error;
@@ -85,12 +85,21 @@ pub enum RunError {
         /// Acknowledged commits.
         acknowledged: u64,
     },
+    /// A watched condition ended the load.
+    #[error("{0}")]
+    Stopped(String),
     /// The work was stopped before its end.
     #[error("{0}")]
     Aborted(String),
     /// The user asked to stop.
     #[error("{0}")]
     Interrupted(Cow<'static, str>),
+}
+
+impl From<&LoadStop> for RunError {
+    fn from(stop: &LoadStop) -> Self {
+        Self::Stopped(stop.to_string())
+    }
 }
 
 impl From<StatementsError> for RunError {

@@ -22,6 +22,8 @@ pub enum ExitStatus {
     Worse,
     /// The results are incomplete, or everything failed.
     Incomplete,
+    /// A watched condition of the server ended the load.
+    Stopped,
     /// The server lost work that it had acknowledged, or violated an isolation level.
     WorkLost,
     /// Nothing was measured.
@@ -46,6 +48,7 @@ impl ExitStatus {
             Self::Differs => 6,
             Self::Worse | Self::NotStarted => 1,
             Self::Incomplete | Self::NotCompared => 2,
+            Self::Stopped => 7,
             Self::WorkLost => 4,
             // As in shells.
             Self::Interrupted(signal) => 128_u8.saturating_add(signal),
@@ -60,6 +63,7 @@ impl From<&RunError> for ExitStatus {
             RunError::GoalMissed(_) => Self::GoalMissed,
             RunError::Aborted(_) | RunError::NotStored { .. } => Self::Incomplete,
             RunError::Workload(WorkloadError::ChecksFailed { .. }) => Self::Differs,
+            RunError::Stopped(_) => Self::Stopped,
             RunError::WorkLost { .. } => Self::WorkLost,
             error if error.is_interruption() => Self::INTERRUPTED,
             RunError::Verify(VerifyError::NotReady { .. }) => Self::Incomplete,
@@ -83,6 +87,7 @@ mod tests {
             (ExitStatus::Differs, 6),
             (ExitStatus::Worse, 1),
             (ExitStatus::Incomplete, 2),
+            (ExitStatus::Stopped, 7),
             (ExitStatus::WorkLost, 4),
             (ExitStatus::NotStarted, 1),
             (ExitStatus::NotCompared, 2),
@@ -105,6 +110,7 @@ mod tests {
         check(RunError::GoalMissed(String::new()), 5);
         check(RunError::GoalUndecided(String::new()), 3);
         check(RunError::Aborted(String::new()), 2);
+        check(RunError::Stopped(String::new()), 7);
         check(RunError::WorkLost { lost: 1, acknowledged: 2 }, 4);
         let (table, reason) = (String::new, String::new);
         check(RunError::Verify(VerifyError::Interrupted { table: table() }), 130);

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use connect::{Address, Target};
-use engine::{EngineError, Outcome, Progress, WorkerIntro};
+use engine::{EngineError, LoadGate, Outcome, Progress, StopRequest, WorkerIntro};
 use observe::{BackendFilter, Observer, ObserverOptions, Ran, RecentWaits, Script};
 use results::{Missing, Observation, ObserveLevel, Record};
 use script::{CommandKind, Program};
@@ -60,6 +60,7 @@ impl Observing {
         &mut self,
         load: &Load,
         control: &Control,
+        gate: Option<&LoadGate>,
         second: &mut dyn FnMut(&Progress<'_>),
         tracers: Tracers<'_, '_>,
     ) -> Result<(Outcome, Vec<RankAbout>), EngineError> {
@@ -72,7 +73,7 @@ impl Observing {
             }
             tracers(intro)
         };
-        let stop = control.stop_request();
+        let stop = StopRequest { gate, ..control.stop_request() };
         let result = load.run(control, stop, second, &introduce);
         match (result, self.observer.take()) {
             // No load has started yet, and the observer may have taken the missing connection.

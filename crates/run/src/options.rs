@@ -516,6 +516,72 @@ pub const OPTIONS: &[RunOption] = &[
         .sets(unset, set_actions)
     },
     RunOption {
+        is_key: true,
+        flag: long("max-lag", "TIME"),
+        unset: Some("none"),
+        default_in_words: Some("not watched"),
+        ..of_load(
+            "max_lag",
+            Kind::Time { may_be_zero: false },
+            "Pause the load while the replay of a standby is further behind than this, in seconds or with a unit",
+        )
+        .sets(
+            |spec| spec.max_lag.map_or(Value::Unset, Value::Time),
+            |spec, value| put(&mut spec.max_lag, value.optional()),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: long("max-waiting-locks", "N"),
+        unset: Some("none"),
+        default_in_words: Some("not watched"),
+        ..of_load(
+            "max_waiting_locks",
+            Kind::Count { least: 0, most: ANY, most_in_file: 1_000_000 },
+            "Pause the load while more than N locks are waited for, in all databases of the server",
+        )
+        .sets(
+            |spec| spec.max_waiting_locks.map_or(Value::Unset, Value::Count),
+            |spec, value| put(&mut spec.max_waiting_locks, value.optional()),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: long("pause-when", "SQL"),
+        ..of_load(
+            "pause_when",
+            Kind::Text,
+            "Pause the load while this query returns true; it is executed each second, read-only and for at most 2 s",
+        )
+        .sets(
+            |spec| spec.pause_when.clone().map_or(Value::Unset, Value::Text),
+            |spec, value| put(&mut spec.pause_when, value.optional()),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: long("stop-when", "SQL"),
+        ..of_load(
+            "stop_when",
+            Kind::Text,
+            "End the load when this query returns true, with exit status 7; it is executed as that of --pause-when",
+        )
+        .sets(
+            |spec| spec.stop_when.clone().map_or(Value::Unset, Value::Text),
+            |spec, value| put(&mut spec.stop_when, value.optional()),
+        )
+    },
+    RunOption {
+        is_key: true,
+        flag: long("max-pause", "TIME"),
+        ..of_load(
+            "max_pause",
+            Kind::Time { may_be_zero: true },
+            "End the load, with exit status 7, if a pause lasts longer than this, in seconds or with a unit",
+        )
+        .sets(|spec| spec.max_pause.into(), |spec, value| put(&mut spec.max_pause, value.try_into()))
+    },
+    RunOption {
         flag: aliased("seed", None, &["random-seed"], "SEED"),
         pgbench: Some("--random-seed"),
         default_in_words: Some("random"),

@@ -15,6 +15,7 @@ use stats::Scale;
 use workload::{PerMinute, WorkloadName};
 
 use crate::checks::Rules;
+use crate::load_watch::Watch;
 use crate::places::Places;
 use crate::runner::Runner;
 use crate::scripts::ScriptText;
@@ -75,6 +76,7 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         connection: connection(runner.client_target(), places),
         targets: targets.collect(),
         actions: spec.actions.iter().map(results::Action::from).collect(),
+        watch: Watch::new(spec).map(|watch| watch.recorded()),
         variables,
         relative: runner.circumstances.relative.clone(),
         command_line: runner.circumstances.command_line.clone(),
@@ -101,6 +103,7 @@ impl From<&results::Plan> for RunSpec {
             TargetSpec { name: target.name.clone(), connection }
         };
         let workload = plan.workload.as_deref();
+        let (watch, default) = (plan.watch.as_ref(), Self::default());
         Self {
             workload: workload.and_then(|name| WorkloadName::find(name, Path::new("")).ok()),
             scripts: plan.scripts.iter().map(script).collect(),
@@ -131,8 +134,15 @@ impl From<&results::Plan> for RunSpec {
             continue_on_error: plan.continue_on_error,
             targets: plan.targets.iter().map(target).collect(),
             actions: plan.actions.iter().map(ActionSpec::from).collect(),
+            max_lag: watch.and_then(|watch| Duration::try_from_secs_f64(watch.max_lag_s?).ok()),
+            max_waiting_locks: watch.and_then(|watch| watch.max_waiting_locks),
+            pause_when: watch.and_then(|watch| watch.pause_when.clone().map(String::from)),
+            stop_when: watch.and_then(|watch| watch.stop_when.clone().map(String::from)),
+            max_pause: watch.map_or(default.max_pause, |watch| {
+                Duration::try_from_secs_f64(watch.max_pause_s).unwrap_or(default.max_pause)
+            }),
             seed: Some(plan.seed),
-            ..Self::default()
+            ..default
         }
     }
 }

@@ -10,8 +10,8 @@ use connect::Target;
 use engine::{Compatibility, EngineError, Outcome, Progress, WorkerIntro};
 use observe::{Observer, PoolerReadings, PoolerWatch};
 use results::{
-    ActionResult, Annotation, Calibration, Environment, Interval, Measured, Outages, ProcessorTimes, Record,
-    UtcTime, Warning,
+    ActionResult, Annotation, Calibration, Environment, Interval, LoadPauses, LoadStop, Measured, Outages,
+    ProcessorTimes, Record, SafeText, Status, UtcTime, Warning,
 };
 use server::ServerError;
 use stats::goals::GoalMeter;
@@ -27,6 +27,7 @@ use crate::environment;
 use crate::error::RunError;
 use crate::event::Event;
 use crate::generator;
+use crate::load_watch::{Watch, Watching};
 use crate::observing::{self, Observing};
 use crate::pauses::PauseDetector;
 use crate::plan_record;
@@ -35,6 +36,9 @@ use crate::runner::{Circumstances, Tracers};
 use crate::spec::ActionSpec;
 use crate::transaction_errors;
 use crate::verification::{self, Planned, Verifying};
+
+/// Pauses that the warning about them lists.
+const PAUSES_WARNED_MAX: usize = 3;
 
 /// A run that is ready to start.
 pub struct Prepared {
@@ -49,6 +53,7 @@ pub struct Prepared {
     pub(crate) goals: GoalMeter,
     pub(crate) actions: PlannedActions,
     pub(crate) circumstances: Circumstances,
+    pub(crate) watch: Option<Watch>,
     pub(crate) checks: Option<Checks>,
     pub(crate) rules: Option<Rules>,
     pub(crate) warnings: Vec<Warning>,
@@ -130,6 +135,7 @@ impl Prepared {
         let output = self.circumstances.output.map(|begin| begin());
         let PlannedActions { specs, target, tables } = &self.actions;
         let mut actions = Actions::start(specs, target, tables, self.circumstances.site.clone())?;
+        let watching = self.watch.take().map(|watch| Watching::start(watch, target)).transpose()?;
         let watch = self.circumstances.pooler.as_ref().map(PoolerInUse::watch);
         let (is_begun, warmup) = (Cell::new(false), self.load.plan.warmup);
         let no_journal = Cell::new(None);
@@ -137,6 +143,7 @@ impl Prepared {
             if !is_begun.replace(true) {
                 let origin = Observer::now() + warmup;
                 actions.measure_from(origin);
+                watching.iter().for_each(|watching| watching.measure_from(origin));
                 watch.iter().for_each(|watch| watch.measure_from(origin));
             }
             match &verifying {
@@ -148,11 +155,13 @@ impl Prepared {
                 }),
             }
         };
-        let run = self.observing.run(&self.load, control, &mut second, &introduce);
+        let gate = watching.as_ref().map(Watching::gate);
+        let run = self.observing.run(&self.load, control, gate, &mut second, &introduce);
         let run = no_journal.take().map_or(Ok(()), Err).map_err(RunError::from).and(
             run.map_err(|error| explain(error, self.load.plan.clients, self.circumstances.compatibility)),
         );
         actions.close();
+        let watched = watching.map_or((None, None), Watching::finish);
         let readings = watch.map(PoolerWatch::finish);
         let (outcome, ranks) = match run {
             Ok(ended) => ended,
@@ -172,7 +181,7 @@ impl Prepared {
         environment::look_back(&mut self.environment, processors);
         let (checks, rules) = (self.checks.take(), self.rules.take());
         let pooler = self.circumstances.pooler.clone().zip(readings);
-        let mut record = self.record((&outcome, ranks), intervals, disturbances, actions, pooler);
+        let mut record = self.record((&outcome, ranks), intervals, disturbances, (actions, watched), pooler);
         let verified = verifying.map_or(Ok(()), |verifying| {
             verification::verify_record(&mut record, &verifying, control, events)
         });
@@ -201,7 +210,7 @@ impl Prepared {
         (outcome, ranks): (&Outcome, Vec<RankAbout>),
         intervals: Intervals,
         disturbances: [Option<Warning>; 2],
-        actions: Actions,
+        (actions, watched): (Actions, (Option<LoadPauses>, Option<LoadStop>)),
         pooler: Option<(PoolerInUse, PoolerReadings)>,
     ) -> Record {
         let Self { load, plan_record, environment, tables, observing, circumstances, .. } = self;
@@ -239,6 +248,7 @@ impl Prepared {
         let workers = plan_record.workers;
         let mut record = Record::new(self.started_at, status, plan_record, environment, tables, measured);
         record.annotation = circumstances.annotation;
+        record_watch(&mut record, watched);
         record.relations = self.relations;
         record.summary.errors = Some(errors);
         let outages = outcome.outages.as_ref().filter(|outages| !outages.is_empty());
@@ -266,6 +276,20 @@ impl Prepared {
         record.warn();
         record
     }
+}
+
+/// Adds the pauses of the load, and its end by a condition.
+fn record_watch(record: &mut Record, (pauses, stop): (Option<LoadPauses>, Option<LoadStop>)) {
+    record.warnings.extend(pauses.as_ref().map(|LoadPauses { count, total_s, first }| Warning::LoadPaused {
+        pauses: *count,
+        total_s: *total_s,
+        first: first.iter().take(PAUSES_WARNED_MAX).cloned().collect(),
+    }));
+    if let (Some(stop), Status::Complete) = (&stop, &record.status) {
+        record.status = Status::Failed { reason: SafeText::from(stop.to_string()) };
+    }
+    record.summary.watch_stop = stop;
+    pauses.into_iter().for_each(|pauses| record.summary.add_pauses(pauses));
 }
 
 #[derive(Default)]

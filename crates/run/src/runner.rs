@@ -25,6 +25,7 @@ use crate::environment;
 use crate::error::RunError;
 use crate::event::{Event, VacuumEvent};
 use crate::generator;
+use crate::load_watch::Watch;
 use crate::observing::Observing;
 use crate::places::{ATTEMPT_TIMEOUT, Places};
 use crate::plan_record;
@@ -195,6 +196,15 @@ impl Runner {
             spec.variables.entry(name.clone()).or_insert_with(|| value.clone());
         }
         scripts.check_variables(spec.variables.keys().map(String::as_str))?;
+        if let Some(name) =
+            spec.variables.iter().find(|(_, value)| value.contains('\0')).map(|(name, _)| name)
+        {
+            let reason = format!(
+                "the value of the variable {name} contains a zero byte, which PostgreSQL does not accept"
+            );
+            return Err(RunError::Usage(reason));
+        }
+        scripts.check_parameter_counts(spec.protocol)?;
         let environment = connect::Environment::of_process();
         for further in &spec.targets {
             if targets.iter().any(|(name, _)| *name == further.name) {
@@ -335,6 +345,7 @@ impl Runner {
         let until = self.spec.until.map(Until::new);
         let goals = crate::goals::meter(&self.spec, &self.scripts);
         let actions = self.planned_actions(&places, relations.as_ref());
+        let watch = Watch::new(&self.spec);
         let (checks, rules) = (Checks::new(&self, scale), Rules::new(&self));
         let load =
             Load::of(self, scale, |runner| runner.into_plan(pooled.unwrap_or(places), further, scale))?;
@@ -351,6 +362,7 @@ impl Runner {
             goals,
             actions,
             circumstances,
+            watch,
             checks,
             rules,
             warnings,
@@ -413,6 +425,11 @@ impl Runner {
             let reason = "--verify cannot be combined with runs in turns: use pgmeter bench, or an experiment with pgmeter lab";
             return Err(RunError::Usage(reason.to_owned()));
         }
+        if Watch::new(&self.spec).is_some() {
+            let reason = "--max-lag, --max-waiting-locks, --pause-when and --stop-when cannot be combined with runs in turns: use \
+                          pgmeter bench, or an experiment with pgmeter lab";
+            return Err(RunError::Usage(reason.to_owned()));
+        }
         self.spec.machines = Some(machines(&self.spec, control)?);
         let Found { places, pooled, further, scale, .. } =
             control.unless_interrupted(self.find(control, events))?;
@@ -439,6 +456,7 @@ impl Runner {
             let tables = self.find_tables(session, events)?;
             let scale = tables.and_then(|tables| tables.scale).or(self.spec.scale).unwrap_or_default();
             self.check_statements(session, 0)?;
+            Watch::new(&self.spec).map(|watch| watch.check(session)).transpose()?;
             // The drop-in complains about missing tables, as pgbench does.
             let complains = self.circumstances.compatibility == Compatibility::Pgbench;
             // As pgbench, the drop-in acts on pgbench's tables with any script.

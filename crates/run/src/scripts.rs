@@ -236,7 +236,27 @@ impl Scripts {
         self.texts.iter().zip(&self.programs)
     }
 
-    /// The first SQL command that has too many parameters for this protocol, as written.
+    /// Refuses a SQL command with more parameters than this protocol can carry.
+    ///
+    /// # Errors
+    /// There is one.
+    pub fn check_parameter_counts(&self, protocol: Protocol) -> Result<(), RunError> {
+        if protocol == Protocol::Simple {
+            return Ok(());
+        }
+        let refused = self
+            .programs
+            .iter()
+            .find_map(|program| program.check_parameter_counts(engine::PARAMETERS_MAX).err());
+        refused.map_or(Ok(()), |error| {
+            let (most, name) = (engine::PARAMETERS_MAX, protocol.name());
+            Err(RunError::Usage(format!(
+                "{error}\nthe {name} protocol carries at most {most} parameters; use -M simple, or split the statement"
+            )))
+        })
+    }
+
+    /// The first SQL command that has too many parameters for pgbench in this protocol, as written.
     #[must_use]
     pub fn too_many_parameters(&self, protocol: Protocol) -> Option<String> {
         if protocol == Protocol::Simple {

@@ -17,6 +17,9 @@ use workload::WorkloadName;
 
 use crate::error::RunError;
 
+/// Default length of a pause after which the load ends.
+const MAX_PAUSE: Duration = Duration::from_secs(300);
+
 /// A load, how it is executed and observed. The server is given separately, because an experiment runs one load on
 /// many servers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -93,6 +96,18 @@ pub struct RunSpec {
     pub targets: Vec<TargetSpec>,
     /// Actions at set times of the run.
     pub actions: Vec<ActionSpec>,
+    /// The load pauses while the replay of a standby is further behind than this.
+    #[serde(with = "seconds::optional", rename = "max_lag_s")]
+    pub max_lag: Option<Duration>,
+    /// The load pauses while more locks than this are waited for.
+    pub max_waiting_locks: Option<u64>,
+    /// The load pauses while this query returns true.
+    pub pause_when: Option<String>,
+    /// The load ends when this query returns true.
+    pub stop_when: Option<String>,
+    /// The load ends after a pause of this length.
+    #[serde(with = "seconds", rename = "max_pause_s")]
+    pub max_pause: Duration,
     /// Seed of all random numbers; `None`: a random seed.
     pub seed: Option<u64>,
 }
@@ -133,6 +148,11 @@ impl Default for RunSpec {
             observe: ObserveLevel::Light,
             targets: Vec::new(),
             actions: Vec::new(),
+            max_lag: None,
+            max_waiting_locks: None,
+            pause_when: None,
+            stop_when: None,
+            max_pause: MAX_PAUSE,
             seed: None,
         }
     }

@@ -16,7 +16,7 @@ use crate::repeat::{EndRepeat, Repeat};
 use crate::scan::{Stop, copies_from_stdin, scan};
 use crate::shell::{SetShell, Shell};
 use crate::sleep::Sleep;
-use crate::sql::{Attached, PARAMETERS_MAX, Sql};
+use crate::sql::{Attached, Sql};
 use crate::string::SetString;
 use crate::symbols::{Slot, Symbols};
 
@@ -274,14 +274,14 @@ impl Program {
         Ok(())
     }
 
-    /// Checks that every SQL command has at most [`PARAMETERS_MAX`] parameters, the limit of the extended and prepared
-    /// protocols. Simple queries need no check.
-    pub fn check_parameter_counts(&self) -> Result<(), ParseError> {
+    /// Checks that every SQL command has at most this number of parameters, a limit of the extended and prepared protocols.
+    /// Simple queries need no check.
+    pub fn check_parameter_counts(&self, parameters_max: usize) -> Result<(), ParseError> {
         for command in &self.commands {
             if let CommandKind::Sql(sql) = &command.kind
-                && sql.parameters().len() > PARAMETERS_MAX
+                && sql.parameters().len() > parameters_max
             {
-                let kind = format!("statement has too many arguments (maximum is {PARAMETERS_MAX})");
+                let kind = format!("statement has too many arguments (maximum is {parameters_max})");
                 let error = script_error(&self.name, command.line, kind);
                 return Err(ParseError { source: command.display.clone(), ..error });
             }

@@ -9,7 +9,8 @@ use crate::number::write_integer;
 use crate::symbols::{Slot, Symbols, is_name_byte, is_name_start};
 use crate::variables::Variables;
 
-/// Maximum number of parameters of a command in the extended and prepared protocols (pgbench's limit).
+/// Maximum number of parameters of a command in the extended and prepared protocols of pgbench; the protocol's own is
+/// higher.
 pub const PARAMETERS_MAX: usize = 255;
 
 /// An SQL command.

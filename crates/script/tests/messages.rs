@@ -387,8 +387,8 @@ fn too_many_parameters_are_found_before_the_run() {
     let list = |count| format!("\n\nselect {};", vec![":a"; count].join(",\n"));
     let program =
         |count| parse("f.sql", list(count).as_bytes(), &mut Symbols::new(), Dialect::Pgbench).unwrap();
-    assert!(program(255).check_parameter_counts().is_ok());
-    assert_snapshot!(program(256).check_parameter_counts().unwrap_err(), @r"
+    assert!(program(255).check_parameter_counts(255).is_ok());
+    assert_snapshot!(program(256).check_parameter_counts(255).unwrap_err(), @r"
         f.sql:3: statement has too many arguments (maximum is 255)
         select :a,
         ");

@@ -6,17 +6,33 @@
 
 /// Version 3.0, which all servers since 9.6 support.
 pub const PROTOCOL_VERSION: u32 = 3 << 16;
-/// Maximum length of a message, including its length word, which is a signed 32-bit number.
-pub const MESSAGE_LENGTH_MAX: usize = i32::MAX as usize;
+/// Maximum length of a message, including its length word: the server allocates at most 1 GiB - 1 for one
+/// (`PQ_LARGE_MESSAGE_LIMIT`), and ends the session of a client that announces more.
+pub const MESSAGE_LENGTH_MAX: usize = 0x3fff_fffe;
+/// Maximum number of parameters of a statement: their count is an unsigned 16-bit number.
+pub const PARAMETERS_MAX: usize = u16::MAX as usize;
+/// Maximum length of the StartupMessage; the server closes the connection of a longer one without a word
+/// (`MAX_STARTUP_PACKET_LENGTH`).
+pub const STARTUP_LENGTH_MAX: usize = 10_000;
+/// Maximum length of a password in clear text, in a message of 65,535 bytes with its length word and final zero byte
+/// (`PG_MAX_AUTH_TOKEN_LENGTH`).
+pub const PASSWORD_LENGTH_MAX: usize = 65_535 - 5;
 const CANCEL_REQUEST_CODE: u32 = (1234 << 16) | 5678;
 const SSL_REQUEST_CODE: u32 = (1234 << 16) | 5679;
 
-/// A message exceeds its maximum length; the send buffer is unchanged.
+/// A message that the protocol or the server does not accept; the send buffer is unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the message is longer than the 2 GiB that the protocol can carry")]
-pub struct MessageTooLong;
+pub enum MessageError {
+    /// It exceeds its maximum length.
+    #[error("the message is longer than the 1 GiB that a server accepts")]
+    TooLong,
+    /// It has more than [`PARAMETERS_MAX`] parameters.
+    #[error("the statement has more than {PARAMETERS_MAX} parameters, the most that the protocol can carry")]
+    TooManyParameters,
+}
 
 /// StartupMessage: the parameters in the given order, including `user`. Names and values must not contain a zero byte.
+/// The caller compares its length with [`STARTUP_LENGTH_MAX`].
 pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
     let start = begin_untagged(out);
     out.extend_from_slice(&PROTOCOL_VERSION.to_be_bytes());
@@ -29,7 +45,7 @@ pub fn startup(out: &mut Vec<u8>, parameters: &[(&str, &str)]) {
 }
 
 /// Query: one message of the simple query protocol, with one or more statements.
-pub fn query(out: &mut Vec<u8>, sql: &[u8]) -> Result<(), MessageTooLong> {
+pub fn query(out: &mut Vec<u8>, sql: &[u8]) -> Result<(), MessageError> {
     query_with(out, MESSAGE_LENGTH_MAX, |out| out.extend_from_slice(sql))
 }
 
@@ -40,7 +56,7 @@ pub fn query_with(
     out: &mut Vec<u8>,
     length_max: usize,
     write: impl FnOnce(&mut Vec<u8>),
-) -> Result<(), MessageTooLong> {
+) -> Result<(), MessageError> {
     let start = begin(out, b'Q');
     write(out);
     out.push(0);
@@ -48,7 +64,7 @@ pub fn query_with(
 }
 
 /// Parse: the server infers the parameters' types. The empty name is the unnamed statement.
-pub fn parse(out: &mut Vec<u8>, name: &[u8], sql: &[u8]) -> Result<(), MessageTooLong> {
+pub fn parse(out: &mut Vec<u8>, name: &[u8], sql: &[u8]) -> Result<(), MessageError> {
     let start = begin(out, b'P');
     text(out, name);
     text(out, sql);
@@ -74,7 +90,7 @@ pub struct BindWriter<'a> {
     out: &'a mut Vec<u8>,
     start: usize,
     count_at: usize,
-    count: u16,
+    count: usize,
     length_max: usize,
     binary_results: bool,
 }
@@ -102,10 +118,14 @@ impl BindWriter<'_> {
     }
 
     /// One parameter, written directly into the send buffer; `write` returns false for NULL. After the maximum length
-    /// is exceeded, further parameters are ignored and `finish` returns the error.
+    /// or number is exceeded, further parameters are ignored and `finish` returns the error.
     pub fn parameter_with(&mut self, write: impl FnOnce(&mut Vec<u8>) -> bool) {
         let length_at = self.out.len();
         if length_at - self.start > self.length_max {
+            return;
+        }
+        self.count += 1;
+        if self.count > PARAMETERS_MAX {
             return;
         }
         self.out.extend_from_slice(&[0; 4]);
@@ -117,12 +137,15 @@ impl BindWriter<'_> {
             u32::MAX
         };
         self.out[length_at..length_at + 4].copy_from_slice(&length.to_be_bytes());
-        self.count = self.count.checked_add(1).expect("a statement has at most 65,535 parameters");
     }
 
-    /// Completes the message.
-    pub fn finish(self) -> Result<(), MessageTooLong> {
-        self.out[self.count_at..self.count_at + 2].copy_from_slice(&self.count.to_be_bytes());
+    /// Completes the message, or removes it.
+    pub fn finish(self) -> Result<(), MessageError> {
+        let Ok(count) = u16::try_from(self.count) else {
+            self.out.truncate(self.start - 1);
+            return Err(MessageError::TooManyParameters);
+        };
+        self.out[self.count_at..self.count_at + 2].copy_from_slice(&count.to_be_bytes());
         // The number of format codes, and one for all columns.
         self.out.extend_from_slice(if self.binary_results { &[0, 1, 0, 1] } else { &[0, 0] });
         end_up_to(self.out, self.start, self.length_max)
@@ -209,10 +232,11 @@ pub fn copy_data(out: &mut Vec<u8>, data: &[u8]) {
     end(out, start);
 }
 
-/// CopyData with bytes written directly into the send buffer, which must be fewer than 2 GiB. Without bytes, and after an
-/// error of `write`, the buffer is unchanged.
-pub fn copy_data_with<T, E>(
+/// CopyData with bytes written directly into the send buffer. Without bytes, and after an error of `write`, the buffer is
+/// unchanged; an error if the message is longer than `length_max`.
+pub fn copy_data_with<T, E: From<MessageError>>(
     out: &mut Vec<u8>,
+    length_max: usize,
     write: impl FnOnce(&mut Vec<u8>) -> Result<T, E>,
 ) -> Result<T, E> {
     let start = begin(out, b'd');
@@ -220,7 +244,7 @@ pub fn copy_data_with<T, E>(
     if written.is_err() || out.len() == start + 4 {
         out.truncate(start - 1);
     } else {
-        end(out, start);
+        end_up_to(out, start, length_max)?;
     }
     written
 }
@@ -269,13 +293,13 @@ fn begin_untagged(out: &mut Vec<u8>) -> usize {
 /// parameters, pieces of a COPY.
 fn end(out: &mut [u8], start: usize) {
     let length = message_length(out.len() - start, MESSAGE_LENGTH_MAX);
-    let length = length.expect("a message of short parts is shorter than 2 GiB");
+    let length = length.expect("a message of short parts is shorter than 1 GiB");
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
 }
 
 /// As [`end`], for a message with the user's text: removes a message that is too long, including its type byte.
 #[inline]
-fn end_up_to(out: &mut Vec<u8>, start: usize, length_max: usize) -> Result<(), MessageTooLong> {
+fn end_up_to(out: &mut Vec<u8>, start: usize, length_max: usize) -> Result<(), MessageError> {
     match message_length(out.len() - start, length_max) {
         Ok(length) => out[start..start + 4].copy_from_slice(&length.to_be_bytes()),
         Err(error) => {
@@ -302,9 +326,9 @@ fn named(out: &mut Vec<u8>, tag: u8, kind: u8, name: &[u8]) {
 
 /// A length as encoded in the protocol, if it is within the limit.
 #[inline]
-fn message_length(length: usize, length_max: usize) -> Result<u32, MessageTooLong> {
-    let fitting = i32::try_from(length).ok().filter(|_| length <= length_max);
-    fitting.map(i32::cast_unsigned).ok_or(MessageTooLong)
+fn message_length(length: usize, length_max: usize) -> Result<u32, MessageError> {
+    let fitting = i32::try_from(length).ok().filter(|_| length <= length_max.min(MESSAGE_LENGTH_MAX));
+    fitting.map(i32::cast_unsigned).ok_or(MessageError::TooLong)
 }
 
 #[cfg(test)]
@@ -323,12 +347,49 @@ mod tests {
     }
 
     #[test]
-    fn a_length_is_a_signed_number_of_32_bits() {
-        let check = |length, expected| assert_eq!(message_length(length, MESSAGE_LENGTH_MAX), expected);
+    fn a_length_is_at_most_what_the_server_accepts() {
+        let check = |length, expected| {
+            assert_eq!(message_length(length, MESSAGE_LENGTH_MAX), expected);
+            assert_eq!(message_length(length, usize::MAX), expected);
+        };
         check(4, Ok(4));
-        check(0x7fff_ffff, Ok(0x7fff_ffff));
-        check(0x8000_0000, Err(MessageTooLong));
-        check(usize::MAX, Err(MessageTooLong));
+        check(0x3fff_fffe, Ok(0x3fff_fffe));
+        check(0x3fff_ffff, Err(MessageError::TooLong));
+        check(0x8000_0000, Err(MessageError::TooLong));
+        check(usize::MAX, Err(MessageError::TooLong));
+    }
+
+    #[test]
+    fn a_statement_has_at_most_65535_parameters_and_one_more_is_an_error() {
+        for (count, expected) in [
+            (65_535, Ok(())),
+            (65_536, Err(MessageError::TooManyParameters)),
+            (70_000, Err(MessageError::TooManyParameters)),
+        ] {
+            let mut out = b"before".to_vec();
+            let mut message = bind(&mut out, b"", b"");
+            (0..count).for_each(|_| message.parameter(Some(b"1")));
+            assert_eq!(message.finish(), expected, "{count}");
+            if expected.is_ok() {
+                assert_eq!(out[15..17], [0xff, 0xff], "the number of parameters");
+            } else {
+                assert_eq!(out, b"before");
+            }
+        }
+    }
+
+    #[test]
+    fn a_copy_of_more_than_the_maximum_is_an_error_and_not_sent() {
+        let mut out = b"before".to_vec();
+        let mut copy = |length_max| {
+            copy_data_with(&mut out, length_max, |out| {
+                out.extend_from_slice(&[b'x'; 100]);
+                Ok::<(), MessageError>(())
+            })
+        };
+        assert_eq!(copy(103), Err(MessageError::TooLong));
+        assert_eq!(copy(104), Ok(()));
+        assert_eq!(out.len(), 6 + 1 + 104);
     }
 
     #[test]
@@ -339,7 +400,7 @@ mod tests {
         assert_eq!(out, b"beforeQ\0\0\0\x0f0123456789\0");
         let whole = out.clone();
         let refused = query_with(&mut out, 14, |out| out.extend_from_slice(b"0123456789"));
-        assert_eq!((refused, &out), (Err(MessageTooLong), &whole));
+        assert_eq!((refused, &out), (Err(MessageError::TooLong), &whole));
         let mut written = 0;
         let mut parameters = bind(&mut out, b"", b"").length_max(100);
         for _ in 0..10 {
@@ -349,7 +410,7 @@ mod tests {
                 true
             });
         }
-        assert_eq!((parameters.finish(), out), (Err(MessageTooLong), whole));
+        assert_eq!((parameters.finish(), out), (Err(MessageError::TooLong), whole));
         assert_eq!(written, 3, "what comes after the limit is not written");
     }
 }

@@ -92,6 +92,25 @@ pub enum StartupError {
         /// The reason.
         why: &'static str,
     },
+    /// The connection's parameters do not fit into the StartupMessage.
+    #[error(
+        "the connection's parameters have {length} bytes, and the server accepts at most {}: shorten options or \
+         application_name",
+        frontend::STARTUP_LENGTH_MAX
+    )]
+    ParametersTooLong {
+        /// Length of the message.
+        length: usize,
+    },
+    /// The password does not fit into a PasswordMessage.
+    #[error(
+        "the password has {length} bytes, and the server accepts at most {} in clear text",
+        frontend::PASSWORD_LENGTH_MAX
+    )]
+    PasswordTooLong {
+        /// Length of the password.
+        length: usize,
+    },
     /// The SCRAM exchange failed, for example because the server does not know the password.
     #[error("SCRAM-SHA-256 authentication failed: {reason}")]
     Scram {
@@ -148,14 +167,22 @@ enum Exchange {
 
 impl Startup {
     /// Writes the StartupMessage into `out`.
-    pub fn new(parameters: &StartupParameters, out: &mut Vec<u8>) -> Startup {
+    ///
+    /// # Errors
+    /// The parameters are longer than the server accepts; `out` is unchanged.
+    pub fn new(parameters: &StartupParameters, out: &mut Vec<u8>) -> Result<Startup, StartupError> {
         let StartupParameters { user, database, application_name, options, password, extra, .. } = parameters;
         let optional = [("database", database), ("application_name", application_name), ("options", options)];
         let mut pairs = vec![("user", user.as_str())];
         pairs.extend(optional.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?))));
         pairs.extend(extra.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        // Each with its zero byte, and the length word, the version and the final zero byte.
+        let length = pairs.iter().map(|(name, value)| name.len() + value.len() + 2).sum::<usize>() + 9;
+        if length > frontend::STARTUP_LENGTH_MAX {
+            return Err(StartupError::ParametersTooLong { length });
+        }
         frontend::startup(out, &pairs);
-        Startup {
+        Ok(Startup {
             user: user.clone(),
             password: password.clone().filter(|password| !password.is_empty()),
             exchange: Exchange::NotAsked,
@@ -163,7 +190,7 @@ impl Startup {
             channel_binding: parameters.channel_binding,
             required_methods: parameters.required_methods.clone(),
             end_point: None,
-        }
+        })
     }
 
     /// Sets the channel binding data of the TLS connection: the hash of the server's certificate (RFC 5929,
@@ -239,7 +266,11 @@ impl Startup {
                 Exchange::Done
             }
             (Authentication::CleartextPassword, Exchange::NotAsked) => {
-                frontend::password(out, self.password()?.as_bytes());
+                let password = self.password()?.as_bytes();
+                if password.len() > frontend::PASSWORD_LENGTH_MAX {
+                    return Err(StartupError::PasswordTooLong { length: password.len() });
+                }
+                frontend::password(out, password);
                 Exchange::PasswordSent
             }
             (Authentication::Md5Password { salt }, Exchange::NotAsked) => {

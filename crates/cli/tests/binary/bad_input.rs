@@ -1,6 +1,7 @@
 //! What cannot work gets one clear sentence and a status that is not zero, before anything is started.
 //! What goes wrong later is in `bad_luck`.
 
+use connect::Session;
 use testkit::cluster::Cluster;
 
 use crate::harness::Bench;
@@ -36,6 +37,38 @@ fn a_script_that_is_not_there_or_cannot_be_sent_is_named() {
         .says(&["/scripts; did you mean \"scripts/transfer.sql\"?"]);
     std::fs::write(bench.path().join("binary.sql"), b"SELECT 1;\n\xff\0").expect("it can be written");
     bench.run(["bench", "-f", "binary.sql"]).exits(1).says(&["binary.sql:2", "NUL"]);
+}
+
+#[test]
+fn a_statement_with_more_parameters_than_the_protocol_carries_is_refused_with_its_place() {
+    let bench = Bench::new();
+    let statement =
+        |count| format!("SELECT 1;\n\\set a 1\nSELECT 2 WHERE :a IN ({});\n", vec![":a"; count].join(","));
+    bench.file("many.sql", &statement(65_535));
+    for protocol in ["extended", "prepared"] {
+        let words = ["bench", "-h", "nowhere.invalid", "-f", "many.sql", "-M", protocol];
+        let out =
+            bench.run(words).exits(1).says(&["many.sql:3", "maximum is 65535", "use -M simple", protocol]);
+        assert!(!out.stderr.contains("panic") && !out.stderr.contains("nowhere"), "{}", out.stderr);
+    }
+    // The simple protocol has no parameters, and 65,535 are accepted: only the server is missing.
+    bench
+        .run(["bench", "-h", "nowhere.invalid", "-f", "many.sql", "-M", "simple"])
+        .exits(1)
+        .says(&["nowhere.invalid"]);
+    bench.file("many.sql", &statement(65_534));
+    bench
+        .run(["bench", "-h", "nowhere.invalid", "-f", "many.sql", "-M", "prepared"])
+        .exits(1)
+        .says(&["nowhere.invalid"]);
+}
+
+#[test]
+fn connection_parameters_that_a_server_would_refuse_without_a_word_are_refused_with_their_length() {
+    let bench = Bench::new();
+    let options = format!("options=-capplication_name={}", "x".repeat(10_000));
+    let words = ["bench", "-d", &format!("{} {options}", Cluster::shared("18").conninfo()), "-S"];
+    bench.run(words).exits(1).says(&["bytes, and the server accepts at most 10000", "shorten options"]);
 }
 
 #[test]
@@ -156,4 +189,48 @@ fn more_clients_than_the_server_takes_are_refused_with_the_setting() {
     let script = bench.file("one.sql", "SELECT 1;");
     let flags = ["bench", "-n", "-c", "40", "-f", script];
     bench.run(flags.iter().chain(&[cluster.conninfo().as_str()])).exits(1).says(&["max_connections", "40"]);
+}
+
+#[test]
+fn a_load_larger_than_the_free_space_is_refused_before_a_table_is_made() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("no_space");
+    let out = bench.run(["init", "-s", "1000000000", &conninfo]).exits(1);
+    let out = out.says(&["needs about 1", "PB of disk space", "are free", "--yes"]);
+    assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
+    let mut session = Cluster::session(&conninfo);
+    let count = |session: &mut Session| {
+        session.query("select count(*) from pg_class where relname like 'pgbench%'").unwrap()[0].get(0)
+            == Some("0")
+    };
+    assert!(count(&mut session), "no table was made");
+
+    // A workload that claims a gigabyte for each unit of scale, and has three rows.
+    std::fs::create_dir(bench.path().join("large")).expect("it can be made");
+    bench.file(
+        "large/workload.toml",
+        "name = \"large\"\ntitle = \"Large\"\nbytes_per_scale = 1_000_000_000\nload = [\"schema.sql\"]\n\
+         scripts = [{ file = \"s.sql\", weight = 1 }]\n[[tables]]\nname = \"large_rows\"\n",
+    );
+    bench.file("large/schema.sql", "CREATE TABLE large_rows AS SELECT generate_series(1, 3) AS id;\n");
+    bench.file("large/s.sql", "SELECT 1;\n");
+    let words = ["init", "--workload", "large", "-s", "1000000", "-q", &conninfo];
+    bench.run(words).exits(1).says(&["1.0 PB", "--yes"]);
+    let words = ["init", "--workload", "large", "-s", "1000000", "--yes", &conninfo];
+    bench.run(words).exits(0);
+    let rows = session.query("select count(*) from large_rows").unwrap();
+    assert_eq!(rows[0].get(0), Some("3"));
+}
+
+#[test]
+fn free_space_that_a_role_may_not_see_is_said_to_be_unknown() {
+    let bench = Bench::new();
+    let cluster = Cluster::shared("18");
+    let conninfo = cluster.database("unseen_space");
+    cluster.execute("drop role if exists nobody_special; create role nobody_special login");
+    bench.run(["init", "-s", "100000", &format!("{conninfo} user=nobody_special")]).exits(1).says(&[
+        "needs about 1.5 TB",
+        "free space is not known from here",
+        "--yes",
+    ]);
 }

@@ -27,6 +27,7 @@ mod lab_kills;
 mod lab_networks;
 mod lab_poolers;
 mod labels;
+mod load_watch;
 mod machines;
 mod mistakes;
 mod null_server;

@@ -178,7 +178,8 @@ fn log_in(
     transport: Transport,
 ) -> Result<Session, Cause> {
     let mut out = Vec::new();
-    let mut startup = Startup::new(&target.startup_parameters(target.host_of(address)), &mut out);
+    let mut startup = Startup::new(&target.startup_parameters(target.host_of(address)), &mut out)
+        .map_err(Cause::Startup)?;
     if let Some(end_point) = stream.end_point() {
         startup.bind(end_point);
     }

@@ -14,7 +14,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use wire::frontend::MessageTooLong;
+use wire::frontend::MessageError;
 use wire::{CancelKey, Decoder, Message, ServerError, TransactionStatus, frontend};
 
 use crate::address::Address;
@@ -211,7 +211,7 @@ impl Session {
         &mut self,
         sql: &str,
         keeps_rows: bool,
-        encode: impl Fn(&mut Vec<u8>, &[u8]) -> Result<(), MessageTooLong>,
+        encode: impl Fn(&mut Vec<u8>, &[u8]) -> Result<(), MessageError>,
     ) -> Result<Answer, ConnectError> {
         if let Some(reason) = &self.ended {
             return Err(ConnectError::Lost(reason.clone()));

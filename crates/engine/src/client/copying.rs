@@ -164,11 +164,12 @@ impl Client {
         };
         let symbols = &turn.load.symbols;
         let mut length = 0;
-        let goes_on = frontend::copy_data_with(turn.out, |out| {
+        let goes_on = frontend::copy_data_with(turn.out, turn.load.plan.message_length_max, |out| {
             let start = out.len();
-            let goes_on = match (source, &mut copying.sent) {
+            let goes_on: Result<bool, AbortCause> = match (source, &mut copying.sent) {
                 (CopySource::Rows(rows), Sent::Rows(position)) => {
-                    rows.write_piece(position, PIECE_BYTES, variables, symbols, out)
+                    let written = rows.write_piece(position, PIECE_BYTES, variables, symbols, out);
+                    written.map_err(AbortCause::Evaluation)
                 }
                 (CopySource::File(file), Sent::File(sent)) => {
                     let rest = file.content.get(*sent..).unwrap_or_default();
@@ -193,7 +194,7 @@ impl Client {
                 }
                 self.await_reply(Phase::Waiting, turn)
             }
-            Err(error) => self.abort(AbortCause::Evaluation(error), turn.load),
+            Err(cause) => self.abort(cause, turn.load),
         }
     }
 

@@ -123,8 +123,8 @@ impl Link {
         parameters: &StartupParameters,
         binding: Option<&[u8]>,
         out: &mut Vec<u8>,
-    ) {
-        let mut startup = Box::new(Startup::new(parameters, out));
+    ) -> Result<(), ConnectReason> {
+        let mut startup = Box::new(Startup::new(parameters, out)?);
         if let Some(binding) = binding {
             startup.bind(binding);
         }
@@ -134,6 +134,7 @@ impl Link {
         let state = State::StartingUp(startup);
         let Self { host, wanted, .. } = *self;
         *self = Self { host, wanted, state, prepared, ..Self::new(0, parses_results) };
+        Ok(())
     }
 
     /// Processes bytes during start-up. True when the client is connected.

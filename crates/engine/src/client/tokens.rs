@@ -4,7 +4,7 @@
 use script::Sql;
 use stats::Protocol;
 use wire::frontend;
-use wire::frontend::MessageTooLong;
+use wire::frontend::MessageError;
 use wire::{ServerError, SqlState, TransactionStatus};
 
 use super::{Client, Turn};
@@ -93,7 +93,7 @@ impl Client {
     }
 
     /// Writes the messages of a token in the extended or prepared protocol.
-    pub(super) fn send_token(&mut self, turn: &mut Turn<'_>) -> Result<(), MessageTooLong> {
+    pub(super) fn send_token(&mut self, turn: &mut Turn<'_>) -> Result<(), MessageError> {
         let token = self.next_token(turn);
         if self.pipeline && turn.load.plan.protocol == Protocol::Extended {
             self.piped.push(self.command);
@@ -129,7 +129,7 @@ impl Client {
     }
 
     /// A pipeline is about to end: its statements outside of a transaction block are one transaction, which gets a token.
-    pub(super) fn end_tokens_of_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<(), MessageTooLong> {
+    pub(super) fn end_tokens_of_pipeline(&mut self, turn: &mut Turn<'_>) -> Result<(), MessageError> {
         let is_alone = self.status() == TransactionStatus::Idle && !self.tokens.begun;
         if turn.load.plan.tokens.is_some() && is_alone && std::mem::take(&mut self.tokens.wrote) {
             return self.send_token(turn);

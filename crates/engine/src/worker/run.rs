@@ -1,6 +1,6 @@
 //! The main loop of one worker over events, timers and free clients, from the first transaction to the outcome. It
 //! owns the other parts, carries out their decisions, and records the results. Modules: `connections` those that are
-//! made during the run, `ending` the end of clients and of the run.
+//! made during the run, `pausing` pauses of the load, `ending` the end of clients and of the run.
 
 use std::collections::VecDeque;
 use std::io;
@@ -27,8 +27,11 @@ use crate::stopping::{Stop, StopConditions};
 use crate::timeline::Timeline;
 use crate::tracer::Tracer;
 
+use pausing::Pausing;
+
 mod connections;
 mod ending;
+mod pausing;
 
 /// Limits for one round of transactions of clients that never wait, in time and number, so that other clients are not
 /// delayed. Polling the sockets takes a fiftieth of the time limit; the number is for clocks with a coarse
@@ -54,6 +57,7 @@ pub(super) struct Run<'r, 'p, D> {
     /// Clients that continue after the others have acted.
     yielded: VecDeque<usize>,
     commits: WaitingCommits,
+    pausing: Pausing,
     /// Number of clients that are not done.
     active: usize,
     /// Time when the last client was done.
@@ -91,6 +95,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             ready: VecDeque::new(),
             yielded: VecDeque::new(),
             commits: WaitingCommits::default(),
+            pausing: Pausing::default(),
             active: sessions.slots.len(),
             finished: timeline.start,
             cpu_at_measure: None,
@@ -155,6 +160,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// Serves the clients until all are done, the run is stopped, or they have exceeded their time.
     fn attend(&mut self) -> Result<Option<Exceeded>, EngineError> {
         let mut now = self.sessions.driver.now().max(self.stopping.timeline.start);
+        self.check_pause(now);
         for slot in 0..self.sessions.slots.len() {
             self.sessions.slots[slot].active = true;
             self.release(slot, now);
@@ -178,6 +184,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             if let Some(timeline) = self.stopping.shortened(now) {
                 self.end_early(timeline, now);
             }
+            self.check_pause(now);
             let happened = self.handle_events(now);
             self.fire_timers(now, happened);
             if !self.yielded.is_empty() {
@@ -307,6 +314,11 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             }
             *timer = None;
             if let Some(transaction) = next.take() {
+                if self.pausing.is_paused() {
+                    self.pacing.put_back(transaction);
+                    self.hold(slot);
+                    continue;
+                }
                 if std::mem::replace(&mut happened, true) {
                     now = self.read_clock();
                 }
@@ -353,7 +365,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         }
         let begin = self.read_clock();
         let end = begin + ROUND;
-        let short = self.may_compute(begin);
+        let short = self.may_compute(begin) && !self.pausing.is_paused();
         let mut again = None;
         for _ in 0..ROUND_TRANSACTIONS {
             let Some(slot) = again.take().or_else(|| self.ready.pop_front()) else { return };
@@ -415,9 +427,19 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
 
     /// The client is free: assigns the next transaction, now or later, or ends the client.
     fn release(&mut self, slot: usize, now: Timestamp) {
+        if self.pausing.is_paused() && self.must_wait(slot, now) {
+            self.hold(slot);
+            return;
+        }
         for _ in 0..SKIPS {
             match self.pacing.next(&mut self.sessions.slots[slot], now, &self.stopping.timeline) {
                 Next::Skip(transaction) => {
+                    self.skip(slot, &transaction, now);
+                    continue;
+                }
+                Next::Transaction(transaction)
+                    if self.pacing.is_scheduled() && self.pausing.covers(transaction.arrival.scheduled) =>
+                {
                     self.skip(slot, &transaction, now);
                     continue;
                 }
@@ -442,7 +464,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         self.ready.push_back(slot);
     }
 
-    /// Counts a transaction that is skipped because it exceeds the latency limit.
+    /// Counts a transaction that is skipped because it exceeds the latency limit, or was scheduled in a pause.
     fn skip(&mut self, slot: usize, transaction: &ScheduledTransaction, now: Timestamp) {
         self.record(slot, &not_run(transaction, Ending::Skipped, now));
     }

@@ -50,6 +50,8 @@ pub(super) struct ClientSlot {
     pub(super) connecting_since: Option<Timestamp>,
     /// The connections that it has lost and makes again; `connecting_since` is set, too.
     pub(super) out: Option<Box<Out>>,
+    /// It is free and waits for the end of a pause.
+    pub(super) is_held: bool,
     /// Number of transactions that count towards a limit per client.
     pub(super) transactions: u64,
     /// Number of transactions passed to the tracer.
@@ -98,6 +100,7 @@ impl ClientSlot {
             timer: None,
             connecting_since: None,
             out: None,
+            is_held: false,
             transactions: 0,
             shown: 0,
             warmup: false,
@@ -218,7 +221,8 @@ impl<'p, D: Driver> Sessions<'p, D> {
         let (slot, link) = self.load.slot_and_link(connection);
         let Self { driver, slots, context, .. } = self;
         let binding = driver.channel_binding(connection);
-        slots[slot].client.send_startup(link, binding, &mut context.turn(now, false));
+        let begun = slots[slot].client.send_startup(link, binding, &mut context.turn(now, false));
+        begun.map_err(|reason| self.failure(connection, reason))?;
         self.send_answer(connection)
     }
 

@@ -179,7 +179,7 @@ fn a_statement_that_is_too_long_for_a_message_ends_its_client_and_not_the_run() 
         let aborted = aborted(&plan, FakeServer::default());
         assert!(matches!(aborted.cause, AbortCause::StatementTooLong(_)), "{protocol:?}: {aborted}");
         assert_eq!(aborted.place.as_ref().map(|place| (place.command, &*place.name)), Some((0, "SQL")));
-        assert!(aborted.to_string().contains("longer than the 2 GiB"), "{aborted}");
+        assert!(aborted.to_string().contains("longer than the 1 GiB"), "{aborted}");
     }
     // A value of one client only: the others continue.
     let script = "\\if :client_id = 1\nSELECT :filler;\n\\else\nSELECT 1;\n\\endif\n";

@@ -149,7 +149,7 @@ fn time_that_is_up_early_ends_the_run_as_its_limit_would() {
     let mut observer = |progress: &Progress<'_>| {
         time_is_up.store(progress.elapsed >= seconds(2), Ordering::Relaxed);
     };
-    let request = StopRequest { stop: &stop, time_is_up: Some(&time_is_up), shared: None };
+    let request = StopRequest { stop: &stop, time_is_up: Some(&time_is_up), shared: None, gate: None };
     let driver = FakeServer::default().driver();
     let outcome = run_on(&plan, driver, request, &mut observer, &no_tracer).expect("an outcome");
     assert_eq!((outcome.end, outcome.summary.total.counts.unfinished), (End::Complete, 0));

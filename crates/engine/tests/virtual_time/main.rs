@@ -19,6 +19,7 @@ mod health;
 mod loops;
 mod onlooker;
 mod open_loop;
+mod pausing;
 mod pipelines;
 mod protocols;
 mod ranks;

@@ -94,7 +94,7 @@ fn rank(make: &dyn Fn() -> Plan, rank: usize, server: &FakeServer, decisions: En
     let plan = Plan { part: Part { rank, ranks: RANKS }, ..make() };
     let (stop, shared, all) = (AtomicBool::new(false), SharedEnd::default(), AllRan::default());
     shared.apply(&decisions);
-    let request = StopRequest { stop: &stop, time_is_up: None, shared: Some(&shared) };
+    let request = StopRequest { stop: &stop, time_is_up: None, shared: Some(&shared), gate: None };
     let mut part = Done::default();
     let mut observer = |progress: &Progress<'_>| {
         part.sent.push((rank, text(&RankMessage::interval(progress))));
@@ -119,7 +119,7 @@ fn rank_0(
 ) -> (Result<Outcome, EngineError>, Done) {
     let plan = Plan { part: Part { rank: 0, ranks: RANKS }, ..make() };
     let (stop, all) = (AtomicBool::new(false), AllRan::default());
-    let request = StopRequest { stop: &stop, time_is_up: None, shared: Some(shared) };
+    let request = StopRequest { stop: &stop, time_is_up: None, shared: Some(shared), gate: None };
     let mut part = Done::default();
     let mut observer = |progress: &Progress<'_>| {
         part.seconds.push((progress.interval.clone(), progress.warmup));

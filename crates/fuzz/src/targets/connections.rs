@@ -138,7 +138,9 @@ fn attempt(home: PathBuf, input: &[u8]) -> Result<u64, String> {
             let mut out = Vec::new();
             for host in &target.hosts {
                 out.clear();
-                Startup::new(&target.startup_parameters(host), &mut out);
+                if let Err(error) = Startup::new(&target.startup_parameters(host), &mut out) {
+                    tell(error.to_string())?;
+                }
             }
             outcome.debug(&target.hosts.len().min(4));
             outcome.debug(&(

@@ -2,7 +2,8 @@
 //! that a run would ask for, the loops of arrays excepted.
 
 use script::{
-    CommandKind, CopyRows, CopySource, Dialect, EvaluationError, Program, Random, Scope, Symbols, Variables,
+    CommandKind, CopyRows, CopySource, Dialect, EvaluationError, PARAMETERS_MAX, Program, Random, Scope,
+    Symbols, Variables,
 };
 
 use super::digest::{Digest, sentence};
@@ -140,7 +141,7 @@ fn walk(program: &Program, symbols: &mut Symbols, outcome: &mut Digest) -> Resul
     if program.commands().is_empty() {
         return Err("a program without commands".to_owned());
     }
-    if let Err(error) = program.check_parameter_counts() {
+    if let Err(error) = program.check_parameter_counts(PARAMETERS_MAX) {
         outcome.show(&sentence(&error.kind));
         Digest::new().show(&error);
     }

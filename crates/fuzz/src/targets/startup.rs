@@ -107,7 +107,7 @@ fn attempt(input: &[u8]) -> Result<u64, String> {
         ..StartupParameters::default()
     };
     let mut out = Vec::new();
-    let mut startup = Startup::new(&parameters, &mut out);
+    let mut startup = Startup::new(&parameters, &mut out).map_err(|error| error.to_string())?;
     let mut outcome = Digest::new();
     let mut decoder = Decoder::new();
     let mut random = Random::from_seed(u64::from(choice));

@@ -28,7 +28,8 @@ impl Server {
             return Err(format!("\"{connection}\" is not on a Unix socket"));
         };
         let mut startup = Vec::new();
-        let _ = Startup::new(&target.startup_parameters(target.host_of(address)), &mut startup);
+        Startup::new(&target.startup_parameters(target.host_of(address)), &mut startup)
+            .map_err(|error| error.to_string())?;
         let limit = getrlimit(Resource::Nofile);
         setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit })
             .map_err(|error| format!("open files: {error}"))?;

@@ -17,6 +17,8 @@ pub use config::{Rows, SessionConfig};
 pub use fault::{Fault, FaultEffect, FaultTrigger};
 pub use request::{Parameters, Request, StartUpParameters};
 
+use wire::frontend::PARAMETERS_MAX;
+
 use copy::CopyIn;
 use statement::{Kind, Prepared};
 
@@ -311,7 +313,15 @@ impl Session {
             let name = String::from_utf8_lossy(name);
             return self.error("42P05", &format!("prepared statement \"{name}\" already exists"));
         }
-        put(&mut self.statements, name, Arc::new(Prepared::of(sql)));
+        let prepared = Prepared::of(sql);
+        if prepared.parameters > PARAMETERS_MAX {
+            let count = prepared.parameters;
+            return self.error(
+                "54000",
+                &format!("${count} is too high: a statement has at most {PARAMETERS_MAX} parameters"),
+            );
+        }
+        put(&mut self.statements, name, Arc::new(prepared));
         self.answer.extend_from_slice(reply::PARSE_COMPLETE);
         Continue(())
     }

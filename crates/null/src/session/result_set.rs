@@ -46,11 +46,18 @@ impl ResultSet {
         let sql = String::from_utf8_lossy(sql);
         let sql = sql.trim().trim_end_matches(';');
         let parts: Vec<_> = sql.split(" UNION ALL ").map(row).collect::<Option<_>>()?;
+        // PostgreSQL refuses more; here the statement returns the rows of the configuration.
+        if parts.iter().any(|part| part.columns.len() > COLUMNS_MAX) {
+            return None;
+        }
         let names: Vec<_> = parts.first()?.columns.iter().map(|(name, _)| name.as_str()).collect();
         let rows = parts.iter().filter(|part| !part.filtered_out);
         Some(Self::new(&names, rows.map(|part| part.columns.iter().map(|(_, value)| value.as_deref()))))
     }
 }
+
+/// Maximum number of columns of a result (PostgreSQL's `MaxTupleAttributeNumber`).
+const COLUMNS_MAX: usize = 1_664;
 
 /// PostgreSQL's name for a column without a name.
 pub(super) const UNNAMED: &str = "?column?";
@@ -105,6 +112,15 @@ mod tests {
         assert!(ResultSet::of_query(b"SELECT a FROM t WHERE b = 1").is_none());
         assert!(ResultSet::of_query(b"UPDATE t SET a = 1").is_none());
         assert!(ResultSet::of_query(b"SELECT 1 AS a, 2").is_none());
+    }
+
+    #[test]
+    fn a_result_has_at_most_1664_columns() {
+        let select = |columns| format!("SELECT {}", vec!["1 AS a"; columns].join(", "));
+        assert!(ResultSet::of_query(select(1_664).as_bytes()).is_some());
+        assert!(ResultSet::of_query(select(70_000).as_bytes()).is_none());
+        let second = format!("SELECT 1 AS a UNION ALL {}", select(70_000));
+        assert!(ResultSet::of_query(second.as_bytes()).is_none());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What was asked, what became of it, how pgmeter itself fared, and the command that asks for it again.
 //! Used by `document` and, for the terminal, by `brief`.
 
-use results::{Copied, Counts, Generator, Limit, PerMinute, Plan, Record, Stalls, Summary};
+use results::{Copied, Counts, Generator, Limit, LoadWatch, PerMinute, Plan, Record, Stalls, Summary};
 
 use crate::document::Fact;
 use crate::figures::{
@@ -293,6 +293,17 @@ pub(crate) fn repeat_command(record: &Record) -> String {
     }
     for action in &plan.actions {
         option("--action", format!("{}s:{}", action.at_s, action.work.text()));
+    }
+    if let Some(LoadWatch { max_lag_s, max_waiting_locks, pause_when, stop_when, max_pause_s }) = &plan.watch
+    {
+        let given = [
+            ("--max-lag", max_lag_s.map(|lag_s| format!("{lag_s}s"))),
+            ("--max-waiting-locks", max_waiting_locks.map(|locks| locks.to_string())),
+            ("--pause-when", pause_when.as_ref().map(ToString::to_string)),
+            ("--stop-when", stop_when.as_ref().map(ToString::to_string)),
+            ("--max-pause", Some(format!("{max_pause_s}s"))),
+        ];
+        given.into_iter().for_each(|(name, value)| value.into_iter().for_each(|value| option(name, value)));
     }
     let flags = [
         (plan.reconnect, "-C"),

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::mem::discriminant;
 
 use results::{
-    ComparedFact, DiskHolds, EventKind, FailedCheck, Lateness, LimitedRank, SafeText, SessionFeature,
-    StallEffect, Warning,
+    ComparedFact, DiskHolds, EventKind, FailedCheck, Lateness, LimitedRank, LoadPause, SafeText,
+    SessionFeature, StallEffect, Warning,
 };
 
 use super::{counted, drifts, range, share, small};
@@ -25,6 +25,16 @@ macro_rules! each {
 
 /// Load generators that one sentence names.
 const RANKS_MAX: usize = 6;
+
+/// The first pauses of a load with their reasons, a sentence each.
+fn load_pauses(pauses: u64, first: &[LoadPause]) -> String {
+    let each = first.iter().map(|LoadPause { from_s, until_s, reason }| {
+        let reason = escaped_line(&reason.to_string());
+        format!(" It paused from {} to {} because {reason}.", seconds(*from_s), seconds(*until_s))
+    });
+    let more = if pauses > first.len() as u64 { " The record has the later pauses." } else { "" };
+    each.chain([more.to_owned()]).collect()
+}
 
 /// `rank 2 (bench3)`
 fn rank_name(rank: &LimitedRank) -> String {
@@ -291,6 +301,18 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
         Warning::Paused => "pgmeter was stopped and continued during the run (SIGCONT, as after Ctrl-Z). It made no load \
                             in between, and the figures include that pause."
             .to_owned(),
+        Warning::LoadPaused { pauses, first, .. } => {
+            let total = range(each!(all, LoadPaused.total_s), seconds);
+            let (number, details) = match all {
+                [_] => (*pauses, load_pauses(*pauses, first)),
+                _ => (each!(all, LoadPaused.pauses).sum(), String::new()),
+            };
+            format!(
+                "The load was paused {} for {total} in all.{details} The figures include the pauses, and arrivals of a rate that \
+                 fell into them count as skipped.",
+                if number == 1 { "once".to_owned() } else { format!("{number} times") }
+            )
+        }
         Warning::MessagesLost { .. } => format!(
             "{} could not be written to standard error during the run, because its reader was slow or stopped. The load \
              did not wait for it.",

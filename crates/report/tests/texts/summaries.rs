@@ -455,6 +455,8 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
         errors: None,
         goals: Vec::new(),
         goal_stop: None,
+        pauses: None,
+        watch_stop: None,
         outages: None,
         traffic_per_transaction: None,
         actions: Vec::new(),

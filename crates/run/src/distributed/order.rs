@@ -11,6 +11,7 @@ use stats::Scale;
 use crate::control::Control;
 use crate::copy_files::Digest;
 use crate::error::RunError;
+use crate::load_watch::Watch;
 use crate::runner::{Circumstances, Runner};
 use crate::scripts::{ScriptText, Scripts};
 use crate::spec::{RunSpec, Vacuum};
@@ -135,6 +136,11 @@ fn refuse_what_one_machine_does(spec: &RunSpec) -> Result<(), RunError> {
                       --machines 1";
         return Err(RunError::Usage(reason.to_owned()));
     }
+    if Watch::new(spec).is_some() {
+        let reason = "--max-lag, --max-waiting-locks, --pause-when and --stop-when are not possible on several machines, \
+                      because a pause would not reach the others in time: use --machines 1";
+        return Err(RunError::Usage(reason.to_owned()));
+    }
     Ok(())
 }
 
@@ -174,6 +180,9 @@ mod tests {
 
     #[test]
     fn what_one_machine_does_is_refused() {
+        let spec = RunSpec { pause_when: Some("select true".to_owned()), ..RunSpec::default() };
+        let refused = refuse_what_one_machine_does(&spec).unwrap_err().to_string();
+        assert!(refused.contains("--pause-when") && refused.contains("--machines 1"), "{refused}");
         let spec = RunSpec { verify: true, ..RunSpec::default() };
         assert!(
             refuse_what_one_machine_does(&spec).unwrap_err().to_string().contains("--verify is not possible")

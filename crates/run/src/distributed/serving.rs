@@ -67,7 +67,7 @@ fn part(exchange: &Arc<Exchange>, run: u64, order: Order, control: &Control) -> 
     let what = || format!("-c {}", plan.clients);
     provide_descriptors(connections as u64).map_err(|too_few| too_few.for_what(&what()))?;
     let end = exchange.state().run.as_ref().map(|run| Arc::clone(&run.end)).unwrap_or_default();
-    let stop = StopRequest { stop: control.stop(), time_is_up: None, shared: Some(&end) };
+    let stop = StopRequest { stop: control.stop(), time_is_up: None, shared: Some(&end), gate: None };
     let send = |message: RankMessage| {
         exchange.change(|state| state.report(Report::Of { run, message: Box::new(message) }));
     };

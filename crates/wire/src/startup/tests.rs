@@ -39,7 +39,7 @@ fn feed(startup: &mut Startup, bytes: &[u8]) -> (Vec<u8>, Result<Progress, Start
 
 /// A start-up after its first message, which is discarded.
 fn begun(user: &str, password: Option<&str>) -> Startup {
-    Startup::new(&parameters(user, password), &mut Vec::new())
+    Startup::new(&parameters(user, password), &mut Vec::new()).unwrap()
 }
 
 fn refusal(user: &str, password: Option<&str>, bytes: &[u8]) -> StartupError {
@@ -51,7 +51,7 @@ fn refusal(user: &str, password: Option<&str>, bytes: &[u8]) -> StartupError {
 #[test]
 fn the_first_message_is_the_one_that_libpq_sends() {
     let mut out = Vec::new();
-    Startup::new(&parameters("md5_user", None), &mut out);
+    Startup::new(&parameters("md5_user", None), &mut out).unwrap();
     let recorded = b"\0\0\0X\0\x03\0\0user\0md5_user\0database\0postgres\0\
         application_name\0recorded\0client_encoding\0UTF8\0\0";
     assert_eq!(out, recorded);
@@ -251,7 +251,7 @@ const BOTH: &str = "SCRAM-SHA-256-PLUS\0SCRAM-SHA-256\0\0";
 /// A start-up over TLS with these requirements.
 fn bound(channel_binding: ChannelBinding, end_point: Option<&[u8]>) -> Startup {
     let parameters = StartupParameters { channel_binding, ..parameters("scram_user", Some("correct horse")) };
-    let mut startup = Startup::new(&parameters, &mut Vec::new());
+    let mut startup = Startup::new(&parameters, &mut Vec::new()).unwrap();
     if let Some(end_point) = end_point {
         startup.bind(end_point);
     }
@@ -309,7 +309,7 @@ fn a_method_that_is_not_accepted_is_refused_before_the_password_is_sent() {
     let check = |required: &str, bytes: &[u8], is_accepted: bool| {
         let required_methods = RequiredMethods::parse(required).unwrap();
         let parameters = StartupParameters { required_methods, ..parameters("someone", Some("x")) };
-        let (answer, end) = feed(&mut Startup::new(&parameters, &mut Vec::new()), bytes);
+        let (answer, end) = feed(&mut Startup::new(&parameters, &mut Vec::new()).unwrap(), bytes);
         if is_accepted {
             assert!(end.is_ok(), "{required}: {end:?}");
         } else {
@@ -372,7 +372,7 @@ fn debug_of_a_start_up_shows_no_password() {
 
 #[test]
 fn a_flood_of_settings_while_the_session_begins_is_not_kept() {
-    let mut startup = Startup::new(&parameters("someone", None), &mut Vec::new());
+    let mut startup = Startup::new(&parameters("someone", None), &mut Vec::new()).unwrap();
     startup.message(&Message::Authentication(Authentication::Ok), &mut Vec::new()).unwrap();
     let long = vec![b'x'; 1_000_000];
     let memory = allocation_counter::measure(|| {
@@ -383,4 +383,28 @@ fn a_flood_of_settings_while_the_session_begins_is_not_kept() {
         }
     });
     assert!(memory.bytes_max < 1 << 20, "{} bytes", memory.bytes_max);
+}
+
+#[test]
+fn parameters_and_passwords_that_the_server_does_not_accept_are_errors() {
+    let named = |length| StartupParameters {
+        application_name: Some("x".repeat(length)),
+        ..StartupParameters { user: "u".to_owned(), ..StartupParameters::default() }
+    };
+    // "user", "u", "application_name" and the value, each with a zero byte, and nine bytes.
+    let rest = 5 + 2 + 17 + 1 + 9;
+    let mut out = Vec::new();
+    assert!(Startup::new(&named(10_000 - rest), &mut out).is_ok());
+    assert_eq!(out.len(), 10_000);
+    out.clear();
+    let refused = Startup::new(&named(10_001 - rest), &mut out).map(drop);
+    assert_eq!((refused, out.len()), (Err(StartupError::ParametersTooLong { length: 10_001 }), 0));
+
+    let clear = b"R\0\0\0\x08\0\0\0\x03";
+    let (answer, end) = feed(&mut begun("u", Some(&"x".repeat(65_530))), clear);
+    assert_eq!((answer.len(), end), (1 + 65_535, Ok(Progress::NeedMore)));
+    assert_eq!(
+        refusal("u", Some(&"x".repeat(65_531)), clear),
+        StartupError::PasswordTooLong { length: 65_531 }
+    );
 }

@@ -119,6 +119,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             self.end_transaction(slot, ending, now);
         }
         self.sessions.slots[slot].timer = None;
+        self.sessions.slots[slot].is_held = false;
         self.ready.retain(|ready| *ready != slot);
         self.yielded.retain(|yielded| *yielded != slot);
         self.reassign(slot, now);

@@ -50,6 +50,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
     /// The client is done, unless an arrival is returned that it can take.
     pub(super) fn end_client(&mut self, slot: usize, now: Timestamp) {
         self.sessions.slots[slot].active = false;
+        self.sessions.slots[slot].is_held = false;
         self.active -= 1;
         self.finished = self.finished.max(now);
     }
@@ -124,7 +125,9 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         while measured < most
             && let Some(transaction) = self.pacing.next_missed(until)
         {
-            let sample = not_run(&transaction, Ending::Unfinished, finished);
+            let is_paused = self.pausing.covers(transaction.arrival.scheduled);
+            let ending = if is_paused { Ending::Skipped } else { Ending::Unfinished };
+            let sample = not_run(&transaction, ending, finished);
             if let Some(reconnecting) = &mut self.reconnecting {
                 reconnecting.log.affect(&sample);
             }

@@ -1,7 +1,7 @@
 //! The sentences of warnings: for one run and for several, with ranges of their figures. The kinds and their figures are
 //! tested in `results`.
 
-use results::{Drift, DriftMeaning, SteadyMetric};
+use results::{Drift, DriftMeaning, SteadyMetric, WatchReason};
 
 use super::*;
 use crate::figures::with_ordinary_spaces;
@@ -239,5 +239,32 @@ fn foreign_text_cannot_steer_the_terminal() {
     check(
         &Warning::SettingsUnread { error: "no\x1b[2J such\nview".into() },
         "The server's settings could not be read (no\\x1b[2J such view).",
+    );
+}
+
+#[test]
+fn a_paused_load_is_told_with_times_and_reasons() {
+    let pause = |from_s, until_s, reason| LoadPause { from_s, until_s, reason };
+    let locks = pause(2.0, 5.0, WatchReason::WaitingLocks { waiting: 12, max: 10 });
+    let query = pause(8.0, 8.5, WatchReason::PauseWhen);
+    let of =
+        |pauses, total_s, first: &[LoadPause]| Warning::LoadPaused { pauses, total_s, first: first.to_vec() };
+    check(
+        &of(1, 3.0, std::slice::from_ref(&locks)),
+        "The load was paused once for 3.00 s in all. It paused from 2.00 s to 5.00 s because 12 locks were waited for, and \
+         --max-waiting-locks is 10. The figures include the pauses, and arrivals of a rate that fell into them count as \
+         skipped.",
+    );
+    check(
+        &of(7, 5.5, &[locks, query]),
+        "The load was paused 7 times for 5.50 s in all. It paused from 2.00 s to 5.00 s because 12 locks were waited for, \
+         and --max-waiting-locks is 10. It paused from 8.00 s to 8.50 s because the query of --pause-when returned true. \
+         The record has the later pauses. The figures include the pauses, and arrivals of a rate that fell into them count \
+         as skipped.",
+    );
+    check_all(
+        &[of(1, 3.0, &[]), of(2, 4.0, &[])],
+        "The load was paused 3 times for 3.00 s to 4.00 s in all. The figures include the pauses, and arrivals of a rate \
+         that fell into them count as skipped.",
     );
 }
