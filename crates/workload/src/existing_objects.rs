@@ -10,6 +10,14 @@ use crate::marks::{DatabaseId, Mark};
 
 /// What the current transaction has created or changed.
 const OF_TRANSACTION: &str = "xmin::text = (txid_current() & 4294967295)::text";
+/// The same with its subtransactions, such as a block with EXCEPTION of PL/pgSQL. Their numbers are higher, and like the
+/// transaction they are in progress; changes of other transactions are visible only when these are not.
+/// The server refuses numbers that no transaction has had yet, so only those just above the transaction's are asked for.
+const OF_SUBTRANSACTIONS: &str = "case when xmin::text::bigint - (txid_current() & 4294967295) between 0 and 1000000 \
+    then txid_status(txid_current() - (txid_current() & 4294967295) + xmin::text::bigint) = 'in progress' \
+    else false end";
+/// The first version with `txid_status`.
+const TXID_STATUS_FROM: u32 = 100_000;
 
 /// The objects that existed.
 #[derive(Debug)]
@@ -22,7 +30,8 @@ impl ExistingObjects {
 
     /// Marks the objects that the current transaction has added; returns them. They exist from then on.
     pub(crate) fn mark_new(&self, session: &mut Session, mark: &Mark) -> Result<Vec<Object>, WorkloadError> {
-        let changed = objects(session, OF_TRANSACTION)?;
+        let is_known = session.server_version_num() >= TXID_STATUS_FROM;
+        let changed = objects(session, if is_known { OF_SUBTRANSACTIONS } else { OF_TRANSACTION })?;
         let made: Vec<Object> = changed.into_iter().filter(|object| !self.0.contains(object)).collect();
         if made.is_empty() {
             return Ok(made);

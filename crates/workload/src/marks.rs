@@ -45,9 +45,24 @@ pub(crate) struct ObjectId {
     pub(crate) database: DatabaseId,
 }
 
-/// The digest of a relation's columns, for the OID in `$`.
-const COLUMNS: &str = "(select coalesce(md5(string_agg(attname || ' ' || format_type(atttypid, atttypmod), ',' \
-                       order by attnum)), '') from pg_attribute where attrelid = $ and attnum > 0 and not attisdropped)";
+/// The digest of a relation's columns, for the OID in `$`. It does not depend on the search path.
+const COLUMNS: &str = "(select coalesce(md5(string_agg(concat(a.attname, ' ', n.nspname, '.', y.typname, ' ', a.atttypmod), \
+                       ',' order by a.attnum)), '') from pg_attribute a join pg_type y on y.oid = a.atttypid \
+                       join pg_namespace n on n.oid = y.typnamespace \
+                       where a.attrelid = $ and a.attnum > 0 and not a.attisdropped)";
+
+/// SQL for the words of a mark after the OID; `oid` and `identity` are expressions.
+pub(crate) fn object_words(oid: &str, identity: &str, database: &DatabaseId) -> String {
+    // The escapes of [`escaped`].
+    let name = ["%", " ", "\n", "\r"].iter().fold(identity.to_owned(), |name, character| {
+        format!("replace({name}, {}, {})", literal(character), literal(&escaped(character)))
+    });
+    format!(
+        "concat('name=', {name}, ' columns=', {}, {})",
+        COLUMNS.replace('$', oid),
+        literal(&format!(" {database}"))
+    )
+}
 
 impl DatabaseId {
     /// That of the current database.

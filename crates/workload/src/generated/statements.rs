@@ -95,23 +95,39 @@ pub(super) fn is_about_index(sql: &str) -> bool {
         || sql_names::first_words(sql, 2) == ["alter", "table"] && sql_names::uses_index(sql)
 }
 
-/// Statements that mark the views which are created after the rows. The server puts the OID into the mark.
-pub(super) fn marks_of_views(after: &[AfterRows], mark: &Mark, database: &DatabaseId) -> Vec<AfterRows> {
-    let views = after.iter().filter_map(|after| sql_names::created_view(&after.statement.sql));
-    let marked = |CreatedView { view, is_stored }| {
-        let kind = if is_stored { "materialized view" } else { "view" };
-        let block = format!(
-            "declare own pg_catalog.oid := {}::pg_catalog.regclass; begin execute pg_catalog.format(\
-             'comment on {kind} %s is %L', own::pg_catalog.regclass, \
-             pg_catalog.concat({}, own::pg_catalog.text, {})); end",
-            literal(&view.quoted()),
-            literal(&format!("{mark} oid=")),
-            literal(&format!(" {database}"))
-        );
-        let statement = LoadStatement::new(format!("do {}", literal(&block)));
-        AfterRows { purpose: Purpose::Last, table: None, statement }
+/// The statements, with a statement after each new view that marks it: later ones may change the view.
+pub(super) fn with_marks_of_views(
+    after: Vec<AfterRows>,
+    mark: &Mark,
+    database: &DatabaseId,
+) -> Vec<AfterRows> {
+    let with_mark = |after: AfterRows| {
+        let view = sql_names::created_view(&after.statement.sql);
+        std::iter::once(after).chain(view.map(|view| mark_of_view(&view, mark, database)))
     };
-    views.map(marked).collect()
+    after.into_iter().flat_map(with_mark).collect()
+}
+
+fn mark_of_view(
+    CreatedView { view, is_stored }: &CreatedView,
+    mark: &Mark,
+    database: &DatabaseId,
+) -> AfterRows {
+    let kind = if *is_stored { "materialized view" } else { "view" };
+    // The search path of the schema finds the view, and that of the catalogs computes the mark.
+    let block = format!(
+        "declare own pg_catalog.oid := {}::pg_catalog.regclass; \
+         path pg_catalog.text := pg_catalog.current_setting('search_path'); \
+         begin perform pg_catalog.set_config('search_path', 'pg_catalog', true); \
+         execute format('comment on {kind} %s is %L', own::regclass, \
+         (select concat({}, own::text, ' ', {}) from pg_identify_object('pg_class'::regclass, own, 0))); \
+         perform pg_catalog.set_config('search_path', path, true); end",
+        literal(&view.quoted()),
+        literal(&format!("{mark} oid=")),
+        marks::object_words("own", "identity", database),
+    );
+    let statement = LoadStatement::new(format!("do {}", literal(&block)));
+    AfterRows { purpose: Purpose::Last, table: None, statement }
 }
 
 /// Whether a statement creates a trigger.

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use connect::Session;
-use pgmeter_workload::{Folder, InitOptions, InitProgress, Workload, loaded};
+use pgmeter_workload::{Folder, InitOptions, InitProgress, Tpcb, Truncation, Workload, loaded};
 use testkit::cluster::Cluster;
 
 use crate::generated::{folder, load, open, rows, scaled, sorted_schema};
@@ -251,5 +251,153 @@ fn a_load_step_may_reference_tables_of_others_and_change_its_own_partitions() {
         session.execute("vacuum analyze").expect("others go on");
         load(&own, &mut session, &InitOptions::default()).expect("these are its own tables");
         assert_eq!(lines(&mut session, "select count(*) from own"), ["1"]);
+    }
+}
+
+/// Objects of a user of each kind, and statements of a folder that would take them away.
+const OBJECTS_OF_USER: &str = "create schema mine; create table staff (id int primary key, name text); \
+    insert into staff values (1, 'a'); create view staff_names as select name from staff; \
+    create materialized view staff_count as select count(*) from staff; create sequence numbers; \
+    create type mood as enum ('good'); create domain positive as int check (value > 0); \
+    create function two() returns int language sql as 'select 2'; \
+    create function destroy() returns int language plpgsql as 'begin drop table staff cascade; return 1; end'; \
+    create function empty() returns trigger language plpgsql as 'begin delete from staff; return new; end'; \
+    create table mine.other (id int)";
+
+/// Each is refused, and the transaction is rolled back.
+const DESTRUCTIVE: [(&str, &str); 15] = [
+    ("drop view staff_names;", "view public.staff_names"),
+    ("drop materialized view staff_count;", "materialized view public.staff_count"),
+    ("drop sequence numbers;", "sequence public.numbers"),
+    ("drop type mood;", "type public.mood"),
+    ("drop domain positive;", "type public.positive"),
+    ("drop function two();", "function public.two()"),
+    ("create or replace function two() returns int language sql as 'select 3';", "function public.two()"),
+    ("create or replace view staff_names as select name, id from staff;", "view public.staff_names"),
+    ("alter type mood add value 'bad';", "type public.mood"),
+    ("alter sequence numbers increment 2;", "sequence public.numbers"),
+    ("select destroy();", "public.staff"),
+    ("do $x$ begin execute 'tru' || 'ncate staff'; end $x$;", "public.staff"),
+    ("set search_path = mine; do $x$ begin delete from public.staff; end $x$;", "public.staff"),
+    (
+        "create table own_a (id int); create trigger t before insert on own_a for each row execute procedure empty(); \
+      insert into own_a values (1);",
+        "public.staff",
+    ),
+    (
+        "create table own_b (id int); create rule r as on insert to own_b do also delete from staff; \
+      insert into own_b values (1);",
+        "public.staff",
+    ),
+];
+
+#[test]
+fn objects_of_others_of_each_kind_stay_as_they_are() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "kinds");
+        session.execute(OBJECTS_OF_USER).expect("objects");
+        let before = of_others(&mut session);
+        for (sql, object) in DESTRUCTIVE {
+            // ALTER TYPE … ADD VALUE runs in a transaction from version 12 on; alone, it cannot be rolled back.
+            if major == OLDEST && sql.starts_with("alter type") {
+                continue;
+            }
+            for is_transaction in [true, false] {
+                if !is_transaction && sql.matches(';').count() > 3 {
+                    continue;
+                }
+                let manifest = format!(
+                    "name = \"own\"\n[[load]]\nfile = \"step.sql\"\ntransaction = {is_transaction}\n[[script]]\nfile = \"s.sql\"\n"
+                );
+                let files = [("workload.toml", &*manifest), ("step.sql", sql), ("s.sql", "select 1;")];
+                let own = Folder::embedded(&files).expect("a workload");
+                let error = refused(&own, &mut session, &InitOptions::default());
+                assert!(error.contains(object), "{major}, {sql}: {error}");
+                assert_eq!(of_others(&mut session), before, "{major}, {sql}");
+            }
+        }
+        let kept = "select count(*) from staff, staff_names, staff_count where two() = 2 and 'good'::mood is not null";
+        assert_eq!(lines(&mut session, kept), ["1"], "{major}");
+    }
+}
+
+#[test]
+fn a_load_step_cannot_leave_its_transaction() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "commits");
+        session.execute(OBJECTS_OF_USER).expect("objects");
+        for sql in [
+            "commit; select destroy();",
+            "select 1;\n/* now */ END; select destroy(); begin;",
+            "select 1 \\; commit \\; select destroy();",
+            "rollback; select destroy();",
+            "prepare transaction 'a'; select destroy();",
+        ] {
+            for is_transaction in [true, false] {
+                let manifest = format!(
+                    "name = \"own\"\n[[load]]\nfile = \"step.sql\"\ntransaction = {is_transaction}\n[[script]]\nfile = \"s.sql\"\n"
+                );
+                let files = [("workload.toml", &*manifest), ("step.sql", sql), ("s.sql", "select 1;")];
+                let own = Folder::embedded(&files).expect("a workload");
+                let error = refused(&own, &mut session, &InitOptions::default());
+                assert!(error.contains("step.sql:") && error.contains("is not allowed"), "{sql}: {error}");
+                assert_eq!(lines(&mut session, "select count(*) from staff"), ["1"], "{sql}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_table_that_was_renamed_or_got_a_column_is_not_dropped() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "renamed");
+        load(&own, &mut session, &scaled(10.0)).expect("it is loaded");
+        session
+            .execute("drop view if exists good; alter table orders add column note text")
+            .expect("a column");
+        let error = refused(&own, &mut session, &scaled(10.0));
+        assert!(error.contains("public.orders"), "{error}");
+        session.execute("alter table orders rename to orders_2025").expect("a name");
+        let _ = load(&own, &mut session, &scaled(10.0));
+        assert_eq!(lines(&mut session, "select count(*) from orders_2025"), ["100"], "{major}");
+    }
+}
+
+#[test]
+fn only_own_tables_are_truncated_before_a_run() {
+    let manifest = "name = \"own\"\n[[load]]\nfile = \"step.sql\"\n[[script]]\nfile = \"s.sql\"\n\
+                    [[table]]\nname = \"log\"\nbefore_run = \"truncate\"\n";
+    let files =
+        [("workload.toml", manifest), ("step.sql", "create table log (id int);"), ("s.sql", "select 1;")];
+    let own = Folder::embedded(&files).expect("a workload");
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "truncated");
+        session.execute("create table log (id int); insert into log values (1)").expect("a table");
+        session
+            .execute("create table pgbench_history (who text); insert into pgbench_history values ('a')")
+            .expect("a table");
+        let prepared = own.prepare_run(&mut session, Truncation::OwnTables);
+        assert!(
+            prepared.failed[0].to_string().starts_with("public.log was not truncated"),
+            "{:?}",
+            prepared.failed
+        );
+        let prepared = Tpcb.prepare_run(&mut session, Truncation::OwnTables);
+        assert!(
+            prepared
+                .failed
+                .iter()
+                .any(|error| error.to_string().starts_with("public.pgbench_history was not"))
+        );
+        assert_eq!(lines(&mut session, "select id from log"), ["1"]);
+        assert_eq!(lines(&mut session, "select who from pgbench_history"), ["a"]);
+        session.execute("drop table log").expect("a table");
+        load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
+        session.execute("insert into log values (1)").expect("a row");
+        let prepared = own.prepare_run(&mut session, Truncation::OwnTables);
+        assert_eq!(prepared.truncated, ["public.log"]);
+        assert_eq!(lines(&mut session, "select count(*) from log"), ["0"]);
     }
 }
