@@ -450,7 +450,7 @@ impl Runner {
                 None => results::Tables { scale: Some(scale), ..results::Tables::default() },
             };
             let is_known = matches!(&facts, Some(Ok(facts)) if facts.version_num > 0);
-            let is_pooled = is_known && pooling::is_pooled(session);
+            let is_pooled = is_known && session.is_pooled();
             let relations = self.find_relations(session);
             if session.is_lost() {
                 // Fails with the reason, instead of a load that cannot connect.

@@ -32,6 +32,7 @@ mod mistakes;
 mod null_server;
 mod observing;
 mod outages;
+mod pooled;
 mod processes;
 mod queries;
 mod quickstart;

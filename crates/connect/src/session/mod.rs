@@ -5,6 +5,7 @@ mod cancel;
 mod copy;
 mod entrance;
 mod limits;
+mod own;
 mod raw;
 mod results;
 mod rows;
@@ -28,6 +29,7 @@ use stream::Stream;
 pub use cancel::{CANCELS_AT_ONCE, CancelRequest, cancel, cancel_all};
 pub use copy::CopyIn;
 pub use limits::{Closer, StatementLimit};
+pub use own::OwnSettings;
 pub use raw::RawConnection;
 pub use results::{ResultSet, Row};
 pub use rows::{Column, RowSink};
@@ -63,6 +65,8 @@ pub struct Session {
     closed_because: Arc<Mutex<Option<String>>>,
     /// Why the session cannot be used any more.
     ended: Option<String>,
+    /// Whether it goes through a pooler, once this was asked.
+    is_pooled: Option<bool>,
 }
 
 impl Session {
