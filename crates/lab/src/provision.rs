@@ -515,7 +515,7 @@ impl Drop for ServerInUse<'_> {
     }
 }
 
-/// Whether sessions can set the settings of this configuration; the first refusal is the error.
+/// Whether sessions can set the settings of this configuration, and have them; the first refusal is the error.
 fn check_session_settings(
     target: &Target,
     wanted: &Configuration,
@@ -523,7 +523,11 @@ fn check_session_settings(
 ) -> Result<(), RunError> {
     let mut session = control.connect(target)?;
     let refused = session_settings::refused_by_server(&mut session, wanted.session.keys())?;
-    refused.into_iter().next().map_or(Ok(()), |why| Err(RunError::Usage(why)))
+    if let Some(why) = refused.into_iter().next() {
+        return Err(RunError::Usage(why));
+    }
+    let target = with_settings(target.clone(), &wanted.session);
+    run::settings_in_force(&mut control.connect(&target)?, &target).map(drop)
 }
 
 fn internal(what: &str) -> RunError {

@@ -63,6 +63,7 @@ pub(crate) struct StreamOutcome {
 /// A session with the settings of a query set.
 pub(crate) fn connect(target: &Target, control: &Control) -> Result<Session, RunError> {
     let mut session = control.connect(target)?;
+    run::settings_in_force(&mut session, target)?;
     // A query may take hours; the session ends if the server does not answer or another session holds a lock.
     let limit = session.patient_limit();
     session.set_statement_limit(limit);

@@ -4,6 +4,7 @@
 mod cancel;
 mod copy;
 mod entrance;
+mod in_force;
 mod limits;
 mod own;
 mod raw;
@@ -28,6 +29,7 @@ use stream::Stream;
 
 pub use cancel::{CANCELS_AT_ONCE, CancelRequest, cancel, cancel_all};
 pub use copy::CopyIn;
+pub use in_force::SessionSetting;
 pub use limits::{Closer, StatementLimit};
 pub use own::OwnSettings;
 pub use raw::RawConnection;
