@@ -13,7 +13,7 @@ use crate::archives::NamedArchive;
 use crate::foreign_tables::ForeignTables;
 use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
-use crate::load::{execute, execute_all, missing_table, query};
+use crate::load::{begin_own, execute, execute_all, missing_table, query};
 use crate::loader::TableName;
 use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, LoadStep, MANIFEST, Manifest, TableEntry};
 use crate::marks::{DatabaseId, Loaded, Mark};
@@ -224,7 +224,7 @@ impl Folder {
         foreign: Option<&ForeignTables>,
     ) -> Result<(), WorkloadError> {
         if step.is_transaction {
-            execute(session, "begin")?;
+            begin_own(session)?;
         }
         let statements = script::statements(&step.file, &step.sql, variables)?;
         for statement in statements {

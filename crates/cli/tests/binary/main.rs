@@ -37,6 +37,7 @@ mod processes;
 mod queries;
 mod quickstart;
 mod relay;
+mod role_settings;
 mod runs;
 mod screen;
 mod script_tables;

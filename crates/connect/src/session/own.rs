@@ -58,16 +58,11 @@ impl Session {
         result
     }
 
-    /// Does work whose statements cannot run in a transaction, such as VACUUM, without the server's `statement_timeout`
-    /// and `lock_timeout`. Through a pooler the role's limits stay in force: the setting could remain in a connection that
-    /// others get afterwards.
-    pub fn outside_transactions<T>(&mut self, work: impl FnOnce(&mut Session) -> T) -> T {
-        let sets = self.set_for_itself("SET statement_timeout = 0; SET lock_timeout = 0");
-        let result = work(self);
-        if sets && !self.is_lost() {
-            let _ = self.execute("RESET statement_timeout; RESET lock_timeout");
-        }
-        result
+    /// From now on, `statement_timeout` does not end the statements of this session outside of transactions, such as
+    /// VACUUM. Through a pooler the role's limit stays in force: the setting could remain in a connection that others get
+    /// afterwards.
+    pub fn lift_statement_timeout(&mut self) {
+        self.set_for_itself("SET statement_timeout = 0");
     }
 
     /// Executes SET or RESET if the connection to the server is the session's own and ends with it. Returns false, and does

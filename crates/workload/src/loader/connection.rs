@@ -14,7 +14,7 @@ use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, Sq
 use super::journal::Note;
 use super::plan::{LoadStatement, Mode, Part, Task};
 use crate::foreign_tables::ForeignTables;
-use crate::load::{ROWS_PER_PROGRESS, failed, query};
+use crate::load::{ROWS_PER_PROGRESS, begin_own, failed, query};
 use crate::stopwatch::Stopwatch;
 use crate::{WorkloadError, init_lock};
 
@@ -263,6 +263,7 @@ impl Connection<'_> {
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
         let limit = self.session.patient_limit();
         self.session.set_statement_limit(limit);
+        self.session.lift_statement_timeout();
     }
 
     /// After a network failure the old server process may still hold locks. If the new session may not terminate it,
@@ -296,7 +297,7 @@ impl Connection<'_> {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<(), WorkloadError>,
     ) -> Result<(), WorkloadError> {
-        self.execute("begin")?;
+        begin_own(self.session)?;
         if let Err(error) = work(self) {
             // The first error is reported. If the session is lost, the server rolls back.
             let _ = self.session.execute("rollback");

@@ -12,7 +12,7 @@ use super::plan::LoadStatement;
 use super::tables::{AfterRows, Purpose, TableName, TableSet};
 use crate::WorkloadError;
 use crate::foreign_tables::ForeignTables;
-use crate::load::{InitOptions, execute, failed, query, query_catalogs};
+use crate::load::{InitOptions, begin_own, execute, failed, query, query_catalogs};
 use crate::marks::{self, DatabaseId, Loaded, Mark, MarkedObject};
 use crate::protection::refusal;
 use crate::sql_names;
@@ -181,7 +181,7 @@ fn begin(session: &mut Session, set: &TableSet, options: &InitOptions) -> Result
     let before = objects(session, "true")?;
     let foreign = (!options.drops).then(|| ForeignTables::read(session, &set.workload)).transpose()?;
     let session_path = search_path(session)?;
-    execute(session, "begin")?;
+    begin_own(session)?;
     for sql in &obstacles {
         execute(session, sql).map_err(|error| error.not_permitted(&format!("cannot {sql}")))?;
     }
@@ -490,7 +490,7 @@ pub(super) fn finish(
     set: &TableSet,
     preparation: &Preparation,
 ) -> Result<(), WorkloadError> {
-    execute(session, "begin")?;
+    begin_own(session)?;
     let done = finish_within(session, set, preparation).and_then(|()| execute(session, "commit"));
     if done.is_err() && !session.is_lost() {
         // The first error is reported.
