@@ -377,7 +377,7 @@ impl WorkloadError {
         let dependents = error.detail.as_deref().map(first_lines);
         let (reason, remedy) = match error.sqlstate.to_string().as_str() {
             // Since 15, only its owner may create tables in the schema public.
-            "42501" if error.message.contains("schema") => (error.message.clone(), NO_SCHEMA),
+            "42501" if error.message.to_lowercase().contains("schema") => (error.message.clone(), NO_SCHEMA),
             "3F000" => (error.message.clone(), NO_SCHEMA),
             "42501" => (error.message.clone(), "Connect as the owner or as a user with this privilege"),
             "2BP01" => {
@@ -386,6 +386,15 @@ impl WorkloadError {
             _ => return self,
         };
         Self::NotPermitted { doing: doing.to_owned(), reason, remedy, source: Box::new(self) }
+    }
+
+    /// An error of loading, with what to do if the role may not create tables. pgbench says only what the server says.
+    #[must_use]
+    pub fn with_advice(self) -> WorkloadError {
+        match self {
+            Self::Query { .. } => self.not_permitted("cannot create the tables"),
+            other => other,
+        }
     }
 
     /// Whether a statement failed because a table does not exist.

@@ -15,7 +15,10 @@ fn with_role(name: &str, setting: &str) -> String {
     let sql = format!(
         "CREATE ROLE {role} LOGIN; ALTER ROLE {role} SET {setting}; ALTER DATABASE {database} OWNER TO {role}"
     );
-    sql.split("; ").for_each(|sql| drop(Cluster::session(&dsn).execute(sql).expect("it is made")));
+    let mut session = Cluster::session(&dsn);
+    for sql in sql.split("; ") {
+        session.execute(sql).expect("it is made");
+    }
     dsn.replace("user=postgres", &format!("user={role}"))
 }
 
@@ -65,6 +68,17 @@ fn read_only_sessions_do_not_try_to_vacuum() {
     Cluster::session(&dsn).execute(read_only).expect("a role may change itself");
     let out = bench.run(["bench", "-S", "-t", "5", &dsn]).exits(0);
     assert!(!out.stderr.contains("vacuum") && !out.stderr.contains("read-only"), "{}", out.stderr);
+}
+
+#[test]
+fn a_standby_is_not_vacuumed() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    bench.run(["init", "-s", "1", &cluster.conninfo()]).exits(0);
+    let standby = cluster.standby("reader", &[]);
+    let dsn = standby.conninfo();
+    let out = bench.run(["bench", "-S", "-t", "5", &dsn]).exits(0);
+    assert!(!out.stderr.contains("vacuum") && !out.stderr.contains("recovery"), "{}", out.stderr);
 }
 
 #[test]
