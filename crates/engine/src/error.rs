@@ -99,19 +99,11 @@ pub enum ConnectReason {
     /// The server is not in the state that `target_session_attrs` requires.
     #[error("{0}")]
     Unsuitable(&'static str),
-    /// The session does not have a required setting.
+    /// The session does not have a required setting: which, and both values.
     #[error(
-        "the setting {name} is not in force: {wanted} is wanted, and the session has {found}; probably a connection pooler \
-         ignores the options of connections: connect to the server itself"
+        "the setting {0}; probably a connection pooler ignores the options of connections: connect to the server itself"
     )]
-    Setting {
-        /// Its name.
-        name: Box<str>,
-        /// The required value.
-        wanted: Box<str>,
-        /// The value of the session.
-        found: Box<str>,
-    },
+    Setting(Box<str>),
     /// The server refused, or violated the protocol.
     #[error("{0}")]
     Startup(#[from] StartupError),

@@ -47,7 +47,7 @@ enum State {
     /// The server was asked for its state; with the answer.
     Checking(Option<bool>),
     /// The server was asked for the values of settings; with the first that is not in force.
-    CheckingSettings(Option<Box<ConnectReason>>),
+    CheckingSettings(Option<Box<str>>),
     Open,
 }
 
@@ -250,14 +250,12 @@ impl Link {
             Message::DataRow(row) => {
                 let differs = |((name, wanted), found): (&(String, String), Option<&[u8]>)| {
                     let found = String::from_utf8_lossy(found.unwrap_or_default());
-                    (*wanted != found).then(|| ConnectReason::Setting {
-                        name: name.as_str().into(),
-                        wanted: wanted.as_str().into(),
-                        found: found.into(),
+                    (*wanted != found).then(|| {
+                        format!("{name} is not in force: {wanted} is wanted, and the session has {found}")
                     })
                 };
                 let values = row.columns().map(|column| column.ok().flatten());
-                *difference = settings.iter().zip(values).find_map(differs).map(Box::new);
+                *difference = settings.iter().zip(values).find_map(differs).map(String::into_boxed_str);
             }
             Message::ErrorResponse(fields) => refusal = Some(Box::new(ServerError::from(fields))),
             Message::ReadyForQuery(_) => is_over = true,
@@ -271,7 +269,7 @@ impl Link {
             return Ok(false);
         }
         if let Some(difference) = difference.take() {
-            return Err(*difference);
+            return Err(ConnectReason::Setting(difference));
         }
         self.decoder.keep_rows(self.parser.is_some());
         self.has_settings = true;
