@@ -113,7 +113,11 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     let told = &mut |progress: InitProgress<'_>| view.show(progress);
     let report = run::load(&*workload, &target, &mut session, &options, signals, told);
     drop(view);
-    terminal.say(report?.summary(options.scale));
+    let report = report.map_err(|error| match error {
+        run::RunError::Workload(error) => run::RunError::Workload(error.with_advice()),
+        other => other,
+    })?;
+    terminal.say(report.summary(options.scale));
     Ok(())
 }
 

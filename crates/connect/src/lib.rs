@@ -25,8 +25,8 @@ pub use environment::Environment;
 pub use error::{Cause, ConnectError};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
 pub use session::{
-    CANCELS_AT_ONCE, CancelRequest, Closer, Column, CopyIn, RawConnection, ResultSet, Row, RowSink, Session,
-    StatementLimit, cancel, cancel_all,
+    CANCELS_AT_ONCE, CancelRequest, Closer, Column, CopyIn, OwnSettings, RawConnection, ResultSet, Row,
+    RowSink, Session, SessionSetting, StatementLimit, cancel, cancel_all,
 };
 pub use target::{CONTROL_TIMEOUT, Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target};
 pub use tls::{

@@ -265,9 +265,10 @@ impl Client {
         &mut self,
         link: usize,
         bytes: &[u8],
+        load: &Load<'_>,
         out: &mut Vec<u8>,
     ) -> Result<bool, ConnectReason> {
-        self.links[link].receive_startup(bytes, out)
+        self.links[link].receive_startup(bytes, load.session_settings(link), out)
     }
 
     /// The server's last error, which explains why it closed the connection.

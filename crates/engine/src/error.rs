@@ -99,6 +99,11 @@ pub enum ConnectReason {
     /// The server is not in the state that `target_session_attrs` requires.
     #[error("{0}")]
     Unsuitable(&'static str),
+    /// The session does not have a required setting: which, and both values.
+    #[error(
+        "the setting {0}; probably a connection pooler ignores the options of connections: connect to the server itself"
+    )]
+    Setting(Box<str>),
     /// The server refused, or violated the protocol.
     #[error("{0}")]
     Startup(#[from] StartupError),

@@ -145,6 +145,11 @@ impl<'p> Load<'p> {
         self.plan.reconnecting.as_ref()?.targets.get(target)
     }
 
+    /// The settings that the sessions of a link must have.
+    pub(crate) fn session_settings(&self, link: usize) -> &'p [(String, String)] {
+        self.plan.session_settings.get(self.links[link]).map_or(&[], Vec::as_slice)
+    }
+
     /// The driver's number for a connection of a worker's client.
     #[inline]
     pub(crate) fn connection(&self, slot: usize, link: usize) -> usize {

@@ -139,6 +139,9 @@ pub enum EventLoopChoice {
 pub struct Plan {
     /// The servers, at least one; the first is the default. Each client connects to every target that a script uses.
     pub targets: Vec<TargetPlan>,
+    /// For each of `targets`, parameters of the server and the values that each session must have, as the server writes
+    /// them; missing: none. Each client compares them before its first transaction.
+    pub session_settings: Vec<Vec<(String, String)>>,
     /// Time limit for connecting and authenticating a client.
     pub connect_timeout: Duration,
     /// The mix: at least one script with a weight above 0.
@@ -211,6 +214,7 @@ impl Plan {
     pub fn new(targets: Vec<TargetPlan>, scripts: Vec<ScriptPlan>, symbols: Symbols) -> Self {
         Self {
             targets,
+            session_settings: Vec::new(),
             connect_timeout: CONNECT_TIMEOUT,
             scripts,
             symbols,

@@ -78,9 +78,19 @@ fn problems_of_running(dsn: &str, cells: &[&Cell], control: &Control) -> Result<
         // The server checks the values when a session begins.
         let values: BTreeSet<_> =
             configurations.iter().map(|it| &it.session).filter(|it| !it.is_empty()).collect();
-        let tried =
-            values.into_iter().map(|settings| control.connect(&with_settings(target.clone(), settings)));
-        problems.extend(tried.filter_map(Result::err).map(|error| error.to_string()));
+        for settings in values {
+            let target = with_settings(target.clone(), settings);
+            match control.connect(&target) {
+                Err(error) => problems.push(error.to_string()),
+                Ok(mut session) => {
+                    if let Err(error) = run::settings_in_force(&mut session, &target) {
+                        problems.push(error.to_string());
+                        // The others have the same cause.
+                        break;
+                    }
+                }
+            }
+        }
     }
     problems.extend(refused);
     if problems.is_empty() {

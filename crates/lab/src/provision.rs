@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use connect::quote::{identifier, literal};
+use connect::quote::identifier;
 use connect::{ConnectError, Environment, HostOrder, Overrides, Session, SessionAttributes, Target};
 use run::{Control, RunError};
 use server::{Locations, Server, ServerOptions};
@@ -249,8 +249,8 @@ impl<'a> Provisioner<'a> {
     /// A server that was already running and is left running.
     fn running(&self, dsn: &str, in_place: bool) -> Result<ServerInUse<'a>, RunError> {
         let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
-        let mut session = self.control.connect(&target)?;
         if in_place {
+            let session = self.control.connect(&target)?;
             let (database, role) = (&target.database, &target.user);
             self.listener
                 .say(format_args!("in place: database {database} as role {role}, {}", session.address()));
@@ -259,8 +259,14 @@ impl<'a> Provisioner<'a> {
             in_use.schema = Some(schema);
             return Ok(in_use);
         }
-        session.execute(&format!("SET application_name = {}", literal(&self.prefix)))?;
+        let session = self.control.connect(&self.named(&target))?;
         Ok(ServerInUse::new(None, Some(session), target))
+    }
+
+    /// A target whose sessions have the prefix as their name. If this process is killed, its unfinished databases are found
+    /// and removed by this name.
+    fn named(&self, target: &Target) -> Target {
+        Target { application_name: Some(self.prefix.clone()), ..target.clone() }
     }
 
     /// All cells measured on a server.
@@ -330,9 +336,8 @@ impl<'a> Provisioner<'a> {
         }
         let trial_database =
             if wanted.server.in_place { in_use.target.database.clone() } else { trial_database };
-        let mut session = control.connect(&in_use.target)?;
-        // If this process is killed, its unfinished database is found and removed by this list.
-        session.execute(&format!("SET application_name = {}", literal(&self.prefix)))?;
+        let named = Target { application_name: Some(self.prefix.clone()), ..in_use.target.clone() };
+        let mut session = control.connect(&named)?;
         match spec.restore {
             Restore::Template if !wanted.server.in_place => {
                 let kept = leftovers::data_database(&self.prefix, data);
@@ -510,7 +515,7 @@ impl Drop for ServerInUse<'_> {
     }
 }
 
-/// Whether sessions can set the settings of this configuration; the first refusal is the error.
+/// Whether sessions can set the settings of this configuration, and have them; the first refusal is the error.
 fn check_session_settings(
     target: &Target,
     wanted: &Configuration,
@@ -518,7 +523,11 @@ fn check_session_settings(
 ) -> Result<(), RunError> {
     let mut session = control.connect(target)?;
     let refused = session_settings::refused_by_server(&mut session, wanted.session.keys())?;
-    refused.into_iter().next().map_or(Ok(()), |why| Err(RunError::Usage(why)))
+    if let Some(why) = refused.into_iter().next() {
+        return Err(RunError::Usage(why));
+    }
+    let target = with_settings(target.clone(), &wanted.session);
+    run::settings_in_force(&mut control.connect(&target)?, &target).map(drop)
 }
 
 fn internal(what: &str) -> RunError {

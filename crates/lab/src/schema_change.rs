@@ -12,8 +12,6 @@ use crate::event::Listener;
 use crate::steps::StepSql;
 use crate::stopwatch::Stopwatch;
 
-/// How long the last undo waits for a lock.
-const LOCK_LIMIT: &str = "SET lock_timeout = '60s'";
 /// Statements that need a transaction of their own, such as CREATE INDEX CONCURRENTLY.
 const ACTIVE_SQL_TRANSACTION: &str = "25001";
 /// The object of an undo does not exist, because the change was made only in part: object, table, function, column,
@@ -373,7 +371,8 @@ impl Drop for SchemaSwitch<'_> {
         // The work may have been interrupted, so this does not check for signals.
         let control = Control::default();
         let undone = Session::connect(&self.target).map_err(RunError::from).and_then(|mut session| {
-            session.execute(LOCK_LIMIT)?;
+            // How long the last undo waits for a lock. Through a pooler, only the patience of the session limits it.
+            session.set_for_itself("SET lock_timeout = '60s'");
             session.patiently(|session| self.undo(session, &control))
         });
         if let (Err(error), Some(current)) = (undone, &self.current) {

@@ -70,10 +70,10 @@ pub fn timed<E: WorkError>(
     let limit_ms = limit.map_or(0, |limit| limit.as_micros().div_ceil(1000).min(i32::MAX as u128));
     // Reading the counters may take longer than the limit; the session has done nothing since its last execution.
     let mut before = meter.take_last().unwrap_or_else(|| meter.read(session));
-    // A server without this setting gets a cancel request instead.
-    let _ = session.execute(&format!("SET statement_timeout = {limit_ms}"));
+    // A server without this setting, and one behind a pooler, gets a cancel request instead.
+    let is_set = session.set_for_itself(&format!("SET statement_timeout = {limit_ms}"));
     before.cpu = meter.cpu();
-    let patience = limit.map(|limit| if is_one_statement { limit + GRACE } else { limit });
+    let patience = limit.map(|limit| if is_one_statement && is_set { limit + GRACE } else { limit });
     let stopwatch = Stopwatch::start();
     let result = with_cancel(session, patience, stop, work);
     let passed = stopwatch.passed();
@@ -93,7 +93,7 @@ pub fn timed<E: WorkError>(
         // The counters are read outside of the transaction that the work may have left open.
         let _ = session.execute("ROLLBACK");
     }
-    let _ = session.execute("SET statement_timeout = 0");
+    session.set_for_itself("SET statement_timeout = 0");
     let after = Reading { cpu, ..meter.read(session) };
     let used = after.since(&before);
     meter.set_last(after);

@@ -9,7 +9,7 @@ use results::SafeText;
 use workload::Query;
 
 use crate::limit::{WorkError, with_cancel};
-use crate::stream::clean_up;
+use crate::stream::{begin, clean_up, end};
 
 /// The plan as JSON, and a note if it is incomplete or missing. A query that reaches the limit has the plan without
 /// the figures of an execution.
@@ -39,10 +39,16 @@ fn explain(
     stop: &AtomicBool,
 ) -> Result<SafeText, ConnectError> {
     let work = |session: &mut Session| {
+        begin(session)?;
         for statement in &query.before {
             session.execute(statement)?;
         }
-        session.query(&format!("EXPLAIN ({options}) {}", query.sql))
+        let rows = session.query(&format!("EXPLAIN ({options}) {}", query.sql))?;
+        if session.is_pooled() {
+            query.after.iter().try_for_each(|statement| session.execute(statement).map(drop))?;
+        }
+        end(session)?;
+        Ok::<_, ConnectError>(rows)
     };
     let rows = with_cancel(session, limit, stop, work);
     if rows.is_err() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
-use connect::{ConnectError, Session, Target};
+use connect::{ConnectError, OwnSettings, Session, Target};
 use results::{SafeText, StepTime, StreamResult};
 use run::{Control, RunError};
 use workload::Query;
@@ -16,12 +16,6 @@ use crate::limit::timed;
 use crate::meter::{Meter, micros};
 use crate::rows::Rows;
 use crate::stopwatch::Stopwatch;
-
-/// The settings before each execution: those with which the session started, whatever an earlier query has set, and those
-/// on which the text of values depends. The latter are the same for all servers, so that answers can be compared.
-/// Versions before 12 need the first one to show all digits of a number.
-const SETTINGS: &str = "RESET ALL; SET extra_float_digits = 3; SET client_encoding = 'UTF8'; SET DateStyle = 'ISO, MDY'; \
-                        SET IntervalStyle = 'postgres'; SET TimeZone = 'UTC'; SET bytea_output = 'hex'";
 
 /// Most queries whose counters are read; the note of the meter names this number.
 pub const METERED_QUERIES_MAX: usize = 200;
@@ -69,17 +63,39 @@ pub(crate) struct StreamOutcome {
 /// A session with the settings of a query set.
 pub(crate) fn connect(target: &Target, control: &Control) -> Result<Session, RunError> {
     let mut session = control.connect(target)?;
+    run::settings_in_force(&mut session, target)?;
     // A query may take hours; the session ends if the server does not answer or another session holds a lock.
     let limit = session.patient_limit();
     session.set_statement_limit(limit);
-    session.execute(SETTINGS)?;
+    reset_settings(&mut session);
     Ok(session)
 }
 
-/// Undoes the settings of earlier queries.
+/// Sets, before each execution, what the session started with, whatever an earlier query has set, and the settings on
+/// which the text of values depends. The latter are the same for all servers, so that answers can be compared. Versions
+/// before 12 need `extra_float_digits` to show all digits of a number. Through a pooler, [`begin`] sets them instead.
 pub(crate) fn reset_settings(session: &mut Session) {
-    // It fails only if the connection is lost, and then the query fails with the reason.
-    let _ = session.execute(SETTINGS);
+    session.set_for_itself(
+        "RESET ALL; SET extra_float_digits = 3; SET client_encoding = 'UTF8'; SET DateStyle = 'ISO, MDY'; \
+         SET IntervalStyle = 'postgres'; SET TimeZone = 'UTC'; SET bytea_output = 'hex'",
+    );
+}
+
+/// Begins an execution. Through a pooler it is a transaction, with which the settings end; otherwise they could remain in a
+/// connection that others get afterwards, or be missing from the one of the query.
+pub(crate) fn begin(session: &mut Session) -> Result<(), ConnectError> {
+    match session.is_pooled() {
+        true => session.begin_own(OwnSettings::LimitsAndFormats),
+        false => Ok(()),
+    }
+}
+
+/// Ends an execution that has [begun](begin).
+pub(crate) fn end(session: &mut Session) -> Result<(), ConnectError> {
+    match session.is_pooled() {
+        true => session.execute("COMMIT").map(drop),
+        false => Ok(()),
+    }
 }
 
 impl Stream<'_> {
@@ -180,9 +196,11 @@ impl Stream<'_> {
         reset_settings(session);
         let is_one_statement = query.before.is_empty() && query.after.is_empty();
         let work = |session: &mut Session| {
+            begin(session)?;
             execute_all(session, &query.before)?;
             session.stream_rows(&query.sql, &mut rows)?;
             execute_all(session, &query.after)?;
+            end(session)?;
             Ok::<_, ConnectError>(None)
         };
         let outcome = timed(session, self.limit, is_one_statement, meter, self.control.stop(), work);
@@ -225,8 +243,12 @@ fn execute_all(session: &mut Session, statements: &[String]) -> Result<(), Conne
     statements.iter().try_for_each(|statement| session.execute(statement).map(drop))
 }
 
-/// Executes the statements after a query that failed. Their errors are ignored: what they remove may not exist.
+/// Executes the statements after a query that failed. Their errors are ignored: what they remove may not exist. Through a
+/// pooler, all was rolled back.
 pub(crate) fn clean_up(session: &mut Session, query: &Query) {
+    if session.is_pooled() {
+        return;
+    }
     for statement in &query.after {
         let _ = session.execute(statement);
     }

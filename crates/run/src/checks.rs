@@ -85,6 +85,7 @@ impl Checks {
         let workload = &*self.workload;
         events(Event::Checking(&listing::checks_running(workload)));
         let found = control.connect(&self.target).and_then(|mut session| {
+            session.lift_statement_timeout();
             control.guard(&mut session, |session| Ok((self.check(session)?, self.count_drawn(session)?)))
         });
         match control.unless_interrupted(found) {

@@ -5,6 +5,7 @@ use engine::{Compatibility, End, EngineError, Outcome, Plan};
 use results::{FailedCheck, SafeText, Status, Warning};
 
 use crate::error::RunError;
+use crate::exit_status::ExitStatus;
 use crate::pooling;
 use crate::secrets::without_secret_values;
 
@@ -46,6 +47,16 @@ pub(crate) fn status(outcome: &Outcome, plan: &Plan) -> Status {
             Status::Failed { reason: SafeText::from(format!("{cut_off}; change this time with --grace")) }
         }
         (_, None) => Status::Complete,
+    }
+}
+
+/// A failure after a complete run. It is not one of starting, whose status would say that nothing was measured.
+pub(crate) fn after_run(error: RunError) -> RunError {
+    match ExitStatus::from(&error) {
+        ExitStatus::NotStarted => RunError::Aborted(format!(
+            "the run is complete and its record has the results, but what follows it failed: {error}"
+        )),
+        _ => error,
     }
 }
 

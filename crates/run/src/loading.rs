@@ -45,6 +45,7 @@ pub fn load(
     };
     let secret = options.parameters.keys().filter(|name| results::is_secret_name(name)).cloned();
     let options = &InitOptions { secret_parameters: secret.collect(), ..options.clone() };
+    session.lift_statement_timeout();
     let result = control.guard(session, |session| workload.load(target, session, options, &mut step));
     if result.is_err() && control.stop().load(Ordering::Relaxed) {
         return Err(workload.interrupted().into());

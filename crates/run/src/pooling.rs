@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use connect::{Session, Target};
+use connect::Target;
 use observe::{PoolerReadings, PoolerWatch};
 use results::{Pooler, PoolerFigures, SafeText, SessionFeature, Warning};
 use script::{CommandKind, Program, StatementWord, statement_words};
@@ -140,14 +140,6 @@ fn feature(statement: &[String]) -> Option<SessionFeature> {
 fn words(sql: &[u8]) -> Vec<Vec<String>> {
     let word = |word: StatementWord<'_>| encoding::decode(word.text).to_ascii_lowercase();
     statement_words(sql).into_iter().map(|words| words.into_iter().map(word).collect()).collect()
-}
-
-/// Whether the session goes through a pooler: its backend is another process than the one that its start named.
-pub(crate) fn is_pooled(session: &mut Session) -> bool {
-    let named = session.cancel_key().process_id;
-    let rows = session.query_catalogs("SELECT pg_backend_pid()").unwrap_or_default();
-    let backend: Option<u32> = rows.first().and_then(|row| row.get(0)?.parse().ok());
-    backend.is_some_and(|backend| backend != named)
 }
 
 /// Words of errors of poolers, and what to do. All words of a row are in the error.

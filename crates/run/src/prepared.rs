@@ -22,7 +22,7 @@ use crate::action::Actions;
 use crate::checks::{Checked, Checks, Rules};
 use crate::control::Control;
 use crate::distributed::{Load, RankAbout};
-use crate::ending::{checks_failed, explain, overload, status, uncancelled};
+use crate::ending::{after_run, checks_failed, explain, overload, status, uncancelled};
 use crate::environment;
 use crate::error::RunError;
 use crate::event::Event;
@@ -194,7 +194,7 @@ impl Prepared {
         if let Some(rules) = &rules {
             record.judge(rules.rules(), &outcome.summary, findings.as_ref());
         }
-        Ok(Finished { record, outcome, checked: verified.and(checked) })
+        Ok(Finished { record, outcome, checked: verified.and(checked).map_err(after_run) })
     }
 
     /// Creates what the verification needs, if there is one.

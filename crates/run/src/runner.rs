@@ -33,6 +33,7 @@ use crate::pooling::{self, PoolerInUse};
 use crate::prepared::{Finished, PlannedActions, Prepared};
 use crate::relations;
 use crate::scripts::Scripts;
+use crate::session_settings::settings_in_force;
 use crate::spec::{RunSpec, Vacuum};
 use crate::statement_check;
 use crate::verification::{self, Planned};
@@ -106,6 +107,8 @@ pub struct Runner {
     /// Additional servers, by their names in scripts.
     pub(crate) targets: Vec<(String, Target)>,
     pub(crate) seed: u64,
+    /// The settings that connections to the targets ask for and have, once the servers were asked.
+    pub(crate) session_settings: Vec<Vec<(String, String)>>,
     pub(crate) circumstances: Circumstances,
 }
 
@@ -244,7 +247,8 @@ impl Runner {
     pub fn with_scripts(target: Target, spec: RunSpec, scripts: Scripts) -> Self {
         let seed = spec.seed.unwrap_or_else(plan_record::fresh_seed);
         let (workload, circumstances) = (Arc::new(Tpcb), Circumstances::default());
-        Self { spec, workload, scripts, target, targets: Vec::new(), seed, circumstances }
+        let (targets, session_settings) = (Vec::new(), Vec::new());
+        Self { spec, workload, scripts, target, targets, seed, session_settings, circumstances }
     }
 
     /// The same run with other circumstances.
@@ -441,9 +445,12 @@ impl Runner {
         let ask = self.circumstances.ask_password;
         let reconnects = self.spec.on_disconnect == OnDisconnect::Reconnect;
         let mut further = Vec::new();
+        self.session_settings = vec![Vec::new()];
         for at in 0..self.targets.len() {
             let target = &mut self.targets[at].1;
             let mut session = connect(target, ask, control)?;
+            let settings = self.circumstances.settings_in_force(&mut session, target, control)?;
+            self.session_settings.push(settings);
             further.push(Places::of(&session, target, reconnects, control)?);
             control.guard(&mut session, |session| self.check_statements(session, at + 1))?;
         }
@@ -451,6 +458,8 @@ impl Runner {
         let mut session = connect(&mut self.target, ask, control)?;
         events(Event::Connected(&session, &self.target));
         let places = Places::of(&session, &self.target, reconnects, control)?;
+        let settings = self.circumstances.settings_in_force(&mut session, &self.target, control)?;
+        self.session_settings[0] = settings;
         let pooled = self.pooled_places(control)?;
         control.guard(&mut session, |session| {
             let tables = self.find_tables(session, events)?;
@@ -459,10 +468,12 @@ impl Runner {
             Watch::new(&self.spec).map(|watch| watch.check(session)).transpose()?;
             // The drop-in complains about missing tables, as pgbench does.
             let complains = self.circumstances.compatibility == Compatibility::Pgbench;
-            // As pgbench, the drop-in acts on pgbench's tables with any script.
+            // As pgbench, the drop-in acts on pgbench's tables with any script, also where the server refuses it.
             let (vacuums, truncation) = match complains {
                 true => (self.spec.vacuum, Truncation::ByName),
-                false if self.needs_tables() => (self.spec.vacuum, Truncation::OwnTables),
+                false if self.needs_tables() && accepts_writes(session) => {
+                    (self.spec.vacuum, Truncation::OwnTables)
+                }
                 false => (Vacuum::Nothing, Truncation::OwnTables),
             };
             vacuum((vacuums, truncation), &*self.workload, session, &mut |event| match event {
@@ -475,7 +486,7 @@ impl Runner {
                 None => results::Tables { scale: Some(scale), ..results::Tables::default() },
             };
             let is_known = matches!(&facts, Some(Ok(facts)) if facts.version_num > 0);
-            let is_pooled = is_known && pooling::is_pooled(session);
+            let is_pooled = is_known && session.is_pooled();
             let relations = self.find_relations(session);
             if session.is_lost() {
                 // Fails with the reason, instead of a load that cannot connect.
@@ -486,15 +497,11 @@ impl Runner {
     }
 
     /// The pooler's address, if there is one; a session shows that it lets clients in.
-    fn pooled_places(&self, control: &Control) -> Result<Option<Places>, RunError> {
+    fn pooled_places(&mut self, control: &Control) -> Result<Option<Places>, RunError> {
         let Some(PoolerInUse { clients, .. }) = &self.circumstances.pooler else { return Ok(None) };
-        Places::of(
-            &control.connect(clients)?,
-            clients,
-            self.spec.on_disconnect == OnDisconnect::Reconnect,
-            control,
-        )
-        .map(Some)
+        let mut session = control.connect(clients)?;
+        self.session_settings[0] = self.circumstances.settings_in_force(&mut session, clients, control)?;
+        Places::of(&session, clients, self.spec.on_disconnect == OnDisconnect::Reconnect, control).map(Some)
     }
 
     /// The target of the clients of scripts without a named one.
@@ -569,7 +576,16 @@ impl Runner {
             .iter()
             .map(|(text, program)| (self.target_of(program).unwrap_or(0), text.weight))
             .collect();
-        let Self { spec, workload: _, scripts, target, targets: named, seed, circumstances } = self;
+        let Self {
+            spec,
+            workload: _,
+            scripts,
+            target,
+            targets: named,
+            seed,
+            session_settings,
+            circumstances,
+        } = self;
         let mut reconnect_targets = Vec::new();
         let mut place = |name: &str, target: &Target, places: Places| {
             let (hosts, reconnect) = places.into_hosts(target);
@@ -598,6 +614,7 @@ impl Runner {
             variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
         }
         Plan {
+            session_settings,
             connect_timeout: target.connect_timeout.unwrap_or(plan.connect_timeout),
             variables: variables.into_iter().collect(),
             scale: scale.whole().map_or(1, i64::from),
@@ -623,6 +640,29 @@ impl Runner {
             compatibility: circumstances.compatibility,
             event_loop: spec.event_loop,
             ..plan
+        }
+    }
+}
+
+/// Whether the session may vacuum and empty tables: its server is no standby, and its transactions are not read-only.
+fn accepts_writes(session: &mut Session) -> bool {
+    let question =
+        "SELECT NOT pg_is_in_recovery() AND current_setting('default_transaction_read_only') = 'off'";
+    let rows = session.query_catalogs(question).unwrap_or_default();
+    rows.first().and_then(|row| row.get(0)) != Some("f")
+}
+
+impl Circumstances {
+    /// As [`settings_in_force`]. The drop-in sends settings and does not ask, as pgbench does.
+    fn settings_in_force(
+        &self,
+        session: &mut Session,
+        target: &Target,
+        control: &Control,
+    ) -> Result<Vec<(String, String)>, RunError> {
+        match self.compatibility {
+            Compatibility::Pgmeter => control.guard(session, |session| settings_in_force(session, target)),
+            Compatibility::Pgbench => Ok(Vec::new()),
         }
     }
 }

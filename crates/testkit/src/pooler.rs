@@ -12,6 +12,19 @@ const LEFT: &str = "select name || '=' || setting from pg_catalog.pg_settings \
     where source = 'session' and name <> 'application_name' \
     union all select 'prepared ' || name from pg_catalog.pg_prepared_statements order by 1";
 
+/// The state of a pooler's connection to the server, of which the next client gets what is not as at its start.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PooledConnection {
+    /// The process of the server.
+    pub backend: String,
+    /// Parameters that differ from their values at the start of the session, but for the client's name.
+    pub settings: Vec<String>,
+    /// Names of prepared statements.
+    pub prepared: Vec<String>,
+    /// Advisory locks.
+    pub locks: Vec<String>,
+}
+
 /// A pooler in front of a database of its own; ends when dropped.
 #[derive(Debug)]
 pub struct PgBouncer {
@@ -90,6 +103,32 @@ impl PgBouncer {
     pub fn left_behind(&mut self) -> Vec<String> {
         let rows = self.session().query(LEFT).expect("it answers");
         rows.iter().map(|row| row.get(0).unwrap_or_default().to_owned()).collect()
+    }
+
+    /// The connection to the server as a client finds it now.
+    ///
+    /// # Panics
+    /// The pooler does not answer.
+    pub fn connection(&mut self) -> PooledConnection {
+        let mut session = self.session();
+        let mut lines = |sql: &str| -> Vec<String> {
+            let rows = session.query(sql).expect("it answers");
+            rows.iter().map(|row| row.get(0).unwrap_or_default().to_owned()).collect()
+        };
+        PooledConnection {
+            backend: lines("select pg_catalog.pg_backend_pid()").concat(),
+            settings: lines(
+                "select name || '=' || setting from pg_catalog.pg_settings where (source = 'session' or setting is \
+                 distinct from reset_val and context not in ('internal', 'postmaster', 'sighup')) \
+                 and name not in ('application_name', 'transaction_isolation', 'transaction_read_only', \
+                 'transaction_deferrable') order by 1",
+            ),
+            prepared: lines("select name from pg_catalog.pg_prepared_statements order by 1"),
+            locks: lines(
+                "select concat_ws(' ', classid, objid, objsubid) from pg_catalog.pg_locks \
+                 where locktype = 'advisory' and pid = pg_catalog.pg_backend_pid() order by 1",
+            ),
+        }
     }
 
     /// A session.

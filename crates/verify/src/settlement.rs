@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use connect::{Column, ConnectError, RowSink, Session};
+use connect::{Column, ConnectError, OwnSettings, RowSink, Session};
 use results::Verification;
 
 use crate::classification::classify;
@@ -155,7 +155,12 @@ fn read_tokens(
         Some(_) => close(session, table, left)?,
     }
     let mut tokens = Tokens::default();
-    session.patiently(|session| session.stream_rows(&table.read(), &mut tokens)).map_err(of_statement)?;
+    let read = session.patiently(|session| {
+        session.in_own_transaction(OwnSettings::Limits, |session| {
+            session.stream_rows(&table.read(), &mut tokens)
+        })
+    });
+    read.map_err(of_statement)?;
     Ok(Some(tokens.keys))
 }
 
@@ -164,10 +169,13 @@ fn read_tokens(
 fn close(session: &mut Session, table: &TokenTable, left: Duration) -> Result<(), Failed> {
     let limit_ms = left.as_millis().clamp(1, i32::MAX.unsigned_abs().into());
     let sql = format!(
-        "BEGIN; SET LOCAL lock_timeout = {limit_ms}; SET LOCAL synchronous_commit = local; {}; COMMIT",
+        "SET LOCAL lock_timeout = {limit_ms}; SET LOCAL synchronous_commit = local; {}",
         table.close()
     );
-    match session.patiently(|session| session.execute(&sql)) {
+    let closed = session.patiently(|session| {
+        session.in_own_transaction(OwnSettings::Limits, |session| session.execute(&sql))
+    });
+    match closed {
         Ok(_) => Ok(()),
         Err(error) if error.sqlstate().is_some_and(|state| state.as_str() == LOCK_NOT_AVAILABLE) => {
             Err(Failed::ForNow("transactions of the run still run on it".to_owned()))

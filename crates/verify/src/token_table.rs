@@ -1,6 +1,7 @@
 //! The table of a run's tokens: its name and its SQL, for PostgreSQL 9.6 to 19. Pure.
 //! Called when a run with `--verify` begins, and when its commits are classified.
 
+use connect::OwnSettings;
 use connect::quote::{identifier, literal};
 use serde::{Deserialize, Serialize};
 
@@ -49,10 +50,11 @@ impl TokenTable {
     pub fn create(&self) -> String {
         let table = self.quoted();
         format!(
-            "BEGIN; SELECT pg_catalog.set_config('synchronous_commit', 'local', true) WHERE \
+            "BEGIN; {}; SELECT pg_catalog.set_config('synchronous_commit', 'local', true) WHERE \
              pg_catalog.current_setting('synchronous_commit') = 'off'; CREATE TABLE {table} (sequence bigint NOT NULL, client \
              integer NOT NULL, part integer NOT NULL, try integer NOT NULL) WITH (autovacuum_enabled = false); COMMENT ON \
              TABLE {table} IS {}; COMMIT",
+            OwnSettings::Limits.sql(),
             literal(COMMENT)
         )
     }

@@ -407,6 +407,9 @@ impl WorkloadError {
         let Some(error) = self.server_failure().and_then(ConnectError::server_error) else { return self };
         let dependents = error.detail.as_deref().map(first_lines);
         let (reason, remedy) = match error.sqlstate.to_string().as_str() {
+            // Since 15, only its owner may create tables in the schema public.
+            "42501" if error.message.to_lowercase().contains("schema") => (error.message.clone(), NO_SCHEMA),
+            "3F000" => (error.message.clone(), NO_SCHEMA),
             "42501" => (error.message.clone(), "Connect as the owner or as a user with this privilege"),
             "2BP01" => {
                 (dependents.unwrap_or_else(|| error.message.clone()), "Drop the dependent objects first")
@@ -414,6 +417,15 @@ impl WorkloadError {
             _ => return self,
         };
         Self::NotPermitted { doing: doing.to_owned(), reason, remedy, source: Box::new(self) }
+    }
+
+    /// An error of loading, with what to do if the role may not create tables. pgbench says only what the server says.
+    #[must_use]
+    pub fn with_advice(self) -> WorkloadError {
+        match self {
+            Self::Query { .. } => self.not_permitted("cannot create the tables"),
+            other => other,
+        }
     }
 
     /// Whether a statement failed because a table does not exist.
@@ -427,6 +439,11 @@ impl WorkloadError {
         }
     }
 }
+
+/// What to do about a role that may not create tables in the schema of its `search_path`.
+const NO_SCHEMA: &str = "Give the role a schema of its own, as the database's owner or a superuser: CREATE SCHEMA name \
+                         AUTHORIZATION role; a schema with the name of the role is found by itself, another one with ALTER \
+                         ROLE role SET search_path = name, or with options='-c search_path=name' in the connection string";
 
 /// Maximum length of a row in a message.
 const SHOWN_MAX: usize = 100;

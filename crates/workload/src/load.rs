@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use connect::{ConnectError, Row, ServerError, Session};
+use connect::{ConnectError, OwnSettings, Row, ServerError, Session};
 
 use stats::Scale;
 
@@ -219,6 +219,11 @@ pub(crate) fn execute(session: &mut Session, sql: &str) -> Result<(), WorkloadEr
     session.execute(sql).map(drop).map_err(failed(sql))
 }
 
+/// Begins a transaction that the role's time limits do not end.
+pub(crate) fn begin_own(session: &mut Session) -> Result<(), WorkloadError> {
+    session.begin_own(OwnSettings::Limits).map_err(failed("begin"))
+}
+
 /// Runs one query; an error carries it.
 pub(crate) fn query(session: &mut Session, sql: &str) -> Result<Vec<Row>, WorkloadError> {
     session.query(sql).map_err(failed(sql))
@@ -226,6 +231,7 @@ pub(crate) fn query(session: &mut Session, sql: &str) -> Result<Vec<Row>, Worklo
 
 /// Executes each statement, and returns what failed.
 pub(crate) fn execute_all(session: &mut Session, statements: &[impl AsRef<str>]) -> Vec<WorkloadError> {
+    session.lift_statement_timeout();
     session.patiently(|session| {
         statements.iter().filter_map(|sql| execute(session, sql.as_ref()).err()).collect()
     })

@@ -9,7 +9,7 @@ use script::{Statement, statement_words};
 use crate::WorkloadError;
 use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::ForeignObjects;
-use crate::load::execute;
+use crate::load::{begin_own, execute};
 use crate::manifest::LoadStep;
 use crate::marks::Mark;
 
@@ -64,7 +64,7 @@ impl StepGuard {
         step: &LoadStep,
         statements: &[Statement],
     ) -> Result<(), WorkloadError> {
-        execute(session, "begin")?;
+        begin_own(session)?;
         let last = statements.last().map_or(1, |statement| statement.line);
         let committed = self
             .statements(session, step, statements)

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::path::PathBuf;
 
 use config::{Complaint, Node};
-use connect::{Session, Target};
+use connect::{OwnSettings, Session, Target};
 use script::Statement;
 
 use crate::WorkloadError;
@@ -377,7 +377,10 @@ impl dyn Workload + '_ {
         let mut failed = Vec::new();
         for check in checks {
             for Statement { sql, line } in script::statements(&check.name, &check.sql, variables)? {
-                let sets = session.patiently(|session| session.query_sets(&sql)).map_err(load::failed(&sql));
+                let sets = session.patiently(|session| {
+                    session.in_own_transaction(OwnSettings::Limits, |session| session.query_sets(&sql))
+                });
+                let sets = sets.map_err(load::failed(&sql));
                 let sets = sets.map_err(|error| {
                     error.not_permitted(&format!("cannot check {}", check.name)).of_check(&check.name, line)
                 })?;

@@ -8,6 +8,7 @@ mod links;
 mod map;
 mod module_docs;
 mod record;
+mod session_settings;
 mod sizes;
 mod source;
 mod tree;
@@ -112,7 +113,7 @@ const BANS: &[Ban<'_>] = &[
 /// A rule's name and what it checks.
 type Rule = (&'static str, fn(&Tree) -> Vec<Problem>);
 
-const RULES: [Rule; 10] = [
+const RULES: [Rule; 11] = [
     ("dependency arrows", arrows::check),
     ("sizes", sizes::check),
     ("caps of crates", lines::check),
@@ -123,6 +124,7 @@ const RULES: [Rule; 10] = [
     ("tables of workloads", workload_tables::check),
     ("links", links::check),
     ("names in records", record::check),
+    ("settings of sessions", session_settings::check),
 ];
 
 /// The rule that needs the program itself.

@@ -214,6 +214,7 @@ fn log_in(
                     waiting: Waiting::new(StatementLimit::of(target)),
                     closed_because: Arc::default(),
                     ended: None,
+                    is_pooled: None,
                 });
             }
         }

@@ -4,7 +4,9 @@
 mod cancel;
 mod copy;
 mod entrance;
+mod in_force;
 mod limits;
+mod own;
 mod raw;
 mod results;
 mod rows;
@@ -27,7 +29,9 @@ use stream::Stream;
 
 pub use cancel::{CANCELS_AT_ONCE, CancelRequest, cancel, cancel_all};
 pub use copy::CopyIn;
+pub use in_force::SessionSetting;
 pub use limits::{Closer, StatementLimit};
+pub use own::OwnSettings;
 pub use raw::RawConnection;
 pub use results::{ResultSet, Row};
 pub use rows::{Column, RowSink};
@@ -39,8 +43,9 @@ const SQL_LENGTH_MAX: usize = 1024 * 1024 * 1024 - 64;
 /// Prefix of queries of system catalogs. Until the transaction of this message ends, only functions, operators and
 /// types of `pg_catalog` are found. Otherwise the owner of a database could replace the server's functions with code
 /// that runs with our privileges (CVE-2018-1058). The setting is transaction-local, so a pooler gets the connection
-/// back unchanged.
-const CATALOGS_ALONE: &str = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true); ";
+/// back unchanged. The role's `statement_timeout` does not end the query; the session has a limit of its own.
+const CATALOGS_ALONE: &str = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), \
+                              pg_catalog.set_config('statement_timeout', '0', true); ";
 const SQL_TOO_LONG: &str = "the statement exceeds the server's limit of 1 GiB";
 /// A longer row is not stored: it exceeds the limit of an answer.
 #[expect(clippy::cast_possible_truncation, reason = "64 MiB")]
@@ -63,6 +68,8 @@ pub struct Session {
     closed_because: Arc<Mutex<Option<String>>>,
     /// Why the session cannot be used any more.
     ended: Option<String>,
+    /// Whether it goes through a pooler, once this was asked.
+    is_pooled: Option<bool>,
 }
 
 impl Session {

@@ -24,6 +24,8 @@ pub(super) struct Link {
     /// The required state of the server of the next connection.
     pub(super) wanted: SessionAttributes,
     reported: Reported,
+    /// The first session had the settings of the plan.
+    has_settings: bool,
     state: State,
     decoder: Decoder,
     pub(super) reply: Reply,
@@ -44,6 +46,8 @@ enum State {
     StartingUp(Box<Startup>),
     /// The server was asked for its state; with the answer.
     Checking(Option<bool>),
+    /// The server was asked for the values of settings; with the first that is not in force.
+    CheckingSettings(Option<Box<str>>),
     Open,
 }
 
@@ -106,6 +110,7 @@ impl Link {
             host: 0,
             wanted: SessionAttributes::Any,
             reported: Reported::default(),
+            has_settings: false,
             state: State::Disconnected,
             decoder,
             reply: Reply::new(),
@@ -132,13 +137,19 @@ impl Link {
         prepared.fill(false);
         let parses_results = self.parser.is_some();
         let state = State::StartingUp(startup);
-        let Self { host, wanted, .. } = *self;
-        *self = Self { host, wanted, state, prepared, ..Self::new(0, parses_results) };
+        let Self { host, wanted, has_settings, .. } = *self;
+        *self = Self { host, wanted, has_settings, state, prepared, ..Self::new(0, parses_results) };
         Ok(())
     }
 
-    /// Processes bytes during start-up. True when the client is connected.
-    pub(super) fn receive_startup(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<bool, ConnectReason> {
+    /// Processes bytes during start-up. True when the client is connected. `settings` are those that the first session must
+    /// have.
+    pub(super) fn receive_startup(
+        &mut self,
+        bytes: &[u8],
+        settings: &[(String, String)],
+        out: &mut Vec<u8>,
+    ) -> Result<bool, ConnectReason> {
         let Self { state, decoder, reported, .. } = self;
         match state {
             State::StartingUp(startup) => {
@@ -147,9 +158,10 @@ impl Link {
                 if self.cancel_key.is_none() {
                     return Ok(false);
                 }
-                self.check_session(out)
+                Ok(self.check_session(out)? && self.open(settings, out)?)
             }
-            State::Checking(_) => self.receive_check(bytes),
+            State::Checking(_) => Ok(self.receive_check(bytes)? && self.open(settings, out)?),
+            State::CheckingSettings(_) => self.receive_settings(bytes, settings),
             State::Disconnected | State::Open => {
                 // It is connected already, while others still connect; the received bytes may end within a message.
                 let Self { decoder, reply, prepared, .. } = self;
@@ -166,7 +178,6 @@ impl Link {
     fn check_session(&mut self, out: &mut Vec<u8>) -> Result<bool, ConnectReason> {
         let (reported, question) = match self.wanted {
             SessionAttributes::Any | SessionAttributes::PreferStandby => {
-                self.state = State::Open;
                 return Ok(true);
             }
             SessionAttributes::ReadWrite | SessionAttributes::ReadOnly => {
@@ -211,7 +222,63 @@ impl Link {
         answer.ok_or(ConnectReason::Unsuitable(NO_ANSWER)).and_then(|answer| self.accept(answer))
     }
 
-    /// Opens the session if the server is in the required state: read-only or a standby, or not.
+    /// Opens the session, or asks for the values of the settings before the first transaction.
+    fn open(&mut self, settings: &[(String, String)], out: &mut Vec<u8>) -> Result<bool, ConnectReason> {
+        if settings.is_empty() || self.has_settings {
+            self.state = State::Open;
+            return Ok(true);
+        }
+        let values: Vec<_> = settings
+            .iter()
+            .map(|(name, _)| format!("pg_catalog.current_setting({}, true)", connect::quote::literal(name)))
+            .collect();
+        let question = format!("SELECT {}", values.join(", "));
+        self.state = State::CheckingSettings(None);
+        self.decoder.keep_rows(true);
+        frontend::query(out, question.as_bytes()).map_err(|_| ConnectReason::Unsuitable(NO_ANSWER))?;
+        Ok(false)
+    }
+
+    /// Receives the values of the settings.
+    fn receive_settings(
+        &mut self,
+        bytes: &[u8],
+        settings: &[(String, String)],
+    ) -> Result<bool, ConnectReason> {
+        let State::CheckingSettings(difference) = &mut self.state else { return Ok(false) };
+        let (mut is_over, mut refusal) = (false, None);
+        let decoded = self.decoder.decode(bytes, &mut |message| match message {
+            Message::DataRow(row) => {
+                let differs = |((name, wanted), found): (&(String, String), Option<&[u8]>)| {
+                    let found = String::from_utf8_lossy(found.unwrap_or_default());
+                    (*wanted != found).then(|| {
+                        format!("{name} is not in force: {wanted} is wanted, and the session has {found}")
+                    })
+                };
+                let values = row.columns().map(|column| column.ok().flatten());
+                *difference = settings.iter().zip(values).find_map(differs).map(String::into_boxed_str);
+            }
+            Message::ErrorResponse(fields) => refusal = Some(Box::new(ServerError::from(fields))),
+            Message::ReadyForQuery(_) => is_over = true,
+            _ => {}
+        });
+        decoded.map_err(StartupError::Protocol)?;
+        if let Some(error) = refusal {
+            return Err(StartupError::Server(error).into());
+        }
+        if !is_over {
+            return Ok(false);
+        }
+        if let Some(difference) = difference.take() {
+            return Err(ConnectReason::Setting(difference));
+        }
+        self.decoder.keep_rows(self.parser.is_some());
+        self.has_settings = true;
+        self.state = State::Open;
+        Ok(true)
+    }
+
+    /// Whether the server is in the required state: read-only or a standby, or not; otherwise an error.
     fn accept(&mut self, answer: bool) -> Result<bool, ConnectReason> {
         let objection = match (self.wanted, answer) {
             (SessionAttributes::ReadWrite, true) => Some(READ_ONLY),
@@ -223,7 +290,6 @@ impl Link {
         if let Some(objection) = objection {
             return Err(ConnectReason::Unsuitable(objection));
         }
-        self.state = State::Open;
         Ok(true)
     }
 

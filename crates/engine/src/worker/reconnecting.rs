@@ -278,7 +278,7 @@ pub(super) fn attempt_outcome(reason: &ConnectReason) -> AttemptOutcome {
             other if matches!(other.class(), "28" | "3D") => AttemptOutcome::Rejected,
             _ => AttemptOutcome::Other,
         },
-        ConnectReason::Startup(_) => AttemptOutcome::Other,
+        ConnectReason::Setting(_) | ConnectReason::Startup(_) => AttemptOutcome::Other,
     }
 }
 

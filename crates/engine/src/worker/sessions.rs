@@ -231,11 +231,11 @@ impl<'p, D: Driver> Sessions<'p, D> {
     pub(super) fn receive_startup(&mut self, connection: usize) -> Result<bool, ConnectFailure> {
         let (slot, link) = self.load.slot_and_link(connection);
         loop {
-            let Self { driver, slots, context, .. } = self;
+            let Self { load, driver, slots, context, .. } = self;
             let client = &mut slots[slot].client;
             let ready = match driver.receive(connection) {
                 Receive::Empty => return Ok(false),
-                Receive::Bytes(bytes) => client.receive_startup(link, bytes, &mut context.out),
+                Receive::Bytes(bytes) => client.receive_startup(link, bytes, load, &mut context.out),
                 Receive::Closed(cause) => Err(match (client.take_error(link), cause) {
                     (Some(error), _) => ConnectReason::Startup(StartupError::Server(error)),
                     (None, Some(error)) => ConnectReason::Transport(error),

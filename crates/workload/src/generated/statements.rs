@@ -9,7 +9,7 @@ use datagen::{Statement, StatementKind};
 
 use crate::WorkloadError;
 use crate::loader::{AfterRows, LoadStatement, Purpose};
-use crate::marks::{DatabaseId, Mark};
+use crate::marks::{self, DatabaseId, Mark};
 use crate::sql_names::{self, CreatedView};
 
 /// Beginnings of statements that come after the rows wherever they are.

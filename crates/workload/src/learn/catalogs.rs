@@ -14,6 +14,9 @@ const GENERATED_VERSION: u32 = 120_000;
 /// Most tables among which the nearest name is looked for.
 const NAMES_MAX: usize = 10_000;
 
+/// ISO dates, whatever the role's DateStyle is. The setting ends with the message.
+const ISO: &str = "SELECT pg_catalog.set_config('datestyle', 'ISO, MDY', true)";
+
 fn text(row: &Row, column: usize) -> String {
     row.get(column).unwrap_or_default().to_owned()
 }
@@ -396,7 +399,6 @@ fn common_values(
          WHERE c.oid = {oid} AND NOT s.inherited AND s.attname = {}",
         literal(&column.name)
     );
-    // ISO dates, whatever the role's DateStyle is.
     let permitted = if values || matches!(column.family, Family::Bool | Family::Enum) {
         "true".to_owned()
     } else {
@@ -409,7 +411,7 @@ fn common_values(
         )
     };
     let common = session.query_catalogs(&format!(
-        "SET datestyle = 'ISO'; SELECT v.at, v.value FROM (SELECT s.most_common_vals::text::text[] AS list {of_column}) l, \
+        "{ISO}; SELECT v.at, v.value FROM (SELECT s.most_common_vals::text::text[] AS list {of_column}) l, \
          unnest(l.list) WITH ORDINALITY AS v(value, at) WHERE {permitted} ORDER BY v.value::{}",
         column.qualified_type
     ))?;
@@ -419,7 +421,7 @@ fn common_values(
         return Ok(());
     }
     let bounds = session.query_catalogs(&format!(
-        "SELECT b.list[1], b.list[array_length(b.list, 1)] \
+        "{ISO}; SELECT b.list[1], b.list[array_length(b.list, 1)] \
          FROM (SELECT s.histogram_bounds::text::text[] AS list {of_column}) b"
     ))?;
     let pair = |row: &Row| Some((row.get(0)?.to_owned(), row.get(1)?.to_owned()));

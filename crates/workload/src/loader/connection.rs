@@ -14,7 +14,7 @@ use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, Sq
 use super::journal::Note;
 use super::plan::{LoadStatement, Mode, Part, Task};
 use crate::foreign_objects::ForeignObjects;
-use crate::load::{ROWS_PER_PROGRESS, failed, query};
+use crate::load::{ROWS_PER_PROGRESS, begin_own, failed, query};
 use crate::step_guard::rolled_back;
 use crate::stopwatch::Stopwatch;
 use crate::{WorkloadError, init_lock};
@@ -264,6 +264,7 @@ impl Connection<'_> {
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
         let limit = self.session.patient_limit();
         self.session.set_statement_limit(limit);
+        self.session.lift_statement_timeout();
     }
 
     /// After a network failure the old server process may still hold locks. If the new session may not terminate it,
@@ -297,7 +298,7 @@ impl Connection<'_> {
         &mut self,
         work: impl FnOnce(&mut Self) -> Result<(), WorkloadError>,
     ) -> Result<(), WorkloadError> {
-        self.execute("begin")?;
+        begin_own(self.session)?;
         if let Err(error) = work(self) {
             return Err(rolled_back(self.session, error, "a statement of the workload"));
         }

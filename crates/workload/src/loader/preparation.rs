@@ -13,7 +13,7 @@ use super::tables::{AfterRows, Purpose, TableName, TableSet};
 use crate::WorkloadError;
 use crate::existing_objects::{ExistingObjects, Object};
 use crate::foreign_objects::ForeignObjects;
-use crate::load::{InitOptions, execute, failed, query, query_catalogs};
+use crate::load::{InitOptions, begin_own, execute, failed, query, query_catalogs};
 use crate::marks::{self, DatabaseId, Loaded, Mark, MarkedObject};
 use crate::protection::refusal;
 use crate::sql_names;
@@ -181,7 +181,7 @@ fn begin(session: &mut Session, set: &TableSet, options: &InitOptions) -> Result
     let before = ExistingObjects::read(session)?;
     let foreign = (!options.drops).then(|| ForeignObjects::read(session, &set.workload)).transpose()?;
     let session_path = search_path(session)?;
-    execute(session, "begin")?;
+    begin_own(session)?;
     for sql in &obstacles {
         execute(session, sql).map_err(|error| error.not_permitted(&format!("cannot {sql}")))?;
     }
@@ -444,7 +444,7 @@ pub(super) fn finish(
     set: &TableSet,
     preparation: &Preparation,
 ) -> Result<(), WorkloadError> {
-    execute(session, "begin")?;
+    begin_own(session)?;
     let done = finish_within(session, set, preparation).and_then(|()| execute(session, "commit"));
     if done.is_err() && !session.is_lost() {
         // The first error is reported.

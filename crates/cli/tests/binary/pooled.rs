@@ -1,0 +1,141 @@
+//! Every command through PgBouncer in transaction mode with one connection to the server: what it leaves in that connection
+//! for the application that gets it next. And settings that a pooler does not pass on.
+
+use server::PoolerOptions;
+use stats::PoolMode;
+use testkit::cluster::Cluster;
+use testkit::pooler::{PgBouncer, options};
+
+use crate::harness::{Bench, Finished};
+
+/// PgBouncer and a direct way to the same database; `None` if PgBouncer is not installed.
+#[allow(clippy::print_stderr)] // that it was skipped
+fn pooled(cluster: &Cluster) -> Option<(PgBouncer, String)> {
+    let Some(pooler) = PgBouncer::start(cluster) else {
+        eprintln!("SKIPPED: there is no pgbouncer, so nothing was tested through a pooler");
+        return None;
+    };
+    let target = pooler.target();
+    let direct = cluster.conninfo().replace("dbname=postgres", &format!("dbname={}", target.database));
+    Some((pooler, direct))
+}
+
+/// Runs a command through the pooler and asserts that its connection to the server is as before.
+#[track_caller]
+fn leaves_nothing(bench: &Bench, pooler: &mut PgBouncer, words: &[&str], statuses: &[i32]) -> Finished {
+    let before = pooler.connection();
+    let out = bench.run(words);
+    let status = out.status.code().unwrap_or(-1);
+    assert!(statuses.contains(&status), "{words:?}: {status}\n{}\n{}", out.stdout, out.stderr);
+    let after = pooler.connection();
+    assert_eq!(after.settings, before.settings, "{words:?} left settings behind");
+    assert_eq!(after.prepared, before.prepared, "{words:?} left prepared statements behind");
+    assert_eq!(after.locks, before.locks, "{words:?} left locks behind");
+    assert_eq!(after.backend, before.backend, "{words:?}: the pooler closed the connection");
+    out
+}
+
+#[test]
+fn no_command_leaves_anything_in_a_pooled_connection() {
+    let cluster = Cluster::start("18");
+    let Some((mut pooler, _)) = pooled(&cluster) else { return };
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path().join("tiny/queries")).expect("a folder");
+    std::fs::create_dir_all(bench.path().join("tiny/checks")).expect("a folder");
+    bench.file("tiny/workload.toml", "name = \"tiny\"\ntitle = \"Tiny\"\n");
+    bench.file("tiny/schema.sql", "CREATE TABLE tiny (id integer PRIMARY KEY, d date NOT NULL);\n");
+    bench.file("tiny/queries/q1.sql", "SELECT count(*), min(d) FROM tiny;\n");
+    bench.file("tiny/queries/q2.sql", "CREATE VIEW v AS SELECT 1;\nSELECT * FROM v;\nDROP VIEW v;\n");
+    bench.file("tiny/checks/rows.sql", "SELECT 1 WHERE (SELECT count(*) FROM tiny) = 0;\n");
+    bench.file("one.sql", "SELECT 1;\n");
+    let dsn = pooler.conninfo();
+    let dsn = dsn.as_str();
+    let mut run = |words: &[&str], statuses: &[i32]| leaves_nothing(&bench, &mut pooler, words, statuses);
+    run(&["init", "--scale", "1", dsn], &[0]);
+    run(&["check", dsn], &[0]);
+    run(&["bench", "--clients", "1", "--duration", "1", dsn], &[0]);
+    run(&["bench", "--clients", "1", "--duration", "1", "--check", "-M", "extended", dsn], &[0]);
+    run(&["bench", "--clients", "1", "--transactions", "20", "--verify", dsn], &[0]);
+    run(&["verify", "--clean", "-d", dsn], &[0]);
+    run(&["verify", "--isolation", "serializable", "-c", "2", "-t", "50", "-d", dsn], &[0]);
+    run(&["init", "--workload", "tiny", "--scale", "20", dsn], &[0]);
+    run(&["check", "--workload", "tiny", dsn], &[0]);
+    run(&["queries", "--workload", "tiny", "--repeat", "2", "--plans", "--limit", "30s", dsn], &[0]);
+    run(&["data", "learn", "--values", "-d", dsn, "tiny"], &[0]);
+    let compare =
+        ["compare", "--in-place", "--dsn", dsn, "-f", "one.sql", "--budget", "3s", "--block", "0.1"];
+    let index = ["--allow-ddl", "--b-sql", "CREATE INDEX pooled_index ON tiny (d)", "--clients", "1"];
+    run(&[compare.as_slice(), &index].concat(), &[0, 1, 3]);
+    run(&["pgbench", "-c", "1", "-t", "5", dsn], &[0]);
+}
+
+/// A pooler that ignores the options of connections, as many are configured.
+#[test]
+#[allow(clippy::print_stderr)] // that it was skipped
+fn settings_that_a_pooler_ignores_are_refused() {
+    let cluster = Cluster::shared("18");
+    let ignores = vec![("ignore_startup_parameters".to_owned(), "options".to_owned())];
+    let options = PoolerOptions { settings: ignores, ..options(PoolMode::Transaction, 3) };
+    let Some(pooler) = PgBouncer::start_with(cluster, &options) else {
+        eprintln!("SKIPPED: there is no pgbouncer, so nothing was tested through a pooler");
+        return;
+    };
+    let bench = Bench::new();
+    bench.file("one.sql", "SELECT 1;\n");
+    let dsn = pooler.conninfo();
+    let why = ["goes through a connection pooler, so work_mem = ", "Connect to the server itself"];
+    let words = ["compare", "--in-place", "--dsn", &dsn, "-f", "one.sql", "--budget", "3s", "--block", "0.1"];
+    bench.run(words.iter().chain(&["--factor", "work_mem=1MB,2MB"])).exits(2).says(&why);
+    bench.file("settings.toml", "work_mem = [\"1MB\", \"2MB\"]\nhash_mem_multiplier = [\"1\", \"2\"]\n");
+    let words = ["screen", "--in-place", "--dsn", &dsn, "-f", "one.sql", "--budget", "30s"];
+    let screened = ["goes through a connection pooler, so ", why[1]];
+    bench.run(words.iter().chain(&["--settings", "settings.toml"])).exits(1).says(&screened);
+    let experiment = format!(
+        "name = \"e\"\n[server]\ndsn = \"{dsn}\"\nin_place = true\n[load]\nfiles = [\"one.sql\"]\nduration = \"1s\"\n\
+         [factors]\nwork_mem = [\"1MB\", \"2MB\"]\n[design]\nrepeats = 1\n"
+    );
+    bench.file("e.toml", &experiment.replace("files = [\"one.sql\"]", "script = \"one.sql\""));
+    bench.run(["lab", "run", "e.toml"]).exits(1).says(&why);
+    let with_options = format!("{dsn} options='-c work_mem=1MB'");
+    bench.run(["bench", "-f", "one.sql", "-t", "1", &with_options]).exits(1).says(&why);
+    // The drop-in sends them, as pgbench does.
+    bench.run_pgbench(["-n", "-f", "one.sql", "-t", "1", &with_options]).exits(0);
+    // PgBouncer passes these on.
+    let zone = format!("{dsn} options='-c TimeZone=Asia/Tokyo'");
+    let not_in_force =
+        ["the setting TimeZone is not in force: ", "asks for Asia/Tokyo, and its session has "];
+    bench.run(["bench", "-f", "one.sql", "-t", "1", &zone]).exits(1).says(&not_in_force);
+}
+
+#[test]
+fn settings_of_connections_are_compared_as_the_server_reads_them() {
+    let bench = Bench::new();
+    bench.file("one.sql", "SELECT 1 / (current_setting('work_mem') = '2MB')::int;\n");
+    let dsn = Cluster::shared("18").database("settings_in_force");
+    let options = "-c work_mem=2048kB -c jit=0 -c ENABLE_SORT=true -c search_path=a,\\\\ b -c random-page-cost=1e0 \
+                   -c ignore_system_indexes=off -c my.own=x --statement_timeout=1min";
+    let dsn = format!("{dsn} options='{options}'");
+    for words in [["-c", "2"], ["-C", "-n"], ["-M", "prepared"]] {
+        let all = ["bench", "-f", "one.sql", "-t", "10"].into_iter().chain(words).chain([dsn.as_str()]);
+        bench.run(all).exits(0);
+    }
+}
+
+/// The control session has the setting, and clients do not.
+#[test]
+fn each_client_reads_its_settings_back() {
+    let bench = Bench::new();
+    bench.file("one.sql", "SELECT 1;\n");
+    let dsn = Cluster::shared("18").database("settings_of_clients");
+    let mut session = Cluster::session(&dsn);
+    let of_clients = "CREATE FUNCTION other() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
+        IF current_setting('application_name') LIKE 'pgmeter %' \
+        THEN PERFORM set_config('work_mem', '9MB', false); END IF; END $$; \
+        CREATE EVENT TRIGGER other ON login EXECUTE FUNCTION other(); ALTER EVENT TRIGGER other ENABLE ALWAYS";
+    session.execute(of_clients).expect("18 has such triggers");
+    let with_options = format!("{dsn} options='-c work_mem=1MB'");
+    let why = ["the setting work_mem is not in force: 1MB is wanted, and the session has 9MB"];
+    bench.run(["bench", "-f", "one.sql", "-t", "1", &with_options]).exits(1).says(&why);
+    bench.run(["bench", "-f", "one.sql", "-t", "1", "-C", &with_options]).exits(2).says(&why);
+    bench.run(["bench", "-f", "one.sql", "-t", "1", &dsn]).exits(0);
+}

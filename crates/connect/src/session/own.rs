@@ -1,0 +1,87 @@
+//! Settings for pgmeter's own statements, whatever the role, the database or the server sets. They end with a transaction,
+//! so that a pooler gets its connection back unchanged. All crates set them here.
+
+use super::Session;
+use crate::error::ConnectError;
+
+/// Time limits that could end pgmeter's own statements: pgmeter has limits of its own. Older servers do not have all of
+/// them, so the server chooses.
+const LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings WHERE name IN \
+    ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')";
+/// The formats of values in text that pgmeter writes and reads.
+const FORMATS: &str = "SELECT pg_catalog.set_config('DateStyle', 'ISO, MDY', true), \
+    pg_catalog.set_config('IntervalStyle', 'postgres', true), pg_catalog.set_config('TimeZone', 'UTC', true), \
+    pg_catalog.set_config('bytea_output', 'hex', true), pg_catalog.set_config('extra_float_digits', '3', true)";
+
+/// Which settings a transaction of pgmeter gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnSettings {
+    /// No time limits of the server. For statements that users wrote.
+    Limits,
+    /// Also fixed formats of dates, times and other values in text. For statements of pgmeter.
+    LimitsAndFormats,
+}
+
+impl OwnSettings {
+    /// SQL that sets them for the current transaction. The server starts the clock of `statement_timeout` with a message
+    /// (before version 11), so this must be a message of its own, after BEGIN.
+    #[must_use]
+    pub fn sql(self) -> String {
+        match self {
+            Self::Limits => LIMITS.to_owned(),
+            Self::LimitsAndFormats => format!("{LIMITS}; {FORMATS}"),
+        }
+    }
+}
+
+impl Session {
+    /// Begins a transaction with these settings.
+    pub fn begin_own(&mut self, settings: OwnSettings) -> Result<(), ConnectError> {
+        self.execute(&format!("BEGIN; {}", settings.sql())).map(drop)
+    }
+
+    /// Does the work in a transaction with these settings, and commits it; after an error it is rolled back.
+    pub fn in_own_transaction<T, E: From<ConnectError>>(
+        &mut self,
+        settings: OwnSettings,
+        work: impl FnOnce(&mut Session) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.begin_own(settings)?;
+        let result = work(self).and_then(|result| {
+            self.execute("COMMIT")?;
+            Ok(result)
+        });
+        if result.is_err() && !self.is_lost() && self.is_in_transaction() {
+            // The first error is reported.
+            let _ = self.execute("ROLLBACK");
+        }
+        result
+    }
+
+    /// From now on, `statement_timeout` does not end the statements of this session outside of transactions, such as
+    /// VACUUM. Through a pooler the role's limit stays in force: the setting could remain in a connection that others get
+    /// afterwards.
+    pub fn lift_statement_timeout(&mut self) {
+        self.set_for_itself("SET statement_timeout = 0");
+    }
+
+    /// Executes SET or RESET if the connection to the server is the session's own and ends with it. Returns false, and does
+    /// nothing, if the session goes through a pooler or the server refuses the setting.
+    pub fn set_for_itself(&mut self, sql: &str) -> bool {
+        !self.is_pooled() && self.execute(sql).is_ok()
+    }
+
+    /// Whether the session goes through a pooler: its backend is another process than the one that its start named. A
+    /// server that does not answer counts as one.
+    pub fn is_pooled(&mut self) -> bool {
+        if let Some(known) = self.is_pooled {
+            return known;
+        }
+        // In a failed transaction nothing is answered.
+        let Ok(rows) = self.query_catalogs("SELECT pg_backend_pid()") else { return true };
+        let backend: Option<u32> = rows.first().and_then(|row| row.get(0)?.parse().ok());
+        let is_pooled = backend.is_some_and(|backend| backend != self.key.process_id);
+        self.is_pooled = Some(is_pooled);
+        is_pooled
+    }
+}
