@@ -11,6 +11,7 @@ mod environment;
 mod error;
 mod keywords;
 mod password_file;
+mod patience;
 pub mod quote;
 mod resolve;
 mod service;
@@ -23,6 +24,9 @@ mod uri;
 pub use address::Address;
 pub use environment::Environment;
 pub use error::{Cause, ConnectError};
+pub use patience::{
+    LockHolder, LockNotGranted, LockWaits, LockingStatements, Patience, Remains, StatementFailure,
+};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
 pub use session::{
     CANCELS_AT_ONCE, CancelRequest, Closer, Column, CopyIn, RawConnection, ResultSet, Row, RowSink, Session,

@@ -24,7 +24,7 @@ use crate::memory::Arrangement;
 use crate::network::{Networks, RunningRelay, resolve};
 use crate::pooler::RunningPooler;
 use crate::readiness::{LoadedData, Preparation};
-use crate::schema_change::{SchemaChange, SchemaSwitch};
+use crate::schema_change::{SchemaChange, SchemaCost, SchemaSwitch};
 use crate::servers::{self, Programs};
 use crate::session_settings::{self, with_settings};
 use crate::standby_set::{Making, StandbySet, is_upstream_over_tcp};
@@ -208,10 +208,16 @@ impl<'a> Provisioner<'a> {
         schemas.into_iter().try_for_each(|schema| schema.switch_to(wanted.clone(), self.control))
     }
 
-    /// Number of these changes so far, and their mean time.
-    pub(super) fn cost_of_schema(&self) -> (u32, f64) {
+    /// Undoes the change of the schema of a database in place.
+    pub(super) fn restore_schema(&mut self) -> Result<(), RunError> {
+        let schemas = self.servers.values_mut().filter_map(|in_use| in_use.schema.as_mut());
+        schemas.into_iter().try_for_each(|schema| schema.restore())
+    }
+
+    /// What these changes have cost so far.
+    pub(super) fn cost_of_schema(&self) -> SchemaCost {
         let mut schemas = self.servers.values().filter_map(|in_use| in_use.schema.as_ref());
-        schemas.next().map_or((0, 0.0), SchemaSwitch::cost)
+        schemas.next().map(SchemaSwitch::cost).unwrap_or_default()
     }
 
     fn start(&self, wanted: &ServerSpec) -> Result<ServerInUse<'a>, RunError> {
@@ -254,7 +260,7 @@ impl<'a> Provisioner<'a> {
             let (database, role) = (&target.database, &target.user);
             self.listener
                 .say(format_args!("in place: database {database} as role {role}, {}", session.address()));
-            let schema = SchemaSwitch::new(target.clone(), self.listener);
+            let schema = SchemaSwitch::new(target.clone(), self.subject.patience, self.listener);
             let mut in_use = ServerInUse::new(None, None, target);
             in_use.schema = Some(schema);
             return Ok(in_use);

@@ -42,12 +42,13 @@ fn compare(
     terminal::mask(::lab::secret_values(&cells));
     let options = arguments.options(&what, &cells)?;
     let places = arguments.places.announced(terminal)?;
-    let (record, kept) = listening(terminal, places.clone(), Output::default(), |listener| {
+    let (record, kept, not_undone) = listening(terminal, places.clone(), Output::default(), |listener| {
         ::lab::compare(what, cells, options, &places, &circumstances(), listener, signals)
     })?;
     output.show(Subject::Comparison(&record), terminal)?;
     terminal.say(format_args!("stored as comparison c{kept} in {}", places.store().display()));
-    judge(&record, terminal)
+    // The result is shown and stored all the same.
+    not_undone.map_or_else(|| judge(&record, terminal), |error| Err(Failure::from(error)))
 }
 
 fn judge(record: &ComparisonRecord, terminal: &Terminal) -> Result<ExitStatus, Failure> {
