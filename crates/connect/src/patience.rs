@@ -65,8 +65,13 @@ pub struct LockHolder {
 }
 
 impl LockHolder {
+    /// A session of which nothing is known.
+    pub(crate) fn unknown() -> Self {
+        Self { pid: "unknown".to_owned(), application_name: String::new(), since: String::new() }
+    }
+
     /// From columns `pid`, `application_name` and `since`.
-    fn of(row: &Row) -> Self {
+    pub(crate) fn of(row: &Row) -> Self {
         let text = |at| row.get(at).unwrap_or_default().to_owned();
         Self { pid: text(0), application_name: text(1), since: text(2) }
     }
@@ -83,6 +88,12 @@ impl fmt::Display for LockHolder {
             (false, false) => write!(formatter, " (application_name {application_name:?}, since {since})"),
         }
     }
+}
+
+/// Several sessions as a list.
+#[must_use]
+pub fn in_words(holders: &[LockHolder]) -> String {
+    holders.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// A statement did not get its lock within the limit.
@@ -107,10 +118,7 @@ impl fmt::Display for LockNotGranted {
         )?;
         match holders.as_slice() {
             [] => Ok(()),
-            holders => {
-                let all: Vec<String> = holders.iter().map(ToString::to_string).collect();
-                write!(formatter, "; it is held by {}", all.join(", "))
-            }
+            holders => write!(formatter, "; it is held by {}", in_words(holders)),
         }
     }
 }

@@ -77,10 +77,11 @@ struct ServerInUse<'a> {
     standbys: StandbySet,
     /// `None` for a server that was already running.
     server: Option<Server>,
-    /// On such a server, a session that has our databases' prefix as its name and marks them as being in use.
-    _witness: Option<Session>,
     /// The schema of its database, if that is used in place.
     schema: Option<SchemaSwitch<'a>>,
+    /// On such a server, a session that has our databases' prefix as its name and marks them as being in use. In place, it
+    /// has the lock of the database, also during the last undo.
+    _witness: Option<Session>,
     /// Target of its administrative database.
     target: Target,
     data: LoadedData,
@@ -261,7 +262,8 @@ impl<'a> Provisioner<'a> {
             self.listener
                 .say(format_args!("in place: database {database} as role {role}, {}", session.address()));
             let schema = SchemaSwitch::new(target.clone(), self.subject.patience, self.listener);
-            let mut in_use = ServerInUse::new(None, None, target);
+            run::use_alone(&mut session)?;
+            let mut in_use = ServerInUse::new(None, Some(session), target);
             in_use.schema = Some(schema);
             return Ok(in_use);
         }

@@ -591,3 +591,26 @@ fn an_index_of_a_partitioned_table_is_made_and_the_undo_drops_the_index_that_was
     assert!(left.iter().any(|line| line.contains(" orders_customer ")), "the user's own is kept: {left:?}");
     assert!(!left.iter().any(|line| line.contains(" x_renamed ")), "what was made is dropped: {left:?}");
 }
+
+#[test]
+fn a_second_comparison_and_an_init_beside_a_comparison_in_place_are_refused_with_who_is_there() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    bench.file("count.sql", COUNT);
+    let mut first = Running::start(&mut bench.command(changing(&dsn, INDEX)));
+    first.hear("comparing: ");
+    let rows = Cluster::session(&dsn)
+        .query("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted")
+        .expect("the server answers");
+    let pid = rows[0].get(0).expect("a number").to_owned();
+    let told = format!(
+        "another pgmeter command changes or compares this database: process {pid} (application_name "
+    );
+    bench.run(changing(&dsn, "CREATE INDEX other ON orders (id)")).exits(2).says(&[&told, "since "]);
+    let out = bench.run(["init", "-d", &dsn]);
+    assert!(!out.status.success() && out.stderr.contains(&told), "{}", out.stderr);
+    first.signal(Signal::INT);
+    first.finish().exits(130);
+    bench.run(["init", "-q", "-d", &dsn]).exits(0);
+}
