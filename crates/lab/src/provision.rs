@@ -24,7 +24,7 @@ use crate::memory::Arrangement;
 use crate::network::{Networks, RunningRelay, resolve};
 use crate::pooler::RunningPooler;
 use crate::readiness::{LoadedData, Preparation};
-use crate::schema_change::{SchemaChange, SchemaCost, SchemaSwitch};
+use crate::schema_change::{SchemaChange, SchemaCost, SchemaSwitch, warn_of_left};
 use crate::servers::{self, Programs};
 use crate::session_settings::{self, with_settings};
 use crate::standby_set::{Making, StandbySet, is_upstream_over_tcp};
@@ -263,6 +263,7 @@ impl<'a> Provisioner<'a> {
                 .say(format_args!("in place: database {database} as role {role}, {}", session.address()));
             let schema = SchemaSwitch::new(target.clone(), self.subject.patience, self.listener);
             run::use_alone(&mut session)?;
+            warn_of_left(&mut session, self.listener)?;
             let mut in_use = ServerInUse::new(None, Some(session), target);
             in_use.schema = Some(schema);
             return Ok(in_use);

@@ -3,6 +3,7 @@
 
 mod change;
 mod indexes;
+mod marks;
 
 use std::collections::BTreeMap;
 
@@ -19,6 +20,8 @@ use change::{concurrent_drop, in_words};
 use indexes::CreatedIndex;
 
 pub(crate) use change::SchemaChange;
+pub use marks::undo_left;
+pub(crate) use marks::warn_of_left;
 
 /// The object of an undo does not exist, because the change was made only in part: object, table, function, column,
 /// schema.

@@ -104,6 +104,9 @@ pub(crate) struct CompareArguments {
     /// Allow --a-sql and --b-sql to change the schema of your database in place; the changes are undone at the end
     #[arg(long, requires = "in_place", help_heading = "Server")]
     allow_ddl: bool,
+    /// Drop the indexes that killed comparisons left in the database of --dsn or of the PG* variables, and compare nothing
+    #[arg(long, conflicts_with_all = ["experiment", "factor", "a_sql", "b_sql", "pg_version", "bin_dir"], help_heading = "Server")]
+    pub(super) undo: bool,
     /// Longest wait for a lock of one try to change your schema in place; others wait behind it that long
     #[arg(long, value_name = "TIME", requires = "allow_ddl", default_value = "1s", help_heading = "Server", value_parser = lock_time)]
     lock_timeout: Duration,
@@ -216,7 +219,13 @@ impl CompareArguments {
         })
     }
 
-    fn patience(&self) -> Patience {
+    /// The connection string of a running server.
+    pub(super) fn dsn(&self) -> Option<&str> {
+        self.dsn.as_deref()
+    }
+
+    /// How long changes of the schema wait for locks.
+    pub(super) fn patience(&self) -> Patience {
         Patience { lock_timeout: self.lock_timeout, limit: self.lock_limit }
     }
 

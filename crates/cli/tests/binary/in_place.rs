@@ -614,3 +614,42 @@ fn a_second_comparison_and_an_init_beside_a_comparison_in_place_are_refused_with
     first.finish().exits(130);
     bench.run(["init", "-q", "-d", &dsn]).exits(0);
 }
+
+#[test]
+fn what_a_killed_comparison_left_is_told_by_the_next_one_and_dropped_by_undo() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    let before = catalogs(&dsn);
+    bench.file("count.sql", COUNT);
+    let mut session = Cluster::session(&dsn);
+    let mut run = Running::start(&mut bench.command(changing(&dsn, INDEX)));
+    let is_marked = "SELECT 1 FROM pg_description WHERE objoid = to_regclass('orders_customer')";
+    while session.query(is_marked).expect("the server answers").is_empty() {
+        assert!(!run.has_ended(), "{}", run.heard());
+    }
+    run.signal(Signal::KILL);
+    run.finish();
+    // The kill may have come while a DROP INDEX was under way, whose backend ends it.
+    if session.query(is_marked).expect("the server answers").is_empty() {
+        session
+            .execute(&format!("{INDEX}; COMMENT ON INDEX orders_customer IS 'pgmeter compare: '"))
+            .expect("as left");
+    }
+    // A comment of others is not executed, and an index without one is not touched.
+    session
+        .execute("CREATE INDEX kept ON orders (id); COMMENT ON INDEX kept IS 'of pgmeter compare'")
+        .expect("made");
+    session.execute("ALTER INDEX orders_customer RENAME TO \"x; y\"").expect("it is renamed");
+    let change = "CREATE INDEX other ON orders (id)";
+    let words = changing(&dsn, change).into_iter().map(|word| if word == "2min" { "1s" } else { word });
+    let told = "left the index public.\"x; y\" in this database";
+    let out = bench.run(words);
+    assert!(out.stderr.contains(told) && out.stderr.contains("pgmeter compare --undo"), "{}", out.stderr);
+    assert!(out.stderr.contains("or with: DROP INDEX CONCURRENTLY public.\"x; y\";"), "{}", out.stderr);
+    let undo = ["compare", "--undo", "--dsn", &dsn];
+    bench.run(undo).exits(0).says(&["dropped the index public.\"x; y\""]);
+    bench.run(undo).exits(0).says(&["no index of a comparison is left in the database shop_0"]);
+    session.execute("DROP INDEX kept").expect("it is there");
+    assert_eq!(catalogs(&dsn), before);
+}

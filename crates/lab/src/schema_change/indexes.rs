@@ -7,6 +7,7 @@ use connect::quote::literal;
 use connect::{ConnectError, LockingStatements, Row, Session, SqlState};
 
 use super::change::NewIndex;
+use super::marks;
 
 /// Such as CONCURRENTLY for an index of a partitioned table.
 const FEATURE_NOT_SUPPORTED: &str = "0A000";
@@ -21,6 +22,8 @@ pub(super) struct CreatedIndex {
     before: Known,
     /// Its OID; `None` if it could not be asked for, as after a lost connection.
     oid: Option<u32>,
+    /// Its name after its creation, quoted and with its schema.
+    pub(super) name: String,
     /// SQL with which the user can drop it.
     pub(super) undo: String,
 }
@@ -115,7 +118,7 @@ impl CreatedIndex {
     fn before(session: &mut Session, index: &NewIndex) -> Result<Self, ConnectError> {
         let before = Known::now(session, index)?;
         let undo = undo_of(&index.qualified(), false);
-        Ok(Self { index: index.clone(), before, oid: None, undo })
+        Ok(Self { index: index.clone(), before, oid: None, name: index.qualified(), undo })
     }
 
     /// Asks for its OID and name after its statement; whether it exists.
@@ -132,6 +135,7 @@ impl CreatedIndex {
             return Ok(false);
         };
         self.undo = undo_of(&name, is_partitioned);
+        self.name = name;
         Ok(true)
     }
 
@@ -141,11 +145,10 @@ impl CreatedIndex {
         locking: &mut LockingStatements<'_>,
         session: &mut Session,
     ) -> Result<(), ConnectError> {
-        if !self.find(session)? {
-            return Ok(());
+        match (self.find(session)?, self.oid) {
+            (true, Some(oid)) => drop_by_oid(locking, session, oid),
+            _ => Ok(()),
         }
-        let plain = self.undo.replacen("CONCURRENTLY ", "", 1);
-        execute_concurrently(locking, session, &self.undo, &plain)
     }
 }
 
@@ -163,7 +166,11 @@ pub(super) fn create(
     };
     match execute_concurrently(locking, session, &index.concurrent, sql) {
         Ok(()) => match created.find(session) {
-            Ok(exists) => (exists.then_some(created), Ok(())),
+            Ok(false) => (None, Ok(())),
+            Ok(true) => {
+                let marked = marks::mark(locking, session, &created);
+                (Some(created), marked)
+            }
             Err(error) => (Some(created), Err(error)),
         },
         Err(error) => {
@@ -171,6 +178,21 @@ pub(super) fn create(
             ((!is_gone).then_some(created), Err(error))
         }
     }
+}
+
+/// The SQL that drops an index by its current name; `None` if it does not exist any more.
+pub(super) fn undo_by_oid(session: &mut Session, oid: u32) -> Result<Option<String>, ConnectError> {
+    Ok(named(session, oid)?.map(|(name, is_partitioned)| undo_of(&name, is_partitioned)))
+}
+
+/// Drops an index by its OID; nothing if it does not exist any more.
+pub(super) fn drop_by_oid(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    oid: u32,
+) -> Result<(), ConnectError> {
+    let Some((name, is_partitioned)) = named(session, oid)? else { return Ok(()) };
+    execute_concurrently(locking, session, &undo_of(&name, is_partitioned), &undo_of(&name, true))
 }
 
 pub(super) fn has_state(error: &ConnectError, state: &str) -> bool {
