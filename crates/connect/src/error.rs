@@ -11,6 +11,7 @@ use std::time::Duration;
 use wire::{ProtocolError, ServerError, SqlState, StartupError};
 
 use crate::address::Address;
+use crate::patience::LockNotGranted;
 use crate::target::Target;
 use crate::tls::TlsError;
 
@@ -56,6 +57,9 @@ pub enum ConnectError {
     /// The statement has an unexpected effect for this call; the session can still be used.
     #[error("{0}")]
     WrongStatement(&'static str),
+    /// A statement did not get its lock within the limit of a [`crate::Patience`].
+    #[error("{0}")]
+    LockNotGranted(Box<LockNotGranted>),
 }
 
 impl ConnectError {

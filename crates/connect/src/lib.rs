@@ -7,10 +7,12 @@
 
 mod address;
 mod conninfo;
+mod database_lock;
 mod environment;
 mod error;
 mod keywords;
 mod password_file;
+mod patience;
 pub mod quote;
 mod resolve;
 mod service;
@@ -21,8 +23,13 @@ mod transport;
 mod uri;
 
 pub use address::Address;
+pub use database_lock::{DatabaseUse, claim_database, release_database};
 pub use environment::Environment;
 pub use error::{Cause, ConnectError};
+pub use patience::{
+    LockHolder, LockNotGranted, LockWaits, LockingStatements, Patience, Remains, StatementFailure,
+    in_words as holders_in_words,
+};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
 pub use session::{
     CANCELS_AT_ONCE, CancelRequest, Closer, Column, CopyIn, OwnSettings, RawConnection, ResultSet, Row,

@@ -47,6 +47,8 @@ pub struct Subject {
     pub folder: PathBuf,
     /// Path of the file.
     pub file: PathBuf,
+    /// How long changes of the schema of a database in place wait for locks.
+    pub patience: connect::Patience,
 }
 
 impl Subject {
@@ -69,7 +71,8 @@ impl Subject {
         timed::check(&plan.cells)?;
         schema_change::check(plan.cells.iter().map(|cell| &cell.configuration))?;
         trial::check(&plan.cells)?;
-        Ok(Self { experiment, plan, profile, folder, file: file.to_owned() })
+        let patience = connect::Patience::default();
+        Ok(Self { experiment, plan, profile, folder, file: file.to_owned(), patience })
     }
 }
 

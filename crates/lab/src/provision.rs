@@ -24,7 +24,7 @@ use crate::memory::Arrangement;
 use crate::network::{Networks, RunningRelay, resolve};
 use crate::pooler::RunningPooler;
 use crate::readiness::{LoadedData, Preparation};
-use crate::schema_change::{SchemaChange, SchemaSwitch};
+use crate::schema_change::{SchemaChange, SchemaCost, SchemaSwitch, warn_of_left};
 use crate::servers::{self, Programs};
 use crate::session_settings::{self, with_settings};
 use crate::standby_set::{Making, StandbySet, is_upstream_over_tcp};
@@ -77,10 +77,11 @@ struct ServerInUse<'a> {
     standbys: StandbySet,
     /// `None` for a server that was already running.
     server: Option<Server>,
-    /// On such a server, a session that has our databases' prefix as its name and marks them as being in use.
-    _witness: Option<Session>,
     /// The schema of its database, if that is used in place.
     schema: Option<SchemaSwitch<'a>>,
+    /// On such a server, a session that has our databases' prefix as its name and marks them as being in use. In place, it
+    /// has the lock of the database, also during the last undo.
+    _witness: Option<Session>,
     /// Target of its administrative database.
     target: Target,
     data: LoadedData,
@@ -208,10 +209,16 @@ impl<'a> Provisioner<'a> {
         schemas.into_iter().try_for_each(|schema| schema.switch_to(wanted.clone(), self.control))
     }
 
-    /// Number of these changes so far, and their mean time.
-    pub(super) fn cost_of_schema(&self) -> (u32, f64) {
+    /// Undoes the change of the schema of a database in place.
+    pub(super) fn restore_schema(&mut self) -> Result<(), RunError> {
+        let schemas = self.servers.values_mut().filter_map(|in_use| in_use.schema.as_mut());
+        schemas.into_iter().try_for_each(|schema| schema.restore())
+    }
+
+    /// What these changes have cost so far.
+    pub(super) fn cost_of_schema(&self) -> SchemaCost {
         let mut schemas = self.servers.values().filter_map(|in_use| in_use.schema.as_ref());
-        schemas.next().map_or((0, 0.0), SchemaSwitch::cost)
+        schemas.next().map(SchemaSwitch::cost).unwrap_or_default()
     }
 
     fn start(&self, wanted: &ServerSpec) -> Result<ServerInUse<'a>, RunError> {
@@ -250,12 +257,14 @@ impl<'a> Provisioner<'a> {
     fn running(&self, dsn: &str, in_place: bool) -> Result<ServerInUse<'a>, RunError> {
         let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
         if in_place {
-            let session = self.control.connect(&target)?;
+            let mut session = self.control.connect(&target)?;
             let (database, role) = (&target.database, &target.user);
             self.listener
                 .say(format_args!("in place: database {database} as role {role}, {}", session.address()));
-            let schema = SchemaSwitch::new(target.clone(), self.listener);
-            let mut in_use = ServerInUse::new(None, None, target);
+            let schema = SchemaSwitch::new(target.clone(), self.subject.patience, self.listener);
+            run::use_alone(&mut session)?;
+            warn_of_left(&mut session, self.listener)?;
+            let mut in_use = ServerInUse::new(None, Some(session), target);
             in_use.schema = Some(schema);
             return Ok(in_use);
         }

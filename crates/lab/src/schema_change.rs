@@ -1,224 +1,33 @@
 //! Changes of the schema of a user's own database, such as an index, for the time in which they are measured: the SQL of a
 //! side, its undo, and the switch between them. The undo runs at the end in any case.
 
+mod change;
+mod indexes;
+mod marks;
+
 use std::collections::BTreeMap;
 
-use connect::{ConnectError, Session, SqlState, Target};
+use connect::{
+    ConnectError, LockWaits, LockingStatements, Patience, Remains, Session, SqlState, StatementFailure,
+    Target,
+};
 use run::{Control, RunError};
 
-use crate::campaign::text_of;
 use crate::configuration::Configuration;
 use crate::event::Listener;
-use crate::steps::StepSql;
 use crate::stopwatch::Stopwatch;
+use change::{concurrent_drop, in_words};
+use indexes::CreatedIndex;
 
-/// Statements that need a transaction of their own, such as CREATE INDEX CONCURRENTLY.
-const ACTIVE_SQL_TRANSACTION: &str = "25001";
+pub(crate) use change::SchemaChange;
+pub use marks::undo_left;
+pub(crate) use marks::warn_of_left;
+
 /// The object of an undo does not exist, because the change was made only in part: object, table, function, column,
 /// schema.
 const UNDEFINED: [&str; 5] = ["42704", "42P01", "42883", "42703", "3F000"];
 /// An object that a change creates existed before: table or index, object, function, column, schema.
 const DUPLICATE: [&str; 5] = ["42P07", "42710", "42723", "42701", "42P06"];
-/// First words of statements that begin or end transactions and subtransactions (manual, SQL Commands). `PREPARE` alone
-/// prepares a statement.
-const TRANSACTION_CONTROL: [&[&str]; 9] = [
-    &["BEGIN"],
-    &["START", "TRANSACTION"],
-    &["COMMIT"],
-    &["END"],
-    &["ROLLBACK"],
-    &["ABORT"],
-    &["SAVEPOINT"],
-    &["RELEASE"],
-    &["PREPARE", "TRANSACTION"],
-];
-
-/// A change and its undo, as statements.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SchemaChange {
-    statements: Vec<String>,
-    undo: Vec<String>,
-    /// Indexes that it creates and whose undo is derived.
-    indexes: Vec<String>,
-}
-
-impl SchemaChange {
-    /// The change of a configuration, if it has one. The undo of plain indexes is derived.
-    pub(crate) fn of(configuration: &Configuration) -> Result<Option<Self>, RunError> {
-        let Some(ddl) = &configuration.ddl else { return Ok(None) };
-        let statements = statements_of("ddl (--a-sql, --b-sql)", ddl)?;
-        if let Some(undo) = &configuration.ddl_undo {
-            let undo = statements_of("ddl_undo (--a-undo, --b-undo)", undo)?;
-            return Ok(Some(Self { statements, undo, indexes: Vec::new() }));
-        }
-        let mut indexes: Vec<NewIndex> = statements
-            .iter()
-            .map(|sql| NewIndex::of(sql).ok_or_else(|| no_undo(sql)))
-            .collect::<Result<_, _>>()?;
-        // The last change is undone first.
-        indexes.reverse();
-        let undo = indexes.iter().map(NewIndex::undo).collect();
-        Ok(Some(Self { statements, undo, indexes: indexes.into_iter().map(|index| index.name).collect() }))
-    }
-
-    /// The undo as SQL that a user can run.
-    fn undo_in_words(&self) -> String {
-        self.undo.iter().map(|sql| format!("{sql};")).collect::<Vec<_>>().join(" ")
-    }
-}
-
-fn no_undo(sql: &str) -> RunError {
-    RunError::Usage(format!(
-        "pgmeter cannot derive the SQL that undoes this: {sql}; give its undo with --a-undo or --b-undo (in a file: \
-         ddl_undo). It is derived only for CREATE INDEX with a plain or double-quoted name and without IF NOT EXISTS"
-    ))
-}
-
-/// The statements of a change or an undo. `key` is its name in messages.
-fn statements_of(key: &str, sql: &StepSql) -> Result<Vec<String>, RunError> {
-    let (place, found) = match sql {
-        StepSql::Here(text) => (key.to_owned(), script::statements(key, text, &BTreeMap::new())?),
-        StepSql::File(path) => {
-            let file = path.display().to_string();
-            let found = script::statements(&file, &text_of(path)?, &BTreeMap::new())?;
-            (format!("{key}, file {file}"), found)
-        }
-    };
-    let mut statements = Vec::new();
-    for script::Statement { line, sql } in found {
-        if let Some(words) = transaction_control(&sql) {
-            return Err(RunError::Usage(format!(
-                "{words} is not allowed in {place}, line {line}: pgmeter begins and ends the transactions of a change \
-                 and of its undo; remove this statement"
-            )));
-        }
-        let sql = sql.trim().trim_end_matches(';').trim();
-        if words(sql).next().is_some() {
-            statements.push(sql.to_owned());
-        }
-    }
-    if statements.is_empty() {
-        return Err(RunError::Usage(format!("{place} has no SQL statement: give one, or leave it out")));
-    }
-    Ok(statements)
-}
-
-/// The words by which a statement, or one of several joined by `\;`, controls transactions.
-fn transaction_control(sql: &str) -> Option<String> {
-    let joined = script::statements("", sql, &BTreeMap::new()).unwrap_or_default();
-    let parts: Vec<&str> = joined.iter().map(|statement| statement.sql.as_str()).collect();
-    let parts = if parts.is_empty() { vec![sql] } else { parts };
-    parts.into_iter().find_map(|part| {
-        let is_meant = |control: &&&[&str]| {
-            let mut words = words(part);
-            control.iter().all(|wanted| words.next().is_some_and(|word| word.eq_ignore_ascii_case(wanted)))
-        };
-        TRANSACTION_CONTROL.iter().find(is_meant).map(|control| control.join(" "))
-    })
-}
-
-/// An index that a statement creates.
-#[derive(Debug, PartialEq, Eq)]
-struct NewIndex {
-    /// With the schema of its table, if the statement names one.
-    name: String,
-    concurrently: bool,
-}
-
-impl NewIndex {
-    /// The index of `CREATE [UNIQUE] INDEX [CONCURRENTLY] name ON [ONLY] table …` (manual, CREATE INDEX).
-    fn of(sql: &str) -> Option<Self> {
-        let mut words = words(sql).peekable();
-        let mut next_is = |word: &str| words.next_if(|it| it.eq_ignore_ascii_case(word)).is_some();
-        if !next_is("CREATE") {
-            return None;
-        }
-        next_is("UNIQUE");
-        if !next_is("INDEX") {
-            return None;
-        }
-        let concurrently = next_is("CONCURRENTLY");
-        if next_is("IF") || next_is("ON") {
-            return None;
-        }
-        let index = words.next()?;
-        let mut next_is = |word: &str| words.next_if(|it| it.eq_ignore_ascii_case(word)).is_some();
-        if !next_is("ON") {
-            return None;
-        }
-        next_is("ONLY");
-        // `table`, `schema.table` or `database.schema.table`.
-        let (mut table, mut schema) = (words.next()?, None);
-        while words.next_if(|it| *it == ".").is_some() {
-            schema = Some(std::mem::replace(&mut table, words.next()?));
-        }
-        let name = schema.map_or_else(|| index.to_owned(), |schema| format!("{schema}.{index}"));
-        Some(Self { name, concurrently })
-    }
-
-    fn undo(&self) -> String {
-        let concurrently = if self.concurrently { "CONCURRENTLY " } else { "" };
-        format!("DROP INDEX {concurrently}IF EXISTS {}", self.name)
-    }
-}
-
-/// Identifiers, quoted ones with their quotes, and other characters one by one; without white space and comments.
-fn words(sql: &str) -> impl Iterator<Item = &str> {
-    let mut rest = sql;
-    std::iter::from_fn(move || {
-        rest = after_blank(rest);
-        let length = match rest.chars().next()? {
-            '"' => quoted_length(rest),
-            first if first.is_alphanumeric() || first == '_' => {
-                rest.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).unwrap_or(rest.len())
-            }
-            first => first.len_utf8(),
-        };
-        let (word, after) = rest.split_at(length);
-        rest = after;
-        Some(word)
-    })
-}
-
-/// Length of the quoted identifier at the start, in which a doubled quote is a quote.
-fn quoted_length(sql: &str) -> usize {
-    let mut length = 1;
-    while let Some(at) = sql[length..].find('"') {
-        length += at + 1;
-        if !sql[length..].starts_with('"') {
-            return length;
-        }
-        length += 1;
-    }
-    sql.len()
-}
-
-/// The text after white space and comments. Block comments nest.
-fn after_blank(sql: &str) -> &str {
-    let mut rest = sql.trim_start();
-    loop {
-        if rest.starts_with("--") {
-            rest = rest.find(['\n', '\r']).map_or("", |at| &rest[at..]);
-        } else if rest.starts_with("/*") {
-            let (mut depth, mut at) = (0_usize, 0);
-            loop {
-                match rest.as_bytes().get(at..at + 2) {
-                    None => at = rest.len(),
-                    Some(b"/*") => (depth, at) = (depth + 1, at + 2),
-                    Some(b"*/") => (depth, at) = (depth - 1, at + 2),
-                    Some(_) => at += 1,
-                }
-                if depth == 0 || at == rest.len() {
-                    break;
-                }
-            }
-            rest = &rest[at..];
-        } else {
-            return rest;
-        }
-        rest = rest.trim_start();
-    }
-}
 
 /// The schema of a database in use, which is switched between changes. Dropping this undoes the current change.
 pub(crate) struct SchemaSwitch<'a> {
@@ -228,21 +37,52 @@ pub(crate) struct SchemaSwitch<'a> {
     current: Option<SchemaChange>,
     /// If the current change was made only in part: number of its completed statements, 0 once one was undone.
     made_in_part: Option<usize>,
+    /// The indexes of the current change, the last one first.
+    created: Vec<CreatedIndex>,
+    /// Statements of the user's own undo of the current change that were executed already.
+    undone: usize,
     is_announced: bool,
-    /// Number of switches so far, and their time.
-    switches: u32,
-    seconds: f64,
+    has_given_up: bool,
+    patience: Patience,
+    cost: SchemaCost,
+}
+
+/// What the changes of the schema have cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct SchemaCost {
+    /// Number of switches.
+    pub(crate) switches: u32,
+    /// Their time in all.
+    pub(crate) seconds: f64,
+    /// Their waits for locks.
+    pub(crate) waits: LockWaits,
+}
+
+impl SchemaCost {
+    /// Mean time of a switch.
+    pub(crate) fn mean_s(self) -> f64 {
+        if self.switches > 0 { self.seconds / f64::from(self.switches) } else { 0.0 }
+    }
 }
 
 impl<'a> SchemaSwitch<'a> {
-    pub(crate) fn new(target: Target, listener: Listener<'a>) -> Self {
-        let (current, made_in_part, is_announced) = (None, None, false);
-        Self { target, listener, current, made_in_part, is_announced, switches: 0, seconds: 0.0 }
+    pub(crate) fn new(target: Target, patience: Patience, listener: Listener<'a>) -> Self {
+        Self {
+            target,
+            listener,
+            current: None,
+            made_in_part: None,
+            created: Vec::new(),
+            undone: 0,
+            is_announced: false,
+            has_given_up: false,
+            patience,
+            cost: SchemaCost::default(),
+        }
     }
 
-    /// Number of switches so far, and their mean time.
-    pub(crate) fn cost(&self) -> (u32, f64) {
-        (self.switches, if self.switches > 0 { self.seconds / f64::from(self.switches) } else { 0.0 })
+    pub(crate) fn cost(&self) -> SchemaCost {
+        self.cost
     }
 
     /// Undoes the current change and makes the wanted one.
@@ -266,8 +106,8 @@ impl<'a> SchemaSwitch<'a> {
         // An interruption cancels the statement, which is then not an error of its own.
         control.check()?;
         changed?;
-        self.switches += 1;
-        self.seconds += stopwatch.seconds();
+        self.cost.switches += 1;
+        self.cost.seconds += stopwatch.seconds();
         Ok(())
     }
 
@@ -277,10 +117,9 @@ impl<'a> SchemaSwitch<'a> {
         wanted: SchemaChange,
         control: &Control,
     ) -> Result<(), RunError> {
-        for index in &wanted.indexes {
-            let name = connect::quote::literal(index);
-            let found = session.query(&format!("SELECT pg_catalog.to_regclass({name})"))?;
-            if found.first().is_some_and(|row| row.get(0).is_some()) {
+        for index in wanted.indexes.iter().filter(|_| wanted.undo.is_none()) {
+            if indexes::exists(session, index)? {
+                let index = index.qualified();
                 return Err(RunError::Usage(format!(
                     "the index {index} exists already, so the database cannot be measured without it: DROP INDEX \
                      {index}, or give the new index another name"
@@ -294,10 +133,23 @@ impl<'a> SchemaSwitch<'a> {
         }
         let before = to_analyze(session)?;
         // Until the change is complete, it may have to be undone in part.
-        let statements = wanted.statements.clone();
-        (self.current, self.made_in_part) = (Some(wanted), Some(0));
-        if let Err(failure) = execute(session, &statements, control) {
-            return Err(self.made_only_in_part(failure));
+        let (statements, new_indexes) = (wanted.statements.clone(), wanted.indexes.clone());
+        (self.current, self.made_in_part, self.undone) = (Some(wanted), Some(0), 0);
+        let continues = || control.check().is_ok();
+        let mut locking = LockingStatements::new(self.patience, &continues, &mut self.cost.waits);
+        let made = if new_indexes.is_empty() {
+            locking.execute(session, &statements)
+        } else {
+            let each = new_indexes.iter().zip(&statements).enumerate();
+            each.into_iter().try_for_each(|(done, (index, sql))| {
+                let (created, done_now) = indexes::create(&mut locking, session, index, sql);
+                created.into_iter().for_each(|created| self.created.insert(0, created));
+                let remains = if session.is_lost() { Remains::Unknown } else { Remains::PartAfter(done) };
+                done_now.map_err(|error| StatementFailure { error: Box::new(error), remains })
+            })
+        };
+        if let Err(failure) = made {
+            return Err(self.made_only_in_part(failure, control));
         }
         self.made_in_part = None;
         // New expressions, statistics objects and tables have no statistics yet (manual, ANALYZE).
@@ -306,21 +158,23 @@ impl<'a> SchemaSwitch<'a> {
             .filter(|it| !before.contains_key(&it.0))
             .map(|it| it.1)
             .collect();
+        let mut locking = LockingStatements::new(self.patience, &continues, &mut self.cost.waits);
         for table in new {
-            session.execute(&format!("ANALYZE {table}"))?;
+            locking.execute_alone(session, &format!("ANALYZE {table}"))?;
         }
         Ok(())
     }
 
     /// Notes which part of the current change must be undone.
-    fn made_only_in_part(&mut self, failure: ExecutionFailure) -> RunError {
-        let ExecutionFailure { error, remains } = failure;
+    fn made_only_in_part(&mut self, failure: StatementFailure, control: &Control) -> RunError {
+        let StatementFailure { error, remains } = failure;
         let existed = has_state(&error, &DUPLICATE);
+        let is_index_left = !self.created.is_empty();
         match remains {
             Remains::Nothing => (self.current, self.made_in_part) = (None, None),
             // The failed statement made nothing, and the undo would remove what the user had before.
             Remains::PartAfter(0) if existed => (self.current, self.made_in_part) = (None, None),
-            Remains::PartAfter(done) if existed => {
+            Remains::PartAfter(done) if existed && !is_index_left => {
                 if let Some(current) = self.current.take() {
                     self.listener.warn(format_args!(
                         "the change of the schema was made in part and is not undone, because the undo would also \
@@ -335,128 +189,116 @@ impl<'a> SchemaSwitch<'a> {
             Remains::PartAfter(done) => self.made_in_part = Some(done),
             Remains::Unknown => self.made_in_part = Some(0),
         }
-        match *error {
-            RunError::Connect(error) => RunError::Usage(format!("the change of the schema failed: {error}")),
-            other => other,
-        }
+        control
+            .check()
+            .err()
+            .unwrap_or_else(|| RunError::Usage(format!("the change of the schema failed: {error}")))
     }
 
     /// Undoes the current change.
     fn undo(&mut self, session: &mut Session, control: &Control) -> Result<(), RunError> {
-        let Some(current) = &mut self.current else { return Ok(()) };
-        match &mut self.made_in_part {
-            None => {
-                if let Err(ExecutionFailure { error, remains }) = execute(session, &current.undo, control) {
-                    match remains {
-                        Remains::Nothing => {}
-                        // The next attempt continues with the statement that failed.
-                        Remains::PartAfter(done) => drop(current.undo.drain(..done)),
-                        Remains::Unknown => self.made_in_part = Some(0),
+        let Some(current) = &self.current else { return Ok(()) };
+        let continues = || control.check().is_ok();
+        let mut locking = LockingStatements::new(self.patience, &continues, &mut self.cost.waits);
+        let failed = |error: ConnectError| control.check().err().unwrap_or_else(|| error.into());
+        if current.undo.is_none() || (self.made_in_part.is_some() && !self.created.is_empty()) {
+            while let Some(index) = self.created.first_mut() {
+                control.check()?;
+                index.drop_it(&mut locking, session).map_err(failed)?;
+                self.created.remove(0);
+            }
+        } else if let Some(undo) = &current.undo {
+            let left = undo.get(self.undone..).unwrap_or_default();
+            match &mut self.made_in_part {
+                Some(made) => {
+                    let mut left = left.to_vec();
+                    let done = undo_part(&mut locking, session, &mut left, made, control);
+                    self.current = Some(SchemaChange { undo: Some(left), ..current.clone() });
+                    self.undone = 0;
+                    done?;
+                }
+                None => {
+                    if let Err(StatementFailure { error, remains }) = undo_whole(&mut locking, session, left)
+                    {
+                        match remains {
+                            Remains::Nothing => {}
+                            // The next attempt continues with the statement that failed.
+                            Remains::PartAfter(done) => self.undone += done,
+                            Remains::Unknown => self.made_in_part = Some(0),
+                        }
+                        return Err(failed(*error));
                     }
-                    return Err(*error);
                 }
             }
-            Some(made) => undo_part(session, &mut current.undo, made, control)?,
         }
-        (self.current, self.made_in_part) = (None, None);
+        (self.current, self.made_in_part, self.undone) = (None, None, 0);
+        self.created.clear();
         Ok(())
+    }
+
+    /// Undoes the current change at the end. If that fails, it is not tried again: the error says what is left.
+    pub(crate) fn restore(&mut self) -> Result<(), RunError> {
+        if self.current.is_none() || self.has_given_up {
+            return Ok(());
+        }
+        // The work may have been interrupted, so this does not check for signals.
+        let control = Control::default();
+        let undone = Session::connect(&self.target)
+            .map_err(RunError::from)
+            .and_then(|mut session| session.patiently(|session| self.undo(session, &control)));
+        undone.map_err(|error| {
+            self.has_given_up = true;
+            RunError::Usage(format!(
+                "the change of the schema could not be undone: {error}; run this in the database {}: {}",
+                self.target.database,
+                self.undo_in_words()
+            ))
+        })
+    }
+
+    /// The SQL that is left to run.
+    fn undo_in_words(&self) -> String {
+        match &self.current {
+            Some(SchemaChange { undo: Some(undo), .. }) => {
+                in_words(undo.get(self.undone..).unwrap_or_default())
+            }
+            Some(change) if self.created.is_empty() => change.undo_in_words(),
+            _ => in_words(&self.created.iter().map(|index| index.undo.clone()).collect::<Vec<_>>()),
+        }
     }
 }
 
 impl Drop for SchemaSwitch<'_> {
     fn drop(&mut self) {
-        if self.current.is_none() {
-            return;
-        }
-        // The work may have been interrupted, so this does not check for signals.
-        let control = Control::default();
-        let undone = Session::connect(&self.target).map_err(RunError::from).and_then(|mut session| {
-            // How long the last undo waits for a lock. Through a pooler, only the patience of the session limits it.
-            session.set_for_itself("SET lock_timeout = '60s'");
-            session.patiently(|session| self.undo(session, &control))
-        });
-        if let (Err(error), Some(current)) = (undone, &self.current) {
-            self.listener.warn(format_args!(
-                "the change of the schema could not be undone: {error}; run this in the database {}: {}",
-                self.target.database,
-                current.undo_in_words()
-            ));
+        if let Err(error) = self.restore() {
+            self.listener.warn(error);
         }
     }
 }
 
-/// Why statements failed.
-struct ExecutionFailure {
-    error: Box<RunError>,
-    remains: Remains,
-}
-
-impl ExecutionFailure {
-    fn new(error: impl Into<RunError>, remains: Remains) -> Self {
-        Self { error: Box::new(error.into()), remains }
+/// Executes an undo; DROP INDEX becomes concurrent if all its statements are that.
+fn undo_whole(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    undo: &[String],
+) -> Result<(), StatementFailure> {
+    let concurrent: Vec<String> = undo.iter().filter_map(|sql| concurrent_drop(sql)).collect();
+    if concurrent.len() != undo.len() {
+        return locking.execute(session, undo);
     }
-}
-
-/// What remains of statements of which one failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Remains {
-    Nothing,
-    /// This number of statements, and possibly a part of the next one.
-    PartAfter(usize),
-    /// The connection was lost, or the transaction had ended already.
-    Unknown,
-}
-
-/// Executes statements in one transaction, or one by one if one of them needs that.
-fn execute(session: &mut Session, statements: &[String], control: &Control) -> Result<(), ExecutionFailure> {
-    let Err(failure) = execute_in_transaction(session, statements, control) else { return Ok(()) };
-    if failure.remains != Remains::Nothing || !has_state(&failure.error, &[ACTIVE_SQL_TRANSACTION]) {
-        return Err(failure);
-    }
-    for (done, sql) in statements.iter().enumerate() {
-        if let Err(error) = execute_unless_stopped(session, sql, control) {
-            let remains = match done {
-                _ if session.is_lost() => Remains::Unknown,
-                // An interruption came before the first statement.
-                0 if error.is_interruption() => Remains::Nothing,
-                done => Remains::PartAfter(done),
-            };
-            return Err(ExecutionFailure::new(error, remains));
+    for (done, (concurrent, plain)) in concurrent.iter().zip(undo).enumerate() {
+        if let Err(error) = indexes::execute_concurrently(locking, session, concurrent, plain) {
+            let remains = if session.is_lost() { Remains::Unknown } else { Remains::PartAfter(done) };
+            return Err(StatementFailure { error: Box::new(error), remains });
         }
     }
     Ok(())
 }
 
-fn execute_in_transaction(
-    session: &mut Session,
-    statements: &[String],
-    control: &Control,
-) -> Result<(), ExecutionFailure> {
-    execute_unless_stopped(session, "BEGIN", control)
-        .map_err(|error| ExecutionFailure::new(error, Remains::Nothing))?;
-    for sql in statements {
-        if let Err(error) = execute_unless_stopped(session, sql, control) {
-            // A statement that ended the transaction has committed those before it.
-            let is_undone = session.is_in_transaction() && session.execute("ROLLBACK").is_ok();
-            let remains = if is_undone { Remains::Nothing } else { Remains::Unknown };
-            return Err(ExecutionFailure::new(error, remains));
-        }
-    }
-    session.execute("COMMIT").map(drop).map_err(|error| {
-        // The server rolls back if it reports an error, such as a violated deferred constraint.
-        let is_undone = error.server_error().is_some() && !session.is_lost();
-        ExecutionFailure::new(error, if is_undone { Remains::Nothing } else { Remains::Unknown })
-    })
-}
-
-fn execute_unless_stopped(session: &mut Session, sql: &str, control: &Control) -> Result<(), RunError> {
-    control.check()?;
-    Ok(session.execute(sql).map(drop)?)
-}
-
 /// Undoes a change that was made in part: executes each statement, also after one whose object does not exist. Removes
 /// the statements that need not be repeated. `made` is the number of the change's statements that were completed.
 fn undo_part(
+    locking: &mut LockingStatements<'_>,
     session: &mut Session,
     undo: &mut Vec<String>,
     made: &mut usize,
@@ -464,9 +306,12 @@ fn undo_part(
 ) -> Result<(), RunError> {
     let (mut left, mut failure, mut missing) = (Vec::new(), None, None);
     for sql in undo.iter() {
-        match execute_unless_stopped(session, sql, control) {
+        let done = control.check().and_then(|()| Ok(locking.execute_alone(session, sql)?));
+        match done {
             Ok(()) => *made = 0,
-            Err(error) if has_state(&error, &UNDEFINED) => missing = Some(error),
+            Err(RunError::Connect(error)) if has_state(&error, &UNDEFINED) => {
+                missing = Some(RunError::Connect(error));
+            }
             Err(error) => {
                 left.push(sql.clone());
                 failure.get_or_insert(error);
@@ -484,8 +329,7 @@ fn undo_part(
     }
 }
 
-fn has_state(error: &RunError, states: &[&str]) -> bool {
-    let RunError::Connect(error) = error else { return false };
+fn has_state(error: &ConnectError, states: &[&str]) -> bool {
     error.sqlstate().is_some_and(|state: SqlState| states.contains(&state.to_string().as_str()))
 }
 
@@ -508,83 +352,4 @@ fn to_analyze(session: &mut Session) -> Result<BTreeMap<String, String>, Connect
 /// Whether the changes of these cells can be read and undone.
 pub(crate) fn check<'a>(configurations: impl IntoIterator<Item = &'a Configuration>) -> Result<(), RunError> {
     configurations.into_iter().try_for_each(|configuration| SchemaChange::of(configuration).map(drop))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(ddl: &str, expected: Option<&str>) {
-        let configuration =
-            Configuration { ddl: Some(StepSql::Here(ddl.to_owned())), ..Configuration::default() };
-        let undo = SchemaChange::of(&configuration);
-        match expected {
-            Some(sql) => assert_eq!(undo.unwrap().unwrap().undo_in_words(), sql),
-            None => assert!(undo.unwrap_err().to_string().contains("give its undo"), "{ddl}"),
-        }
-    }
-
-    #[test]
-    fn the_undo_of_a_plain_index_is_derived() {
-        check("CREATE INDEX i ON t (x)", Some("DROP INDEX IF EXISTS i;"));
-        check(
-            "create unique index \"My I\" on only \"a b\".t(x);",
-            Some("DROP INDEX IF EXISTS \"a b\".\"My I\";"),
-        );
-        check("CREATE INDEX \"a b\"\"c\" ON t (x)", Some("DROP INDEX IF EXISTS \"a b\"\"c\";"));
-        check("/* a /* b */ ; */ -- c\n CREATE INDEX i /* d */ ON t (x)", Some("DROP INDEX IF EXISTS i;"));
-        check("CREATE INDEX i ON d.s.t (x)", Some("DROP INDEX IF EXISTS s.i;"));
-        check("CREATE INDEX CONCURRENTLY i ON s . t (x)", Some("DROP INDEX CONCURRENTLY IF EXISTS s.i;"));
-        check(
-            "CREATE INDEX a ON t (x); CREATE INDEX b ON t (y)",
-            Some("DROP INDEX IF EXISTS b; DROP INDEX IF EXISTS a;"),
-        );
-    }
-
-    #[test]
-    fn other_changes_need_an_undo_of_the_users_own() {
-        for ddl in [
-            "CREATE INDEX ON t (x)",
-            "CREATE INDEX U&\"i\" ON t (x)",
-            "CREATE INDEX IF NOT EXISTS i ON t (x)",
-            "ALTER TABLE t ADD COLUMN y int",
-            "CREATE INDEX i ON t (x); ALTER TABLE t SET (fillfactor = 50)",
-            "DROP INDEX i",
-        ] {
-            check(ddl, None);
-        }
-    }
-
-    #[test]
-    fn statements_that_begin_or_end_transactions_are_found() {
-        let check = |sql: &str, expected: Option<&str>| {
-            assert_eq!(transaction_control(sql).as_deref(), expected, "{sql}")
-        };
-        for (sql, words) in [
-            ("BEGIN", "BEGIN"),
-            ("begin isolation level serializable;", "BEGIN"),
-            ("/* a */ Start\n Transaction", "START TRANSACTION"),
-            ("-- a\nCOMMIT AND CHAIN", "COMMIT"),
-            ("COMMIT PREPARED 'a'", "COMMIT"),
-            ("END;", "END"),
-            ("ROLLBACK TO s", "ROLLBACK"),
-            ("ABORT", "ABORT"),
-            ("SAVEPOINT s", "SAVEPOINT"),
-            ("RELEASE s", "RELEASE"),
-            ("PREPARE TRANSACTION 'a'", "PREPARE TRANSACTION"),
-            ("CREATE TABLE t (i int); COMMIT; SELECT 1", "COMMIT"),
-        ] {
-            check(sql, Some(words));
-        }
-        for sql in [
-            "PREPARE p AS SELECT 1",
-            "SELECT 'x; COMMIT;'",
-            "\"begin\"",
-            "DO $$ BEGIN PERFORM 1; END $$",
-            "CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; SELECT 2; END",
-            "ALTER TABLE t ADD COLUMN begin int",
-        ] {
-            check(sql, None);
-        }
-    }
 }

@@ -60,6 +60,12 @@ pub enum ComparisonNote {
         switches: u64,
         /// Mean time of a change.
         switch_s: f64,
+        /// Tries of its statements to get their locks, including the successful ones; 0 if it was not recorded.
+        #[serde(default)]
+        tries: u64,
+        /// The longest wait for a lock that was seen.
+        #[serde(default)]
+        longest_wait_s: f64,
     },
     /// The two servers were already running and were not restarted.
     ServersNotRestarted,

@@ -9,6 +9,7 @@ use connect::{Session, Target};
 use workload::{InitOptions, InitProgress, InitReport, Workload};
 
 use crate::control::Control;
+use crate::database_use::use_shared;
 use crate::error::RunError;
 
 /// Limits of the default number of loading sessions. More sessions mostly wait for each other when they write WAL.
@@ -46,9 +47,11 @@ pub fn load(
     let secret = options.parameters.keys().filter(|name| results::is_secret_name(name)).cloned();
     let options = &InitOptions { secret_parameters: secret.collect(), ..options.clone() };
     session.lift_statement_timeout();
-    let result = control.guard(session, |session| workload.load(target, session, options, &mut step));
+    let result = control.guard(session, |session| {
+        use_shared(session, |session| Ok(workload.load(target, session, options, &mut step)?))
+    });
     if result.is_err() && control.stop().load(Ordering::Relaxed) {
         return Err(workload.interrupted().into());
     }
-    Ok(result?)
+    result
 }

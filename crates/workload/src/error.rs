@@ -198,6 +198,11 @@ pub enum WorkloadError {
          it changes objects of others; nothing was changed by this file. Remove the statement"
     )]
     TransactionControl { place: String, word: String },
+    /// A check would leave its read-only transaction.
+    #[error(
+        "{place}: {word} is not allowed in a check, which runs in a read-only transaction. Remove the statement"
+    )]
+    CheckControl { place: String, word: String },
     /// A statement has ended the transaction of its step in a way that its text does not show.
     #[error(
         "{place} has ended the transaction of its file: the statements before it are committed, and those after it did not \

@@ -8,7 +8,8 @@ use connect::Session;
 
 use crate::WorkloadError;
 use crate::load::query_catalogs;
-use crate::marks;
+use crate::loader::TableName;
+use crate::{marks, protection};
 
 /// The objects of others, as they were before a transaction.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ type ObjectKey = (String, String);
 /// An object that is no table.
 #[derive(Debug)]
 struct Definition {
+    /// OID of the relation that it belongs to; empty if to none.
+    relation: String,
     /// Its kind and its name with its schema, quoted.
     described: String,
     digest: String,
@@ -65,6 +68,9 @@ impl ForeignObjects {
         let mut others = definitions(session)?;
         for object in &marked {
             others.remove(&(catalog_of(&object.kind).to_owned(), object.object.oid.clone()));
+            if catalog_of(&object.kind) == "pg_class" {
+                others.retain(|_, other| other.relation != object.object.oid);
+            }
         }
         let marked: BTreeSet<String> = marked.into_iter().map(|object| object.identity).collect();
         let mut tables = tables(session)?;
@@ -85,6 +91,27 @@ impl ForeignObjects {
         }
         tables.retain(|oid, _| !own.contains(oid));
         Ok(ForeignObjects { workload: workload.to_owned(), tables, others })
+    }
+
+    /// The same objects as they are now, without those that were dropped since.
+    pub(crate) fn read_again(&self, session: &mut Session) -> Result<ForeignObjects, WorkloadError> {
+        let mut now = ForeignObjects::read(session, &self.workload)?;
+        now.tables.retain(|oid, _| self.tables.contains_key(oid));
+        now.others.retain(|key, _| self.others.contains_key(key));
+        Ok(now)
+    }
+
+    /// Leaves out all objects of kinds that have no marks: an interrupted loading may have made them.
+    pub(crate) fn leave_out_without_marks(&mut self) {
+        self.others.retain(|(catalog, _), _| WITH_MARKS.contains(&&**catalog));
+    }
+
+    /// Leaves out a view that an interrupted loading of the workload has made, and not yet marked.
+    pub(crate) fn leave_out(&mut self, session: &mut Session, view: &TableName) -> Result<(), WorkloadError> {
+        if let Some(relation) = protection::find_relation(session, view)? {
+            self.others.remove(&("pg_class".to_owned(), relation));
+        }
+        Ok(())
     }
 
     /// Looks at the objects again, before the transaction is committed.
@@ -120,6 +147,9 @@ impl ForeignObjects {
     }
 }
 
+/// Catalogs of objects that can have marks.
+const WITH_MARKS: [&str; 4] = ["pg_class", "pg_proc", "pg_type", "pg_namespace"];
+
 /// The catalog that has the objects of a kind, which is one of those that can have a mark.
 fn catalog_of(kind: &str) -> &'static str {
     match kind {
@@ -132,7 +162,7 @@ fn catalog_of(kind: &str) -> &'static str {
 
 /// Catalogs of objects that are no tables: the catalog, the digest of an object's definition, and which rows are objects of
 /// users. `t` is the row. VACUUM and ANALYZE change none of the digests.
-const CATALOGS: [(&str, &str, &str); 20] = [
+const CATALOGS: [(&str, &str, &str); 21] = [
     (
         "pg_class",
         "concat_ws('|', t.relname, t.relnamespace, t.relowner, t.relfilenode, t.relkind, t.reloptions, t.relacl, \
@@ -145,6 +175,13 @@ const CATALOGS: [(&str, &str, &str); 20] = [
         // The sequence of a column belongs to its table.
         "t.relkind in ('v', 'm', 'S', 'c') and relnamespace in (select oid from users) and not exists (select 1 \
          from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = t.oid and t.relkind = 'S' \
+         and d.refobjsubid > 0 and d.deptype in ('a', 'i'))",
+    ),
+    (
+        "pg_sequence",
+        "t::text",
+        "seqrelid in (select c.oid from pg_class c where c.relnamespace in (select oid from users)) and not exists \
+         (select 1 from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = seqrelid \
          and d.refobjsubid > 0 and d.deptype in ('a', 'i'))",
     ),
     ("pg_proc", "t::text", "pronamespace in (select oid from users)"),
@@ -189,22 +226,33 @@ fn definitions(session: &mut Session) -> Result<BTreeMap<ObjectKey, Definition>,
     let known: BTreeSet<&str> = known.iter().filter_map(|row| row.get(0)).collect();
     // Each is newer than the oldest version.
     let parts = CATALOGS.iter().filter(|(catalog, ..)| known.contains(catalog)).map(|(catalog, digest, rows)| {
+        let (oid, class, relation) = match *catalog {
+            "pg_sequence" => ("t.seqrelid", "pg_class", "t.seqrelid"),
+            "pg_statistic_ext" => ("t.oid", "pg_statistic_ext", "t.stxrelid"),
+            "pg_class" => ("t.oid", "pg_class", "t.oid"),
+            other => ("t.oid", other, "null::oid"),
+        };
         format!(
-            "select '{catalog}'::text as catalog, t.oid, md5({digest}) as digest from {catalog} t where {rows}"
+            "select '{catalog}'::text as catalog, '{class}'::regclass as class, {oid} as oid, md5({digest}) as digest, \
+             {relation} as relation from {catalog} t where {rows}"
         )
     });
     let parts: Vec<String> = parts.collect();
     let rows = query_catalogs(
         session,
         &format!(
-            "{USERS} select a.catalog, a.oid, a.digest, o.type || ' ' || o.identity from ({}) a \
-             cross join lateral pg_identify_object(a.catalog::regclass, a.oid, 0) o",
+            "{USERS} select a.catalog, a.oid, a.digest, o.type || ' ' || o.identity, a.relation from ({}) a \
+             cross join lateral pg_identify_object(a.class, a.oid, 0) o",
             parts.join(" union all ")
         ),
     )?;
     let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
     let object = |row: &connect::Row| {
-        let definition = Definition { digest: text(row, 2), described: format!("the {}", text(row, 3)) };
+        let definition = Definition {
+            digest: text(row, 2),
+            described: format!("the {}", text(row, 3)),
+            relation: text(row, 4),
+        };
         ((text(row, 0), text(row, 1)), definition)
     };
     Ok(rows.iter().map(object).collect())

@@ -123,11 +123,19 @@ const RELATIONS: &str = "\
     select c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname) from pg_class c \
     join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p') and ";
 
+/// The OID of the table or view as the search path finds it.
+pub(crate) fn find_relation(
+    session: &mut Session,
+    name: &TableName,
+) -> Result<Option<String>, WorkloadError> {
+    let sql = format!("select pg_catalog.to_regclass({})::pg_catalog.oid", literal(&name.quoted()));
+    let rows = query(session, &sql)?;
+    Ok(rows.first().and_then(|row| row.get(0)).map(str::to_owned))
+}
+
 /// The table as the search path finds it.
 pub(crate) fn find(session: &mut Session, table: &TableName) -> Result<Option<Relation>, WorkloadError> {
-    let sql = format!("select pg_catalog.to_regclass({})::pg_catalog.oid", literal(&table.quoted()));
-    let rows = query(session, &sql)?;
-    let Some(oid) = rows.first().and_then(|row| row.get(0)) else { return Ok(None) };
+    let Some(oid) = find_relation(session, table)? else { return Ok(None) };
     let rows = query_catalogs(session, &format!("{RELATIONS} c.oid = {oid}"))?;
     Ok(rows.first().map(relation))
 }

@@ -48,7 +48,7 @@ impl StepGuard {
                 continue;
             }
             match self.transaction(session, step, std::slice::from_ref(statement)) {
-                Err(WorkloadError::LoadStep { is_misplaced: true, .. }) => {
+                Err(WorkloadError::LoadStep { is_misplaced: true, .. }) if runs_alone(&statement.sql) => {
                     self.alone(session, step, statement)?;
                 }
                 other => other?,
@@ -145,6 +145,24 @@ pub(crate) fn rolled_back(session: &mut Session, error: WorkloadError, place: &s
     }
 }
 
+/// Whether a text is one statement of those that PostgreSQL executes outside of transaction blocks only. A function can raise
+/// the same error, so the error alone does not decide.
+fn runs_alone(sql: &str) -> bool {
+    let statements = statement_words(sql.as_bytes());
+    let [words] = statements.as_slice() else { return false };
+    let words: Vec<String> =
+        words.iter().map(|word| String::from_utf8_lossy(word.text).to_ascii_lowercase()).collect();
+    let has = |word: &str| words.iter().any(|own| own == word);
+    let is = |at: usize, word: &str| words.get(at).is_some_and(|own| own == word);
+    match words.first().map(String::as_str) {
+        Some("vacuum" | "cluster") => true,
+        Some("create" | "drop") => has("concurrently") || is(1, "database") || is(1, "tablespace"),
+        Some("reindex") => has("concurrently") || has("database") || has("system") || has("schema"),
+        Some("alter") => is(1, "system") || is(1, "database") || is(1, "type") && is(3, "add"),
+        _ => false,
+    }
+}
+
 /// Refuses statements that begin or end a transaction.
 fn refuse_transaction_control(step: &LoadStep, statements: &[Statement]) -> Result<(), WorkloadError> {
     for statement in statements {
@@ -192,6 +210,16 @@ mod tests {
         check("rollback prepared 'a'", Some("ROLLBACK"));
         check("commit prepared 'a'", Some("COMMIT"));
         check("abort work", Some("ABORT"));
+    }
+
+    #[test]
+    fn statements_that_need_no_transaction_block_are_known() {
+        for sql in ["VACUUM t", "create index concurrently i on t (a)", "alter type m add value 'x'"] {
+            assert!(runs_alone(sql), "{sql}");
+        }
+        for sql in ["select f()", "do $$ begin vacuum; end $$", "vacuum t; select f()", "call p()"] {
+            assert!(!runs_alone(sql), "{sql}");
+        }
     }
 
     #[test]

@@ -18,6 +18,7 @@ use crate::load::{self, InitOptions, InitReport, Progress};
 use crate::marks::{self, Loaded};
 use crate::query_set::{Answer, IndexSet, Query, QueryChoice};
 use crate::standard::Standard;
+use crate::step_guard;
 use stats::{PartitionMethod, Scale};
 
 /// Why most workloads refuse options for the layout of pgbench's tables.
@@ -377,8 +378,17 @@ impl dyn Workload + '_ {
         let mut failed = Vec::new();
         for check in checks {
             for Statement { sql, line } in script::statements(&check.name, &check.sql, variables)? {
+                if let Some(word) = step_guard::transaction_control(&sql) {
+                    return Err(WorkloadError::CheckControl {
+                        place: format!("{}:{line}", check.name),
+                        word,
+                    });
+                }
                 let sets = session.patiently(|session| {
-                    session.in_own_transaction(OwnSettings::Limits, |session| session.query_sets(&sql))
+                    session.in_own_transaction(OwnSettings::Limits, |session| {
+                        session.execute("SET TRANSACTION READ ONLY")?;
+                        session.query_sets(&sql)
+                    })
                 });
                 let sets = sets.map_err(load::failed(&sql));
                 let sets = sets.map_err(|error| {

@@ -41,6 +41,7 @@ const BANS: &[Ban<'_>] = &[
         allowed: &[
             ("crates/sockets/src/clock.rs", "the clock of a run, and of the relay"),
             ("crates/connect/src/session/stream.rs", "when to give up waiting for an answer"),
+            ("crates/connect/src/patience.rs", "how long a statement waits for a lock"),
             ("crates/connect/src/session/limits.rs", "how long a statement has been waited for"),
             ("crates/observe/src/clock.rs", "when the server is looked at"),
             ("crates/server/src/patience.rs", "when to give up waiting for another process"),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ::lab::{Cell, Comparable, CompareOptions, Experiment, Profile, Typed, TypedDdl};
 use clap::{Arg, Args};
+use connect::Patience;
 use results::ComparedMetric;
 use run::RunSpec;
 use run::options::{RunOption, percent};
@@ -103,6 +104,15 @@ pub(crate) struct CompareArguments {
     /// Allow --a-sql and --b-sql to change the schema of your database in place; the changes are undone at the end
     #[arg(long, requires = "in_place", help_heading = "Server")]
     allow_ddl: bool,
+    /// Drop the indexes that killed comparisons left in the database of --dsn or of the PG* variables, and compare nothing
+    #[arg(long, conflicts_with_all = ["experiment", "factor", "a_sql", "b_sql", "pg_version", "bin_dir"], help_heading = "Server")]
+    pub(super) undo: bool,
+    /// Longest wait for a lock of one try to change your schema in place; others wait behind it that long
+    #[arg(long, value_name = "TIME", requires = "allow_ddl", default_value = "1s", help_heading = "Server", value_parser = lock_time)]
+    lock_timeout: Duration,
+    /// Time after which a change of your schema in place that does not get its locks is given up
+    #[arg(long, value_name = "TIME", requires = "allow_ddl", default_value = "1min", help_heading = "Server", value_parser = lock_time)]
+    lock_limit: Duration,
     /// Server setting for both sides; may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", conflicts_with = "experiment", help_heading = "Server")]
     settings: Vec<String>,
@@ -146,6 +156,8 @@ const CHECKPOINTS: [Word<bool>; 2] = [
 
 /// Name of an experiment without a file.
 const NAME: &str = "compare";
+/// Maximum wait for a lock.
+const LOCK_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Minimum time limit.
 const BUDGET_MIN: Duration = Duration::from_secs(1);
 
@@ -154,6 +166,15 @@ fn time(text: &str) -> Result<Duration, String> {
     let time = ::lab::duration(text).map_err(|expected| format!("expected {expected}"))?;
     if time < BUDGET_MIN {
         return Err("must be at least 1s".to_owned());
+    }
+    Ok(time)
+}
+
+/// Parses a time for locks: for the server, 0 would be no limit.
+fn lock_time(text: &str) -> Result<Duration, String> {
+    let time = ::lab::duration(text).map_err(|expected| format!("expected {expected}"))?;
+    if !(Duration::from_millis(1)..=LOCK_TIME_MAX).contains(&time) {
+        return Err("must be at least 1ms and at most 24h".to_owned());
     }
     Ok(time)
 }
@@ -182,12 +203,30 @@ impl CompareArguments {
                 file: None,
                 profile: Profile::Full,
                 server_user,
+                patience: self.patience(),
             });
         };
         let profile = if self.quick { Profile::Quick } else { Profile::Full };
         let experiment = Experiment::read(file, profile)?;
         let folder = Some(file.parent().unwrap_or(Path::new(".")).to_owned());
-        Ok(Comparable { experiment, folder, file: Some(file.clone()), profile, server_user })
+        Ok(Comparable {
+            experiment,
+            folder,
+            file: Some(file.clone()),
+            profile,
+            server_user,
+            patience: self.patience(),
+        })
+    }
+
+    /// The connection string of a running server.
+    pub(super) fn dsn(&self) -> Option<&str> {
+        self.dsn.as_deref()
+    }
+
+    /// How long changes of the schema wait for locks.
+    pub(super) fn patience(&self) -> Patience {
+        Patience { lock_timeout: self.lock_timeout, limit: self.lock_limit }
     }
 
     /// The options as keys of an experiment.

@@ -25,6 +25,9 @@ pub(crate) fn run(
         _ if failure.is_interruption() => failure,
         _ => Failure::NotCompared(Box::new(failure)),
     };
+    if arguments.undo {
+        return undo(arguments, terminal, signals).map_err(not_compared);
+    }
     let output = arguments.output.output(terminal).map_err(not_compared)?;
     compare(arguments, &output, terminal, signals)
         .map_err(not_compared)
@@ -42,12 +45,22 @@ fn compare(
     terminal::mask(::lab::secret_values(&cells));
     let options = arguments.options(&what, &cells)?;
     let places = arguments.places.announced(terminal)?;
-    let (record, kept) = listening(terminal, places.clone(), Output::default(), |listener| {
+    let (record, kept, not_undone) = listening(terminal, places.clone(), Output::default(), |listener| {
         ::lab::compare(what, cells, options, &places, &circumstances(), listener, signals)
     })?;
     output.show(Subject::Comparison(&record), terminal)?;
     terminal.say(format_args!("stored as comparison c{kept} in {}", places.store().display()));
-    judge(&record, terminal)
+    // The result is shown and stored all the same.
+    not_undone.map_or_else(|| judge(&record, terminal), |error| Err(Failure::from(error)))
+}
+
+/// Drops what killed comparisons left.
+fn undo(arguments: &CompareArguments, terminal: &Terminal, signals: &Signals) -> Result<ExitStatus, Failure> {
+    let places = arguments.places.places()?;
+    listening(terminal, places, Output::default(), |listener| {
+        ::lab::undo_left(arguments.dsn(), arguments.patience(), listener, signals)
+    })?;
+    Ok(ExitStatus::Success)
 }
 
 fn judge(record: &ComparisonRecord, terminal: &Terminal) -> Result<ExitStatus, Failure> {

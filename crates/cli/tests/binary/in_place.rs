@@ -172,7 +172,7 @@ fn an_index_is_compared_with_none_and_is_gone_afterwards() {
     let before = catalogs(&dsn);
     bench.file("count.sql", COUNT);
     let out = bench.run(changing(&dsn, INDEX)).exits(0);
-    let undo = "changing the schema in place; at the end: DROP INDEX IF EXISTS orders_customer;";
+    let undo = "changing the schema in place; at the end: DROP INDEX CONCURRENTLY IF EXISTS orders_customer;";
     assert!(out.stderr.contains(undo), "{}", out.stderr);
     assert!(out.stdout.contains("A is as it is, B is CREATE INDEX orders_customer"), "{}", out.stdout);
     let record = comparison(&bench);
@@ -440,4 +440,216 @@ fn a_plan_names_the_rights_settings_and_tablespaces_that_are_missing_before_anyt
     );
     let file = bench.file("clients.toml", &text);
     bench.run(["lab", "plan", file]).exits(1).says(&["invalid value for parameter \"work_mem\": \"much\""]);
+}
+
+/// Number of tries and longest wait in a record.
+fn lock_waits(record: &ComparisonRecord) -> (u64, f64) {
+    let found = record.notes.iter().find_map(|note| match note {
+        ComparisonNote::SchemaChanged { tries, longest_wait_s, .. } => Some((*tries, *longest_wait_s)),
+        _ => None,
+    });
+    found.expect("the schema was changed")
+}
+
+/// Whether a session of the comparison waits for a lock that the process holds.
+fn waits_for(watcher: &mut connect::Session, holder: &str) -> bool {
+    let sql = format!("SELECT 1 FROM pg_stat_activity WHERE {holder} = ANY (pg_blocking_pids(pid))");
+    !watcher.query(&sql).expect("the server answers").is_empty()
+}
+
+/// A session of the name `holder` that holds a lock of readers on `orders`, and its process.
+fn holder(dsn: &str) -> (connect::Session, String) {
+    let mut holder = Cluster::session(&format!("{dsn} application_name=holder"));
+    holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT FROM orders LIMIT 1").expect("it reads");
+    let rows = holder.query("SELECT pg_backend_pid()").expect("the server answers");
+    let pid = rows[0].get(0).expect("a number").to_owned();
+    (holder, pid)
+}
+
+#[test]
+fn an_application_reads_and_writes_while_a_change_waits_for_the_transaction_of_another_session() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    let before = catalogs(&dsn);
+    bench.file("count.sql", COUNT);
+    // CREATE INDEX becomes concurrent and waits beside others; ALTER TABLE cannot, and is tried for a moment each time.
+    let alter =
+        "ALTER TABLE orders ALTER customer SET STATISTICS 200; ALTER TABLE orders ADD COLUMN x_more int";
+    let undo = "ALTER TABLE orders DROP COLUMN x_more; ALTER TABLE orders ALTER customer SET STATISTICS -1";
+    for change in [vec![INDEX], vec![alter, "--b-undo", undo]] {
+        let (holder, pid) = holder(&dsn);
+        let words =
+            [changing(&dsn, change[0]), change[1..].to_vec(), vec!["--lock-timeout", "20ms"]].concat();
+        let words = words.into_iter().map(|word| if word == "2min" { "3s" } else { word });
+        let mut run = Running::start(&mut bench.command(words));
+        let mut application = Cluster::session(&dsn);
+        application.execute("SET statement_timeout = '20s'").expect("it is set");
+        let mut watcher = Cluster::session(&dsn);
+        // The concurrent change waits once: until a look of pgmeter's has seen who blocks it. The other one is tried.
+        let look = "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%AS blocking LEFT JOIN%' AND state = 'idle' AND \
+                    pid <> pg_backend_pid()";
+        let (mut tries, mut was_waiting) = (0, false);
+        while tries < 3 {
+            assert!(!run.has_ended(), "{}", run.heard());
+            let is_waiting = waits_for(&mut watcher, &pid);
+            let is_concurrent = change[0] == INDEX;
+            let is_seen = is_concurrent && !watcher.query(look).expect("the server answers").is_empty();
+            tries += u32::from(is_seen || (is_waiting && !was_waiting));
+            was_waiting = is_waiting || is_concurrent;
+            if is_waiting {
+                application.execute("SELECT FROM orders LIMIT 1").expect("it does not wait for the change");
+                application.execute("UPDATE orders SET id = id WHERE id = 1").expect("it does not wait");
+            }
+        }
+        drop(holder);
+        let out = run.finish();
+        assert!(matches!(out.status.code(), Some(0 | 3)), "{}", out.stderr);
+        let (tries, longest_s) = lock_waits(&comparison(&bench));
+        assert!(tries > 1 && longest_s > 0.0, "{tries} {longest_s}");
+        assert!(out.stdout.contains("tries to get their locks; the longest wait was "), "{}", out.stdout);
+    }
+    let relations = |all: Vec<String>| -> Vec<String> {
+        all.into_iter().filter(|line| !line.starts_with("vacuums")).collect()
+    };
+    assert_eq!(relations(catalogs(&dsn)), relations(before));
+}
+
+#[test]
+fn a_change_that_does_not_get_its_lock_is_given_up_with_who_holds_it_and_the_sql_that_undoes_it() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    let before = catalogs(&dsn);
+    bench.file("count.sql", COUNT);
+    let limits = ["--lock-timeout", "20ms", "--lock-limit", "1s"];
+    let held = |pid: &str| format!("it is held by process {pid} (application_name \"holder\", since ");
+    let (session, pid) = holder(&dsn);
+    let out = bench.run(changing(&dsn, INDEX).iter().chain(&limits)).exits(2);
+    assert!(
+        out.stderr.contains("the change of the schema failed: the lock was not granted in "),
+        "{}",
+        out.stderr
+    );
+    assert!(out.stderr.contains(&held(&pid)), "{}", out.stderr);
+    // The server made an invalid index, which could not be dropped as long as the other transaction lasts.
+    let is_left = catalogs(&dsn).iter().any(|line| line.contains(" orders_customer "));
+    assert_eq!(
+        out.stderr.contains(": DROP INDEX CONCURRENTLY public.orders_customer;"),
+        is_left,
+        "{}",
+        out.stderr
+    );
+    drop(session);
+    Cluster::session(&dsn).execute("DROP INDEX IF EXISTS orders_customer").expect("it is dropped");
+    assert_eq!(catalogs(&dsn), before);
+    // The undo waits for a reader that came while B was in force.
+    let mut run = Running::start(&mut bench.command(changing(&dsn, INDEX).iter().chain(&limits)));
+    let mut watcher = Cluster::session(&dsn);
+    let is_there = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass('orders_customer') AND indisvalid";
+    while watcher.query(is_there).expect("the server answers").is_empty() {
+        assert!(!run.has_ended(), "{}", run.heard());
+    }
+    let (session, pid) = holder(&dsn);
+    let out = run.finish().exits(2);
+    assert!(out.stderr.contains(&held(&pid)), "{}", out.stderr);
+    let undo = "run this in the database shop_0: DROP INDEX CONCURRENTLY public.orders_customer;";
+    assert!(out.stderr.contains("the change of the schema could not be undone: "), "{}", out.stderr);
+    assert!(out.stderr.contains(undo), "{}", out.stderr);
+    drop(session);
+    watcher.execute("DROP INDEX CONCURRENTLY public.orders_customer").expect("as the sentence says");
+    assert_eq!(catalogs(&dsn), before);
+}
+
+#[test]
+fn an_index_of_a_partitioned_table_is_made_and_the_undo_drops_the_index_that_was_made_and_no_namesake() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    let mut session = Cluster::session(&dsn);
+    let parts = "CREATE TABLE parted (id int, customer int) PARTITION BY RANGE (id); \
+                 CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (9)";
+    session.execute(parts).expect("they are made");
+    let before = catalogs(&dsn);
+    bench.file("count.sql", COUNT);
+    let words = changing(&dsn, "CREATE INDEX parted_customer ON parted (customer)").into_iter();
+    let out = bench.run(words.map(|word| if word == "2min" { "2s" } else { word }));
+    assert!(matches!(out.status.code(), Some(0 | 1 | 3)), "{}", out.stderr);
+    assert_eq!(catalogs(&dsn), before);
+    // Somebody renames the index and makes another one with its name.
+    let mut run = Running::start(&mut bench.command(changing(&dsn, INDEX)));
+    let is_there = "SELECT 1 FROM pg_index WHERE indexrelid = to_regclass('orders_customer') AND indisvalid";
+    while session.query(is_there).expect("the server answers").is_empty()
+        || session.execute("ALTER INDEX orders_customer RENAME TO x_renamed").is_err()
+    {
+        assert!(!run.has_ended(), "{}", run.heard());
+    }
+    session.execute("CREATE INDEX orders_customer ON orders (id)").expect("it is made");
+    run.signal(Signal::INT);
+    run.finish();
+    let left = catalogs(&dsn);
+    assert!(left.iter().any(|line| line.contains(" orders_customer ")), "the user's own is kept: {left:?}");
+    assert!(!left.iter().any(|line| line.contains(" x_renamed ")), "what was made is dropped: {left:?}");
+}
+
+#[test]
+fn a_second_comparison_and_an_init_beside_a_comparison_in_place_are_refused_with_who_is_there() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    bench.file("count.sql", COUNT);
+    let mut first = Running::start(&mut bench.command(changing(&dsn, INDEX)));
+    first.hear("comparing: ");
+    let rows = Cluster::session(&dsn)
+        .query("SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND mode = 'ExclusiveLock' AND granted")
+        .expect("the server answers");
+    let pid = rows[0].get(0).expect("a number").to_owned();
+    let told = format!(
+        "another pgmeter command changes or compares this database: process {pid} (application_name "
+    );
+    bench.run(changing(&dsn, "CREATE INDEX other ON orders (id)")).exits(2).says(&[&told, "since "]);
+    let out = bench.run(["init", "-d", &dsn]);
+    assert!(!out.status.success() && out.stderr.contains(&told), "{}", out.stderr);
+    first.signal(Signal::INT);
+    first.finish().exits(130);
+    bench.run(["init", "-q", "-d", &dsn]).exits(0);
+}
+
+#[test]
+fn what_a_killed_comparison_left_is_told_by_the_next_one_and_dropped_by_undo() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    let before = catalogs(&dsn);
+    bench.file("count.sql", COUNT);
+    let mut session = Cluster::session(&dsn);
+    let mut run = Running::start(&mut bench.command(changing(&dsn, INDEX)));
+    let is_marked = "SELECT 1 FROM pg_description WHERE objoid = to_regclass('orders_customer')";
+    while session.query(is_marked).expect("the server answers").is_empty() {
+        assert!(!run.has_ended(), "{}", run.heard());
+    }
+    run.signal(Signal::KILL);
+    run.finish();
+    // The kill may have come while a DROP INDEX was under way, whose backend ends it.
+    if session.query(is_marked).expect("the server answers").is_empty() {
+        session
+            .execute(&format!("{INDEX}; COMMENT ON INDEX orders_customer IS 'pgmeter compare: '"))
+            .expect("as left");
+    }
+    // A comment of others is not executed, and an index without one is not touched.
+    session
+        .execute("CREATE INDEX kept ON orders (id); COMMENT ON INDEX kept IS 'of pgmeter compare'")
+        .expect("made");
+    session.execute("ALTER INDEX orders_customer RENAME TO \"x; y\"").expect("it is renamed");
+    let change = "CREATE INDEX other ON orders (id)";
+    let words = changing(&dsn, change).into_iter().map(|word| if word == "2min" { "1s" } else { word });
+    let told = "left the index public.\"x; y\" in this database";
+    let out = bench.run(words);
+    assert!(out.stderr.contains(told) && out.stderr.contains("pgmeter compare --undo"), "{}", out.stderr);
+    assert!(out.stderr.contains("or with: DROP INDEX CONCURRENTLY public.\"x; y\";"), "{}", out.stderr);
+    let undo = ["compare", "--undo", "--dsn", &dsn];
+    bench.run(undo).exits(0).says(&["dropped the index public.\"x; y\""]);
+    bench.run(undo).exits(0).says(&["no index of a comparison is left in the database shop_0"]);
+    session.execute("DROP INDEX kept").expect("it is there");
+    assert_eq!(catalogs(&dsn), before);
 }

@@ -90,6 +90,11 @@ impl Session {
         &self.address
     }
 
+    /// The target, with this session's server alone.
+    pub(crate) fn target_here(&self) -> Target {
+        self.target.single(&self.address)
+    }
+
     /// How the connection was made; other connections to the address can use the same transport.
     pub fn transport(&self) -> &Transport {
         &self.transport

@@ -13,6 +13,7 @@ use super::layout::{Layout, ReadySides, place};
 use super::probe::Probe;
 use super::time_plan::{SequencePlan, ServerStarts};
 use crate::event::{ComparisonEvent, Event};
+use crate::schema_change::SchemaCost;
 use crate::stopwatch::Stopwatch;
 
 /// Error probability per metric.
@@ -56,8 +57,9 @@ pub struct ComparisonRun {
     pub(super) found_after_s: Option<f64>,
     /// The goals of A and of B. All blocks count, also those for the noise floor.
     pub(super) goals: [GoalMeter; 2],
-    /// Number of changes of the schema, and their mean time.
-    pub(super) schema_changes: (u32, f64),
+    pub(super) schema_changes: SchemaCost,
+    /// Why the last change of the schema could not be undone.
+    pub(super) not_undone: Option<RunError>,
     /// Number of started blocks; each has its own random numbers.
     blocks: u64,
     stopwatch: Stopwatch,
@@ -86,7 +88,8 @@ impl ComparisonRun {
             elapsed_s: 0.0,
             found_after_s: None,
             goals: ready.sides.each_ref().map(block::Side::goal_meter),
-            schema_changes: (0, 0.0),
+            schema_changes: SchemaCost::default(),
+            not_undone: None,
             blocks: seeds,
             stopwatch: Stopwatch::start(),
         };
@@ -95,8 +98,11 @@ impl ComparisonRun {
             DrawnAnew::Connections => runner.run_on_new_connections(),
             DrawnAnew::Servers => runner.run_on_new_servers(),
         };
-        runner.run.schema_changes = runner.ready.as_ref().map_or((0, 0.0), ReadySides::cost_of_schema);
-        let mut run = runner.run;
+        let PairRunner { mut run, ready, .. } = runner;
+        if let Some(mut ready) = ready {
+            run.not_undone = ready.restore_schema().err();
+            run.schema_changes = ready.cost_of_schema();
+        }
         run.elapsed_s = run.stopwatch.seconds();
         layout.listener.tell(Event::Comparison(&run, ComparisonEvent::Ends));
         match ran {
@@ -143,7 +149,7 @@ impl ComparisonRun {
     /// Mean time of a change of the schema so far; `None` if both sides have one schema.
     #[must_use]
     pub fn schema_change_s(&self) -> Option<f64> {
-        (self.schema_changes.0 > 0).then_some(self.schema_changes.1)
+        (self.schema_changes.switches > 0).then(|| self.schema_changes.mean_s())
     }
 
     /// The current estimate of the decisive metric.
@@ -186,7 +192,7 @@ impl PairRunner<'_, '_> {
             Comparison::new(&question)
         };
         first.into_iter().for_each(|pair| run.comparison.add(pair));
-        run.schema_changes = self.ready.as_ref().map_or((0, 0.0), ReadySides::cost_of_schema);
+        run.schema_changes = self.ready.as_ref().map(ReadySides::cost_of_schema).unwrap_or_default();
         self.tell(ComparisonEvent::Begins(PAIRS_OF_SEQUENCE as f64 * sequences));
         let mut made = 0;
         for at in 1.. {

@@ -14,6 +14,7 @@ use super::server_set::{Comparable, ServerSet};
 use crate::configuration::Configuration;
 use crate::event::Listener;
 use crate::matrix::Cell;
+use crate::schema_change::SchemaCost;
 use crate::session_settings::{self, Settings, with_settings};
 use crate::stopwatch::Stopwatch;
 use crate::trial;
@@ -64,9 +65,14 @@ impl ReadySides<'_> {
         Ok(&mut self.sides[at])
     }
 
-    /// Number of changes of the schema so far, and their mean time.
-    pub(super) fn cost_of_schema(&self) -> (u32, f64) {
-        self.servers.first().map_or((0, 0.0), ServerSet::cost_of_schema)
+    /// Undoes the change of the schema that the last block had.
+    pub(super) fn restore_schema(&mut self) -> Result<(), RunError> {
+        self.servers.iter_mut().try_for_each(ServerSet::restore_schema)
+    }
+
+    /// What changes of the schema have cost so far.
+    pub(super) fn cost_of_schema(&self) -> SchemaCost {
+        self.servers.first().map(ServerSet::cost_of_schema).unwrap_or_default()
     }
 }
 

@@ -11,7 +11,7 @@ mod server_set;
 mod time_plan;
 
 use results::{ComparisonRecord, Conditions, ProcessorTimes, UtcTime, Warning};
-use run::{Circumstances, Control, StorePlaces};
+use run::{Circumstances, Control, RunError, StorePlaces};
 
 use crate::configuration::Configuration;
 use crate::error::LabError;
@@ -23,7 +23,8 @@ use record::Setup;
 pub use comparison_run::{CompareOptions, ComparisonRun};
 pub use server_set::Comparable;
 
-/// Runs a comparison and saves it; returns the record and its number in the store.
+/// Runs a comparison and saves it; returns the record, its number in the store, and why the last change of the schema could
+/// not be undone.
 ///
 /// # Errors
 /// There is no result, or it cannot be saved. An interrupted comparison is saved and marked as such.
@@ -35,7 +36,7 @@ pub fn compare(
     circumstances: &Circumstances,
     listener: Listener<'_>,
     control: &Control,
-) -> Result<(ComparisonRecord, i64), LabError> {
+) -> Result<(ComparisonRecord, i64, Option<RunError>), LabError> {
     let mut cells = cells;
     // On a shared server the role may lack the privilege for a checkpoint: the comparison checks this, and continues
     // without.
@@ -66,7 +67,8 @@ pub fn compare(
     let versions = [ready.sides[0].server_version(), ready.sides[1].server_version()];
     let processors = ProcessorTimes::now();
     let output = circumstances.output.map(|begin| begin());
-    let run = ComparisonRun::run(&layout, ready, draws, options)?;
+    let mut run = ComparisonRun::run(&layout, ready, draws, options)?;
+    let not_undone = run.not_undone.take();
     if let Some(messages) = output.map(|end| end()).filter(|&messages| messages > 0) {
         listener.tell(Event::MeasurementWarning(Warning::MessagesLost { messages }));
     }
@@ -78,6 +80,6 @@ pub fn compare(
         Setup { started_at, name, annotation, cells, layout: server_layout, draws, versions, conditions };
     let record = record::record(setup, run);
     drop(busy);
-    let kept = places.open()?.add_comparison(&record, &files).map_err(run::RunError::from)?;
-    Ok((record, kept))
+    let kept = places.open()?.add_comparison(&record, &files).map_err(RunError::from)?;
+    Ok((record, kept, not_undone))
 }

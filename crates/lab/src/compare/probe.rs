@@ -84,7 +84,7 @@ impl Probe {
             }
         }
         probe.setup_s = needs.setup_s;
-        needs.switch_s = ready.cost_of_schema().1;
+        needs.switch_s = ready.cost_of_schema().mean_s();
         if options.block_s.is_none() {
             probe.lengths = needs.lengths(options.budget_s);
         }

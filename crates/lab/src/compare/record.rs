@@ -15,6 +15,7 @@ use super::relevance::{self, Measured};
 use super::time_plan::{STARTS_MIN, ServerStarts};
 use crate::load_words::{counted, protocol};
 use crate::matrix::Cell;
+use crate::schema_change::SchemaCost;
 
 /// Facts from before the first pair.
 pub(super) struct Setup<'a> {
@@ -151,10 +152,13 @@ fn notes(
     notes.extend(findings.iter().filter_map(|finding| means_differ(finding, pairs)));
     notes.extend(host_warnings(&setup.conditions).map(ComparisonNote::Run));
     notes.extend(layout_note(setup, run));
-    let (switches, switch_s) = run.schema_changes;
-    notes.extend(
-        (switches > 0).then_some(ComparisonNote::SchemaChanged { switches: switches.into(), switch_s }),
-    );
+    let SchemaCost { switches, waits, .. } = run.schema_changes;
+    notes.extend((switches > 0).then(|| ComparisonNote::SchemaChanged {
+        switches: switches.into(),
+        switch_s: run.schema_changes.mean_s(),
+        tries: waits.tries,
+        longest_wait_s: waits.longest.as_secs_f64(),
+    }));
     notes
 }
 

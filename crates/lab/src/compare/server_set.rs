@@ -20,7 +20,7 @@ use crate::network::RunningRelay;
 use crate::plan::Plan;
 use crate::provision::{Provisioner, Ready};
 use crate::relative::find_host;
-use crate::schema_change;
+use crate::schema_change::{self, SchemaCost};
 use crate::secret_levels;
 
 /// A comparison before anything is started.
@@ -36,6 +36,8 @@ pub struct Comparable {
     pub profile: Profile,
     /// Operating system user of embedded servers if pgmeter runs as root.
     pub server_user: Option<String>,
+    /// How long changes of the schema of a database in place wait for locks.
+    pub patience: connect::Patience,
 }
 
 impl Comparable {
@@ -46,6 +48,7 @@ impl Comparable {
             profile: self.profile,
             folder: self.folder.clone().unwrap_or_default(),
             file: self.file.clone().unwrap_or_default(),
+            patience: self.patience,
         }
     }
 
@@ -144,8 +147,13 @@ impl<'a> ServerSet<'a> {
         self.provisioner.switch_schema(cell)
     }
 
-    /// Number of these changes so far, and their mean time.
-    pub(super) fn cost_of_schema(&self) -> (u32, f64) {
+    /// Undoes the change of the schema of a database in place.
+    pub(super) fn restore_schema(&mut self) -> Result<(), RunError> {
+        self.provisioner.restore_schema()
+    }
+
+    /// What these changes have cost so far.
+    pub(super) fn cost_of_schema(&self) -> SchemaCost {
         self.provisioner.cost_of_schema()
     }
 

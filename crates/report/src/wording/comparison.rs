@@ -84,12 +84,22 @@ pub(crate) fn comparison_note(note: &ComparisonNote) -> String {
             if *setups <= SETUPS_FEW { "only " } else { "" },
             counted([*setups], "time", "times")
         ),
-        ComparisonNote::SchemaChanged { switches, switch_s } => format!(
-            "Both sides use one database, whose schema was changed {} between A and B, in {} each time. The changes are \
-             undone.",
-            counted([*switches], "time", "times"),
-            latency(switch_s * 1e6)
-        ),
+        ComparisonNote::SchemaChanged { switches, switch_s, tries, longest_wait_s } => {
+            let waits = match *longest_wait_s {
+                _ if *tries == 0 => String::new(),
+                0.0 => " No statement of a change was seen to wait for a lock.".to_owned(),
+                longest_s => format!(
+                    " Their statements took {} to get their locks; the longest wait was {}.",
+                    counted([*tries], "try", "tries"),
+                    latency(longest_s * 1e6)
+                ),
+            };
+            format!(
+                "Both sides use one database, whose schema was changed {} between A and B, in {} each time.{waits}",
+                counted([*switches], "time", "times"),
+                latency(switch_s * 1e6)
+            )
+        }
         ComparisonNote::ServersNotRestarted => {
             "The two servers were already running and were not restarted. Chance differences between their starts are part \
              of the change."
@@ -218,9 +228,14 @@ mod tests {
     #[test]
     fn changes_of_the_schema_are_told_with_their_time() {
         check(
-            &ComparisonNote::SchemaChanged { switches: 12, switch_s: 0.75 },
-            "Both sides use one database, whose schema was changed 12 times between A and B, in 750 ms each time. The \
-             changes are undone.",
+            &ComparisonNote::SchemaChanged { switches: 12, switch_s: 0.75, tries: 14, longest_wait_s: 1.0 },
+            "Both sides use one database, whose schema was changed 12 times between A and B, in 750 ms each time. \
+             Their statements took 14 tries to get their locks; the longest wait was 1.00 s.",
+        );
+        check(
+            &ComparisonNote::SchemaChanged { switches: 1, switch_s: 0.75, tries: 1, longest_wait_s: 0.0 },
+            "Both sides use one database, whose schema was changed 1 time between A and B, in 750 ms each time. No \
+             statement of a change was seen to wait for a lock.",
         );
     }
 

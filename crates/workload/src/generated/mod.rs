@@ -269,7 +269,7 @@ impl GeneratedTables {
             after.retain(|after| !statements::is_about_index(&after.statement.sql));
         }
         let mark = Mark { workload: workload.to_owned(), loaded: Loaded::begun(options), object: None };
-        let mut after = statements::with_marks_of_views(after, &mark, database);
+        after.extend(statements::marks_of_views(&after, &mark, database));
         let sequences = |generation: &Generation| {
             let all = generation.tables().iter().flat_map(TableRows::sequences);
             all.map(|sequence| AfterRows {

@@ -95,17 +95,10 @@ pub(super) fn is_about_index(sql: &str) -> bool {
         || sql_names::first_words(sql, 2) == ["alter", "table"] && sql_names::uses_index(sql)
 }
 
-/// The statements, with a statement after each new view that marks it: later ones may change the view.
-pub(super) fn with_marks_of_views(
-    after: Vec<AfterRows>,
-    mark: &Mark,
-    database: &DatabaseId,
-) -> Vec<AfterRows> {
-    let with_mark = |after: AfterRows| {
-        let view = sql_names::created_view(&after.statement.sql);
-        std::iter::once(after).chain(view.map(|view| mark_of_view(&view, mark, database)))
-    };
-    after.into_iter().flat_map(with_mark).collect()
+/// Statements that mark the views. They are the last: a COMMENT of the schema would replace a mark.
+pub(super) fn marks_of_views(after: &[AfterRows], mark: &Mark, database: &DatabaseId) -> Vec<AfterRows> {
+    let views = after.iter().filter_map(|after| sql_names::created_view(&after.statement.sql));
+    views.map(|view| mark_of_view(&view, mark, database)).collect()
 }
 
 fn mark_of_view(

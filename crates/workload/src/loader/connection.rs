@@ -89,8 +89,8 @@ pub(super) struct Shared<'a> {
     pub(super) search_path: &'a str,
     /// The workload whose [`init_lock`] the first connection has.
     pub(super) locked: Option<&'a str>,
-    /// The workload whose statements may not change tables of others; `None` if they may.
-    pub(super) guarded: Option<&'a str>,
+    /// The objects of others, which statements may not change; `None` if they may.
+    pub(super) guarded: Option<&'a ForeignObjects>,
     /// Set when the work has to stop.
     pub(super) halt: &'a AtomicBool,
 }
@@ -176,7 +176,7 @@ impl Connection<'_> {
                 // Before the transaction, whose search path reading would change.
                 let mut foreign = None;
                 self.with_reconnect(sql, |connection, _| {
-                    let read = |workload| ForeignObjects::read(connection.session, workload);
+                    let read = |before: &ForeignObjects| before.read_again(connection.session);
                     foreign = guarded.map(read).transpose()?;
                     Ok(())
                 })?;
@@ -212,6 +212,10 @@ impl Connection<'_> {
             };
             attempt += 1;
             let Some(source) = error.server_failure() else { return Err(error) };
+            // The end of the connection follows the last message of a server process that ends.
+            if source.server_error().is_some_and(|error| error.severity == "FATAL") {
+                let _ = self.session.execute("rollback");
+            }
             // An unresponsive server or a held lock would lead to the same error again.
             let is_hopeless = !self.session.is_lost() || self.session.is_given_up();
             if is_hopeless || attempt > LOSSES_MAX || self.check().is_err() {

@@ -16,6 +16,7 @@ use std::sync::atomic::AtomicBool;
 use connect::{Session, Target};
 
 use crate::WorkloadError;
+use crate::foreign_objects::ForeignObjects;
 use crate::load::{Progress, StepTime};
 
 pub(crate) use plan::{Job, LoadStatement, Part, Plan, StatementOf, StepName, Task};
@@ -34,8 +35,8 @@ pub(crate) struct Execution<'a> {
     pub(crate) search_path: &'a str,
     /// The workload whose [`init_lock`](crate::init_lock) the first session has.
     pub(crate) locked: Option<&'a str>,
-    /// The workload whose statements may not change tables of others; `None` if they may.
-    pub(crate) guarded: Option<&'a str>,
+    /// The objects of others, which statements may not change; `None` if they may.
+    pub(crate) guarded: Option<&'a ForeignObjects>,
 }
 
 /// Carries out a plan. Connections other than `session` are opened for it, at most as many as the server accepts.

@@ -32,6 +32,8 @@ pub(super) struct Preparation {
     pub(super) relations: BTreeMap<TableName, String>,
     /// Keys that the schema contains and that are created after the rows.
     pub(super) keys: Vec<AfterRows>,
+    /// The objects of others, which statements may not change; `None` if they may.
+    pub(super) foreign: Option<ForeignObjects>,
     /// Whether foreign keys remain: tables are loaded one after the other, and cannot be emptied.
     pub(super) has_foreign_keys: bool,
 }
@@ -128,8 +130,28 @@ fn resume(
         }
     }
     check_own(session, set, &preparation)?;
+    if !options.drops {
+        preparation.foreign = Some(foreign_objects(session, set, &preparation)?);
+    }
     preparation.has_foreign_keys = has_foreign_keys(session, &preparation.relations)?;
     Ok(preparation)
+}
+
+/// The objects of others, if a loading is resumed.
+fn foreign_objects(
+    session: &mut Session,
+    set: &TableSet,
+    preparation: &Preparation,
+) -> Result<ForeignObjects, WorkloadError> {
+    let mut foreign = ForeignObjects::read(session, &set.workload)?;
+    foreign.leave_out_without_marks();
+    for AfterRows { purpose, statement, .. } in &set.after {
+        let is_done = preparation.done.contains(&format!("{purpose:?} {}", statement.sql));
+        if let Some(created) = sql_names::created_view(&statement.sql).filter(|_| is_done) {
+            foreign.leave_out(session, &created.view)?;
+        }
+    }
+    Ok(foreign)
 }
 
 /// Rejects an interrupted loading of another database, such as one that was restored from a dump.
@@ -215,6 +237,7 @@ fn begin(session: &mut Session, set: &TableSet, options: &InitOptions) -> Result
         search_path,
         relations,
         keys,
+        foreign,
         has_foreign_keys,
     };
     for sql in journal::create(&journal, &entries(set, options, &preparation)) {

@@ -164,7 +164,7 @@ fn load(
         key_rows: largest.filter(|_| !set.after.is_empty() || !preparation.keys.is_empty()),
         search_path: &preparation.search_path,
         locked: Some(&set.workload),
-        guarded: (!options.drops).then_some(&*set.workload),
+        guarded: preparation.foreign.as_ref(),
     };
     if !plan.jobs.is_empty() {
         let done = work(plan, session, &execution, progress);

@@ -1,0 +1,450 @@
+//! Statements that need locks in a database that others use. A statement that waits for a lock makes all later ones
+//! wait behind it, so each wait is short (`lock_timeout`), the statement is tried again after growing pauses, and it is
+//! given up after a limit. Meanwhile another connection notes who holds the lock. No setting stays behind in the session:
+//! it is `SET LOCAL` in a transaction, and RESET after a statement that cannot run in one.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use wire::SqlState;
+
+use crate::error::ConnectError;
+use crate::session::{Row, Session, StatementLimit};
+use crate::target::Target;
+
+/// Pause after the first try; each later pause is twice as long, up to the longest one.
+const PAUSE_MIN: Duration = Duration::from_millis(100);
+const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// Interval in which a pause looks for an interruption, and in which blocked statements are looked at.
+const LOOK: Duration = Duration::from_millis(100);
+/// Added to the limit of a statement's answer, so that the server's `lock_timeout` comes first.
+const ANSWER: Duration = Duration::from_secs(10);
+/// Tries to reset a setting: a cancel request for the statement before may hit the first one.
+const RESETS: usize = 3;
+/// Statements that need a transaction of their own, such as CREATE INDEX CONCURRENTLY.
+const ACTIVE_SQL_TRANSACTION: &str = "25001";
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+/// How long statements wait for locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// Longest wait of one try.
+    pub lock_timeout: Duration,
+    /// Time after which no further try begins.
+    pub limit: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { lock_timeout: Duration::from_secs(1), limit: Duration::from_secs(60) }
+    }
+}
+
+/// What waiting for locks has taken so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockWaits {
+    /// Tries of statements and transactions, including the successful ones.
+    pub tries: u64,
+    /// Longest wait for a lock that was seen.
+    pub longest: Duration,
+}
+
+/// A session that held a lock for which a statement waited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockHolder {
+    /// Its process.
+    pub pid: String,
+    /// Its `application_name`; empty if it has none or it is hidden from the role.
+    pub application_name: String,
+    /// Begin of its transaction, otherwise of its session; empty if hidden.
+    pub since: String,
+}
+
+impl LockHolder {
+    /// A session of which nothing is known.
+    pub(crate) fn unknown() -> Self {
+        Self { pid: "unknown".to_owned(), application_name: String::new(), since: String::new() }
+    }
+
+    /// From columns `pid`, `application_name` and `since`.
+    pub(crate) fn of(row: &Row) -> Self {
+        let text = |at| row.get(at).unwrap_or_default().to_owned();
+        Self { pid: text(0), application_name: text(1), since: text(2) }
+    }
+}
+
+impl fmt::Display for LockHolder {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "process {}", self.pid)?;
+        let Self { application_name, since, .. } = self;
+        match (application_name.is_empty(), since.is_empty()) {
+            (true, true) => Ok(()),
+            (true, false) => write!(formatter, " (since {since})"),
+            (false, true) => write!(formatter, " (application_name {application_name:?})"),
+            (false, false) => write!(formatter, " (application_name {application_name:?}, since {since})"),
+        }
+    }
+}
+
+/// Several sessions as a list.
+#[must_use]
+pub fn in_words(holders: &[LockHolder]) -> String {
+    holders.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A statement did not get its lock within the limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockNotGranted {
+    /// Its tries.
+    pub tries: u64,
+    /// The longest wait of a try.
+    pub longest: Duration,
+    /// Who held the lock when it was last looked at.
+    pub holders: Vec<LockHolder>,
+}
+
+impl fmt::Display for LockNotGranted {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { tries, longest, holders } = self;
+        let times = if *tries == 1 { "1 try" } else { &format!("{tries} tries") };
+        write!(
+            formatter,
+            "the lock was not granted in {times}, the longest wait was {:.1} s",
+            longest.as_secs_f64()
+        )?;
+        match holders.as_slice() {
+            [] => Ok(()),
+            holders => write!(formatter, "; it is held by {}", in_words(holders)),
+        }
+    }
+}
+
+/// Why statements failed, and what remains of them.
+#[derive(Debug)]
+pub struct StatementFailure {
+    /// The error.
+    pub error: Box<ConnectError>,
+    /// What remains.
+    pub remains: Remains,
+}
+
+impl StatementFailure {
+    fn new(error: ConnectError, remains: Remains) -> Self {
+        Self { error: Box::new(error), remains }
+    }
+
+    fn is_lock_timeout(&self) -> bool {
+        has_state(&self.error, LOCK_NOT_AVAILABLE)
+    }
+}
+
+/// What remains of statements of which one failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remains {
+    /// Nothing.
+    Nothing,
+    /// This number of statements, and possibly a part of the next one.
+    PartAfter(usize),
+    /// The connection was lost, or the transaction had ended already.
+    Unknown,
+}
+
+/// Runs statements that need locks.
+pub struct LockingStatements<'a> {
+    patience: Patience,
+    /// Whether to begin another statement or try.
+    continues: &'a dyn Fn() -> bool,
+    waits: &'a mut LockWaits,
+}
+
+impl fmt::Debug for LockingStatements<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("LockingStatements").field("patience", &self.patience).finish_non_exhaustive()
+    }
+}
+
+impl<'a> LockingStatements<'a> {
+    /// `continues` is asked before each statement and each try.
+    pub fn new(patience: Patience, continues: &'a dyn Fn() -> bool, waits: &'a mut LockWaits) -> Self {
+        Self { patience, continues, waits }
+    }
+
+    /// Executes statements in one transaction, or one by one if one of them needs that.
+    ///
+    /// # Errors
+    /// A statement failed, was interrupted, or did not get its lock within the limit.
+    pub fn execute(&mut self, session: &mut Session, statements: &[String]) -> Result<(), StatementFailure> {
+        let Err(failure) = self.execute_in_transaction(session, statements) else { return Ok(()) };
+        if failure.remains != Remains::Nothing || !has_state(&failure.error, ACTIVE_SQL_TRANSACTION) {
+            return Err(failure);
+        }
+        for (done, sql) in statements.iter().enumerate() {
+            if !(self.continues)() {
+                let remains = if done == 0 { Remains::Nothing } else { Remains::PartAfter(done) };
+                return Err(StatementFailure::new(interrupted(), remains));
+            }
+            if let Err(error) = self.execute_alone(session, sql) {
+                let remains = if session.is_lost() { Remains::Unknown } else { Remains::PartAfter(done) };
+                return Err(StatementFailure::new(error, remains));
+            }
+        }
+        Ok(())
+    }
+
+    /// Executes statements in one transaction, and repeats it until it has all locks.
+    ///
+    /// # Errors
+    /// A statement failed, was interrupted, or did not get its lock within the limit.
+    pub fn execute_in_transaction(
+        &mut self,
+        session: &mut Session,
+        statements: &[String],
+    ) -> Result<(), StatementFailure> {
+        let (lock_timeout, continues) = (self.patience.lock_timeout, self.continues);
+        self.repeat(session, |session, pid| transaction(session, statements, lock_timeout, continues, pid))
+    }
+
+    /// Executes a statement that need not or cannot run in a transaction, and repeats it until it has its lock.
+    ///
+    /// # Errors
+    /// It failed, was interrupted, or did not get its lock within the limit.
+    pub fn execute_alone(&mut self, session: &mut Session, sql: &str) -> Result<(), ConnectError> {
+        let lock_timeout = self.patience.lock_timeout;
+        let done = self.repeat(session, |session, pid| alone(session, sql, lock_timeout, pid));
+        done.map_err(|failure| *failure.error)
+    }
+
+    /// Executes a statement whose wait makes no reader and no writer wait, such as CREATE INDEX CONCURRENTLY, which waits
+    /// for old transactions and would have to begin anew: one try that may wait as long as the limit.
+    ///
+    /// # Errors
+    /// It failed, was interrupted, or did not get its lock within the limit.
+    pub fn execute_beside_others(&mut self, session: &mut Session, sql: &str) -> Result<(), ConnectError> {
+        let limit = self.patience.limit;
+        let mut failed = None;
+        let (done, seen) = watched(session, limit, |session, pid| alone(session, sql, limit, pid));
+        self.note(&seen);
+        if let Err(failure) = done {
+            failed = Some(if failure.is_lock_timeout() { not_granted(1, &seen) } else { *failure.error });
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    fn note(&mut self, seen: &Seen) {
+        self.waits.tries += 1;
+        self.waits.longest = self.waits.longest.max(seen.waited);
+    }
+
+    /// Tries until no lock is missing, or the limit is reached.
+    fn repeat(
+        &mut self,
+        session: &mut Session,
+        mut attempt: impl FnMut(&mut Session, &AtomicU32) -> Result<(), StatementFailure>,
+    ) -> Result<(), StatementFailure> {
+        let begun = Instant::now();
+        let (mut tries, mut pause, mut worst) = (0, PAUSE_MIN, Seen::default());
+        loop {
+            let tried = Instant::now();
+            let (done, mut seen) = watched(session, self.patience.lock_timeout, &mut attempt);
+            let is_lock_timeout = done.as_ref().is_err_and(StatementFailure::is_lock_timeout);
+            if is_lock_timeout {
+                seen.waited = tried.elapsed();
+            }
+            self.note(&seen);
+            tries += 1;
+            let Err(failure) = done else { return Ok(()) };
+            // What a transaction has committed in part must not be repeated.
+            let is_whole = matches!(failure.remains, Remains::Nothing | Remains::PartAfter(0));
+            if !is_lock_timeout || !is_whole || session.is_lost() {
+                return Err(failure);
+            }
+            worst = worst.and_then(seen);
+            if begun.elapsed() + pause >= self.patience.limit {
+                return Err(StatementFailure::new(not_granted(tries, &worst), failure.remains));
+            }
+            if !self.pause(pause) {
+                return Err(StatementFailure::new(interrupted(), failure.remains));
+            }
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+    }
+
+    /// Whether to go on after the pause.
+    fn pause(&self, pause: Duration) -> bool {
+        let begun = Instant::now();
+        while begun.elapsed() < pause {
+            if !(self.continues)() {
+                return false;
+            }
+            thread::sleep(LOOK.min(pause));
+        }
+        (self.continues)()
+    }
+}
+
+fn interrupted() -> ConnectError {
+    ConnectError::WrongStatement("interrupted")
+}
+
+fn not_granted(tries: u64, seen: &Seen) -> ConnectError {
+    let (longest, holders) = (seen.waited, seen.holders.clone());
+    ConnectError::LockNotGranted(Box::new(LockNotGranted { tries, longest, holders }))
+}
+
+fn has_state(error: &ConnectError, state: &str) -> bool {
+    error.sqlstate().is_some_and(|it: SqlState| it.to_string() == state)
+}
+
+fn set_to(lock_timeout: Duration) -> String {
+    format!("lock_timeout = '{}ms'", lock_timeout.as_millis().clamp(1, i32::MAX as u128))
+}
+
+fn note_pid(session: &mut Session, pid: &AtomicU32) -> Result<(), ConnectError> {
+    // Behind a pooler, the key of the session is not that of the server's process.
+    let rows = session.query("SELECT pg_catalog.pg_backend_pid()")?;
+    let found = rows.first().and_then(|row| row.get(0)?.parse().ok());
+    pid.store(found.unwrap_or(0), Ordering::Relaxed);
+    Ok(())
+}
+
+fn transaction(
+    session: &mut Session,
+    statements: &[String],
+    lock_timeout: Duration,
+    continues: &dyn Fn() -> bool,
+    pid: &AtomicU32,
+) -> Result<(), StatementFailure> {
+    let failed = |session: &mut Session, error| {
+        // A statement that ended the transaction has committed those before it.
+        let is_undone = session.is_in_transaction() && session.execute("ROLLBACK").is_ok();
+        StatementFailure::new(error, if is_undone { Remains::Nothing } else { Remains::Unknown })
+    };
+    if !continues() {
+        return Err(StatementFailure::new(interrupted(), Remains::Nothing));
+    }
+    session.execute("BEGIN").map_err(|error| StatementFailure::new(error, Remains::Nothing))?;
+    let set = session.execute(&format!("SET LOCAL {}", set_to(lock_timeout)));
+    if let Err(error) = set.and_then(|_| note_pid(session, pid)) {
+        return Err(failed(session, error));
+    }
+    for sql in statements {
+        if !continues() {
+            return Err(failed(session, interrupted()));
+        }
+        if let Err(error) = session.execute(sql) {
+            return Err(failed(session, error));
+        }
+    }
+    session.execute("COMMIT").map(drop).map_err(|error| {
+        // The server rolls back if it reports an error, such as a violated deferred constraint.
+        let is_undone = error.server_error().is_some() && !session.is_lost();
+        StatementFailure::new(error, if is_undone { Remains::Nothing } else { Remains::Unknown })
+    })
+}
+
+fn alone(
+    session: &mut Session,
+    sql: &str,
+    lock_timeout: Duration,
+    pid: &AtomicU32,
+) -> Result<(), StatementFailure> {
+    let done = session
+        .execute(&format!("SET {}", set_to(lock_timeout)))
+        .and_then(|_| note_pid(session, pid))
+        .and_then(|()| session.execute(sql));
+    pid.store(0, Ordering::Relaxed);
+    for _ in 0..RESETS {
+        if session.is_lost() || session.execute("RESET lock_timeout").is_ok() {
+            break;
+        }
+    }
+    done.map(drop).map_err(|error| StatementFailure::new(error, Remains::PartAfter(0)))
+}
+
+/// What another connection saw of a statement that waits for a lock.
+#[derive(Debug, Default)]
+struct Seen {
+    waited: Duration,
+    holders: Vec<LockHolder>,
+}
+
+impl Seen {
+    /// Both, with the newest holders.
+    fn and_then(self, next: Self) -> Self {
+        let holders = if next.holders.is_empty() { self.holders } else { next.holders };
+        Self { waited: self.waited.max(next.waited), holders }
+    }
+}
+
+/// Runs `work`, which stores the process of its statement, while another connection looks who blocks that.
+fn watched<T>(
+    session: &mut Session,
+    lock_timeout: Duration,
+    work: impl FnOnce(&mut Session, &AtomicU32) -> T,
+) -> (T, Seen) {
+    let target = session.target_here();
+    let pid = Arc::new(AtomicU32::new(0));
+    let (done, is_done) = mpsc::channel::<()>();
+    let looks = (lock_timeout / 4).clamp(Duration::from_millis(5), LOOK);
+    let watched = Arc::clone(&pid);
+    let watcher = thread::Builder::new().name("locks".to_owned());
+    let watcher = watcher.spawn(move || watch(&target, &watched, &is_done, looks)).ok();
+    let before = session.limit_for_locks(lock_timeout + ANSWER);
+    let result = work(session, &pid);
+    session.set_statement_limit(before);
+    drop(done);
+    let seen = watcher.and_then(|watcher| watcher.join().ok()).unwrap_or_default();
+    (result, seen)
+}
+
+/// Looks who blocks a process until the other end of the channel is dropped. Connects only if there is something to see:
+/// most statements get their locks at once.
+fn watch(target: &Target, pid: &AtomicU32, is_done: &Receiver<()>, looks: Duration) -> Seen {
+    let (mut seen, mut session, mut since) = (Seen::default(), None, None);
+    while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(looks) {
+        let process = pid.load(Ordering::Relaxed);
+        if process == 0 {
+            continue;
+        }
+        if session.is_none() {
+            session = Session::connect(target).ok();
+        }
+        let Some(found) = session.as_mut().and_then(|session| holders(session, process).ok()) else {
+            continue;
+        };
+        if found.is_empty() {
+            since = None;
+            continue;
+        }
+        let now = Instant::now();
+        // It may have waited since the look before.
+        let begun = *since.get_or_insert(now.checked_sub(looks).unwrap_or(now));
+        seen = Seen { waited: seen.waited.max(now.duration_since(begun)), holders: found };
+    }
+    seen
+}
+
+/// The sessions for which a process waits.
+fn holders(session: &mut Session, pid: u32) -> Result<Vec<LockHolder>, ConnectError> {
+    let rows = session.query_catalogs(&format!(
+        "SELECT holder, application_name, pg_catalog.to_char(coalesce(xact_start, backend_start), \
+         'YYYY-MM-DD HH24:MI:SS') FROM (SELECT DISTINCT pg_catalog.unnest(pg_catalog.pg_blocking_pids({pid})) AS holder) \
+         AS blocking LEFT JOIN pg_catalog.pg_stat_activity ON pid = holder ORDER BY 1"
+    ))?;
+    Ok(rows.iter().map(LockHolder::of).collect())
+}
+
+impl Session {
+    /// Sets a limit of later statements that allows waiting this long for a lock; returns the previous one.
+    fn limit_for_locks(&mut self, limit: Duration) -> StatementLimit {
+        let limit = match self.patient_limit() {
+            StatementLimit::WhileServerAnswers(usual) => StatementLimit::WhileServerAnswers(usual.max(limit)),
+            other => other,
+        };
+        self.set_statement_limit(limit)
+    }
+}

@@ -1,0 +1,104 @@
+//! What a killed comparison left in a database: each index that a change creates has a comment with the time and the SQL that
+//! drops it, so that it is found without the messages of that comparison. The comment's SQL is for readers: pgmeter never
+//! executes it, because others can write comments too, but drops the index by its OID.
+
+use connect::quote::literal;
+use connect::{ConnectError, Environment, LockWaits, LockingStatements, Overrides, Patience, Session};
+use run::{Control, RunError};
+
+use super::indexes::{self, CreatedIndex};
+use crate::event::Listener;
+
+/// Begin of the comments.
+const PREFIX: &str = "pgmeter compare: ";
+
+/// Writes the comment of an index that was created.
+pub(super) fn mark(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    created: &CreatedIndex,
+) -> Result<(), ConnectError> {
+    let rows = session.query_catalogs(
+        "SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'), pg_backend_pid()",
+    )?;
+    let text = |at| rows.first().and_then(|row| row.get(at)).unwrap_or_default();
+    let comment = format!(
+        "{PREFIX}made at {} UTC by server process {}, only for the time of a comparison. Undo: {};",
+        text(0),
+        text(1),
+        created.undo
+    );
+    let sql = format!("COMMENT ON INDEX {} IS {}", created.name, literal(&comment));
+    locking.execute_in_transaction(session, &[sql]).map_err(|failure| *failure.error)
+}
+
+/// An index that a killed comparison left.
+pub(crate) struct LeftIndex {
+    oid: u32,
+    name: String,
+    comment: String,
+}
+
+/// Those in the session's database that the role may drop.
+fn left(session: &mut Session) -> Result<Vec<LeftIndex>, ConnectError> {
+    let rows = session.query_catalogs(&format!(
+        "SELECT c.oid, format('%I.%I', nspname, relname), description FROM pg_description AS d \
+         JOIN pg_class AS c ON c.oid = d.objoid JOIN pg_namespace AS n ON n.oid = relnamespace \
+         WHERE d.classoid = 'pg_class'::regclass AND d.objsubid = 0 AND relkind IN ('i', 'I') \
+         AND left(description, {}) = {} AND pg_has_role(relowner, 'USAGE') ORDER BY 1",
+        PREFIX.len(),
+        literal(PREFIX)
+    ))?;
+    let text = |row: &connect::Row, at| row.get(at).unwrap_or_default().to_owned();
+    let left =
+        |row| LeftIndex { oid: text(row, 0).parse().unwrap_or(0), name: text(row, 1), comment: text(row, 2) };
+    Ok(rows.iter().map(left).collect())
+}
+
+/// Warns of what a killed comparison left. The session has the lock of the database, so no other comparison uses it.
+pub(crate) fn warn_of_left(session: &mut Session, listener: Listener<'_>) -> Result<(), ConnectError> {
+    for LeftIndex { oid, name, comment } in left(session)? {
+        let undo = indexes::undo_by_oid(session, oid)?.unwrap_or_default();
+        listener.warn(format_args!(
+            "a comparison that did not end left the index {name} in this database (its comment: {comment:?}); drop it with \
+             pgmeter compare --undo and the same --dsn, or with: {undo};"
+        ));
+    }
+    Ok(())
+}
+
+/// Drops what killed comparisons left in a database.
+///
+/// # Errors
+/// Another command uses the database, or an index cannot be dropped.
+pub fn undo_left(
+    dsn: Option<&str>,
+    patience: Patience,
+    listener: Listener<'_>,
+    control: &Control,
+) -> Result<(), RunError> {
+    let target = connect::resolve(dsn, &Overrides::default(), &Environment::of_process())?;
+    let mut session = control.connect(&target)?;
+    run::use_alone(&mut session)?;
+    let found = left(&mut session)?;
+    if found.is_empty() {
+        listener.say(format_args!("no index of a comparison is left in the database {}", target.database));
+    }
+    let (mut waits, continues) = (LockWaits::default(), || control.check().is_ok());
+    for LeftIndex { oid, name, .. } in found {
+        let mut locking = LockingStatements::new(patience, &continues, &mut waits);
+        let dropped = control.guard(&mut session, |session| {
+            session.patiently(|session| indexes::drop_by_oid(&mut locking, session, oid))
+        });
+        control.check()?;
+        dropped.map_err(|error| {
+            RunError::Usage(format!(
+                "the index {name}, left by a comparison, could not be dropped: {error}; try again, or run this in the \
+                 database {}: DROP INDEX {name};",
+                target.database
+            ))
+        })?;
+        listener.say(format_args!("dropped the index {name}, left by a comparison that did not end"));
+    }
+    Ok(())
+}
