@@ -120,7 +120,7 @@ pub use readiness::{Preparation, Readiness};
 pub use relative::{FindHost, Relative, ServerHost, clients_per_core, find_host};
 pub use run::options::duration;
 pub use schema::{keys_table, schema};
-pub use schema_change::undo_left;
+pub use schema_change::{lock_time, undo_left};
 pub use screen::{
     PreparedScreening, ScreenOptions, directory_of_screenings, prepare_screening, run_screening,
     screening_in_words,

@@ -6,6 +6,7 @@ mod indexes;
 mod marks;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use connect::{
     ConnectError, LockWaits, LockingStatements, Patience, Remains, Session, SqlState, StatementFailure,
@@ -21,6 +22,9 @@ use indexes::CreatedIndex;
 
 pub(crate) use change::SchemaChange;
 pub use marks::undo_left;
+
+/// Maximum wait for a lock.
+const LOCK_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) use marks::warn_of_left;
 
 /// The object of an undo does not exist, because the change was made only in part: object, table, function, column,
@@ -347,6 +351,18 @@ fn to_analyze(session: &mut Session) -> Result<BTreeMap<String, String>, Connect
     ))?;
     let text = |row: &connect::Row, at| row.get(at).unwrap_or_default().to_owned();
     Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
+}
+
+/// Parses a time for locks with a unit: for the server, 0 would be no limit.
+///
+/// # Errors
+/// It is no time, or too short or too long: what is expected.
+pub fn lock_time(text: &str) -> Result<Duration, String> {
+    let time = crate::duration(text).map_err(|expected| format!("expected {expected}"))?;
+    if !(Duration::from_millis(1)..=LOCK_TIME_MAX).contains(&time) {
+        return Err("must be at least 1ms and at most 24h".to_owned());
+    }
+    Ok(time)
 }
 
 /// Whether the changes of these cells can be read and undone.

@@ -1,4 +1,5 @@
-//! The lock by which commands that change a database know of each other, and the sentence for those that come second.
+//! The lock by which commands that change a database know of each other, and the sentence for those that come second. `connect`
+//! takes the lock; experiments and comparisons in place and the loading of tables call this module.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

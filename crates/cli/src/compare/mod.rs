@@ -26,7 +26,11 @@ pub(crate) fn run(
         _ => Failure::NotCompared(Box::new(failure)),
     };
     if arguments.undo {
-        return undo(arguments, terminal, signals).map_err(not_compared);
+        let (dsn, patience) = (arguments.dsn.as_deref(), arguments.patience());
+        let places = arguments.places.places()?;
+        let undo = |listener: ::lab::Listener<'_>| ::lab::undo_left(dsn, patience, listener, signals);
+        listening(terminal, places, Output::default(), undo).map_err(|error| not_compared(error.into()))?;
+        return Ok(ExitStatus::Success);
     }
     let output = arguments.output.output(terminal).map_err(not_compared)?;
     compare(arguments, &output, terminal, signals)
@@ -52,15 +56,6 @@ fn compare(
     terminal.say(format_args!("stored as comparison c{kept} in {}", places.store().display()));
     // The result is shown and stored all the same.
     not_undone.map_or_else(|| judge(&record, terminal), |error| Err(Failure::from(error)))
-}
-
-/// Drops what killed comparisons left.
-fn undo(arguments: &CompareArguments, terminal: &Terminal, signals: &Signals) -> Result<ExitStatus, Failure> {
-    let places = arguments.places.places()?;
-    listening(terminal, places, Output::default(), |listener| {
-        ::lab::undo_left(arguments.dsn(), arguments.patience(), listener, signals)
-    })?;
-    Ok(ExitStatus::Success)
 }
 
 fn judge(record: &ComparisonRecord, terminal: &Terminal) -> Result<ExitStatus, Failure> {

@@ -283,7 +283,7 @@ mod tests {
         check("CREATE INDEX CONCURRENTLY i ON s . t (x)", Some("DROP INDEX CONCURRENTLY IF EXISTS s.i;"));
         check(
             "CREATE INDEX a ON t (x); CREATE INDEX b ON t (y)",
-            Some("DROP INDEX CONCURRENTLY IF EXISTS b; DROP INDEX IF EXISTS a;"),
+            Some("DROP INDEX CONCURRENTLY IF EXISTS b; DROP INDEX CONCURRENTLY IF EXISTS a;"),
         );
     }
 

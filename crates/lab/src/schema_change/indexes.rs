@@ -21,7 +21,7 @@ pub(super) struct CreatedIndex {
     /// The indexes that existed before the statement.
     before: Known,
     /// Its OID; `None` if it could not be asked for, as after a lost connection.
-    oid: Option<u32>,
+    pub(super) oid: Option<u32>,
     /// Its name after its creation, quoted and with its schema.
     pub(super) name: String,
     /// SQL with which the user can drop it.
@@ -168,8 +168,9 @@ pub(super) fn create(
         Ok(()) => match created.find(session) {
             Ok(false) => (None, Ok(())),
             Ok(true) => {
-                let marked = marks::mark(locking, session, &created);
-                (Some(created), marked)
+                // Without a comment, as after somebody renamed it, the undo still finds it by its OID.
+                let _ = marks::mark(locking, session, &created);
+                (Some(created), Ok(()))
             }
             Err(error) => (Some(created), Err(error)),
         },

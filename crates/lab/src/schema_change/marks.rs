@@ -29,7 +29,13 @@ pub(super) fn mark(
         created.undo
     );
     let sql = format!("COMMENT ON INDEX {} IS {}", created.name, literal(&comment));
-    locking.execute_in_transaction(session, &[sql]).map_err(|failure| *failure.error)
+    // Fails, and so rolls back, if the name belongs to another index by now.
+    let check = format!(
+        "SELECT 1 / (count(*) = 1)::int FROM pg_catalog.pg_description WHERE objoid = {} AND description = {}",
+        created.oid.unwrap_or_default(),
+        literal(&comment)
+    );
+    locking.execute_in_transaction(session, &[sql, check]).map_err(|failure| *failure.error)
 }
 
 /// An index that a killed comparison left.
