@@ -31,7 +31,9 @@ pub(super) fn mark(
     let sql = format!("COMMENT ON INDEX {} IS {}", created.name, literal(&comment));
     // Fails, and so rolls back, if the name belongs to another index by now.
     let check = format!(
-        "SELECT 1 / (count(*) = 1)::int FROM pg_catalog.pg_description WHERE objoid = {} AND description = {}",
+        "SELECT 1 OPERATOR(pg_catalog./) (pg_catalog.count(*) OPERATOR(pg_catalog.=) 1)::pg_catalog.int4 \
+         FROM pg_catalog.pg_description WHERE objoid OPERATOR(pg_catalog.=) {} \
+         AND description OPERATOR(pg_catalog.=) {}",
         created.oid.unwrap_or_default(),
         literal(&comment)
     );
