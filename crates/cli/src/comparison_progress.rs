@@ -32,13 +32,10 @@ impl<'a> ComparisonProgress<'a> {
             // The first pairs have ended, or the servers are ready.
             ComparisonEvent::Begins(pairs) => {
                 let (block_s, budget_s) = (run.block_s(), run.options().budget_s);
-                if let Some(change_s) = run.schema_change_s() {
-                    self.terminal.say(format_args!(
-                        "a change of the schema takes {change_s:.2} s; {budget_s:.0} s allow {pairs} pairs"
-                    ));
-                }
+                let change = |change_s| format!("; a change of the schema takes {change_s:.2} s");
+                let change = run.schema_change_s().map_or(String::new(), change);
                 self.terminal.say(format_args!(
-                    "comparing: at most {pairs} pairs with those of the noise floor, blocks of {block_s:.3} s, {budget_s:.0} s"
+                    "comparing: at most {pairs} pairs with those of the noise floor, blocks of {block_s:.3} s, {budget_s:.0} s{change}"
                 ));
                 self.wait(run);
             }

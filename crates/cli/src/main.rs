@@ -1,7 +1,6 @@
 //! The binary: parses the command line, calls a library, and returns an exit status. Only this crate uses the
 //! terminal, handles signals and exits. Each command's arguments are in the command's module.
 
-mod argument_memory;
 mod arguments;
 mod bench;
 mod calibrate;
@@ -30,7 +29,6 @@ mod runs;
 mod screen;
 mod self_test;
 mod server_command;
-mod serving;
 mod signals;
 mod stderr_queue;
 mod terminal;
@@ -115,11 +113,11 @@ enum Command {
 
 fn main() -> ExitCode {
     if let Some(call) = pgbench::Call::of_process() {
-        argument_memory::hide_secrets();
+        run::hide_secrets_of_arguments();
         return call.run();
     }
     let parsed = Arguments::try_parse();
-    argument_memory::hide_secrets();
+    run::hide_secrets_of_arguments();
     let arguments = match parsed {
         Ok(arguments) => arguments,
         Err(error) => return show_usage_error(&error),

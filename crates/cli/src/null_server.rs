@@ -10,7 +10,6 @@ use run::options::seconds;
 
 use crate::arguments::positive_seconds;
 use crate::failure::Failure;
-use crate::serving;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -52,7 +51,7 @@ pub(crate) fn run(
         server.take_error().into_iter().for_each(|error| terminal.warn(error));
         is_running
     };
-    serving::wait_for_end(signals, goes_on, |_| {}).map_err(cannot("read standard input".to_owned()))?;
+    run::wait_for_end(signals.stop(), goes_on, |_| {}).map_err(cannot("read standard input".to_owned()))?;
     if server.is_running() {
         Ok(())
     } else {

@@ -12,7 +12,6 @@ use run::options::with_unit;
 
 use crate::arguments::{Word, words};
 use crate::failure::Failure;
-use crate::serving;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
 
@@ -85,7 +84,7 @@ pub(crate) fn run(arguments: &RelayArguments, terminal: &Terminal, signals: &Sig
             terminal.print(&format!("{answer}\n"));
         }
     };
-    serving::wait_for_end(signals, goes_on, line)
+    run::wait_for_end(signals.stop(), goes_on, line)
         .map_err(|error| Failure::System { what: "read standard input".to_owned(), error })?;
     relay.error_reports().for_each(|report| terminal.warn(report));
     all.add(&relay.stop()?);

@@ -7,19 +7,20 @@ use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::openmetrics::OPEN_METRICS_TYPE;
 
-/// Time limit of a request, from its connection to the end of its response. It is also the limit of each wait.
+/// Time limit of each wait: for a part of the request, and for the response.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// Delay before the next attempt after a failed `accept`.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Limit of concurrent requests; far above the usual number of scrapers. A further request ends the oldest one, so that slow
 /// clients cannot shut out others.
 const REQUESTS_MAX: usize = 32;
-/// Limit of a request's length, in bytes; requests of scrapers have a few hundred.
-const REQUEST_LENGTH_MAX: usize = 16 * 1024;
+/// Limit of the parts in which a request arrives, of at most 4 KiB each, and so of its length and its time; requests of
+/// scrapers have a few hundred bytes.
+const READS_MAX: usize = 4;
 
 /// The served text, and whether the server is still running.
 #[derive(Default)]
@@ -123,22 +124,20 @@ impl Requests {
 
 /// Reads a request up to the end of its head; `None` if it is too long, too slow, or incomplete.
 fn read_request(mut stream: &TcpStream) -> io::Result<Option<String>> {
-    let since = Instant::now();
+    stream.set_read_timeout(Some(TIMEOUT))?;
     let mut request = Vec::new();
     let mut buffer = [0; 4096];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
-        let left = TIMEOUT.saturating_sub(since.elapsed());
-        if left.is_zero() {
-            return Ok(None);
-        }
-        stream.set_read_timeout(Some(left))?;
+    for _ in 0..READS_MAX {
         let length = stream.read(&mut buffer)?;
         request.extend_from_slice(&buffer[..length]);
-        if length == 0 || request.len() > REQUEST_LENGTH_MAX {
-            return Ok(None);
+        if request.windows(4).any(|end| end == b"\r\n\r\n") {
+            return Ok(Some(String::from_utf8_lossy(&request).into_owned()));
+        }
+        if length == 0 {
+            break;
         }
     }
-    Ok(Some(String::from_utf8_lossy(&request).into_owned()))
+    Ok(None)
 }
 
 /// The host of `HOST:PORT`, without the brackets of an IPv6 address.

@@ -10,6 +10,7 @@
 //! ```
 
 mod action;
+mod argument_memory;
 mod calibrate;
 mod checks;
 mod command_line;
@@ -40,6 +41,7 @@ mod runner;
 mod scripts;
 mod secrets;
 mod self_test;
+mod serving;
 mod session_settings;
 mod since;
 mod space;
@@ -50,6 +52,7 @@ mod transaction_errors;
 mod verification;
 
 pub use action::{FaultId, FaultSite, check_actions};
+pub use argument_memory::hide_secrets_of_arguments;
 pub use calibrate::{CALIBRATION_CLIENTS_MAX, CALIBRATION_STEPS, calibrate, calibration_spec};
 pub use command_line::command_line;
 pub use control::{Control, OUT_OF_TIME};
@@ -72,6 +75,7 @@ pub use runner::{Circumstances, OutputLoss, Runner, Tracers, connect};
 pub use scripts::{SCRIPTS_MAX, ScriptText, Scripts, read_script};
 pub use secrets::{mask_value, recorded_variables, secret_values, without_secret_values};
 pub use self_test::{self_test, self_test_spec};
+pub use serving::wait_for_end;
 pub use session_settings::settings_in_force;
 pub use since::since;
 pub use space::SpaceForecast;

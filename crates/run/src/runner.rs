@@ -594,10 +594,8 @@ impl Runner {
         };
         // The observer knows the clients by the name that it gave the target.
         let application_name = target.application_name.clone();
-        let target = match &circumstances.pooler {
-            Some(pooler) => Target { application_name, ..pooler.clients.clone() },
-            None => target,
-        };
+        let through = |pooler: &PoolerInUse| Target { application_name, ..pooler.clients.clone() };
+        let target = circumstances.pooler.as_ref().map_or(target, through);
         let mut targets = vec![place("", &target, places)];
         targets.extend(named.iter().zip(further).map(|((name, target), places)| place(name, target, places)));
         let reconnecting = (spec.on_disconnect == OnDisconnect::Reconnect).then(|| Reconnecting {

@@ -122,19 +122,26 @@ fn total_bytes(workload: &dyn Workload, options: &InitOptions) -> Option<u64> {
     Some(bytes / u64::from(options.fillfactor.max(1)) * 100)
 }
 
-/// Bytes of the workload's tables that are there.
+/// Bytes of the workload's tables that are there, by the pages that VACUUM and ANALYZE counted last: the functions for exact
+/// sizes would wait for locks.
 fn present_bytes(workload: &dyn Workload, session: &mut Session) -> Option<u64> {
-    let names: Vec<_> = workload.table_names().iter().map(|name| quote_literal(name)).collect();
-    if names.is_empty() {
+    let mut oids = Vec::new();
+    for name in workload.table_names() {
+        // A name that is no table here counts as nothing.
+        let sql = format!("select pg_catalog.to_regclass({})::pg_catalog.oid", quote_literal(&name));
+        let rows = session.query(&sql).ok()?;
+        oids.extend(rows.first()?.get(0).map(str::to_owned));
+    }
+    if oids.is_empty() {
         return None;
     }
-    // A name that is no table here counts as nothing.
     let sql = format!(
-        "select coalesce(pg_catalog.sum(pg_catalog.pg_total_relation_size(pg_catalog.to_regclass(name))), 0) \
-         from pg_catalog.unnest(array[{}]::text[]) as name",
-        names.join(", ")
+        "select coalesce(sum(c.relpages), 0) * current_setting('block_size')::bigint from pg_class c \
+         join pg_class t on t.oid in ({}) where c.oid = t.oid or c.oid = t.reltoastrelid \
+         or c.oid in (select indexrelid from pg_index where indrelid = t.oid)",
+        oids.join(", ")
     );
-    session.query(&sql).ok()?.first()?.get(0)?.parse().ok()
+    session.query_catalogs(&sql).ok()?.first()?.get(0)?.parse().ok()
 }
 
 /// The directory of the new tables, if the server runs on this host.

@@ -2,12 +2,10 @@
 //! relay.
 
 use std::io::{self, BufRead, Read};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
-
-use crate::signals::Signals;
 
 /// Limit of lines that were read but not answered; further input waits.
 const LINES_WAITING_MAX: usize = 64;
@@ -16,10 +14,13 @@ const LINE_LENGTH_MAX: u64 = 4096;
 /// Interval of checks for a signal.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Returns when standard input is closed, a signal arrives, or `goes_on` returns false. Calls `line` for each line of
+/// Returns when standard input is closed, `stop` is set, or `goes_on` returns false. Calls `line` for each line of
 /// input.
-pub(crate) fn wait_for_end(
-    signals: &Signals,
+///
+/// # Errors
+/// Standard input cannot be read, or no thread can be started.
+pub fn wait_for_end(
+    stop: &AtomicBool,
     goes_on: impl Fn() -> bool,
     mut line: impl FnMut(&str),
 ) -> io::Result<()> {
@@ -29,7 +30,7 @@ pub(crate) fn wait_for_end(
         let read = read_lines(&mut io::stdin().lock(), |line| from_stdin.send(Ok(line)).is_ok());
         let _ = read.is_err_and(|error| from_stdin.send(Err(error)).is_ok());
     })?;
-    while goes_on() && !signals.stop().load(Ordering::Relaxed) {
+    while goes_on() && !stop.load(Ordering::Relaxed) {
         match lines.recv_timeout(LOOK) {
             Ok(Ok(text)) => line(&text),
             Ok(Err(error)) => return Err(error),

@@ -1,5 +1,5 @@
 //! Overwrites secrets in the memory of this process's arguments, which `ps` shows to all users. Linux only; elsewhere, and
-//! if the kernel refuses, the arguments stay as they are. `main` calls it when the command line has been parsed.
+//! if the kernel refuses, the arguments stay as they are. The program calls it when it has parsed its command line.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -12,7 +12,7 @@ const HIDDEN: u8 = b'x';
 const FIELDS: [usize; 2] = [48, 49];
 
 /// Overwrites the secrets. Errors are ignored: a run does not depend on it, and docs/connections.md names the safe ways.
-pub(crate) fn hide_secrets() {
+pub fn hide_secrets_of_arguments() {
     let _ = try_to_hide();
 }
 
