@@ -115,7 +115,6 @@ impl Session {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::environment::Environment;
     use crate::resolve::{Overrides, resolve};
 
