@@ -476,6 +476,9 @@ impl Runner {
                 }
                 false => (Vacuum::Nothing, Truncation::OwnTables),
             };
+            if !complains && vacuums != Vacuum::Nothing {
+                session.lift_statement_timeout();
+            }
             vacuum((vacuums, truncation), &*self.workload, session, &mut |event| match event {
                 VacuumEvent::Failed(failure) if failure.is_missing_table() && !complains => {}
                 event => events(Event::Vacuum(event)),

@@ -231,7 +231,6 @@ pub(crate) fn query(session: &mut Session, sql: &str) -> Result<Vec<Row>, Worklo
 
 /// Executes each statement, and returns what failed.
 pub(crate) fn execute_all(session: &mut Session, statements: &[impl AsRef<str>]) -> Vec<WorkloadError> {
-    session.lift_statement_timeout();
     session.patiently(|session| {
         statements.iter().filter_map(|sql| execute(session, sql.as_ref()).err()).collect()
     })
