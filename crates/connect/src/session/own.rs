@@ -5,9 +5,10 @@ use super::Session;
 use crate::error::ConnectError;
 
 /// Time limits that could end pgmeter's own statements: pgmeter has limits of its own. Older servers do not have all of
-/// them, so the server chooses.
-const LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings WHERE name IN \
-    ('statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')";
+/// them, so the server chooses. All names are those of the catalogs, whatever the search path holds.
+const LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings \
+    WHERE name OPERATOR(pg_catalog.=) ANY ('{statement_timeout,lock_timeout,idle_in_transaction_session_timeout,\
+    transaction_timeout}'::pg_catalog.text[])";
 /// The formats of values in text that pgmeter writes and reads.
 const FORMATS: &str = "SELECT pg_catalog.set_config('DateStyle', 'ISO, MDY', true), \
     pg_catalog.set_config('IntervalStyle', 'postgres', true), pg_catalog.set_config('TimeZone', 'UTC', true), \
