@@ -179,6 +179,9 @@ impl<'a> LoadView<'a> {
             self.bar = None;
             return self.terminal.warn(workload::reconnecting(doing, reason));
         }
+        if let InitProgress::Dropping(sentence) = progress {
+            return self.terminal.say(sentence);
+        }
         if self.is_quiet {
             return;
         }

@@ -79,7 +79,8 @@ impl LoadProgress {
                 let warning = Message::new(Level::Warning, workload::reconnecting(doing, reason));
                 self.erasing().into_iter().chain([warning]).collect()
             }
-            InitProgress::Waiting => Vec::new(),
+            // pgbench does not say it.
+            InitProgress::Dropping(_) | InitProgress::Waiting => Vec::new(),
         }
     }
 

@@ -102,7 +102,8 @@ impl Folder {
         let workload = self.name().to_owned();
         let mut guard = StepGuard {
             existing: ExistingObjects::read(session)?,
-            foreign: (!options.drops).then(|| ForeignObjects::read(session, self.name())).transpose()?,
+            foreign: ForeignObjects::read(session, self.name())?,
+            drops: options.drops,
             mark: Mark { workload, loaded: Loaded::begun(options), object: None },
         };
         // Earlier notices do not belong to the loading.
@@ -110,7 +111,11 @@ impl Folder {
         for step in &self.manifest.load {
             tell(InitProgress::Started { doing: &format!("running {}", step.file) })?;
             let stopwatch = Stopwatch::start();
-            let done = session.patiently(|session| guard.run(session, step, &variables));
+            let mut tell_changed = |objects: &[String]| {
+                let sentence = format!("{} drops or changes {}", step.file, objects.join(", "));
+                tell(InitProgress::Dropping(&sentence))
+            };
+            let done = session.patiently(|session| guard.run(session, step, &variables, &mut tell_changed));
             for notice in session.take_notices() {
                 tell(InitProgress::Notice(&notice))?;
             }

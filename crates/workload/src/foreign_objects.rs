@@ -119,7 +119,7 @@ impl ForeignObjects {
     /// # Errors
     /// One was dropped or changed.
     pub(crate) fn check(&self, session: &mut Session) -> Result<(), WorkloadError> {
-        match self.first_changed(session)? {
+        match self.changed(session)?.into_iter().next() {
             None => Ok(()),
             Some(object) => {
                 Err(WorkloadError::ForeignObjectChanged { object, workload: self.workload.clone() })
@@ -127,8 +127,8 @@ impl ForeignObjects {
         }
     }
 
-    /// The first object that was dropped or changed.
-    pub(crate) fn first_changed(&self, session: &mut Session) -> Result<Option<String>, WorkloadError> {
+    /// The objects that were dropped or changed.
+    pub(crate) fn changed(&self, session: &mut Session) -> Result<Vec<String>, WorkloadError> {
         let now = tables(session)?;
         let is_changed = |(oid, before): &(&String, &Table)| {
             now.get(*oid).is_none_or(|table| {
@@ -136,14 +136,14 @@ impl ForeignObjects {
                 has_new_rows || table.definition != before.definition
             })
         };
-        if let Some((_, table)) = self.tables.iter().find(is_changed) {
-            return Ok(Some(table.identity.clone()));
-        }
+        let mut changed: Vec<String> =
+            self.tables.iter().filter(is_changed).map(|(_, table)| table.identity.clone()).collect();
         let now = definitions(session)?;
         let is_changed = |(key, before): &(&ObjectKey, &Definition)| {
             now.get(*key).is_none_or(|object| object.digest != before.digest)
         };
-        Ok(self.others.iter().find(is_changed).map(|(_, object)| object.described.clone()))
+        changed.extend(self.others.iter().filter(is_changed).map(|(_, object)| object.described.clone()));
+        Ok(changed)
     }
 }
 

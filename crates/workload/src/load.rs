@@ -110,6 +110,8 @@ pub enum InitProgress<'a> {
         /// What the step does, such as `creating primary keys`.
         doing: &'a str,
     },
+    /// What is dropped next, or is changed although others made it, as a sentence.
+    Dropping(&'a str),
     /// The tables are there, and now come so many partitions of the largest.
     Partitions(u32),
     /// A notice of the server about a statement, for example that there was no table to drop.

@@ -21,10 +21,14 @@ const TRANSACTION_CONTROL: [&str; 7] = ["abort", "begin", "commit", "end", "roll
 /// What protects the objects of others during the steps, and marks new ones.
 pub(crate) struct StepGuard {
     pub(crate) existing: ExistingObjects,
-    /// `None` if the user allows all changes (`--drop`).
-    pub(crate) foreign: Option<ForeignObjects>,
+    pub(crate) foreign: ForeignObjects,
+    /// Whether the user allows to change them (`--drop`). They are named then.
+    pub(crate) drops: bool,
     pub(crate) mark: Mark,
 }
+
+/// Receives the names of objects of others that are changed with permission.
+pub(crate) type TellChanged<'a> = dyn FnMut(&[String]) -> Result<(), WorkloadError> + 'a;
 
 impl StepGuard {
     /// Executes a load step.
@@ -33,28 +37,30 @@ impl StepGuard {
         session: &mut Session,
         step: &LoadStep,
         variables: &BTreeMap<String, String>,
+        tell: &mut TellChanged<'_>,
     ) -> Result<(), WorkloadError> {
         let statements = script::statements(&step.file, &step.sql, variables)?;
-        if step.is_transaction || self.foreign.is_some() {
+        if step.is_transaction || !self.drops {
             refuse_transaction_control(step, &statements)?;
         }
         if step.is_transaction {
-            return self.transaction(session, step, &statements);
+            return self.transaction(session, step, &statements, tell);
         }
         for statement in &statements {
-            if self.foreign.is_none() {
+            if self.drops {
                 // Alone, as written.
                 done(session.execute(&statement.sql).map(drop), step, statement)?;
                 continue;
             }
-            match self.transaction(session, step, std::slice::from_ref(statement)) {
+            match self.transaction(session, step, std::slice::from_ref(statement), tell) {
                 Err(WorkloadError::LoadStep { is_misplaced: true, .. }) if runs_alone(&statement.sql) => {
                     self.alone(session, step, statement)?;
                 }
                 other => other?,
             }
         }
-        Ok(())
+        let changed = if self.drops { self.foreign.changed(session)? } else { Vec::new() };
+        if changed.is_empty() { Ok(()) } else { tell(&changed) }
     }
 
     /// Executes statements in one transaction.
@@ -63,15 +69,25 @@ impl StepGuard {
         session: &mut Session,
         step: &LoadStep,
         statements: &[Statement],
+        tell: &mut TellChanged<'_>,
     ) -> Result<(), WorkloadError> {
         begin_own(session)?;
         let last = statements.last().map_or(1, |statement| statement.line);
         let committed = self
             .statements(session, step, statements)
-            .and_then(|()| self.foreign.as_ref().map_or(Ok(()), |foreign| foreign.check(session)))
+            .and_then(|()| self.judge(session, tell))
             .and_then(|()| self.existing.mark_new(session, &self.mark).map(drop))
             .and_then(|()| execute(session, "commit"));
         committed.map_err(|error| rolled_back(session, error, &place(step, last)))
+    }
+
+    /// Before the commit: an error if objects of others were changed, or their names if that is allowed.
+    fn judge(&self, session: &mut Session, tell: &mut TellChanged<'_>) -> Result<(), WorkloadError> {
+        if !self.drops {
+            return self.foreign.check(session);
+        }
+        let changed = self.foreign.changed(session)?;
+        if changed.is_empty() { Ok(()) } else { tell(&changed) }
     }
 
     fn statements(
@@ -98,11 +114,8 @@ impl StepGuard {
         statement: &Statement,
     ) -> Result<(), WorkloadError> {
         done(session.execute(&statement.sql).map(drop), step, statement)?;
-        let changed = match &self.foreign {
-            Some(foreign) => foreign.first_changed(session)?,
-            None => None,
-        };
-        changed.map_or(Ok(()), |object| {
+        let changed = self.foreign.changed(session)?;
+        changed.into_iter().next().map_or(Ok(()), |object| {
             let (workload, place) = (self.mark.workload.clone(), place(step, statement.line));
             Err(WorkloadError::ForeignObjectLost { object, workload, place })
         })

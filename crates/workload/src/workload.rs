@@ -385,6 +385,10 @@ impl dyn Workload + '_ {
                     });
                 }
                 let sets = session.patiently(|session| {
+                    if session.is_in_transaction() {
+                        // The caller's transaction must not end here.
+                        return session.query_sets(&sql);
+                    }
                     session.in_own_transaction(OwnSettings::Limits, |session| {
                         session.execute("SET TRANSACTION READ ONLY")?;
                         session.query_sets(&sql)

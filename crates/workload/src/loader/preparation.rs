@@ -13,7 +13,9 @@ use super::tables::{AfterRows, Purpose, TableName, TableSet};
 use crate::WorkloadError;
 use crate::existing_objects::{ExistingObjects, Object};
 use crate::foreign_objects::ForeignObjects;
-use crate::load::{InitOptions, begin_own, execute, failed, query, query_catalogs};
+use crate::load::{
+    InitOptions, InitProgress, Progress, begin_own, execute, failed, query, query_catalogs, tell,
+};
 use crate::marks::{self, DatabaseId, Loaded, Mark, MarkedObject};
 use crate::protection::refusal;
 use crate::sql_names;
@@ -60,6 +62,7 @@ pub(super) fn prepare(
     session: &mut Session,
     set: &TableSet,
     options: &InitOptions,
+    progress: &mut Progress<'_>,
 ) -> Result<Option<Preparation>, WorkloadError> {
     if options.resumes {
         if let Some(journal) = journal::find(session, &set.workload)? {
@@ -77,8 +80,10 @@ pub(super) fn prepare(
     // The settings that the schema makes end with this connection.
     let mut own = Session::connect(target)
         .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
-    own.patiently(|own| begin(own, set, options).map_err(|error| rolled_back(own, error, "the schema")))
-        .map(Some)
+    own.patiently(|own| {
+        begin(own, set, options, progress).map_err(|error| rolled_back(own, error, "the schema"))
+    })
+    .map(Some)
 }
 
 /// The options, and a checksum of the statements.
@@ -193,13 +198,21 @@ fn key(purpose: Purpose, relations: &BTreeMap<TableName, String>, sql: &str, rel
 }
 
 /// Creates the tables in one transaction.
-fn begin(session: &mut Session, set: &TableSet, options: &InitOptions) -> Result<Preparation, WorkloadError> {
+fn begin(
+    session: &mut Session,
+    set: &TableSet,
+    options: &InitOptions,
+    progress: &mut Progress<'_>,
+) -> Result<Preparation, WorkloadError> {
     for statement in set.schema.iter().chain(set.after.iter().map(|after| &after.statement)) {
         if let Some(word) = step_guard::transaction_control(&statement.sql) {
             return Err(WorkloadError::TransactionControl { place: statement.shown_place(), word });
         }
     }
     let obstacles = obstacles(session, set, options)?;
+    if !obstacles.is_empty() {
+        tell(progress, InitProgress::Dropping(&format!("before loading: {}", obstacles.join("; "))))?;
+    }
     let before = ExistingObjects::read(session)?;
     let foreign = (!options.drops).then(|| ForeignObjects::read(session, &set.workload)).transpose()?;
     let session_path = search_path(session)?;

@@ -150,7 +150,7 @@ fn load(
     let mut report = InitReport::default();
     let stopwatch = Stopwatch::start();
     tell(progress, InitProgress::Started { doing: "creating tables" })?;
-    let Some(preparation) = preparation::prepare(target, session, set, options)? else {
+    let Some(preparation) = preparation::prepare(target, session, set, options, progress)? else {
         return Ok(report);
     };
     let time = StepTime { name: "tables".to_owned(), took: stopwatch.read() };

@@ -263,10 +263,18 @@ const OBJECTS_OF_USER: &str = "create schema mine; create table staff (id int pr
     create function two() returns int language sql as 'select 2'; \
     create function destroy() returns int language plpgsql as 'begin drop table staff cascade; return 1; end'; \
     create function empty() returns trigger language plpgsql as 'begin delete from staff; return new; end'; \
-    create table mine.other (id int)";
+    create table mine.other (id int); create operator === (leftarg = int, rightarg = int, procedure = int4eq); \
+    create table audited (command text); create function audit() returns event_trigger language plpgsql as \
+    'begin insert into audited values (tg_tag); end'; create event trigger audits on ddl_command_end \
+    execute procedure audit(); alter event trigger audits disable";
 
 /// Each is refused, and the transaction is rolled back.
-const DESTRUCTIVE: [(&str, &str); 15] = [
+const DESTRUCTIVE: [(&str, &str); 20] = [
+    ("drop schema mine cascade;", "mine"),
+    ("drop operator ===(int, int);", "operator public.==="),
+    ("drop event trigger audits;", "event trigger audits"),
+    ("alter event trigger audits enable;", "event trigger audits"),
+    ("drop function audit() cascade;", "event trigger audits"),
     ("drop view staff_names;", "view public.staff_names"),
     ("drop materialized view staff_count;", "materialized view public.staff_count"),
     ("drop sequence numbers;", "sequence public.numbers"),
@@ -437,4 +445,69 @@ fn checks_change_nothing() {
         assert!(error.contains("read-only transaction"), "{check}: {error}");
         assert_eq!(lines(&mut session, "select count(*) from t"), ["1"], "{check}");
     }
+}
+
+#[test]
+fn with_permission_changed_objects_are_named_before_the_commit() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "named");
+        session.execute(OBJECTS_OF_USER).expect("objects");
+        let manifest = "name = \"own\"\n[[load]]\nfile = \"step.sql\"\n[[scripts]]\nfile = \"s.sql\"\n";
+        let files = [
+            ("workload.toml", manifest),
+            ("step.sql", "drop table staff cascade; drop type mood;"),
+            ("s.sql", "select 1;"),
+        ];
+        let own = Folder::embedded(&files).expect("a workload");
+        let target = target(&mut session);
+        let conninfo = conninfo(&mut session, &target.user);
+        let mut told = Vec::new();
+        let progress = &mut |progress: InitProgress<'_>| {
+            if let InitProgress::Dropping(sentence) = progress {
+                let mut another = Cluster::session(&conninfo);
+                told.push((
+                    sentence.to_owned(),
+                    lines(&mut another, "select count(*) from pg_type where typname = 'mood'"),
+                ));
+            }
+            ControlFlow::Continue(())
+        };
+        let options = InitOptions { drops: true, ..InitOptions::default() };
+        own.load(&target, &mut session, &options, progress).expect("it is permitted");
+        let [(sentence, seen)] = told.as_slice() else { panic!("{told:?}") };
+        assert_eq!(seen, &["1"], "another session still sees the type");
+        for object in [
+            "public.staff",
+            "view public.staff_names",
+            "materialized view public.staff_count",
+            "type public.mood",
+        ] {
+            assert!(
+                sentence.starts_with("step.sql drops or changes ") && sentence.contains(object),
+                "{sentence}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_an_init_drops_of_an_earlier_one_is_said_before() {
+    let folder = folder(&sorted_schema(), &[]);
+    let own = open(&folder);
+    let mut session = session(NEWEST, "said");
+    load(&own, &mut session, &scaled(10.0)).expect("it is loaded");
+    let target = target(&mut session);
+    let mut told = Vec::new();
+    let progress = &mut |progress: InitProgress<'_>| {
+        if let InitProgress::Dropping(sentence) = progress {
+            told.push(sentence.to_owned());
+        }
+        ControlFlow::Continue(())
+    };
+    own.load(&target, &mut session, &scaled(10.0), progress).expect("it is loaded again");
+    let [sentence] = told.as_slice() else { panic!("{told:?}") };
+    assert!(
+        sentence.starts_with("before loading: drop ") && sentence.contains("public.orders"),
+        "{sentence}"
+    );
 }
