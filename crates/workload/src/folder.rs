@@ -98,7 +98,11 @@ impl Folder {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(self.interrupted()),
         };
-        let protection = self.protection(session, options, &variables)?;
+        let (protection, replaced) = self.protection(session, options, &variables)?;
+        if !replaced.is_empty() {
+            let sentence = format!("drops or changes tables of an earlier init: {}", replaced.join(", "));
+            tell(InitProgress::Dropping(&sentence))?;
+        }
         let workload = self.name().to_owned();
         let mut guard = StepGuard {
             existing: ExistingObjects::read(session)?,
@@ -119,7 +123,10 @@ impl Folder {
             for notice in session.take_notices() {
                 tell(InitProgress::Notice(&notice))?;
             }
-            let marked = if session.is_lost() { Ok(()) } else { protection.mark(session, &guard.mark) };
+            // After a rollback, the tables are those of before, and so are their marks.
+            let is_undone = done.is_err() && step.is_transaction;
+            let marked =
+                if session.is_lost() || is_undone { Ok(()) } else { protection.mark(session, &guard.mark) };
             done.and(marked)?;
             let time = StepTime { name: step.name.clone(), took: stopwatch.read() };
             tell(InitProgress::Finished(&time))?;
@@ -137,7 +144,7 @@ impl Folder {
         session: &mut Session,
         options: &InitOptions,
         variables: &BTreeMap<String, String>,
-    ) -> Result<Protection, WorkloadError> {
+    ) -> Result<(Protection, Vec<String>), WorkloadError> {
         let mut protection = Protection::default();
         for step in &self.manifest.load {
             for statement in script::statements(&step.file, &step.sql, variables)? {
@@ -147,8 +154,8 @@ impl Folder {
         for table in &self.manifest.tables {
             protection.table(table.table_name());
         }
-        protection.check(session, self.name(), &self.init_command(), options.drops)?;
-        Ok(protection)
+        let replaced = protection.check(session, self.name(), &self.init_command(), options.drops)?;
+        Ok((protection, replaced))
     }
 
     /// Generates and loads the rows of all tables.

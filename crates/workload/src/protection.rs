@@ -48,7 +48,7 @@ impl Protection {
         self.created.insert(table);
     }
 
-    /// Looks up the tables in the database.
+    /// Looks up the tables in the database. Returns the workload's own tables that the statements drop or change.
     ///
     /// # Errors
     /// A statement would change a table without a mark of the workload, and `drops` is not set.
@@ -58,7 +58,7 @@ impl Protection {
         workload: &str,
         init: &str,
         drops: bool,
-    ) -> Result<(), WorkloadError> {
+    ) -> Result<Vec<String>, WorkloadError> {
         let (own, copied): (Vec<_>, Vec<_>) =
             marks::find(session, workload)?.into_iter().partition(|object| object.is_own);
         let identities =
@@ -68,19 +68,22 @@ impl Protection {
             let existing = find(session, table)?;
             self.foreign.extend(existing.filter(|relation| !own.contains(&relation.identity)));
         }
-        if drops {
-            return Ok(());
-        }
+        let mut changed = Vec::new();
         for change in &self.changes {
             let existing = match change {
                 Change::Table(table) => find(session, table)?.into_iter().collect(),
                 Change::Schema(schema) => tables_of(session, schema)?,
             };
-            if let Some(relation) = existing.into_iter().find(|relation| !own.contains(&relation.identity)) {
-                return Err(refusal(relation.identity, &copied, workload, init));
+            for Relation { identity, .. } in existing {
+                if !drops && !own.contains(&identity) {
+                    return Err(refusal(identity, &copied, workload, init));
+                }
+                if own.contains(&identity) && !changed.contains(&identity) {
+                    changed.push(identity);
+                }
             }
         }
-        Ok(())
+        Ok(changed)
     }
 
     /// Marks the tables that the statements have created so far.

@@ -511,3 +511,27 @@ fn what_an_init_drops_of_an_earlier_one_is_said_before() {
         "{sentence}"
     );
 }
+
+#[test]
+fn a_load_that_fails_and_is_rolled_back_leaves_the_tables_of_the_earlier_one_complete() {
+    let mut session = session(NEWEST, "still_complete");
+    let manifest = "name = \"own\"\n[[load]]\nfile = \"step.sql\"\n[[scripts]]\nfile = \"s.sql\"\n";
+    let step = "drop table if exists a; create table a (id int);";
+    let files = [("workload.toml", manifest), ("step.sql", step), ("s.sql", "select 1;")];
+    let own = Folder::embedded(&files).expect("a workload");
+    load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
+    session.execute("create view of_user as select * from a").expect("a view");
+    let error = refused(&own, &mut session, &InitOptions::default());
+    assert!(error.contains("of_user depends on table a"), "{error}");
+    assert!(loaded(&mut session, &own).expect("an answer").expect("tables").complete);
+    session.execute("drop view of_user").expect("no view");
+    let (target, mut told) = (target(&mut session), Vec::new());
+    let progress = &mut |progress: InitProgress<'_>| {
+        if let InitProgress::Dropping(sentence) = progress {
+            told.push(sentence.to_owned());
+        }
+        ControlFlow::Continue(())
+    };
+    own.load(&target, &mut session, &InitOptions::default(), progress).expect("it is loaded again");
+    assert_eq!(told, ["drops or changes tables of an earlier init: public.a"]);
+}
