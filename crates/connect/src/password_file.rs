@@ -84,7 +84,7 @@ impl PasswordFile {
         File::open(path)
             .and_then(|file| file.take(LENGTH_MAX).read_to_end(&mut content))
             .map_err(unreadable)?;
-        Ok(PasswordFile { content })
+        Ok(PasswordFile { content: without_nul(&content) })
     }
 
     /// The password of the first matching line; an empty one counts as none.
@@ -97,42 +97,54 @@ impl PasswordFile {
     }
 }
 
-/// The password of this line, if its four fields match.
+/// The content as libpq reads it: a NUL ends what it sees of a line, and with the newline gone, the next line continues it.
+fn without_nul(content: &[u8]) -> Vec<u8> {
+    let lines = content.split_inclusive(|byte| *byte == b'\n');
+    lines.flat_map(|line| line.split(|byte| *byte == 0).next().unwrap_or_default()).copied().collect()
+}
+
+/// The password of this line, if its four fields match, by libpq's `passwordFromFile`.
 fn password(line: &[u8], entry: &Entry<'_>) -> Option<Password> {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    let end = line.iter().rposition(|byte| *byte != b'\r').map_or(0, |last| last + 1);
     let port = entry.port.to_string();
     let rest = [entry.host, &port, entry.database, entry.user]
         .iter()
-        .try_fold(line, |rest, wanted| fitting(rest, wanted))?;
-    let (password, _) = field(rest);
-    Some(Password::new(password))
+        .try_fold(&line[..end], |rest, wanted| after_field(rest, wanted.as_bytes()))?;
+    Some(Password::new(without_escapes(rest)))
 }
 
-/// The rest of the line, if its first field is `*` or `wanted`.
-fn fitting<'l>(line: &'l [u8], wanted: &str) -> Option<&'l [u8]> {
+/// The rest of the line, if its first field is `*` or `wanted`. As libpq's `pwdfMatchesString` compares byte by byte, a colon
+/// that `wanted` has at the same place needs no escape: `::1:5432:…` is for the host `::1`.
+fn after_field<'l>(line: &'l [u8], wanted: &[u8]) -> Option<&'l [u8]> {
     if let Some(rest) = line.strip_prefix(b"*:") {
         return Some(rest);
     }
-    let (value, rest) = field(line);
-    (value == wanted.as_bytes()).then_some(rest?)
-}
-
-/// The first field without backslash escapes, and the rest after its colon.
-fn field(line: &[u8]) -> (Vec<u8>, Option<&[u8]>) {
-    let mut value = Vec::new();
-    let mut at = 0;
-    while let Some(&byte) = line.get(at) {
-        match (byte, line.get(at + 1)) {
-            (b':', _) => return (value, Some(&line[at + 1..])),
-            (b'\\', Some(&escaped)) => {
-                value.push(escaped);
-                at += 1;
-            }
-            _ => value.push(byte),
+    let (mut at, mut wanted) = (0, wanted.iter());
+    loop {
+        let byte = *line.get(at)?;
+        if byte == b':' && wanted.len() == 0 {
+            return Some(&line[at + 1..]);
+        }
+        at += usize::from(byte == b'\\');
+        // An escape at the end of the line fits nothing.
+        if line.get(at)? != wanted.next()? {
+            return None;
         }
         at += 1;
     }
-    (value, None)
+}
+
+/// The last field, up to a colon, without backslash escapes.
+fn without_escapes(field: &[u8]) -> Vec<u8> {
+    let mut value = Vec::new();
+    let mut at = 0;
+    while let Some(&byte) = field.get(at).filter(|byte| **byte != b':') {
+        let escaped = field.get(at + 1).filter(|_| byte == b'\\');
+        at += usize::from(escaped.is_some());
+        value.push(*escaped.unwrap_or(&byte));
+        at += 1;
+    }
+    value
 }
 
 #[cfg(test)]
@@ -172,6 +184,8 @@ mod tests {
         assert_eq!(find(r"\*:1:d:u:p", "h", 1, "d", "u"), None, "an escaped star is a star");
         assert_eq!(find(r"\*:1:d:u:p", "*", 1, "d", "u").as_deref(), Some("p"));
         assert_eq!(find("*x:1:d:u:p", "h", 1, "d", "u"), None, "a star stands alone");
+        assert_eq!(find("::1:1:d:u:p", "::1", 1, "d", "u").as_deref(), Some("p"), "as in libpq");
+        assert_eq!(find("::1:1:d:u:p", ":", 1, "d", "u"), None);
     }
 
     #[test]

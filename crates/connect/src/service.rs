@@ -85,7 +85,8 @@ fn read(path: &Path, is_named: bool) -> Result<Option<String>, ConnectError> {
 fn section(content: &str, name: &str, path: &Path) -> Result<Option<Vec<Setting>>, ConnectError> {
     let mut found: Option<Vec<Setting>> = None;
     for (index, line) in content.lines().enumerate() {
-        let line = line.trim();
+        // isspace() of C, and no other blanks.
+        let line = line.trim_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
         let refuse = |why: &str| {
             Err(ConnectError::Settings(format!(
                 "the service file {}, line {}: {why}",

@@ -84,7 +84,7 @@ fn ask_psql(psql: &str, conninfo: &str, home: &std::path::Path) -> bool {
 }
 
 /// The installed psql and its major version.
-fn find_psql() -> Option<(&'static str, String)> {
+pub(crate) fn find_psql() -> Option<(&'static str, String)> {
     PSQL.into_iter().find_map(|path| {
         let output = Command::new(path).arg("--version").output().ok()?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();

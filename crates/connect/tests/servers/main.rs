@@ -6,6 +6,7 @@ mod cases;
 mod certificates;
 mod forge;
 mod hosts;
+mod password_files;
 mod support;
 mod tls;
 mod tls_server;
