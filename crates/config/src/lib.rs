@@ -5,12 +5,14 @@
 
 mod document;
 mod files;
+mod inputs;
 mod shell;
 
 pub use document::{
     Complaint, Entry, Node, Place, Table, Value, nearest, read, turns_direction, unknown_key,
 };
 pub use files::{Folder, similar_file, text_of};
+pub use inputs::{open_input, open_regular};
 pub use shell::shell_word;
 
 /// An error in a file.

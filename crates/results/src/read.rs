@@ -5,8 +5,6 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags, open};
-
 use crate::check::check;
 use crate::error::shown;
 use crate::safe_text::in_one_line;
@@ -42,7 +40,7 @@ impl Record {
     /// The file does not exist, is not a record, has another schema, or is inconsistent.
     pub fn read(path: &Path) -> Result<Record, ResultsError> {
         let failed = |source| ResultsError::Read { path: path.to_owned(), source };
-        Self::read_opened(File::open(path).map_err(failed)?, path)
+        Self::read_opened(config::open_input(path).map_err(failed)?, path)
     }
 
     /// Reads and checks a record that only a regular file can be, such as one of the store. Another process may have put
@@ -52,11 +50,7 @@ impl Record {
     /// As [`Record::read`], and if the file is not a regular file.
     pub fn read_regular(path: &Path) -> Result<Record, ResultsError> {
         let failed = |source| ResultsError::Read { path: path.to_owned(), source };
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = File::from(open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?);
-        if !file.metadata().map_err(failed)?.is_file() {
-            return Err(failed(std::io::Error::other("it is not a regular file")));
-        }
+        let file = config::open_regular(path).map_err(failed)?;
         Self::read_opened(file, path)
     }
 

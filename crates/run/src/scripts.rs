@@ -1,7 +1,6 @@
 //! The scripts of a run: their texts and parsed programs.
 //! The crate `script` parses them.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -111,7 +110,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, RunError> {
     if path == Path::new("-") {
         return read_script(io::stdin().lock()).map_err(unreadable);
     }
-    let opened = File::open(path).map_err(|error| match error.kind() {
+    let opened = config::open_input(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => missing(path),
         _ => error,
     });

@@ -1,7 +1,6 @@
 //! Rows of a schema as text, without a server: reads the schema, and writes its rows with several threads. The values
 //! do not depend on the number of threads.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -66,10 +65,9 @@ pub fn read_schema(path: &Path, options: &Options, allow_files: bool) -> Result<
         (limited(bytes).map_err(failed)?, "standard input")
     } else {
         let mut bytes = Vec::new();
-        let opened = File::open(path).and_then(|file| {
-            if file.metadata()?.is_dir() { Err(io::ErrorKind::IsADirectory.into()) } else { Ok(file) }
-        });
-        opened.and_then(|file| file.take(SCHEMA_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(failed)?;
+        config::open_input(path)
+            .and_then(|file| file.take(SCHEMA_BYTES_MAX + 1).read_to_end(&mut bytes))
+            .map_err(failed)?;
         (limited(bytes).map_err(failed)?, file.as_str())
     };
     let schema = Schema::parse(&text, name)?;

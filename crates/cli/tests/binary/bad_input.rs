@@ -4,7 +4,8 @@
 use connect::Session;
 use testkit::cluster::Cluster;
 
-use crate::harness::Bench;
+use crate::harness::{Bench, Running};
+use crate::processes::ends;
 
 #[test]
 fn a_script_with_an_error_shows_its_place() {
@@ -233,4 +234,25 @@ fn free_space_that_a_role_may_not_see_is_said_to_be_unknown() {
         "free space is not known from here",
         "--yes",
     ]);
+}
+
+/// Opening a pipe waits for a writer, and a signal would not end that.
+#[test]
+fn a_named_pipe_is_refused_where_a_file_is_expected() {
+    let bench = Bench::new();
+    let pipe = bench.path().join("pipe");
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).expect("a pipe");
+    for words in [
+        &["bench", "-f", "pipe", "host=/nowhere"][..],
+        &["report", "./pipe"],
+        &["data", "--schema", "pipe"],
+        &["lab", "run", "./pipe"],
+        &["compare", "./pipe"],
+    ] {
+        let run = Running::start(&mut bench.command(words));
+        let out = ends(run);
+        assert!(matches!(out.status.code(), Some(1 | 2)), "{words:?}: {:?}", out.status);
+        assert!(out.stderr.contains("regular file"), "{words:?}: {}", out.stderr);
+    }
 }
