@@ -110,9 +110,10 @@ pub(crate) fn run(
     let listener = &mut |event: QueryEvent| progress.show(&event);
     let measured = request.run(workload, &mut target, ask, signals, places.records(), listener)?;
     drop(progress);
-    // Stored before it is shown: a report that cannot be written must not lose it.
-    let runs = places.open()?.add_query_sets(measured.records)?;
+    // Stored before it is shown, and shown if it cannot be stored: neither failure must lose it.
+    let (runs, not_stored) = places.add_query_sets(measured.records);
     output.show(Subject::Queries(&runs), terminal)?;
+    not_stored.map_or(Ok(()), Err)?;
     terminal.say(report::stored_query_sets(&runs));
     for problem in &measured.problems {
         terminal.warn(problem);

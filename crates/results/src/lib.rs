@@ -174,3 +174,4 @@ pub use verification::{
 };
 pub use warning::{ComparedFact, FailedCheck, LimitedRank, Severity, StallEffect, Warning};
 pub use warnings::{warnings, warnings_of_comparison};
+pub use write::write_copy;

@@ -72,6 +72,15 @@ fn script_names(scripts: &[Script]) -> String {
     names
 }
 
+/// Writes a result that could not be stored as a new file of the directory for temporary files, which only this user can
+/// read; `None` if that fails too.
+#[must_use]
+pub fn write_copy(json: &str) -> Option<PathBuf> {
+    let mut copy = Builder::new().prefix("pgmeter-result-").suffix(".json").tempfile().ok()?;
+    copy.write_all(json.as_bytes()).and_then(|()| copy.as_file().sync_all()).ok()?;
+    copy.into_temp_path().keep().ok()
+}
+
 /// A hidden file with the whole content, on the disk, that has no name of its own yet. Dropped before it is published, it
 /// is gone.
 fn draft(dir: &Path, stem: &str, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<TempPath> {

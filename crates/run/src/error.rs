@@ -63,6 +63,14 @@ pub enum RunError {
         /// The store's error.
         error: ResultsError,
     },
+    /// The result was shown, and could not be stored.
+    #[error("the result was not stored: {error}; {copy}")]
+    ResultNotStored {
+        /// Where a copy is, as a clause.
+        copy: String,
+        /// Why.
+        error: Box<RunError>,
+    },
     /// The work is incomplete and can be continued.
     #[error("{0}")]
     Unfinished(String),
@@ -112,6 +120,18 @@ impl From<StatementsError> for RunError {
 }
 
 impl RunError {
+    /// A result that could not be stored; its documents are copied to another place.
+    #[must_use]
+    pub fn not_stored(error: RunError, documents: impl IntoIterator<Item = String>) -> Self {
+        let documents: Vec<String> = documents.into_iter().collect();
+        let json = if let [one] = &*documents { one.clone() } else { format!("[{}]", documents.join(",")) };
+        let copy = match results::write_copy(&json) {
+            Some(path) => format!("a copy as JSON is in {}", path.display()),
+            None => "no copy could be written either, so keep what is shown".to_owned(),
+        };
+        Self::ResultNotStored { copy, error: Box::new(error) }
+    }
+
     /// The process manager of the ranks is not usable.
     pub(crate) fn ranks(error: RanksError) -> Self {
         Self::Usage(error.to_string())

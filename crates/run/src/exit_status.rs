@@ -61,7 +61,9 @@ impl From<&RunError> for ExitStatus {
         match error {
             RunError::Unfinished(_) | RunError::GoalUndecided(_) => Self::Undecided,
             RunError::GoalMissed(_) => Self::GoalMissed,
-            RunError::Aborted(_) | RunError::NotStored { .. } => Self::Incomplete,
+            RunError::Aborted(_) | RunError::NotStored { .. } | RunError::ResultNotStored { .. } => {
+                Self::Incomplete
+            }
             RunError::Workload(WorkloadError::ChecksFailed { .. }) => Self::Differs,
             RunError::Stopped(_) => Self::Stopped,
             RunError::WorkLost { .. } => Self::WorkLost,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
-use results::{DEFAULT_STORE, Store};
+use results::{DEFAULT_STORE, StepsRecord, Store};
 use server::Environment;
 
 use crate::error::RunError;
@@ -133,6 +133,22 @@ impl StorePlaces {
     /// It cannot be opened.
     pub fn open(&self) -> Result<Store, RunError> {
         Ok(Store::create(&self.store)?)
+    }
+
+    /// Adds query sets; returns them with their names, and why they could not be stored. They are returned in any case, to be
+    /// shown.
+    pub fn add_query_sets(
+        &self,
+        records: Vec<StepsRecord>,
+    ) -> (Vec<(String, StepsRecord)>, Option<RunError>) {
+        match self.open().and_then(|mut store| Ok(store.add_query_sets(records.clone())?)) {
+            Ok(named) => (named, None),
+            Err(error) => {
+                let error = RunError::not_stored(error, records.iter().map(StepsRecord::to_json));
+                let unnamed = |record| ("query set, not stored".to_owned(), record);
+                (records.into_iter().map(unnamed).collect(), Some(error))
+            }
+        }
     }
 
     /// Whether the database can be opened or created; creates none.

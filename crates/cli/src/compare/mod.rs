@@ -5,7 +5,7 @@ mod arguments;
 
 use report::Subject;
 use results::{ComparisonDecision, ComparisonRecord, ComparisonStatus, GoalVerdict};
-use run::ExitStatus;
+use run::{ExitStatus, RunError};
 
 pub(crate) use arguments::CompareArguments;
 
@@ -53,6 +53,7 @@ fn compare(
         ::lab::compare(what, cells, options, &places, &circumstances(), listener, signals)
     })?;
     output.show(Subject::Comparison(&record), terminal)?;
+    let kept = kept.map_err(|error| RunError::not_stored(error, [record.to_json()]))?;
     terminal.say(format_args!("stored as comparison c{kept} in {}", places.store().display()));
     // The result is shown and stored all the same.
     not_undone.map_or_else(|| judge(&record, terminal), |error| Err(Failure::from(error)))

@@ -4,7 +4,8 @@
 use results::{EntryKind, Found, Store, find_entry};
 use testkit::cluster::Cluster;
 
-use crate::harness::Bench;
+use crate::harness::{Bench, Running};
+use crate::processes::ends;
 
 /// A directory to run in, with a workload of two queries in the folder `tiny`.
 fn with_tiny() -> Bench {
@@ -21,6 +22,58 @@ fn loaded(bench: &Bench, name: &str) -> String {
     let conninfo = Cluster::shared("18").database(name);
     bench.run(["init", "--workload", "tiny", "--scale", "20", &conninfo]).exits(0);
     conninfo
+}
+
+/// A file where the store's directory is or would be: nothing can be stored any more.
+fn take_store_away(bench: &Bench, store: &str) {
+    // A query set creates it at its end.
+    let _ = std::fs::remove_dir_all(bench.path().join(store));
+    bench.file(store, "");
+}
+
+/// The path of the copy that the message names; the file is removed.
+fn copy_in(stderr: &str) -> String {
+    let (_, rest) = stderr.split_once("a copy as JSON is in ").unwrap_or_else(|| panic!("{stderr}"));
+    let path = rest.lines().next().expect("a path");
+    let text = std::fs::read_to_string(path).expect("a copy");
+    std::fs::remove_file(path).expect("it is ours");
+    text
+}
+
+#[test]
+fn a_result_that_cannot_be_stored_is_shown_and_copied() {
+    let bench = with_tiny();
+    bench.file("tiny/queries/q3.sql", "SELECT pg_advisory_lock_shared(4711);\n");
+    let conninfo = loaded(&bench, "tiny_not_stored");
+    let (mut holder, mut observer) = (Cluster::session(&conninfo), Cluster::session(&conninfo));
+    holder.execute("select pg_advisory_lock(4711)").expect("a lock");
+    let words = ["queries", "--workload", "tiny", "--store", "gone/", "--limit", "0", &conninfo];
+    let run = Running::start(&mut bench.command(words));
+    let waiting = "select 1 from pg_locks where locktype = 'advisory' and objid = 4711 and not granted";
+    while observer.query(waiting).expect("an answer").is_empty() {
+        std::thread::yield_now();
+    }
+    take_store_away(&bench, "gone");
+    holder.execute("select pg_advisory_unlock(4711)").expect("no lock");
+    let out = ends(run).exits(2);
+    assert!(out.stdout.contains("q1") && out.stdout.contains("q3"), "{}", out.stdout);
+    assert!(out.stderr.contains("the result was not stored: "), "{}", out.stderr);
+    assert!(copy_in(&out.stderr).contains("\"q3\""), "a query set");
+
+    bench.file("one.sql", "SELECT 1;\n");
+    let words =
+        ["compare", "--in-place", "--dsn", &conninfo, "--factor", "enable_seqscan=on,off", "-f", "one.sql"];
+    let more = ["--budget", "4s", "--store", "lost/"];
+    let mut run = Running::start(&mut bench.command(words.iter().chain(&more)));
+    run.hear("comparing: ");
+    take_store_away(&bench, "lost");
+    let out = ends(run).exits(2);
+    assert!(
+        out.stdout.contains("tps") && out.stderr.contains("the result was not stored: "),
+        "{}",
+        out.stderr
+    );
+    assert!(copy_in(&out.stderr).contains("\"pairs\""), "a comparison");
 }
 
 #[test]

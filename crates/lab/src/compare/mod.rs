@@ -23,11 +23,11 @@ use record::Setup;
 pub use comparison_run::{CompareOptions, ComparisonRun};
 pub use server_set::Comparable;
 
-/// Runs a comparison and saves it; returns the record, its number in the store, and why the last change of the schema could
-/// not be undone.
+/// Runs a comparison and saves it; returns the record, its number in the store or why it was not stored, and why the last
+/// change of the schema could not be undone.
 ///
 /// # Errors
-/// There is no result, or it cannot be saved. An interrupted comparison is saved and marked as such.
+/// There is no result. An interrupted comparison is saved and marked as such.
 pub fn compare(
     what: Comparable,
     cells: [Cell; 2],
@@ -36,7 +36,7 @@ pub fn compare(
     circumstances: &Circumstances,
     listener: Listener<'_>,
     control: &Control,
-) -> Result<(ComparisonRecord, i64, Option<RunError>), LabError> {
+) -> Result<(ComparisonRecord, Result<i64, RunError>, Option<RunError>), LabError> {
     let mut cells = cells;
     // On a shared server the role may lack the privilege for a checkpoint: the comparison checks this, and continues
     // without.
@@ -80,6 +80,6 @@ pub fn compare(
         Setup { started_at, name, annotation, cells, layout: server_layout, draws, versions, conditions };
     let record = record::record(setup, run);
     drop(busy);
-    let kept = places.open()?.add_comparison(&record, &files).map_err(RunError::from)?;
+    let kept = places.open().and_then(|mut store| Ok(store.add_comparison(&record, &files)?));
     Ok((record, kept, not_undone))
 }
