@@ -49,14 +49,14 @@ fn compare(
     terminal::mask(::lab::secret_values(&cells));
     let options = arguments.options(&what, &cells)?;
     let places = arguments.places.announced(terminal)?;
-    let (record, kept, not_undone) = listening(terminal, places.clone(), Output::default(), |listener| {
+    let done = listening(terminal, places.clone(), Output::default(), |listener| {
         ::lab::compare(what, cells, options, &places, &circumstances(), listener, signals)
     })?;
-    output.show(Subject::Comparison(&record), terminal)?;
-    let kept = kept.map_err(|error| RunError::not_stored(error, [record.to_json()]))?;
+    output.show(Subject::Comparison(&done.record), terminal)?;
+    let kept = done.kept.map_err(|error| RunError::not_stored(error, [done.record.to_json()]))?;
     terminal.say(format_args!("stored as comparison c{kept} in {}", places.store().display()));
     // The result is shown and stored all the same.
-    not_undone.map_or_else(|| judge(&record, terminal), |error| Err(Failure::from(error)))
+    done.not_undone.map_or_else(|| judge(&done.record, terminal), |error| Err(Failure::from(error)))
 }
 
 fn judge(record: &ComparisonRecord, terminal: &Terminal) -> Result<ExitStatus, Failure> {

@@ -69,8 +69,9 @@ fn a_result_that_cannot_be_stored_is_shown_and_copied() {
     take_store_away(&bench, "lost");
     let out = ends(run).exits(2);
     assert!(
-        out.stdout.contains("tps") && out.stderr.contains("the result was not stored: "),
-        "{}",
+        out.stdout.contains(" pairs") && out.stderr.contains("the result was not stored: "),
+        "{} {}",
+        out.stdout,
         out.stderr
     );
     assert!(copy_in(&out.stderr).contains("\"pairs\""), "a comparison");

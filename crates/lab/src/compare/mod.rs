@@ -23,8 +23,18 @@ use record::Setup;
 pub use comparison_run::{CompareOptions, ComparisonRun};
 pub use server_set::Comparable;
 
-/// Runs a comparison and saves it; returns the record, its number in the store or why it was not stored, and why the last
-/// change of the schema could not be undone.
+/// A comparison that has ended.
+#[derive(Debug)]
+pub struct Compared {
+    /// Its record.
+    pub record: ComparisonRecord,
+    /// Its number in the store, or why it was not stored.
+    pub kept: Result<i64, RunError>,
+    /// Why the last change of the schema could not be undone.
+    pub not_undone: Option<RunError>,
+}
+
+/// Runs a comparison and saves it.
 ///
 /// # Errors
 /// There is no result. An interrupted comparison is saved and marked as such.
@@ -36,7 +46,7 @@ pub fn compare(
     circumstances: &Circumstances,
     listener: Listener<'_>,
     control: &Control,
-) -> Result<(ComparisonRecord, Result<i64, RunError>, Option<RunError>), LabError> {
+) -> Result<Compared, LabError> {
     let mut cells = cells;
     // On a shared server the role may lack the privilege for a checkpoint: the comparison checks this, and continues
     // without.
@@ -81,5 +91,5 @@ pub fn compare(
     let record = record::record(setup, run);
     drop(busy);
     let kept = places.open().and_then(|mut store| Ok(store.add_comparison(&record, &files)?));
-    Ok((record, kept, not_undone))
+    Ok(Compared { record, kept, not_undone })
 }
