@@ -81,15 +81,15 @@ fn a_signal_ends_it_while_it_writes_and_while_it_waits_for_its_schema() {
     let bench = Bench::new();
     let schema = bench.file("schema.sql", SCHEMA).to_owned();
     let long = ["data", "--schema", &schema, "--size", "1000000000", "-o", "rows.sql"];
-    let (pipe, pipe_path) = ("waits.sql", bench.path().join("waits.sql"));
+    let pipe_path = bench.path().join("waits.sql");
     mknodat(CWD, &pipe_path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a named pipe");
-    // Another writer keeps the pipe open, so that its reader waits.
-    let _open = File::options().read(true).write(true).open(&pipe_path).expect("it is ours");
+    // A writer keeps the pipe open, so that its reader waits.
+    let open = File::options().read(true).write(true).open(&pipe_path).expect("it is ours");
     for (arguments, signal, status) in
-        [(&long[..], Signal::INT, 130), (&["data", "--schema", pipe], Signal::TERM, 143)]
+        [(&long[..], Signal::INT, 130), (&["data", "--schema", "-"], Signal::TERM, 143)]
     {
         let mut command = bench.command(arguments);
-        let running = Running::start(command.stdin(Stdio::null()));
+        let running = Running::start(command.stdin(open.try_clone().expect("it is open")));
         let rows = bench.path().join("rows.sql");
         let begun = Instant::now();
         while begun.elapsed() < Duration::from_millis(300) || (signal == Signal::INT && !rows.exists()) {

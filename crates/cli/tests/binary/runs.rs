@@ -97,7 +97,7 @@ fn a_store_that_is_lost_is_imported_again_and_what_is_no_record_is_told() {
     let out = bench.run(import).exits(1);
     out.says(&["kept/none.json is not a readable record", "0 runs imported, 2 already stored, 1 rejected"]);
     let no_file = bench.run(["runs", "import", "/dev/null", "--store", "kept/my.db"]).exits(1);
-    no_file.says(&["/dev/null", "it is not a regular file"]);
+    no_file.says(&["/dev/null", "not a regular file"]);
     let list = bench.run(["runs", "--store", "kept/my.db"]).exits(0).stdout;
     assert_eq!(list.lines().filter(|line| line.contains("one.sql")).count(), 2, "{list}");
 }
