@@ -138,7 +138,7 @@ fn measure(
             sampling_rate: arguments.sampling_rate,
             aggregate_interval_s: arguments.aggregate_interval,
             failures_detailed: true,
-            writes_last_interval: true,
+            compatibility: engine::Compatibility::Pgmeter,
         }),
         verbose_errors: arguments.verbose_errors,
         commands: arguments.report_per_command,

@@ -1,7 +1,6 @@
 //! `pgmeter data`: prints rows of a schema, explains the generator of a column, or learns a schema from live tables.
 //! `workload` and `datagen` do the work; this module parses options and opens the output.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
@@ -112,7 +111,7 @@ fn write(arguments: &DataArguments, terminal: &Terminal) -> Result<(), Failure> 
     let place = arguments.output.as_deref().unwrap_or("standard output".as_ref());
     let unwritable = output::unwritable(place, "rows");
     let mut out: Box<dyn Write> = match &arguments.output {
-        Some(path) => Box::new(File::create(path).map_err(&unwritable)?),
+        Some(path) => Box::new(report::file::create_output(path).map_err(&unwritable)?),
         None => Box::new(io::stdout().lock()),
     };
     let (table, jobs) = (arguments.table.as_deref(), arguments.jobs.into());

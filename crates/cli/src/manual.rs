@@ -40,8 +40,7 @@ pub(crate) fn completions(
 
 pub(crate) fn man(arguments: &ManArguments, command: Command) -> Result<(), Failure> {
     let directory = &arguments.directory;
-    let written =
-        std::fs::create_dir_all(directory).and_then(|()| clap_mangen::generate_to(command, directory));
+    let written = report::file::fill_directory(directory, |draft| clap_mangen::generate_to(command, draft));
     let what = || format!("write manual pages into {}", directory.display());
     written.map_err(|error| Failure::System { what: what(), error })
 }

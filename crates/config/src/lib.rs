@@ -6,6 +6,7 @@
 mod document;
 mod files;
 mod inputs;
+mod outputs;
 mod shell;
 
 pub use document::{
@@ -13,6 +14,7 @@ pub use document::{
 };
 pub use files::{Folder, similar_file, text_of};
 pub use inputs::{open_input, open_regular};
+pub use outputs::create_output;
 pub use shell::shell_word;
 
 /// An error in a file.

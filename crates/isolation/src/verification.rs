@@ -171,7 +171,7 @@ fn check_options(options: &IsolationOptions) -> Result<(), IsolationError> {
 }
 
 fn create(path: &Path) -> Result<(PathBuf, BufWriter<File>), IsolationError> {
-    let file = File::create(path);
+    let file = config::create_output(path);
     let file = file.map_err(|error| IsolationError::History { path: path.to_owned(), error })?;
     Ok((path.to_owned(), BufWriter::new(file)))
 }

@@ -3,7 +3,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+
+pub use config::create_output;
 
 /// Not as a file: where a shell has redirected it, a file of that name would replace the link in `/dev`.
 pub fn is_stdout(path: &Path) -> bool {
@@ -43,6 +46,26 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&draft);
     }
     written
+}
+
+/// Fills a directory, which is created if it is missing: `write` puts files into an empty one, and they are moved. What has
+/// their names is replaced.
+///
+/// # Errors
+/// A file cannot be written.
+pub fn fill_directory(directory: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    fs::create_dir_all(directory)?;
+    let draft = draft(&directory.join("pages"));
+    fs::DirBuilder::new().mode(0o700).create(&draft)?;
+    let filled = write(&draft).and_then(|()| {
+        fs::read_dir(&draft)?.try_for_each(|entry| {
+            let entry = entry?;
+            fs::rename(entry.path(), directory.join(entry.file_name()))
+        })
+    });
+    // The first error is the one to tell.
+    let removed = fs::remove_dir_all(&draft);
+    filled.and(removed)
 }
 
 fn draft(path: &Path) -> PathBuf {

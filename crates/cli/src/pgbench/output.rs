@@ -45,7 +45,7 @@ impl<'a> Output<'a> {
             sampling_rate: options.sampling_rate,
             aggregate_interval_s: options.aggregate_interval,
             failures_detailed: options.failures_detailed,
-            writes_last_interval: false,
+            compatibility: engine::Compatibility::Pgbench,
         });
         let messages = ClientMessages {
             max_tries: plan.max_tries,

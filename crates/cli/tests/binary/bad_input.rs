@@ -256,3 +256,46 @@ fn a_named_pipe_is_refused_where_a_file_is_expected() {
         assert!(out.stderr.contains("regular file"), "{words:?}: {}", out.stderr);
     }
 }
+
+/// Another user can plant a link in a directory that all may write to, such as /tmp.
+#[test]
+fn links_in_the_place_of_output_files_are_replaced_and_not_followed() {
+    let bench = Bench::new();
+    let precious = bench.path().join("precious");
+    let plant = |name: &str| {
+        std::fs::write(&precious, "precious").expect("our file");
+        std::os::unix::fs::symlink(&precious, bench.path().join(name)).expect("a link");
+    };
+    let is_kept = |name: &str| {
+        assert_eq!(std::fs::read_to_string(&precious).expect("it is there"), "precious", "{name}");
+        let written = std::fs::symlink_metadata(bench.path().join(name)).expect("it is there");
+        assert!(written.is_file() && written.len() > 0, "{name}");
+    };
+    bench.file("schema.sql", "CREATE TABLE t (id int PRIMARY KEY);\n");
+    plant("rows.sql");
+    bench.run(["data", "--schema", "schema.sql", "--size", "3", "-o", "rows.sql"]).exits(0);
+    is_kept("rows.sql");
+
+    std::fs::create_dir(bench.path().join("pages")).expect("a folder");
+    plant("pages/pgmeter.1");
+    bench.run(["man", "pages"]).exits(0);
+    is_kept("pages/pgmeter.1");
+    assert!(bench.path().join("pages/pgmeter-bench.1").is_file());
+
+    // The name of a log has the process's number, so the links are planted for the next ones.
+    let conninfo = Cluster::shared("18").database("planted");
+    bench.file("one.sql", "SELECT 1;\n");
+    let words = ["bench", "-n", "-t", "2", "-f", "one.sql", "-l", "--log-prefix", "log", &conninfo];
+    let mut run = Running::start(
+        std::process::Command::new("sh")
+            .args(["-c", "ln -s precious log.$$; exec \"$@\"", "sh"])
+            .arg(bench.command(words).get_program())
+            .args(words)
+            .envs(bench.command(words).get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .current_dir(bench.path()),
+    );
+    let _ = run.has_ended();
+    let pid = run.pid();
+    ends(run).exits(0);
+    is_kept(&format!("log.{pid}"));
+}

@@ -4,10 +4,11 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::Compatibility;
 use results::{Plan, unix_now};
 use stats::{Sample, Timestamp};
 
@@ -24,8 +25,8 @@ pub struct LogOptions {
     pub aggregate_interval_s: Option<u32>,
     /// Whether failures are counted by kind.
     pub failures_detailed: bool,
-    /// Whether the last, incomplete interval is written; pgbench omits it.
-    pub writes_last_interval: bool,
+    /// As pgbench, the drop-in omits the last, incomplete interval, and follows links in the place of a file.
+    pub compatibility: Compatibility,
 }
 
 /// Size of a file's buffer, in bytes. As small as pgbench's, so that a signal loses no more of the log.
@@ -64,7 +65,11 @@ impl LogFiles {
             if worker > 0 {
                 name.push(format!(".{worker}"));
             }
-            File::create(&name).map(Some).map_err(|error| (name.into(), error))
+            let created = match options.compatibility {
+                Compatibility::Pgbench => File::create(&name),
+                Compatibility::Pgmeter => config::create_output(Path::new(&name)),
+            };
+            created.map(Some).map_err(|error| (name.into(), error))
         };
         let files = (0..plan.workers.min(plan.clients)).map(create).collect::<Result<_, _>>()?;
         Ok(Self { options, files, columns, on_error, unix_at_zero: None })
@@ -86,7 +91,7 @@ impl LogFiles {
             file: BufWriter::with_capacity(BUFFER_BYTES, file),
             lines: Some(lines),
             sampling: self.options.sampling_rate.map(|rate| (rate, sampler)),
-            writes_last_interval: self.options.writes_last_interval,
+            writes_last_interval: self.options.compatibility == Compatibility::Pgmeter,
             text: String::new(),
             on_error: Arc::clone(&self.on_error),
         })

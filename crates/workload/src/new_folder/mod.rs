@@ -1,8 +1,8 @@
 //! `pgmeter workload new`: writes a folder that runs, as a beginning for a workload of the user's own.
 //! The files beside this one are its templates.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::Path;
 
 use crate::WorkloadError;
@@ -38,7 +38,8 @@ pub fn new_folder(folder: &Path) -> Result<Vec<String>, WorkloadError> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(failed)?;
         }
-        fs::write(&path, text).map_err(failed)?;
+        // The directory was empty, so what is there by now is another one's.
+        File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)?;
         written.push(file.to_owned());
     }
     let place = registry::argument_of(folder);

@@ -1,0 +1,77 @@
+//! Creation of files that users name and that grow while they are written. A link or file that another user put there is
+//! replaced and never written through. Whole files are written by `report` and `results`, in the same way.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Names of drafts that are tried.
+const ATTEMPTS_MAX: u32 = 100;
+
+/// A new, empty file in the place of what is there. What exists and is no regular file, such as `/dev/stdout`, is opened for
+/// writing instead.
+///
+/// # Errors
+/// The file cannot be created; what was there remains.
+pub fn create_output(path: &Path) -> io::Result<File> {
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if path.exists() && !path.is_file() {
+        return OpenOptions::new().write(true).open(path);
+    }
+    let (draft, file) = create_draft(path)?;
+    fs::rename(&draft, path).map(|()| file).inspect_err(|_| {
+        // The first error is the one to tell.
+        let _ = fs::remove_file(&draft);
+    })
+}
+
+/// A file beside `path` that nobody else has.
+fn create_draft(path: &Path) -> io::Result<(PathBuf, File)> {
+    let mut attempt = 0;
+    loop {
+        let mut name = path.as_os_str().to_owned();
+        name.push(format!(".{}-{attempt}.part", std::process::id()));
+        let draft = PathBuf::from(name);
+        match File::create_new(&draft) {
+            Ok(file) => return Ok((draft, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempt < ATTEMPTS_MAX => {
+                attempt += 1;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_link_is_replaced_and_its_target_stays_as_it_is() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        fs::write(&target, "precious").expect("our file");
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        create_output(&link).and_then(|mut file| file.write_all(b"new")).expect("a file");
+        assert_eq!(fs::read_to_string(&target).expect("it is there"), "precious");
+        assert_eq!(fs::read_to_string(&link).expect("it is there"), "new");
+        assert!(!fs::symlink_metadata(&link).expect("it is there").is_symlink());
+        let dangling = folder.path().join("dangling");
+        std::os::unix::fs::symlink(folder.path().join("nowhere"), &dangling).expect("a link");
+        create_output(&dangling).expect("a file");
+        assert!(!folder.path().join("nowhere").exists());
+        let names = fs::read_dir(folder.path()).expect("it can be listed").count();
+        assert_eq!(names, 3, "no draft remains");
+    }
+
+    #[test]
+    fn devices_are_written_and_directories_are_refused() {
+        assert!(create_output(Path::new("/dev/null")).is_ok());
+        let folder = tempfile::tempdir().expect("a directory");
+        assert_eq!(create_output(folder.path()).expect_err("a folder").kind(), io::ErrorKind::IsADirectory);
+    }
+}
