@@ -31,7 +31,7 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     if !about.is_file() {
-        let reason = "it is a pipe or a device and not a regular file; copy its content to a file first";
+        let reason = "it is not a regular file, but a pipe or a device; copy its content to a file first";
         return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
     }
     Ok(file)
@@ -47,7 +47,7 @@ mod tests {
         let pipe = folder.path().join("pipe");
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, Mode::RUSR | Mode::WUSR).expect("a pipe");
         let refused = open_input(&pipe).expect_err("a pipe").to_string();
-        assert!(refused.starts_with("it is a pipe or a device"), "{refused}");
+        assert!(refused.starts_with("it is not a regular file"), "{refused}");
         assert!(open_input(Path::new("/dev/tty0")).is_err() && open_input(Path::new("/dev/zero")).is_err());
         assert_eq!(open_input(folder.path()).expect_err("a folder").kind(), io::ErrorKind::IsADirectory);
     }
