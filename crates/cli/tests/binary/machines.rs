@@ -239,8 +239,11 @@ fn with_signal(name: &str, rank: usize, signal: Signal) -> (Vec<Ended>, String) 
 #[test]
 fn a_rank_that_hangs_ends_the_run_which_says_so() {
     let (ended, list) = with_signal("machines_stopped", 1, Signal::STOP);
-    assert!(ended[0].stderr.contains("error: rank 1 did not answer"), "{}", ended[0].stderr);
-    assert!(list.contains("failed: rank 1"), "{list}");
+    let error = &ended[0].stderr;
+    // A signal between the rank's message of a round and its barrier leaves open which rank hangs.
+    let between = error.contains("stood still") && error.contains("ranks 1 or 2, or the connection");
+    assert!(between || error.contains("error: rank 1 did not answer"), "{error}");
+    assert!(list.contains("failed: rank 1") || between && list.contains("failed: the exchange"), "{list}");
 }
 
 #[test]
