@@ -112,7 +112,7 @@ fn write(arguments: &DataArguments, terminal: &Terminal) -> Result<(), Failure> 
     let unwritable = output::unwritable(place, "rows");
     let mut out: Box<dyn Write> = match &arguments.output {
         Some(path) => Box::new(report::file::create_output(path).map_err(&unwritable)?),
-        None => Box::new(io::stdout().lock()),
+        None => Box::new(ring::check_stdout().map(|()| io::stdout().lock()).map_err(&unwritable)?),
     };
     let (table, jobs) = (arguments.table.as_deref(), arguments.jobs.into());
     workload::write_rows(&generation, table, arguments.format, jobs, &mut out).map_err(|error| match error {

@@ -117,7 +117,8 @@ impl Terminal {
     /// Prints binary data on stdout.
     pub(crate) fn print_bytes(&self, bytes: &[u8]) {
         let mut stdout = io::stdout().lock();
-        if let Err(error) = stdout.write_all(bytes).and_then(|()| stdout.flush())
+        let is_open = ring::check_stdout();
+        if let Err(error) = is_open.and_then(|()| stdout.write_all(bytes)).and_then(|()| stdout.flush())
             && error.kind() != io::ErrorKind::BrokenPipe
         {
             self.lose(Failure::System { what: "write to standard output".to_owned(), error });

@@ -3,8 +3,6 @@
 //!
 //! Behind a connection pooler nothing is locked, because the lock would remain in a connection that others use later.
 
-use wire::SqlState;
-
 use crate::error::ConnectError;
 use crate::patience::LockHolder;
 use crate::session::Session;
@@ -13,7 +11,6 @@ use crate::session::Session;
 const CLASS: u32 = 0x7067_6d64;
 /// Longest wait for the lock: the backend of a process that was killed needs a moment to end.
 const WAIT_MS: u32 = 1000;
-const LOCK_NOT_AVAILABLE: &[u8; 5] = b"55P03";
 
 /// How a command uses a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +35,7 @@ pub fn claim_database(session: &mut Session, how: DatabaseUse) -> Result<Vec<Loc
     ));
     match claimed {
         Ok(_) => Ok(Vec::new()),
-        Err(error) if error.sqlstate() == SqlState::from_bytes(LOCK_NOT_AVAILABLE) => {
+        Err(error) if error.is_lock_timeout() => {
             let mut holders = holders(session)?;
             if holders.is_empty() {
                 // It has ended since, or is hidden.

@@ -126,6 +126,13 @@ impl ConnectError {
         self.server_error().map(|error| error.sqlstate)
     }
 
+    /// Whether a statement did not get a lock within `lock_timeout`, or at once with NOWAIT.
+    #[must_use]
+    pub fn is_lock_timeout(&self) -> bool {
+        const LOCK_NOT_AVAILABLE: &[u8; 5] = b"55P03";
+        self.sqlstate().is_some_and(|state| Some(state) == SqlState::from_bytes(LOCK_NOT_AVAILABLE))
+    }
+
     /// True if the server ended or refused the connection for a limited time: a server that has crashed or is
     /// restarting accepts connections again soon.
     pub fn is_of_a_restart(&self) -> bool {

@@ -27,8 +27,8 @@ pub use database_lock::{DatabaseUse, claim_database, release_database};
 pub use environment::Environment;
 pub use error::{Cause, ConnectError};
 pub use patience::{
-    LockHolder, LockNotGranted, LockWaits, LockingStatements, Patience, Remains, StatementFailure,
-    in_words as holders_in_words,
+    LockFailure, LockHolder, LockNotGranted, LockTry, LockWaits, LockingStatements, Patience, Remains,
+    StatementFailure, in_words as holders_in_words,
 };
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
 pub use session::{

@@ -27,7 +27,6 @@ const ANSWER: Duration = Duration::from_secs(10);
 const RESETS: usize = 3;
 /// Statements that need a transaction of their own, such as CREATE INDEX CONCURRENTLY.
 const ACTIVE_SQL_TRANSACTION: &str = "25001";
-const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// How long statements wait for locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,7 +137,54 @@ impl StatementFailure {
     }
 
     fn is_lock_timeout(&self) -> bool {
-        has_state(&self.error, LOCK_NOT_AVAILABLE)
+        self.error.is_lock_timeout()
+    }
+}
+
+/// The failure of a try that may be repeated.
+pub trait LockFailure {
+    /// Whether a lock was not granted in time and nothing of the try remains.
+    fn is_repeatable(&self) -> bool;
+    /// The same failure with another cause.
+    #[must_use]
+    fn with_cause(self, cause: ConnectError) -> Self;
+}
+
+impl LockFailure for StatementFailure {
+    fn is_repeatable(&self) -> bool {
+        // What a transaction has committed in part must not be repeated.
+        self.is_lock_timeout() && matches!(self.remains, Remains::Nothing | Remains::PartAfter(0))
+    }
+
+    fn with_cause(self, cause: ConnectError) -> Self {
+        Self::new(cause, self.remains)
+    }
+}
+
+/// One try of statements that need locks.
+#[derive(Debug)]
+pub struct LockTry {
+    lock_timeout: Duration,
+    /// The server's process whose waits are noted; 0 before it is known and after the statements.
+    pid: AtomicU32,
+}
+
+impl LockTry {
+    /// Limits the waits for locks of the session's current transaction, and begins to note who blocks it.
+    ///
+    /// # Errors
+    /// The server refuses the setting, or the connection is lost.
+    pub fn limit_transaction(&self, session: &mut Session) -> Result<(), ConnectError> {
+        session.execute(&format!("SET LOCAL {}", set_to(self.lock_timeout)))?;
+        self.note_pid(session)
+    }
+
+    fn note_pid(&self, session: &mut Session) -> Result<(), ConnectError> {
+        // Behind a pooler, the key of the session is not that of the server's process.
+        let rows = session.query("SELECT pg_catalog.pg_backend_pid()")?;
+        let found = rows.first().and_then(|row| row.get(0)?.parse().ok());
+        self.pid.store(found.unwrap_or(0), Ordering::Relaxed);
+        Ok(())
     }
 }
 
@@ -204,8 +250,8 @@ impl<'a> LockingStatements<'a> {
         session: &mut Session,
         statements: &[String],
     ) -> Result<(), StatementFailure> {
-        let (lock_timeout, continues) = (self.patience.lock_timeout, self.continues);
-        self.repeat(session, |session, pid| transaction(session, statements, lock_timeout, continues, pid))
+        let continues = self.continues;
+        self.repeat(session, |session, this| transaction(session, statements, continues, this))
     }
 
     /// Executes a statement that need not or cannot run in a transaction, and repeats it until it has its lock.
@@ -213,9 +259,7 @@ impl<'a> LockingStatements<'a> {
     /// # Errors
     /// It failed, was interrupted, or did not get its lock within the limit.
     pub fn execute_alone(&mut self, session: &mut Session, sql: &str) -> Result<(), ConnectError> {
-        let lock_timeout = self.patience.lock_timeout;
-        let done = self.repeat(session, |session, pid| alone(session, sql, lock_timeout, pid));
-        done.map_err(|failure| *failure.error)
+        self.repeat(session, |session, this| alone(session, sql, this)).map_err(|failure| *failure.error)
     }
 
     /// Executes a statement whose wait makes no reader and no writer wait, such as CREATE INDEX CONCURRENTLY, which waits
@@ -226,7 +270,7 @@ impl<'a> LockingStatements<'a> {
     pub fn execute_beside_others(&mut self, session: &mut Session, sql: &str) -> Result<(), ConnectError> {
         let limit = self.patience.limit;
         let mut failed = None;
-        let (done, seen) = watched(session, limit, |session, pid| alone(session, sql, limit, pid));
+        let (done, seen) = watched(session, limit, |session, this| alone(session, sql, this));
         self.note(&seen);
         if let Err(failure) = done {
             failed = Some(if failure.is_lock_timeout() { not_granted(1, &seen) } else { *failure.error });
@@ -239,35 +283,36 @@ impl<'a> LockingStatements<'a> {
         self.waits.longest = self.waits.longest.max(seen.waited);
     }
 
-    /// Tries until no lock is missing, or the limit is reached.
-    fn repeat(
+    /// Tries until no lock is missing, or the limit is reached. A try must leave nothing behind if it fails.
+    ///
+    /// # Errors
+    /// The failure of the last try, or that no lock was granted within the limit.
+    pub fn repeat<T, E: LockFailure>(
         &mut self,
         session: &mut Session,
-        mut attempt: impl FnMut(&mut Session, &AtomicU32) -> Result<(), StatementFailure>,
-    ) -> Result<(), StatementFailure> {
+        mut attempt: impl FnMut(&mut Session, &LockTry) -> Result<T, E>,
+    ) -> Result<T, E> {
         let begun = Instant::now();
         let (mut tries, mut pause, mut worst) = (0, PAUSE_MIN, Seen::default());
         loop {
             let tried = Instant::now();
             let (done, mut seen) = watched(session, self.patience.lock_timeout, &mut attempt);
-            let is_lock_timeout = done.as_ref().is_err_and(StatementFailure::is_lock_timeout);
-            if is_lock_timeout {
+            let is_repeatable = done.as_ref().is_err_and(E::is_repeatable);
+            if is_repeatable {
                 seen.waited = tried.elapsed();
             }
             self.note(&seen);
             tries += 1;
-            let Err(failure) = done else { return Ok(()) };
-            // What a transaction has committed in part must not be repeated.
-            let is_whole = matches!(failure.remains, Remains::Nothing | Remains::PartAfter(0));
-            if !is_lock_timeout || !is_whole || session.is_lost() {
-                return Err(failure);
-            }
+            let failure = match done {
+                Err(failure) if is_repeatable && !session.is_lost() => failure,
+                done => return done,
+            };
             worst = worst.and_then(seen);
             if begun.elapsed() + pause >= self.patience.limit {
-                return Err(StatementFailure::new(not_granted(tries, &worst), failure.remains));
+                return Err(failure.with_cause(not_granted(tries, &worst)));
             }
             if !self.pause(pause) {
-                return Err(StatementFailure::new(interrupted(), failure.remains));
+                return Err(failure.with_cause(interrupted()));
             }
             pause = (pause * 2).min(PAUSE_MAX);
         }
@@ -303,20 +348,11 @@ fn set_to(lock_timeout: Duration) -> String {
     format!("lock_timeout = '{}ms'", lock_timeout.as_millis().clamp(1, i32::MAX as u128))
 }
 
-fn note_pid(session: &mut Session, pid: &AtomicU32) -> Result<(), ConnectError> {
-    // Behind a pooler, the key of the session is not that of the server's process.
-    let rows = session.query("SELECT pg_catalog.pg_backend_pid()")?;
-    let found = rows.first().and_then(|row| row.get(0)?.parse().ok());
-    pid.store(found.unwrap_or(0), Ordering::Relaxed);
-    Ok(())
-}
-
 fn transaction(
     session: &mut Session,
     statements: &[String],
-    lock_timeout: Duration,
     continues: &dyn Fn() -> bool,
-    pid: &AtomicU32,
+    this: &LockTry,
 ) -> Result<(), StatementFailure> {
     let failed = |session: &mut Session, error| {
         // A statement that ended the transaction has committed those before it.
@@ -327,8 +363,7 @@ fn transaction(
         return Err(StatementFailure::new(interrupted(), Remains::Nothing));
     }
     session.execute("BEGIN").map_err(|error| StatementFailure::new(error, Remains::Nothing))?;
-    let set = session.execute(&format!("SET LOCAL {}", set_to(lock_timeout)));
-    if let Err(error) = set.and_then(|_| note_pid(session, pid)) {
+    if let Err(error) = this.limit_transaction(session) {
         return Err(failed(session, error));
     }
     for sql in statements {
@@ -346,17 +381,12 @@ fn transaction(
     })
 }
 
-fn alone(
-    session: &mut Session,
-    sql: &str,
-    lock_timeout: Duration,
-    pid: &AtomicU32,
-) -> Result<(), StatementFailure> {
+fn alone(session: &mut Session, sql: &str, this: &LockTry) -> Result<(), StatementFailure> {
     let done = session
-        .execute(&format!("SET {}", set_to(lock_timeout)))
-        .and_then(|_| note_pid(session, pid))
+        .execute(&format!("SET {}", set_to(this.lock_timeout)))
+        .and_then(|_| this.note_pid(session))
         .and_then(|()| session.execute(sql));
-    pid.store(0, Ordering::Relaxed);
+    this.pid.store(0, Ordering::Relaxed);
     for _ in 0..RESETS {
         if session.is_lost() || session.execute("RESET lock_timeout").is_ok() {
             break;
@@ -380,21 +410,21 @@ impl Seen {
     }
 }
 
-/// Runs `work`, which stores the process of its statement, while another connection looks who blocks that.
+/// Runs `work`, which notes the process of its statement, while another connection looks who blocks that.
 fn watched<T>(
     session: &mut Session,
     lock_timeout: Duration,
-    work: impl FnOnce(&mut Session, &AtomicU32) -> T,
+    work: impl FnOnce(&mut Session, &LockTry) -> T,
 ) -> (T, Seen) {
     let target = session.target_here();
-    let pid = Arc::new(AtomicU32::new(0));
+    let this = Arc::new(LockTry { lock_timeout, pid: AtomicU32::new(0) });
     let (done, is_done) = mpsc::channel::<()>();
     let looks = (lock_timeout / 4).clamp(Duration::from_millis(5), LOOK);
-    let watched = Arc::clone(&pid);
+    let watched = Arc::clone(&this);
     let watcher = thread::Builder::new().name("locks".to_owned());
-    let watcher = watcher.spawn(move || watch(&target, &watched, &is_done, looks)).ok();
+    let watcher = watcher.spawn(move || watch(&target, &watched.pid, &is_done, looks)).ok();
     let before = session.limit_for_locks(lock_timeout + ANSWER);
-    let result = work(session, &pid);
+    let result = work(session, &this);
     session.set_statement_limit(before);
     drop(done);
     let seen = watcher.and_then(|watcher| watcher.join().ok()).unwrap_or_default();

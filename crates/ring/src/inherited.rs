@@ -1,9 +1,11 @@
 //! An open descriptor that the process inherited from its parent, as a value that owns it. Here because taking ownership
-//! of a number needs `unsafe`. Used by `ranks`: a process manager names its descriptor in an environment variable.
+//! of a number needs `unsafe`. Used by `ranks`: a process manager names its descriptor in an environment variable. Also
+//! whether standard output was open at the start of the process, which only code that runs before `main` can see.
 
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The variables by which a process manager (PMI-1) tells a process about its descriptor. Children do not have the
 /// descriptor, so they must not get the variables.
@@ -12,6 +14,33 @@ pub const INHERITED_VARIABLES: [&str; 6] =
 
 /// Descriptors that were taken: each has one owner.
 static TAKEN: Mutex<Vec<RawFd>> = Mutex::new(Vec::new());
+
+/// Whether the process was started without a standard output.
+static STDOUT_WAS_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Called by the C library before Rust's runtime, which opens closed standard streams on /dev/null.
+// SAFETY: the section holds addresses of functions that the C library calls once, before `main` and other threads; the
+// function takes no arguments, and ignores those that some C libraries pass.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static LOOK_AT_STDOUT: extern "C" fn() = look_at_stdout;
+
+extern "C" fn look_at_stdout() {
+    // SAFETY: F_GETFD reads the flags of any number and touches no memory; a number that is not open is an error.
+    let is_closed = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) } < 0;
+    STDOUT_WAS_CLOSED.store(is_closed, Ordering::Relaxed);
+}
+
+/// Whether the process has the standard output that it was started with.
+///
+/// # Errors
+/// The process was started with standard output closed (`>&-` in a shell): what is printed is lost.
+pub fn check_stdout() -> io::Result<()> {
+    match STDOUT_WAS_CLOSED.load(Ordering::Relaxed) {
+        true => Err(io::Error::from_raw_os_error(libc::EBADF)),
+        false => Ok(()),
+    }
+}
 
 /// Takes ownership of an inherited descriptor and sets its flag close-on-exec, so that children do not get it.
 ///

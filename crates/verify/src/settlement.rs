@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use connect::{Column, ConnectError, OwnSettings, RowSink, Session};
+use connect::{Column, ConnectError, LockWaits, LockingStatements, OwnSettings, Patience, RowSink, Session};
 use results::Verification;
 
 use crate::classification::classify;
@@ -17,8 +17,6 @@ use crate::token_table::TokenTable;
 const RETRY: Duration = Duration::from_millis(200);
 /// Class of SQLSTATE for a refused role or password.
 const REFUSED_ROLE: &str = "28";
-/// SQLSTATE of a lock that was not available within `lock_timeout`.
-const LOCK_NOT_AVAILABLE: &str = "55P03";
 
 /// What a missing table means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,11 +67,13 @@ pub fn settle(
 /// # Errors
 /// A statement fails.
 pub fn clean(session: &mut Session, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>, VerifyError> {
-    let mut removed = Vec::new();
+    let (mut removed, mut waits) = (Vec::new(), LockWaits::default());
+    let mut locking = LockingStatements::new(Patience::default(), &|| true, &mut waits);
     for row in session.query_catalogs(&TokenTable::all())? {
         let (Some(schema), Some(name)) = (row.get(0), row.get(1)) else { continue };
         if wanted(name) {
-            session.execute(&TokenTable::existing(schema, name).drop())?;
+            let drop = TokenTable::existing(schema, name).drop();
+            locking.execute_in_transaction(session, &[drop]).map_err(|failure| *failure.error)?;
             removed.push(name.to_owned());
         }
     }
@@ -177,7 +177,7 @@ fn close(session: &mut Session, table: &TokenTable, left: Duration) -> Result<()
     });
     match closed {
         Ok(_) => Ok(()),
-        Err(error) if error.sqlstate().is_some_and(|state| state.as_str() == LOCK_NOT_AVAILABLE) => {
+        Err(error) if error.is_lock_timeout() => {
             Err(Failed::ForNow("transactions of the run still run on it".to_owned()))
         }
         Err(error) => Err(of_statement(error)),

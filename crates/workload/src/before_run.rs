@@ -1,11 +1,11 @@
 //! Statements on a workload's tables before a run. A truncation destroys rows, so it acts only on tables that `init` made, or
 //! that have exactly the columns of pgbench's; the drop-in truncates what has the name, as pgbench does.
 
-use connect::Session;
 use connect::quote::literal;
+use connect::{LockWaits, LockingStatements, Patience, Session};
 
 use crate::WorkloadError;
-use crate::load::{execute, query_catalogs};
+use crate::load::{failed, query_catalogs};
 use crate::loader::TableName;
 use crate::marks;
 use crate::protection;
@@ -55,7 +55,12 @@ pub(crate) fn truncate_own(
     if !is_own {
         return Err(WorkloadError::NotTruncated { table: identity, workload: workload.to_owned() });
     }
-    execute(session, &format!("truncate {identity}"))?;
+    let sql = format!("truncate {identity}");
+    let mut waits = LockWaits::default();
+    // An interruption cancels the statement or closes the session.
+    let mut locking = LockingStatements::new(Patience::default(), &|| true, &mut waits);
+    let done = locking.execute_in_transaction(session, std::slice::from_ref(&sql));
+    done.map_err(|failure| failed(&sql)(*failure.error))?;
     Ok(Some(identity))
 }
 

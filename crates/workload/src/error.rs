@@ -6,7 +6,7 @@ use std::io;
 use std::sync::Arc;
 
 use config::FileError;
-use connect::{ConnectError, ResultSet, SqlState};
+use connect::{ConnectError, LockFailure, ResultSet, SqlState};
 use script::StatementsError;
 use server::ServerError;
 use stats::Scale;
@@ -296,6 +296,22 @@ const CANCELED: &[u8; 5] = b"57014";
 
 /// The only column of checks whose rows are sentences.
 pub(crate) const PROBLEM: &str = "problem";
+
+impl LockFailure for WorkloadError {
+    fn is_repeatable(&self) -> bool {
+        matches!(self, Self::Query { source, .. } | Self::LoadStep { source, .. } if source.is_lock_timeout())
+    }
+
+    fn with_cause(self, cause: ConnectError) -> Self {
+        match self {
+            Self::Query { sql, .. } => Self::Query { sql, source: cause },
+            Self::LoadStep { file, line, is_misplaced, .. } => {
+                Self::LoadStep { file, line, source: cause, is_misplaced }
+            }
+            other => other,
+        }
+    }
+}
 
 impl WorkloadError {
     /// For the start of scripts: they may need no tables of a workload.

@@ -1,7 +1,7 @@
 //! At most one `init` of a workload runs in a database: a session-level advisory lock of its first connection. Behind a
 //! connection pooler there is no such lock, because it would remain in a connection that others use later.
 
-use connect::{Session, SqlState};
+use connect::Session;
 
 use crate::WorkloadError;
 use crate::load::query_catalogs;
@@ -11,8 +11,6 @@ const CLASS: u32 = 0x7067_6d69;
 
 /// Longest wait for the lock: the backend of an `init` that was killed needs a moment to end.
 const WAIT_MS: u32 = 1000;
-/// SQLSTATE of a wait that has exceeded `lock_timeout`.
-const LOCK_NOT_AVAILABLE: &[u8; 5] = b"55P03";
 
 /// Does the work while no other `init` of the workload runs in the database.
 ///
@@ -46,11 +44,7 @@ pub(crate) fn take(session: &mut Session, workload: &str) -> Result<bool, Worklo
     );
     match query_catalogs(session, &sql) {
         Ok(_) => Ok(true),
-        Err(WorkloadError::Query { source, .. })
-            if source.sqlstate() == SqlState::from_bytes(LOCK_NOT_AVAILABLE) =>
-        {
-            Ok(false)
-        }
+        Err(WorkloadError::Query { source, .. }) if source.is_lock_timeout() => Ok(false),
         Err(error) => Err(error),
     }
 }

@@ -634,15 +634,17 @@ fn what_a_killed_comparison_left_is_told_by_the_next_one_and_dropped_by_undo() {
     run.finish();
     // The kill may have come while a DROP INDEX was under way, whose backend ends it.
     if session.query(is_marked).expect("the server answers").is_empty() {
-        session
-            .execute(&format!("{INDEX}; COMMENT ON INDEX orders_customer IS 'pgmeter compare: '"))
-            .expect("as left");
+        let comment = "DO $$ BEGIN EXECUTE format('COMMENT ON INDEX orders_customer IS %L', \
+                       'pgmeter compare: index ' || 'orders_customer'::regclass::oid || ', '); END $$";
+        session.execute(&format!("{INDEX}; {comment}")).expect("as left");
     }
     // A comment of others is not executed, and an index without one is not touched.
     session
         .execute("CREATE INDEX kept ON orders (id); COMMENT ON INDEX kept IS 'of pgmeter compare'")
         .expect("made");
     session.execute("ALTER INDEX orders_customer RENAME TO \"x; y\"").expect("it is renamed");
+    // The copy of the index has the comment, but is not what the comparison made.
+    session.execute("CREATE TABLE copy (LIKE orders INCLUDING ALL)").expect("it is made");
     let change = "CREATE INDEX other ON orders (id)";
     let words = changing(&dsn, change).into_iter().map(|word| if word == "2min" { "1s" } else { word });
     let told = "left the index public.\"x; y\" in this database";
@@ -652,6 +654,9 @@ fn what_a_killed_comparison_left_is_told_by_the_next_one_and_dropped_by_undo() {
     let undo = ["compare", "--undo", "--dsn", &dsn];
     bench.run(undo).exits(0).says(&["dropped the index public.\"x; y\""]);
     bench.run(undo).exits(0).says(&["no index of a comparison is left in the database shop_0"]);
-    session.execute("DROP INDEX kept").expect("it is there");
+    let copied = "SELECT 1 FROM pg_description JOIN pg_index ON indexrelid = objoid \
+                  WHERE indrelid = 'copy'::regclass AND description LIKE 'pgmeter compare: %'";
+    assert_eq!(session.query(copied).expect("the server answers").len(), 1, "the copy is kept");
+    session.execute("DROP INDEX kept; DROP TABLE copy").expect("they are there");
     assert_eq!(catalogs(&dsn), before);
 }

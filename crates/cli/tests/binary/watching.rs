@@ -120,3 +120,21 @@ fn a_report_that_cannot_be_written_is_a_failure() {
     assert_eq!(status.code(), Some(2));
     assert_eq!(bench.records().len(), 1, "the run is kept all the same");
 }
+
+#[test]
+fn a_closed_standard_output_is_a_failure_and_the_null_device_is_not() {
+    let bench = Bench::new();
+    let schema = bench.file("one.sql", "CREATE TABLE one (id int PRIMARY KEY);");
+    for (words, status) in [(vec!["workload", "list"], 2), (vec!["data", "--schema", schema], 1)] {
+        for (redirection, expected) in [(">&-", status), ("</dev/null >/dev/null", 0)] {
+            let pgmeter = bench.command(words.clone());
+            let mut shell = std::process::Command::new("sh");
+            shell.args(["-c", &format!("exec \"$0\" \"$@\" {redirection}")]).arg(pgmeter.get_program());
+            shell.args(pgmeter.get_args()).current_dir(pgmeter.get_current_dir().expect("a directory"));
+            let out = shell.output().expect("there is a shell");
+            let told = String::from_utf8_lossy(&out.stderr);
+            assert_eq!(out.status.code(), Some(expected), "{words:?} {redirection}: {told}");
+            assert_eq!(told.contains("standard output"), expected == status, "{told}");
+        }
+    }
+}

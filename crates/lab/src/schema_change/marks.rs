@@ -1,6 +1,7 @@
 //! What a killed comparison left in a database: each index that a change creates has a comment with the time and the SQL that
 //! drops it, so that it is found without the messages of that comparison. The comment's SQL is for readers: pgmeter never
-//! executes it, because others can write comments too, but drops the index by its OID.
+//! executes it, because others can write comments too, but drops the index by its OID. The comment has this OID, because
+//! `CREATE TABLE … (LIKE … INCLUDING ALL)` and a restored dump copy comments to other indexes.
 
 use connect::quote::literal;
 use connect::{ConnectError, Environment, LockWaits, LockingStatements, Overrides, Patience, Session};
@@ -23,7 +24,8 @@ pub(super) fn mark(
     )?;
     let text = |at| rows.first().and_then(|row| row.get(at)).unwrap_or_default();
     let comment = format!(
-        "{PREFIX}made at {} UTC by server process {}, only for the time of a comparison. Undo: {};",
+        "{PREFIX}index {}, made at {} UTC by server process {}, only for the time of a comparison. Undo: {};",
+        created.oid.unwrap_or_default(),
         text(0),
         text(1),
         created.undo
@@ -53,9 +55,8 @@ fn left(session: &mut Session) -> Result<Vec<LeftIndex>, ConnectError> {
         "SELECT c.oid, format('%I.%I', nspname, relname), description FROM pg_description AS d \
          JOIN pg_class AS c ON c.oid = d.objoid JOIN pg_namespace AS n ON n.oid = relnamespace \
          WHERE d.classoid = 'pg_class'::regclass AND d.objsubid = 0 AND relkind IN ('i', 'I') \
-         AND left(description, {}) = {} AND pg_has_role(relowner, 'USAGE') ORDER BY 1",
-        PREFIX.len(),
-        literal(PREFIX)
+         AND strpos(description, {} || c.oid || ',') = 1 AND pg_has_role(relowner, 'USAGE') ORDER BY 1",
+        literal(&format!("{PREFIX}index "))
     ))?;
     let text = |row: &connect::Row, at| row.get(at).unwrap_or_default().to_owned();
     let left =

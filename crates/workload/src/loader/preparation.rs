@@ -1,11 +1,12 @@
 //! Before and after the rows: examines existing tables, drops the workload's own, creates the schema with marks and a
 //! journal in one transaction, and completes the marks at the end.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use connect::quote::literal;
-use connect::{ConnectError, Row, Session, Target};
+use connect::{ConnectError, LockTry, LockWaits, LockingStatements, Patience, Row, Session, Target};
 
 use super::journal::{self, Journal, kind};
 use super::plan::LoadStatement;
@@ -80,10 +81,19 @@ pub(super) fn prepare(
     // The settings that the schema makes end with this connection.
     let mut own = Session::connect(target)
         .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
-    own.patiently(|own| {
-        begin(own, set, options, progress).map_err(|error| rolled_back(own, error, "the schema"))
-    })
-    .map(Some)
+    let (progress, mut waits, mut told) = (RefCell::new(progress), LockWaits::default(), Vec::new());
+    let continues = || tell(&mut **progress.borrow_mut(), InitProgress::Waiting).is_ok();
+    let mut locking = LockingStatements::new(Patience::default(), &continues, &mut waits);
+    let begun = own.patiently(|own| {
+        locking.repeat(own, |own, lock_try| {
+            let begun = begin(own, set, options, lock_try, &mut told, &mut **progress.borrow_mut());
+            begun.map_err(|error| rolled_back(own, error, "the schema"))
+        })
+    });
+    match begun {
+        Err(_) if !continues() => Err(WorkloadError::Interrupted),
+        begun => begun.map(Some),
+    }
 }
 
 /// The options, and a checksum of the statements.
@@ -197,11 +207,13 @@ fn key(purpose: Purpose, relations: &BTreeMap<TableName, String>, sql: &str, rel
     AfterRows { purpose, table, statement: LoadStatement::new(sql) }
 }
 
-/// Creates the tables in one transaction.
+/// Creates the tables in one transaction. `told` has the statements of the try before that drop objects.
 fn begin(
     session: &mut Session,
     set: &TableSet,
     options: &InitOptions,
+    lock_try: &LockTry,
+    told: &mut Vec<String>,
     progress: &mut Progress<'_>,
 ) -> Result<Preparation, WorkloadError> {
     for statement in set.schema.iter().chain(set.after.iter().map(|after| &after.statement)) {
@@ -210,13 +222,15 @@ fn begin(
         }
     }
     let obstacles = obstacles(session, set, options)?;
-    if !obstacles.is_empty() {
+    if *told != obstacles {
         tell(progress, InitProgress::Dropping(&format!("before loading: {}", obstacles.join("; "))))?;
+        told.clone_from(&obstacles);
     }
     let before = ExistingObjects::read(session)?;
     let foreign = (!options.drops).then(|| ForeignObjects::read(session, &set.workload)).transpose()?;
     let session_path = search_path(session)?;
     begin_own(session)?;
+    lock_try.limit_transaction(session).map_err(failed("set local lock_timeout"))?;
     for sql in &obstacles {
         execute(session, sql).map_err(|error| error.not_permitted(&format!("cannot {sql}")))?;
     }

@@ -53,6 +53,12 @@ impl TableIds {
     }
 }
 
+/// Whether one of the tables exists.
+pub(super) fn has_any_table(session: &mut Session) -> Result<bool, WorkloadError> {
+    let rows = query(session, NUMBERS)?;
+    Ok(rows.first().is_some_and(|row| (0..4).any(|column| row.get(column).is_some())))
+}
+
 /// From this version on, tables can be partitioned.
 const PARTITIONS_FROM: u32 = 100_000;
 /// From this version on, each partition is analyzed by itself.

@@ -1,7 +1,9 @@
 //! Creates and fills pgbench's tables, and times each step. The counterpart of `pgbench -i`. `phase` plans the work,
 //! `loader` carries it out.
 
-use connect::{Session, Target};
+use std::cell::RefCell;
+
+use connect::{LockWaits, LockingStatements, Patience, Session, Target};
 
 use super::Tpcb;
 use super::existing::{self, ExistingTables};
@@ -9,7 +11,7 @@ use super::phase::{LoadContext, grouped};
 use super::schema::{self, ACCOUNTS_PER_BRANCH, Partitioning, needs_major};
 use super::step::Step;
 use crate::WorkloadError;
-use crate::load::{InitOptions, InitReport, Progress};
+use crate::load::{InitOptions, InitProgress, InitReport, Progress, failed, tell};
 use crate::loader::{self, Execution};
 
 /// The greatest scale and number of partitions, as in `pgbench`: what its `int` holds.
@@ -33,6 +35,10 @@ pub(super) fn init(
     }
     let existing =
         if options.resumes { ExistingTables::find(session, options)? } else { ExistingTables::default() };
+    // The drop-in waits for locks without a limit, as pgbench does; it drops tables of any origin.
+    if !options.drops && !existing.has_tables && options.steps.first() == Some(&Step::DropTables) {
+        drop_patiently(session, progress)?;
+    }
     let context = LoadContext { options, version: session.server_version_num(), existing: &existing };
     // All connections go to the host of the first one.
     let target = &target.single(session.address());
@@ -52,6 +58,23 @@ pub(super) fn init(
         before.extend(steps);
     }
     Ok(report)
+}
+
+/// Drops existing tables; a session that reads them does not make others wait behind the drop.
+fn drop_patiently(session: &mut Session, progress: &mut Progress<'_>) -> Result<(), WorkloadError> {
+    if !existing::has_any_table(session)? {
+        return Ok(());
+    }
+    let (progress, mut waits) = (RefCell::new(progress), LockWaits::default());
+    let continues = || tell(&mut **progress.borrow_mut(), InitProgress::Waiting).is_ok();
+    let mut locking = LockingStatements::new(Patience::default(), &continues, &mut waits);
+    let sql = schema::drop_tables();
+    let done =
+        session.patiently(|session| locking.execute_in_transaction(session, std::slice::from_ref(&sql)));
+    match done {
+        Err(_) if !continues() => Err(WorkloadError::Interrupted),
+        done => done.map_err(|failure| failed(&sql)(*failure.error)),
+    }
 }
 
 /// Accounts in a partition, or in the table without partitions.

@@ -10,6 +10,7 @@ mod init;
 mod interrupted;
 mod lasting;
 mod learn;
+mod locked_tables;
 mod pooler;
 mod prepare;
 mod versions;
