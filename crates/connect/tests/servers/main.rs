@@ -7,6 +7,7 @@ mod certificates;
 mod forge;
 mod hosts;
 mod password_files;
+mod service_files;
 mod support;
 mod tls;
 mod tls_server;
