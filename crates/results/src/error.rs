@@ -50,7 +50,7 @@ pub enum ResultsError {
         supported: u32,
     },
     /// The store could not be read or written.
-    #[error("cannot use the store {}: {}", shown(path), store_advice(cause))]
+    #[error("cannot use the store {}: {}", shown(path), store_advice(cause, || is_full(path)))]
     Store {
         /// Which.
         path: PathBuf,
@@ -74,12 +74,21 @@ pub enum ResultsError {
     Refused(String),
 }
 
+const NO_SPACE: &str = "no space is left there; free some, or name another place with --store";
+
 /// A path that others may have chosen, on one line.
 pub(crate) fn shown(path: &Path) -> String {
     in_one_line(&path.to_string_lossy())
 }
 
-fn store_advice(error: &rusqlite::Error) -> String {
+/// Whether the file system of a file has no space left. SQLite needs some even to read, for the memory that it shares
+/// with other processes, and then says only that input or output failed.
+fn is_full(file: &Path) -> bool {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    rustix::fs::statvfs(directory).is_ok_and(|about| about.f_bavail == 0)
+}
+
+fn store_advice(error: &rusqlite::Error, is_full: impl FnOnce() -> bool) -> String {
     use rusqlite::ErrorCode::{
         CannotOpen, DatabaseBusy, DatabaseCorrupt, DatabaseLocked, DiskFull, NotADatabase, PermissionDenied,
         ReadOnly, SystemIoFailure,
@@ -88,7 +97,8 @@ fn store_advice(error: &rusqlite::Error) -> String {
         Some(DatabaseBusy | DatabaseLocked) => {
             "another program keeps it locked; end what that program does with it, and try again"
         }
-        Some(DiskFull) => "no space is left there; free some, or name another place with --store",
+        Some(DiskFull) => NO_SPACE,
+        Some(SystemIoFailure) if is_full() => NO_SPACE,
         Some(ReadOnly | PermissionDenied) => {
             "it cannot be written; name another place with --store, or ask its owner for permission"
         }
@@ -149,4 +159,17 @@ fn read_advice(error: &io::Error) -> String {
         _ => return format!("{error}; check the path"),
     };
     advice.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_read_on_a_full_disk_names_the_disk() {
+        // SQLITE_IOERR_SHMSIZE: the memory shared with other processes could not get its size.
+        let error = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(4874), None);
+        assert_eq!(store_advice(&error, || true), NO_SPACE);
+        assert!(store_advice(&error, || false).starts_with("the disk or its file system"));
+    }
 }
