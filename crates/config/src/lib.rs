@@ -13,7 +13,7 @@ pub use document::{
     Complaint, Entry, Node, Place, Table, Value, nearest, read, turns_direction, unknown_key,
 };
 pub use files::{Folder, similar_file, text_of};
-pub use inputs::{open_input, open_regular};
+pub use inputs::{Input, InputInterrupted, interrupt_inputs, open_input, open_regular, open_stdin};
 pub use outputs::create_output;
 pub use shell::shell_word;
 

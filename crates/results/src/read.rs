@@ -1,7 +1,6 @@
 //! Reads a record: schema version first, then the document, then the consistency checks. `cli` calls this for all
 //! commands on stored runs.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -17,8 +16,8 @@ const RECORD_LEN_MAX: u64 = 1 << 30;
 const STREAM_LEN_MAX: u64 = 1 << 27;
 
 /// Reads up to `len_max` bytes; stops early if the content is not a JSON object.
-fn read_document(file: File, len_max: u64) -> std::io::Result<Vec<u8>> {
-    let (mut json, mut file) = (Vec::new(), file.take(len_max));
+fn read_document(input: impl Read, len_max: u64) -> std::io::Result<Vec<u8>> {
+    let (mut json, mut file) = (Vec::new(), input.take(len_max));
     while json.iter().all(u8::is_ascii_whitespace) {
         if (&mut file).take(FIRST_READ).read_to_end(&mut json)? == 0 {
             return Ok(json);
@@ -54,7 +53,7 @@ impl Record {
         Self::read_opened(file, path)
     }
 
-    fn read_opened(file: File, path: &Path) -> Result<Record, ResultsError> {
+    fn read_opened(file: config::Input, path: &Path) -> Result<Record, ResultsError> {
         let failed = |source| ResultsError::Read { path: path.to_owned(), source };
         let metadata = file.metadata().map_err(failed)?;
         let len_max = if metadata.is_file() { RECORD_LEN_MAX } else { STREAM_LEN_MAX };

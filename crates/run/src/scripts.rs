@@ -106,9 +106,12 @@ fn folder_of(path: &Path) -> Option<PathBuf> {
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, RunError> {
-    let unreadable = |error| RunError::System { what: format!("read script \"{}\"", path.display()), error };
+    let unreadable = |error| match config::InputInterrupted::is_cause(&error) {
+        true => RunError::Interrupted("interrupted before the script was read".into()),
+        false => RunError::System { what: format!("read script \"{}\"", path.display()), error },
+    };
     if path == Path::new("-") {
-        return read_script(io::stdin().lock()).map_err(unreadable);
+        return config::open_stdin().and_then(read_script).map_err(unreadable);
     }
     let opened = config::open_input(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => missing(path),

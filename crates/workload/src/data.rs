@@ -59,17 +59,13 @@ pub enum RowFormat {
 pub fn read_schema(path: &Path, options: &Options, allow_files: bool) -> Result<Generation, DataError> {
     let file = path.display().to_string();
     let failed = |source| DataError::Read { file: file.clone(), source };
-    let (text, name) = if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        io::stdin().lock().take(SCHEMA_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
-        (limited(bytes).map_err(failed)?, "standard input")
-    } else {
-        let mut bytes = Vec::new();
-        config::open_input(path)
-            .and_then(|file| file.take(SCHEMA_BYTES_MAX + 1).read_to_end(&mut bytes))
-            .map_err(failed)?;
-        (limited(bytes).map_err(failed)?, file.as_str())
+    let (opened, name) = match path.as_os_str() == "-" {
+        true => (config::open_stdin(), "standard input"),
+        false => (config::open_input(path), file.as_str()),
     };
+    let mut bytes = Vec::new();
+    opened.and_then(|input| input.take(SCHEMA_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    let text = limited(bytes).map_err(failed)?;
     let schema = Schema::parse(&text, name)?;
     let files = SchemaFiles::new(path.parent().unwrap_or(Path::new("")), allow_files);
     Ok(Generation::new(&schema, options, &files)?)

@@ -2,6 +2,7 @@
 //! What goes wrong later is in `bad_luck`.
 
 use connect::Session;
+use rustix::process::Signal;
 use testkit::cluster::Cluster;
 
 use crate::harness::{Bench, Running};
@@ -254,6 +255,27 @@ fn a_named_pipe_is_refused_where_a_file_is_expected() {
         let out = ends(run);
         assert!(matches!(out.status.code(), Some(1 | 2)), "{words:?}: {:?}", out.status);
         assert!(out.stderr.contains("regular file"), "{words:?}: {}", out.stderr);
+    }
+}
+
+/// A read of a pipe goes on after a signal, whose only effect is a note that the program looks at later.
+#[test]
+fn a_signal_ends_the_wait_for_a_script_from_another_program() {
+    /// The first word of /proc/PID/syscall for poll and ppoll on x86-64, and ppoll on AArch64.
+    const POLLS: [&str; 3] = ["7 ", "271 ", "73 "];
+    let bench = Bench::new();
+    for words in [["bench", "-f", "/dev/stdin"], ["bench", "-f", "-"]] {
+        let (reader, _writer) = std::io::pipe().expect("a pipe");
+        let mut run = Running::start(bench.command(words).stdin(reader));
+        let syscall = format!("/proc/{}/syscall", run.pid());
+        let waits = || std::fs::read_to_string(&syscall).unwrap_or_default();
+        while !POLLS.iter().any(|poll| waits().starts_with(poll)) {
+            assert!(!run.has_ended(), "{words:?} did not wait");
+        }
+        run.signal(Signal::TERM);
+        let out = ends(run);
+        assert_eq!(out.status.code(), Some(143), "{words:?}: {}", out.stderr);
+        assert!(out.stderr.contains("interrupted before the script was read"), "{words:?}: {}", out.stderr);
     }
 }
 

@@ -1,4 +1,5 @@
 //! The parameters that are found in a service file, beside an installed psql: both say which socket they cannot reach.
+//! `password_files` does the same for password files.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -59,7 +60,7 @@ fn a_service_file_is_read_as_libpq_reads_it() {
             }
             _ => None,
         });
-        let mut theirs = Command::new(&psql);
+        let mut theirs = Command::new(psql);
         theirs.env_clear().env("PGSERVICEFILE", &path).env("PGSYSCONFDIR", folder.path()).env("PGUSER", "u");
         let out = theirs.args(["-X", "service=x dbname=d", "-c", "select 1"]).output().expect("psql");
         let said = String::from_utf8_lossy(&out.stderr);
