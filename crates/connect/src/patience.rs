@@ -3,6 +3,7 @@
 //! given up after a limit. Meanwhile another connection notes who holds the lock. No setting stays behind in the session:
 //! it is `SET LOCAL` in a transaction, and RESET after a statement that cannot run in one.
 
+use std::cell::Cell;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -19,6 +20,9 @@ use crate::target::Target;
 /// Pause after the first try; each later pause is twice as long, up to the longest one.
 const PAUSE_MIN: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_secs(5);
+/// Wait of a statement for a lock after the statements before it have used up the time: on a busy table no lock is free at
+/// once.
+const REST_MIN: Duration = Duration::from_millis(50);
 /// Interval in which a pause looks for an interruption, and in which blocked statements are looked at.
 const LOOK: Duration = Duration::from_millis(100);
 /// Added to the limit of a statement's answer, so that the server's `lock_timeout` comes first.
@@ -40,6 +44,20 @@ pub struct Patience {
 impl Default for Patience {
     fn default() -> Self {
         Self { lock_timeout: Duration::from_secs(1), limit: Duration::from_secs(60) }
+    }
+}
+
+impl Patience {
+    /// The default, and at most as long as the session waits for the server in other cases.
+    #[must_use]
+    pub fn for_session(session: &Session) -> Self {
+        let Self { lock_timeout, limit } = Self::default();
+        match session.patient_limit() {
+            StatementLimit::WhileServerAnswers(limit) => {
+                Self { lock_timeout: lock_timeout.min(limit), limit }
+            }
+            _ => Self { lock_timeout, limit },
+        }
     }
 }
 
@@ -135,25 +153,27 @@ impl StatementFailure {
     fn new(error: ConnectError, remains: Remains) -> Self {
         Self { error: Box::new(error), remains }
     }
-
-    fn is_lock_timeout(&self) -> bool {
-        self.error.is_lock_timeout()
-    }
 }
 
 /// The failure of a try that may be repeated.
 pub trait LockFailure {
-    /// Whether a lock was not granted in time and nothing of the try remains.
-    fn is_repeatable(&self) -> bool;
+    /// Whether a lock was not granted in time.
+    fn is_lock_timeout(&self) -> bool;
+    /// Whether nothing of the try remains.
+    fn is_undone(&self) -> bool;
     /// The same failure with another cause.
     #[must_use]
     fn with_cause(self, cause: ConnectError) -> Self;
 }
 
 impl LockFailure for StatementFailure {
-    fn is_repeatable(&self) -> bool {
+    fn is_lock_timeout(&self) -> bool {
+        self.error.is_lock_timeout()
+    }
+
+    fn is_undone(&self) -> bool {
         // What a transaction has committed in part must not be repeated.
-        self.is_lock_timeout() && matches!(self.remains, Remains::Nothing | Remains::PartAfter(0))
+        matches!(self.remains, Remains::Nothing | Remains::PartAfter(0))
     }
 
     fn with_cause(self, cause: ConnectError) -> Self {
@@ -165,8 +185,10 @@ impl LockFailure for StatementFailure {
 #[derive(Debug)]
 pub struct LockTry {
     lock_timeout: Duration,
+    /// When its transaction began.
+    begun: Cell<Option<Instant>>,
     /// The server's process whose waits are noted; 0 before it is known and after the statements.
-    pid: AtomicU32,
+    pid: Arc<AtomicU32>,
 }
 
 impl LockTry {
@@ -175,8 +197,20 @@ impl LockTry {
     /// # Errors
     /// The server refuses the setting, or the connection is lost.
     pub fn limit_transaction(&self, session: &mut Session) -> Result<(), ConnectError> {
+        self.begun.set(Some(Instant::now()));
         session.execute(&format!("SET LOCAL {}", set_to(self.lock_timeout)))?;
         self.note_pid(session)
+    }
+
+    /// Limits the waits of the next statement to the rest of the time, because others wait for the locks that the
+    /// transaction has.
+    ///
+    /// # Errors
+    /// As for [`LockTry::limit_transaction`].
+    pub fn limit_statement(&self, session: &mut Session) -> Result<(), ConnectError> {
+        let passed = self.begun.get().map_or(Duration::ZERO, |begun| begun.elapsed());
+        let rest = self.lock_timeout.saturating_sub(passed).max(REST_MIN.min(self.lock_timeout));
+        session.execute(&format!("SET LOCAL {}", set_to(rest))).map(drop)
     }
 
     fn note_pid(&self, session: &mut Session) -> Result<(), ConnectError> {
@@ -297,14 +331,14 @@ impl<'a> LockingStatements<'a> {
         loop {
             let tried = Instant::now();
             let (done, mut seen) = watched(session, self.patience.lock_timeout, &mut attempt);
-            let is_repeatable = done.as_ref().is_err_and(E::is_repeatable);
-            if is_repeatable {
+            let is_lock_timeout = done.as_ref().is_err_and(E::is_lock_timeout);
+            if is_lock_timeout {
                 seen.waited = tried.elapsed();
             }
             self.note(&seen);
             tries += 1;
             let failure = match done {
-                Err(failure) if is_repeatable && !session.is_lost() => failure,
+                Err(failure) if is_lock_timeout && failure.is_undone() && !session.is_lost() => failure,
                 done => return done,
             };
             worst = worst.and_then(seen);
@@ -366,11 +400,12 @@ fn transaction(
     if let Err(error) = this.limit_transaction(session) {
         return Err(failed(session, error));
     }
-    for sql in statements {
+    for (at, sql) in statements.iter().enumerate() {
         if !continues() {
             return Err(failed(session, interrupted()));
         }
-        if let Err(error) = session.execute(sql) {
+        let limited = if at == 0 { Ok(()) } else { this.limit_statement(session) };
+        if let Err(error) = limited.and_then(|()| session.execute(sql).map(drop)) {
             return Err(failed(session, error));
         }
     }
@@ -417,12 +452,12 @@ fn watched<T>(
     work: impl FnOnce(&mut Session, &LockTry) -> T,
 ) -> (T, Seen) {
     let target = session.target_here();
-    let this = Arc::new(LockTry { lock_timeout, pid: AtomicU32::new(0) });
+    let this = LockTry { lock_timeout, begun: Cell::new(None), pid: Arc::default() };
     let (done, is_done) = mpsc::channel::<()>();
     let looks = (lock_timeout / 4).clamp(Duration::from_millis(5), LOOK);
-    let watched = Arc::clone(&this);
+    let watched = Arc::clone(&this.pid);
     let watcher = thread::Builder::new().name("locks".to_owned());
-    let watcher = watcher.spawn(move || watch(&target, &watched.pid, &is_done, looks)).ok();
+    let watcher = watcher.spawn(move || watch(&target, &watched, &is_done, looks)).ok();
     let before = session.limit_for_locks(lock_timeout + ANSWER);
     let result = work(session, &this);
     session.set_statement_limit(before);

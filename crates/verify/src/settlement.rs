@@ -68,7 +68,7 @@ pub fn settle(
 /// A statement fails.
 pub fn clean(session: &mut Session, wanted: &dyn Fn(&str) -> bool) -> Result<Vec<String>, VerifyError> {
     let (mut removed, mut waits) = (Vec::new(), LockWaits::default());
-    let mut locking = LockingStatements::new(Patience::default(), &|| true, &mut waits);
+    let mut locking = LockingStatements::new(Patience::for_session(session), &|| true, &mut waits);
     for row in session.query_catalogs(&TokenTable::all())? {
         let (Some(schema), Some(name)) = (row.get(0), row.get(1)) else { continue };
         if wanted(name) {

@@ -49,19 +49,36 @@ pub(crate) fn truncate_own(
 ) -> Result<Option<String>, WorkloadError> {
     let Some(relation) = protection::find(session, table)? else { return Ok(None) };
     let identity = relation.identity;
-    let mut marked = marks::find(session, workload)?.into_iter().filter(|object| object.is_like_made);
-    let is_own = marked.any(|object| object.identity == identity)
+    let mut marked = marks::find(session, workload)?;
+    marked.retain(|object| object.is_like_made);
+    let is_own = marked.iter().any(|object| object.identity == identity)
         || !columns.is_empty() && columns.contains(&&*columns_of(session, &relation.oid)?);
-    if !is_own {
-        return Err(WorkloadError::NotTruncated { table: identity, workload: workload.to_owned() });
+    // TRUNCATE also empties partitions and tables that inherit.
+    let is_marked = |child: &String| marked.iter().any(|object| object.identity == *child);
+    let child = children_of(session, &relation.oid)?.into_iter().find(|child| !is_marked(child));
+    if !is_own || child.is_some() {
+        let child = child.filter(|_| is_own);
+        return Err(WorkloadError::NotTruncated { table: identity, workload: workload.to_owned(), child });
     }
     let sql = format!("truncate {identity}");
     let mut waits = LockWaits::default();
     // An interruption cancels the statement or closes the session.
-    let mut locking = LockingStatements::new(Patience::default(), &|| true, &mut waits);
+    let mut locking = LockingStatements::new(Patience::for_session(session), &|| true, &mut waits);
     let done = locking.execute_in_transaction(session, std::slice::from_ref(&sql));
     done.map_err(|failure| failed(&sql)(*failure.error))?;
     Ok(Some(identity))
+}
+
+/// The partitions of a table and the tables that inherit from it, at all levels, with their schemas, quoted.
+fn children_of(session: &mut Session, oid: &str) -> Result<Vec<String>, WorkloadError> {
+    let sql = format!(
+        "with recursive child(oid) as (select inhrelid from pg_inherits where inhparent = {}::oid \
+         union select inhrelid from pg_inherits join child on inhparent = oid) \
+         select (pg_identify_object('pg_class'::regclass, oid, 0)).identity from child",
+        literal(oid)
+    );
+    let rows = query_catalogs(session, &sql)?;
+    Ok(rows.iter().map(|row| row.get(0).unwrap_or_default().to_owned()).collect())
 }
 
 /// `name type, name type, …`.

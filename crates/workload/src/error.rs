@@ -168,10 +168,11 @@ pub enum WorkloadError {
     ForeignTable { table: String, workload: String, init: String },
     /// A table that was to be truncated before a run is not the workload's.
     #[error(
-        "{table} was not truncated before the run: `init` did not make it for the workload {workload}. If its rows may be \
-         lost, truncate it yourself; -n leaves out all statements before a run"
+        "{table} was not truncated before the run: `init` did not make {} for the workload {workload}. If its rows may be \
+         lost, truncate it yourself; -n leaves out all statements before a run",
+        child.as_ref().map_or("it".to_owned(), |child| format!("{child}, which TRUNCATE would empty too,"))
     )]
-    NotTruncated { table: String, workload: String },
+    NotTruncated { table: String, workload: String, child: Option<String> },
     /// A statement of the folder changed a table that `init` did not make, and was rolled back.
     #[error(
         "the SQL of the workload {workload} would drop or change {object}, which `init` did not make for it, such as by \
@@ -298,8 +299,13 @@ const CANCELED: &[u8; 5] = b"57014";
 pub(crate) const PROBLEM: &str = "problem";
 
 impl LockFailure for WorkloadError {
-    fn is_repeatable(&self) -> bool {
+    fn is_lock_timeout(&self) -> bool {
         matches!(self, Self::Query { source, .. } | Self::LoadStep { source, .. } if source.is_lock_timeout())
+    }
+
+    /// The preparation of a load is one transaction, and a failure rolls it back.
+    fn is_undone(&self) -> bool {
+        true
     }
 
     fn with_cause(self, cause: ConnectError) -> Self {

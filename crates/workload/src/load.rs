@@ -1,11 +1,12 @@
 //! Loading a workload: options, progress, and report. The caller fills in the options, each workload's `load` carries
 //! them out.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use connect::{ConnectError, OwnSettings, Row, ServerError, Session};
+use connect::{ConnectError, LockWaits, LockingStatements, OwnSettings, Patience, Row, ServerError, Session};
 
 use stats::Scale;
 
@@ -208,6 +209,26 @@ pub(crate) fn tell(progress: &mut Progress<'_>, what: InitProgress<'_>) -> Resul
     match progress(what) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(WorkloadError::Interrupted),
+    }
+}
+
+/// Tells the progress.
+pub(crate) type Tell<'a> = &'a dyn Fn(InitProgress<'_>) -> Result<(), WorkloadError>;
+
+/// Does work that needs locks, in short tries; between them `progress` may stop it.
+pub(crate) fn with_locks<T>(
+    session: &mut Session,
+    progress: &mut Progress<'_>,
+    work: impl FnOnce(&mut Session, &mut LockingStatements<'_>, Tell<'_>) -> Result<T, WorkloadError>,
+) -> Result<T, WorkloadError> {
+    let progress = RefCell::new(progress);
+    let tell = |what: InitProgress<'_>| tell(&mut **progress.borrow_mut(), what);
+    let continues = || tell(InitProgress::Waiting).is_ok();
+    let (patience, mut waits) = (Patience::for_session(session), LockWaits::default());
+    let mut locking = LockingStatements::new(patience, &continues, &mut waits);
+    match session.patiently(|session| work(session, &mut locking, &tell)) {
+        Err(_) if !continues() => Err(WorkloadError::Interrupted),
+        done => done,
     }
 }
 

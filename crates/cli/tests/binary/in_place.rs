@@ -635,7 +635,8 @@ fn what_a_killed_comparison_left_is_told_by_the_next_one_and_dropped_by_undo() {
     // The kill may have come while a DROP INDEX was under way, whose backend ends it.
     if session.query(is_marked).expect("the server answers").is_empty() {
         let comment = "DO $$ BEGIN EXECUTE format('COMMENT ON INDEX orders_customer IS %L', \
-                       'pgmeter compare: index ' || 'orders_customer'::regclass::oid || ', '); END $$";
+                       format('pgmeter compare: index %s of database %s, ', 'orders_customer'::regclass::oid, \
+                       (SELECT oid FROM pg_database WHERE datname = current_database()))); END $$";
         session.execute(&format!("{INDEX}; {comment}")).expect("as left");
     }
     // A comment of others is not executed, and an index without one is not touched.
@@ -646,11 +647,24 @@ fn what_a_killed_comparison_left_is_told_by_the_next_one_and_dropped_by_undo() {
     // The copy of the index has the comment, but is not what the comparison made.
     session.execute("CREATE TABLE copy (LIKE orders INCLUDING ALL)").expect("it is made");
     let change = "CREATE INDEX other ON orders (id)";
+    drop(session);
     let words = changing(&dsn, change).into_iter().map(|word| if word == "2min" { "1s" } else { word });
     let told = "left the index public.\"x; y\" in this database";
     let out = bench.run(words);
     assert!(out.stderr.contains(told) && out.stderr.contains("pgmeter compare --undo"), "{}", out.stderr);
     assert!(out.stderr.contains("or with: DROP INDEX CONCURRENTLY public.\"x; y\";"), "{}", out.stderr);
+    assert!(out.stderr.contains("is a copy of it or was rebuilt, so pgmeter keeps it"), "{}", out.stderr);
+    // A copy of the database has the OIDs of the original.
+    let elsewhere = dsn.replace("dbname=shop_0", "dbname=shop_copy");
+    assert_ne!(elsewhere, dsn);
+    Cluster::session(&dsn.replace("dbname=shop_0", "dbname=postgres"))
+        .execute("CREATE DATABASE shop_copy TEMPLATE shop_0")
+        .expect("nobody else is connected");
+    bench.run(["compare", "--undo", "--dsn", &elsewhere]).exits(0).says(&[
+        "the index public.\"x; y\" has the comment",
+        "no index of a comparison is left in the database shop_copy",
+    ]);
+    let mut session = Cluster::session(&dsn);
     let undo = ["compare", "--undo", "--dsn", &dsn];
     bench.run(undo).exits(0).says(&["dropped the index public.\"x; y\""]);
     bench.run(undo).exits(0).says(&["no index of a comparison is left in the database shop_0"]);
@@ -658,5 +672,6 @@ fn what_a_killed_comparison_left_is_told_by_the_next_one_and_dropped_by_undo() {
                   WHERE indrelid = 'copy'::regclass AND description LIKE 'pgmeter compare: %'";
     assert_eq!(session.query(copied).expect("the server answers").len(), 1, "the copy is kept");
     session.execute("DROP INDEX kept; DROP TABLE copy").expect("they are there");
+    session.execute("DROP DATABASE shop_copy").expect("it is there");
     assert_eq!(catalogs(&dsn), before);
 }

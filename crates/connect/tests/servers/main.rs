@@ -6,6 +6,7 @@ mod cases;
 mod certificates;
 mod forge;
 mod hosts;
+mod lock_waits;
 mod password_files;
 mod service_files;
 mod support;

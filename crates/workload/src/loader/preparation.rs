@@ -1,12 +1,11 @@
 //! Before and after the rows: examines existing tables, drops the workload's own, creates the schema with marks and a
 //! journal in one transaction, and completes the marks at the end.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use connect::quote::literal;
-use connect::{ConnectError, LockTry, LockWaits, LockingStatements, Patience, Row, Session, Target};
+use connect::{ConnectError, LockTry, Row, Session, Target};
 
 use super::journal::{self, Journal, kind};
 use super::plan::LoadStatement;
@@ -15,7 +14,7 @@ use crate::WorkloadError;
 use crate::existing_objects::{ExistingObjects, Object};
 use crate::foreign_objects::ForeignObjects;
 use crate::load::{
-    InitOptions, InitProgress, Progress, begin_own, execute, failed, query, query_catalogs, tell,
+    InitOptions, InitProgress, Progress, Tell, begin_own, execute, failed, query, query_catalogs, with_locks,
 };
 use crate::marks::{self, DatabaseId, Loaded, Mark, MarkedObject};
 use crate::protection::refusal;
@@ -81,19 +80,14 @@ pub(super) fn prepare(
     // The settings that the schema makes end with this connection.
     let mut own = Session::connect(target)
         .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
-    let (progress, mut waits, mut told) = (RefCell::new(progress), LockWaits::default(), Vec::new());
-    let continues = || tell(&mut **progress.borrow_mut(), InitProgress::Waiting).is_ok();
-    let mut locking = LockingStatements::new(Patience::default(), &continues, &mut waits);
-    let begun = own.patiently(|own| {
+    let mut announced = Vec::new();
+    with_locks(&mut own, progress, |own, locking, tell| {
         locking.repeat(own, |own, lock_try| {
-            let begun = begin(own, set, options, lock_try, &mut told, &mut **progress.borrow_mut());
+            let begun = begin(own, set, options, lock_try, &mut announced, tell);
             begun.map_err(|error| rolled_back(own, error, "the schema"))
         })
-    });
-    match begun {
-        Err(_) if !continues() => Err(WorkloadError::Interrupted),
-        begun => begun.map(Some),
-    }
+    })
+    .map(Some)
 }
 
 /// The options, and a checksum of the statements.
@@ -207,14 +201,14 @@ fn key(purpose: Purpose, relations: &BTreeMap<TableName, String>, sql: &str, rel
     AfterRows { purpose, table, statement: LoadStatement::new(sql) }
 }
 
-/// Creates the tables in one transaction. `told` has the statements of the try before that drop objects.
+/// Creates the tables in one transaction. `announced` has the drops of the try before.
 fn begin(
     session: &mut Session,
     set: &TableSet,
     options: &InitOptions,
     lock_try: &LockTry,
-    told: &mut Vec<String>,
-    progress: &mut Progress<'_>,
+    announced: &mut Vec<String>,
+    tell: Tell<'_>,
 ) -> Result<Preparation, WorkloadError> {
     for statement in set.schema.iter().chain(set.after.iter().map(|after| &after.statement)) {
         if let Some(word) = step_guard::transaction_control(&statement.sql) {
@@ -222,18 +216,17 @@ fn begin(
         }
     }
     let obstacles = obstacles(session, set, options)?;
-    if *told != obstacles {
-        tell(progress, InitProgress::Dropping(&format!("before loading: {}", obstacles.join("; "))))?;
-        told.clone_from(&obstacles);
+    let drops = drop_statements(&obstacles);
+    if *announced != drops {
+        tell(InitProgress::Dropping(&format!("before loading: {}", drops.join("; "))))?;
+        announced.clone_from(&drops);
     }
     let before = ExistingObjects::read(session)?;
     let foreign = (!options.drops).then(|| ForeignObjects::read(session, &set.workload)).transpose()?;
     let session_path = search_path(session)?;
+    let own_tables = tables_of_role(session, &obstacles)?;
     begin_own(session)?;
-    lock_try.limit_transaction(session).map_err(failed("set local lock_timeout"))?;
-    for sql in &obstacles {
-        execute(session, sql).map_err(|error| error.not_permitted(&format!("cannot {sql}")))?;
-    }
+    drop_obstacles(session, &own_tables, &drops, lock_try)?;
     for statement in &set.schema {
         let done = execute(session, &statement.sql);
         done.map_err(|error| error.of_statement(statement))?;
@@ -277,6 +270,38 @@ fn begin(
     Ok(preparation)
 }
 
+/// The tables among these objects that the role owns. DROP TABLE names the reason for the others.
+fn tables_of_role(session: &mut Session, objects: &[(String, String)]) -> Result<Vec<String>, WorkloadError> {
+    let tables: Vec<String> =
+        objects.iter().filter(|(kind, _)| kind == "table").map(|(_, identity)| literal(identity)).collect();
+    let sql = format!(
+        "select identity from unnest(array[{}]::text[]) with ordinality as t(identity, number) \
+         join pg_class on oid = identity::regclass where pg_has_role(relowner, 'usage') order by number",
+        tables.join(", ")
+    );
+    Ok(query_catalogs(session, &sql)?.iter().map(|row| text(row, 0)).collect())
+}
+
+/// Locks tables one by one, so that the waits for all locks of the transaction have one limit, and drops them with the other
+/// objects. DROP TABLE of several tables would hold the first lock for as long as it waits for the others.
+fn drop_obstacles(
+    session: &mut Session,
+    tables: &[String],
+    drops: &[String],
+    lock_try: &LockTry,
+) -> Result<(), WorkloadError> {
+    let limit = |limited: Result<(), ConnectError>| limited.map_err(failed("set local lock_timeout"));
+    limit(lock_try.limit_transaction(session))?;
+    for table in tables {
+        execute(session, &format!("lock table {table} in access exclusive mode"))?;
+        limit(lock_try.limit_statement(session))?;
+    }
+    for sql in drops {
+        execute(session, sql).map_err(|error| error.not_permitted(&format!("cannot {sql}")))?;
+    }
+    Ok(())
+}
+
 /// What the journal has at the beginning. Tables come before their keys.
 fn entries(set: &TableSet, options: &InitOptions, preparation: &Preparation) -> Vec<journal::Entry> {
     let entry = |kind: &str, step: String, detail: String| (kind.to_owned(), step, detail);
@@ -296,8 +321,8 @@ fn entries(set: &TableSet, options: &InitOptions, preparation: &Preparation) -> 
     entries
 }
 
-/// The statements that drop what is in the way: objects of an earlier loading, and with `--drop` all tables with the
-/// names of the workload's tables.
+/// What is in the way, as kinds and identities: objects of an earlier loading, and with `--drop` all tables with the names
+/// of the workload's tables.
 ///
 /// # Errors
 /// A table exists that `init` did not make.
@@ -305,7 +330,7 @@ fn obstacles(
     session: &mut Session,
     set: &TableSet,
     options: &InitOptions,
-) -> Result<Vec<String>, WorkloadError> {
+) -> Result<Vec<(String, String)>, WorkloadError> {
     let current = query(session, "select pg_catalog.current_schema()")?;
     let current = first(&current);
     let schema_of = |table: &TableName| table.schema.clone().unwrap_or_else(|| current.clone());
@@ -352,7 +377,7 @@ fn obstacles(
     dropped.extend(marked.own.into_iter().map(|object| (object.kind, object.identity)));
     // A loading that still runs locks the journal before its tables.
     dropped.sort_by_key(|(_, identity)| journal.as_ref() != Some(identity));
-    Ok(drop_statements(&dropped))
+    Ok(dropped)
 }
 
 /// Drops objects, given by kind and identity, in an order in which they do not depend on later ones. Views may depend on

@@ -37,6 +37,9 @@ const NUMBERS: &str = "\
     pg_catalog.to_regclass('pgbench_history')::pg_catalog.oid, \
     pg_catalog.to_regclass('pgbench_tellers')::pg_catalog.oid";
 
+/// The tables in the order of the columns of [`NUMBERS`].
+const NAMES: [&str; 4] = ["pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"];
+
 /// The existing tables, as object identifiers for SQL.
 struct TableIds {
     all: String,
@@ -53,10 +56,11 @@ impl TableIds {
     }
 }
 
-/// Whether one of the tables exists.
-pub(super) fn has_any_table(session: &mut Session) -> Result<bool, WorkloadError> {
+/// The names of the tables that exist.
+pub(super) fn names_of_tables(session: &mut Session) -> Result<Vec<&'static str>, WorkloadError> {
     let rows = query(session, NUMBERS)?;
-    Ok(rows.first().is_some_and(|row| (0..4).any(|column| row.get(column).is_some())))
+    let exists = |column: usize| rows.first().is_some_and(|row| row.get(column).is_some());
+    Ok(NAMES.into_iter().enumerate().filter(|(column, _)| exists(*column)).map(|(_, name)| name).collect())
 }
 
 /// From this version on, tables can be partitioned.

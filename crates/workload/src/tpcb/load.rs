@@ -1,9 +1,7 @@
 //! Creates and fills pgbench's tables, and times each step. The counterpart of `pgbench -i`. `phase` plans the work,
 //! `loader` carries it out.
 
-use std::cell::RefCell;
-
-use connect::{LockWaits, LockingStatements, Patience, Session, Target};
+use connect::{Session, Target};
 
 use super::Tpcb;
 use super::existing::{self, ExistingTables};
@@ -11,7 +9,7 @@ use super::phase::{LoadContext, grouped};
 use super::schema::{self, ACCOUNTS_PER_BRANCH, Partitioning, needs_major};
 use super::step::Step;
 use crate::WorkloadError;
-use crate::load::{InitOptions, InitProgress, InitReport, Progress, failed, tell};
+use crate::load::{InitOptions, InitReport, Progress, failed, with_locks};
 use crate::loader::{self, Execution};
 
 /// The greatest scale and number of partitions, as in `pgbench`: what its `int` holds.
@@ -62,19 +60,18 @@ pub(super) fn init(
 
 /// Drops existing tables; a session that reads them does not make others wait behind the drop.
 fn drop_patiently(session: &mut Session, progress: &mut Progress<'_>) -> Result<(), WorkloadError> {
-    if !existing::has_any_table(session)? {
+    let tables = existing::names_of_tables(session)?;
+    if tables.is_empty() {
         return Ok(());
     }
-    let (progress, mut waits) = (RefCell::new(progress), LockWaits::default());
-    let continues = || tell(&mut **progress.borrow_mut(), InitProgress::Waiting).is_ok();
-    let mut locking = LockingStatements::new(Patience::default(), &continues, &mut waits);
-    let sql = schema::drop_tables();
-    let done =
-        session.patiently(|session| locking.execute_in_transaction(session, std::slice::from_ref(&sql)));
-    match done {
-        Err(_) if !continues() => Err(WorkloadError::Interrupted),
-        done => done.map_err(|failure| failed(&sql)(*failure.error)),
-    }
+    let drop = schema::drop_tables();
+    // One by one: DROP TABLE of several tables holds the first lock for as long as it waits for the others.
+    let locks = tables.iter().map(|table| format!("lock table {table} in access exclusive mode"));
+    let statements: Vec<String> = locks.chain([drop.clone()]).collect();
+    with_locks(session, progress, |session, locking, _| {
+        let done = locking.execute_in_transaction(session, &statements);
+        done.map_err(|failure| failed(&drop)(*failure.error))
+    })
 }
 
 /// Accounts in a partition, or in the table without partitions.

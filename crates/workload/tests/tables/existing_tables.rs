@@ -9,7 +9,7 @@ use pgmeter_workload::{Folder, InitOptions, InitProgress, Tpcb, Truncation, Work
 use testkit::cluster::Cluster;
 
 use crate::generated::{folder, load, open, rows, scaled, sorted_schema};
-use crate::harness::{LOCKS, NEWEST, OLDEST, conninfo, lines, session, target};
+use crate::harness::{LOCKS, NEWEST, OLDEST, conninfo, lines, make, session, target};
 
 /// The SQL of a dump of tables without their rows: the comments of this database.
 fn comments(session: &mut Session) -> String {
@@ -385,6 +385,37 @@ fn a_table_that_was_renamed_or_got_a_column_is_not_dropped() {
         session.execute("alter table orders rename to orders_2025").expect("a name");
         let _ = load(&own, &mut session, &scaled(10.0));
         assert_eq!(lines(&mut session, "select count(*) from orders_2025"), ["100"], "{major}");
+    }
+}
+
+#[test]
+fn a_truncation_before_a_run_reaches_no_tables_of_others() {
+    let manifest = "name = \"own\"\n[[load]]\nfile = \"step.sql\"\n[[scripts]]\nfile = \"s.sql\"\n\
+                    [[tables]]\nname = \"log\"\nbefore_run = \"truncate\"\n";
+    let files =
+        [("workload.toml", manifest), ("step.sql", "create table log (id int);"), ("s.sql", "select 1;")];
+    let own = Folder::embedded(&files).expect("a workload");
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "inherited");
+        load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
+        make(&mut session, &InitOptions::default()).expect("tables");
+        for (workload, table) in [(&own as &dyn Workload, "log"), (&Tpcb, "pgbench_history")] {
+            let child = format!("kept_{table}");
+            session
+                .execute(&format!(
+                    "create table middle_{table} () inherits ({table}); \
+                     create table {child} () inherits (middle_{table}); insert into {child} default values"
+                ))
+                .expect("a table that inherits");
+            let prepared = workload.prepare_run(&mut session, Truncation::OwnTables);
+            let told = format!("did not make public.middle_{table}, which TRUNCATE would empty too");
+            assert!(
+                prepared.failed.iter().any(|error| error.to_string().contains(&told)),
+                "{:?}",
+                prepared.failed
+            );
+            assert_eq!(lines(&mut session, &format!("select count(*) from {child}")), ["1"], "{major}");
+        }
     }
 }
 

@@ -5,31 +5,42 @@ use std::ops::ControlFlow;
 use std::thread;
 
 use connect::Session;
-use pgmeter_workload::{InitOptions, InitProgress, Tpcb, Truncation, Workload};
+use pgmeter_workload::{InitOptions, Tpcb, Truncation, Workload};
 
 use crate::generated::{folder, load, open, scaled, sorted_schema};
 use crate::harness::{NEWEST, OLDEST, lines, make, session, target};
 
-/// A session in a transaction that has read a table, as one that generates a report.
-fn reader(session: &mut Session, table: &str) -> Session {
-    let mut reader = Session::connect(&target(session)).expect("a session");
+/// Does work that needs a lock on `table` while another session, as one that generates a report, reads it. That session
+/// ends once the work has waited for it and has left the queue, in which it makes later readers wait.
+fn while_read<T>(session: &mut Session, table: &str, work: impl FnOnce(&mut Session) -> T) -> T {
+    let target = target(session);
+    let mut reader = Session::connect(&target).expect("a session");
     reader.execute(&format!("begin; select from {table}")).expect("a lock");
-    reader
+    let mut observer = Session::connect(&target).expect("a session");
+    let sql = format!(
+        "select count(*) > 0 from pg_locks l join pg_class c on c.oid = l.relation \
+         where relname = '{table}' and not granted"
+    );
+    let ended = thread::spawn(move || {
+        for is_waiting in ["t", "f"] {
+            while lines(&mut observer, &sql)[0] != is_waiting {
+                thread::yield_now();
+            }
+        }
+        drop(reader);
+    });
+    let done = work(session);
+    // If the work never left the queue, it could not have ended before the limit of its session.
+    ended.join().expect("the session answers");
+    done
 }
 
-/// Loads while another session reads `table`. The other session ends when the loader pauses between two tries.
 fn load_while_read(workload: &dyn Workload, session: &mut Session, options: &InitOptions, table: &str) {
-    let mut reader = Some(reader(session, table));
     let target = target(session);
-    let progress = &mut |progress: InitProgress<'_>| {
-        if matches!(progress, InitProgress::Waiting) {
-            reader = None;
-        }
-        ControlFlow::Continue(())
-    };
-    let done = workload.load(&target, session, options, progress);
-    done.unwrap_or_else(|error| panic!("{error}"));
-    assert!(reader.is_none(), "init did not pause");
+    while_read(session, table, |session| {
+        let done = workload.load(&target, session, options, &mut |_| ControlFlow::Continue(()));
+        done.unwrap_or_else(|error| panic!("{error}"));
+    });
 }
 
 #[test]
@@ -60,23 +71,9 @@ fn a_truncation_before_a_run_waits_for_readers_in_short_tries() {
         let mut session = session(major, "read_history");
         make(&mut session, &InitOptions::default()).expect("tables");
         session.execute("insert into pgbench_history values (1, 1, 1, 1)").expect("a row");
-        let reader = reader(&mut session, "pgbench_history");
-        let mut observer = Session::connect(&target(&mut session)).expect("a session");
-        // Ends the reader once the truncation has waited and has given up its place in the queue.
-        let ended = thread::spawn(move || {
-            let mut waits_for = |is_waiting: bool| {
-                let sql = "select count(*) > 0 from pg_locks l join pg_class c on c.oid = l.relation \
-                           where relname = 'pgbench_history' and not granted";
-                while (lines(&mut observer, sql)[0] == "t") != is_waiting {
-                    thread::yield_now();
-                }
-            };
-            waits_for(true);
-            waits_for(false);
-            drop(reader);
+        let prepared = while_read(&mut session, "pgbench_history", |session| {
+            Tpcb.prepare_run(session, Truncation::OwnTables)
         });
-        let prepared = Tpcb.prepare_run(&mut session, Truncation::OwnTables);
-        ended.join().expect("it ends");
         assert!(prepared.failed.is_empty(), "{:?}", prepared.failed);
         assert_eq!(prepared.truncated, ["public.pgbench_history"]);
         assert_eq!(lines(&mut session, "select count(*) from pgbench_history"), ["0"]);
