@@ -25,6 +25,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 const REST_MIN: Duration = Duration::from_millis(50);
 /// Interval in which a pause looks for an interruption, and in which blocked statements are looked at.
 const LOOK: Duration = Duration::from_millis(100);
+/// Limit for the connection that looks who holds a lock: the statement's result waits for its end.
+const LOOK_LIMIT: Duration = Duration::from_secs(2);
 /// Added to the limit of a statement's answer, so that the server's `lock_timeout` comes first.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Tries to reset a setting: a cancel request for the statement before may hit the first one.
@@ -451,7 +453,11 @@ fn watched<T>(
     lock_timeout: Duration,
     work: impl FnOnce(&mut Session, &LockTry) -> T,
 ) -> (T, Seen) {
-    let target = session.target_here();
+    let target = Target {
+        connect_timeout: Some(LOOK_LIMIT),
+        control_timeout: Some(LOOK_LIMIT),
+        ..session.target_here()
+    };
     let this = LockTry { lock_timeout, begun: Cell::new(None), pid: Arc::default() };
     let (done, is_done) = mpsc::channel::<()>();
     let looks = (lock_timeout / 4).clamp(Duration::from_millis(5), LOOK);

@@ -325,7 +325,7 @@ fn a_comparison_whose_server_is_stopped_ends_and_leaves_nothing() {
 fn a_quickstart_whose_server_is_stopped_ends_and_leaves_nothing() {
     let bench = Bench::new();
     let flags = ["quickstart", "--scale", "1", "--duration", "4", "--warmup", "0", "--grace", "1s"];
-    let mut run = Running::start(&mut bench.command(flags));
+    let mut run = Running::start(bench.command(flags).env("PGMETER_CONTROL_TIMEOUT", "2"));
     run.hear("running tpcb-like");
     let since = Instant::now();
     while !descendants(run.pid()).iter().any(|(pid, _)| is_backend(*pid)) {
