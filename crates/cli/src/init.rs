@@ -175,17 +175,14 @@ impl<'a> LoadView<'a> {
     }
 
     pub(crate) fn show(&mut self, progress: InitProgress<'_>) {
-        if let InitProgress::Lost { doing, reason } = progress {
-            self.bar = None;
-            return self.terminal.warn(workload::reconnecting(doing, reason));
-        }
-        if let InitProgress::Dropping(sentence) = progress {
-            return self.terminal.say(sentence);
-        }
-        if self.is_quiet {
-            return;
-        }
         match progress {
+            InitProgress::Lost { doing, reason } => {
+                self.bar = None;
+                self.terminal.warn(workload::reconnecting(doing, reason));
+            }
+            InitProgress::Dropping(sentence) => self.terminal.say(sentence),
+            InitProgress::Left(sentence) => self.terminal.warn(sentence),
+            _ if self.is_quiet => {}
             InitProgress::Started { doing } => {
                 self.bar = None;
                 // After a long load the other steps may take long too.

@@ -114,7 +114,9 @@ fn list(arguments: &ListArguments, terminal: &Terminal) -> Result<(), Failure> {
         label: label.clone(),
         host: host.clone(),
     };
-    let entries = Store::open(places.announced(terminal)?.store())?.entries(&filter)?;
+    let store = Store::open(places.announced(terminal)?.store())?;
+    let entries = store.entries(&filter)?;
+    store.left_schema_changes()?.iter().for_each(|change| terminal.warn(change.sentence()));
     terminal.print(&match format {
         ListFormat::Text => report::store_list(&entries, terminal.style()),
         ListFormat::Json => results::escaped_json(results::entries_json(&entries)),

@@ -46,6 +46,13 @@ impl Folder<'_> {
     pub fn file(self, node: &Node, owner: &str) -> Result<PathBuf, Complaint> {
         let name = node.text()?;
         let missing = |path: &Path| {
+            if let Ok(found) = path.symlink_metadata() {
+                let what = if found.is_symlink() { "a link to no regular file" } else { "no regular file" };
+                return Complaint::at(
+                    node.place,
+                    format!("{} is {what}; name a regular file", path.display()),
+                );
+            }
             let hint = similar_file(path).map(|name| format!("; did you mean {name}?")).unwrap_or_default();
             let what = format!("there is no file {name} (looked for at {}){hint}", path.display());
             Complaint::at(node.place, what)

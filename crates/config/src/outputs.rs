@@ -3,7 +3,11 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
 
 /// Names of drafts that are tried.
 const ATTEMPTS_MAX: u32 = 100;
@@ -18,13 +22,30 @@ pub fn create_output(path: &Path) -> io::Result<File> {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     if path.exists() && !path.is_file() {
-        return OpenOptions::new().write(true).open(path);
+        return open_special_output(path);
     }
     let (draft, file) = create_draft(path)?;
     fs::rename(&draft, path).map(|()| file).inspect_err(|_| {
         // The first error is the one to tell.
         let _ = fs::remove_file(&draft);
     })
+}
+
+/// Opens what exists and is no regular file, such as a device or a pipe, for writing.
+///
+/// # Errors
+/// It cannot be opened, or no process reads the named pipe: opening it would wait without an end.
+pub fn open_special_output(path: &Path) -> io::Result<File> {
+    let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
+    let opened = OpenOptions::new().write(true).custom_flags(without_waiting).open(path);
+    let file = opened.map_err(|error| match error.raw_os_error() {
+        Some(code) if code == Errno::NXIO.raw_os_error() => io::Error::other(
+            "it is a named pipe that no process reads; name a file, or start the reader first",
+        ),
+        _ => error,
+    })?;
+    fcntl_setfl(&file, fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
+    Ok(file)
 }
 
 /// A file beside `path` that nobody else has.
@@ -46,7 +67,7 @@ fn create_draft(path: &Path) -> io::Result<(PathBuf, File)> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
+    use std::io::{Read, Write};
 
     use super::*;
 
@@ -66,6 +87,23 @@ mod tests {
         assert!(!folder.path().join("nowhere").exists());
         let names = fs::read_dir(folder.path()).expect("it can be listed").count();
         assert_eq!(names, 3, "no draft remains");
+    }
+
+    #[test]
+    fn a_named_pipe_that_nobody_reads_is_refused_at_once_and_another_is_written() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .expect("a pipe");
+        let error = create_output(&pipe).expect_err("nobody reads it").to_string();
+        assert!(error.contains("named pipe that no process reads"), "{error}");
+        let reading =
+            OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits().cast_signed()).open(&pipe);
+        let mut reader = reading.expect("it can be read");
+        create_output(&pipe).and_then(|mut file| file.write_all(b"new")).expect("it is read");
+        let mut text = String::new();
+        reader.read_to_string(&mut text).expect("text");
+        assert_eq!(text, "new");
     }
 
     #[test]

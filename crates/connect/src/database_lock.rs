@@ -36,7 +36,7 @@ pub fn claim_database(session: &mut Session, how: DatabaseUse) -> Result<Vec<Loc
     match claimed {
         Ok(_) => Ok(Vec::new()),
         Err(error) if error.is_lock_timeout() => {
-            let mut holders = holders(session)?;
+            let mut holders = database_holders(session)?;
             if holders.is_empty() {
                 // It has ended since, or is hidden.
                 holders.push(LockHolder::unknown());
@@ -58,7 +58,10 @@ pub fn release_database(session: &mut Session, how: DatabaseUse) {
 }
 
 /// The other sessions that have the lock in this database.
-fn holders(session: &mut Session) -> Result<Vec<LockHolder>, ConnectError> {
+///
+/// # Errors
+/// The connection is lost.
+pub fn database_holders(session: &mut Session) -> Result<Vec<LockHolder>, ConnectError> {
     let rows = session.query_catalogs(&format!(
         "SELECT l.pid, a.application_name, to_char(a.backend_start, 'YYYY-MM-DD HH24:MI:SS') FROM pg_locks AS l \
          JOIN pg_database AS d ON d.oid = l.database LEFT JOIN pg_stat_activity AS a ON a.pid = l.pid \

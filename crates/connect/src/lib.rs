@@ -23,7 +23,7 @@ mod transport;
 mod uri;
 
 pub use address::Address;
-pub use database_lock::{DatabaseUse, claim_database, release_database};
+pub use database_lock::{DatabaseUse, claim_database, database_holders, release_database};
 pub use environment::Environment;
 pub use error::{Cause, ConnectError};
 pub use patience::{

@@ -204,6 +204,15 @@ impl LockTry {
         self.note_pid(session)
     }
 
+    /// Limits the waits of all statements of the session's transaction, each by itself. For transactions of any length, so
+    /// nobody looks who holds a lock.
+    ///
+    /// # Errors
+    /// Errors of the server.
+    pub fn limit_each_statement(&self, session: &mut Session) -> Result<(), ConnectError> {
+        session.execute(&format!("SET LOCAL {}", set_to(self.lock_timeout))).map(drop)
+    }
+
     /// Limits the waits of the next statement to the rest of the time, because others wait for the locks that the
     /// transaction has.
     ///

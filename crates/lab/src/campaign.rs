@@ -199,8 +199,8 @@ impl Campaign {
         pooler::warn(&self.subject.plan.cells, listener);
         let prefix = leftovers::prefix(&execution.mark);
         let (subject, user) = (Rc::clone(&self.subject), limits.server_user.clone());
-        let result =
-            Provisioner::new(subject, user, prefix, listener, control).and_then(|mut provisioner| {
+        let result = Provisioner::new(subject, user, prefix, self.places.clone(), listener, control)
+            .and_then(|mut provisioner| {
                 let mut budget = TimeBudget::new(limits.budget);
                 let is_over = self.go_through(&mut provisioner, &mut budget, context)?;
                 if is_over && limits.retry_failed && self.retry_failed()? {

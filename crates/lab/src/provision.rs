@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use connect::quote::identifier;
 use connect::{ConnectError, Environment, HostOrder, Overrides, Session, SessionAttributes, Target};
-use run::{Control, RunError};
+use run::{Control, RunError, StorePlaces};
 use server::{Locations, Server, ServerOptions};
 use workload::{InitOptions, InitProgress};
 
@@ -55,6 +55,8 @@ pub(super) struct Provisioner<'a> {
     last_site: Option<(usize, Arc<ManagedSite>)>,
     /// Prefix of the names of databases, unique to this execution.
     prefix: String,
+    /// The store, which notes changes of schemas.
+    places: StorePlaces,
 }
 
 /// The prepared environment of a trial.
@@ -98,6 +100,7 @@ impl<'a> Provisioner<'a> {
         subject: Rc<Subject>,
         server_user: Option<String>,
         prefix: String,
+        places: StorePlaces,
         listener: Listener<'a>,
         control: &'a Control,
     ) -> Result<Self, RunError> {
@@ -116,6 +119,7 @@ impl<'a> Provisioner<'a> {
             ever_ready,
             last_site: None,
             prefix,
+            places,
         })
     }
 
@@ -261,9 +265,10 @@ impl<'a> Provisioner<'a> {
             let (database, role) = (&target.database, &target.user);
             self.listener
                 .say(format_args!("in place: database {database} as role {role}, {}", session.address()));
-            let schema = SchemaSwitch::new(target.clone(), self.subject.patience, self.listener);
+            let schema =
+                SchemaSwitch::new(target.clone(), self.subject.patience, self.places.clone(), self.listener);
             run::use_alone(&mut session)?;
-            warn_of_left(&mut session, self.listener)?;
+            warn_of_left(&mut session, &self.places, self.listener)?;
             let mut in_use = ServerInUse::new(None, Some(session), target);
             in_use.schema = Some(schema);
             return Ok(in_use);

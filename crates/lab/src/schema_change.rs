@@ -12,7 +12,7 @@ use connect::{
     ConnectError, LockWaits, LockingStatements, Patience, Remains, Session, SqlState, StatementFailure,
     Target,
 };
-use run::{Control, RunError};
+use run::{Control, RunError, StorePlaces};
 
 use crate::configuration::Configuration;
 use crate::event::Listener;
@@ -30,6 +30,8 @@ pub(crate) use marks::warn_of_left;
 /// The object of an undo does not exist, because the change was made only in part: object, table, function, column,
 /// schema.
 const UNDEFINED: [&str; 5] = ["42704", "42P01", "42883", "42703", "3F000"];
+/// A statement that needs a transaction of its own.
+const ACTIVE_SQL_TRANSACTION: &str = "25001";
 /// An object that a change creates existed before: table or index, object, function, column, schema.
 const DUPLICATE: [&str; 5] = ["42P07", "42710", "42723", "42701", "42P06"];
 
@@ -49,6 +51,11 @@ pub(crate) struct SchemaSwitch<'a> {
     has_given_up: bool,
     patience: Patience,
     cost: SchemaCost,
+    places: StorePlaces,
+    /// The current change in the store.
+    noted: Option<i64>,
+    /// Number of dropped columns in the database before the first change.
+    dropped_columns: Option<u64>,
 }
 
 /// What the changes of the schema have cost so far.
@@ -70,7 +77,12 @@ impl SchemaCost {
 }
 
 impl<'a> SchemaSwitch<'a> {
-    pub(crate) fn new(target: Target, patience: Patience, listener: Listener<'a>) -> Self {
+    pub(crate) fn new(
+        target: Target,
+        patience: Patience,
+        places: StorePlaces,
+        listener: Listener<'a>,
+    ) -> Self {
         Self {
             target,
             listener,
@@ -82,6 +94,9 @@ impl<'a> SchemaSwitch<'a> {
             has_given_up: false,
             patience,
             cost: SchemaCost::default(),
+            places,
+            noted: None,
+            dropped_columns: None,
         }
     }
 
@@ -135,14 +150,18 @@ impl<'a> SchemaSwitch<'a> {
                 .say(format_args!("changing the schema in place; at the end: {}", wanted.undo_in_words()));
             self.is_announced = true;
         }
+        if self.dropped_columns.is_none() {
+            self.dropped_columns = Some(dropped_columns(session)?);
+        }
         let before = to_analyze(session)?;
+        self.note(session, &wanted)?;
         // Until the change is complete, it may have to be undone in part.
         let (statements, new_indexes) = (wanted.statements.clone(), wanted.indexes.clone());
         (self.current, self.made_in_part, self.undone) = (Some(wanted), Some(0), 0);
         let continues = || control.check().is_ok();
         let mut locking = LockingStatements::new(self.patience, &continues, &mut self.cost.waits);
         let made = if new_indexes.is_empty() {
-            locking.execute(session, &statements)
+            execute_together(&mut locking, session, &statements)
         } else {
             let each = new_indexes.iter().zip(&statements).enumerate();
             each.into_iter().try_for_each(|(done, (index, sql))| {
@@ -169,6 +188,27 @@ impl<'a> SchemaSwitch<'a> {
         Ok(())
     }
 
+    /// Notes in the store that this change is about to be made: if this process is killed, its undo is known.
+    fn note(&mut self, session: &mut Session, wanted: &SchemaChange) -> Result<(), RunError> {
+        let here = marks::changed_database(session)?;
+        let has_only_indexes = wanted.undo.is_none();
+        let noted =
+            self.places.open()?.note_schema_change(&here, &wanted.undo_statements(), has_only_indexes)?;
+        self.noted = Some(noted);
+        Ok(())
+    }
+
+    /// Nothing is left of the change, or the user was told what.
+    fn forget(&mut self) {
+        let Some(noted) = self.noted.take() else { return };
+        let forgotten = self.places.open().and_then(|mut store| Ok(store.forget_schema_change(noted)?));
+        if let Err(error) = forgotten {
+            self.listener.warn(format_args!(
+                "the change of the schema was undone, but the store still names it: {error}"
+            ));
+        }
+    }
+
     /// Notes which part of the current change must be undone.
     fn made_only_in_part(&mut self, failure: StatementFailure, control: &Control) -> RunError {
         let StatementFailure { error, remains } = failure;
@@ -193,10 +233,20 @@ impl<'a> SchemaSwitch<'a> {
             Remains::PartAfter(done) => self.made_in_part = Some(done),
             Remains::Unknown => self.made_in_part = Some(0),
         }
+        if self.current.is_none() {
+            self.forget();
+        }
         control
             .check()
             .err()
-            .unwrap_or_else(|| RunError::Usage(format!("the change of the schema failed: {error}")))
+            .unwrap_or_else(|| {
+                let remedy = if has_state(&error, &[ACTIVE_SQL_TRANSACTION]) {
+                    "; several statements of a change are one transaction: give this statement alone, or without CONCURRENTLY"
+                } else {
+                    ""
+                };
+                RunError::Usage(format!("the change of the schema failed: {error}{remedy}"))
+            })
     }
 
     /// Undoes the current change.
@@ -237,6 +287,7 @@ impl<'a> SchemaSwitch<'a> {
         }
         (self.current, self.made_in_part, self.undone) = (None, None, 0);
         self.created.clear();
+        self.forget();
         Ok(())
     }
 
@@ -247,9 +298,11 @@ impl<'a> SchemaSwitch<'a> {
         }
         // The work may have been interrupted, so this does not check for signals.
         let control = Control::default();
-        let undone = Session::connect(&self.target)
-            .map_err(RunError::from)
-            .and_then(|mut session| session.patiently(|session| self.undo(session, &control)));
+        let undone = Session::connect(&self.target).map_err(RunError::from).and_then(|mut session| {
+            session.patiently(|session| self.undo(session, &control))?;
+            self.warn_of_dropped_columns(&mut session);
+            Ok(())
+        });
         undone.map_err(|error| {
             self.has_given_up = true;
             RunError::Usage(format!(
@@ -258,6 +311,18 @@ impl<'a> SchemaSwitch<'a> {
                 self.undo_in_words()
             ))
         })
+    }
+
+    /// ADD COLUMN and DROP COLUMN leave something that no undo removes.
+    fn warn_of_dropped_columns(&mut self, session: &mut Session) {
+        let (Some(before), Ok(now)) = (self.dropped_columns, dropped_columns(session)) else { return };
+        if now > before {
+            self.listener.warn(format_args!(
+                "the tables of the database have {} more dropped columns than before the changes of the schema; a table can \
+                 have 1,600 columns, with the dropped ones, until it is made anew",
+                now - before
+            ));
+        }
     }
 
     /// The SQL that is left to run.
@@ -272,11 +337,33 @@ impl<'a> SchemaSwitch<'a> {
     }
 }
 
+/// Number of dropped columns in all tables that are no catalogs.
+fn dropped_columns(session: &mut Session) -> Result<u64, ConnectError> {
+    let rows = session.query_catalogs(
+        "SELECT count(*) FROM pg_attribute JOIN pg_class AS c ON c.oid = attrelid \
+         WHERE attisdropped AND relkind IN ('r', 'p') AND c.oid >= 16384",
+    )?;
+    Ok(rows.first().and_then(|row| row.get(0)?.parse().ok()).unwrap_or_default())
+}
+
 impl Drop for SchemaSwitch<'_> {
     fn drop(&mut self) {
         if let Err(error) = self.restore() {
             self.listener.warn(error);
         }
+    }
+}
+
+/// Executes the statements of a change: several are one transaction, so that a failure leaves nothing to undo in part.
+fn execute_together(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    statements: &[String],
+) -> Result<(), StatementFailure> {
+    if let [_] = statements {
+        locking.execute(session, statements)
+    } else {
+        locking.execute_in_transaction(session, statements)
     }
 }
 

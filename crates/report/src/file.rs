@@ -35,7 +35,7 @@ pub fn check_place(path: &Path) -> io::Result<()> {
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     if path.exists() && !path.is_file() {
         // A pipe or a device, such as /dev/stdout, cannot be replaced.
-        return fs::write(path, content);
+        return config::open_special_output(path)?.write_all(content);
     }
     let draft = draft(path);
     // Never through a link or into a file that somebody else put there.

@@ -289,6 +289,13 @@ pub enum Warning {
     /// The connection goes through a pooler that pgmeter did not start: the backend is another process than the one that
     /// the start of the connection named.
     ForeignPooler,
+    /// A comparison that did not end left an index in the database.
+    IndexLeft {
+        /// Its name, with its schema.
+        index: SafeText,
+        /// SQL that drops it.
+        undo: SafeText,
+    },
     /// A script uses something of a session, which the pooler gives to another client after the transaction.
     PoolerBreaks {
         /// When connections return to the pool.
@@ -399,6 +406,7 @@ impl Warning {
             | Warning::RelayLate { .. }
             | Warning::RelayRefused { .. }
             | Warning::NetworkFailed { .. }
+            | Warning::IndexLeft { .. }
             | Warning::PoolerBreaks { .. }
             | Warning::PoolerBusy { .. } => Severity::Caution,
             Warning::SynchronousCommitOff

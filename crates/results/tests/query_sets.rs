@@ -160,6 +160,7 @@ fn a_store_of_the_first_form_is_upgraded_and_its_removals_stay() {
     sql.execute_batch(&views).expect("views are dropped in any order");
     sql.execute_batch(
         "ALTER TABLE runs DROP COLUMN alive_at; DROP TABLE query_sets; DROP TABLE removals;
+         DROP TABLE schema_changes;
          CREATE TABLE removals (
              kind TEXT NOT NULL CHECK (kind IN ('run', 'comparison', 'experiment')), number INTEGER NOT NULL,
              started_at TEXT NOT NULL, removed_at TEXT NOT NULL, PRIMARY KEY (kind, number)) WITHOUT ROWID;

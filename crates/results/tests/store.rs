@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pgmeter_results::{
-    DEFAULT_STORE, Host, Imported, Observation, PlannedTrial, Record, ResultsError, RunStatus, Status, Store,
-    TrialStatus, UtcTime, Warning, find, records_in,
+    ChangedDatabase, DEFAULT_STORE, Host, Imported, Observation, PlannedTrial, Record, ResultsError,
+    RunStatus, Status, Store, TrialStatus, UtcTime, Warning, find, records_in,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -218,7 +218,7 @@ fn a_store_of_the_form_before_signs_of_life_is_upgraded() {
     place
         .sql()
         .execute_batch(
-            "DROP VIEW trial_summary; DROP VIEW run_summary; PRAGMA user_version = 3; ALTER TABLE runs DROP COLUMN alive_at",
+            "DROP VIEW trial_summary; DROP VIEW run_summary; PRAGMA user_version = 3; ALTER TABLE runs DROP COLUMN alive_at; DROP TABLE schema_changes",
         )
         .expect("it can be changed");
     let store = Store::open(&place.path()).expect("it is upgraded");
@@ -339,7 +339,7 @@ fn what_is_no_store_is_left_alone() {
     let newer = directory.join("newer");
     drop(Store::create(&newer).expect("it can be made"));
     Connection::open(&newer).and_then(|sql| sql.pragma_update(None, "user_version", 99)).expect("it can be");
-    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 4; use the pgmeter that made it, or a newer one, or name another place with --store");
+    insta::assert_snapshot!(refused(&newer), @"the store DIR/newer has form 99, and this pgmeter knows forms up to 5; use the pgmeter that made it, or a newer one, or name another place with --store");
     let unreleased = directory.join("unreleased");
     Connection::open(&unreleased)
         .and_then(|sql| {
@@ -491,4 +491,22 @@ fn observation() -> Observation {
         "events": [{"kind": "checkpoint", "start_s": 0.2, "end_s": null, "detail": "timed"}],
         "samples": [{"start_s": 0.0, "end_s": 1.0, "looks": 20, "idle": 1.0, "waits": [], "values": {"wal_bytes": 9.0}}]}"#;
     serde_json::from_str(json).expect("it is one")
+}
+
+#[test]
+fn a_change_of_a_schema_is_left_only_if_its_process_has_ended_without_undoing_it() {
+    let place = Place::new();
+    let mut store = place.store();
+    let database =
+        ChangedDatabase { server: "127.0.0.1:5432".to_owned(), name: "shop".to_owned(), oid: 16_384 };
+    let undo = ["DROP STATISTICS s".to_owned(), "ANALYZE \"t\"".to_owned()];
+    let change = store.note_schema_change(&database, &undo, false).expect("it can be written");
+    assert_eq!(store.left_schema_changes().expect("it can be read"), [], "its process runs");
+    place.sql().execute("UPDATE schema_changes SET pid_started_ticks = 1", []).expect("it can be changed");
+    let left = store.left_schema_changes().expect("it can be read");
+    let [it] = left.as_slice() else { panic!("{left:?}") };
+    assert_eq!((it.change, &it.database, it.undo.as_slice()), (change, &database, undo.as_slice()));
+    assert!(!it.has_only_indexes && it.began_at.starts_with("20"), "{it:?}");
+    store.forget_schema_change(change).expect("it can be written");
+    assert_eq!(store.left_schema_changes().expect("it can be read"), []);
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use connect::{DatabaseUse, Session, claim_database, holders_in_words, release_database};
+use connect::{DatabaseUse, Session, claim_database, database_holders, holders_in_words, release_database};
 
 use crate::error::RunError;
 
@@ -36,6 +36,11 @@ pub(crate) fn use_shared<T>(
     let done = work(session);
     release_database(session, DatabaseUse::Shared);
     done
+}
+
+/// Whether another session, possibly of this process, has the lock, or it is not known.
+pub(crate) fn is_used(session: &mut Session) -> bool {
+    database_holders(session).map_or(true, |holders| !holders.is_empty())
 }
 
 fn claim(session: &mut Session, how: DatabaseUse, what: &str) -> Result<(), RunError> {

@@ -11,6 +11,7 @@ use workload::{InitOptions, InitProgress, InitReport, Workload};
 use crate::control::Control;
 use crate::database_use::use_shared;
 use crate::error::RunError;
+use crate::left_changes::left_by_killed;
 
 /// Limits of the default number of loading sessions. More sessions mostly wait for each other when they write WAL.
 const SESSIONS_MIN: u32 = 2;
@@ -48,6 +49,9 @@ pub fn load(
     let options = &InitOptions { secret_parameters: secret.collect(), ..options.clone() };
     session.lift_statement_timeout();
     let result = control.guard(session, |session| {
+        for index in left_by_killed(session) {
+            let _ = step(InitProgress::Left(&index.sentence()));
+        }
         use_shared(session, |session| Ok(workload.load(target, session, options, &mut step)?))
     });
     if result.is_err() && control.stop().load(Ordering::Relaxed) {

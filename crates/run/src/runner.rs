@@ -25,6 +25,7 @@ use crate::environment;
 use crate::error::RunError;
 use crate::event::{Event, VacuumEvent};
 use crate::generator;
+use crate::left_changes::{LeftIndex, left_by_killed};
 use crate::load_watch::Watch;
 use crate::observing::Observing;
 use crate::places::{ATTEMPT_TIMEOUT, Places};
@@ -126,6 +127,8 @@ struct Found {
     facts: Option<Result<Facts, ServerError>>,
     /// Whether the session went through a pooler that pgmeter did not start.
     is_pooled: bool,
+    /// What killed comparisons left in the database.
+    left: Vec<LeftIndex>,
 }
 
 /// Connects. If the server requires a password and none is known, asks for it once and stores it in the target for
@@ -333,9 +336,10 @@ impl Runner {
             Some(pooler) => pooling::check_pooling(pooler.about.mode, &self.scripts)?,
             None => Vec::new(),
         };
-        let Found { places, pooled, further, scale, tables, relations, facts, is_pooled } =
+        let Found { places, pooled, further, scale, tables, relations, facts, is_pooled, left } =
             control.unless_interrupted(self.find(control, events))?;
         warnings.extend(is_pooled.then_some(Warning::ForeignPooler));
+        warnings.extend(left.iter().map(LeftIndex::warning));
         control.check()?;
         let verification = Planned::new(&self, control)?;
         let observing = Observing::start(&mut self, &places.addresses().collect::<Vec<_>>());
@@ -491,11 +495,12 @@ impl Runner {
             let is_known = matches!(&facts, Some(Ok(facts)) if facts.version_num > 0);
             let is_pooled = is_known && session.is_pooled();
             let relations = self.find_relations(session);
+            let left = if is_known { left_by_killed(session) } else { Vec::new() };
             if session.is_lost() {
                 // Fails with the reason, instead of a load that cannot connect.
                 session.query("select 1")?;
             }
-            Ok(Found { places, pooled, further, scale, tables, relations, facts, is_pooled })
+            Ok(Found { places, pooled, further, scale, tables, relations, facts, is_pooled, left })
         })
     }
 

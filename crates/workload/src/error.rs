@@ -180,11 +180,29 @@ pub enum WorkloadError {
          the statement, use another database, or allow it with --drop"
     )]
     ForeignObjectChanged { object: String, workload: String },
+    /// The server does not count changed rows.
+    #[error(
+        "track_counts is off, so pgmeter cannot see whether the SQL of the workload changes rows of other tables. Set \
+         track_counts = on for this role or server, or allow such changes with --drop"
+    )]
+    RowsNotCounted,
+    /// A statement concerns more than the database.
+    #[error(
+        "{place}: {statement} concerns more than this database, and pgmeter cannot roll it back. Remove the statement, or \
+         allow it with --drop"
+    )]
+    BeyondDatabase { place: String, statement: String },
+    /// A statement that cannot be rolled back names an object of others, or all of them.
+    #[error(
+        "{place} drops or rewrites {object}, which `init` did not make for the workload {workload}, and cannot be rolled \
+         back; it did not run. Name the workload's own tables and indexes only, or allow it with --drop"
+    )]
+    ForeignObjectNamed { object: String, workload: String, place: String },
     /// The same, and it could not be prevented.
     #[error(
         "{place} has dropped or changed {object}, which `init` did not make for the workload {workload}. The statement \
-         cannot run in a transaction, so the change could not be rolled back. Restore the object from a backup, and \
-         remove the statement"
+         cannot run in a transaction, so the change could not be rolled back. Look at the object, restore it from a \
+         backup if something is missing, and remove the statement"
     )]
     ForeignObjectLost { object: String, workload: String, place: String },
     /// The rollback of a transaction that changed it has failed.

@@ -8,13 +8,13 @@ use crate::WorkloadError;
 use crate::load::{execute, query_catalogs};
 use crate::marks::{DatabaseId, Mark};
 
-/// What the current transaction has created or changed.
-const OF_TRANSACTION: &str = "xmin::text = (txid_current() & 4294967295)::text";
+/// Whether the current transaction has made the row `$`.
+const OF_TRANSACTION: &str = "$.xmin::text = (txid_current() & 4294967295)::text";
 /// The same with its subtransactions, such as a block with EXCEPTION of PL/pgSQL. Their numbers are higher, and like the
 /// transaction they are in progress; changes of other transactions are visible only when these are not.
 /// The server refuses numbers that no transaction has had yet, so only those just above the transaction's are asked for.
-const OF_SUBTRANSACTIONS: &str = "case when xmin::text::bigint - (txid_current() & 4294967295) between 0 and 1000000 \
-    then txid_status(txid_current() - (txid_current() & 4294967295) + xmin::text::bigint) = 'in progress' \
+const OF_SUBTRANSACTIONS: &str = "case when $.xmin::text::bigint - (txid_current() & 4294967295) between 0 and 1000000 \
+    then txid_status(txid_current() - (txid_current() & 4294967295) + $.xmin::text::bigint) = 'in progress' \
     else false end";
 /// The first version with `txid_status`.
 const TXID_STATUS_FROM: u32 = 100_000;
@@ -25,13 +25,13 @@ pub(crate) struct ExistingObjects(Vec<Object>);
 
 impl ExistingObjects {
     pub(crate) fn read(session: &mut Session) -> Result<ExistingObjects, WorkloadError> {
-        objects(session, "true").map(ExistingObjects)
+        objects(session, None).map(ExistingObjects)
     }
 
     /// Marks the objects that the current transaction has added; returns them. They exist from then on.
     pub(crate) fn mark_new(&self, session: &mut Session, mark: &Mark) -> Result<Vec<Object>, WorkloadError> {
         let is_known = session.server_version_num() >= TXID_STATUS_FROM;
-        let changed = objects(session, if is_known { OF_SUBTRANSACTIONS } else { OF_TRANSACTION })?;
+        let changed = objects(session, Some(if is_known { OF_SUBTRANSACTIONS } else { OF_TRANSACTION }))?;
         let made: Vec<Object> = changed.into_iter().filter(|object| !self.0.contains(object)).collect();
         if made.is_empty() {
             return Ok(made);
@@ -66,23 +66,37 @@ impl PartialEq for Object {
     }
 }
 
-/// Tables, views, sequences, types, functions and schemas that are not part of another object or of an extension, and
-/// meet the condition on their rows in the catalogs.
-fn objects(session: &mut Session, condition: &str) -> Result<Vec<Object>, WorkloadError> {
+/// Tables, views, sequences, types, functions and schemas that are not part of another object or of an extension; only those
+/// that the current transaction has made, if there is a condition on a row. GRANT changes the row of an object that another
+/// session has made, but not the row that says in which schema it is.
+fn objects(session: &mut Session, of_transaction: Option<&str>) -> Result<Vec<Object>, WorkloadError> {
+    let made = |catalog: &str| match of_transaction {
+        None => "true".to_owned(),
+        Some(condition) => format!(
+            "exists (select 1 from pg_depend s where s.classid = '{catalog}'::regclass and s.objid = c.oid \
+             and s.objsubid = 0 and s.refclassid = 'pg_namespace'::regclass and {})",
+            condition.replace('$', "s")
+        ),
+    };
+    let itself = of_transaction.map_or_else(|| "true".to_owned(), |condition| condition.replace('$', "c"));
     let sql = format!(
         "select o.type, o.identity, a.oid, coalesce(obj_description(a.oid, a.catalog::name), '') from (\
-         select oid, 'pg_class'::text as catalog from pg_class where relkind in ('r', 'p', 'v', 'm', 'S', 'f') \
-         and {condition} and relnamespace <> 'pg_catalog'::regnamespace \
-         union all select oid, 'pg_type' from pg_type where {condition} and (typtype in ('e', 'd', 'r') \
-         or typtype = 'c' and typrelid in (select oid from pg_class where relkind = 'c')) \
+         select oid, 'pg_class'::text as catalog from pg_class c where relkind in ('r', 'p', 'v', 'm', 'S', 'f') \
+         and {} and relnamespace <> 'pg_catalog'::regnamespace \
+         union all select oid, 'pg_type' from pg_type c where {} and typtype in ('e', 'd', 'r') \
          and typnamespace <> 'pg_catalog'::regnamespace \
-         union all select oid, 'pg_proc' from pg_proc where {condition} \
-         and pronamespace <> 'pg_catalog'::regnamespace \
-         union all select oid, 'pg_namespace' from pg_namespace where {condition} and left(nspname, 3) <> 'pg_') a \
+         union all select oid, 'pg_type' from pg_type c where typtype = 'c' and {itself} \
+         and typrelid in (select oid from pg_class where relkind = 'c') \
+         and typnamespace <> 'pg_catalog'::regnamespace \
+         union all select oid, 'pg_proc' from pg_proc c where {} and pronamespace <> 'pg_catalog'::regnamespace \
+         union all select oid, 'pg_namespace' from pg_namespace c where {itself} and left(nspname, 3) <> 'pg_') a \
          cross join lateral pg_identify_object(a.catalog::regclass, a.oid, 0) o \
          where not exists (select 1 from pg_depend d where d.classid = a.catalog::regclass and d.objid = a.oid \
          and d.objsubid = 0 and (d.deptype in ('e', 'i') or d.deptype = 'a' and o.type = 'sequence')) \
-         and coalesce(o.schema, '') <> 'information_schema' order by a.oid"
+         and coalesce(o.schema, '') <> 'information_schema' order by a.oid",
+        made("pg_class"),
+        made("pg_type"),
+        made("pg_proc"),
     );
     let rows = query_catalogs(session, &sql)?;
     let object = |row: &Row| Object {

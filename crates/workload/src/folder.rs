@@ -2,7 +2,6 @@
 //! user-defined. `manifest` parses the directory.
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use connect::quote::literal;
@@ -14,8 +13,8 @@ use crate::before_run::{self, PreparedRun, Truncation};
 use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::ForeignObjects;
 use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
+use crate::load::{self, execute, execute_all, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
-use crate::load::{execute, execute_all, missing_table, query};
 use crate::loader::TableName;
 use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, MANIFEST, Manifest, TableEntry};
 use crate::marks::{DatabaseId, Loaded, Mark};
@@ -94,14 +93,13 @@ impl Folder {
     ) -> Result<InitReport, WorkloadError> {
         let variables = (self as &dyn Workload).variables(&options.parameters, options.scale);
         let mut report = InitReport::default();
-        let mut tell = |what: InitProgress<'_>| match progress(what) {
-            ControlFlow::Continue(()) => Ok(()),
-            ControlFlow::Break(()) => Err(self.interrupted()),
+        let tell = |progress: &mut Progress<'_>, what: InitProgress<'_>| {
+            load::tell(progress, what).map_err(|_| self.interrupted())
         };
         let (protection, replaced) = self.protection(session, options, &variables)?;
         if !replaced.is_empty() {
             let sentence = format!("drops or changes tables of an earlier init: {}", replaced.join(", "));
-            tell(InitProgress::Dropping(&sentence))?;
+            tell(progress, InitProgress::Dropping(&sentence))?;
         }
         let workload = self.name().to_owned();
         let mut guard = StepGuard {
@@ -113,15 +111,16 @@ impl Folder {
         // Earlier notices do not belong to the loading.
         session.take_notices();
         for step in &self.manifest.load {
-            tell(InitProgress::Started { doing: &format!("running {}", step.file) })?;
+            tell(progress, InitProgress::Started { doing: &format!("running {}", step.file) })?;
             let stopwatch = Stopwatch::start();
-            let mut tell_changed = |objects: &[String]| {
-                let sentence = format!("{} drops or changes {}", step.file, objects.join(", "));
-                tell(InitProgress::Dropping(&sentence))
-            };
-            let done = session.patiently(|session| guard.run(session, step, &variables, &mut tell_changed));
+            let done = with_locks(session, progress, |session, locking, tell| {
+                guard.run(session, step, &variables, locking, &mut |objects| {
+                    let sentence = format!("{} drops or changes {}", step.file, objects.join(", "));
+                    tell(InitProgress::Dropping(&sentence))
+                })
+            });
             for notice in session.take_notices() {
-                tell(InitProgress::Notice(&notice))?;
+                tell(progress, InitProgress::Notice(&notice))?;
             }
             // After a rollback, the tables are those of before, and so are their marks.
             let is_undone = done.is_err() && step.is_transaction;
@@ -129,7 +128,7 @@ impl Folder {
                 if session.is_lost() || is_undone { Ok(()) } else { protection.mark(session, &guard.mark) };
             done.and(marked)?;
             let time = StepTime { name: step.name.clone(), took: stopwatch.read() };
-            tell(InitProgress::Finished(&time))?;
+            tell(progress, InitProgress::Finished(&time))?;
             report.steps.push(time);
         }
         guard.mark.loaded.complete = true;

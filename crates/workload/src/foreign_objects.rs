@@ -5,19 +5,25 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect::Session;
+use connect::quote::literal;
 
 use crate::WorkloadError;
-use crate::load::query_catalogs;
+use crate::existing_objects::Object;
+use crate::load::{query, query_catalogs};
 use crate::loader::TableName;
-use crate::{marks, protection};
+use crate::{marks, protection, sql_names};
 
 /// The objects of others, as they were before a transaction.
 #[derive(Debug)]
 pub(crate) struct ForeignObjects {
     workload: String,
+    /// The workload's own objects.
+    own: BTreeSet<ObjectKey>,
     /// By OID.
     tables: BTreeMap<String, Table>,
     others: BTreeMap<ObjectKey, Definition>,
+    /// Rows of [`SHARED`] that the session had changed, by their kind.
+    shared: BTreeMap<String, u64>,
 }
 
 /// The catalog of an object, and its OID.
@@ -38,8 +44,6 @@ struct Table {
     /// With its schema, quoted.
     identity: String,
     definition: String,
-    /// The OIDs of the tables that it is a partition of, or inherits from.
-    parents: Vec<String>,
     /// Rows that the session has changed and not yet reported to the server's statistics: those of the current
     /// transaction, and of ones shortly before it.
     changed_rows: u64,
@@ -51,46 +55,73 @@ const DEFINITION: &str = "\
     md5(concat_ws('|', n.nspname, c.relname, c.relowner, c.relfilenode, c.reltablespace, c.relpersistence, c.relchecks, \
     c.relrowsecurity, c.relforcerowsecurity, c.relreplident, c.reloptions, c.relacl, \
     (select string_agg(a::text, ',' order by attnum) from pg_attribute a where attrelid = c.oid), \
-    (select string_agg(oid::text, ',' order by oid) from pg_attrdef where adrelid = c.oid), \
-    (select string_agg(oid::text, ',' order by oid) from pg_constraint where conrelid = c.oid), \
-    (select string_agg(indexrelid::text, ',' order by indexrelid) from pg_index where indrelid = c.oid), \
-    (select string_agg(oid::text, ',' order by oid) from pg_trigger where tgrelid = c.oid and not tgisinternal), \
-    (select string_agg(oid::text, ',' order by oid) from pg_rewrite where ev_class = c.oid), \
-    (select string_agg(oid::text, ',' order by oid) from pg_policy where polrelid = c.oid), \
+    (select string_agg(concat(oid, ':', xmin), ',' order by oid) from pg_attrdef where adrelid = c.oid), \
+    (select string_agg(concat(oid, ':', xmin), ',' order by oid) from pg_constraint where conrelid = c.oid), \
+    (select string_agg(concat(indexrelid, i.relname, i.reloptions, i.reltablespace, indisvalid, indisclustered, \
+    indisreplident), ',' order by indexrelid) from pg_index join pg_class i on i.oid = indexrelid \
+    where indrelid = c.oid), \
+    (select string_agg(concat(oid, ':', xmin), ',' order by oid) from pg_trigger \
+    where tgrelid = c.oid and not tgisinternal), \
+    (select string_agg(concat(oid, ':', xmin), ',' order by oid) from pg_rewrite where ev_class = c.oid), \
+    (select string_agg(concat(oid, ':', xmin), ',' order by oid) from pg_policy where polrelid = c.oid), \
+    (select ftoptions::text from pg_foreign_table where ftrelid = c.oid), \
+    (select string_agg(description, ',' order by objsubid) from pg_description \
+    where objoid = c.oid and classoid = 'pg_class'::regclass), \
     (select string_agg(inhrelid::text, ',' order by inhrelid) from pg_inherits where inhparent = c.oid)))";
 
 impl ForeignObjects {
     /// The objects without a mark of the workload. Like [`Session::query_catalogs`], it changes the search path of an open
     /// transaction.
     pub(crate) fn read(session: &mut Session, workload: &str) -> Result<ForeignObjects, WorkloadError> {
-        let marked: Vec<_> =
-            marks::find(session, workload)?.into_iter().filter(|object| object.is_own).collect();
-        let mut others = definitions(session)?;
-        for object in &marked {
-            others.remove(&(catalog_of(&object.kind).to_owned(), object.object.oid.clone()));
-            if catalog_of(&object.kind) == "pg_class" {
-                others.retain(|_, other| other.relation != object.object.oid);
+        let marked = marks::find(session, workload)?.into_iter().filter(|object| object.is_own);
+        let own = marked.map(|object| (catalog_of(&object.kind).to_owned(), object.object.oid));
+        ForeignObjects::except(session, workload, own.collect())
+    }
+
+    /// All objects but these. Partitions count as own only if they are among them: users attach theirs.
+    fn except(
+        session: &mut Session,
+        workload: &str,
+        own: BTreeSet<ObjectKey>,
+    ) -> Result<ForeignObjects, WorkloadError> {
+        let is_own = |oid: &str| own.contains(&("pg_class".to_owned(), oid.to_owned()));
+        let (mut tables, mut others) = (tables(session)?, definitions(session)?);
+        tables.retain(|oid, _| !is_own(oid));
+        others.retain(|key, other| !own.contains(key) && !is_own(&other.relation));
+        let shared = shared_changes(session)?;
+        Ok(ForeignObjects { workload: workload.to_owned(), own, tables, others, shared })
+    }
+
+    /// These objects belong to the workload from now on.
+    pub(crate) fn adopt(&mut self, made: &[Object]) {
+        self.own.extend(made.iter().map(|object| (catalog_of(&object.kind).to_owned(), object.oid.clone())));
+    }
+
+    /// The first table of others that words of a statement name, or whose index they name; without a name of a relation, any
+    /// of them, because the statement is for all tables.
+    pub(crate) fn named_in(&self, session: &mut Session, sql: &str) -> Result<Option<String>, WorkloadError> {
+        let mut names_any = false;
+        for name in sql_names::possible_names(sql) {
+            let find = format!("select pg_catalog.to_regclass({})::pg_catalog.oid", literal(&name));
+            // Words that are no names are errors of the server in older versions.
+            let Ok(rows) = query(session, &find) else { continue };
+            let Some(oid) = rows.first().and_then(|row| row.get(0)) else { continue };
+            names_any = true;
+            let table = format!(
+                "select coalesce((select indrelid from pg_index where indexrelid = {oid}::oid), {oid}::oid)"
+            );
+            let rows = query_catalogs(session, &table)?;
+            if let Some(table) = rows.first().and_then(|row| self.tables.get(row.get(0)?)) {
+                return Ok(Some(table.identity.clone()));
             }
         }
-        let marked: BTreeSet<String> = marked.into_iter().map(|object| object.identity).collect();
-        let mut tables = tables(session)?;
-        let is_marked = |(_, table): &(&String, &Table)| marked.contains(&table.identity);
-        let mut own: BTreeSet<String> = tables.iter().filter(is_marked).map(|(oid, _)| oid.clone()).collect();
-        // Partitions of its tables can have been made without a mark, by a statement that DO executes.
-        loop {
-            let is_child = |table: &Table| table.parents.iter().any(|parent| own.contains(parent));
-            let children: Vec<String> = tables
-                .iter()
-                .filter(|(oid, table)| !own.contains(*oid) && is_child(table))
-                .map(|(oid, _)| oid.clone())
-                .collect();
-            if children.is_empty() {
-                break;
-            }
-            own.extend(children);
-        }
-        tables.retain(|oid, _| !own.contains(oid));
-        Ok(ForeignObjects { workload: workload.to_owned(), tables, others })
+        let any = || self.tables.values().next().map(|table| table.identity.clone());
+        Ok(if names_any { None } else { any() })
+    }
+
+    /// Whether others have tables in the database.
+    pub(crate) fn has_tables(&self) -> bool {
+        !self.tables.is_empty()
     }
 
     /// The same objects as they are now, without those that were dropped since.
@@ -98,6 +129,14 @@ impl ForeignObjects {
         let mut now = ForeignObjects::read(session, &self.workload)?;
         now.tables.retain(|oid, _| self.tables.contains_key(oid));
         now.others.retain(|key, _| self.others.contains_key(key));
+        Ok(now)
+    }
+
+    /// The objects of others as they are now, also those that others have made since. Of kinds without marks, new objects may
+    /// be those of the loading.
+    pub(crate) fn now(&self, session: &mut Session) -> Result<ForeignObjects, WorkloadError> {
+        let mut now = ForeignObjects::except(session, &self.workload, self.own.clone())?;
+        now.others.retain(|key, _| self.others.contains_key(key) || WITH_MARKS.contains(&&*key.0));
         Ok(now)
     }
 
@@ -119,6 +158,7 @@ impl ForeignObjects {
     /// # Errors
     /// One was dropped or changed.
     pub(crate) fn check(&self, session: &mut Session) -> Result<(), WorkloadError> {
+        count_rows(session, "pg_catalog.current_setting('track_counts')")?;
         match self.changed(session)?.into_iter().next() {
             None => Ok(()),
             Some(object) => {
@@ -142,13 +182,80 @@ impl ForeignObjects {
         let is_changed = |(key, before): &(&ObjectKey, &Definition)| {
             now.get(*key).is_none_or(|object| object.digest != before.digest)
         };
-        changed.extend(self.others.iter().filter(is_changed).map(|(_, object)| object.described.clone()));
+        // Where nobody has a table, nobody is shut out of `public`; dumps of older versions set its privileges.
+        let is_used = |(catalog, _): &ObjectKey, object: &Definition| {
+            !self.tables.is_empty() || catalog != "pg_namespace" || object.described != PUBLIC
+        };
+        let others = self.others.iter().filter(|(key, object)| is_used(key, object));
+        changed.extend(others.filter(is_changed).map(|(_, object)| object.described.clone()));
+        let before = |what: &String| self.shared.get(what).copied().unwrap_or_default();
+        let now = shared_changes(session)?.into_iter();
+        changed.extend(now.filter(|(what, rows)| *rows > 0 && *rows != before(what)).map(|(what, _)| what));
         Ok(changed)
     }
 }
 
 /// Catalogs of objects that can have marks.
 const WITH_MARKS: [&str; 4] = ["pg_class", "pg_proc", "pg_type", "pg_namespace"];
+
+/// Has the server count the rows that the current transaction changes; roles without the right to set this need it set.
+///
+/// # Errors
+/// It does not count them, so that changes of others' rows would not be seen.
+pub(crate) fn begin_counting(session: &mut Session) -> Result<(), WorkloadError> {
+    let value = "case when pg_catalog.current_setting('track_counts') operator(pg_catalog.=) 'on' then 'on' \
+                 when (select rolsuper from pg_catalog.pg_roles where rolname operator(pg_catalog.=) current_user) \
+                 then pg_catalog.set_config('track_counts', 'on', true) end";
+    count_rows(session, value)
+}
+
+/// The search path of the transaction stays.
+fn count_rows(session: &mut Session, value: &str) -> Result<(), WorkloadError> {
+    let rows = query(session, &format!("select {value}"))?;
+    let is_on = rows.first().and_then(|row| row.get(0)) == Some("on");
+    if is_on { Ok(()) } else { Err(WorkloadError::RowsNotCounted) }
+}
+
+/// The schema in which users share their objects.
+const PUBLIC: &str = "the schema public";
+
+/// Catalogs of what other databases or applications share, without an identity that a loading could own: the kind, the
+/// catalog, and whether a new row changes what is there.
+const SHARED: [(&str, &str, bool); 10] = [
+    ("a large object", "pg_largeobject", false),
+    ("a large object", "pg_largeobject_metadata", false),
+    ("a setting of a database or a role", "pg_db_role_setting", true),
+    ("a database", "pg_database", false),
+    ("a role", "pg_authid", false),
+    ("the membership in a role", "pg_auth_members", false),
+    ("a tablespace", "pg_tablespace", false),
+    ("a user mapping", "pg_user_mapping", false),
+    ("a subscription", "pg_subscription", false),
+    ("a security label", "pg_seclabel", true),
+];
+
+/// Rows of these catalogs that the session has changed, and not yet reported to the server's statistics.
+fn shared_changes(session: &mut Session) -> Result<BTreeMap<String, u64>, WorkloadError> {
+    let parts = SHARED.iter().map(|(what, catalog, counts_new)| {
+        let number = format!("to_regclass('{catalog}')::oid");
+        let new = if *counts_new {
+            format!(" + pg_stat_get_xact_tuples_inserted({number})")
+        } else {
+            String::new()
+        };
+        format!(
+            "select '{what}', coalesce(pg_stat_get_xact_tuples_updated({number}) \
+             + pg_stat_get_xact_tuples_deleted({number}){new}, 0)"
+        )
+    });
+    let rows = query_catalogs(session, &parts.collect::<Vec<_>>().join(" union all "))?;
+    let mut changes = BTreeMap::new();
+    for row in &rows {
+        let changed: u64 = row.get(1).and_then(|rows| rows.parse().ok()).unwrap_or_default();
+        *changes.entry(row.get(0).unwrap_or_default().to_owned()).or_default() += changed;
+    }
+    Ok(changes)
+}
 
 /// The catalog that has the objects of a kind, which is one of those that can have a mark.
 fn catalog_of(kind: &str) -> &'static str {
@@ -166,25 +273,25 @@ const CATALOGS: [(&str, &str, &str); 21] = [
     (
         "pg_class",
         "concat_ws('|', t.relname, t.relnamespace, t.relowner, t.relfilenode, t.relkind, t.reloptions, t.relacl, \
+         (select string_agg(concat(f.oid, ':', f.xmin), ',' order by f.oid) from pg_attrdef f where f.adrelid = t.oid), \
          (select string_agg(concat(a.attname, a.atttypid, a.atttypmod, a.attacl), ',' order by a.attnum) \
          from pg_attribute a where a.attrelid = t.oid), \
          (select string_agg(concat(r.oid, ':', r.xmin), ',' order by r.oid) from pg_rewrite r where r.ev_class = t.oid), \
          (select string_agg(concat(g.oid, ':', g.xmin), ',' order by g.oid) from pg_trigger g \
          where g.tgrelid = t.oid), \
          (select string_agg(i.indexrelid::text, ',' order by i.indexrelid) from pg_index i where i.indrelid = t.oid))",
-        // The sequence of a column belongs to its table.
-        "t.relkind in ('v', 'm', 'S', 'c') and relnamespace in (select oid from users) and not exists (select 1 \
-         from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = t.oid and t.relkind = 'S' \
-         and d.refobjsubid > 0 and d.deptype in ('a', 'i'))",
+        "t.relkind in ('v', 'm', 'S', 'c') and relnamespace in (select oid from users)",
     ),
     (
         "pg_sequence",
         "t::text",
-        "seqrelid in (select c.oid from pg_class c where c.relnamespace in (select oid from users)) and not exists \
-         (select 1 from pg_depend d where d.classid = 'pg_class'::regclass and d.objid = seqrelid \
-         and d.refobjsubid > 0 and d.deptype in ('a', 'i'))",
+        "seqrelid in (select c.oid from pg_class c where c.relnamespace in (select oid from users))",
     ),
-    ("pg_proc", "t::text", "pronamespace in (select oid from users)"),
+    (
+        "pg_proc",
+        "concat_ws('|', t::text, (select a::text from pg_aggregate a where a.aggfnoid = t.oid))",
+        "pronamespace in (select oid from users)",
+    ),
     (
         "pg_type",
         "concat_ws('|', t::text, \
@@ -194,13 +301,18 @@ const CATALOGS: [(&str, &str, &str); 21] = [
         // Those of relations and arrays belong to others.
         "typnamespace in (select oid from users) and typtype in ('e', 'd', 'r', 'b') and typelem = 0",
     ),
-    ("pg_namespace", "concat_ws('|', t.nspname, t.nspowner)", "oid in (select oid from users)"),
+    ("pg_namespace", "concat_ws('|', t.nspname, t.nspowner, t.nspacl)", "oid in (select oid from users)"),
     ("pg_operator", "t::text", "oprnamespace in (select oid from users)"),
     ("pg_opclass", "t::text", "opcnamespace in (select oid from users)"),
     ("pg_opfamily", "t::text", "opfnamespace in (select oid from users)"),
     ("pg_collation", "t::text", "collnamespace in (select oid from users)"),
     ("pg_conversion", "t::text", "connamespace in (select oid from users)"),
-    ("pg_ts_config", "t::text", "cfgnamespace in (select oid from users)"),
+    (
+        "pg_ts_config",
+        "concat_ws('|', t::text, (select string_agg(m::text, ',' order by m::text) from pg_ts_config_map m \
+         where m.mapcfg = t.oid))",
+        "cfgnamespace in (select oid from users)",
+    ),
     ("pg_ts_dict", "t::text", "dictnamespace in (select oid from users)"),
     ("pg_statistic_ext", "t::text", "stxnamespace in (select oid from users)"),
     ("pg_extension", "t::text", "true"),
@@ -212,6 +324,13 @@ const CATALOGS: [(&str, &str, &str); 21] = [
     ("pg_publication", "t::text", "true"),
     ("pg_default_acl", "t::text", "true"),
 ];
+
+/// The table to which a sequence of a column belongs, otherwise the sequence itself.
+const OWNER_OF_SEQUENCE: &str = "coalesce((select d.refobjid from pg_depend d where d.classid = 'pg_class'::regclass \
+    and d.objid = t.seqrelid and d.refobjsubid > 0 and d.deptype in ('a', 'i') limit 1), t.seqrelid)";
+/// The same for all relations.
+const OWNER_OF_RELATION: &str = "coalesce((select d.refobjid from pg_depend d where d.classid = 'pg_class'::regclass \
+    and d.objid = t.oid and t.relkind = 'S' and d.refobjsubid > 0 and d.deptype in ('a', 'i') limit 1), t.oid)";
 
 /// The schemas that users make, and `public`.
 const USERS: &str = "with users as (select oid from pg_namespace where nspname <> 'information_schema' \
@@ -225,18 +344,20 @@ fn definitions(session: &mut Session) -> Result<BTreeMap<ObjectKey, Definition>,
     )?;
     let known: BTreeSet<&str> = known.iter().filter_map(|row| row.get(0)).collect();
     // Each is newer than the oldest version.
-    let parts = CATALOGS.iter().filter(|(catalog, ..)| known.contains(catalog)).map(|(catalog, digest, rows)| {
-        let (oid, class, relation) = match *catalog {
-            "pg_sequence" => ("t.seqrelid", "pg_class", "t.seqrelid"),
-            "pg_statistic_ext" => ("t.oid", "pg_statistic_ext", "t.stxrelid"),
-            "pg_class" => ("t.oid", "pg_class", "t.oid"),
-            other => ("t.oid", other, "null::oid"),
-        };
-        format!(
-            "select '{catalog}'::text as catalog, '{class}'::regclass as class, {oid} as oid, md5({digest}) as digest, \
+    let parts =
+        CATALOGS.iter().filter(|(catalog, ..)| known.contains(catalog)).map(|(catalog, digest, rows)| {
+            let (oid, class, relation) = match *catalog {
+                "pg_sequence" => ("t.seqrelid", "pg_class", OWNER_OF_SEQUENCE),
+                "pg_statistic_ext" => ("t.oid", "pg_statistic_ext", "t.stxrelid"),
+                "pg_class" => ("t.oid", "pg_class", OWNER_OF_RELATION),
+                other => ("t.oid", other, "null::oid"),
+            };
+            format!(
+                "select '{catalog}'::text as catalog, '{class}'::regclass as class, {oid} as oid, \
+             md5(concat({digest}, obj_description({oid}, '{class}'))) as digest, \
              {relation} as relation from {catalog} t where {rows}"
-        )
-    });
+            )
+        });
     let parts: Vec<String> = parts.collect();
     let rows = query_catalogs(
         session,
@@ -265,8 +386,7 @@ fn tables(session: &mut Session) -> Result<BTreeMap<String, Table>, WorkloadErro
         &format!(
             "select c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname), {DEFINITION}, \
              pg_stat_get_xact_tuples_inserted(c.oid) + pg_stat_get_xact_tuples_updated(c.oid) \
-             + pg_stat_get_xact_tuples_deleted(c.oid), \
-             (select string_agg(inhparent::text, ' ') from pg_inherits where inhrelid = c.oid) \
+             + pg_stat_get_xact_tuples_deleted(c.oid) \
              from pg_class c join pg_namespace n on n.oid = c.relnamespace where c.relkind in ('r', 'p', 'f') \
              and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_(toast|temp_)'"
         ),
@@ -276,7 +396,6 @@ fn tables(session: &mut Session) -> Result<BTreeMap<String, Table>, WorkloadErro
         let table = Table {
             identity: text(row, 1),
             definition: text(row, 2),
-            parents: text(row, 4).split_whitespace().map(str::to_owned).collect(),
             changed_rows: text(row, 3).parse().unwrap_or(0),
         };
         (text(row, 0), table)

@@ -33,6 +33,15 @@ pub(crate) fn created(sql: &str) -> Option<TableName> {
     at.name()
 }
 
+/// Every word and quoted name of a statement, with the schema before it, as `to_regclass` reads it: some are names of
+/// relations.
+pub(crate) fn possible_names(sql: &str) -> Vec<String> {
+    let tokens = tokens(sql);
+    let is_after_point = |at: usize| at > 0 && tokens.get(at - 1) == Some(&Token::Symbol('.'));
+    let starts = (0..tokens.len()).filter(|at| !is_after_point(*at));
+    starts.filter_map(|at| Some(Reader { tokens: &tokens, at }.name()?.quoted())).collect()
+}
+
 /// A view that a statement creates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CreatedView {

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use connect::{Session, SqlState};
+use connect::{ConnectError, LockTry, LockingStatements, ResultSet, Session, SqlState};
 use script::{Statement, statement_words};
 
 use crate::WorkloadError;
 use crate::existing_objects::ExistingObjects;
-use crate::foreign_objects::ForeignObjects;
-use crate::load::{begin_own, execute};
+use crate::foreign_objects::{ForeignObjects, begin_counting};
+use crate::load::{begin_own, execute, failed};
 use crate::manifest::LoadStep;
 use crate::marks::Mark;
 
@@ -33,10 +33,11 @@ pub(crate) type TellChanged<'a> = dyn FnMut(&[String]) -> Result<(), WorkloadErr
 impl StepGuard {
     /// Executes a load step.
     pub(crate) fn run(
-        &self,
+        &mut self,
         session: &mut Session,
         step: &LoadStep,
         variables: &BTreeMap<String, String>,
+        locking: &mut LockingStatements<'_>,
         tell: &mut TellChanged<'_>,
     ) -> Result<(), WorkloadError> {
         let statements = script::statements(&step.file, &step.sql, variables)?;
@@ -44,7 +45,7 @@ impl StepGuard {
             refuse_transaction_control(step, &statements)?;
         }
         if step.is_transaction {
-            return self.transaction(session, step, &statements, tell);
+            return self.transaction(session, step, &statements, locking, tell);
         }
         for statement in &statements {
             if self.drops {
@@ -52,9 +53,15 @@ impl StepGuard {
                 done(session.execute(&statement.sql).map(drop), step, statement)?;
                 continue;
             }
-            match self.transaction(session, step, std::slice::from_ref(statement), tell) {
+            if let Some(words) = concerns_others(&statement.sql) {
+                return Err(WorkloadError::BeyondDatabase {
+                    place: place(step, statement.line),
+                    statement: words,
+                });
+            }
+            match self.transaction(session, step, std::slice::from_ref(statement), locking, tell) {
                 Err(WorkloadError::LoadStep { is_misplaced: true, .. }) if runs_alone(&statement.sql) => {
-                    self.alone(session, step, statement)?;
+                    self.alone(session, step, statement, locking)?;
                 }
                 other => other?,
             }
@@ -63,28 +70,43 @@ impl StepGuard {
         if changed.is_empty() { Ok(()) } else { tell(&changed) }
     }
 
-    /// Executes statements in one transaction.
+    /// Executes statements in one transaction, and repeats it until it has all locks: where others have tables, it waits for
+    /// each lock as long as others may wait behind it.
     fn transaction(
-        &self,
+        &mut self,
         session: &mut Session,
         step: &LoadStep,
         statements: &[Statement],
+        locking: &mut LockingStatements<'_>,
         tell: &mut TellChanged<'_>,
     ) -> Result<(), WorkloadError> {
-        begin_own(session)?;
+        let foreign = if self.drops { None } else { Some(self.foreign.now(session)?) };
+        let has_others =
+            self.foreign.has_tables() || foreign.as_ref().is_some_and(ForeignObjects::has_tables);
         let last = statements.last().map_or(1, |statement| statement.line);
-        let committed = self
-            .statements(session, step, statements)
-            .and_then(|()| self.judge(session, tell))
-            .and_then(|()| self.existing.mark_new(session, &self.mark).map(drop))
-            .and_then(|()| execute(session, "commit"));
-        committed.map_err(|error| rolled_back(session, error, &place(step, last)))
+        let made = locking.repeat(session, |session, lock_try| {
+            begin_own(session)?;
+            let committed = limit_waits(session, lock_try, has_others)
+                .and_then(|()| foreign.as_ref().map_or(Ok(()), |_| begin_counting(session)))
+                .and_then(|()| self.statements(session, step, statements))
+                .and_then(|()| self.judge(session, foreign.as_ref(), tell))
+                .and_then(|()| self.existing.mark_new(session, &self.mark))
+                .and_then(|made| execute(session, "commit").map(|()| made));
+            committed.map_err(|error| rolled_back(session, error, &place(step, last)))
+        })?;
+        self.foreign.adopt(&made);
+        Ok(())
     }
 
     /// Before the commit: an error if objects of others were changed, or their names if that is allowed.
-    fn judge(&self, session: &mut Session, tell: &mut TellChanged<'_>) -> Result<(), WorkloadError> {
-        if !self.drops {
-            return self.foreign.check(session);
+    fn judge(
+        &self,
+        session: &mut Session,
+        foreign: Option<&ForeignObjects>,
+        tell: &mut TellChanged<'_>,
+    ) -> Result<(), WorkloadError> {
+        if let Some(foreign) = foreign {
+            return foreign.check(session);
         }
         let changed = self.foreign.changed(session)?;
         if changed.is_empty() { Ok(()) } else { tell(&changed) }
@@ -97,7 +119,7 @@ impl StepGuard {
         statements: &[Statement],
     ) -> Result<(), WorkloadError> {
         for statement in statements {
-            done(session.execute(&statement.sql).map(drop), step, statement)?;
+            done(execute_singly(session, &statement.sql), step, statement)?;
             // Their words were examined, so this needs an extension that commits.
             if !session.is_in_transaction() {
                 return Err(WorkloadError::TransactionEnded { place: place(step, statement.line) });
@@ -112,14 +134,57 @@ impl StepGuard {
         session: &mut Session,
         step: &LoadStep,
         statement: &Statement,
+        locking: &mut LockingStatements<'_>,
     ) -> Result<(), WorkloadError> {
-        done(session.execute(&statement.sql).map(drop), step, statement)?;
-        let changed = self.foreign.changed(session)?;
+        let foreign = self.foreign.now(session)?;
+        let sql = &statement.sql;
+        if rebuilds_or_drops(sql)
+            && let Some(object) = foreign.named_in(session, sql)?
+        {
+            let workload = self.mark.workload.clone();
+            return Err(WorkloadError::ForeignObjectNamed {
+                object,
+                workload,
+                place: place(step, statement.line),
+            });
+        }
+        let executed =
+            session.analyze(sql).and_then(|()| match words(sql).iter().any(|word| word == "concurrently") {
+                true => locking.execute_beside_others(session, sql),
+                false => locking.execute_alone(session, sql),
+            });
+        done(executed, step, statement)?;
+        let changed = foreign.changed(session)?;
         changed.into_iter().next().map_or(Ok(()), |object| {
             let (workload, place) = (self.mark.workload.clone(), place(step, statement.line));
             Err(WorkloadError::ForeignObjectLost { object, workload, place })
         })
     }
+}
+
+fn limit_waits(session: &mut Session, lock_try: &LockTry, has_others: bool) -> Result<(), WorkloadError> {
+    let limited = if has_others { lock_try.limit_each_statement(session) } else { Ok(()) };
+    limited.map_err(failed("set local lock_timeout"))
+}
+
+/// Executes SQL of a user so that the server finds the same statements in it as pgmeter: with other settings of the client,
+/// such as `standard_conforming_strings`, a string may end elsewhere, and hide a COMMIT.
+pub(crate) fn execute_singly(session: &mut Session, sql: &str) -> Result<(), ConnectError> {
+    query_singly(session, sql).map(drop)
+}
+
+/// As [`execute_singly`], with the result sets.
+pub(crate) fn query_singly(session: &mut Session, sql: &str) -> Result<Vec<ResultSet>, ConnectError> {
+    let parts = script::statements("", sql, &BTreeMap::new()).unwrap_or_default();
+    let parts: Vec<&str> = parts.iter().map(|part| part.sql.as_str()).collect();
+    let parts = if parts.len() > 1 { parts } else { vec![sql] };
+    let mut sets = Vec::new();
+    for sql in parts {
+        // The server parses one statement only.
+        session.analyze(sql)?;
+        sets.extend(session.query_sets(sql)?);
+    }
+    Ok(sets)
 }
 
 fn place(step: &LoadStep, line: u32) -> String {
@@ -128,7 +193,7 @@ fn place(step: &LoadStep, line: u32) -> String {
 
 /// The error of a statement, with its place.
 fn done(
-    executed: Result<(), connect::ConnectError>,
+    executed: Result<(), ConnectError>,
     step: &LoadStep,
     statement: &Statement,
 ) -> Result<(), WorkloadError> {
@@ -161,19 +226,45 @@ pub(crate) fn rolled_back(session: &mut Session, error: WorkloadError, place: &s
 /// Whether a text is one statement of those that PostgreSQL executes outside of transaction blocks only. A function can raise
 /// the same error, so the error alone does not decide.
 fn runs_alone(sql: &str) -> bool {
-    let statements = statement_words(sql.as_bytes());
-    let [words] = statements.as_slice() else { return false };
-    let words: Vec<String> =
-        words.iter().map(|word| String::from_utf8_lossy(word.text).to_ascii_lowercase()).collect();
+    let words = words(sql);
     let has = |word: &str| words.iter().any(|own| own == word);
     let is = |at: usize, word: &str| words.get(at).is_some_and(|own| own == word);
     match words.first().map(String::as_str) {
         Some("vacuum" | "cluster") => true,
-        Some("create" | "drop") => has("concurrently") || is(1, "database") || is(1, "tablespace"),
+        Some("drop") => has("concurrently"),
+        Some("create") => has("concurrently") || is(1, "database") || is(1, "tablespace"),
         Some("reindex") => has("concurrently") || has("database") || has("system") || has("schema"),
-        Some("alter") => is(1, "system") || is(1, "database") || is(1, "type") && is(3, "add"),
+        Some("alter") => is(1, "type") && is(3, "add"),
         _ => false,
     }
+}
+
+/// The words of a text that is one statement, in lower case.
+fn words(sql: &str) -> Vec<String> {
+    let statements = statement_words(sql.as_bytes());
+    let [words] = statements.as_slice() else { return Vec::new() };
+    words.iter().map(|word| String::from_utf8_lossy(word.text).to_ascii_lowercase()).collect()
+}
+
+/// Whether a statement outside of transaction blocks drops, rewrites or locks a relation.
+fn rebuilds_or_drops(sql: &str) -> bool {
+    let words = words(sql);
+    match words.first().map(String::as_str) {
+        Some("vacuum") => words.iter().any(|word| word == "full"),
+        Some("drop" | "reindex" | "cluster") => true,
+        _ => false,
+    }
+}
+
+/// The first words of a statement that changes something beside the database and runs outside of transaction blocks only.
+fn concerns_others(sql: &str) -> Option<String> {
+    let words = words(sql);
+    let concerns = match (words.first()?.as_str(), words.get(1)?.as_str()) {
+        ("drop", "database" | "tablespace") | ("alter", "system" | "database" | "tablespace") => true,
+        ("drop" | "create" | "alter", "subscription") => true,
+        _ => false,
+    };
+    concerns.then(|| format!("{} {}", words[0], words[1]).to_ascii_uppercase())
 }
 
 /// Refuses statements that begin or end a transaction.

@@ -387,11 +387,11 @@ impl dyn Workload + '_ {
                 let sets = session.patiently(|session| {
                     if session.is_in_transaction() {
                         // The caller's transaction must not end here.
-                        return session.query_sets(&sql);
+                        return step_guard::query_singly(session, &sql);
                     }
                     session.in_own_transaction(OwnSettings::Limits, |session| {
                         session.execute("SET TRANSACTION READ ONLY")?;
-                        session.query_sets(&sql)
+                        step_guard::query_singly(session, &sql)
                     })
                 });
                 let sets = sets.map_err(load::failed(&sql));

@@ -28,7 +28,8 @@ pub(crate) fn run(
     if arguments.undo {
         let (dsn, patience) = (arguments.dsn.as_deref(), arguments.patience());
         let places = arguments.places.places()?;
-        let undo = |listener: ::lab::Listener<'_>| ::lab::undo_left(dsn, patience, listener, signals);
+        let (undone, store) = (::lab::undo_left, places.clone());
+        let undo = |listener: ::lab::Listener<'_>| undone(dsn, &store, patience, listener, signals);
         listening(terminal, places, Output::default(), undo).map_err(|error| not_compared(error.into()))?;
         return Ok(ExitStatus::Success);
     }

@@ -7,7 +7,7 @@ use std::io;
 
 use connect::{Password, Target};
 use results::DrawnAnew;
-use run::{Circumstances, Control, RunError, fresh_seed};
+use run::{Circumstances, Control, RunError, StorePlaces, fresh_seed};
 
 use super::block::Side;
 use super::server_set::{Comparable, ServerSet};
@@ -42,6 +42,8 @@ pub(super) struct Layout<'a> {
     /// A, then B.
     pub(super) cells: [Cell; 2],
     pub(super) seed: u64,
+    /// The store, which notes changes of schemas.
+    pub(super) places: &'a StorePlaces,
     pub(super) ask_password: Option<fn() -> io::Result<Password>>,
     pub(super) listener: Listener<'a>,
     pub(super) control: &'a Control,
@@ -120,7 +122,7 @@ impl<'a> Layout<'a> {
         for (cell, own) in cells.iter_mut().zip(others) {
             cell.configuration.server.settings.retain(|name, _| !own.contains_key(name));
         }
-        ServerSet::new(&self.what, cells, self.listener, self.control)
+        ServerSet::new(&self.what, cells, self.places, self.listener, self.control)
     }
 
     fn on(&self, mut servers: ServerSet<'a>, others: &[Settings; 2]) -> Result<ReadySides<'a>, RunError> {
@@ -139,8 +141,8 @@ impl<'a> Layout<'a> {
         let mut made: [Option<(Side, ServerSet<'a>)>; 2] = [None, None];
         for side in first {
             let at = place(side);
-            let mut servers =
-                ServerSet::new(&self.what, vec![self.cells[at].clone()], self.listener, self.control)?;
+            let cells = vec![self.cells[at].clone()];
+            let mut servers = ServerSet::new(&self.what, cells, self.places, self.listener, self.control)?;
             let target = servers.ready(0)?;
             self.control.check()?;
             made[at] = Some((self.side(at, target)?, servers));

@@ -70,7 +70,7 @@ pub fn compare(
     what.remove_leftovers(&cells, listener)?;
     let conditions = Conditions::detect();
     let ask_password = circumstances.ask_password;
-    let layout = Layout { what, cells, seed: options.seed, ask_password, listener, control };
+    let layout = Layout { what, cells, seed: options.seed, places, ask_password, listener, control };
     let (server_layout, ready) = layout.first()?;
     control.check()?;
     let draws = layout.draws(&server_layout);

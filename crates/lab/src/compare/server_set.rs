@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use config::{FileError, Folder};
 use connect::Target;
-use run::{Control, RunError, fresh_seed};
+use run::{Control, RunError, StorePlaces, fresh_seed};
 
 use crate::campaign::{self, Subject};
 use crate::error::LabError;
@@ -133,12 +133,14 @@ impl<'a> ServerSet<'a> {
     pub(super) fn new(
         what: &Comparable,
         cells: Vec<Cell>,
+        places: &StorePlaces,
         listener: Listener<'a>,
         control: &'a Control,
     ) -> Result<Self, RunError> {
         let subject = Rc::new(what.subject(cells));
         let prefix = leftovers::prefix_of_comparison(fresh_seed());
-        let provisioner = Provisioner::new(subject, what.server_user.clone(), prefix, listener, control)?;
+        let user = what.server_user.clone();
+        let provisioner = Provisioner::new(subject, user, prefix, places.clone(), listener, control)?;
         Ok(Self { provisioner, relays: Vec::new() })
     }
 

@@ -48,21 +48,41 @@ impl SchemaChange {
             };
         };
         let undo = statements_of("ddl_undo (--a-undo, --b-undo)", undo)?;
+        if let Some(sql) = statements.iter().find(|sql| may_find_existing(sql, &undo)) {
+            return Err(RunError::Usage(format!(
+                "the undo would drop what exists already, if this statement finds it: {sql}; write it without IF NOT EXISTS \
+                 and OR REPLACE"
+            )));
+        }
         Ok(Some(Self { statements, undo: Some(undo), indexes }))
     }
 
-    /// The undo as SQL that a user can run; the last change is undone first.
-    pub(super) fn undo_in_words(&self) -> String {
+    /// The undo; the last change is undone first.
+    pub(super) fn undo_statements(&self) -> Vec<String> {
         match &self.undo {
-            Some(undo) => in_words(undo),
-            None => in_words(&self.indexes.iter().rev().map(NewIndex::undo).collect::<Vec<_>>()),
+            Some(undo) => undo.clone(),
+            None => self.indexes.iter().rev().map(NewIndex::undo).collect(),
         }
+    }
+
+    /// The undo as SQL that a user can run.
+    pub(super) fn undo_in_words(&self) -> String {
+        in_words(&self.undo_statements())
     }
 }
 
 /// Statements as SQL that a user can run.
 pub(super) fn in_words(statements: &[String]) -> String {
     statements.iter().map(|sql| format!("{sql};")).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a statement accepts an object that exists, and the undo drops objects.
+fn may_find_existing(sql: &str, undo: &[String]) -> bool {
+    let upper = |sql: &str| words(sql).map(str::to_ascii_uppercase).collect::<Vec<_>>();
+    let found = upper(sql);
+    let has = |wanted: &[&str]| found.windows(wanted.len()).any(|window| window == wanted);
+    (has(&["IF", "NOT", "EXISTS"]) || has(&["OR", "REPLACE"]))
+        && undo.iter().any(|undo| upper(undo).iter().any(|word| word == "DROP"))
 }
 
 fn no_undo(sql: &str) -> RunError {

@@ -90,9 +90,19 @@ fn named(session: &mut Session, oid: u32) -> Result<Option<(String, bool)>, Conn
     Ok(rows.first().map(|row| (row.get(0).unwrap_or_default().to_owned(), row.get(1) == Some("t"))))
 }
 
+const DROP: &str = "DROP INDEX ";
+const CONCURRENTLY: &str = "CONCURRENTLY ";
+
 fn undo_of(name: &str, is_partitioned: bool) -> String {
-    let concurrently = if is_partitioned { "" } else { "CONCURRENTLY " };
-    format!("DROP INDEX {concurrently}{name}")
+    let concurrently = if is_partitioned { "" } else { CONCURRENTLY };
+    format!("{DROP}{concurrently}{name}")
+}
+
+/// The index that SQL of pgmeter's own drops.
+pub(super) fn dropped_by(undo: &str) -> Option<&str> {
+    let name = undo.strip_prefix(DROP)?;
+    let name = name.strip_prefix(CONCURRENTLY).unwrap_or(name);
+    Some(name.strip_prefix("IF EXISTS ").unwrap_or(name))
 }
 
 /// Executes the first statement, which has CONCURRENTLY, or the second one where the server does not support the first.
@@ -179,11 +189,6 @@ pub(super) fn create(
             ((!is_gone).then_some(created), Err(error))
         }
     }
-}
-
-/// The SQL that drops an index by its current name; `None` if it does not exist any more.
-pub(super) fn undo_by_oid(session: &mut Session, oid: u32) -> Result<Option<String>, ConnectError> {
-    Ok(named(session, oid)?.map(|(name, is_partitioned)| undo_of(&name, is_partitioned)))
 }
 
 /// Drops an index by its OID; nothing if it does not exist any more.

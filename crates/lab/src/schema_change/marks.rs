@@ -1,18 +1,17 @@
-//! What a killed comparison left in a database: each index that a change creates has a comment with the time and the SQL that
-//! drops it, so that it is found without the messages of that comparison. The comment's SQL is for readers: pgmeter never
-//! executes it, because others can write comments too, but drops the index by its OID. The comment has this OID and that of
-//! the database, because CREATE TABLE LIKE, CREATE DATABASE and restored dumps copy comments to other indexes. REINDEX
-//! CONCURRENTLY gives an index another OID, so such an index is named and not dropped.
+//! What a killed comparison leaves in a database, and its undo. Each index that a change creates has a comment with the time
+//! and the SQL that drops it, so that it is found without the messages of that comparison; pgmeter drops it by its OID.
+//! Other changes are noted in the store, with their undo, until they are undone.
+
+use std::fmt::Display;
 
 use connect::quote::literal;
 use connect::{ConnectError, Environment, LockWaits, LockingStatements, Overrides, Patience, Session};
-use run::{Control, RunError};
+use results::{ChangedDatabase, LeftChange, Store};
+use run::{COMPARISON_COMMENT, Control, LeftIndex, RunError, StorePlaces};
 
 use super::indexes::{self, CreatedIndex};
+use super::{UNDEFINED, has_state};
 use crate::event::Listener;
-
-/// Begin of the comments.
-const PREFIX: &str = "pgmeter compare: ";
 
 /// Writes the comment of an index that was created.
 pub(super) fn mark(
@@ -26,7 +25,7 @@ pub(super) fn mark(
     )?;
     let text = |at| rows.first().and_then(|row| row.get(at)).unwrap_or_default();
     let comment = format!(
-        "{PREFIX}index {} of database {}, made at {} UTC by server process {}, only for the time of a comparison. Undo: {};",
+        "{COMPARISON_COMMENT}index {} of database {}, made at {} UTC by server process {}, only for the time of a comparison. Undo: {};",
         created.oid.unwrap_or_default(),
         text(2),
         text(0),
@@ -45,95 +44,133 @@ pub(super) fn mark(
     locking.execute_in_transaction(session, &[sql, check]).map_err(|failure| *failure.error)
 }
 
-/// An index with the comment of a comparison that has ended or was killed.
-pub(crate) struct LeftIndex {
-    oid: u32,
-    name: String,
-    comment: String,
-    /// Whether the comment names this index; otherwise it is a copy, or was rebuilt.
-    is_named: bool,
-}
-
-/// Those in the session's database that the role may drop.
-fn left(session: &mut Session) -> Result<Vec<LeftIndex>, ConnectError> {
-    let rows = session.query_catalogs(&format!(
-        "SELECT c.oid, format('%I.%I', nspname, relname), description, \
-         strpos(description, format('%sindex %s of database %s,', {prefix}, c.oid, b.oid)) = 1 FROM pg_description AS d \
-         JOIN pg_class AS c ON c.oid = d.objoid JOIN pg_namespace AS n ON n.oid = relnamespace \
-         JOIN pg_database AS b ON datname = current_database() WHERE d.classoid = 'pg_class'::regclass AND d.objsubid = 0 AND relkind IN ('i', 'I') \
-         AND strpos(description, {prefix}) = 1 AND pg_has_role(relowner, 'USAGE') ORDER BY 1",
-        prefix = literal(PREFIX)
-    ))?;
-    let text = |row: &connect::Row, at| row.get(at).unwrap_or_default().to_owned();
-    let left = |row| LeftIndex {
-        oid: text(row, 0).parse().unwrap_or(0),
-        name: text(row, 1),
-        comment: text(row, 2),
-        is_named: text(row, 3) == "t",
-    };
-    Ok(rows.iter().map(left).collect())
-}
-
-/// Warns of what a killed comparison left. The session has the lock of the database, so no other comparison uses it.
-pub(crate) fn warn_of_left(session: &mut Session, listener: Listener<'_>) -> Result<(), ConnectError> {
-    for LeftIndex { oid, name, comment, is_named } in left(session)? {
-        let undo = indexes::undo_by_oid(session, oid)?.unwrap_or_default();
-        if !is_named {
-            listener.warn(format_args!("{}", kept(&name, &undo)));
-            continue;
-        }
-        listener.warn(format_args!(
-            "a comparison that did not end left the index {name} in this database (its comment: {comment:?}); drop it with \
-             pgmeter compare --undo and the same --dsn, or with: {undo};"
-        ));
+/// Warns of what a killed comparison left: indexes in the database, and the changes that the store names. The session has the
+/// lock of the database, so no other comparison uses it.
+pub(crate) fn warn_of_left(
+    session: &mut Session,
+    places: &StorePlaces,
+    listener: Listener<'_>,
+) -> Result<(), RunError> {
+    run::left_indexes(session)?.iter().for_each(|index| listener.warn(index.sentence()));
+    let here = changed_database(session)?;
+    for change in left_changes(places)?.iter().filter(|it| it.database == here && !it.has_only_indexes) {
+        listener.warn(change.sentence());
     }
     Ok(())
 }
 
-/// The sentence about an index that only looks like one of a comparison.
-fn kept(name: &str, undo: &str) -> String {
-    format!(
-        "the index {name} has the comment of an index that a comparison made, but is a copy of it or was rebuilt, so pgmeter \
-         keeps it; if nobody needs it, drop it with: {undo};"
-    )
+/// Those of the store; none if there is no store.
+fn left_changes(places: &StorePlaces) -> Result<Vec<LeftChange>, RunError> {
+    if !places.store().exists() {
+        return Ok(Vec::new());
+    }
+    Ok(Store::open(places.store())?.left_schema_changes()?)
 }
 
-/// Drops what killed comparisons left in a database.
+/// How the store names the session's database.
+pub(super) fn changed_database(session: &mut Session) -> Result<ChangedDatabase, ConnectError> {
+    let server = session.address().to_string();
+    let rows =
+        session.query_catalogs("SELECT datname, oid FROM pg_database WHERE datname = current_database()")?;
+    let text = |at| rows.first().and_then(|row| row.get(at)).unwrap_or_default();
+    Ok(ChangedDatabase { server, name: text(0).to_owned(), oid: text(1).parse().unwrap_or(0) })
+}
+
+/// Undoes what killed comparisons left in a database: indexes, and changes whose undo is in the store.
 ///
 /// # Errors
-/// Another command uses the database, or an index cannot be dropped.
+/// Another command uses the database, or something cannot be undone.
 pub fn undo_left(
     dsn: Option<&str>,
+    places: &StorePlaces,
     patience: Patience,
     listener: Listener<'_>,
     control: &Control,
 ) -> Result<(), RunError> {
     let target = connect::resolve(dsn, &Overrides::default(), &Environment::of_process())?;
     let mut session = control.connect(&target)?;
-    run::use_alone(&mut session)?;
-    let (found, copies): (Vec<_>, Vec<_>) = left(&mut session)?.into_iter().partition(|index| index.is_named);
-    for LeftIndex { oid, name, .. } in copies {
-        let undo = indexes::undo_by_oid(&mut session, oid)?.unwrap_or_default();
-        listener.say(format_args!("{}", kept(&name, &undo)));
+    if session.is_pooled() {
+        return Err(RunError::Usage(format!(
+            "the connection to the database {} goes through a connection pooler, so pgmeter cannot see whether a comparison \
+             still runs there; connect to the server itself",
+            target.database
+        )));
     }
-    if found.is_empty() {
-        listener.say(format_args!("no index of a comparison is left in the database {}", target.database));
+    run::use_alone(&mut session)?;
+    let here = changed_database(&mut session)?;
+    let changes: Vec<_> = left_changes(places)?.into_iter().filter(|it| it.database == here).collect();
+    let (found, copies): (Vec<_>, Vec<_>) =
+        run::left_indexes(&mut session)?.into_iter().partition(|index| index.is_named);
+    copies.iter().for_each(|index| listener.say(index.sentence()));
+    if found.is_empty() && changes.is_empty() {
+        listener.say(format_args!("no change of a comparison is left in the database {}", target.database));
     }
     let (mut waits, continues) = (LockWaits::default(), || control.check().is_ok());
-    for LeftIndex { oid, name, .. } in found {
+    for LeftIndex { oid, name, undo, .. } in found {
         let mut locking = LockingStatements::new(patience, &continues, &mut waits);
         let dropped = control.guard(&mut session, |session| {
             session.patiently(|session| indexes::drop_by_oid(&mut locking, session, oid))
         });
         control.check()?;
-        dropped.map_err(|error| {
-            RunError::Usage(format!(
-                "the index {name}, left by a comparison, could not be dropped: {error}; try again, or run this in the \
-                 database {}: DROP INDEX {name};",
-                target.database
-            ))
-        })?;
+        dropped.map_err(|error| not_undone(&format!("the index {name}"), &error, &target.database, &undo))?;
         listener.say(format_args!("dropped the index {name}, left by a comparison that did not end"));
+    }
+    for change in changes {
+        let mut locking = LockingStatements::new(patience, &continues, &mut waits);
+        if change.has_only_indexes {
+            warn_of_unmarked(&mut session, &change.undo, listener)?;
+        } else {
+            undo_change(&mut locking, &mut session, &change, listener, control)?;
+        }
+        places.open()?.forget_schema_change(change.change)?;
+    }
+    Ok(())
+}
+
+fn not_undone(what: &str, error: &dyn Display, database: &str, undo: &str) -> RunError {
+    RunError::Usage(format!(
+        "{what}, left by a comparison, could not be undone: {error}; try again, or run this in the database {database}: {undo};"
+    ))
+}
+
+/// Executes the undo of a change; a statement whose object does not exist has nothing to undo.
+fn undo_change(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    change: &LeftChange,
+    listener: Listener<'_>,
+    control: &Control,
+) -> Result<(), RunError> {
+    for sql in &change.undo {
+        let done = control
+            .guard(session, |session| session.patiently(|session| locking.execute_alone(session, sql)));
+        control.check()?;
+        match done {
+            Ok(()) => listener.say(format_args!("done: {sql};")),
+            Err(error) if has_state(&error, &UNDEFINED) => {
+                listener.say(format_args!("nothing to undo: {sql}; ({error})"));
+            }
+            Err(error) => {
+                let what = format!("the change of {}", change.began_at);
+                return Err(not_undone(&what, &error, &change.database.name, &change.undo.join("; ")));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A comparison that was killed between the creation of an index and its comment leaves an index that is not known to be its
+/// own: its name may be that of another one by now.
+fn warn_of_unmarked(session: &mut Session, undo: &[String], listener: Listener<'_>) -> Result<(), RunError> {
+    for sql in undo {
+        let Some(name) = indexes::dropped_by(sql) else { continue };
+        let found = session.query(&format!("SELECT pg_catalog.to_regclass({})", literal(name)))?;
+        if found.first().is_some_and(|row| row.get(0).is_some()) {
+            listener.warn(format_args!(
+                "an index {name} exists, and a comparison that did not end was about to create one of this name; pgmeter does \
+                 not drop it, because it has no comment that says whose it is; if nobody needs it, drop it with: {sql};"
+            ));
+        }
     }
     Ok(())
 }

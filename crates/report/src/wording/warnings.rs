@@ -337,6 +337,17 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
                                     of other programs. Unless it pools sessions, a transaction does not find what an earlier \
                                     one left in its session: settings, prepared statements, temporary tables, advisory locks."
             .to_owned(),
+        Warning::IndexLeft { .. } => {
+            let shown = |texts: BTreeSet<String>| texts.into_iter().collect::<Vec<_>>();
+            let names = each!(all, IndexLeft.index).map(|name| escaped_line(name.as_str()).to_string());
+            let undo = each!(all, IndexLeft.undo).map(|sql| format!("{};", escaped_line(sql.as_str())));
+            format!(
+                "A comparison that did not end left in the database: index {}. Its cost is in the figures. Undo it with pgmeter \
+                 compare --undo and the same connection, or with: {}",
+                enumerate(&shown(names.collect())),
+                shown(undo.collect()).join(" ")
+            )
+        }
         Warning::PoolerBreaks { .. } => pooler_breaks(all),
         Warning::PoolerBusy { .. } => format!(
             "The pooler used {} of a CPU. PgBouncer has one thread, so it limits the throughput, or soon will. Run several \

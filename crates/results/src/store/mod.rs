@@ -12,6 +12,7 @@ mod list;
 mod process;
 mod query_sets;
 mod remove;
+mod schema_changes;
 mod steps;
 mod tables;
 mod trials;
@@ -38,6 +39,7 @@ pub use list::{
     entries_json,
 };
 pub use remove::Removed;
+pub use schema_changes::{ChangedDatabase, LeftChange};
 pub use trials::{ExperimentRow, PlannedTrial, TrialFigures, TrialRow, TrialStatus, UnfinishedExperiment};
 pub use undo::NewDirectories;
 pub use write::RENEWAL;

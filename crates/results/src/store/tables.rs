@@ -18,14 +18,19 @@ const APPLICATION_ID: i64 = 0x7067_6d65;
 const UNRELEASED_APPLICATION_ID: i64 = 0x7067_6d72;
 
 const TABLES: &str = include_str!("tables.sql");
+const SCHEMA_CHANGES: &str = include_str!("schema_changes.sql");
 const VIEWS: &str = include_str!("views.sql");
 
 /// Upgrades of a store from format n, from 1, to n + 1. A new store is created with all tables; views are recreated
-/// after an upgrade. The steps are: query sets; only views, for transactions with an unknown ending; signs of life.
-const STEPS: [&str; 3] = [include_str!("query_sets.sql"), "", "ALTER TABLE runs ADD COLUMN alive_at TEXT"];
+/// after an upgrade. The steps are: query sets; only views, for transactions with an unknown ending; signs of life;
+/// changes of schemas.
+const STEPS: [&str; 4] =
+    [include_str!("query_sets.sql"), "", "ALTER TABLE runs ADD COLUMN alive_at TEXT", SCHEMA_CHANGES];
 
 /// The first format in which runs have signs of life.
 const FORM_WITH_SIGNS_OF_LIFE: i64 = 4;
+/// The first format with changes of schemas.
+const FORM_WITH_SCHEMA_CHANGES: i64 = 5;
 
 const fn form_after(steps: &[&str]) -> i64 {
     1 + steps.len() as i64
@@ -87,6 +92,11 @@ pub(super) fn alive_at(connection: &Connection) -> rusqlite::Result<&'static str
     Ok(if form(connection)? >= FORM_WITH_SIGNS_OF_LIFE { "runs.alive_at" } else { "NULL" })
 }
 
+/// Whether the store has the table of changes of schemas.
+pub(super) fn has_schema_changes(connection: &Connection) -> rusqlite::Result<bool> {
+    Ok(form(connection)? >= FORM_WITH_SCHEMA_CHANGES)
+}
+
 fn form(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
@@ -94,7 +104,7 @@ fn form(connection: &Connection) -> rusqlite::Result<i64> {
 /// Creates the tables, or runs the missing upgrades, and updates the format number.
 fn raise(transaction: &Transaction<'_>, steps: &[&str]) -> rusqlite::Result<()> {
     match usize::try_from(form(transaction)?).unwrap_or(0).checked_sub(1) {
-        None => transaction.execute_batch(TABLES)?,
+        None => [TABLES, SCHEMA_CHANGES].iter().try_for_each(|sql| transaction.execute_batch(sql))?,
         Some(taken) => steps.iter().skip(taken).try_for_each(|step| transaction.execute_batch(step))?,
     }
     let mut views = transaction.prepare("SELECT name FROM sqlite_master WHERE type = 'view'")?;

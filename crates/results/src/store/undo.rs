@@ -35,7 +35,8 @@ impl Store {
         let Self { path, connection } = self;
         // The numbers of removed entries are not used again.
         let sql = "SELECT (SELECT count(*) FROM runs) + (SELECT count(*) FROM experiments) \
-                   + (SELECT count(*) FROM comparisons) + (SELECT count(*) FROM removals)";
+                   + (SELECT count(*) FROM comparisons) + (SELECT count(*) FROM removals) \
+                   + (SELECT count(*) FROM schema_changes)";
         let rows: i64 = connection.query_row(sql, [], |row| row.get(0)).map_err(failed(&path))?;
         if rows > 0 {
             return Ok(false);

@@ -13,7 +13,7 @@ use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, Sq
 
 use super::journal::Note;
 use super::plan::{LoadStatement, Mode, Part, Task};
-use crate::foreign_objects::ForeignObjects;
+use crate::foreign_objects::{ForeignObjects, begin_counting};
 use crate::load::{ROWS_PER_PROGRESS, begin_own, failed, query};
 use crate::step_guard::rolled_back;
 use crate::stopwatch::Stopwatch;
@@ -181,11 +181,23 @@ impl Connection<'_> {
                     Ok(())
                 })?;
                 self.noted(note, sql, |connection| {
+                    if is_of_user {
+                        connection.look_at(&settings, sql, foreign.is_some())?;
+                    }
                     connection.execute_with(&settings, sql)?;
                     foreign.iter().try_for_each(|foreign| foreign.check(connection.session))
                 })
             }
         }
+    }
+
+    /// Before a statement that a user wrote: the server must find one statement, and count the rows that it changes.
+    fn look_at(&mut self, settings: &str, sql: &str, is_guarded: bool) -> Result<(), WorkloadError> {
+        if is_guarded {
+            begin_counting(self.session)?;
+        }
+        self.execute(settings)?;
+        self.session.analyze(sql).map_err(failed(sql))
     }
 
     /// One statement in its own transaction with `settings`. If it is repeated after a lost connection, it may have

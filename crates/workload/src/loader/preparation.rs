@@ -12,7 +12,7 @@ use super::plan::LoadStatement;
 use super::tables::{AfterRows, Purpose, TableName, TableSet};
 use crate::WorkloadError;
 use crate::existing_objects::{ExistingObjects, Object};
-use crate::foreign_objects::ForeignObjects;
+use crate::foreign_objects::{ForeignObjects, begin_counting};
 use crate::load::{
     InitOptions, InitProgress, Progress, Tell, begin_own, execute, failed, query, query_catalogs, with_locks,
 };
@@ -227,8 +227,9 @@ fn begin(
     let own_tables = tables_of_role(session, &obstacles)?;
     begin_own(session)?;
     drop_obstacles(session, &own_tables, &drops, lock_try)?;
+    foreign.as_ref().map_or(Ok(()), |_| begin_counting(session))?;
     for statement in &set.schema {
-        let done = execute(session, &statement.sql);
+        let done = step_guard::execute_singly(session, &statement.sql).map_err(failed(&statement.sql));
         done.map_err(|error| error.of_statement(statement))?;
         if !session.is_in_transaction() {
             return Err(WorkloadError::TransactionEnded { place: statement.shown_place() });

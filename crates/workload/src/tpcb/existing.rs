@@ -201,8 +201,24 @@ pub(super) fn check_columns(session: &mut Session) -> Result<(), WorkloadError> 
             let (table, workload) = (table.to_owned(), Tpcb::NAME.to_owned());
             return Err(WorkloadError::ForeignTable { table, workload, init: "pgmeter init".to_owned() });
         }
+        check_partitions(session, number)?;
     }
     Ok(())
+}
+
+/// Rejects partitions and inheriting tables that have other names than those of pgbench, or are in another schema: DROP
+/// TABLE would drop them too.
+fn check_partitions(session: &mut Session, number: &str) -> Result<(), WorkloadError> {
+    let sql = format!(
+        "select quote_ident(n.nspname) || '.' || quote_ident(c.relname) from pg_inherits \
+         join pg_class c on c.oid = inhrelid join pg_namespace n on n.oid = c.relnamespace \
+         join pg_class p on p.oid = inhparent where inhparent = {number} and (c.relnamespace <> p.relnamespace \
+         or c.relname !~ '^pgbench_accounts_[0-9]+$') order by 1 limit 1"
+    );
+    let rows = query_catalogs(session, &sql)?;
+    let Some(table) = rows.first().and_then(|row| row.get(0)) else { return Ok(()) };
+    let (table, workload) = (table.to_owned(), Tpcb::NAME.to_owned());
+    Err(WorkloadError::ForeignTable { table, workload, init: "pgmeter init".to_owned() })
 }
 
 /// Whether pgbench_accounts has the requested partitions; an error if it has others.

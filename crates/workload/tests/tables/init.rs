@@ -253,7 +253,9 @@ fn steps_partitions_and_notices_are_told_in_the_order_of_pgbench() {
             InitProgress::Notice(notice) => format!("{}: {}", notice.severity, notice.message),
             InitProgress::Finished(time) => time.name.clone(),
             InitProgress::Rows { .. } | InitProgress::Lost { .. } => String::new(),
-            InitProgress::Dropping(_) | InitProgress::Waiting => return ControlFlow::Continue(()),
+            InitProgress::Dropping(_) | InitProgress::Left(_) | InitProgress::Waiting => {
+                return ControlFlow::Continue(());
+            }
         });
         ControlFlow::Continue(())
     })

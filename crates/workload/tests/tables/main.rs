@@ -5,6 +5,7 @@ mod beside_pgbench;
 mod existing_tables;
 mod folder;
 mod generated;
+mod harmless_steps;
 mod harness;
 mod init;
 mod interrupted;

@@ -1,0 +1,131 @@
+//! Changes of the schema of users' databases that comparisons and experiments in place make and undo. Each is noted before
+//! its first statement and forgotten after its undo, so that the changes of a killed process can be named and undone.
+
+use rusqlite::{Row, params};
+
+use super::process::Process;
+use super::{Store, failed, tables};
+use crate::{ResultsError, UtcTime};
+
+/// A database as the store names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedDatabase {
+    /// Address of its server.
+    pub server: String,
+    /// Its name.
+    pub name: String,
+    /// Its OID: a database that was made again under the name has another one.
+    pub oid: u32,
+}
+
+/// A change of the schema that a process did not undo.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftChange {
+    /// Its number in the store.
+    pub change: i64,
+    /// Where it was made.
+    pub database: ChangedDatabase,
+    /// The statements that undo it.
+    pub undo: Vec<String>,
+    /// Whether it consists of indexes, which are found by their comments.
+    pub has_only_indexes: bool,
+    /// When it began, in UTC.
+    pub began_at: String,
+}
+
+impl LeftChange {
+    /// The sentence that tells of it.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let Self { database: ChangedDatabase { server, name, .. }, undo, began_at, has_only_indexes, .. } =
+            self;
+        let undo = undo.iter().map(|sql| format!("{sql};")).collect::<Vec<_>>().join(" ");
+        let does = match has_only_indexes {
+            true => "drops the indexes that have its comment, and names others; by hand",
+            false => "runs",
+        };
+        format!(
+            "a comparison or experiment that began to change the schema of the database {name} on {server} at {began_at} \
+             did not end, so the change may still be there; undo it with pgmeter compare --undo and a connection to this \
+             database, which {does}: {undo}"
+        )
+    }
+}
+
+impl Store {
+    /// Notes that this process is about to change a schema.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn note_schema_change(
+        &mut self,
+        database: &ChangedDatabase,
+        undo: &[String],
+        has_only_indexes: bool,
+    ) -> Result<i64, ResultsError> {
+        let Process { hostname, boot_id, pid_namespace, pid, pid_started_ticks } = Process::own();
+        let undo = serde_json::Value::from(undo).to_string();
+        self.in_transaction(|transaction| {
+            transaction.execute(
+                "INSERT INTO schema_changes (server, database, database_oid, undo, has_only_indexes, began_at, hostname, \
+                 boot_id, pid_namespace, pid, pid_started_ticks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                params![
+                    database.server,
+                    database.name,
+                    database.oid,
+                    undo,
+                    has_only_indexes,
+                    UtcTime::now().to_string(),
+                    hostname,
+                    boot_id,
+                    pid_namespace,
+                    pid,
+                    pid_started_ticks
+                ],
+            )?;
+            Ok(transaction.last_insert_rowid())
+        })
+    }
+
+    /// Forgets a change: it was undone.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn forget_schema_change(&mut self, change: i64) -> Result<(), ResultsError> {
+        let deleted = self.connection.execute("DELETE FROM schema_changes WHERE change = ?1", [change]);
+        deleted.map(drop).map_err(failed(&self.path))
+    }
+
+    /// Changes whose process has ended without undoing them, the oldest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn left_schema_changes(&self) -> Result<Vec<LeftChange>, ResultsError> {
+        let own = Process::own();
+        let read = || -> rusqlite::Result<Vec<(LeftChange, Process)>> {
+            // A store that is only read may have an older format.
+            if !tables::has_schema_changes(&self.connection)? {
+                return Ok(Vec::new());
+            }
+            let sql = "SELECT change, server, database, database_oid, undo, has_only_indexes, began_at, hostname, boot_id, \
+                       pid_namespace, pid, pid_started_ticks FROM schema_changes ORDER BY change";
+            let mut statement = self.connection.prepare(sql)?;
+            let rows = statement.query_map([], |row| Ok((left(row)?, Process::read(row, 7)?)))?;
+            rows.collect()
+        };
+        let changes = read().map_err(failed(&self.path))?;
+        let gone = changes.into_iter().filter(|(_, process)| process.is_gone(&own));
+        Ok(gone.map(|(change, _)| change).collect())
+    }
+}
+
+fn left(row: &Row<'_>) -> rusqlite::Result<LeftChange> {
+    let undo: String = row.get(4)?;
+    Ok(LeftChange {
+        change: row.get(0)?,
+        database: ChangedDatabase { server: row.get(1)?, name: row.get(2)?, oid: row.get(3)? },
+        undo: serde_json::from_str(&undo).unwrap_or_default(),
+        has_only_indexes: row.get(5)?,
+        began_at: row.get(6)?,
+    })
+}

@@ -1,0 +1,231 @@
+//! What load steps and checks of a folder cannot do to others: commit in hidden ways, change what a database shares, wait for
+//! locks while others wait behind them. On the oldest and the newest server.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use connect::Session;
+use pgmeter_workload::{Folder, InitOptions, Workload};
+use testkit::cluster::Cluster;
+
+use crate::generated::load;
+use crate::harness::{NEWEST, OLDEST, conninfo, lines, session};
+
+/// A folder whose only files are these steps.
+fn steps(is_transaction: bool, sql: &[&str]) -> Folder {
+    let mut manifest = "name = \"own\"\n[[scripts]]\nfile = \"s.sql\"\n".to_owned();
+    let names: Vec<String> = (0..sql.len()).map(|at| format!("step{at}.sql")).collect();
+    for name in &names {
+        manifest.push_str(&format!("[[load]]\nfile = \"{name}\"\ntransaction = {is_transaction}\n"));
+    }
+    let mut files = vec![("workload.toml", &*manifest), ("s.sql", "select 1;")];
+    files.extend(names.iter().map(String::as_str).zip(sql.iter().copied()));
+    Folder::embedded(&files).expect("a workload")
+}
+
+#[track_caller]
+fn check_refused(session: &mut Session, sql: &str, told: &str) {
+    let error = load(&steps(true, &[sql]), session, &InitOptions::default()).expect_err(sql).to_string();
+    assert!(error.contains(told), "{sql}: {error}");
+}
+
+/// A table with a row, and objects that belong to it.
+const STAFF: &str = "create table staff (id int primary key, name text); insert into staff values (1, 'a'); \
+    create view names as select name from staff; create sequence mine; \
+    create table numbered (id serial); \
+    create function keep() returns trigger language plpgsql as 'begin return new; end'; \
+    create trigger keeps before update on staff for each row execute procedure keep(); \
+    create policy p on staff using (id > 0); create rule r as on delete to staff do instead nothing; \
+    create schema private; select lo_create(4711)";
+
+#[test]
+fn a_commit_that_only_the_server_sees_is_not_executed() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "hidden_commits");
+        session
+            .execute("create table staff (id int); insert into staff values (1)")
+            .expect("a table of others");
+        let hidden = "select '\\''; commit; delete from staff; commit; begin; select 1 --';";
+        let set = format!("set local standard_conforming_strings = off;\n{hidden}");
+        load(&steps(true, &[&set]), &mut session, &InitOptions::default()).expect_err("two statements");
+        assert_eq!(lines(&mut session, "select count(*) from staff"), ["1"], "{major}");
+        session.execute("set standard_conforming_strings = off").expect("a setting of the role");
+        for is_transaction in [true, false] {
+            let own = steps(is_transaction, &[hidden]);
+            load(&own, &mut session, &InitOptions::default()).expect_err("two statements");
+            assert_eq!(lines(&mut session, "select count(*) from staff"), ["1"], "{major} {is_transaction}");
+        }
+        let manifest = "name = \"own\"\n[[load]]\nfile = \"a.sql\"\n[[scripts]]\nfile = \"a.sql\"\n[[checks]]\nfile = \"c.sql\"\n";
+        let files = [("workload.toml", manifest), ("a.sql", "select 1;"), ("c.sql", hidden)];
+        let own = Folder::embedded(&files).expect("a workload");
+        let own: &dyn Workload = &own;
+        own.run_checks(&mut session, &BTreeMap::new()).expect_err("two statements");
+        assert_eq!(lines(&mut session, "select count(*) from staff"), ["1"], "{major}, a check");
+    }
+}
+
+#[test]
+fn rows_are_counted_though_the_role_does_not_have_the_server_count_them() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "uncounted");
+        session
+            .execute("create table staff (id int); insert into staff values (1)")
+            .expect("a table of others");
+        session.execute("set track_counts = off").expect("a setting of the role");
+        check_refused(&mut session, "do $$ begin delete from staff; end $$;", "public.staff");
+        check_refused(&mut session, "set local track_counts = off; delete from staff;", "");
+        assert_eq!(lines(&mut session, "select count(*) from staff"), ["1"], "{major}");
+    }
+}
+
+#[test]
+fn definitions_privileges_and_comments_of_others_stay() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "definitions");
+        session.execute(STAFF).expect("objects of others");
+        let database = lines(&mut session, "select quote_ident(current_database())").remove(0);
+        for (sql, told) in [
+            ("do $$ begin alter table staff disable trigger keeps; end $$;", "public.staff"),
+            ("alter policy p on staff using (true);", "public.staff"),
+            ("create or replace rule r as on delete to staff do also nothing;", "public.staff"),
+            ("comment on table staff is 'x';", "public.staff"),
+            ("comment on column staff.name is 'x';", "public.staff"),
+            ("comment on view names is 'x';", "view public.names"),
+            ("alter view names alter column name set default 'x';", "view public.names"),
+            ("alter table staff rename constraint staff_pkey to k;", "public.staff"),
+            ("alter index staff_pkey set (fillfactor = 50);", "public.staff"),
+            ("grant usage on schema private to public;", "schema private"),
+            ("alter sequence numbered_id_seq start with 7;", "numbered_id_seq"),
+            ("select lo_unlink(4711);", "a large object"),
+            (
+                &format!("alter database {database} set work_mem = '1MB';"),
+                "a setting of a database or a role",
+            ),
+            ("alter role current_user set work_mem = '1MB';", "a setting of a database or a role"),
+            (&format!("revoke connect on database {database} from public;"), "a database"),
+        ] {
+            // Before version 10, no catalog has the properties of sequences.
+            if major == OLDEST && sql.starts_with("alter sequence") {
+                continue;
+            }
+            check_refused(&mut session, sql, told);
+        }
+        // Own objects of the same kinds are made and changed.
+        let own = "create table own (id serial primary key, t text); comment on table own is 'x'; \
+                   create policy p on own using (true); alter policy p on own using (id > 0); \
+                   create schema own_schema; grant usage on schema own_schema to public; \
+                   create table own_schema.a (id int references own (id)); select lo_create(4712)";
+        let change = "alter table own add column more int; insert into own (t) values ('a'); \
+                      alter index own_pkey set (fillfactor = 50); comment on table own is 'y'";
+        let again = "alter table own drop column more; select lo_unlink(4712)";
+        for is_transaction in [true, false] {
+            let clean = "drop schema if exists own_schema cascade; drop table if exists own cascade";
+            session.execute(clean).expect("own objects");
+            let error =
+                load(&steps(is_transaction, &[own, change, again]), &mut session, &InitOptions::default())
+                    .expect_err("a large object has no owner among workloads")
+                    .to_string();
+            assert!(error.contains("a large object"), "{major}: {error}");
+            assert_eq!(lines(&mut session, "select count(*) from own"), ["1"], "{major}");
+            session.execute("select lo_unlink(4712)").expect("it is there");
+        }
+    }
+}
+
+#[test]
+fn statements_that_cannot_be_rolled_back_do_not_touch_others() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "alone");
+        session.execute(STAFF).expect("objects of others");
+        for (sql, told) in [
+            ("drop database template_of_nobody;", "concerns more than this database"),
+            ("alter system set work_mem = '1MB';", "concerns more than this database"),
+            ("drop index concurrently staff_pkey;", "public.staff"),
+            ("vacuum full staff;", "public.staff"),
+            ("vacuum full;", "drops or rewrites"),
+            ("reindex database postgres;", "drops or rewrites"),
+        ] {
+            let error = load(&steps(false, &[sql]), &mut session, &InitOptions::default()).expect_err(sql);
+            assert!(error.to_string().contains(told), "{sql}: {error}");
+        }
+        let own = "drop table if exists own; create table own (id int); create index concurrently own_id on own (id); \
+                   vacuum full own; vacuum analyze staff; drop index concurrently own_id; vacuum own";
+        load(&steps(false, &[own]), &mut session, &InitOptions::default()).expect("own tables");
+    }
+}
+
+#[test]
+fn tables_that_others_make_meanwhile_are_not_marked_and_not_changed() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "meanwhile");
+        let place = conninfo(&mut session, "postgres");
+        // The second step waits for the table that another session makes.
+        let wait = "do $$ begin loop exit when to_regclass('app.invoices') is not null; perform pg_sleep(0.01); \
+                    end loop; end $$;";
+        let grant = "grant select on all tables in schema app to public;";
+        let steps = steps(true, &["create schema app; create table app.own (id int);", wait, grant]);
+        let other = thread::spawn(move || {
+            let mut other = Cluster::session(&place);
+            while lines(&mut other, "select count(*) from pg_namespace where nspname = 'app'") != ["1"] {}
+            other
+                .execute("create table app.invoices (id int); insert into app.invoices values (1)")
+                .expect("made");
+        });
+        let error =
+            load(&steps, &mut session, &InitOptions::default()).expect_err("it is not own").to_string();
+        other.join().expect("it has ended");
+        assert!(error.contains("app.invoices"), "{major}: {error}");
+        let marked = "select count(*) from pg_description where objoid = 'app.invoices'::regclass";
+        assert_eq!(lines(&mut session, marked), ["0"], "{major}");
+    }
+}
+
+#[test]
+fn partitions_that_others_attach_are_not_dropped() {
+    let mut session = session(NEWEST, "attached");
+    let schema = "drop table if exists parts; create table parts (id int) partition by range (id); \
+                  create table parts_a partition of parts for values from (0) to (10)";
+    let own = steps(true, &[schema]);
+    load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
+    load(&own, &mut session, &InitOptions::default()).expect("own partitions are replaced");
+    session
+        .execute("create table mine (id int); alter table parts attach partition mine for values from (10) to (20); \
+                  insert into mine values (15)")
+        .expect("a partition of others");
+    let error = load(&own, &mut session, &InitOptions::default()).expect_err("it is not own").to_string();
+    assert!(error.contains("public.mine"), "{error}");
+    assert_eq!(lines(&mut session, "select count(*) from mine"), ["1"]);
+}
+
+#[test]
+fn a_step_does_not_make_others_wait_behind_it() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "behind");
+        session
+            .execute("create table staff (id int primary key); insert into staff values (1)")
+            .expect("a table");
+        let place = conninfo(&mut session, "postgres");
+        let mut holder = Cluster::session(&place);
+        holder.execute("begin; update staff set id = id").expect("a lock");
+        let (tells, told) = mpsc::channel();
+        let loading = thread::spawn(move || {
+            tells.send(()).expect("it is heard");
+            let step = "drop table if exists own; create table own (id int references staff)";
+            load(&steps(true, &[step]), &mut session, &InitOptions::default()).map(|_| session)
+        });
+        told.recv().expect("it begins");
+        let mut application = Cluster::session(&place);
+        application.execute("set statement_timeout = '2s'").expect("a setting");
+        // The tries of the step begin and end meanwhile.
+        for _ in 0..40 {
+            application
+                .execute("insert into staff values (-1); delete from staff where id = -1")
+                .expect("in time");
+            thread::sleep(Duration::from_millis(50));
+        }
+        holder.execute("commit").expect("it ends");
+        loading.join().expect("it has ended").expect("it got its lock");
+    }
+}
