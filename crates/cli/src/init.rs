@@ -181,7 +181,7 @@ impl<'a> LoadView<'a> {
                 self.terminal.warn(workload::reconnecting(doing, reason));
             }
             InitProgress::Dropping(sentence) => self.terminal.say(sentence),
-            InitProgress::Left(sentence) => self.terminal.warn(sentence),
+            InitProgress::Found(sentence) => self.terminal.warn(sentence),
             _ if self.is_quiet => {}
             InitProgress::Started { doing } => {
                 self.bar = None;

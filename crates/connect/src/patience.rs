@@ -31,6 +31,9 @@ const LOOK_LIMIT: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(10);
 /// Tries to reset a setting: a cancel request for the statement before may hit the first one.
 const RESETS: usize = 3;
+/// A stopped or unreachable pgmeter must not hold its locks without an end, also where the role has no limit.
+const IDLE_LIMIT: &str = "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '60s', true) \
+    WHERE pg_catalog.current_setting('idle_in_transaction_session_timeout') OPERATOR(pg_catalog.=) '0'";
 /// Statements that need a transaction of their own, such as CREATE INDEX CONCURRENTLY.
 const ACTIVE_SQL_TRANSACTION: &str = "25001";
 
@@ -200,7 +203,7 @@ impl LockTry {
     /// The server refuses the setting, or the connection is lost.
     pub fn limit_transaction(&self, session: &mut Session) -> Result<(), ConnectError> {
         self.begun.set(Some(Instant::now()));
-        session.execute(&format!("SET LOCAL {}", set_to(self.lock_timeout)))?;
+        session.execute(&format!("SET LOCAL {}; {IDLE_LIMIT}", set_to(self.lock_timeout)))?;
         self.note_pid(session)
     }
 

@@ -136,12 +136,20 @@ impl<'a> SchemaSwitch<'a> {
         wanted: SchemaChange,
         control: &Control,
     ) -> Result<(), RunError> {
-        for index in wanted.indexes.iter().filter(|_| wanted.undo.is_none()) {
+        for index in &wanted.indexes {
             if indexes::exists(session, index)? {
                 let index = index.qualified();
                 return Err(RunError::Usage(format!(
                     "the index {index} exists already, so the database cannot be measured without it: DROP INDEX \
                      {index}, or give the new index another name"
+                )));
+            }
+            if wanted.undo.is_none() && indexes::is_partitioned(session, index)? {
+                let (table, index) = (&index.table, index.qualified());
+                return Err(RunError::Usage(format!(
+                    "{table} is partitioned, so PostgreSQL cannot make the index {index} CONCURRENTLY, and all writers would \
+                     wait until it is made. Compare on a copy of the database; or allow this by giving the undo yourself: \
+                     --b-undo 'DROP INDEX {index}' (or --a-undo; ddl_undo in a file)"
                 )));
             }
         }

@@ -16,6 +16,8 @@ use crate::left_changes::left_by_killed;
 /// Limits of the default number of loading sessions. More sessions mostly wait for each other when they write WAL.
 const SESSIONS_MIN: u32 = 2;
 const SESSIONS_MAX: u32 = 8;
+/// The first version with publications.
+const PUBLICATIONS_FROM: u32 = 100_000;
 
 /// Default number of loading sessions: the number of local processors, because the server's number is unknown. It is
 /// 2 on a machine with one processor, since the server is then usually elsewhere.
@@ -23,6 +25,24 @@ const SESSIONS_MAX: u32 = 8;
 pub fn loading_sessions() -> u32 {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     u32::try_from(processors).unwrap_or(SESSIONS_MAX).clamp(SESSIONS_MIN, SESSIONS_MAX)
+}
+
+/// What new tables do to subscribers of this database, a sentence for each publication.
+fn publications_of_all_tables(session: &mut Session) -> Vec<String> {
+    if session.server_version_num() < PUBLICATIONS_FROM {
+        return Vec::new();
+    }
+    let publications =
+        session.query_catalogs("SELECT quote_ident(pubname) FROM pg_publication WHERE puballtables");
+    let rows = publications.unwrap_or_default();
+    let names = rows.iter().filter_map(|row| row.get(0));
+    let sentence = |name| {
+        format!(
+            "the publication {name} is FOR ALL TABLES, so it also has the tables that are loaded now: a subscriber without \
+             these tables stops at their first row"
+        )
+    };
+    names.map(sentence).collect()
 }
 
 /// Runs the loading steps.
@@ -50,7 +70,10 @@ pub fn load(
     session.lift_statement_timeout();
     let result = control.guard(session, |session| {
         for index in left_by_killed(session) {
-            let _ = step(InitProgress::Left(&index.sentence()));
+            let _ = step(InitProgress::Found(&index.sentence()));
+        }
+        for sentence in publications_of_all_tables(session) {
+            let _ = step(InitProgress::Found(&sentence));
         }
         use_shared(session, |session| Ok(workload.load(target, session, options, &mut step)?))
     });

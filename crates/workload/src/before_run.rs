@@ -50,7 +50,7 @@ pub(crate) fn truncate_own(
     let Some(relation) = protection::find(session, table)? else { return Ok(None) };
     let identity = relation.identity;
     let mut marked = marks::find(session, workload)?;
-    marked.retain(|object| object.is_like_made);
+    marked.retain(|object| object.is_own);
     let is_own = marked.iter().any(|object| object.identity == identity)
         || !columns.is_empty() && columns.contains(&&*columns_of(session, &relation.oid)?);
     // TRUNCATE also empties partitions and tables that inherit.

@@ -97,6 +97,25 @@ impl ForeignObjects {
         self.own.extend(made.iter().map(|object| (catalog_of(&object.kind).to_owned(), object.oid.clone())));
     }
 
+    /// Looks whether the session has changed rows of these tables, and leaves the search path of the transaction as it is.
+    ///
+    /// # Errors
+    /// It has.
+    pub(crate) fn check_rows(&self, session: &mut Session) -> Result<(), WorkloadError> {
+        let rows = query(
+            session,
+            "select relid from pg_catalog.pg_stat_xact_all_tables where n_tup_ins operator(pg_catalog.>) 0 \
+             or n_tup_upd operator(pg_catalog.>) 0 or n_tup_del operator(pg_catalog.>) 0",
+        )?;
+        match rows.iter().find_map(|row| self.tables.get(row.get(0)?)) {
+            None => Ok(()),
+            Some(table) => {
+                let (object, workload) = (table.identity.clone(), self.workload.clone());
+                Err(WorkloadError::ForeignObjectChanged { object, workload })
+            }
+        }
+    }
+
     /// The first table of others that words of a statement name, or whose index they name; without a name of a relation, any
     /// of them, because the statement is for all tables.
     pub(crate) fn named_in(&self, session: &mut Session, sql: &str) -> Result<Option<String>, WorkloadError> {

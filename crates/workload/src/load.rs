@@ -113,8 +113,8 @@ pub enum InitProgress<'a> {
     },
     /// What is dropped next, or is changed although others made it, as a sentence.
     Dropping(&'a str),
-    /// What a comparison that did not end left in the database, as a sentence.
-    Left(&'a str),
+    /// Something in the database that the user should know before the load, as a sentence.
+    Found(&'a str),
     /// The tables are there, and now come so many partitions of the largest.
     Partitions(u32),
     /// A notice of the server about a statement, for example that there was no table to drop.

@@ -6,9 +6,13 @@ use crate::error::ConnectError;
 
 /// Time limits that could end pgmeter's own statements: pgmeter has limits of its own. Older servers do not have all of
 /// them, so the server chooses. All names are those of the catalogs, whatever the search path holds.
-const LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings \
+/// With the last one, the server looks whether pgmeter is there while it executes a long statement.
+const LIMITS: &str = "SELECT pg_catalog.set_config(name, CASE WHEN name OPERATOR(pg_catalog.=) \
+    'client_connection_check_interval' THEN '1000' ELSE '0' END, true) FROM pg_catalog.pg_settings \
     WHERE name OPERATOR(pg_catalog.=) ANY ('{statement_timeout,lock_timeout,idle_in_transaction_session_timeout,\
-    transaction_timeout}'::pg_catalog.text[])";
+    transaction_timeout,client_connection_check_interval}'::pg_catalog.text[])";
+/// A stopped or unreachable pgmeter must not hold its locks without an end; between its statements it takes no such time.
+const IDLE_LIMIT: &str = "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '60s', true)";
 /// The formats of values in text that pgmeter writes and reads.
 const FORMATS: &str = "SELECT pg_catalog.set_config('DateStyle', 'ISO, MDY', true), \
     pg_catalog.set_config('IntervalStyle', 'postgres', true), pg_catalog.set_config('TimeZone', 'UTC', true), \
@@ -17,7 +21,7 @@ const FORMATS: &str = "SELECT pg_catalog.set_config('DateStyle', 'ISO, MDY', tru
 /// Which settings a transaction of pgmeter gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnSettings {
-    /// No time limits of the server. For statements that users wrote.
+    /// No time limits of the server for statements, and one of a minute between them. For statements that users wrote.
     Limits,
     /// Also fixed formats of dates, times and other values in text. For statements of pgmeter.
     LimitsAndFormats,
@@ -29,7 +33,7 @@ impl OwnSettings {
     #[must_use]
     pub fn sql(self) -> String {
         match self {
-            Self::Limits => LIMITS.to_owned(),
+            Self::Limits => format!("{LIMITS}; {IDLE_LIMIT}"),
             Self::LimitsAndFormats => format!("{LIMITS}; {FORMATS}"),
         }
     }

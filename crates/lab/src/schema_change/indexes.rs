@@ -11,6 +11,7 @@ use super::marks;
 
 /// Such as CONCURRENTLY for an index of a partitioned table.
 const FEATURE_NOT_SUPPORTED: &str = "0A000";
+const UNDEFINED_OBJECT: &str = "42704";
 const UNCLEAR: &str =
     "several indexes were created on the table at the same time, and it is not known which one is pgmeter's";
 
@@ -80,6 +81,15 @@ pub(super) fn exists(session: &mut Session, index: &NewIndex) -> Result<bool, Co
     Ok(found.first().is_some_and(|row| row.get(0).is_some()))
 }
 
+/// Whether the table of an index is partitioned: its indexes cannot be made CONCURRENTLY.
+pub(super) fn is_partitioned(session: &mut Session, index: &NewIndex) -> Result<bool, ConnectError> {
+    let table = format!("SELECT pg_catalog.to_regclass({})::pg_catalog.oid", literal(&index.table));
+    let rows = session.query(&table)?;
+    let oid: u32 = rows.first().and_then(|row| row.get(0)?.parse().ok()).unwrap_or(0);
+    let sql = format!("SELECT 1 FROM pg_class WHERE oid = {oid}::oid AND relkind = 'p'");
+    Ok(!session.query_catalogs(&sql)?.is_empty())
+}
+
 /// The current name of an index, quoted and with its schema, and whether it belongs to a partitioned table. `None` if it
 /// does not exist any more.
 fn named(session: &mut Session, oid: u32) -> Result<Option<(String, bool)>, ConnectError> {
@@ -112,13 +122,20 @@ pub(super) fn execute_concurrently(
     concurrent: &str,
     plain: &str,
 ) -> Result<(), ConnectError> {
-    let error = match locking.execute_beside_others(session, concurrent) {
-        Err(error) if has_state(&error, FEATURE_NOT_SUPPORTED) && concurrent != plain => error,
+    match locking.execute_beside_others(session, concurrent) {
+        Err(error)
+            if has_state(&error, FEATURE_NOT_SUPPORTED) && concurrent != plain && !session.is_lost() => {}
         other => return other,
-    };
-    if session.is_lost() {
-        return Err(error);
     }
+    alone(locking, session, plain)
+}
+
+/// Executes a statement that makes others wait, in short tries.
+fn alone(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    plain: &str,
+) -> Result<(), ConnectError> {
     let done = locking.execute_in_transaction(session, &[plain.to_owned()]);
     done.map_err(|failure| *failure.error)
 }
@@ -198,7 +215,16 @@ pub(super) fn drop_by_oid(
     oid: u32,
 ) -> Result<(), ConnectError> {
     let Some((name, is_partitioned)) = named(session, oid)? else { return Ok(()) };
-    execute_concurrently(locking, session, &undo_of(&name, is_partitioned), &undo_of(&name, true))
+    let plain = undo_of(&name, true);
+    let dropped = match is_partitioned {
+        true => alone(locking, session, &plain),
+        false => execute_concurrently(locking, session, &undo_of(&name, false), &plain),
+    };
+    match dropped {
+        // The server removes what an interrupted CREATE INDEX CONCURRENTLY left, perhaps meanwhile.
+        Err(error) if has_state(&error, UNDEFINED_OBJECT) && named(session, oid)?.is_none() => Ok(()),
+        other => other,
+    }
 }
 
 pub(super) fn has_state(error: &ConnectError, state: &str) -> bool {

@@ -126,8 +126,14 @@ impl Connection<'_> {
             }
             Task::Chunk { note, part } => self
                 .noted(note, &format!("loading {}", part.relation), |connection| {
+                    if connection.shared.guarded.is_some() {
+                        begin_counting(connection.session)?;
+                    }
                     connection.empty(part)?;
-                    connection.copy(part)
+                    connection.copy(part)?;
+                    // Triggers, defaults and constraints may call functions that change others' rows.
+                    let guarded = connection.shared.guarded;
+                    guarded.map_or(Ok(()), |foreign| foreign.check_rows(connection.session))
                 })
                 .map_err(|error| error.of_rows(&part.relation)),
             Task::Noted { note, statement, mode } => {

@@ -10,7 +10,7 @@ use connect::Session;
 use pgmeter_workload::{Folder, InitOptions, Workload};
 use testkit::cluster::Cluster;
 
-use crate::generated::load;
+use crate::generated::{folder, load, open, scaled};
 use crate::harness::{NEWEST, OLDEST, conninfo, lines, session};
 
 /// A folder whose only files are these steps.
@@ -227,5 +227,24 @@ fn a_step_does_not_make_others_wait_behind_it() {
         }
         holder.execute("commit").expect("it ends");
         loading.join().expect("it has ended").expect("it got its lock");
+    }
+}
+
+#[test]
+fn rows_of_others_that_change_while_rows_are_loaded_end_the_load() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "while_loading");
+        session
+            .execute(
+                "create table staff (id int); insert into staff values (1); create function zap() returns int \
+                 language plpgsql as 'begin delete from staff; return 1; end'",
+            )
+            .expect("objects of others");
+        let schema = "create table own (id int primary key, n int default 1 check (zap() is not null));";
+        let folder = folder(schema, &[]);
+        let error =
+            load(&open(&folder), &mut session, &scaled(10.0)).expect_err("rows of others").to_string();
+        assert!(error.contains("public.staff"), "{major}: {error}");
+        assert_eq!(lines(&mut session, "select count(*) from staff"), ["1"], "{major}");
     }
 }
