@@ -288,8 +288,6 @@ pub(crate) struct MarkedObject {
     /// Whether the mark was made for this object: not if it was restored from a dump, if its comment was copied, or if it was
     /// renamed or got another column.
     pub(crate) is_own: bool,
-    /// Whether the mark was made for an object of this name with these columns, perhaps in another database.
-    pub(crate) is_like_made: bool,
 }
 
 impl MarkedObject {
@@ -317,7 +315,6 @@ pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedOb
         let mark = Mark::parse(&text(3)).filter(|mark| mark.workload == workload)?;
         let found = ObjectId { columns: text(5), ..database.object(text(4), text(2)) };
         let is_own = mark.object.as_ref().is_some_and(|object| object.is(&found));
-        let is_like_made = mark.object.as_ref().is_some_and(|object| object.is_like(&found));
         Some(MarkedObject {
             kind: text(0),
             schema: text(1),
@@ -326,7 +323,6 @@ pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedOb
             mark,
             object: found,
             is_own,
-            is_like_made,
         })
     };
     Ok(rows.iter().filter_map(object).collect())

@@ -259,11 +259,12 @@ fn rebuilds_or_drops(sql: &str) -> bool {
 /// The first words of a statement that changes something beside the database and runs outside of transaction blocks only.
 fn concerns_others(sql: &str) -> Option<String> {
     let words = words(sql);
-    let concerns = match (words.first()?.as_str(), words.get(1)?.as_str()) {
-        ("drop", "database" | "tablespace") | ("alter", "system" | "database" | "tablespace") => true,
-        ("drop" | "create" | "alter", "subscription") => true,
-        _ => false,
-    };
+    let concerns = matches!(
+        (words.first()?.as_str(), words.get(1)?.as_str()),
+        ("drop", "database" | "tablespace")
+            | ("alter", "system" | "database" | "tablespace")
+            | ("drop" | "create" | "alter", "subscription")
+    );
     concerns.then(|| format!("{} {}", words[0], words[1]).to_ascii_uppercase())
 }
 

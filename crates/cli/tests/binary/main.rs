@@ -50,6 +50,7 @@ mod statistics;
 mod steps;
 mod store;
 mod tls;
+mod undo_in_place;
 mod verify;
 mod verify_isolation;
 mod watching;
