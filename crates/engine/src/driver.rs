@@ -56,11 +56,9 @@ pub enum EventLoop {
     Other,
 }
 
-/// Resource use of a driver, its thread and its process so far.
+/// Resource use of a driver and its thread so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverUsage {
-    /// CPU time of the whole process, user and system.
-    pub process_cpu: Duration,
     /// CPU time of the calling thread, user and system.
     pub thread_cpu: Duration,
     /// Time that this thread was runnable without a core; `None` if the system does not report it.

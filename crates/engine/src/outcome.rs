@@ -121,7 +121,8 @@ pub struct Outcome {
     pub errors: ErrorTable,
     /// Number of transactions that were run but not measured, because they were scheduled during the warm-up.
     pub warmup_transactions: u64,
-    /// CPU time, user and system, of the whole process during the measured window; of several ranks, the sum.
+    /// CPU time, user and system, of the workers' threads during the measured window, without waiting actively for
+    /// scheduled times; of several ranks, the sum.
     pub client_cpu: Duration,
     /// Statistics of each worker's loop during the measured window, by worker number. Of several ranks, the workers are
     /// numbered in the order of the ranks.

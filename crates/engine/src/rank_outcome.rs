@@ -28,7 +28,7 @@ pub struct RankFigures {
     pub workers: usize,
     /// Its measured transactions.
     pub total: ScriptStats,
-    /// CPU time, user and system, of its process during the measured window.
+    /// CPU time, user and system, of its workers' threads during the measured window.
     pub client_cpu: Duration,
     /// Statistics of each worker's loop during the measured window, by the worker's number within the rank.
     pub health: Vec<WorkerHealth>,
@@ -100,8 +100,6 @@ impl RankOutcome {
         let plan = load.plan;
         let finished = outcomes.iter().map(|outcome| outcome.finished).max();
         let finished = finished.unwrap_or(timeline.start).max(lost.at);
-        let cpu_from = outcomes.iter().filter_map(|outcome| outcome.cpu_at_measure).min();
-        let cpu_to = outcomes.iter().map(|outcome| outcome.cpu_at_end).max().unwrap_or_default();
         let event_loop = worst_event_loop(outcomes.iter().map(|outcome| &outcome.event_loop));
         let uncancelled = cancel_running(plan, &outcomes);
         let reconnects =
@@ -132,7 +130,7 @@ impl RankOutcome {
                 clients: plan.part.clients(plan.clients),
                 workers: load.workers.len(),
                 total,
-                client_cpu: cpu_from.map_or(Duration::ZERO, |from| cpu_to.saturating_sub(from)),
+                client_cpu: health.iter().map(|worker| Duration::from_nanos(worker.cpu_ns)).sum(),
                 health,
                 commands,
                 reconnects,

@@ -40,10 +40,6 @@ pub(crate) const STOP_CHECK: Duration = Duration::from_millis(100);
 pub(crate) struct WorkerOutcome {
     /// Time when its last client was done.
     pub(crate) finished: Timestamp,
-    /// The process's CPU time at the start of the measured window and at this worker's end; `None` if the window
-    /// never began.
-    pub(crate) cpu_at_measure: Option<Duration>,
-    pub(crate) cpu_at_end: Duration,
     pub(crate) warmup_transactions: u64,
     pub(crate) aborted: Vec<AbortedClient>,
     /// Whether it was stopped before all its clients were done.

@@ -125,8 +125,8 @@ pub use kept_text::KeptText;
 pub use load_watch::{LoadPause, LoadPauses, LoadStop, LoadWatch, WatchReason};
 pub use observation::{
     Ceiling, CeilingBasis, CounterRow, CounterTable, CpuOwner, Event, EventKind, FlushSharing, FlushSource,
-    LockEnd, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction, ServerSample, ShareInterval,
-    StatementCounters, WaitMean, WaitMethod, WaitShare, Waits,
+    LockEnd, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction, ReadSource, ServerSample,
+    ShareInterval, StatementCounters, WaitMean, WaitMethod, WaitShare, Waits,
 };
 pub use outages::{
     AttemptCount, ClientOutage, ConnectAttempt, LossCause, LossCount, Outage, OutageWindow, Outages,
@@ -144,7 +144,7 @@ pub use rules::{CheckFindings, DrawnRows};
 pub use safe_text::{SafeText, escaped, escaped_json, steers};
 pub use secrets::{is_secret_name, secret_ranges};
 pub use self_test::{Check, ClockFigures, Grade, SelfTest};
-pub use server_limit::ServerResource;
+pub use server_limit::{ServerResource, is_block_io};
 pub use service_level::ServiceLevel;
 pub use stalls::{Stall, Stalls};
 pub use stats::AttemptOutcome;

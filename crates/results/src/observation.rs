@@ -76,6 +76,11 @@ pub struct Missing {
 }
 
 impl Missing {
+    /// Name of the bound by CPU time.
+    pub const CPU_CEILING: &'static str = "ceiling cpu";
+    /// Name of the further servers of one connection, of which none is observed.
+    pub const OTHER_HOSTS: &'static str = "other hosts";
+
     /// `what`: the name; `why`: the reason.
     pub fn new(what: &str, why: impl Into<SafeText>) -> Missing {
         Missing { what: what.to_owned(), why: why.into() }
@@ -356,6 +361,26 @@ pub enum CeilingBasis {
         /// Minimum duration of one.
         round_trip_us: f64,
     },
+    /// Round trips through a network or a proxy whose delay follows from the idle time of the backends.
+    OnTheWay {
+        /// Clients.
+        clients: f64,
+        /// Round trips per transaction.
+        round_trips_per_transaction: f64,
+        /// Mean part of a round trip that neither pgmeter nor a backend took.
+        way_us: f64,
+    },
+    /// Reads of tables and indexes into shared buffers.
+    Reads {
+        /// Clients.
+        clients: f64,
+        /// Time in which a transaction waits for reads.
+        read_us: f64,
+        /// Blocks read per transaction; `null` if unknown.
+        blocks_per_transaction: Option<f64>,
+        /// Source of the time.
+        source: ReadSource,
+    },
     /// CPU time.
     Cpu {
         /// CPUs.
@@ -380,6 +405,8 @@ impl CeilingBasis {
             CeilingBasis::Flush { .. } => "flush",
             CeilingBasis::FlushWaits { .. } => "flush_waits",
             CeilingBasis::RoundTrips { .. } => "round_trips",
+            CeilingBasis::OnTheWay { .. } => "on_the_way",
+            CeilingBasis::Reads { .. } => "reads",
             CeilingBasis::Cpu { .. } => "cpu",
         }
     }
@@ -403,6 +430,16 @@ pub enum FlushSource {
     Server,
     /// Measured before the run.
     BeforeRun,
+}
+
+/// Source of the time in which a transaction waits for reads.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ReadSource {
+    /// Measured by the server (`track_io_timing`).
+    Server,
+    /// The share of the backends' time in wait events of reads.
+    Waits,
 }
 
 /// Number of transactions that share a flush.

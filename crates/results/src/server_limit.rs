@@ -1,12 +1,16 @@
-//! Extends a verdict by observations of the server: the limiting resource, from the activity of its backends, and
-//! whether there were too few clients for a rate. Pure functions of the complete record. docs/generator.md has the
-//! rules.
+//! Completes a verdict by observations of the server: whether its backends worked while the clients waited, the resource
+//! that limited it, other programs on its CPUs, and too few clients for a rate. Pure functions of the complete record.
+//! docs/generator.md has the rules.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::verdict::MISSED_MAX;
-use crate::{Evidence, Generator, LimitedBy, Record, WaitShare};
+use crate::verdict::{DOMINANT, MISSED_MAX};
+use crate::warnings::{backends_running, full_beside_others};
+use crate::{
+    BusyCpus, Ceiling, CeilingBasis, Evidence, Generator, LimitedBy, Missing, Rank, Record, Verdict,
+    WaitMethod, WaitShare, Waits,
+};
 
 /// The limiting resource of a server.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -51,39 +55,229 @@ impl ServerResource {
     }
 }
 
-/// Minimum share of the backends' active time for naming a resource.
-const NAMED_SHARE: f64 = 0.4;
-/// Minimum share of row locks in active time at which they delay other clients.
-const LOCKED_SHARE: f64 = 0.5;
+/// Whether a backend in this wait is delayed by something other than CPUs. Locks of memory structures are not among
+/// these, because the backend that holds one may wait for a CPU, nor is waiting for parallel workers.
+fn is_no_wait_for_cpus(wait: &WaitShare) -> bool {
+    let is_typical =
+        matches!(wait.event_type.as_str(), "Lock" | "IO" | "BufferPin" | "Timeout" | "Extension");
+    let is_of_resource = ServerResource::of(wait).is_some_and(|it| it != ServerResource::Processors);
+    is_typical || is_of_resource || wait.event.eq_ignore_ascii_case("SyncRep")
+}
 
-/// The resource with the largest share of the backends' active time, and this share.
-fn resource(record: &Record) -> Option<(ServerResource, f64)> {
-    let waits = record.observation.as_ref()?.waits.as_ref()?;
-    // Waiting for the client within a transaction is not active time.
-    let at_work: f64 =
-        waits.top.iter().filter(|wait| wait.event_type != "Client").map(|wait| wait.share).sum();
-    let share = |resource: ServerResource| {
-        let of_it = waits.top.iter().filter(|wait| ServerResource::of(wait) == Some(resource));
-        (of_it.map(|wait| wait.share).sum::<f64>() / at_work).min(1.0)
-    };
-    let shares = ServerResource::ALL.map(|resource| (resource, share(resource)));
-    shares.into_iter().filter(|(_, share)| *share >= NAMED_SHARE).max_by(|a, b| a.1.total_cmp(&b.1))
+/// Whether the backends read or write tables, indexes and temporary files in this wait, or wait for one that does.
+pub fn is_block_io(wait: &WaitShare) -> bool {
+    ServerResource::of(wait) == Some(ServerResource::Io)
+}
+
+/// Minimum share of the backends' working time for naming a resource.
+const NAMED_SHARE: f64 = 0.4;
+/// Minimum share of row locks in working time at which they delay other clients.
+const LOCKED_SHARE: f64 = 0.5;
+/// Minimum number of samples for a share: with fewer, a single sample would change it by more than a twentieth.
+const SAMPLES_MIN: f64 = 20.0;
+/// On one host without a known proxy, a shorter way is waking up processes on idle CPUs rather than a proxy.
+const WAY_MIN_US: f64 = 500.0;
+
+/// How the benchmark's backends spent their time.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BackendTime {
+    /// Working time of all backends per round trip of a client; `None` if it cannot be compared with round trips.
+    pub(crate) work_us: Option<f64>,
+    /// Share of time in which a backend waited for its client.
+    pub(crate) idle_share: f64,
+    /// Number of samples of backends, and of working ones.
+    pub(crate) samples: f64,
+    pub(crate) working_samples: f64,
+    /// The resource with the largest share of the working time, and this share.
+    pub(crate) resource: Option<(ServerResource, f64)>,
+    /// Share of the working time in waits that have nothing to do with CPUs, by resource, and all together.
+    pub(crate) waits_share: f64,
+    waits: [(ServerResource, f64); 3],
+}
+
+impl BackendTime {
+    /// From the shares of waits. `round_trips` are those of all clients in `duration_s`; `running` is the number of
+    /// running backends by their CPU time, if known.
+    pub(crate) fn new(
+        waits: &Waits,
+        round_trips: u64,
+        duration_s: f64,
+        running: Option<f64>,
+    ) -> Option<BackendTime> {
+        let share = |of: &dyn Fn(&WaitShare) -> bool| -> f64 {
+            waits.top.iter().filter(|wait| of(wait)).map(|wait| wait.share).sum()
+        };
+        // Waiting for the client within a transaction is not work.
+        let at_work = share(&|wait| wait.event_type != "Client");
+        let of_work = |share: f64| if at_work > 0.0 { (share / at_work).min(1.0) } else { 0.0 };
+        let working_share = (1.0 - waits.idle_share) * at_work;
+        let samples = waits.backends_seen as f64;
+        let backends = samples / waits.looks as f64;
+        let working = (backends * working_share).max(running.unwrap_or(0.0));
+        let shares = ServerResource::ALL
+            .map(|resource| (resource, of_work(share(&|wait| ServerResource::of(wait) == Some(resource)))));
+        let [(_, locks), (_, flush), _, (_, io)] = shares;
+        let named = shares.into_iter().filter(|(_, share)| *share >= NAMED_SHARE);
+        (waits.looks > 0 && waits.backends_seen > 0).then(|| BackendTime {
+            work_us: (round_trips > 0).then(|| working * duration_s * 1e6 / round_trips as f64),
+            idle_share: 1.0 - working_share,
+            samples,
+            working_samples: samples * working_share,
+            resource: named.max_by(|a, b| a.1.total_cmp(&b.1)),
+            waits_share: of_work(share(&is_no_wait_for_cpus)),
+            waits: [
+                (ServerResource::RowLocks, locks),
+                (ServerResource::WalFlush, flush),
+                (ServerResource::Io, io),
+            ],
+        })
+    }
+
+    fn of(record: &Record) -> Option<BackendTime> {
+        let observation = record.observation.as_ref()?;
+        let waits = observation.waits.as_ref()?;
+        let round_trips = record.summary.generator.as_ref().map_or(0, |it| it.commands.round_trips);
+        let time = BackendTime::new(waits, round_trips, record.summary.duration_s, backends_running(record))?;
+        let is_all = record.plan.targets.is_empty()
+            && !observation.missing.iter().any(|missing| missing.what == Missing::OTHER_HOSTS);
+        // Samples alone see running too seldom if the sampling process competes for the CPUs.
+        let is_biased = waits.method == WaitMethod::Samples && record.environment.has_full_processors();
+        let work_us = time.work_us.filter(|_| is_all && !is_biased);
+        Some(BackendTime { work_us, ..time })
+    }
+
+    /// The resource, unless a few samples would decide.
+    fn named_resource(&self) -> Option<(ServerResource, f64)> {
+        self.resource.filter(|_| self.working_samples >= SAMPLES_MIN)
+    }
+}
+
+/// Observations of the server and its host.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ServerSeen {
+    pub(crate) backends: Option<BackendTime>,
+    /// CPU use, if the CPUs of the server's host were full and other programs had a part of them.
+    pub(crate) others: Option<BusyCpus>,
+    /// Evidence that there were too few clients for the rate.
+    pub(crate) shortage: Option<Evidence>,
+    /// Whether client and server share a host, and no proxy between them is known.
+    pub(crate) is_direct: bool,
+    /// Share of the host's CPU time stolen by the hypervisor.
+    pub(crate) stolen_share: f64,
+}
+
+impl ServerSeen {
+    fn of(record: &Record) -> ServerSeen {
+        let backends = BackendTime::of(record);
+        let resource = backends.as_ref().and_then(BackendTime::named_resource);
+        let environment = &record.environment;
+        let same_host = environment.connection.as_ref().is_some_and(|connection| connection.same_host);
+        ServerSeen {
+            others: full_beside_others(record),
+            shortage: too_few_clients(record, resource),
+            is_direct: same_host && record.summary.pooler.is_none(),
+            stolen_share: environment.conditions.processors.map_or(0.0, |shares| shares.stolen),
+            backends,
+        }
+    }
+
+    /// Corrects or completes a verdict that names the server; others remain. `own_us` is pgmeter's part of a round trip.
+    pub(crate) fn complete(&self, mut verdict: Verdict, own_us: f64) -> Verdict {
+        if verdict.limit != LimitedBy::Server {
+            return verdict;
+        }
+        if let Some(evidence) = self.shortage {
+            (verdict.limit, verdict.evidence) = (LimitedBy::ClientCount, evidence);
+            return verdict;
+        }
+        if let Some((limit, evidence)) = self.idle_server(&verdict.evidence, own_us) {
+            (verdict.limit, verdict.evidence) = (limit, evidence);
+            return verdict;
+        }
+        // Waits that have nothing to do with CPUs decide, whatever others do with the CPUs.
+        let waits_decide = self
+            .backends
+            .as_ref()
+            .is_some_and(|it| it.working_samples >= SAMPLES_MIN && it.waits_share >= DOMINANT);
+        if let Some(others) = self.others.filter(|_| !waits_decide) {
+            (verdict.limit, verdict.others) = (LimitedBy::Undecided, Some(others));
+            return verdict;
+        }
+        let resource = self.backends.as_ref().and_then(BackendTime::named_resource);
+        (verdict.resource, verdict.resource_share) = resource.unzip();
+        verdict
+    }
+
+    /// The clients waited for the server, but its backends mostly waited for the clients: by Little's law, working
+    /// backends ÷ round trips per second is the server's part of a round trip. The rest was on the way. The worker's
+    /// wait for a CPU delays a client by at most its share of the time.
+    fn idle_server(&self, evidence: &Evidence, own_us: f64) -> Option<(LimitedBy, Evidence)> {
+        let Evidence::ServerTime { server_us: rest_us, round_trip_us, busiest } = *evidence else {
+            return None;
+        };
+        let BackendTime { work_us, idle_share, samples, .. } = self.backends.as_ref()?;
+        let server_us = (*work_us)?.min(rest_us);
+        if *samples < SAMPLES_MIN || *idle_share < DOMINANT || server_us >= DOMINANT * round_trip_us {
+            return None;
+        }
+        let cpu_wait_share = busiest.run_queue_share.unwrap_or(0.0) + self.stolen_share;
+        let way_us = (round_trip_us - own_us - server_us).max(0.0);
+        let least_us = way_us - cpu_wait_share * round_trip_us;
+        let is_long = !self.is_direct || least_us >= WAY_MIN_US;
+        if is_long && least_us >= DOMINANT * round_trip_us {
+            let idle_share = *idle_share;
+            let evidence = Evidence::OnTheWay { way_us, server_us, own_us, round_trip_us, idle_share };
+            return Some((LimitedBy::Network, evidence));
+        }
+        // Of the network, only a measured part is told.
+        let network_us = (round_trip_us - rest_us - own_us).max(0.0);
+        let server_us = Some(server_us);
+        let evidence = Evidence::NoLargestPart { own_us, network_us, server_us, round_trip_us };
+        Some((LimitedBy::Undecided, evidence))
+    }
+}
+
+impl CeilingBasis {
+    /// The waits that this bound accounts for.
+    fn resource(&self) -> Option<ServerResource> {
+        match self {
+            CeilingBasis::HottestRow { .. } => Some(ServerResource::RowLocks),
+            CeilingBasis::Flush { .. } | CeilingBasis::FlushWaits { .. } => Some(ServerResource::WalFlush),
+            CeilingBasis::Reads { .. } => Some(ServerResource::Io),
+            CeilingBasis::Cpu { .. } => Some(ServerResource::Processors),
+            CeilingBasis::RoundTrips { .. } | CeilingBasis::OnTheWay { .. } => None,
+        }
+    }
 }
 
 impl Record {
-    /// Completes a verdict that names the server: names the resource, or the clients if there were too few for the
-    /// rate.
-    pub(crate) fn complete_verdict(&mut self) {
-        let found = resource(self);
-        let shortage = too_few_clients(self, found);
-        let Some(Generator { verdict, .. }) = &mut self.summary.generator else { return };
-        if verdict.limit != LimitedBy::Server {
-            return;
-        }
-        if let Some(evidence) = shortage {
-            (verdict.limit, verdict.evidence) = (LimitedBy::ClientCount, evidence);
-        } else if let Some((resource, share)) = found {
-            (verdict.resource, verdict.resource_share) = (Some(resource), Some(share));
+    /// The lowest bound of the throughput. `None` also if the run is far below it, and its backends mostly waited for
+    /// something that no bound accounts for: then another limit was nearer.
+    pub fn nearest_limit(&self) -> Option<&Ceiling> {
+        let ceilings = &self.observation.as_ref()?.ceilings;
+        let nearest = ceilings.first()?;
+        let unexplained = BackendTime::of(self).map_or(0.0, |time| {
+            let is_known = |of: ServerResource| ceilings.iter().any(|it| it.basis.resource() == Some(of));
+            let known = time.waits.iter().filter(|(of, _)| is_known(*of)).map(|(_, share)| share);
+            time.waits_share - known.sum::<f64>()
+        });
+        (nearest.reached_share >= DOMINANT || unexplained < DOMINANT).then_some(nearest)
+    }
+
+    /// Completes the verdicts on the run and on its ranks by the observations of the server. The verdict on a
+    /// distributed run remains the worst one of its ranks.
+    pub(crate) fn complete_verdicts(&mut self) {
+        let seen = ServerSeen::of(self);
+        let complete = |generator: &mut Generator| {
+            let own_us = generator.own_us_per_round_trip.unwrap_or(0.0);
+            generator.verdict = seen.complete(generator.verdict.clone(), own_us);
+        };
+        self.summary.ranks.iter_mut().filter_map(|rank| rank.generator.as_mut()).for_each(complete);
+        let worst = self.summary.worst_rank().and_then(Rank::verdict).cloned();
+        match (&mut self.summary.generator, worst) {
+            (Some(generator), Some(worst)) => generator.verdict = worst,
+            (Some(generator), None) => complete(generator),
+            (None, _) => {}
         }
     }
 }

@@ -26,6 +26,16 @@ pub struct Verdict {
     pub others: Option<BusyCpus>,
 }
 
+impl Verdict {
+    /// The name of the limit in output. The network and a proxy cannot be told apart by the backends' idle time.
+    pub fn name(&self) -> &'static str {
+        match self.evidence {
+            Evidence::OnTheWay { .. } => "network or proxy",
+            _ => self.limit.name(),
+        }
+    }
+}
+
 /// CPU use of other programs.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusyCpus {
@@ -178,12 +188,28 @@ pub enum Evidence {
         /// The busiest worker.
         busiest: BusiestWorker,
     },
+    /// The backends were mostly idle while the clients waited: a round trip was spent in the network or a proxy.
+    OnTheWay {
+        /// The part of a round trip that neither pgmeter nor a backend took.
+        way_us: f64,
+        /// Working time of the backends per round trip.
+        server_us: f64,
+        /// pgmeter's part.
+        own_us: f64,
+        /// Duration of a round trip.
+        round_trip_us: f64,
+        /// Share of time in which the backends waited for their clients.
+        idle_share: f64,
+    },
     /// Neither pgmeter, network nor server took most of a round trip.
     NoLargestPart {
         /// pgmeter's part.
         own_us: f64,
         /// The network's part.
         network_us: f64,
+        /// Working time of the backends per round trip; absent if unknown.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        server_us: Option<f64>,
         /// Duration of a round trip.
         round_trip_us: f64,
     },
@@ -250,7 +276,7 @@ pub enum LimitedBy {
     Generator,
     /// Too few clients for the requested rate, although the server responded fast.
     ClientCount,
-    /// The network between client and server.
+    /// The network between client and server, or a proxy in it.
     Network,
     /// No limit was found.
     Undecided,
@@ -277,7 +303,7 @@ const SATURATED: f64 = 0.9;
 const DOUBTFUL: f64 = 0.75;
 /// A component with more than this share of a round trip is the limit: in a closed loop, throughput is clients ÷ cycle
 /// time (Little's law), so no other component can reduce the cycle time as much.
-const DOMINANT: f64 = 0.5;
+pub(crate) const DOMINANT: f64 = 0.5;
 /// Share of the calibrated maximum from which it counts as reached: two runs of one load differ by less than the
 /// remainder.
 const REACHED: f64 = 0.8;
@@ -551,7 +577,10 @@ fn remainder(run: &Run<'_>) -> Finding {
     let network_us = network_us.unwrap_or(0.0);
     let server_us = (round_trip_us - own_us - network_us).max(0.0);
     if server_us < DOMINANT * round_trip_us {
-        return (LimitedBy::Undecided, Evidence::NoLargestPart { own_us, network_us, round_trip_us });
+        return (
+            LimitedBy::Undecided,
+            Evidence::NoLargestPart { own_us, network_us, server_us: None, round_trip_us },
+        );
     }
     let busiest = BusiestWorker::of(run);
     (LimitedBy::Server, Evidence::ServerTime { server_us, round_trip_us, busiest })
@@ -587,5 +616,7 @@ pub(crate) fn residence(held: f64, cycle: f64, clients: u32) -> f64 {
 /// Halvings of the range of the delay: the error is about a millionth of a cycle.
 const BISECTIONS: u32 = 20;
 
+#[cfg(test)]
+mod causes;
 #[cfg(test)]
 mod tests;

@@ -4,8 +4,8 @@
 use crate::observation::{Event, EventKind};
 use crate::stalls::differ;
 use crate::{
-    BusyCpus, ComparedFact, Conditions, ConnectionInUse, DiskHolds, Generator, LimitedBy, LimitedRank,
-    ProcessorShares, Record, SafeText, Script, ServerFacts, StallEffect, Stalls, Status, WaitMethod, Warning,
+    BusyCpus, ComparedFact, Conditions, ConnectionInUse, DiskHolds, LimitedRank, ProcessorShares, Record,
+    SafeText, Script, ServerFacts, StallEffect, Stalls, Status, WaitMethod, Warning,
 };
 
 /// The rules in the order of output; severe warnings first.
@@ -39,24 +39,10 @@ pub fn warnings(record: &Record) -> Vec<Warning> {
 }
 
 impl Record {
-    /// Adds the warnings, and corrects the verdict by the observations of the server.
+    /// Adds the warnings, and completes the verdicts by the observations of the server.
     pub fn warn(&mut self) {
         self.warnings.extend(warnings(self));
-        self.doubt_the_server();
-        self.complete_verdict();
-    }
-
-    /// A wait for the server does not make it the limit if other programs used its CPUs.
-    fn doubt_the_server(&mut self) {
-        let busy_share = self.environment.conditions.processors.map_or(0.0, |shares| shares.busy);
-        let is_full = self.environment.has_full_processors();
-        let others = others_share(self).filter(|&share| share > OTHERS_SHARE_MAX);
-        let Some(others_share) = others else { return };
-        let Some(Generator { verdict, .. }) = &mut self.summary.generator else { return };
-        if is_full && verdict.limit == LimitedBy::Server {
-            verdict.limit = LimitedBy::Undecided;
-            verdict.others = Some(BusyCpus { busy_share, others_share });
-        }
+        self.complete_verdicts();
     }
 }
 
@@ -261,6 +247,13 @@ fn other_programs(record: &Record) -> Option<Warning> {
     record.environment.conditions.busy_before(cpus)
 }
 
+/// CPU use, if client and server share a host whose CPUs were full, and other programs took a part of them.
+pub(crate) fn full_beside_others(record: &Record) -> Option<BusyCpus> {
+    let busy_share = record.environment.conditions.processors?.busy;
+    let others_share = others_share(record).filter(|&share| share > OTHERS_SHARE_MAX)?;
+    record.environment.has_full_processors().then_some(BusyCpus { busy_share, others_share })
+}
+
 /// Share of CPU time used by neither pgmeter nor the server; `None` if unknown.
 fn others_share(record: &Record) -> Option<f64> {
     let ProcessorShares { busy, own, .. } = record.environment.conditions.processors?;
@@ -274,7 +267,7 @@ fn others_share(record: &Record) -> Option<f64> {
 }
 
 /// Mean number of running backends of the benchmark, by their CPU time.
-fn backends_running(record: &Record) -> Option<f64> {
+pub(crate) fn backends_running(record: &Record) -> Option<f64> {
     let cost = record.observation.as_ref()?.per_transaction;
     let per_transaction_us = cost.backend_user_cpu_us? + cost.backend_system_cpu_us?;
     let ran = record.summary.counts.succeeded + record.summary.counts.failed;

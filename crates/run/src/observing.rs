@@ -120,11 +120,12 @@ impl Observing {
     }
 }
 
-/// Adds the limits of throughput, calculated from the whole record.
+/// Adds the limits of throughput, calculated from the whole record and its verdict.
 pub(crate) fn add_ceilings(record: &mut Record) {
-    let ceilings = observe::ceilings(record);
+    let (ceilings, missing) = observe::ceilings(record);
     if let Some(observation) = &mut record.observation {
         observation.ceilings = ceilings;
+        observation.missing.extend(missing);
     }
 }
 
@@ -169,7 +170,7 @@ fn elsewhere(runner: &Runner, places: &[&Address]) -> Vec<Missing> {
             "connections are spread over {} servers, of which only the first is observed",
             places.len()
         );
-        Missing::new("other hosts", why)
+        Missing::new(Missing::OTHER_HOSTS, why)
     });
     further.chain(spread).collect()
 }

@@ -262,7 +262,6 @@ impl Prepared {
         record.summary.pooler =
             pooler.map(|(pooler, readings)| pooler.seen(readings, counts.succeeded + counts.failed));
         record.observation = observation;
-        observing::add_ceilings(&mut record);
         let of_rank = outcome.ranks.first().map_or(outcome.workers, |rank| rank.workers);
         record.plan.workers = u32::try_from(of_rank).unwrap_or(workers);
         let unread =
@@ -274,6 +273,7 @@ impl Prepared {
         record.warnings.extend(warnings.into_iter().flatten().chain(of_actions));
         record.warnings.extend(disturbances.into_iter().flatten());
         record.warn();
+        observing::add_ceilings(&mut record);
         record
     }
 }

@@ -46,11 +46,6 @@ pub fn read_cost(reads: u32) -> (f64, u32) {
     (nanos / f64::from(reads.max(1)), backwards)
 }
 
-/// CPU time, user and system, of all threads of this process since its start.
-pub fn process_cpu_time() -> Duration {
-    cpu_time(ClockId::ProcessCPUTime)
-}
-
 /// CPU time, user and system, of the calling thread since its start.
 pub fn thread_cpu_time() -> Duration {
     cpu_time(ClockId::ThreadCPUTime)

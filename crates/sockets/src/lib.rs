@@ -10,7 +10,7 @@ mod timers;
 mod unix_listener;
 mod wakeups;
 
-pub use clock::{Clock, process_cpu_time, read_cost, run_queue_time, thread_cpu_time};
+pub use clock::{Clock, read_cost, run_queue_time, thread_cpu_time};
 pub use endpoint::Endpoint;
 pub use socket::{Listener, Socket};
 pub use timed_poll::{Ready, TimedPoll};

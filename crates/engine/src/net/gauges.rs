@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use sockets::{process_cpu_time, run_queue_time, thread_cpu_time};
+use sockets::{run_queue_time, thread_cpu_time};
 use stats::Timestamp;
 
 use crate::driver::DriverUsage;
@@ -51,7 +51,6 @@ impl Gauges {
     /// The use so far. Of the thread's CPU time, the time that it `polled` without work is subtracted.
     pub(super) fn usage(&self, polled: Duration) -> DriverUsage {
         DriverUsage {
-            process_cpu: process_cpu_time(),
             thread_cpu: thread_cpu_time().saturating_sub(polled),
             run_queue: run_queue_time(),
             sends_held_back: self.sends_held_back,

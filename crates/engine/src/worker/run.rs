@@ -62,7 +62,6 @@ pub(super) struct Run<'r, 'p, D> {
     active: usize,
     /// Time when the last client was done.
     finished: Timestamp,
-    cpu_at_measure: Option<Duration>,
     aborted: Vec<AbortedClient>,
     reconnects: Reconnects,
     /// Clients that have lost connections; `None`: they are aborted.
@@ -98,7 +97,6 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             pausing: Pausing::default(),
             active: sessions.slots.len(),
             finished: timeline.start,
-            cpu_at_measure: None,
             aborted: Vec::new(),
             reconnects: Reconnects::default(),
             reconnecting: Reconnecting::new(load, sessions.slots.len(), timeline.start),
@@ -126,22 +124,10 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         let over = end.filter(|end| self.sessions.driver.now() >= *end);
         let measured_until = over.map(|end| end.max(self.finished));
         let finished = self.account(interrupted);
-        let Self {
-            number,
-            mut sessions,
-            measurement,
-            health,
-            cpu_at_measure,
-            aborted,
-            reconnects,
-            reconnecting,
-            ..
-        } = self;
+        let Self { number, mut sessions, measurement, health, aborted, reconnects, reconnecting, .. } = self;
         let (commands, errors) = sessions.context.end(finished);
         Ok(WorkerOutcome {
             finished: measured_until.unwrap_or(finished),
-            cpu_at_measure,
-            cpu_at_end: sessions.driver.usage().process_cpu,
             warmup_transactions: measurement.warmup_transactions,
             aborted,
             interrupted,
@@ -226,7 +212,6 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
 
     /// Starts the measured window.
     fn begin_window(&mut self, now: Timestamp) {
-        self.cpu_at_measure = Some(self.sessions.driver.usage().process_cpu);
         self.health.begin(now, &mut self.sessions.driver);
     }
 

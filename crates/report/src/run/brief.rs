@@ -238,7 +238,7 @@ fn limit(record: &Record) -> Option<String> {
     let verdict = &record.summary.generator.as_ref()?.verdict;
     let of = verdict.resource.map_or(String::new(), |resource| format!(" ({})", resource.name()));
     (verdict.limit != LimitedBy::Generator)
-        .then(|| format!("{}{of}. {}", verdict.limit.name(), wording::evidence_of_run(record, verdict)))
+        .then(|| format!("{}{of}. {}", verdict.name(), wording::evidence_of_run(record, verdict)))
 }
 
 /// Wait events that are named.
@@ -393,7 +393,12 @@ fn vacuumed_table(event: &Event) -> String {
 
 /// `3,200 tps by WAL flushes, 78 % reached. …`
 fn nearest_limit(record: &Record) -> Option<String> {
-    let ceiling = record.observation.as_ref()?.ceilings.first()?;
+    let observation = record.observation.as_ref()?;
+    let Some(ceiling) = record.nearest_limit() else {
+        let is_cpu = |missing: &&results::Missing| missing.what == results::Missing::CPU_CEILING;
+        let why = observation.missing.iter().find(is_cpu).filter(|_| observation.ceilings.is_empty())?;
+        return Some(escaped_line(why.why.as_str()));
+    };
     Some(format!(
         "{}{TIE}tps by {}, {} reached. {}",
         rate(ceiling.tps),

@@ -98,7 +98,7 @@ fn headline(run: Run<'_>) -> Vec<Block> {
     let verdict = record.summary.generator.as_ref().map(|generator| &generator.verdict);
     let is_client = verdict.is_some_and(|verdict| verdict.limit == LimitedBy::Generator);
     let evidence = verdict.map(|verdict| wording::evidence_of_run(record, verdict));
-    let limit = warnings::limit_sentence(verdict.map(|verdict| verdict.limit)).to_owned();
+    let limit = warnings::limit_sentence(verdict).to_owned();
     let quantile =
         |metric: Metric| Some(Fact::new(metric.row().label.replace("p50", "median"), metric.shown(record)?));
     let mut blocks = vec![

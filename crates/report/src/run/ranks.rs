@@ -85,7 +85,7 @@ fn row(rank: &Rank) -> Vec<Cell> {
         0 => Some("reference".to_owned()),
         _ => rank.clock.map(of),
     };
-    let limit = rank.verdict().map(|verdict| verdict.limit.name().to_owned());
+    let limit = rank.verdict().map(|verdict| verdict.name().to_owned());
     let tone = if rank.is_client_limited() { Tone::Bad } else { Tone::Plain };
     vec![
         Cell::text(rank.rank.to_string()),

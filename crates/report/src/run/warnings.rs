@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use results::{BuildFingerprint, Event, Limit, LimitedBy, Record, ServiceLevel, Status};
+use results::{BuildFingerprint, Event, Evidence, Limit, LimitedBy, Record, ServiceLevel, Status, Verdict};
 
 use super::{Run, goals, letter};
 use crate::document::{Banner, Block, Tone};
@@ -155,13 +155,15 @@ fn damaged_sentence(number: usize) -> Option<String> {
 }
 
 /// Which resource limited the throughput, in a sentence.
-pub(super) fn limit_sentence(limit: Option<LimitedBy>) -> &'static str {
-    match limit {
+pub(super) fn limit_sentence(verdict: Option<&Verdict>) -> &'static str {
+    let is_way = verdict.is_some_and(|verdict| matches!(verdict.evidence, Evidence::OnTheWay { .. }));
+    match verdict.map(|verdict| verdict.limit) {
         Some(LimitedBy::Server) => "The server was the limit.",
         Some(LimitedBy::Generator) => {
             "pgmeter itself was the limit: the figures describe the load generator, not the server."
         }
         Some(LimitedBy::ClientCount) => "The number of clients was the limit.",
+        Some(LimitedBy::Network) if is_way => "The network or a proxy was the limit.",
         Some(LimitedBy::Network) => "The network was the limit.",
         Some(LimitedBy::Undecided) => "The limit could not be determined.",
         None => "The limit was not determined.",

@@ -1,7 +1,7 @@
 //! The names of ceilings, and the sentences with the figures of their formulas. `observe` computes them, and
 //! docs/observing.md has the formulas.
 
-use results::{CeilingBasis, CpuOwner, FlushSharing, FlushSource, LockEnd};
+use results::{CeilingBasis, CpuOwner, FlushSharing, FlushSource, LockEnd, ReadSource};
 
 use super::{counted, share};
 use crate::figures::{as_asked, count, fixed, latency};
@@ -12,6 +12,8 @@ pub(crate) fn ceiling_name(basis: &CeilingBasis) -> &'static str {
         CeilingBasis::HottestRow { .. } => "locks of contended rows",
         CeilingBasis::Flush { .. } | CeilingBasis::FlushWaits { .. } => "WAL flushes",
         CeilingBasis::RoundTrips { .. } => "round trips",
+        CeilingBasis::OnTheWay { .. } => "the way (network or proxy)",
+        CeilingBasis::Reads { .. } => "reads",
         CeilingBasis::Cpu { .. } => "CPUs",
     }
 }
@@ -58,6 +60,27 @@ pub(crate) fn ceiling(basis: &CeilingBasis) -> String {
             figure(round_trips_per_transaction),
             latency(round_trip_us)
         ),
+        CeilingBasis::OnTheWay { clients, round_trips_per_transaction, way_us } => format!(
+            "Each of {} clients waits for {} {} per transaction; {} of each is on the way.",
+            figure(clients),
+            figure(round_trips_per_transaction),
+            if figure(round_trips_per_transaction) == "1" { "round trip" } else { "round trips" },
+            latency(way_us)
+        ),
+        CeilingBasis::Reads { clients, read_us, blocks_per_transaction, source } => {
+            let source = match source {
+                ReadSource::Server => "as measured by the server",
+                ReadSource::Waits => "by the wait events of the backends",
+            };
+            let blocks = blocks_per_transaction
+                .map(|blocks| format!(" for {} blocks, {} each", figure(blocks), latency(read_us / blocks)))
+                .unwrap_or_default();
+            format!(
+                "Each of {} clients waits {} per transaction for reads ({source}){blocks}.",
+                figure(clients),
+                latency(read_us)
+            )
+        }
         CeilingBasis::Cpu { cpus, of, server_us, pgmeter_us, pooler_us } => {
             let cpus =
                 if figure(cpus) == "1" { "1 CPU".to_owned() } else { format!("{} CPUs", figure(cpus)) };

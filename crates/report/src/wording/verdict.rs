@@ -175,12 +175,27 @@ fn sentence(limit: LimitedBy, evidence: &Evidence) -> String {
             latency(*server_us),
             latency(*round_trip_us)
         ),
-        Evidence::NoLargestPart { own_us, network_us, round_trip_us } => format!(
-            "Of the {} of a round trip, pgmeter took {} and the network {}. Neither these nor the server took most of it.",
+        Evidence::OnTheWay { way_us, server_us, own_us, round_trip_us, idle_share } => format!(
+            "The time is on the way (network or proxy), {} of the {} of a round trip. The backends worked for {} of it and \
+             pgmeter for {}. The backends waited for their clients {} of the time.",
+            latency(*way_us),
             latency(*round_trip_us),
+            latency(*server_us),
             latency(*own_us),
-            latency(*network_us)
+            share(*idle_share)
         ),
+        Evidence::NoLargestPart { own_us, network_us, server_us, round_trip_us } => {
+            let (round_trip, own) = (latency(*round_trip_us), latency(*own_us));
+            let network = (*network_us > 0.0 || server_us.is_none()).then(|| latency(*network_us));
+            let network = network.map(|network| format!("the network {network}"));
+            let server = server_us.map(|us| format!("the backends {}", latency(us)));
+            let parts: Vec<String> = [network, server].into_iter().flatten().collect();
+            let others = if server_us.is_some() { "None of these" } else { "Neither these nor the server" };
+            let parts = parts.join(" and ");
+            format!(
+                "Of the {round_trip} of a round trip, pgmeter took {own}, {parts}. {others} took most of it."
+            )
+        }
         Evidence::TooFewClients { clients, tps_max, service_us, rate_tps, clients_needed } => format!(
             "{} can reach at most {} tps with a service time of {}, and {} tps were requested. Use at least {} clients \
              (-c).",

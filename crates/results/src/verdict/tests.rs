@@ -226,7 +226,7 @@ fn who_has_more_than_half_of_a_round_trip_is_its_limit() {
     check(
         of(round_trip(100.0, 30.0, 40.0)),
         LimitedBy::Undecided,
-        Evidence::NoLargestPart { own_us: 30.0, network_us: 40.0, round_trip_us: 100.0 },
+        Evidence::NoLargestPart { own_us: 30.0, network_us: 40.0, server_us: None, round_trip_us: 100.0 },
     );
 }
 

@@ -234,12 +234,11 @@ impl Driver for FakeDriver {
         self.now
     }
 
-    /// The process and the thread run for a quarter of the time, and the thread waits for a core for an eighth. For a
+    /// The thread runs for a quarter of the time, and waits for a core for an eighth. For a
     /// sixteenth of the time there is something held back; with whole sends it is said of each.
     fn usage(&mut self) -> DriverUsage {
         let elapsed = self.now.since(Timestamp::ZERO);
         DriverUsage {
-            process_cpu: elapsed / 4,
             thread_cpu: elapsed / 4,
             run_queue: Some(elapsed / 8),
             sends_held_back: if self.server.sends == Sends::Whole { self.sends } else { self.held_back },
