@@ -5,6 +5,8 @@
 //! correct if the transactions are counted by the same statistics. The commits per transaction are computed from the
 //! whole run, from before its first transaction to after its last.
 
+use std::collections::BTreeMap;
+
 use results::{
     CounterRow, CounterTable, Missing, Observation, ObserveLevel, ObserverCost, PerTransaction,
     StatementCounters,
@@ -15,6 +17,7 @@ use crate::catalogue;
 use crate::difference::{Reading, growths};
 use crate::kcache;
 use crate::observer::Ran;
+use crate::processes::TICK_S;
 use crate::series::{Snapshot, figures, grown};
 use crate::statements::{self, Counted, Statements};
 use crate::watch::Watch;
@@ -56,12 +59,8 @@ pub(crate) fn account(mut watch: Watch, ran: Ran) -> Observation {
                    shared_preload_libraries, and run CREATE EXTENSION pg_stat_statements";
         watch.server.missing.push(Missing::new("blocks_dirtied", why));
     }
-    let has_cpu = per_transaction.backend_user_cpu_us.is_some();
-    if !has_cpu && watch.backends.is_measured() && !watch.server.session.is_lost() && ran.transactions > 0 {
-        let why =
-            "the backends were observed during less than half of the measured time: run for 2 s or more";
-        watch.server.missing.push(Missing::new("backend_user_cpu_us, backend_system_cpu_us", why));
-    }
+    note_cpu(&mut watch, &per_transaction, ran);
+    note_blocks(&mut watch, ran);
     let has_waits = watch.server.waits.is_some();
     let waits = has_waits.then(|| watch.waits(ran));
     let cost = ObserverCost {
@@ -174,6 +173,13 @@ fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
     let per = |name: &str, transactions: f64| Some(figures.get(name)? / transactions);
     let waited_us = |name: &str| per(name, counted).map(|ms| ms * MICROS_PER_MILLI);
     let cpu = backend_usage(watch, ran);
+    let least_s = cpu_least_s(watch);
+    let of_cpu = |seconds: fn(&Used) -> f64| {
+        let seconds = cpu.map(|used| seconds(&used)).filter(|seconds| *seconds >= least_s)?;
+        Some(seconds * MICROS_PER_SECOND / exact)
+    };
+    let has_blocks = has_enough_blocks(watch, &figures);
+    let of_blocks = |name: &str| per(name, counted).filter(|_| has_blocks);
     let of_io_workers = watch.io_workers.measured().and_then(|stretch| over_all(stretch, ran));
     let read_bytes = cpu.and_then(|used| watch.server.io_workers.read_bytes(&used, of_io_workers));
     let read_bytes = read_bytes.map(|bytes| bytes / exact);
@@ -182,8 +188,8 @@ fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
         wal_records: per("wal_records", counted),
         wal_full_page_images: per("wal_full_page_images", counted),
         wal_full_page_image_bytes: per("wal_full_page_image_bytes", counted),
-        blocks_hit: per("blocks_hit", counted),
-        blocks_read: per("blocks_read", counted),
+        blocks_hit: of_blocks("blocks_hit"),
+        blocks_read: of_blocks("blocks_read"),
         block_read_us: waited_us("block_read_time_ms"),
         block_write_us: waited_us("block_write_time_ms"),
         blocks_dirtied: None,
@@ -191,12 +197,71 @@ fn per_transaction(watch: &Watch, ran: Ran) -> PerTransaction {
         execution_us: None,
         blocks_written: per("blocks_written", counted),
         temp_bytes: per("temp_bytes", counted),
-        backend_user_cpu_us: cpu.map(|cpu| cpu.user_s * MICROS_PER_SECOND / exact),
-        backend_system_cpu_us: cpu.map(|cpu| cpu.system_s * MICROS_PER_SECOND / exact),
+        server_cpu_us: of_cpu(|used| used.cpu_s),
+        backend_user_cpu_us: of_cpu(|used| used.user_s),
+        backend_system_cpu_us: of_cpu(|used| used.system_s),
         backend_read_bytes: read_bytes,
         disk_blocks_read: read_bytes.zip(watch.server.block_bytes).map(|(bytes, block)| bytes / block),
         backend_written_bytes: cpu.and_then(|cpu| cpu.written_bytes).map(|bytes| bytes / exact),
     }
+}
+
+/// CPU time of the backends below which nothing is said of a transaction: the resolution of user and system time for
+/// each of them. The first use of tables costs each backend 1 to 2 ms of CPU time, which has no part in a transaction.
+fn cpu_least_s(watch: &Watch) -> f64 {
+    TICK_S * whole(watch.clients.known().count().max(1))
+}
+
+/// Names the CPU times that are left out.
+fn note_cpu(watch: &mut Watch, costs: &PerTransaction, ran: Ran) {
+    let parts = [
+        ("server_cpu_us", costs.server_cpu_us),
+        ("backend_user_cpu_us", costs.backend_user_cpu_us),
+        ("backend_system_cpu_us", costs.backend_system_cpu_us),
+    ];
+    let absent = parts.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| *name);
+    let absent = absent.collect::<Vec<_>>().join(", ");
+    let is_measured = watch.reconnects || watch.backends.is_measured();
+    if absent.is_empty() || !is_measured || watch.server.session.is_lost() || ran.transactions == 0 {
+        return;
+    }
+    let why = match backend_usage(watch, ran) {
+        None => "the backends were observed during less than half of the measured time: run for 2 s or more",
+        Some(_) => {
+            "too little to measure: less than 10 ms of CPU time for each backend, which is the resolution of the \
+             kernel's times; run for longer or at a higher rate"
+        }
+    };
+    watch.server.missing.push(Missing::new(&absent, why));
+}
+
+/// Blocks that a new session accesses in the catalogs, for connecting and for its first transactions. Measured with
+/// PostgreSQL 18: 800.
+const START_BLOCKS: f64 = 1_000.0;
+/// Multiple of the blocks of all starts from which on they are a small part of what was counted.
+const START_BLOCKS_MULTIPLE: f64 = 5.0;
+/// Warm-up after which the statistics of the starts have been reported.
+const START_REPORTED_S: f64 = 2.0;
+
+/// Whether the starts of the sessions are a small part of the blocks that were counted. With a connection for each
+/// transaction, a start is a part of each transaction.
+fn has_enough_blocks(watch: &Watch, figures: &BTreeMap<String, f64>) -> bool {
+    let of = |name: &str| figures.get(name).copied().unwrap_or(0.0);
+    let starts = START_BLOCKS * whole(watch.clients.known().count());
+    let is_reported = watch.since_s() <= -START_REPORTED_S;
+    watch.reconnects || is_reported || of("blocks_hit") + of("blocks_read") >= START_BLOCKS_MULTIPLE * starts
+}
+
+/// Names the blocks if they are left out.
+fn note_blocks(watch: &mut Watch, ran: Ran) {
+    let Some(origin) = watch.at_origin.as_ref().filter(|_| !watch.at_end.is_empty()) else { return };
+    let figures = figures(origin, &watch.at_end, &watch.server.questions);
+    if ran.transactions == 0 || !figures.contains_key("blocks_hit") || has_enough_blocks(watch, &figures) {
+        return;
+    }
+    let why = "too little to measure: the starts of the sessions are a large part of the blocks that were counted; run \
+               for longer or at a higher rate, or with a warm-up of 2 s or more";
+    watch.server.missing.push(Missing::new("blocks_hit, blocks_read", why));
 }
 
 /// Number of transactions in the statistics of the measured time, see the module.
@@ -236,11 +301,17 @@ fn with_workers(watch: &Watch, of_backends: &Stretch) -> Option<Stretch> {
     let used = Used {
         user_s: of_clients.used.user_s + of_workers.user_s,
         system_s: of_clients.used.system_s + of_workers.system_s,
+        cpu_s: of_clients.used.cpu_s + of_workers.cpu_s,
         read_bytes: sum(of_clients.used.read_bytes, of_workers.read_bytes),
         written_bytes: sum(of_clients.used.written_bytes, of_workers.written_bytes),
         ..of_backends.used
     };
     Some(Stretch { seconds: of_clients.seconds, used })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sessions of one run are far below 2⁵³")]
+fn whole(count: usize) -> f64 {
+    count as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "transactions of one run are far below 2⁵³")]

@@ -157,7 +157,8 @@ impl Backends {
         let Usage { children_user_s: user_s, children_system_s: system_s, read_bytes, written_bytes, .. } =
             postmaster.usage;
         // The kernel adds the I/O of exited children to that of their parent, which itself does next to none.
-        self.ended = Some(Used { user_s, system_s, read_bytes, written_bytes, ..Used::default() });
+        let cpu_s = user_s + system_s;
+        self.ended = Some(Used { user_s, system_s, cpu_s, read_bytes, written_bytes, ..Used::default() });
     }
 
     /// Usage of exited children.

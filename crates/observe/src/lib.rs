@@ -31,6 +31,8 @@ mod watch;
 
 mod waits;
 
+mod event_names;
+
 mod strata;
 
 mod profile;

@@ -9,6 +9,8 @@ use results::ProcessStat;
 
 /// Ticks per second of the kernel's accounting; user space sees 100 on every platform (`USER_HZ`).
 const TICKS_PER_SECOND: f64 = 100.0;
+/// Resolution of user and system time.
+pub(crate) const TICK_S: f64 = 1.0 / TICKS_PER_SECOND;
 
 /// CPU time and physical reads and writes of a process since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

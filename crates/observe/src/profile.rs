@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use connect::Row;
 
+use crate::event_names::newest;
 use crate::scripts::Matcher;
 use crate::waits::{RUNNING, Tally, WaitEvent, owned};
 
@@ -46,7 +47,7 @@ impl Reading {
             };
             let (event_type, event) = (row.get(1).unwrap_or_default(), row.get(2).unwrap_or_default());
             if row.get(4) == Some("t") {
-                let doing = if event.is_empty() { owned(RUNNING) } else { owned((event_type, event)) };
+                let doing = if event.is_empty() { owned(RUNNING) } else { newest(event_type, event) };
                 let counts = reading.mine.entry(pid).or_default();
                 if count > 0 {
                     *counts.entry(doing).or_default() += count;

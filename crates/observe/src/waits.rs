@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use connect::Row;
 use results::{WaitMean, Waits};
 
+use crate::event_names::newest;
 use crate::profile::scaled;
 use crate::scripts::Matcher;
 use crate::strata::{Shares, Strata, Weighed, means, shares};
@@ -59,7 +60,7 @@ impl Seen {
             ("disabled" | "", "Client") => None,
             ("", "") => Some(owned(STARTING)),
             (_, "") => Some(owned(RUNNING)),
-            _ => Some(owned((event_type, event))),
+            _ => Some(newest(event_type, event)),
         };
         Some(Seen {
             doing,

@@ -196,6 +196,11 @@ impl Watch {
         }
     }
 
+    /// Time of the first sample; negative in a warm-up.
+    pub(crate) fn since_s(&self) -> f64 {
+        self.since_s
+    }
+
     fn now_s(&self) -> f64 {
         clock::seconds_between(self.origin, clock::now())
     }

@@ -361,7 +361,7 @@ pub(crate) const METRICS: [Row; 72] = {
         row(Metric::PoolerWait, "pooler_wait_us_per_transaction", "wait for a connection per transaction", Microseconds, "time that clients of the pooler waited for a connection to the server ÷ transactions, as the pooler counts both", Run(|run| run.pooler()?.wait_us_per_transaction))
         .short("pooler wait/tx")
         .key("pooler_wait"),
-        cost!(Metric::ServerCpu, "server_cpu_us", "server CPU", Microseconds, "CPU time of the load's backends, user and system", |costs| Some(costs.backend_user_cpu_us? + costs.backend_system_cpu_us?))
+        cost!(Metric::ServerCpu, "server_cpu_us", "server CPU", Microseconds, "CPU time of the load's backends, user and system", |costs| costs.cpu_us())
         .key("server_cpu"),
         cost!(Metric::WalBytes, "wal_bytes", "WAL", Bytes, "WAL written by the server", |costs| costs.wal_bytes)
             .key("wal_bytes"),

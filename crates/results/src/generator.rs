@@ -1,11 +1,13 @@
 //! The load generator's own measurements in the record: event loop, workers, round trips and pgmeter's part of them,
 //! and the verdict, which `verdict` decides. Made from the engine's measurements.
 
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::{Counts, Distribution, WorkerHealth};
 
-use crate::summary::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
+use crate::summary::{NANOSECONDS_PER_MICROSECOND, cpu_us_per_transaction, round_to_ns};
 use crate::verdict::{self, Opening, RoundTrip, Run, Verdict};
 use crate::{Calibration, Connecting, Host, Latency, Plan, Rank, SafeText, Summary, UtcTime};
 
@@ -16,7 +18,8 @@ pub struct Generator {
     pub event_loop: EventLoop,
     /// Each worker, in order.
     pub workers: Vec<WorkerCondition>,
-    /// CPU time of the workers' threads per transaction that succeeded or failed; `null` if none did.
+    /// CPU time of the workers' threads per transaction that succeeded or failed; `null` if none did, or if it is too
+    /// little to measure.
     pub cpu_us_per_transaction: Option<f64>,
     /// Highest share of time in which a worker was not idle: it ran or waited for a core.
     pub busy_share: f64,
@@ -256,7 +259,12 @@ impl Generator {
         };
         Some(Generator {
             event_loop: event_loop.clone(),
-            cpu_us_per_transaction: (ran > 0).then(|| us(cpu_ns as f64 / ran as f64)),
+            cpu_us_per_transaction: cpu_us_per_transaction(
+                Duration::from_nanos(u64::try_from(cpu_ns).unwrap_or(u64::MAX)),
+                load.duration_s,
+                workers.len(),
+                &load.counts,
+            ),
             busy_share: busiest.busy_share(),
             run_queue_share: workers.iter().filter_map(|worker| worker.run_queue_share).reduce(f64::max),
             wakeup_lateness_us: lateness,

@@ -132,7 +132,7 @@ pub struct Waits {
 pub struct WaitShare {
     /// Type of the wait event in PostgreSQL's terms, such as `Lock` or `IO`; `CPU` if the backend did not wait.
     pub event_type: String,
-    /// The event, such as `transactionid` or `WALSync`; for type `CPU`: `running`, or `runnable` while waiting for a
+    /// The event, such as `transactionid` or `WalSync`, by its name in the newest version; for type `CPU`: `running`, or `runnable` while waiting for a
     /// CPU.
     pub event: String,
     /// Number of samples.
@@ -181,6 +181,9 @@ pub struct PerTransaction {
     pub blocks_dirtied: Option<f64>,
     pub blocks_written: Option<f64>,
     pub temp_bytes: Option<f64>,
+    /// CPU time of the benchmark's backends; absent if it could not be measured, and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu_us: Option<f64>,
     /// CPU time of the benchmark's backends in user mode.
     pub backend_user_cpu_us: Option<f64>,
     /// CPU time of the benchmark's backends in kernel mode.
@@ -198,6 +201,11 @@ pub struct PerTransaction {
 }
 
 impl PerTransaction {
+    /// CPU time of the benchmark's backends. Older records have its parts only.
+    pub fn cpu_us(&self) -> Option<f64> {
+        self.server_cpu_us.or_else(|| Some(self.backend_user_cpu_us? + self.backend_system_cpu_us?))
+    }
+
     /// Where a transaction's blocks were found; `None` if the disk's part is unknown, or no block was accessed.
     pub fn block_sources(&self) -> Option<BlockSources> {
         BlockSources::new(self.blocks_hit?, self.blocks_read?, self.disk_blocks_read?)

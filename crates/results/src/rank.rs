@@ -30,7 +30,7 @@ pub struct Rank {
     pub response_us: Option<Latency>,
     /// Lag of its succeeded transactions, from scheduled to started; `null` if none succeeded.
     pub lag_us: Option<Lag>,
-    /// Its CPU time per transaction that succeeded or failed; `null` if unknown.
+    /// its CPU time per transaction that succeeded or failed; `null` if unknown or too little to measure.
     pub client_cpu_us_per_transaction: Option<f64>,
     /// Its clock compared with that of rank 0; `null` for rank 0, and if unknown.
     pub clock: Option<RankClock>,
@@ -90,6 +90,7 @@ impl Rank {
         };
         let generator = introspection.as_ref().and_then(|introspection| Generator::new(introspection, &load));
         let workers = generator.as_ref().map(|it| it.workers.len());
+        let measured_workers = workers.unwrap_or(1);
         Rank {
             rank: *rank,
             host: host.clone(),
@@ -100,7 +101,7 @@ impl Rank {
             response_us,
             lag_us: Lag::of(total),
             client_cpu_us_per_transaction: client_cpu
-                .and_then(|cpu| cpu_us_per_transaction(cpu, &total.counts)),
+                .and_then(|cpu| cpu_us_per_transaction(cpu, duration_s, measured_workers, &total.counts)),
             clock: *clock,
             generator,
         }

@@ -61,7 +61,8 @@ fn is_no_wait_for_cpus(wait: &WaitShare) -> bool {
     let is_typical =
         matches!(wait.event_type.as_str(), "Lock" | "IO" | "BufferPin" | "Timeout" | "Extension");
     let is_of_resource = ServerResource::of(wait).is_some_and(|it| it != ServerResource::Processors);
-    is_typical || is_of_resource || wait.event.eq_ignore_ascii_case("SyncRep")
+    let is_pinned = wait.event == "BufferCleanup";
+    is_typical || is_pinned || is_of_resource || wait.event.eq_ignore_ascii_case("SyncRep")
 }
 
 /// Whether the backends read or write tables, indexes and temporary files in this wait, or wait for one that does.
@@ -166,6 +167,24 @@ pub(crate) struct ServerSeen {
     pub(crate) stolen_share: f64,
 }
 
+/// pgmeter's part of a round trip.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OwnPart {
+    pub(crate) own_us: f64,
+    /// The busiest worker's wait for a CPU at a wake-up, which `own_us` includes.
+    pub(crate) cpu_wait_us: f64,
+}
+
+impl OwnPart {
+    fn of(generator: &Generator) -> OwnPart {
+        let busiest = generator.workers.iter().max_by(|a, b| a.busy_share().total_cmp(&b.busy_share()));
+        let cpu_wait_us = busiest.map_or(0.0, |worker| {
+            worker.run_queue_share.unwrap_or(0.0) * worker.span_s * 1e6 / worker.wakeups.max(1) as f64
+        });
+        OwnPart { own_us: generator.own_us_per_round_trip.unwrap_or(0.0), cpu_wait_us }
+    }
+}
+
 impl ServerSeen {
     fn of(record: &Record) -> ServerSeen {
         let backends = BackendTime::of(record);
@@ -181,8 +200,8 @@ impl ServerSeen {
         }
     }
 
-    /// Corrects or completes a verdict that names the server; others remain. `own_us` is pgmeter's part of a round trip.
-    pub(crate) fn complete(&self, mut verdict: Verdict, own_us: f64) -> Verdict {
+    /// Corrects or completes a verdict that names the server; others remain.
+    pub(crate) fn complete(&self, mut verdict: Verdict, own: OwnPart) -> Verdict {
         if verdict.limit != LimitedBy::Server {
             return verdict;
         }
@@ -190,7 +209,7 @@ impl ServerSeen {
             (verdict.limit, verdict.evidence) = (LimitedBy::ClientCount, evidence);
             return verdict;
         }
-        if let Some((limit, evidence)) = self.idle_server(&verdict.evidence, own_us) {
+        if let Some((limit, evidence)) = self.idle_server(&verdict.evidence, own) {
             (verdict.limit, verdict.evidence) = (limit, evidence);
             return verdict;
         }
@@ -209,9 +228,9 @@ impl ServerSeen {
     }
 
     /// The clients waited for the server, but its backends mostly waited for the clients: by Little's law, working
-    /// backends ÷ round trips per second is the server's part of a round trip. The rest was on the way. The worker's
-    /// wait for a CPU delays a client by at most its share of the time.
-    fn idle_server(&self, evidence: &Evidence, own_us: f64) -> Option<(LimitedBy, Evidence)> {
+    /// backends ÷ round trips per second is the server's part of a round trip. The rest was on the way, unless it may be
+    /// the worker's wait for a CPU: an answer meets long waits more often than short ones.
+    fn idle_server(&self, evidence: &Evidence, own: OwnPart) -> Option<(LimitedBy, Evidence)> {
         let Evidence::ServerTime { server_us: rest_us, round_trip_us, busiest } = *evidence else {
             return None;
         };
@@ -220,9 +239,10 @@ impl ServerSeen {
         if *samples < SAMPLES_MIN || *idle_share < DOMINANT || server_us >= DOMINANT * round_trip_us {
             return None;
         }
-        let cpu_wait_share = busiest.run_queue_share.unwrap_or(0.0) + self.stolen_share;
+        let OwnPart { own_us, cpu_wait_us } = own;
+        let cpu_wait_us = cpu_wait_us.min(busiest.run_queue_share.unwrap_or(0.0) * round_trip_us);
         let way_us = (round_trip_us - own_us - server_us).max(0.0);
-        let least_us = way_us - cpu_wait_share * round_trip_us;
+        let least_us = way_us - cpu_wait_us - self.stolen_share * round_trip_us;
         let is_long = !self.is_direct || least_us >= WAY_MIN_US;
         if is_long && least_us >= DOMINANT * round_trip_us {
             let idle_share = *idle_share;
@@ -269,8 +289,7 @@ impl Record {
     pub(crate) fn complete_verdicts(&mut self) {
         let seen = ServerSeen::of(self);
         let complete = |generator: &mut Generator| {
-            let own_us = generator.own_us_per_round_trip.unwrap_or(0.0);
-            generator.verdict = seen.complete(generator.verdict.clone(), own_us);
+            generator.verdict = seen.complete(generator.verdict.clone(), OwnPart::of(generator));
         };
         self.summary.ranks.iter_mut().filter_map(|rank| rank.generator.as_mut()).for_each(complete);
         let worst = self.summary.worst_rank().and_then(Rank::verdict).cloned();

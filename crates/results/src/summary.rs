@@ -42,7 +42,8 @@ pub struct Summary {
     pub response_with_stalls_us: Option<Latency>,
     /// Connecting and disconnecting, with a connection per transaction.
     pub connecting: Option<Connecting>,
-    /// CPU time of pgmeter itself per transaction that succeeded or failed; `null` if unknown.
+    /// CPU time of the workers' threads per transaction that succeeded or failed; `null` if unknown or too little to
+    /// measure.
     pub client_cpu_us_per_transaction: Option<f64>,
     /// What a transaction exchanged with the server; `null` if not recorded.
     pub traffic_per_transaction: Option<TrafficPerTransaction>,
@@ -217,8 +218,10 @@ impl Summary {
             stalls,
             response_with_stalls_us,
             connecting: *connecting,
-            client_cpu_us_per_transaction: client_cpu
-                .and_then(|cpu| cpu_us_per_transaction(cpu, &total.counts)),
+            client_cpu_us_per_transaction: client_cpu.and_then(|cpu| {
+                let workers = measured.introspection.as_ref().map_or(1, |it| it.health.len());
+                cpu_us_per_transaction(cpu, summary.duration.as_secs_f64(), workers, &total.counts)
+            }),
             traffic_per_transaction: TrafficPerTransaction::of(total),
             generator: None,
             ranks: Vec::new(),
@@ -265,11 +268,24 @@ impl Summary {
     }
 }
 
+/// A worker that has nothing to do wakes ten times a second. This takes a small part of its CPU time if it executed at
+/// least this number of transactions per second, or ran for at least this share of the time.
+const WORKER_TPS_MIN: f64 = 20.0;
+const RAN_SHARE_MIN: f64 = 0.02;
+
 /// Over all finished transactions: a failed transaction costs the client as much as a succeeded one, a skipped one
-/// costs nothing.
-pub(crate) fn cpu_us_per_transaction(cpu: Duration, counts: &Counts) -> Option<f64> {
+/// costs nothing. `None` if it is too little to measure.
+pub(crate) fn cpu_us_per_transaction(
+    cpu: Duration,
+    duration_s: f64,
+    workers: usize,
+    counts: &Counts,
+) -> Option<f64> {
     let ran = counts.succeeded + counts.failed;
-    (ran > 0).then(|| round_to_ns(cpu.as_secs_f64() * MICROSECONDS_PER_SECOND / ran as f64))
+    let workers_s = duration_s * workers as f64;
+    let is_measurable =
+        ran as f64 >= WORKER_TPS_MIN * workers_s || cpu.as_secs_f64() >= RAN_SHARE_MIN * workers_s;
+    (ran > 0 && is_measurable).then(|| round_to_ns(cpu.as_secs_f64() * MICROSECONDS_PER_SECOND / ran as f64))
 }
 
 const MICROSECONDS_PER_SECOND: f64 = 1e6;

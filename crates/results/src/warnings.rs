@@ -268,8 +268,10 @@ fn others_share(record: &Record) -> Option<f64> {
 
 /// Mean number of running backends of the benchmark, by their CPU time.
 pub(crate) fn backends_running(record: &Record) -> Option<f64> {
-    let cost = record.observation.as_ref()?.per_transaction;
-    let per_transaction_us = cost.backend_user_cpu_us? + cost.backend_system_cpu_us?;
+    let observation = record.observation.as_ref()?;
+    let Some(per_transaction_us) = observation.per_transaction.cpu_us() else {
+        return observation.waits.as_ref()?.running_backends;
+    };
     let ran = record.summary.counts.succeeded + record.summary.counts.failed;
     let duration_us = record.summary.duration_s * 1e6;
     (duration_us > 0.0).then(|| per_transaction_us * ran as f64 / duration_us)

@@ -5,11 +5,12 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 
-use results::{EventLoopName, Generator, LimitedBy, Record, ServerResource};
+use results::{CeilingBasis, EventLoopName, Evidence, Generator, LimitedBy, Missing, Record, ServerResource};
 use rustix::process::Signal;
 use testkit::cluster::Cluster;
 
 use crate::harness::{Bench, Running, finish};
+use crate::relay::Serving;
 
 /// The null server in a process of its own.
 struct NullServer {
@@ -79,13 +80,10 @@ fn a_server_that_takes_its_time_is_the_limit() {
     let script = bench.file("slow.sql", "SELECT pg_sleep(0.05);");
     let out = bench.run(["bench", "-n", "-t", "30", "-f", script, &conninfo]).exits(0);
     let generator = generator(bench.record());
-    // Where others have the processors, it is not the server's fault.
-    let is_crowded = generator.verdict.others.is_some();
-    let (limit, name) =
-        if is_crowded { (LimitedBy::Undecided, "undecided") } else { (LimitedBy::Server, "server") };
-    assert_eq!(generator.verdict.limit, limit);
-    let line = format!("\n  limit           {name}. The worker was idle ");
-    assert!(out.stdout.contains(&line), "{}", out.stdout);
+    // Whatever others do with the processors: the backend waited for its timer.
+    assert_eq!(generator.verdict.limit, LimitedBy::Server);
+    let line = "\n  limit           server. The worker was idle ";
+    assert!(out.stdout.contains(line), "{}", out.stdout);
     assert_eq!((generator.commands.round_trips, generator.shortest_connect_us), (30, None));
 }
 
@@ -112,6 +110,123 @@ fn a_rate_that_more_clients_would_keep_names_the_number_of_clients() {
     assert!(out.stdout.contains(line) && out.stdout.contains("clients (-c)"), "{}", out.stdout);
 }
 
+/// Programs that take all processors until this is dropped.
+struct Others {
+    programs: Vec<Child>,
+}
+
+impl Others {
+    fn start() -> Others {
+        let number = std::thread::available_parallelism().map_or(2, usize::from);
+        let start = |_| {
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", "while :; do :; done"]).spawn().expect("there is a shell")
+        };
+        Others { programs: (0..number).map(start).collect() }
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        for program in &mut self.programs {
+            program.kill().expect("the child is ours");
+            program.wait().expect("the child is ours");
+        }
+    }
+}
+
+/// Selects by primary key through a relay that delays each direction by 5 ms: the verdict, the nearest limit, and what
+/// the terminal shows.
+fn relayed(version: &str) {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared(version).database("relayed");
+    bench.run(["init", "--scale", "1", &conninfo]).exits(0);
+    let word = |name: &str| {
+        let value = conninfo.split(' ').find_map(|word| word.strip_prefix(name)).expect("it is there");
+        value.trim_matches('\'').to_owned()
+    };
+    let server = format!("{}/.s.PGSQL.{}", word("host="), word("port="));
+    let listen = bench.path().join("relay");
+    fs::create_dir(&listen).expect("the name is free");
+    let listen = format!("{}/", listen.display());
+    let relay = Serving::start(&bench, &["relay", "--listen", &listen, "--to", &server, "--delay", "5ms"]);
+    let target = format!("host={listen} user={} dbname={}", word("user="), word("dbname="));
+    let out = bench.run(["bench", "-S", "-n", "-c", "4", "-T", "3", &target]).exits(0);
+    relay.end();
+    let record = bench.record();
+    let verdict = generator(record.clone()).verdict;
+    assert_eq!((verdict.limit, verdict.name()), (LimitedBy::Network, "network or proxy"), "{verdict:?}");
+    assert_eq!((verdict.resource, verdict.others), (None, None));
+    assert!(matches!(verdict.evidence, Evidence::OnTheWay { .. }), "{verdict:?}");
+    let nearest = record.nearest_limit().expect("the way is one");
+    let CeilingBasis::OnTheWay { way_us, .. } = nearest.basis else { panic!("{version}: {nearest:?}") };
+    // The relay adds 10 ms, and waits for a CPU itself.
+    assert!(way_us > 8_000.0 && nearest.reached_share > 0.5, "{version}: {nearest:?}");
+    assert!(!nearest.is_exceeded(), "{version}: {nearest:?}");
+    let words = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("The time is on the way (network or proxy), "), "{words}");
+    assert!(words.contains("tps by the way (network or proxy), "), "{words}");
+}
+
+#[test]
+fn behind_a_relay_that_delays_the_time_is_on_the_way() {
+    ["15", "18"].into_iter().for_each(relayed);
+    let _others = Others::start();
+    relayed("18");
+}
+
+#[test]
+fn backends_that_wait_decide_whatever_others_do_with_the_processors() {
+    let _others = Others::start();
+    for version in ["15", "18"] {
+        let bench = Bench::new();
+        let conninfo = Cluster::shared(version).database("beside_others");
+        let mut session = Cluster::session(&conninfo);
+        session.execute("CREATE TABLE one (n int)").expect("it is new");
+        session.execute("INSERT INTO one VALUES (0)").expect("it is there");
+        let nap = bench.file("nap.sql", "SELECT pg_sleep(0.1);\n");
+        let row = bench.file("row.sql", "BEGIN;\nUPDATE one SET n = n + 1;\nSELECT pg_sleep(0.05);\nEND;\n");
+        for (script, resource) in [(nap, None), (row, Some(ServerResource::RowLocks))] {
+            bench.run(["bench", "-n", "-c", "8", "-T", "3", "-f", script, &conninfo]).exits(0);
+            let record = bench.records().pop().expect("the newest");
+            let processors = record.environment.conditions.processors.expect("Linux tells");
+            assert!(processors.busy > 0.9, "the others do not take the processors: {processors:?}");
+            // The bound by CPU time is not near.
+            assert_eq!(record.nearest_limit(), None, "{version}: {script}");
+            let verdict = generator(record).verdict;
+            assert_eq!((verdict.limit, verdict.others), (LimitedBy::Server, None), "{version}: {verdict:?}");
+            assert_eq!(verdict.resource, resource, "{version}: {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn at_a_low_rate_no_limit_follows_from_what_is_not_of_the_transactions() {
+    for version in ["15", "18"] {
+        let bench = Bench::new();
+        let conninfo = Cluster::shared(version).database("low_rate");
+        bench.run(["init", "--scale", "1", &conninfo]).exits(0);
+        let out = bench.run(["bench", "-S", "-n", "-c", "4", "-R", "2", "-T", "5", &conninfo]).exits(0);
+        let record = bench.record();
+        let observation = record.observation.as_ref().expect("it is observed by default");
+        assert_eq!(observation.ceilings, [], "{version}");
+        let missing: Vec<_> = observation.missing.iter().map(|missing| missing.what.as_str()).collect();
+        for what in [
+            Missing::CPU_CEILING,
+            "server_cpu_us, backend_user_cpu_us, backend_system_cpu_us",
+            "blocks_hit, blocks_read",
+        ] {
+            assert!(missing.contains(&what), "{version}: {missing:?}");
+        }
+        let cost = observation.per_transaction;
+        assert_eq!((cost.server_cpu_us, cost.backend_user_cpu_us, cost.blocks_hit), (None, None, None));
+        assert_eq!(record.summary.client_cpu_us_per_transaction, None);
+        let words = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("nearest limit too little to measure: "), "{words}");
+        assert!(!words.contains("0 µs of CPU") && !words.contains("blocks hit,"), "{words}");
+    }
+}
+
 #[test]
 fn a_run_whose_clients_wait_for_one_row_names_row_locks() {
     let bench = Bench::new();
@@ -127,10 +242,6 @@ fn a_run_whose_clients_wait_for_one_row_names_row_locks() {
     let script = bench.file("row.sql", "BEGIN;\nUPDATE one SET n = n + 1;\nSELECT pg_sleep(0.02);\nEND;\n");
     let out = bench.run(["bench", "-n", "-c", "8", "-T", "3", "-f", script, &conninfo]).exits(0);
     let verdict = generator(bench.record()).verdict;
-    if verdict.others.is_some() {
-        assert_eq!((verdict.limit, verdict.resource), (LimitedBy::Undecided, None));
-        return;
-    }
     assert_eq!(
         (verdict.limit, verdict.resource),
         (LimitedBy::Server, Some(ServerResource::RowLocks)),

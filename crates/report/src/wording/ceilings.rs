@@ -50,7 +50,7 @@ pub(crate) fn ceiling(basis: &CeilingBasis) -> String {
         }
         CeilingBasis::FlushWaits { busy_share } => {
             format!(
-                "The backends waited for WAL (WALSync, WALWrite), which was flushed at least {} of the time.",
+                "The backends waited for WAL (WalSync, WALWrite), which was flushed at least {} of the time.",
                 share(busy_share)
             )
         }
@@ -141,7 +141,7 @@ mod tests {
             ),
             (
                 CeilingBasis::FlushWaits { busy_share: 0.83 },
-                "The backends waited for WAL (WALSync, WALWrite), which was flushed at least 83 % of the time.",
+                "The backends waited for WAL (WalSync, WALWrite), which was flushed at least 83 % of the time.",
             ),
             (
                 CeilingBasis::RoundTrips {

@@ -528,6 +528,7 @@ fn observation(example: &Example) -> Observation {
             blocks_dirtied: Some(2.1),
             blocks_written: Some(0.04),
             temp_bytes: Some(0.0),
+            server_cpu_us: Some(203.0),
             backend_user_cpu_us: Some(142.0),
             backend_system_cpu_us: Some(61.0),
             backend_read_bytes: Some(11_632.0),

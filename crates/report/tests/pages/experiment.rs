@@ -457,7 +457,7 @@ fn a_figure_that_a_complete_trial_lacks_is_shown_as_unknown() {
     const CPU: &str = "server_cpu_us_per_transaction";
     let mut partly = stored();
     let costs = &mut partly.trials[0].run.as_mut().expect("it ran").costs;
-    (costs.backend_user_cpu_us, costs.backend_system_cpu_us) = (None, None);
+    (costs.server_cpu_us, costs.backend_user_cpu_us, costs.backend_system_cpu_us) = (None, None, None);
     let partly = overview(partly);
     let json: serde_json::Value = serde_json::from_str(&experiment::json(&partly)).unwrap();
     assert!(json["cells"][0]["figures"][CPU].is_null() && json["cells"][1]["figures"][CPU]["repeats"] == 3);

@@ -451,6 +451,8 @@ fn with_all_metrics() -> Record {
         value *= 1.9;
         *cost = Some(value);
     }
+    costs.server_cpu_us =
+        costs.backend_user_cpu_us.zip(costs.backend_system_cpu_us).map(|(user, system)| user + system);
     costs.disk_blocks_read = costs.blocks_read.map(|blocks| blocks / 3.0);
     record
 }

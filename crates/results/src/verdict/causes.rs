@@ -2,7 +2,7 @@
 //! that follows from what would be measured of it: by the workers, by the samples of backends, and by the host.
 
 use super::*;
-use crate::server_limit::{BackendTime, ServerSeen};
+use crate::server_limit::{BackendTime, OwnPart, ServerSeen};
 use crate::{ServerResource, WaitMethod, WaitShare, Waits};
 
 const DURATION_S: f64 = 10.0;
@@ -85,8 +85,8 @@ impl Cause {
             ("Timeout", "PgSleep", sleep),
         ];
         let first = verdict(&self.run(rate, round_trip_us));
-        let own_us = self.round_trip(rate, round_trip_us).own_us;
-        self.seen(&waits, rate, round_trip_us).complete(first, own_us)
+        let RoundTrip { own_us, core_wait_us: cpu_wait_us, .. } = self.round_trip(rate, round_trip_us);
+        self.seen(&waits, rate, round_trip_us).complete(first, OwnPart { own_us, cpu_wait_us })
     }
 
     fn worker(&self, rate: f64) -> WorkerCondition {
