@@ -5,8 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use pgmeter_results::{
-    EventLoop, EventLoopName, Host, Introspection, LimitedBy, LimitedRank, Measured, Rank, RankClock,
-    RankMeasured, Record, Status, Summary, Warning, Work, warnings,
+    ConnectionInUse, EventLoop, EventLoopName, Host, Introspection, LimitedBy, LimitedRank, Measured,
+    Observation, PerTransaction, ProcessorShares, Rank, RankClock, RankMeasured, Record, Status, Summary,
+    TransportInUse, Warning, Work, warnings,
 };
 use stats::{Distribution, Ending, Failure, Recorder, Sample, ScriptStats, Timestamp, WorkerHealth};
 
@@ -208,6 +209,29 @@ fn the_server_is_the_limit_only_if_it_was_that_of_each_rank() {
         record.summary.ranks.iter().filter_map(|rank| Some(rank.verdict()?.limit)).collect();
     assert_eq!(of_ranks, [LimitedBy::Server, LimitedBy::Undecided, LimitedBy::Server]);
     assert_eq!(limit, Some(LimitedBy::Undecided));
+}
+
+#[test]
+fn what_corrects_the_verdict_on_a_run_corrects_those_on_its_ranks() {
+    let limits = |record: &Record| {
+        let of_ranks: Vec<_> =
+            record.summary.ranks.iter().filter_map(|rank| Some(rank.verdict()?.limit)).collect();
+        (record.summary.generator.as_ref().map(|it| it.verdict.limit), of_ranks)
+    };
+    let mut record = three(0.1);
+    record.environment.connection = Some(ConnectionInUse {
+        transport: TransportInUse::UnixSocket,
+        same_host: true,
+        tls: None,
+        protocol_version: "3.0".to_owned(),
+    });
+    // Other programs have three quarters of the server's CPUs.
+    record.environment.conditions.processors = Some(ProcessorShares { busy: 0.95, own: 0.2, stolen: 0.0 });
+    let per_transaction = PerTransaction { server_cpu_us: Some(0.0), ..PerTransaction::default() };
+    record.observation = Some(Observation { per_transaction, ..Observation::default() });
+    assert_eq!(limits(&record), (Some(LimitedBy::Server), vec![LimitedBy::Server; 3]));
+    record.warn();
+    assert_eq!(limits(&record), (Some(LimitedBy::Undecided), vec![LimitedBy::Undecided; 3]));
 }
 
 #[test]

@@ -259,6 +259,7 @@ fn judged(wait: (&str, &str), change: impl FnOnce(&mut Record)) -> (LimitedBy, O
     let mut record = quiet();
     costly(&mut record, 0, (wait.0, wait.1, 100));
     let waits = record.observation.as_mut().and_then(|it| it.waits.as_mut()).expect("it is there");
+    waits.idle_share = 0.1;
     waits.top[0].event_type = "Lock".to_owned();
     waits.top[0].event = "advisory".to_owned();
     let verdict = &mut record.summary.generator.as_mut().expect("it is there").verdict;
