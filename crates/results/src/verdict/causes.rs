@@ -1,6 +1,8 @@
 //! True causes, each simulated as a closed queueing network (mean value analysis, as in [`residence`]), and the verdict
 //! that follows from what would be measured of it: by the workers, by the samples of backends, and by the host.
 
+#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)] // small counts, never negative
+
 use super::*;
 use crate::server_limit::{BackendTime, OwnPart, ServerSeen};
 use crate::{ServerResource, WaitMethod, WaitShare, Waits};
