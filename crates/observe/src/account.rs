@@ -16,6 +16,7 @@ use crate::backends::{Stretch, Used};
 use crate::catalogue;
 use crate::difference::{Reading, growths};
 use crate::kcache;
+use crate::load_cpu::workers_s;
 use crate::observer::Ran;
 use crate::processes::TICK_S;
 use crate::series::{Snapshot, figures, grown};
@@ -292,18 +293,23 @@ fn over_all(Stretch { seconds, used }: Stretch, ran: Ran) -> Option<Used> {
 }
 
 /// With the CPU time and I/O of parallel workers, if some were seen: that of the server's processes that exited while the
-/// benchmark's backends existed. It includes autovacuum workers and other sessions that ended then. `None` without
-/// workers.
+/// benchmark's backends existed, and of workers that were running at the last reading. It includes autovacuum workers and
+/// other sessions that ended then. `None` without workers.
 fn with_workers(watch: &Watch, of_backends: &Stretch) -> Option<Stretch> {
     let of_clients = watch.clients.measured().filter(|_| watch.has_workers)?;
-    let of_workers = watch.ended_beside_clients?.since(&watch.ended_at_origin?);
-    let sum = |clients: Option<f64>, workers: Option<f64>| Some(clients? + workers?);
+    let exited = watch.ended_beside_clients?.since(&watch.ended_at_origin?);
+    let (before, running) = (watch.workers_at_origin, watch.workers_beside_clients);
+    let worked = |of: fn(&Used) -> f64| workers_s(of(&exited), of(&before), of(&running)).max(0.0);
+    let bytes = |of: fn(&Used) -> Option<f64>| {
+        let worked = workers_s(of(&exited)?, of(&before).unwrap_or(0.0), of(&running).unwrap_or(0.0));
+        Some(of(&of_clients.used)? + worked.max(0.0))
+    };
     let used = Used {
-        user_s: of_clients.used.user_s + of_workers.user_s,
-        system_s: of_clients.used.system_s + of_workers.system_s,
-        cpu_s: of_clients.used.cpu_s + of_workers.cpu_s,
-        read_bytes: sum(of_clients.used.read_bytes, of_workers.read_bytes),
-        written_bytes: sum(of_clients.used.written_bytes, of_workers.written_bytes),
+        user_s: of_clients.used.user_s + worked(|used| used.user_s),
+        system_s: of_clients.used.system_s + worked(|used| used.system_s),
+        cpu_s: of_clients.used.cpu_s + worked(|used| used.cpu_s),
+        read_bytes: bytes(|used| used.read_bytes),
+        written_bytes: bytes(|used| used.written_bytes),
         ..of_backends.used
     };
     Some(Stretch { seconds: of_clients.seconds, used })

@@ -140,6 +140,15 @@ impl Backends {
         self.known.keys().copied()
     }
 
+    /// All usage of the processes at the last reading that are not among `clients`: running parallel workers.
+    pub(crate) fn workers(&self, clients: &Backends) -> Used {
+        let mut used = Used::default();
+        for (_, process) in self.known.iter().filter(|(pid, _)| !clients.knows(**pid)) {
+            used.add(&process.usage, &Usage::default());
+        }
+        used
+    }
+
     /// Whether this PID existed at the last reading.
     pub(crate) fn knows(&self, pid: u32) -> bool {
         self.known.contains_key(&pid)

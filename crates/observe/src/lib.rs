@@ -51,6 +51,8 @@ mod processes;
 
 mod backends;
 
+mod load_cpu;
+
 mod one_backend;
 
 mod account;
@@ -62,6 +64,7 @@ pub use backend_filter::BackendFilter;
 pub use ceilings::ceilings;
 pub use extension::extension_schema;
 pub use kcache::Kcache;
+pub use load_cpu::LoadCpu;
 pub use observer::{Observer, ObserverOptions, Ran, RecentWaits};
 pub use one_backend::{Backend, BackendCpu};
 pub use pooler::{PoolerReadings, PoolerWatch};

@@ -66,8 +66,15 @@ fn whole(ticks: u64) -> f64 {
 
 /// Reads a process.
 pub(crate) fn look_at(pid: u32) -> Option<Process> {
-    let stat = ProcessStat::read(pid)?;
+    let process = look_without_io(pid)?;
     let io = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
+    let (read_bytes, written_bytes) = (io_number(&io, "read_bytes"), io_number(&io, "write_bytes"));
+    Some(Process { usage: Usage { read_bytes, written_bytes, ..process.usage }, ..process })
+}
+
+/// Reads a process without its I/O.
+pub(crate) fn look_without_io(pid: u32) -> Option<Process> {
+    let stat = ProcessStat::read(pid)?;
     let seconds = |ticks| whole(ticks) / TICKS_PER_SECOND;
     let usage = Usage {
         user_s: seconds(stat.user_ticks),
@@ -75,8 +82,7 @@ pub(crate) fn look_at(pid: u32) -> Option<Process> {
         children_user_s: seconds(stat.children_user_ticks),
         children_system_s: seconds(stat.children_system_ticks),
         scheduled: look_at_schedule(pid),
-        read_bytes: io_number(&io, "read_bytes"),
-        written_bytes: io_number(&io, "write_bytes"),
+        ..Usage::default()
     };
     Some(Process { name: stat.name, parent: stat.parent, started_ticks: stat.started_ticks, usage })
 }

@@ -76,6 +76,9 @@ pub(crate) struct Watch {
     pub(crate) has_workers: bool,
     /// Usage of the server's exited children at the last reading at which the benchmark's backends existed.
     pub(crate) ended_beside_clients: Option<Used>,
+    /// Usage of the parallel workers that ran at that reading, and of those at the start of measuring.
+    pub(crate) workers_beside_clients: Used,
+    pub(crate) workers_at_origin: Used,
     /// Usage of the server's exited children at the start and end of measuring.
     pub(crate) ended_at_origin: Option<Used>,
     pub(crate) ended_at_end: Option<Used>,
@@ -125,6 +128,8 @@ impl Watch {
             io_workers: Backends::default(),
             has_workers: false,
             ended_beside_clients: None,
+            workers_beside_clients: Used::default(),
+            workers_at_origin: Used::default(),
             ended_at_origin: None,
             ended_at_end: None,
             own_cpu_at_origin_s: None,
@@ -289,6 +294,7 @@ impl Watch {
         self.clients.begin_measuring();
         self.io_workers.begin_measuring();
         self.ended_at_origin = self.backends.ended();
+        self.workers_at_origin = self.backends.workers(&self.clients);
     }
 
     fn own_cpu(&self) -> Option<f64> {
@@ -320,10 +326,12 @@ impl Watch {
         };
         let found: Vec<_> = rows.iter().filter_map(look).collect();
         self.has_workers |= found.iter().any(|(_, is_worker, _)| *is_worker);
-        if found.iter().any(|(_, is_worker, _)| !is_worker) {
-            self.ended_beside_clients = self.backends.ended();
-        }
+        let has_clients = found.iter().any(|(_, is_worker, _)| !is_worker);
         self.take_usage(found);
+        if has_clients {
+            self.ended_beside_clients = self.backends.ended();
+            self.workers_beside_clients = self.backends.workers(&self.clients);
+        }
     }
 
     /// Adds the process data of backends, and whether they are parallel workers. Querying the backends took place

@@ -46,9 +46,10 @@ const SHORTEST_MS_MAX: f64 = 0.1;
 pub struct Meter {
     backend: Option<Backend>,
     version: u32,
-    /// Whether other sessions work too: counters of the whole server then belong to no single statement. Or they are not
-    /// read for another reason.
+    /// Whether other sessions work too: counters of the whole server then belong to no single statement.
     is_shared: bool,
+    /// Whether counters of the whole server are read.
+    has_counters: bool,
     /// The view pg_stat_statements if it is available; only it counts dirtied blocks.
     statements: Option<String>,
     disk: DiskReads,
@@ -116,13 +117,19 @@ impl Meter {
         meter
     }
 
-    /// For a new session with so many queries that reading counters after each would take longer than the queries: before
-    /// version 15, counters are known only after a second. Measures only the CPU time of its backend.
+    /// For a new session that works alone, but whose counters are not read, because reading them takes longer than short
+    /// queries: before version 15, counters are known only after a second. Measures only the CPU time of its backend and
+    /// of parallel workers, which needs no query.
+    pub(crate) fn without_counters(session: &Session) -> Self {
+        Self { is_shared: false, ..Self::bare(session, true) }
+    }
+
+    /// The same for a set of so many queries.
     pub(crate) fn for_many(session: &Session) -> Self {
-        let mut meter = Self::bare(session, true);
+        let mut meter = Self::without_counters(session);
         meter.note(
-            "WAL, blocks, temporary files and CPU time of parallel workers: they are not read in a set of more than \
-             200 queries, because reading takes longer than short queries",
+            "WAL, blocks and temporary files: they are not read in a set of more than 200 queries, because reading \
+             takes longer than short queries",
         );
         meter
     }
@@ -134,6 +141,7 @@ impl Meter {
             backend,
             version,
             is_shared,
+            has_counters: !is_shared,
             statements: None,
             disk: DiskReads::Unknown,
             last: None,
@@ -229,7 +237,7 @@ impl Meter {
 
     /// Reads the counters before an execution or after its end, except the CPU time.
     pub(crate) fn read(&mut self, session: &mut Session) -> Reading {
-        if self.is_shared {
+        if !self.has_counters {
             return Reading::default();
         }
         // First, so that as few of the statements below as possible are among the sums.

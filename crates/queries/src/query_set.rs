@@ -22,7 +22,7 @@ use crate::meter::micros;
 use crate::plans;
 use crate::spec::QuerySetSpec;
 use crate::stopwatch::Stopwatch;
-use crate::stream::{self, Stream, StreamOutcome, Turn};
+use crate::stream::{self, Metering, Stream, StreamOutcome, Turn};
 
 /// Names of the refresh functions in records.
 const REFRESH: [&str; 2] = ["rf1", "rf2"];
@@ -226,7 +226,7 @@ impl QuerySet {
         control: &Control,
         listener: &mut dyn FnMut(QueryEvent),
     ) -> Result<Vec<StreamOutcome>, RunError> {
-        let is_shared = streams.len() > 1;
+        let metering = if streams.len() > 1 { Metering::BesideOthers } else { Metering::Alone };
         let (sender, events) = mpsc::channel();
         let clock = Stopwatch::start();
         thread::scope(|scope| {
@@ -239,7 +239,7 @@ impl QuerySet {
                     target,
                     control,
                     limit: self.spec.limit,
-                    is_shared,
+                    metering,
                     results,
                     events: sender.clone(),
                 };

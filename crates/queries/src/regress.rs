@@ -20,7 +20,7 @@ use crate::meter::micros;
 use crate::query_set::{Measured, QuerySet};
 use crate::spec::{QuerySetSpec, usage};
 use crate::stopwatch::Stopwatch;
-use crate::stream::{self, MeteredSession, Stream, Turn};
+use crate::stream::{self, MeteredSession, Metering, Stream, Turn};
 
 /// Maximum number of sequences; the statistics take time and memory that grow with the square.
 pub const SEQUENCES_MAX: usize = 500;
@@ -250,8 +250,7 @@ impl SideBySide {
             target,
             control,
             limit: set.spec().limit,
-            // Reading the server's counters would take longer than many queries.
-            is_shared: true,
+            metering: Metering::InTurns,
             results: None,
             events: events.clone(),
         };
@@ -334,8 +333,8 @@ impl SideWork<'_> {
         run::look_back(&mut self.record.environment, self.processors);
         let order = self.stream.turns.iter().map(|turn| turn.query.name.clone()).collect();
         self.record.streams.push(StreamResult { stream: Some(0), started_us: 0, duration_us, order });
-        let note = "not available: WAL, blocks, temporary files and CPU time of parallel workers: reading them would \
-                    take longer than many queries that are executed in turns";
+        let note = "not available: WAL, blocks and temporary files: reading them would take longer than many queries that are \
+                    executed in turns";
         self.record.notes.push(SafeText::from(note.to_owned()));
         self.record
     }

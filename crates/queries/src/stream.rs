@@ -34,6 +34,18 @@ pub(crate) struct Turn {
     pub(crate) first: u32,
 }
 
+/// The measurements that fit to the other work on the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Metering {
+    /// Nothing else runs.
+    Alone,
+    /// Other streams run at the same time.
+    BesideOthers,
+    /// Queries alternate with those of another server, and reading the server's counters would take longer than many of
+    /// them.
+    InTurns,
+}
+
 /// The work of one session.
 pub(crate) struct Stream<'a> {
     /// Its number; `None`: the session of the refresh functions.
@@ -42,8 +54,7 @@ pub(crate) struct Stream<'a> {
     pub(crate) target: &'a Target,
     pub(crate) control: &'a Control,
     pub(crate) limit: Option<Duration>,
-    /// Whether other streams work at the same time.
-    pub(crate) is_shared: bool,
+    pub(crate) metering: Metering,
     /// Directory of the rows of the answers.
     pub(crate) results: Option<PathBuf>,
     pub(crate) events: Sender<QueryEvent>,
@@ -125,10 +136,11 @@ impl Stream<'_> {
     }
 
     pub(crate) fn meter(&self, mut session: Session) -> MeteredSession {
-        let meter = match self.is_shared {
-            true => Meter::beside_others(&session),
-            false if self.turns.len() > METERED_QUERIES_MAX => Meter::for_many(&session),
-            false => Meter::new(&mut session),
+        let meter = match self.metering {
+            Metering::BesideOthers => Meter::beside_others(&session),
+            Metering::InTurns => Meter::without_counters(&session),
+            Metering::Alone if self.turns.len() > METERED_QUERIES_MAX => Meter::for_many(&session),
+            Metering::Alone => Meter::new(&mut session),
         };
         MeteredSession { session, meter }
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use connect::quote::literal;
 use connect::{ConnectError, Session, SqlState};
 use engine::{AbortCause, End, Limit, Outcome, Progress, Tracer, WorkerIntro};
+use observe::LoadCpu;
 use results::ComparedBlock;
 use run::{Control, Event, Load, RunError, Runner, VacuumEvent};
 use stats::comparison::Block;
@@ -188,16 +189,16 @@ impl Side {
         made?;
         let counters = [&self.wal_position, &self.full_page_images, &self.blocks_read];
         let before = counters.map(|counter| counter.read(&self.session));
-        let reading = Mutex::new(BackendTimes::default());
+        let reading = Mutex::new(None);
         let mut interval = |progress: &Progress<'_>| {
             if progress.warmup {
-                locked(&reading).begin(observe::cpu_s);
+                locked(&reading).iter_mut().for_each(LoadCpu::begin);
             }
         };
         let introduce = |_: WorkerIntro| -> Box<dyn Tracer + '_> {
             let mut known = locked(&reading);
-            if self.is_local && known.0.is_empty() {
-                *known = BackendTimes::of(&self.backends());
+            if self.is_local && known.is_none() {
+                *known = LoadCpu::of(&self.backends());
             }
             Box::new(CpuAtEnd(&reading))
         };
@@ -223,7 +224,12 @@ impl Side {
         let setup_s = passed.seconds() - lengths.block_s - lengths.warmup_s;
         Ok(figures(
             outcome,
-            &Server { cpu_s: locked(&reading).cpu_s(), wal_bytes, full_page_images, blocks_read },
+            &Server {
+                cpu_s: locked(&reading).as_ref().and_then(LoadCpu::seconds),
+                wal_bytes,
+                full_page_images,
+                blocks_read,
+            },
             setup_s,
         ))
     }
@@ -284,7 +290,8 @@ fn is_local(session: &mut Session) -> bool {
     called.starts_with("postgres: ") && observe::cpu_s(pid).is_some()
 }
 
-/// Resources used by the server in a block: CPU time of the backends during the measurement; the other counters
+/// Resources used by the server in a block: CPU time of the backends and their parallel workers, from the end of the
+/// warm-up to the end of the load; the other counters
 /// include the warm-up.
 struct Server {
     cpu_s: Option<f64>,
@@ -320,48 +327,8 @@ fn figures(outcome: Outcome, server: &Server, setup_s: f64) -> BlockResult {
     BlockResult { block, transactions, interval, mean_s, setup_s }
 }
 
-/// CPU time of some processes, from the end of the warm-up to the end of the load, before they disconnect.
-#[derive(Default)]
-struct BackendTimes(Vec<Backend>);
-
-struct Backend {
-    pid: u32,
-    begun_s: Option<f64>,
-    /// The latest reading at the end of a worker.
-    ended_s: Option<f64>,
-}
-
-impl BackendTimes {
-    fn of(pids: &[u32]) -> Self {
-        Self(pids.iter().map(|pid| Backend { pid: *pid, begun_s: None, ended_s: None }).collect())
-    }
-
-    fn begin(&mut self, cpu_s: impl Fn(u32) -> Option<f64>) {
-        for backend in &mut self.0 {
-            backend.begun_s = cpu_s(backend.pid);
-        }
-    }
-
-    /// Backends of other workers may still be active, or have exited; those were read when their own worker ended.
-    fn end(&mut self, cpu_s: impl Fn(u32) -> Option<f64>) {
-        for backend in &mut self.0 {
-            backend.ended_s = cpu_s(backend.pid).or(backend.ended_s);
-        }
-    }
-
-    /// `None` unless each process was read at both ends.
-    fn cpu_s(&self) -> Option<f64> {
-        let used = self.0.iter().map(|backend| Some(backend.ended_s? - backend.begun_s?));
-        used.sum::<Option<f64>>().filter(|cpu_s| *cpu_s > 0.0)
-    }
-}
-
-fn locked(reading: &Mutex<BackendTimes>) -> MutexGuard<'_, BackendTimes> {
-    reading.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Reads the CPU time when a worker's clients have finished and are still connected.
-struct CpuAtEnd<'a>(&'a Mutex<BackendTimes>);
+struct CpuAtEnd<'a>(&'a Mutex<Option<LoadCpu>>);
 
 impl Tracer for CpuAtEnd<'_> {
     fn wants_transactions(&self) -> bool {
@@ -369,32 +336,10 @@ impl Tracer for CpuAtEnd<'_> {
     }
 
     fn end(&mut self, _now: Timestamp) {
-        locked(self.0).end(observe::cpu_s);
+        locked(self.0).iter_mut().for_each(LoadCpu::end);
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn backends_of_a_worker_that_was_done_first_count_with_what_they_had_used_then() {
-        let mut reading = BackendTimes::of(&[1, 2]);
-        reading.begin(|pid| Some(f64::from(pid)));
-        reading.end(|pid| Some(f64::from(pid) + 0.5));
-        reading.end(|pid| (pid == 2).then_some(3.0));
-        assert_eq!(reading.cpu_s(), Some(0.5 + 1.0));
-    }
-
-    #[test]
-    fn a_backend_that_was_not_read_at_both_ends_leaves_the_time_unknown() {
-        let mut reading = BackendTimes::of(&[1, 2]);
-        reading.begin(|_| Some(1.0));
-        reading.end(|pid| (pid == 2).then_some(3.0));
-        assert_eq!(reading.cpu_s(), None);
-        reading.begin(|pid| (pid == 2).then_some(1.0));
-        reading.end(|_| Some(3.0));
-        assert_eq!(reading.cpu_s(), None);
-        assert_eq!(BackendTimes::default().cpu_s(), None, "of nobody");
-    }
+fn locked(reading: &Mutex<Option<LoadCpu>>) -> MutexGuard<'_, Option<LoadCpu>> {
+    reading.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -46,7 +46,11 @@ type Figure = fn(&StepTime) -> Option<f64>;
 
 const DURATION: Figure = |time| Some(time.duration_us as f64);
 const WAL: Figure = |time| Some(time.wal_bytes? as f64);
-const CPU: Figure = |time| Some(time.backend_user_us? as f64 + time.backend_system_us? as f64);
+/// With parallel workers. One stream whose workers are not known has the figures of pg_stat_kcache, which include them.
+const CPU: Figure = |time| {
+    let of_workers = time.workers_cpu_us.unwrap_or_default();
+    Some(time.backend_user_us? as f64 + time.backend_system_us? as f64 + of_workers as f64)
+};
 const TABLES: Figure = |time| Some(time.table_bytes? as f64);
 const INDEXES: Figure = |time| Some(time.index_bytes? as f64);
 
@@ -71,13 +75,20 @@ pub(super) fn sum(metric: Metric, record: &StepsRecord) -> Option<f64> {
         Metric::ServerCpu => CPU,
         _ => return None,
     };
-    record.steps.iter().map(|step| mean(step, of)).sum()
+    let is_known = metric != Metric::ServerCpu || is_cpu_whole(record);
+    is_known.then(|| record.steps.iter().map(|step| mean(step, of)).sum())?
+}
+
+/// Whether CPU times include parallel workers: of several streams at a time, only the backends are known.
+fn is_cpu_whole(record: &StepsRecord) -> bool {
+    record.streams.len() <= 1
 }
 
 /// The steps of a cell's complete trials, in the order in which they are taken.
 pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFigures> {
     let trials: Vec<(u32, &StepsRecord)> =
         trials.filter_map(|trial| Some((trial.repeat, trial.complete_steps()?))).collect();
+    let has_cpu = trials.iter().all(|(_, record)| is_cpu_whole(record));
     let names = distinct(trials.iter().flat_map(|(_, record)| &record.steps).map(|step| step.name.as_str()));
     let step = |(place, name): (usize, &str)| {
         let all = || {
@@ -86,7 +97,8 @@ pub(super) fn of_cell<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StepFi
             trials.iter().filter_map(of_trial)
         };
         let figure = |of: Figure| Known::of(all().map(|(repeat, step)| (repeat, mean(step, of))));
-        let known = [DURATION, WAL, CPU, TABLES, INDEXES].map(figure);
+        let cpu: Figure = if has_cpu { CPU } else { |_| None };
+        let known = [DURATION, WAL, cpu, TABLES, INDEXES].map(figure);
         let is_partly_known = known.contains(&Known::Partly);
         let [duration_us, wal_bytes, cpu_us, table_bytes, index_bytes] = known.map(Known::into_figure);
         StepFigures {
