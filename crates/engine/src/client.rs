@@ -17,7 +17,7 @@ use crate::plan::HostPlan;
 use crate::tracer::{ClientEvent, ClientStep, Tracer};
 
 use capturing::ReplyContext;
-pub(crate) use commits::writes;
+pub(crate) use commits::{only_reads, writes};
 use link::Link;
 pub(crate) use link::READ_ONLY;
 pub(crate) use losing::{Loss, Sent};

@@ -256,6 +256,15 @@ fn writes(program: &Program) -> bool {
     })
 }
 
+/// Whether all SQL of the scripts that run can write only by functions that it calls.
+pub(crate) fn only_reads(scripts: &[ScriptPlan]) -> bool {
+    let run = scripts.iter().filter(|script| script.weight > 0);
+    run.flat_map(|script| script.program.commands()).all(|command| match &command.kind {
+        CommandKind::Sql(sql) => client::only_reads(sql.numbered_text()),
+        _ => true,
+    })
+}
+
 /// The targets of scripts with a weight, in order.
 fn links(scripts: &[ScriptPlan]) -> Vec<usize> {
     let chosen = scripts.iter().filter(|script| script.weight > 0);

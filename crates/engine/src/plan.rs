@@ -209,6 +209,12 @@ impl Plan {
     /// Gaps of pgbench's arrivals are whole microseconds; at higher rates they would all be zero.
     pub const RATE_PER_WORKER_MAX: f64 = 1e6;
 
+    /// Whether the scripts only read: all of their SQL can write only by functions that it calls.
+    #[must_use]
+    pub fn only_reads(&self) -> bool {
+        crate::load::only_reads(&self.scripts)
+    }
+
     /// pgbench's default: one client runs ten transactions with simple queries, each tried once, without a rate.
     /// Change it with `Plan { clients: 8, ..Plan::new(…) }`.
     pub fn new(targets: Vec<TargetPlan>, scripts: Vec<ScriptPlan>, symbols: Symbols) -> Self {

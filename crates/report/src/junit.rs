@@ -3,8 +3,8 @@
 
 use ::isolation::{ANOMALIES, AnomalyRow, IsolationReport};
 use results::{
-    AnswerCheck, Check, ComparisonDecision, ComparisonRecord, Grade, QueryRegression, Record, Regressions,
-    SelfTest, Status, StepResult, StepsRecord,
+    AnswerCheck, Check, ComparisonDecision, ComparisonRecord, ComparisonStatus, Grade, QueryRegression,
+    Record, Regressions, SelfTest, Status, StepResult, StepsRecord,
 };
 use stats::RegressionVerdict;
 use stats::goals::{GoalResult, GoalVerdict};
@@ -203,6 +203,9 @@ impl Suite {
         let [a, b] = &record.sides;
         let between = format!("A is {}, B is {}", escaped_line(&a.label), escaped_line(&b.label));
         let outcome = match record.decision {
+            _ if record.status == ComparisonStatus::EndedEarly => {
+                CaseOutcome::Error("ended early", format!("ended early: {between}"))
+            }
             ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse => {
                 CaseOutcome::Passed
             }

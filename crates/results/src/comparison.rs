@@ -84,8 +84,12 @@ pub struct ComparisonMethod {
     pub budget_s: f64,
     /// A decline by less than this share is acceptable.
     pub tolerance: f64,
-    /// Probability of a wrong finding, per metric.
+    /// Probability of a wrong finding on the decisive metric.
     pub error_rate: f64,
+    /// Probability that any of the other metrics is wrongly found to differ. `null` in older records, whose metrics each
+    /// had the error rate above.
+    #[serde(default)]
+    pub error_rate_of_others: Option<f64>,
     /// The metric that decides the comparison.
     pub decisive: ComparedMetric,
     /// Seed of the order of the blocks and of the scripts' random numbers.
@@ -128,14 +132,27 @@ pub enum ComparisonStatus {
     Complete,
     /// By the user.
     Interrupted,
+    /// By a failure; [`ComparisonNote::EndedEarly`] has it.
+    EndedEarly,
 }
 
 impl ComparisonStatus {
-    /// The name in the store.
+    /// The name in the store's column, which knows two; the record has the third.
+    pub(crate) fn stored(self) -> &'static str {
+        match self {
+            ComparisonStatus::Complete => self.name(),
+            ComparisonStatus::Interrupted | ComparisonStatus::EndedEarly => {
+                ComparisonStatus::Interrupted.name()
+            }
+        }
+    }
+
+    /// The name in records and lists.
     pub fn name(self) -> &'static str {
         match self {
             ComparisonStatus::Complete => "complete",
             ComparisonStatus::Interrupted => "interrupted",
+            ComparisonStatus::EndedEarly => "ended_early",
         }
     }
 }
@@ -219,6 +236,7 @@ pub(crate) fn example() -> ComparisonRecord {
             budget_s: 60.0,
             tolerance: 0.02,
             error_rate: 0.05,
+            error_rate_of_others: Some(0.05),
             decisive: ComparedMetric::Tps,
             seed: 1,
             checkpoints: Checkpoints::NotNeeded,

@@ -11,6 +11,16 @@ use crate::{SafeText, Warning};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ComparisonNote {
+    /// The comparison ended early, and its result covers the pairs before that.
+    EndedEarly {
+        /// Why.
+        reason: SafeText,
+    },
+    /// The scripts only read, and the server wrote WAL all the same, which no metric contains.
+    WalOfOthers {
+        /// WAL per second of load.
+        bytes_per_s: f64,
+    },
     /// Two identical sides differ.
     BiasedNoiseFloor,
     /// The sides differ in a setting that cannot have an effect on the measured load.

@@ -21,6 +21,8 @@ pub struct QueryRegression {
     pub query: String,
     /// Complete sequences of four executions.
     pub sequences: usize,
+    /// ln(B ÷ A) of each.
+    pub ln_ratios: Vec<f64>,
     /// An execution of A, and of B, reached the time limit.
     pub is_limited: [bool; 2],
     /// The estimate and the verdict.
@@ -51,6 +53,7 @@ impl Regressions {
             query,
             sequences: paired.ln_ratios.len(),
             is_limited: [paired.a_is_limited, paired.b_is_limited],
+            ln_ratios: paired.ln_ratios,
             result,
         };
         let queries = names.into_iter().zip(paired).zip(results).map(query).collect();

@@ -1,9 +1,10 @@
 //! The guarantees of `comparison` on simulated machines: error rate, power, and coverage of intervals. Seeded, so
 //! that each run sees the same experiments; `examples/comparisons.rs` runs many more.
 
+use pgmeter_stats::SplitMix64;
 use pgmeter_stats::comparison::{
-    ComparedMetric, Comparison, ComparisonDecision, Components, Pair, Purpose, Question, SequentialTest,
-    Side, order,
+    Block, ComparedMetric, Comparison, ComparisonDecision, Components, Draw, Pair, Purpose, Question,
+    SequentialTest, Side, order,
 };
 use simulation::{SimulatedMachine, SimulatedRun};
 
@@ -429,4 +430,67 @@ fn a_few_bad_draws_are_not_taken_for_noise_of_all() {
 fn nothing_is_said_of_too_few_pairs_or_of_single_blocks() {
     assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 5, 2), ComparedMetric::Tps), None);
     assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 50, 1), ComparedMetric::Tps), None);
+}
+
+/// A comparison of a server with itself whose metrics vary independently, or whose WAL differs by this factor. The time
+/// is over after all planned sequences.
+fn of_itself(empty: Comparison, sequences: usize, wal: f64, random: &mut SplitMix64) -> Comparison {
+    let mut comparison = empty;
+    for at in 0..2 * sequences {
+        if comparison.is_settled() {
+            break;
+        }
+        let mut figure = || -> Option<f64> { Some((0.1 * random.normal()).exp()) };
+        let mut block = |is_candidate: bool| Block {
+            tps: figure(),
+            p50_ns: figure(),
+            p99_ns: figure(),
+            cpu_ns_per_transaction: figure(),
+            client_cpu_ns_per_transaction: figure(),
+            wal_bytes_per_transaction: figure().map(|bytes| if is_candidate { wal * bytes } else { bytes }),
+            full_page_images_per_transaction: figure(),
+            blocks_read_per_transaction: figure(),
+        };
+        let (base, candidate) = (block(false), block(true));
+        comparison.add(Pair {
+            purpose: Purpose::Comparison,
+            order: order(1, at, 1),
+            base: Draw { blocks: vec![base] },
+            candidate: Draw { blocks: vec![candidate] },
+        });
+    }
+    comparison.close();
+    comparison
+}
+
+#[test]
+fn one_of_the_metrics_that_do_not_decide_differs_by_chance_in_at_most_one_comparison_of_twenty() {
+    const COMPARISONS: usize = 400;
+    let mut random = SplitMix64::new(3);
+    // Three standard errors of a share of 5 %.
+    let limit = ERROR_RATE + 3.0 * (ERROR_RATE * (1.0 - ERROR_RATE) / COMPARISONS as f64).sqrt();
+    for (sequences, empty) in [
+        (6, Comparison::of_few_sequences as fn(&Question) -> Comparison),
+        (9, Comparison::new),
+        (24, Comparison::new),
+    ] {
+        let empty = empty(&question(sequences, ComparedMetric::Tps));
+        let others = || ComparedMetric::ALL.into_iter().filter(|metric| *metric != ComparedMetric::Tps);
+        let is_found = |comparison: &Comparison, metric| {
+            comparison.finding(metric).is_some_and(|finding| finding.different.is_some())
+        };
+        let mut alarms = 0;
+        for _ in 0..COMPARISONS {
+            let comparison = of_itself(empty.clone(), sequences, 1.0, &mut random);
+            alarms += usize::from(others().any(|metric| is_found(&comparison, metric)));
+        }
+        let share = alarms as f64 / COMPARISONS as f64;
+        assert!(share <= limit, "{share} of the comparisons of {sequences} sequences");
+        // The correction leaves differences to be found.
+        let found = (0..20).filter(|_| {
+            let comparison = of_itself(empty.clone(), sequences, 2.0, &mut random);
+            is_found(&comparison, ComparedMetric::Wal)
+        });
+        assert!(found.count() >= 18, "{sequences} sequences");
+    }
 }

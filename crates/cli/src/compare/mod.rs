@@ -57,7 +57,7 @@ fn compare(
     let kept = done.kept.map_err(|error| RunError::not_stored(error, [done.record.to_json()]))?;
     terminal.say(format_args!("stored as comparison c{kept} in {}", places.store().display()));
     // The result is shown and stored all the same.
-    done.not_undone.map_or_else(|| judge(&done.record, terminal), |error| Err(Failure::from(error)))
+    done.failure.map_or_else(|| judge(&done.record, terminal), |error| Err(Failure::from(error)))
 }
 
 fn judge(record: &ComparisonRecord, terminal: &Terminal) -> Result<ExitStatus, Failure> {

@@ -1,7 +1,9 @@
 //! `pgmeter compare` as whoever runs it meets it: its sentences, its exit status, and what it leaves behind. How often
 //! it is right is measured by `examples/comparisons.rs` of `stats` and by `cargo xtask compare-proof`.
 
-use results::{Checkpoints, ComparisonDecision, ComparisonRecord, ComparisonStatus, DrawnAnew, Store};
+use results::{
+    Checkpoints, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, DrawnAnew, Store,
+};
 use rustix::process::Signal;
 use testkit::cluster::Cluster;
 
@@ -266,4 +268,86 @@ fn what_a_killed_comparison_left_goes_with_the_next_and_what_a_living_one_needs_
             bench.run(["report", "--comparison", "1", "--store", "out/", "--format", format]).exits(0);
         assert!(shown.stdout.contains(words), "{format}: no {words} in {}", shown.stdout);
     }
+}
+
+#[test]
+fn parallel_workers_count_as_cpu_time_of_the_server() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = cluster.conninfo();
+    bench.file(
+        "numbers.sql",
+        "CREATE TABLE numbers AS SELECT generate_series(1, 300000) AS i;\nANALYZE numbers;\n",
+    );
+    bench.file("scan.sql", "SELECT count(*) FROM numbers WHERE i % 7 = 0;\n");
+    let words = ["compare", "--factor", "settings.max_parallel_workers_per_gather=0,2", "-f", "scan.sql"];
+    // The leader only waits, so nearly all of B's time is that of its workers.
+    let sets = ["parallel_leader_participation=off", "parallel_setup_cost=0", "parallel_tuple_cost=0"];
+    let sets = sets.into_iter().chain(["min_parallel_table_scan_size=0"]).flat_map(|set| ["--set", set]);
+    let keys =
+        ["--key", "workload=none", "--key", "setup=numbers.sql", "--dsn", &dsn, "--metric", "server-cpu"];
+    let more = ["--budget", "15s", "--store", "out/"];
+    bench.run(words.into_iter().chain(sets).chain(keys).chain(more));
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let record = store.comparison(1).expect("it is kept");
+    let cpu = record.finding(ComparedMetric::ServerCpu).expect("the server is here");
+    assert!(cpu.ratio > 0.8, "{cpu:?}");
+}
+
+#[test]
+fn wal_that_others_write_is_not_that_of_a_load_that_only_reads() {
+    let bench = Bench::new();
+    bench.file("rows.sql", ROWS);
+    let cluster = Cluster::start("18");
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let out = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut session = Cluster::session(&cluster.conninfo());
+            session.execute("CREATE TABLE elsewhere (i int)").expect("it is made");
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                let insert = "INSERT INTO elsewhere SELECT generate_series(1, 1000)";
+                session.execute(insert).expect("rows are inserted");
+            }
+        });
+        let out = bench.run(on(&cluster.conninfo(), "variables.rows=1000,1001", "5s"));
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        out
+    });
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let record = store.comparison(1).expect("it is kept");
+    assert_eq!(record.method.checkpoints, Checkpoints::NotNeeded);
+    let metrics: Vec<_> = record.findings.iter().map(|finding| finding.metric).collect();
+    assert!(!metrics.is_empty() && !metrics.contains(&ComparedMetric::Wal), "{metrics:?}");
+    assert!(
+        told(&out.stdout).contains("The scripts only read and changed no row, so the WAL of the server"),
+        "{}",
+        out.stdout
+    );
+    assert!(!told(&out.stdout).contains("Blocks write"), "{}", out.stdout);
+}
+
+#[test]
+fn a_block_that_fails_is_repeated_once_and_a_second_failure_keeps_the_pairs() {
+    let bench = Bench::new();
+    bench.file("rows.sql", ROWS);
+    let cluster = Cluster::start("18");
+    let execute = |sql: &str| Cluster::session(&cluster.conninfo()).execute(sql).map(drop).expect(sql);
+    let terminate =
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'pgmeter_compare_%'";
+    let mut run =
+        Running::start(&mut bench.command(on(&cluster.conninfo(), "variables.rows=1000,1001", "10min")));
+    run.hear("comparing: ");
+    execute(terminate);
+    run.hear("a block failed and is repeated once: ");
+    let refuse = "DO $$ DECLARE it name; BEGIN \
+                  FOR it IN SELECT datname FROM pg_database WHERE datname LIKE 'pgmeter_compare_%' LOOP \
+                  EXECUTE format('ALTER DATABASE %I ALLOW_CONNECTIONS false', it); END LOOP; END $$";
+    execute(refuse);
+    execute(terminate);
+    let out = run.finish().exits(2).says(&["pgmeter: error: ended early: ", "stored as comparison c1"]);
+    assert!(told(&out.stdout).contains("Note: The comparison ended early"), "{}", out.stdout);
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let record = store.comparison(1).expect("it is kept");
+    assert_eq!(record.status, ComparisonStatus::EndedEarly);
+    assert!(!record.pairs.is_empty());
 }

@@ -34,6 +34,51 @@ pub(crate) fn writes(text: &[u8]) -> bool {
     })
 }
 
+/// Whether all statements of a text are queries and transaction control that can write only by functions that they call:
+/// without row locks, `INTO` and sequences. A variable may stand for any word.
+pub(crate) fn only_reads(text: &[u8]) -> bool {
+    const READS: [&str; 19] = [
+        "select",
+        "values",
+        "table",
+        "show",
+        "begin",
+        "start",
+        "commit",
+        "end",
+        "rollback",
+        "abort",
+        "savepoint",
+        "release",
+        "set",
+        "reset",
+        "fetch",
+        "move",
+        "declare",
+        "close",
+        "discard",
+    ];
+    const WRITES: [&str; 11] = [
+        "update",
+        "share",
+        "into",
+        "nextval",
+        "setval",
+        "insert",
+        "delete",
+        "merge",
+        "lo_create",
+        "lo_from_bytea",
+        "pg_logical_emit_message",
+    ];
+    let is = |word: &StatementWord<'_>, wanted: &[&str]| {
+        wanted.iter().any(|wanted| word.text.eq_ignore_ascii_case(wanted.as_bytes()))
+    };
+    statement_words(text).iter().all(|words| {
+        words.first().is_some_and(|first| is(first, &READS)) && !words.iter().any(|word| is(word, &WRITES))
+    })
+}
+
 /// The effect of a statement on the transaction, by its first words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Effect {
@@ -71,6 +116,31 @@ mod tests {
     fn check(text: &str, outside: bool, inside: bool) {
         let may = |in_block| may_commit([text.as_bytes()].into_iter(), in_block);
         assert_eq!((may(false), may(true)), (outside, inside), "{text}");
+    }
+
+    #[test]
+    fn a_text_only_reads_without_row_locks_and_sequences() {
+        for text in [
+            "SELECT abalance FROM pgbench_accounts WHERE aid = $1;",
+            "BEGIN; SELECT 'update' AS \"share\"; END",
+            "select 1 -- for update\n",
+        ] {
+            assert!(only_reads(text.as_bytes()), "{text}");
+        }
+        for text in [
+            "UPDATE t SET a = 1",
+            "SELECT a FROM t FOR UPDATE",
+            "SELECT a FROM t FOR KEY SHARE",
+            "SELECT nextval('s')",
+            "SELECT * INTO u FROM t",
+            "WITH gone AS (DELETE FROM t RETURNING a) SELECT a FROM gone",
+            "BEGIN; INSERT INTO t VALUES (1); END",
+            "CREATE TABLE t ()",
+            ":anything",
+            "CALL f()",
+        ] {
+            assert!(!only_reads(text.as_bytes()), "{text}");
+        }
     }
 
     #[test]

@@ -6,10 +6,11 @@ use std::cell::{Cell, RefCell};
 use std::fs;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::Duration;
 
 use connect::quote::literal;
-use connect::{ConnectError, Session, SqlState};
+use connect::{ConnectError, Session, SqlState, Target};
 use engine::{AbortCause, End, Limit, Outcome, Progress, Tracer, WorkerIntro};
 use observe::LoadCpu;
 use results::ComparedBlock;
@@ -37,14 +38,55 @@ pub(super) struct Side {
     is_in_place: bool,
     /// Whether the CPU time of its backends can be read here.
     is_local: bool,
+    counters: Counters,
+    /// Whether the scripts only read, so that they write WAL only if they change rows, by functions.
+    only_reads: bool,
+    /// The server of `session`.
+    target: Target,
+    /// Whether the backends of a block disappear after it; not behind a pooler, which keeps them.
+    backends_leave: Cell<bool>,
+}
+
+/// The counters that are read before and after a block.
+struct Counters {
     /// Query for the WAL position.
     wal_position: Counter,
     /// Query for the number of full-page images, available since PostgreSQL 14.
     full_page_images: Counter,
     /// Query for the number of blocks read, exact since PostgreSQL 15.
     blocks_read: Counter,
-    /// Whether the backends of a block disappear after it; not behind a pooler, which keeps them.
-    backends_leave: Cell<bool>,
+    /// Query for the number of rows that this database's sessions have changed; before PostgreSQL 15 it lags behind.
+    changed_rows: Counter,
+}
+
+impl Counters {
+    fn of(version: u32) -> Self {
+        let wal_position = match version {
+            ..100_000 => "SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
+            _ => "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')",
+        };
+        // Before 15, the statistics collector counts them up to half a second later.
+        let blocks_read = (version >= 150_000)
+            .then_some("SELECT blks_read FROM pg_stat_database WHERE datname = current_database()");
+        let full_page_images = (version >= 140_000).then_some("SELECT wal_fpi FROM pg_stat_wal");
+        let changed_rows = "SELECT tup_inserted + tup_updated + tup_deleted FROM pg_stat_database \
+                            WHERE datname = current_database()";
+        Self {
+            wal_position: Counter(Cell::new(Some(wal_position))),
+            full_page_images: Counter(Cell::new(full_page_images)),
+            blocks_read: Counter(Cell::new(blocks_read)),
+            changed_rows: Counter(Cell::new(Some(changed_rows))),
+        }
+    }
+
+    fn read(&self, session: &RefCell<Session>) -> Counts {
+        Counts {
+            wal_bytes: self.wal_position.read(session),
+            full_page_images: self.full_page_images.read(session),
+            blocks_read: self.blocks_read.read(session),
+            changed_rows: self.changed_rows.read(session),
+        }
+    }
 }
 
 /// A query for a counter; `None` after its first error: a standby writes no WAL, and other roles may lack the
@@ -66,6 +108,10 @@ impl Counter {
 /// Number of checks for backends that are about to exit, at intervals of 2 ms.
 const LEAVING_LOOKS: usize = 200;
 
+/// How long a lost server is waited for, and the pause between attempts to connect.
+const RECONNECT_S: f64 = 10.0;
+const RECONNECT_PAUSE: Duration = Duration::from_millis(250);
+
 /// Times of a block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct BlockLengths {
@@ -82,6 +128,8 @@ pub(super) struct BlockResult {
     pub(super) interval: Interval,
     /// Mean response time.
     pub(super) mean_s: f64,
+    /// WAL that the server wrote during the block, in bytes, if the scripts cannot have written it.
+    pub(super) wal_of_others: Option<f64>,
     /// Additional time of the block: checkpoint, connecting, and waiting for the backends to exit.
     pub(super) setup_s: f64,
 }
@@ -97,6 +145,7 @@ impl Side {
     /// Queries the server and vacuums its tables. `mark` is the application name of the load's sessions.
     pub(super) fn prepare(
         runner: Runner,
+        target: Target,
         session: Session,
         mark: &str,
         is_in_place: bool,
@@ -112,15 +161,7 @@ impl Side {
         });
         let load = load.map_err(|error| with_advice(error, is_in_place, YOUR_TABLES))?;
         let is_local = is_local(&mut session);
-        let version = session.server_version_num();
-        let wal_position = match version {
-            ..100_000 => "SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
-            _ => "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')",
-        };
-        // Before 15, the statistics collector counts them up to half a second later.
-        let blocks_read = (version >= 150_000)
-            .then_some("SELECT blks_read FROM pg_stat_database WHERE datname = current_database()");
-        let full_page_images = (version >= 140_000).then_some("SELECT wal_fpi FROM pg_stat_wal");
+        let (version, only_reads) = (session.server_version_num(), load.plan.only_reads());
         Ok(Self {
             load,
             meter,
@@ -129,11 +170,33 @@ impl Side {
             blocks: 0,
             is_in_place,
             is_local,
-            wal_position: Counter(Cell::new(Some(wal_position))),
-            full_page_images: Counter(Cell::new(full_page_images)),
-            blocks_read: Counter(Cell::new(blocks_read)),
+            counters: Counters::of(version),
+            only_reads,
+            target,
             backends_leave: Cell::new(true),
         })
+    }
+
+    /// Whether its scripts only read.
+    pub(super) fn only_reads(&self) -> bool {
+        self.only_reads
+    }
+
+    /// Connects its control session again, after a failed block. A server that has crashed refuses connections until its
+    /// recovery is complete.
+    pub(super) fn reconnect(&mut self, control: &Control) -> Result<(), RunError> {
+        let passed = Stopwatch::start();
+        let session = loop {
+            match control.connect(&self.target) {
+                Err(RunError::Connect(failure)) if is_passing(&failure) && passed.seconds() < RECONNECT_S => {
+                    thread::sleep(RECONNECT_PAUSE);
+                }
+                other => break other?,
+            }
+        };
+        self.session = RefCell::new(session);
+        self.counters = Counters::of(self.session.borrow().server_version_num());
+        Ok(())
     }
 
     /// A meter of its goals, before any block.
@@ -187,8 +250,12 @@ impl Side {
             return Err(INTERRUPTED);
         }
         made?;
-        let counters = [&self.wal_position, &self.full_page_images, &self.blocks_read];
-        let before = counters.map(|counter| counter.read(&self.session));
+        let before = self.counters.read(&self.session);
+        if self.session.borrow().is_lost() {
+            return Err(RunError::Aborted(
+                "the connection that reads the server's counters was lost".to_owned(),
+            ));
+        }
         let reading = Mutex::new(None);
         let mut interval = |progress: &Progress<'_>| {
             if progress.warmup {
@@ -217,21 +284,10 @@ impl Side {
         }
         // Backends add their counters when they exit (manual, The Cumulative Statistics System).
         self.wait_until_backends_left();
-        let counter = |counter: &Counter, before: Option<f64>| Some(counter.read(&self.session)? - before?);
-        let wal_bytes = counter(&self.wal_position, before[0]);
-        let full_page_images = counter(&self.full_page_images, before[1]);
-        let blocks_read = counter(&self.blocks_read, before[2]);
+        let counts = self.counters.read(&self.session).since(&before);
+        let cpu_s = locked(&reading).as_ref().and_then(LoadCpu::seconds);
         let setup_s = passed.seconds() - lengths.block_s - lengths.warmup_s;
-        Ok(figures(
-            outcome,
-            &Server {
-                cpu_s: locked(&reading).as_ref().and_then(LoadCpu::seconds),
-                wal_bytes,
-                full_page_images,
-                blocks_read,
-            },
-            setup_s,
-        ))
+        Ok(figures(outcome, cpu_s, &counts.of_load(self.only_reads), setup_s))
     }
 
     /// Waits for the backends of this block to exit, so that the next block has the server to itself.
@@ -277,6 +333,12 @@ fn is_missing_table(cause: &AbortCause) -> bool {
 /// Why a block has no result.
 pub(super) const INTERRUPTED: RunError = RunError::Interrupted(Cow::Borrowed("interrupted"));
 
+/// Whether the server may accept connections soon: it is not there, or not ready yet.
+fn is_passing(failure: &ConnectError) -> bool {
+    matches!(failure, ConnectError::Failed { .. } | ConnectError::Lost(_))
+        || failure.sqlstate() == Some(SqlState::CANNOT_CONNECT_NOW)
+}
+
 /// The first column of a row, as text.
 fn first(row: &connect::Row) -> Option<&str> {
     row.get(0)
@@ -290,17 +352,48 @@ fn is_local(session: &mut Session) -> bool {
     called.starts_with("postgres: ") && observe::cpu_s(pid).is_some()
 }
 
-/// Resources used by the server in a block: CPU time of the backends and their parallel workers, from the end of the
-/// warm-up to the end of the load; the other counters
-/// include the warm-up.
-struct Server {
-    cpu_s: Option<f64>,
+/// Counters of the server, or their growth in a block, including its warm-up.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Counts {
     wal_bytes: Option<f64>,
     full_page_images: Option<f64>,
     blocks_read: Option<f64>,
+    changed_rows: Option<f64>,
 }
 
-fn figures(outcome: Outcome, server: &Server, setup_s: f64) -> BlockResult {
+/// The growth in a block, as far as it belongs to the load.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct OfLoad {
+    counts: Counts,
+    wal_of_others: Option<f64>,
+}
+
+impl Counts {
+    fn since(&self, before: &Counts) -> Counts {
+        let growth = |now: Option<f64>, then: Option<f64>| Some(now? - then?);
+        Counts {
+            wal_bytes: growth(self.wal_bytes, before.wal_bytes),
+            full_page_images: growth(self.full_page_images, before.full_page_images),
+            blocks_read: growth(self.blocks_read, before.blocks_read),
+            changed_rows: growth(self.changed_rows, before.changed_rows),
+        }
+    }
+
+    /// Without the WAL of scripts that only read, if no row was changed either: a function may write.
+    fn of_load(self, only_reads: bool) -> OfLoad {
+        if !only_reads || self.changed_rows.is_none_or(|rows| rows > 0.0) {
+            return OfLoad { counts: self, wal_of_others: None };
+        }
+        OfLoad {
+            counts: Counts { wal_bytes: None, full_page_images: None, ..self },
+            wal_of_others: Some(self.wal_bytes.unwrap_or_default()),
+        }
+    }
+}
+
+/// `cpu_s` is the CPU time of the backends and their parallel workers, from the end of the warm-up to the end of the load.
+fn figures(outcome: Outcome, cpu_s: Option<f64>, of_load: &OfLoad, setup_s: f64) -> BlockResult {
+    let OfLoad { counts: server, wal_of_others } = *of_load;
     let total = &outcome.summary.total;
     let transactions = total.counts.succeeded;
     let each = |sum: f64| (transactions > 0).then(|| sum / transactions as f64);
@@ -311,7 +404,7 @@ fn figures(outcome: Outcome, server: &Server, setup_s: f64) -> BlockResult {
         tps: Some(outcome.summary.tps()).filter(|tps| *tps > 0.0),
         p50_ns: quantile(0.5),
         p99_ns: quantile(0.99).filter(|_| transactions >= ComparedBlock::TRANSACTIONS_FOR_P99),
-        cpu_ns_per_transaction: server.cpu_s.and_then(|cpu| each(cpu * NANOS_PER_SECOND)),
+        cpu_ns_per_transaction: cpu_s.and_then(|cpu| each(cpu * NANOS_PER_SECOND)),
         client_cpu_ns_per_transaction: each(outcome.client_cpu.as_secs_f64() * NANOS_PER_SECOND),
         wal_bytes_per_transaction: of_all(server.wal_bytes),
         full_page_images_per_transaction: of_all(server.full_page_images),
@@ -324,7 +417,7 @@ fn figures(outcome: Outcome, server: &Server, setup_s: f64) -> BlockResult {
         scripts: outcome.summary.scripts,
         completions: Completions::new(),
     };
-    BlockResult { block, transactions, interval, mean_s, setup_s }
+    BlockResult { block, transactions, interval, mean_s, wal_of_others, setup_s }
 }
 
 /// Reads the CPU time when a worker's clients have finished and are still connected.
@@ -342,4 +435,30 @@ impl Tracer for CpuAtEnd<'_> {
 
 fn locked(reading: &Mutex<Option<LoadCpu>>) -> MutexGuard<'_, Option<LoadCpu>> {
     reading.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wal_beside_scripts_that_only_read_is_that_of_others_unless_they_change_rows() {
+        let counts = Counts {
+            wal_bytes: Some(2090.0),
+            full_page_images: Some(1.0),
+            blocks_read: Some(3.0),
+            changed_rows: Some(0.0),
+        };
+        let of_others = OfLoad {
+            counts: Counts { wal_bytes: None, full_page_images: None, ..counts },
+            wal_of_others: Some(2090.0),
+        };
+        assert_eq!(counts.of_load(true), of_others);
+        let own = |counts| OfLoad { counts, wal_of_others: None };
+        assert_eq!(counts.of_load(false), own(counts));
+        for changed_rows in [None, Some(1.0)] {
+            let counts = Counts { changed_rows, ..counts };
+            assert_eq!(counts.of_load(true), own(counts), "a function wrote");
+        }
+    }
 }

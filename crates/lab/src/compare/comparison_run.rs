@@ -13,10 +13,11 @@ use super::layout::{Layout, ReadySides, place};
 use super::probe::Probe;
 use super::time_plan::{SequencePlan, ServerStarts};
 use crate::event::{ComparisonEvent, Event};
+use crate::load_words::counted;
 use crate::schema_change::SchemaCost;
 use crate::stopwatch::Stopwatch;
 
-/// Error probability per metric.
+/// Error probability of the decisive metric, and of the others together.
 pub(super) const ERROR_RATE: f64 = 0.05;
 /// Planned sequences with which ranks can decide; fewer are tested with Student's t.
 const SEQUENCES_FOR_RANKS: usize = 8;
@@ -60,6 +61,12 @@ pub struct ComparisonRun {
     pub(super) schema_changes: SchemaCost,
     /// Why the last change of the schema could not be undone.
     pub(super) not_undone: Option<RunError>,
+    /// Why it ended early.
+    pub(super) ended_early: Option<String>,
+    /// WAL in the blocks of scripts that only read, in bytes, and the time of these blocks.
+    pub(super) wal_of_others: (f64, f64),
+    /// Whether blocks of both sides could not have written.
+    pub(super) only_reads: bool,
     /// Number of started blocks; each has its own random numbers.
     blocks: u64,
     stopwatch: Stopwatch,
@@ -90,6 +97,9 @@ impl ComparisonRun {
             goals: ready.sides.each_ref().map(block::Side::goal_meter),
             schema_changes: SchemaCost::default(),
             not_undone: None,
+            ended_early: None,
+            wal_of_others: (0.0, 0.0),
+            only_reads: ready.sides.iter().all(block::Side::only_reads),
             blocks: seeds,
             stopwatch: Stopwatch::start(),
         };
@@ -107,10 +117,21 @@ impl ComparisonRun {
         layout.listener.tell(Event::Comparison(&run, ComparisonEvent::Ends));
         match ran {
             Ok(()) => run.comparison.close(),
-            Err(RunError::Interrupted(_)) => run.status = ComparisonStatus::Interrupted,
-            Err(failure) => return Err(failure),
+            Err(failure) if failure.is_interruption() => run.status = ComparisonStatus::Interrupted,
+            Err(failure) if run.pairs.is_empty() => return Err(failure),
+            Err(failure) => {
+                run.status = ComparisonStatus::EndedEarly;
+                run.ended_early = Some(failure.to_string());
+            }
         }
         Ok(run)
+    }
+
+    /// The failure that ended it early.
+    pub(super) fn early_end(&self) -> Option<RunError> {
+        let reason = self.ended_early.as_ref()?;
+        let pairs = counted(self.pairs.len(), "pair", "pairs");
+        Some(RunError::Aborted(format!("ended early: {reason}; the result covers the {pairs} before that")))
     }
 
     fn take(&mut self, pair: Pair) {
@@ -334,10 +355,15 @@ impl PairRunner<'_, '_> {
             Checkpoints::EachBlock => BlockStart::AfterCheckpoint,
             Checkpoints::NotNeeded | Checkpoints::NotAllowed | Checkpoints::NotWanted => BlockStart::AtOnce,
         };
+        let lengths = self.run.lengths;
         let Some(ready) = &mut self.ready else { return Err(RunError::Usage("no side is ready".to_owned())) };
-        let ran = ready.side(runs_on)?.run(self.run.lengths, seed, start, self.layout.control)?;
+        let ran = ready.run_block(runs_on, lengths, seed, start, self.layout)?;
         let draw = if which == 0 { &mut pair.pair.base } else { &mut pair.pair.candidate };
         self.run.goals[runs_on].take(&ran.interval);
+        self.run.only_reads &= ran.wal_of_others.is_some();
+        let (bytes, seconds) = &mut self.run.wal_of_others;
+        *bytes += ran.wal_of_others.unwrap_or_default();
+        *seconds += self.run.lengths.block_s + self.run.lengths.warmup_s;
         draw.blocks.push(ran.block);
         pair.pair.order.push(side);
         pair.kept.blocks.push(ComparedBlock::new(which == 1, &ran.block));

@@ -9,7 +9,7 @@ use connect::{Password, Target};
 use results::DrawnAnew;
 use run::{Circumstances, Control, RunError, StorePlaces, fresh_seed};
 
-use super::block::Side;
+use super::block::{BlockLengths, BlockResult, BlockStart, Side};
 use super::server_set::{Comparable, ServerSet};
 use crate::configuration::Configuration;
 use crate::event::Listener;
@@ -65,6 +65,26 @@ impl ReadySides<'_> {
             shared.switch_schema(at)?;
         }
         Ok(&mut self.sides[at])
+    }
+
+    /// Runs a block of a side. A block that fails is repeated once, on new connections.
+    pub(super) fn run_block(
+        &mut self,
+        at: usize,
+        lengths: BlockLengths,
+        seed: u64,
+        start: BlockStart,
+        layout: &Layout<'_>,
+    ) -> Result<BlockResult, RunError> {
+        let control = layout.control;
+        let failure = match self.side(at).and_then(|side| side.run(lengths, seed, start, control)) {
+            Err(failure) if !failure.is_interruption() => failure,
+            other => return other,
+        };
+        control.check()?;
+        layout.listener.warn(format_args!("a block failed and is repeated once: {failure}"));
+        self.sides[at].reconnect(control)?;
+        self.side(at)?.run(lengths, seed, start, control)
     }
 
     /// Undoes the change of the schema that the last block had.
@@ -164,9 +184,10 @@ impl<'a> Layout<'a> {
         // Like a trial, a block ends if its server stops responding.
         let circumstances =
             Circumstances { silence_limit: Some(trial::SILENCE_LIMIT), ..Circumstances::default() };
-        let runner = trial::runner(&self.cells[at], self.seed, target, Vec::new())?.under(circumstances);
+        let runner =
+            trial::runner(&self.cells[at], self.seed, target.clone(), Vec::new())?.under(circumstances);
         let is_in_place = self.cells[at].configuration.server.in_place;
-        Side::prepare(runner, control, &mark, is_in_place, self.listener, self.control)
+        Side::prepare(runner, target, control, &mark, is_in_place, self.listener, self.control)
     }
 
     /// The level at which randomness is drawn again on these servers.

@@ -30,14 +30,14 @@ pub struct Compared {
     pub record: ComparisonRecord,
     /// Its number in the store, or why it was not stored.
     pub kept: Result<i64, RunError>,
-    /// Why the last change of the schema could not be undone.
-    pub not_undone: Option<RunError>,
+    /// Why it ended early, or why the last change of the schema could not be undone.
+    pub failure: Option<RunError>,
 }
 
 /// Runs a comparison and saves it.
 ///
 /// # Errors
-/// There is no result. An interrupted comparison is saved and marked as such.
+/// There is no result. A comparison that was interrupted or ended early is saved and marked as such.
 pub fn compare(
     what: Comparable,
     cells: [Cell; 2],
@@ -78,7 +78,7 @@ pub fn compare(
     let processors = ProcessorTimes::now();
     let output = circumstances.output.map(|begin| begin());
     let mut run = ComparisonRun::run(&layout, ready, draws, options)?;
-    let not_undone = run.not_undone.take();
+    let failure = run.not_undone.take().or_else(|| run.early_end());
     if let Some(messages) = output.map(|end| end()).filter(|&messages| messages > 0) {
         listener.tell(Event::MeasurementWarning(Warning::MessagesLost { messages }));
     }
@@ -91,5 +91,5 @@ pub fn compare(
     let record = record::record(setup, run);
     drop(busy);
     let kept = places.open().and_then(|mut store| Ok(store.add_comparison(&record, &files)?));
-    Ok(Compared { record, kept, not_undone })
+    Ok(Compared { record, kept, failure })
 }

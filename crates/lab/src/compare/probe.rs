@@ -4,7 +4,7 @@
 use results::Checkpoints;
 use run::RunError;
 
-use super::block::{BlockLengths, BlockResult, BlockStart, Side};
+use super::block::{BlockLengths, BlockResult, BlockStart};
 use super::comparison_run::CompareOptions;
 use super::layout::{Layout, ReadySides};
 
@@ -63,8 +63,7 @@ impl Probe {
         let mut writes = false;
         let mut needs = BlockNeeds::default();
         for at in 0..ready.sides.len() {
-            let side = ready.side(at)?;
-            let ran = probe.block(side, options, BlockStart::AtOnce, &mut seed, layout)?;
+            let ran = probe.block((ready, at), options, BlockStart::AtOnce, &mut seed, layout)?;
             needs.add(&ran);
             writes |= does_write(&ran);
         }
@@ -78,8 +77,8 @@ impl Probe {
         if probe.checkpoints == Checkpoints::EachBlock {
             needs = BlockNeeds::default();
             for at in 0..ready.sides.len() {
-                let side = ready.side(at)?;
-                let ran = probe.block(side, options, BlockStart::AfterCheckpoint, &mut seed, layout)?;
+                let start = BlockStart::AfterCheckpoint;
+                let ran = probe.block((ready, at), options, start, &mut seed, layout)?;
                 needs.add(&ran);
             }
         }
@@ -91,10 +90,10 @@ impl Probe {
         Ok(probe)
     }
 
-    /// One block with at least one transaction; lengthened if necessary.
+    /// One block of a side with at least one transaction; lengthened if necessary.
     fn block(
         &mut self,
-        side: &mut Side,
+        (ready, at): (&mut ReadySides<'_>, usize),
         options: CompareOptions,
         start: BlockStart,
         seed: &mut impl FnMut() -> u64,
@@ -102,7 +101,7 @@ impl Probe {
     ) -> Result<BlockResult, RunError> {
         let mut lengths = self.lengths;
         loop {
-            let ran = side.run(lengths, seed(), start, layout.control)?;
+            let ran = ready.run_block(at, lengths, seed(), start, layout)?;
             match options.block_s {
                 Some(block_s) if ran.transactions > 0 && ran.mean_s > BLOCKS_OF_TRANSACTION_MAX * block_s => {
                     return Err(RunError::Usage(format!(

@@ -17,6 +17,10 @@ use crate::load_words::{counted, protocol};
 use crate::matrix::Cell;
 use crate::schema_change::SchemaCost;
 
+/// WAL per second beside scripts that only read, above which a note tells it; records of running transactions and of
+/// idle background processes are below.
+const WAL_OF_OTHERS_MIN: f64 = 4096.0;
+
 /// Facts from before the first pair.
 pub(super) struct Setup<'a> {
     pub(super) started_at: UtcTime,
@@ -69,6 +73,7 @@ pub(super) fn record(setup: Setup<'_>, run: ComparisonRun) -> ComparisonRecord {
             budget_s: run.options.budget_s,
             tolerance: run.options.tolerance,
             error_rate: ERROR_RATE,
+            error_rate_of_others: Some(ERROR_RATE),
             decisive: run.options.decisive,
             seed: run.options.seed,
             checkpoints: run.checkpoints,
@@ -146,8 +151,20 @@ fn notes(
     let decisive = run.options.decisive;
     let is_biased = noise_floor.iter().any(|noise| noise.metric == decisive && noise.is_biased);
     let ComparisonRun { pairs, checkpoints, .. } = run;
-    let mut notes = Vec::from_iter(is_biased.then_some(ComparisonNote::BiasedNoiseFloor));
-    notes.extend(relevance::notes(&Measured { cells: setup.cells, pairs, checkpoints: *checkpoints }));
+    let ended_early =
+        run.ended_early.as_ref().map(|reason| ComparisonNote::EndedEarly { reason: reason.as_str().into() });
+    let mut notes = Vec::from_iter(ended_early);
+    notes.extend(is_biased.then_some(ComparisonNote::BiasedNoiseFloor));
+    let only_reads = run.only_reads;
+    notes.extend(relevance::notes(&Measured {
+        cells: setup.cells,
+        pairs,
+        checkpoints: *checkpoints,
+        only_reads,
+    }));
+    let (bytes, seconds) = run.wal_of_others;
+    let bytes_per_s = bytes / seconds;
+    notes.extend((bytes_per_s > WAL_OF_OTHERS_MIN).then_some(ComparisonNote::WalOfOthers { bytes_per_s }));
     notes.extend(EmptyBlocks::of(pairs).note(run.options.tolerance));
     notes.extend(findings.iter().filter_map(|finding| means_differ(finding, pairs)));
     notes.extend(host_warnings(&setup.conditions).map(ComparisonNote::Run));

@@ -14,6 +14,8 @@ pub(super) struct Measured<'a> {
     pub(super) cells: &'a [Cell; 2],
     pub(super) pairs: &'a [ComparedPair],
     pub(super) checkpoints: Checkpoints,
+    /// Whether the scripts of all blocks only read.
+    pub(super) only_reads: bool,
 }
 
 /// Settings, the condition under which they cannot matter, and the reason.
@@ -43,7 +45,9 @@ const RULES: [Rule; 4] = [
             "wal_writer_delay",
             "wal_writer_flush_after",
         ],
-        is_idle: |measured| measured.is_below(ComparedMetric::Wal, WAL_BYTES_OF_READING),
+        is_idle: |measured| {
+            measured.only_reads || measured.is_below(ComparedMetric::Wal, WAL_BYTES_OF_READING)
+        },
         cause: NoEffect::LittleWal,
     },
     Rule {
@@ -173,7 +177,7 @@ mod tests {
             blocks: vec![ComparedBlock::new(false, &block), ComparedBlock::new(true, &block)],
         }];
         let cells = ["1", "2"].map(|value| cell(setting, value));
-        notes(&Measured { cells: &cells, pairs: &pairs, checkpoints })
+        notes(&Measured { cells: &cells, pairs: &pairs, checkpoints, only_reads: false })
     }
 
     fn cell(setting: &str, value: &str) -> Cell {

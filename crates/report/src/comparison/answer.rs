@@ -2,8 +2,8 @@
 //! The notes of the report are in `wording`.
 
 use results::{
-    Checkpoints, ComparedMetric, ComparisonDecision, ComparisonNote, ComparisonRecord, MetricFinding,
-    NoEffect,
+    Checkpoints, ComparedMetric, ComparisonDecision, ComparisonNote, ComparisonRecord, ComparisonStatus,
+    MetricFinding, NoEffect,
 };
 
 use stats::comparison::confidence_of_agreement;
@@ -35,9 +35,12 @@ pub(super) fn is_without_effect(note: &ComparisonNote) -> bool {
 /// *B is 4.2 % faster (95 %: +2.9 … +5.6), smallest detectable difference 1.1 %.*
 pub(super) fn sentence(record: &ComparisonRecord) -> String {
     let Some(finding) = record.finding(record.method.decisive) else {
-        return agreement(record).unwrap_or_else(|| {
-            "Inconclusive: there were too few pairs for an answer. Increase --budget.".to_owned()
-        });
+        let remedy = match record.status {
+            ComparisonStatus::Complete => " Increase --budget.",
+            ComparisonStatus::Interrupted | ComparisonStatus::EndedEarly => "",
+        };
+        return agreement(record)
+            .unwrap_or_else(|| format!("Inconclusive: there were too few pairs for an answer.{remedy}"));
     };
     if let Some(sentence) = agreement(record).filter(|_| finding.low.zip(finding.high).is_none()) {
         return sentence;

@@ -7,8 +7,8 @@ mod csv;
 mod goals;
 
 use results::{
-    ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, CrossoverEffect,
-    DrawnAnew, MetricFinding, MetricNoise,
+    ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonMethod, ComparisonRecord, ComparisonStatus,
+    CrossoverEffect, DrawnAnew, MetricFinding, MetricNoise,
 };
 
 pub use csv::comparison_csv;
@@ -97,17 +97,32 @@ fn method(record: &ComparisonRecord) -> Vec<Fact> {
             format!("{} a side and pair, {}{TIE}s each", method.blocks, fixed(method.block_s, 2)),
         ),
         Fact::new("tolerance", percent(method.tolerance, 1.0)),
-        Fact::new("error rate", percent(method.error_rate, 1.0)),
+        Fact::new("error rate of the decisive metric", percent(method.error_rate, 1.0)),
+        Fact::new("error rate of the other metrics", error_rate_of_others(method)),
         Fact::new("decisive metric", Metric::from(method.decisive).title()),
         Fact::new("duration", Quantity::Seconds.shown(record.elapsed_s)),
         Fact::new("seed", method.seed.to_string()),
         Fact::new("started", record.started_at.to_string()),
         Fact::new("measured by", format!("pgmeter {}", escaped_line(&record.pgmeter_version))),
     ];
-    if record.status == ComparisonStatus::Interrupted {
-        facts.insert(0, Fact::new("status", "interrupted"));
+    if let Some(status) = ended(record.status) {
+        facts.insert(0, Fact::new("status", status));
     }
     facts
+}
+
+/// How a comparison ended, unless it is complete.
+fn ended(status: ComparisonStatus) -> Option<&'static str> {
+    match status {
+        ComparisonStatus::Complete => None,
+        ComparisonStatus::Interrupted => Some("interrupted"),
+        ComparisonStatus::EndedEarly => Some("ended early"),
+    }
+}
+
+fn error_rate_of_others(method: &ComparisonMethod) -> String {
+    let words = |rate: f64, of: &str| format!("{} {of}", percent(rate, 1.0));
+    method.error_rate_of_others.map_or(words(method.error_rate, "each"), |rate| words(rate, "together"))
 }
 
 /// Shares beyond this are told as this.
@@ -157,7 +172,8 @@ fn table(record: &ComparisonRecord) -> Table {
         let [change, low, high] = figures(finding);
         let interval = low.zip(high).map_or("unknown".to_owned(), |(low, high)| format!("{low} … {high}"));
         let seen = finding.smallest_difference.map_or("—".to_owned(), |it| percent(it.min(MOST), 1.0));
-        let tone = match finding.different {
+        let is_decisive = finding.metric == record.method.decisive;
+        let tone = match finding.different.filter(|_| is_decisive) {
             Some(true) => Tone::Good,
             Some(false) => Tone::Bad,
             None => Tone::Plain,
@@ -169,7 +185,7 @@ fn table(record: &ComparisonRecord) -> Table {
             Cell::text(change.map_or("unknown".to_owned(), |change| format!("{change}{TIE}%"))),
             Cell::text(interval),
             Cell::text(seen),
-            Cell::text(found(finding)).with_tone(tone),
+            Cell::text(if is_decisive { found(finding) } else { "" }).with_tone(tone),
         ]
     };
     let figures = ["A", "B", "change", "95 %", "detectable"].map(Column::figures);
@@ -191,7 +207,8 @@ fn in_unit(metric: ComparedMetric, value: f64) -> f64 {
     }
 }
 
-/// One rule for the word: an interval that holds 0 is inconclusive, whatever else is known.
+/// The word for the metric that decides; others have none, because one of many metrics often differs by chance. An
+/// interval that holds 0 is inconclusive, whatever else is known.
 fn found(finding: &MetricFinding) -> &'static str {
     match (finding.different, finding.decision) {
         (Some(true), _) => "better",
@@ -207,6 +224,7 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
     let mut lines = Vec::new();
     let method = &record.method;
     let noise = record.noise_floor.iter().find(|noise| noise.metric == method.decisive);
+    lines.extend(together(record));
     lines.extend(noise.map(|noise| noise_floor(record, noise)));
     lines.extend(record.finding(method.decisive).and_then(order));
     lines.push(method_line(record));
@@ -222,6 +240,19 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// The meaning of the intervals of metrics that do not decide.
+fn together(record: &ComparisonRecord) -> Option<String> {
+    let method = &record.method;
+    let decides = Metric::from(method.decisive).row().short;
+    let others = record.findings.iter().filter(|it| it.metric != method.decisive && it.low.is_some()).count();
+    let rate = method.error_rate_of_others.filter(|_| others > 0)?;
+    Some(format!(
+        "Only {decides} decides. The intervals of the other metrics hold together: {} of comparisons have one that does not \
+         contain the true change.",
+        percent(rate, 1.0)
+    ))
 }
 
 /// What to know before using the figures.
@@ -299,7 +330,11 @@ fn method_line(record: &ComparisonRecord) -> String {
         DrawnAnew::Connections => "new connections for each block",
         DrawnAnew::Servers => "servers started for each pair",
     };
-    let interrupted = if record.status == ComparisonStatus::Interrupted { ", then interrupted" } else { "" };
+    let interrupted = match record.status {
+        ComparisonStatus::Complete => "",
+        ComparisonStatus::Interrupted => ", then interrupted",
+        ComparisonStatus::EndedEarly => ", then ended early",
+    };
     let block_s = fixed(method.block_s, 2);
     let blocks = match (method.draws, method.blocks) {
         (DrawnAnew::Servers, _) | (_, 0 | 1) => format!("blocks of {block_s} s"),
@@ -351,7 +386,7 @@ fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String>
 
 #[cfg(test)]
 mod tests {
-    use results::{Annotation, Checkpoints, ComparedPair, ComparedSide, ComparisonMethod, UtcTime};
+    use results::{Annotation, Checkpoints, ComparedPair, ComparedSide, UtcTime};
     use stats::comparison::Block;
 
     use super::*;
@@ -410,6 +445,7 @@ mod tests {
                 budget_s: 60.0,
                 tolerance: 0.02,
                 error_rate: 0.05,
+                error_rate_of_others: Some(0.05),
                 decisive: ComparedMetric::Tps,
                 seed: 1,
                 checkpoints: Checkpoints::NotNeeded,

@@ -118,8 +118,8 @@ fn answer(overview: &Overview) -> Vec<Block> {
 /// The effects of the levels on each figure, by size, and the interactions.
 fn effects(overview: &Overview) -> Vec<Block> {
     let Some(main) = overview.effects.first() else { return Vec::new() };
-    if main.factors().len() < 2 {
-        // The ratios to the base say the same.
+    // The ratios to the base say the same of a single factor.
+    if main.factors().len() < 2 || main.is_of_one_repeat() {
         return Vec::new();
     }
     let metrics = || overview.effects.iter().map(|effects| overview.title_of(effects.metric));
@@ -134,7 +134,7 @@ fn effects(overview: &Overview) -> Vec<Block> {
         let mut row = vec![Cell::text(cut(&name, LABEL_LEN_MAX)), of(level), of(main.base[factor])];
         row.extend(overview.effects.iter().map(|effects| {
             let same = effects.levels.iter().find(|it| it.change == effect.change);
-            let ratio = same.and_then(|it| it.ratio);
+            let ratio = same.and_then(|it| it.ratio).filter(|it| it.interval.is_some());
             ratio.map_or_else(
                 || Cell::text("—"),
                 |it| {

@@ -261,9 +261,10 @@ impl Effects {
         self.levels.iter().filter(move |effect| effect.change.factor == factor)
     }
 
-    /// Whether no effect has an interval, because there is a single repeat.
-    pub(crate) fn has_no_intervals(&self) -> bool {
-        self.levels.iter().all(|effect| effect.ratio.is_none_or(|ratio| ratio.interval.is_none()))
+    /// Whether effects have no interval, because there is a single repeat. No effect is told then.
+    pub(crate) fn is_of_one_repeat(&self) -> bool {
+        let ratios = || self.levels.iter().filter_map(|effect| effect.ratio);
+        ratios().next().is_some() && ratios().all(|ratio| ratio.interval.is_none())
     }
 }
 

@@ -155,7 +155,7 @@ fn query_ratio(overview: &Overview, cell: usize, step: &StepFigures) -> Option<Q
     let certainty = Certainty::of(of_base.is_bound, step.is_bound)?;
     let ratio = overview.step_ratio(cell, step, Metric::Duration)?;
     let interval = ratio.interval.filter(|_| certainty == Certainty::Exact);
-    Some(QueryRatio { value: ratio.value, interval, certainty })
+    Some(QueryRatio { value: ratio.value, interval, certainty, regression: None })
 }
 
 /// Whether the total duration of a combination is a lower bound, because an execution of a query reached the limit.
@@ -177,9 +177,9 @@ pub(super) fn bound_ratio(overview: &Overview, cell: usize) -> Option<Cell> {
     if certainty == Some(Certainty::Exact) {
         return None;
     }
-    let told = certainty
-        .zip(overview.ratio(cell, Metric::Duration))
-        .map(|(certainty, ratio)| ratio_text(&QueryRatio { value: ratio.value, interval: None, certainty }));
+    let told = certainty.zip(overview.ratio(cell, Metric::Duration)).map(|(certainty, ratio)| {
+        ratio_text(&QueryRatio { value: ratio.value, interval: None, certainty, regression: None })
+    });
     Some(Cell::text(told.unwrap_or_else(|| "—".to_owned())))
 }
 
@@ -248,7 +248,7 @@ fn table(overview: &Overview, cells: &[usize], title_len_max: usize) -> Table {
         let shown = duration(step, figure);
         let note = query_ratio(overview, cell, step).map_or(String::new(), |ratio| match ratio.verdict() {
             Verdict::Inconclusive => ratio_text(&ratio).replacen('×', "≈", 1),
-            Verdict::Slower | Verdict::Faster | Verdict::NotJudged => ratio_text(&ratio),
+            Verdict::Slower | Verdict::Faster | Verdict::NotSlower | Verdict::NotJudged => ratio_text(&ratio),
         });
         Some(shown.with_note(note))
     };

@@ -192,3 +192,24 @@ impl StepFigures {
 }
 
 impl Stack {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_of_a_step_includes_its_parallel_workers() {
+        let time = |workers_cpu_us| StepTime {
+            backend_user_us: Some(300),
+            backend_system_us: Some(20),
+            workers_cpu_us,
+            ..StepTime::default()
+        };
+        let mut step = StepResult::new("scan".to_owned(), None);
+        step.times = vec![time(Some(580)), time(Some(780))];
+        assert_eq!(mean(&step, CPU), Some(1000.0));
+        // As pg_stat_kcache counts them.
+        step.times = vec![time(None)];
+        assert_eq!(mean(&step, CPU), Some(320.0));
+    }
+}

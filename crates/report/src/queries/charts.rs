@@ -200,22 +200,21 @@ pub(crate) fn ratio_chart(of: &str, base: &str, mut ratios: Vec<(String, QueryRa
     }
     let colour = |ratio: &QueryRatio| match ratio.verdict() {
         Verdict::Slower => SLOWER,
-        Verdict::Faster => FASTER,
+        Verdict::Faster | Verdict::NotSlower => FASTER,
         Verdict::Inconclusive => INCONCLUSIVE,
         Verdict::NotJudged => NOT_JUDGED,
     };
-    let legend = [
-        (SLOWER, "slower"),
-        (INCONCLUSIVE, "inconclusive: the interval contains 1"),
-        (FASTER, "faster"),
-        (NOT_JUDGED, "without an interval"),
-    ];
+    let is_in_turns = ratios.iter().any(|(_, ratio)| ratio.regression.is_some());
+    let words = if is_in_turns {
+        ["slower by more than the limit", "undecided", "not slower by more than the limit"]
+    } else {
+        ["slower", "inconclusive: the interval contains 1", "faster"]
+    };
+    let colours = [SLOWER, INCONCLUSIVE, FASTER];
+    let legend = colours.into_iter().zip(words).chain([(NOT_JUDGED, "without an interval")]);
     let is_there = |paint: &Colour| ratios.iter().any(|(_, ratio)| colour(ratio) == *paint);
-    let legend: Vec<(String, Colour)> = legend
-        .into_iter()
-        .filter(|(paint, _)| is_there(paint))
-        .map(|(paint, name)| (name.to_owned(), paint))
-        .collect();
+    let legend: Vec<(String, Colour)> =
+        legend.filter(|(paint, _)| is_there(paint)).map(|(paint, name)| (name.to_owned(), paint)).collect();
     let has_bounds = ratios.iter().any(|(_, ratio)| ratio.certainty != Certainty::Exact);
     let group = |(name, ratio): &(String, QueryRatio)| {
         let shown = format!("{} {}", said::ratio(ratio), said::bounds(ratio));

@@ -3,11 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use results::{RegressionSide, Regressions, StepsRecord};
-use stats::{CONFIDENCE, SampleMean};
+use results::{QueryRegression, RegressionSide, Regressions, StepsRecord};
+use stats::{CONFIDENCE, RegressionVerdict, SampleMean};
 
 use super::QueryRun;
 use super::figures::{Durations, Figure, QueryFigures, SetFigures, geometric_mean, total};
+use super::regressions::ratio_of;
 use crate::experiment::{ln_mean, quotient};
 use crate::prose::escaped_line;
 use crate::run::of_servers;
@@ -63,6 +64,8 @@ pub(crate) struct QueryRatio {
     /// At 95 %; `None` for a bound, and with fewer than three executions in one of the sets.
     pub(crate) interval: Option<(f64, f64)>,
     pub(crate) certainty: Certainty,
+    /// Whether the query is slower on B by more than the limit, if both sets were executed in turns.
+    pub(crate) regression: Option<RegressionVerdict>,
 }
 
 /// What a ratio says.
@@ -70,7 +73,9 @@ pub(crate) struct QueryRatio {
 pub(crate) enum Verdict {
     Slower,
     Faster,
-    /// The interval contains 1.
+    /// Not by more than the limit, where there is one.
+    NotSlower,
+    /// The interval contains 1; where there is a limit, neither is established.
     Inconclusive,
     /// There is no interval.
     NotJudged,
@@ -94,10 +99,16 @@ impl QueryRatio {
         let certainty = Certainty::of(base.limited > 0, other.limited > 0)?;
         let ratio = quotient(&base.us, &other.us, false)?;
         let interval = ratio.interval.filter(|_| base.has_interval() && other.has_interval());
-        Some(QueryRatio { value: ratio.value, interval, certainty })
+        Some(QueryRatio { value: ratio.value, interval, certainty, regression: None })
     }
 
     pub(crate) fn verdict(&self) -> Verdict {
+        match self.regression {
+            None => {}
+            Some(RegressionVerdict::Slower) => return Verdict::Slower,
+            Some(RegressionVerdict::NotSlower) => return Verdict::NotSlower,
+            Some(RegressionVerdict::Undecided) => return Verdict::Inconclusive,
+        }
         match (self.certainty, self.interval) {
             (Certainty::AtLeast, _) if self.value > 1.0 => Verdict::Slower,
             (Certainty::AtMost, _) if self.value < 1.0 => Verdict::Faster,
@@ -131,6 +142,7 @@ impl<'a> Compared<'a> {
         };
         let names = names(&sets);
         let mut compared = Compared { names, sets, is_warm, regressions, left_out: Vec::new() };
+        compared.estimate_in_turns();
         compared.add_totals();
         compared.add_ratios();
         compared
@@ -168,6 +180,22 @@ impl<'a> Compared<'a> {
         }
     }
 
+    /// Of two sets that were executed in turns, B ÷ A is estimated from sequences. Durations follow from it: their quotient
+    /// is B ÷ A, and their geometric mean that of all executions of both sides. So no place of a report has another ratio.
+    fn estimate_in_turns(&mut self) {
+        let Some(regressions) = &self.regressions else { return };
+        let [a, b] = self.sets.as_mut_slice() else { return };
+        for query in &regressions.queries {
+            let ratio = ratio_of(query).filter(|ratio| ratio.certainty == Certainty::Exact);
+            let sides = a.figures.later_mut(&query.query).zip(b.figures.later_mut(&query.query));
+            let Some((ratio, (of_a, of_b))) = ratio.zip(sides) else { continue };
+            let Some((ln_a, ln_b)) = ln_mean(&of_a.us).zip(ln_mean(&of_b.us)) else { continue };
+            let middle = f64::midpoint(ln_a.mean, ln_b.mean).exp();
+            (of_a.us.mean, of_a.us.interval) = (middle / ratio.value.sqrt(), None);
+            (of_b.us.mean, of_b.us.interval) = (middle * ratio.value.sqrt(), None);
+        }
+    }
+
     fn add_totals(&mut self) {
         let mut left_out = Vec::new();
         let mut figures: Vec<Vec<Figure>> = vec![Vec::new(); self.sets.len()];
@@ -192,6 +220,9 @@ impl<'a> Compared<'a> {
     }
 
     fn add_ratios(&mut self) {
+        if self.regressions.is_some() {
+            return self.add_ratios_in_turns();
+        }
         let Some((base, others)) = self.sets.split_first() else { return };
         let left_out: HashSet<&str> = self.left_out.iter().map(String::as_str).collect();
         let of_set = |other: &ComparedSet<'_>| {
@@ -225,6 +256,38 @@ impl<'a> Compared<'a> {
             (set.ratios, set.ratio, set.is_without_limited) = (ratios, mean, is_without_limited);
         }
     }
+
+    /// The ratios of `regressions`. Their geometric mean has the interval of the variation between rounds, each of which has
+    /// a sequence of every query.
+    fn add_ratios_in_turns(&mut self) {
+        let (Some(regressions), [_, b]) = (&self.regressions, self.sets.as_mut_slice()) else { return };
+        let find = |name: &String| regressions.queries.iter().find(|query| query.query == *name);
+        b.ratios = self.names.iter().map(|name| find(name).and_then(ratio_of)).collect();
+        // Of the same queries as the geometric means.
+        let counted: Vec<&QueryRegression> =
+            self.names.iter().filter(|name| !self.left_out.contains(name)).filter_map(find).collect();
+        let is_limited = |side: usize| counted.iter().any(|query| query.is_limited[side]);
+        let certainty = Certainty::of(is_limited(0), is_limited(1));
+        let is_counted = |ratio: &QueryRatio| certainty.is_some() || ratio.certainty == Certainty::Exact;
+        let of_queries: Vec<_> =
+            counted.iter().filter_map(|query| Some((*query, ratio_of(query).filter(is_counted)?))).collect();
+        b.is_without_limited = certainty.is_none();
+        b.ratio = mean_in_turns(&of_queries, certainty.unwrap_or(Certainty::Exact));
+    }
+}
+
+/// The geometric mean of these ratios, estimated from sequences.
+fn mean_in_turns(queries: &[(&QueryRegression, QueryRatio)], certainty: Certainty) -> Option<QueryRatio> {
+    let rounds = queries.first()?.0.ln_ratios.len();
+    let count = queries.len() as f64;
+    let mean = queries.iter().map(|(_, ratio)| ratio.value.ln()).sum::<f64>() / count;
+    let is_whole = queries.iter().all(|(query, _)| query.ln_ratios.len() == rounds);
+    let of_round = |at: usize| queries.iter().map(|(query, _)| query.ln_ratios[at]).sum::<f64>() / count;
+    let rounds: Vec<f64> = (0..rounds).filter(|_| is_whole).map(of_round).collect();
+    let variation = SampleMean::of(&rounds).filter(|_| certainty == Certainty::Exact);
+    let interval = variation.and_then(|it| SampleMean { mean, ..it }.interval(CONFIDENCE));
+    let interval = interval.map(|(low, high)| (low.exp(), high.exp()));
+    mean.is_finite().then(|| QueryRatio { value: mean.exp(), interval, certainty, regression: None })
 }
 
 /// The geometric mean of the ratios of all pairs: the quotient of their geometric means. Its interval is that of the
@@ -239,7 +302,7 @@ fn mean_ratio(pairs: &[(&Durations, &Durations)]) -> Option<QueryRatio> {
     let has_interval = pairs.iter().all(|(base, other)| base.has_interval() && other.has_interval());
     let interval = mean.interval(CONFIDENCE).filter(|_| has_interval);
     let interval = interval.map(|(low, high)| (low.exp(), high.exp()));
-    Some(QueryRatio { value: mean.mean.exp(), interval, certainty })
+    Some(QueryRatio { value: mean.mean.exp(), interval, certainty, regression: None })
 }
 
 /// The mean of independent means, with the degrees of freedom of Welch and Satterthwaite.

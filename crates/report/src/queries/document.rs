@@ -113,6 +113,9 @@ fn subtitle(compared: &Compared<'_>) -> String {
 
 /// What durations are.
 fn basis(compared: &Compared<'_>) -> &'static str {
+    if compared.regressions.is_some() {
+        return "estimated from B ÷ A and the geometric mean of all executions but the first";
+    }
     if compared.is_warm { "means of the later executions" } else { "of the first execution of each" }
 }
 
@@ -170,7 +173,7 @@ fn ratios_in_words(compared: &Compared<'_>) -> String {
     );
     if compared.sets.iter().any(|set| set.ratios.iter().flatten().any(|ratio| ratio.interval.is_some())) {
         told += &format!(" Ranges are 95{TIE}% confidence intervals.");
-    } else if compared.is_warm {
+    } else if compared.is_warm && compared.regressions.is_none() {
         told += " Confidence intervals need --repeat 4 or more.";
     }
     let without: Vec<String> = (compared.sets.iter())

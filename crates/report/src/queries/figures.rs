@@ -260,6 +260,12 @@ impl<'a> SetFigures<'a> {
         self.places.get(name).map(|place| &self.queries[*place])
     }
 
+    /// The later executions of a query, to replace their mean.
+    pub(super) fn later_mut(&mut self, name: &str) -> Option<&mut Durations> {
+        let place = *self.places.get(name)?;
+        self.queries[place].later.as_mut()
+    }
+
     /// With these queries alone, in this order.
     pub(super) fn only(&self, names: &[&str]) -> SetFigures<'a> {
         let queries: Vec<QueryFigures> = names.iter().filter_map(|name| self.query(name).cloned()).collect();

@@ -254,7 +254,7 @@ impl<'a> QueryJson<'a> {
 }
 
 impl From<QueryRatio> for RatioJson {
-    fn from(QueryRatio { value, interval, certainty }: QueryRatio) -> RatioJson {
+    fn from(QueryRatio { value, interval, certainty, .. }: QueryRatio) -> RatioJson {
         let (low, high) = interval.unzip();
         RatioJson { ratio: value, low, high, bound: bound_name(certainty) }
     }

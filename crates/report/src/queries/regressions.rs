@@ -59,10 +59,11 @@ pub(crate) fn sentence(regressions: &Regressions, query: &QueryRegression) -> St
 }
 
 /// `None` without a sequence, or if both sides reached the limit.
-fn ratio_of(query: &QueryRegression) -> Option<QueryRatio> {
+pub(super) fn ratio_of(query: &QueryRegression) -> Option<QueryRatio> {
     let [a, b] = query.is_limited;
     let (value, interval) = (query.result.ratio?, query.result.interval);
-    Some(QueryRatio { value, interval, certainty: Certainty::of(a, b)? })
+    let regression = Some(query.result.verdict);
+    Some(QueryRatio { value, interval, certainty: Certainty::of(a, b)?, regression })
 }
 
 /// The ratio of a query if it is slower.
@@ -109,7 +110,8 @@ pub(super) fn section(compared: &Compared<'_>) -> Vec<Block> {
     let rows = regressions.queries.iter().map(row).collect();
     let words = format!(
         "Both sides executed each query in turns. B ÷ A is estimated from sequences of four executions by ranks, with its \
-         95{TIE}% confidence interval. The verdicts allow for the number of queries: on average, at most {:.0}{TIE}% of \
+         95{TIE}% confidence interval for each query alone. A and B follow from it and from the geometric mean of all \
+         executions but the first. The verdicts allow for the number of queries: on average, at most {:.0}{TIE}% of \
          the queries that are called slower are not slower by more than {}, and conversely.",
         100.0 * FALSE_DISCOVERY_RATE,
         limit(regressions)

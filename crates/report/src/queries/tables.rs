@@ -41,7 +41,7 @@ pub(super) fn ratio_cell(ratio: Option<&QueryRatio>) -> Cell {
     let tone = match ratio.verdict() {
         Verdict::Slower => Tone::Bad,
         Verdict::Faster => Tone::Good,
-        Verdict::Inconclusive | Verdict::NotJudged => Tone::Plain,
+        Verdict::NotSlower | Verdict::Inconclusive | Verdict::NotJudged => Tone::Plain,
     };
     Cell::text(said::ratio(ratio)).with_note(said::bounds(ratio)).with_tone(tone)
 }

@@ -9,7 +9,7 @@ use results::{
 use super::{counted, warnings::warning};
 use crate::comparison::figures;
 use crate::figures::{TIE, fixed, latency};
-use crate::metrics::Metric;
+use crate::metrics::{Metric, Quantity};
 use crate::prose::{enumerate, escaped_line};
 
 /// So few set-ups of two servers are called few.
@@ -26,7 +26,8 @@ pub(crate) fn comparison_in_short(line: &ComparisonLine) -> String {
         None => "unknown",
     };
     let is_whole = line.status == ComparisonStatus::Complete.name();
-    let status = if is_whole { String::new() } else { format!("{}, ", escaped_line(&line.status)) };
+    let status =
+        if is_whole { String::new() } else { format!("{}, ", escaped_line(&line.status).replace('_', " ")) };
     let change = line.finding.as_ref().and_then(|finding| {
         let [change, ..] = figures(finding);
         Some(format!(": {} {}{TIE}%", Metric::from(finding.metric).row().short, change?))
@@ -37,6 +38,16 @@ pub(crate) fn comparison_in_short(line: &ComparisonLine) -> String {
 /// The text of one note.
 pub(crate) fn comparison_note(note: &ComparisonNote) -> String {
     match note {
+        ComparisonNote::EndedEarly { reason } => format!(
+            "The comparison ended early, and the result covers the pairs before that: {}.",
+            escaped_line(reason.as_str()).trim_end_matches('.')
+        ),
+        ComparisonNote::WalOfOthers { bytes_per_s } => format!(
+            "The scripts only read and changed no row, so the WAL of the server, {} per second of load, is not shown as \
+             their cost. Other databases and background processes write WAL; a query itself writes some when it prunes \
+             a page or sets hint bits.",
+            Quantity::Bytes.shown(*bytes_per_s)
+        ),
         ComparisonNote::BiasedNoiseFloor => {
             "A side differs from itself. Something favours one of two identical sides, so the answer is not reliable."
                 .to_owned()
@@ -179,6 +190,20 @@ mod tests {
         check(
             &of("geqo", NoEffect::NoJoins),
             "The built-in scripts join no tables, so geqo cannot have an effect.",
+        );
+    }
+
+    #[test]
+    fn the_reason_of_an_early_end_and_wal_of_others_are_told() {
+        check(
+            &ComparisonNote::EndedEarly { reason: "cannot connect: refused".into() },
+            "The comparison ended early, and the result covers the pairs before that: cannot connect: refused.",
+        );
+        check(
+            &ComparisonNote::WalOfOthers { bytes_per_s: 20_000.0 },
+            "The scripts only read and changed no row, so the WAL of the server, 20.0 kB per second of load, is not shown \
+             as their cost. Other databases and background processes write WAL; a query itself writes some when it \
+             prunes a page or sets hint bits.",
         );
     }
 

@@ -100,13 +100,19 @@ pub(crate) fn effects_answer(overview: &Overview, effects: &Effects) -> String {
     if let Some(tolerance) = overview.screening_tolerance {
         return screening_answer(overview, effects, tolerance);
     }
+    let subject = overview.title_of(effects.metric);
+    if effects.is_of_one_repeat() {
+        return format!(
+            "No effect on {subject} is stated: each combination has one repeat, which gives no confidence interval. Effects \
+             need two or more."
+        );
+    }
     let factors = effects.factors();
     let mut clauses: Vec<String> =
         factors.iter().take(FACTORS_MAX).map(|factor| clause(overview, effects, *factor)).collect();
     let more = factors.len().saturating_sub(FACTORS_MAX);
     clauses
         .extend((more > 0).then(|| format!("{} below", counted(more as u64, "more factor", "more factors"))));
-    let subject = overview.title_of(effects.metric);
     format!("Effects on {subject}: {}.", clauses.join("; "))
 }
 
@@ -189,10 +195,10 @@ fn clause(overview: &Overview, effects: &Effects, factor: usize) -> String {
     let name = factor_name(&overview.factors[factor].name);
     let base = level(overview, factor, effects.base[factor]);
     let of_factor: Vec<&LevelEffect> = effects.of_factor(factor).collect();
-    let (known, unknown): (Vec<_>, Vec<_>) = of_factor.into_iter().partition(|it| it.ratio.is_some());
+    let (known, unknown): (Vec<_>, Vec<_>) =
+        of_factor.into_iter().partition(|it| it.ratio.is_some_and(|it| it.interval.is_some()));
     let mut told: Vec<String> = Vec::new();
-    let (found, rest): (Vec<_>, Vec<_>) =
-        known.into_iter().partition(|it| it.is_found() || it.ratio.is_some_and(|it| it.interval.is_none()));
+    let (found, rest): (Vec<_>, Vec<_>) = known.into_iter().partition(|it| it.is_found());
     for effect in found.iter().take(LEVELS_MAX) {
         let Some(ratio) = &effect.ratio else { continue };
         let instead = if told.is_empty() { format!(" instead of {base}") } else { String::new() };
@@ -220,7 +226,11 @@ fn clause(overview: &Overview, effects: &Effects, factor: usize) -> String {
     }
     if !unknown.is_empty() {
         let which = if told.is_empty() { ": " } else { "others: " };
-        told.push(format!("{which}not estimable"));
+        let has_ratio = unknown.iter().all(|it| it.ratio.is_some());
+        told.push(format!(
+            "{which}{}",
+            if has_ratio { "no interval from one repeat" } else { "not estimable" }
+        ));
     }
     let told = told.join(", ");
     if told.starts_with(": ") { format!("{name}{told}") } else { format!("{name} {told}") }
@@ -295,18 +305,12 @@ pub(crate) fn effects_notes(overview: &Overview, effects: &Effects) -> Vec<Strin
          other factors (ratios of geometric means)."
             .to_owned(),
     ];
-    if effects.has_no_intervals() {
-        notes.push(
-            "A single repeat has no intervals: a second one is needed to tell effects from noise.".to_owned(),
-        );
-    } else {
-        let within = if overview.repeats_are_blocks { " within repeats" } else { "" };
-        notes.push(format!(
-            "Ranges are 95{TIE}% confidence intervals of each effect, from the variation{within}."
-        ));
-        if effects.interactions.len() + effects.others.map_or(0, |others| others.count) > 1 {
-            notes.push(format!("Interactions are found if Holm's test rejects at 5{TIE}% for all together."));
-        }
+    let within = if overview.repeats_are_blocks { " within repeats" } else { "" };
+    notes.push(format!(
+        "Ranges are 95{TIE}% confidence intervals of each effect, from the variation{within}."
+    ));
+    if effects.interactions.len() + effects.others.map_or(0, |others| others.count) > 1 {
+        notes.push(format!("Interactions are found if Holm's test rejects at 5{TIE}% for all together."));
     }
     let partial = |it: &&LevelEffect| it.missing > 0 && it.combinations > 0;
     let partly: Vec<String> = effects.levels.iter().filter(partial).map(|it| named(overview, it)).collect();

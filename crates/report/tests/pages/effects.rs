@@ -76,6 +76,18 @@ fn an_experiment_begins_with_the_effects_of_its_factors() {
 }
 
 #[test]
+fn one_repeat_states_no_effect() {
+    let mut once = settings(|work_mem, _| if work_mem { 1000.0 } else { 500.0 });
+    once.trials.retain(|trial| trial.repeat == 1);
+    let overview = overview_by(&SETTINGS.replace("repeats = 3", "repeats = 1"), once);
+    let text = forms::experiment::text(&overview, &WIDE);
+    let answer = "No effect on throughput is stated: each combination has one repeat, which gives no confidence interval. \
+                  Effects need two or more.";
+    assert!(text.lines().nth(1).is_some_and(|line| line.trim() == answer), "{text}");
+    assert!(!text.contains("Effects\n") && !text.contains("Effects on"), "{text}");
+}
+
+#[test]
 fn an_interaction_with_a_wide_interval_is_undecided() {
     let text = |work_mem_of_noisy: f64| {
         let mut stored = settings(|_, _| 500.0);

@@ -64,7 +64,7 @@ pub(super) fn insert(
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             record.name,
-            record.status.name(),
+            record.status.stored(),
             record.decision.name(),
             record.started_at.to_string(),
             ended_at,
@@ -93,9 +93,12 @@ mod tests {
         assert_eq!(store.newest_comparison().unwrap(), Some(number));
         assert_eq!(store.comparison(number).unwrap(), record);
         assert!(store.comparison(number + 1).is_err());
+        let early = ComparisonRecord { status: crate::ComparisonStatus::EndedEarly, ..record.clone() };
+        let number = store.add_comparison(&early, &files).unwrap();
+        assert_eq!(store.comparison(number).unwrap().status, early.status);
         let row: (String, f64) = store
             .connection
-            .query_row("SELECT decision, tps_ratio FROM comparison_summary", [], |row| {
+            .query_row("SELECT decision, tps_ratio FROM comparison_summary WHERE comparison = 1", [], |row| {
                 Ok((row.get(0)?, row.get(1)?))
             })
             .unwrap();

@@ -301,7 +301,8 @@ FROM (SELECT run_summary.*, plan, summary, ALIVE_AT AS last_sign FROM run_summar
      LEFT JOIN trials USING (run) LEFT JOIN experiments USING (experiment)";
 
 const COMPARISONS: &str = "
-SELECT comparison, status, started_at, name, json_extract(record, '$.factor'), json_extract(record, '$.sides[0].label'),
+SELECT comparison, json_extract(record, '$.status'), started_at, name, json_extract(record, '$.factor'),
+       json_extract(record, '$.sides[0].label'),
        json_extract(record, '$.sides[1].label'), decision,
        (SELECT value FROM json_each(record, '$.findings')
         WHERE json_extract(value, '$.metric') = json_extract(record, '$.method.decisive')), label, note

@@ -12,12 +12,17 @@ use crate::comparison::pair::{ComparedMetric, Pair, Purpose};
 use crate::comparison::schedule::{PAIRS_MIN, PAIRS_OF_SEQUENCE};
 use crate::comparison::sequential::{ComparisonDecision, SequentialTest, deviation};
 use crate::comparison::signed_rank::{WalshAverages, averages, critical_by_approximation};
+use crate::screening::simultaneous;
 use crate::series::mean;
+
+/// Planned observations with which ranks can decide on metrics whose intervals hold together; with fewer, Student's t
+/// tests them. Nine observations that agree are as improbable as their error rate; interim analyses need some more.
+const RANKS_OF_OTHERS_MIN: usize = 12;
 
 /// Parameters of a comparison.
 #[derive(Copy, Clone, Debug, PartialEq)]
 pub struct Question {
-    /// Error rate per metric: 0.05.
+    /// Error rate of the decisive metric, and of all other metrics together: 0.05.
     pub error_rate: f64,
     /// Smallest relevant deterioration: 0.02 is a factor of 1.02 in either direction.
     pub tolerance: f64,
@@ -88,9 +93,16 @@ impl Comparison {
         let Question { error_rate, tolerance, numbers, decisive } = *question;
         assert!(error_rate > 0.0 && error_rate < 1.0, "an error rate is between 0 and 1");
         let boundary = Arc::new(Boundary::new(error_rate, numbers));
+        let error_rate_of_each = 1.0 - simultaneous(1.0 - error_rate, ComparedMetric::ALL.len() - 1);
+        let boundary_of_others = Arc::new(Boundary::new(error_rate_of_each, numbers));
+        let test_of_others = if numbers < RANKS_OF_OTHERS_MIN { SequentialTest::by_student } else { test };
         let state = |metric| MetricState {
             metric,
-            test: test(Arc::clone(&boundary), error_rate, tolerance),
+            test: if metric == decisive {
+                test(Arc::clone(&boundary), error_rate, tolerance)
+            } else {
+                test_of_others(Arc::clone(&boundary_of_others), error_rate_of_each, tolerance)
+            },
             crossover: Crossover::default(),
             blocks: Default::default(),
             floor: Vec::new(),
@@ -239,13 +251,14 @@ pub struct MetricFinding {
     pub b: f64,
     /// Complete pairs with a value.
     pub pairs: usize,
-    /// The verdict. It agrees with the interval: an interval that contains 1 is never *better* or *worse*.
+    /// The verdict. It agrees with the interval: an interval that contains 1 is never *better* or *worse*. Only that of
+    /// the decisive metric is a verdict of the comparison.
     pub decision: ComparisonDecision,
     /// Whether the interval excludes 1: true if B is better.
     pub different: Option<bool>,
     /// The estimate.
     pub ratio: f64,
-    /// Lower end of its 95 % interval; `null` with too few pairs.
+    /// Lower end of its 95 % interval; `null` with too few pairs. Those of all metrics but the decisive one hold together.
     pub low: Option<f64>,
     /// Upper end.
     pub high: Option<f64>,
