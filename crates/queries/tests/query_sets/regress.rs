@@ -73,6 +73,9 @@ fn a_query_that_is_slower_on_b_is_found_and_the_sides_take_turns() {
     for record in [a, b] {
         assert!(record.steps.iter().all(|step| step.times.len() == 19 && step.plan.is_some()));
         assert_eq!(record.query_set.as_ref().map(|plan| plan.repeats), Some(19));
+        // The servers are on this host.
+        let mut times = record.steps.iter().flat_map(|step| &step.times);
+        assert!(times.all(|time| time.backend_user_us.is_some() && time.workers_cpu_us.is_some()));
     }
     // After the first execution, each four executions of a query are mirrored: A B B A or B A A B.
     let sides: Vec<RegressionSide> = order

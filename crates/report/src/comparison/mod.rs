@@ -248,10 +248,10 @@ fn together(record: &ComparisonRecord) -> Option<String> {
     let decides = Metric::from(method.decisive).row().short;
     let others = record.findings.iter().filter(|it| it.metric != method.decisive && it.low.is_some()).count();
     let rate = method.error_rate_of_others.filter(|_| others > 0)?;
+    let confidence = (1.0 - rate) * 100.0;
     Some(format!(
-        "Only {decides} decides. The intervals of the other metrics hold together: {} of comparisons have one that does not \
-         contain the true change.",
-        percent(rate, 1.0)
+        "Only {decides} decides. The intervals of the other metrics hold together with {confidence:.0}{TIE}% confidence \
+         (Šidák)."
     ))
 }
 
@@ -393,6 +393,7 @@ mod tests {
     use crate::{TextStyle, text};
 
     /// A comparison whose pairs had blocks with these figures, tps and p99, on both sides; better, by tps.
+    // Long because: a comparison has many fields.
     fn record(blocks: &[(Option<f64>, Option<f64>)]) -> ComparisonRecord {
         let side = |label: &str| ComparedSide {
             label: label.to_owned(),

@@ -53,20 +53,7 @@ pub(crate) fn comparison_note(note: &ComparisonNote) -> String {
                 .to_owned()
         }
         ComparisonNote::SettingWithoutEffect { setting, cause } => {
-            let setting = escaped_line(setting.as_str());
-            match cause {
-                NoEffect::LittleWal => format!("The transactions wrote almost no WAL, so {setting} cannot have an effect."),
-                NoEffect::NoFullPageImages => {
-                    format!("No full-page images were written, so {setting} cannot have an effect.")
-                }
-                NoEffect::BlocksAfterCheckpoint => format!(
-                    "Each block is short and begins right after a checkpoint, so {setting} cannot have an effect. Use \
-                     pgmeter lab, which has trials that are long enough."
-                ),
-                NoEffect::NoJoins => {
-                    format!("The built-in scripts join no tables, so {setting} cannot have an effect.")
-                }
-            }
+            without_effect(&escaped_line(setting.as_str()), *cause)
         }
         ComparisonNote::EmptyBlocks { of_a, of_b, favor_b } => {
             let more = if *favor_b { " B had more of them, by more than the tolerance." } else { "" };
@@ -117,6 +104,25 @@ pub(crate) fn comparison_note(note: &ComparisonNote) -> String {
                 .to_owned()
         }
         ComparisonNote::Run(of_run) => warning(of_run),
+    }
+}
+
+/// Why a setting cannot have an effect.
+fn without_effect(setting: &str, cause: NoEffect) -> String {
+    match cause {
+        NoEffect::LittleWal => {
+            format!("The transactions wrote almost no WAL, so {setting} cannot have an effect.")
+        }
+        NoEffect::NoFullPageImages => {
+            format!("No full-page images were written, so {setting} cannot have an effect.")
+        }
+        NoEffect::BlocksAfterCheckpoint => format!(
+            "Each block is short and begins right after a checkpoint, so {setting} cannot have an effect. Use pgmeter lab, \
+             which has trials that are long enough."
+        ),
+        NoEffect::NoJoins => {
+            format!("The built-in scripts join no tables, so {setting} cannot have an effect.")
+        }
     }
 }
 
