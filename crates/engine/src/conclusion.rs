@@ -55,7 +55,11 @@ pub(crate) fn conclude(
     // With a rate, the last transaction may end before the window.
     let keeps_end = end == End::Complete && plan.compatibility == Compatibility::Pgmeter;
     let measured_until = timeline.end.filter(|_| keeps_end).map_or(finished, |planned| planned.max(finished));
-    let (summary, gaps) = merging.finish(measured_until.since(timeline.measure), finished, timeline.end);
+    // pgbench divides by the time until the last transaction.
+    let planned = timeline.end.filter(|_| plan.compatibility == Compatibility::Pgmeter);
+    let window_end = planned.map_or(measured_until, |planned| measured_until.min(planned));
+    let (duration, tail) = (window_end.since(timeline.measure), measured_until.since(window_end));
+    let (summary, gaps) = merging.finish(duration, tail, finished, timeline.end);
     let event_loop = worst_event_loop(ranks.iter().map(|rank| &rank.figures.event_loop));
     let mut outcome = Outcome {
         end,

@@ -3,9 +3,9 @@
 //! A transaction belongs to the measured window if it was *scheduled* in it, and counts in the interval in which it
 //! *finished*. Transactions scheduled during the warm-up are shown during the warm-up and never measured.
 
-use stats::{Interval, Recorder, Sample, Timestamp};
+use stats::{Ending, Interval, Recorder, Sample, Timestamp};
 
-use crate::plan::Plan;
+use crate::plan::{Compatibility, Plan};
 use crate::timeline::Timeline;
 
 /// Receives a finished interval, and may return an old one for reuse.
@@ -19,6 +19,10 @@ pub(crate) struct Measurement<'a> {
     recorder: Recorder,
     scripts: usize,
     timeline: Timeline,
+    /// Planned end of the measured time; `None` if the run has none, or is pgbench's, which counts until the last
+    /// transaction.
+    planned_end: Option<Timestamp>,
+    is_pgmeter: bool,
     /// Begin of the current interval.
     begin: Timestamp,
     /// Its end.
@@ -35,7 +39,19 @@ impl<'a> Measurement<'a> {
         let begin = timeline.first_interval();
         let recorder = Recorder::new(scripts, plan.latency_limit).starting_at(begin);
         let end = timeline.interval_end(begin);
-        Self { recorder, scripts, timeline, begin, end, spare: None, sink, warmup_transactions: 0 }
+        let is_pgmeter = plan.compatibility == Compatibility::Pgmeter;
+        Self {
+            recorder,
+            scripts,
+            timeline,
+            planned_end: timeline.end.filter(|_| is_pgmeter),
+            is_pgmeter,
+            begin,
+            end,
+            spare: None,
+            sink,
+            warmup_transactions: 0,
+        }
     }
 
     /// Passes on the intervals that have ended by `now`; must be called before samples that finished at `now` are
@@ -68,10 +84,25 @@ impl<'a> Measurement<'a> {
         }
         if measured || !self.is_measuring() {
             self.recorder.record(sample);
+            if measured
+                && let Some(end) = self.planned_end
+                && sample.finished > end
+                && sample.ending == Ending::Succeeded
+            {
+                self.recorder.reach_beyond(sample, end);
+            }
         } else {
             self.recorder.complete_unmeasured(sample);
+            if sample.ending == Ending::Succeeded && self.is_pgmeter {
+                self.recorder.reach_into(sample, self.timeline.measure, self.planned_end);
+            }
         }
         measured
+    }
+
+    /// The run ends earlier than planned.
+    pub(crate) fn end_at(&mut self, end: Timestamp) {
+        self.planned_end = Some(end);
     }
 
     /// The recorded transaction, which is measured and has succeeded, was acknowledged with a reservation.

@@ -161,17 +161,18 @@ impl<'a> Merging<'a> {
         self.close(self.workers + index);
     }
 
-    /// The statistics of the measured window and its stalls. The last client ended at `finished`, and nothing could
-    /// start after `last_start`.
+    /// The statistics of the measured window and its stalls. The window was followed by `tail`, the last client ended at
+    /// `finished`, and nothing could start after `last_start`.
     pub(crate) fn finish(
         mut self,
         duration: Duration,
+        tail: Duration,
         finished: Timestamp,
         last_start: Option<Timestamp>,
     ) -> (Summary, Gaps) {
         assert!(self.open.is_empty(), "every worker has been closed");
         self.gaps.close(finished, last_start);
-        (Summary::of([&self.measured], duration), self.gaps)
+        (Summary { tail, ..Summary::of([&self.measured], duration) }, self.gaps)
     }
 
     /// When the run can end that is complete up to `passed`. All workers check this more than once a second; other ranks
@@ -291,7 +292,7 @@ mod tests {
             }
             (0..workers).for_each(|worker| merging.close(worker));
             (0..others).for_each(|index| merging.close_rank(index));
-            let results = merging.finish(Duration::from_millis(2400), at(3400), None);
+            let results = merging.finish(Duration::from_millis(2400), Duration::ZERO, at(3400), None);
             (results, seen)
         };
         let (four_workers, four_ranks) = (merged(4, 0), merged(1, 3));
@@ -323,7 +324,7 @@ mod tests {
         merging.close(0);
         merging.take(1, interval(1800, 1800, 0), false);
         merging.close(1);
-        let (summary, _) = merging.finish(Duration::from_secs(1), at(2000), None);
+        let (summary, _) = merging.finish(Duration::from_secs(1), Duration::ZERO, at(2000), None);
         assert_eq!(seen, [(1000, true, 12), (2000, false, 14)]);
         assert_eq!(summary.total.counts.succeeded, 14);
     }

@@ -122,7 +122,7 @@ fn finish(run: i64, record: Record, is_in_place: bool) -> Result<Finished, RunEr
             "no transaction succeeded; the errors are in the report of the run".to_owned(),
         )),
         Status::Complete => {
-            let us = record.summary.response_us.as_ref();
+            let us = record.summary.response_of_all_us();
             let figures = TrialFigures {
                 tps: record.summary.tps,
                 p50_us: us.map(|us| us.p50),

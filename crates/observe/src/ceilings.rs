@@ -216,7 +216,7 @@ fn commit_flush(record: &Record) -> Option<Flushing> {
 }
 
 fn reached_tps(record: &Record) -> f64 {
-    as_f64(record.summary.counts.succeeded) / record.summary.duration_s
+    record.summary.tps
 }
 
 /// The server's own times are the most exact; a flush that was timed before the run says the least.

@@ -132,7 +132,8 @@ fn summary(lines: &mut Lines<'_>, record: &Record) {
     }
     lines.add_some(place, "tps_low", summary.confidence.tps.map(|estimate| estimate.low));
     lines.add_some(place, "tps_high", summary.confidence.tps.map(|estimate| estimate.high));
-    lines.latency(place, "response", summary.response_us);
+    lines.latency(place, "response", summary.response_of_all_us());
+    lines.latency(place, "succeeded_response", summary.response_us);
     lines.latency(place, "service", summary.service_us);
     lines.latency(place, "response_with_stalls", summary.response_with_stalls_us);
     let OtherEndings { failed_us, skipped_us, unfinished_us, unknown_us, all_us: _ } = summary.other_endings;
@@ -151,7 +152,8 @@ fn summary(lines: &mut Lines<'_>, record: &Record) {
         let place = Place { part: "script", script: &script.name, ..Place::default() };
         lines.add(place, "tps", script.tps);
         lines.counts(place, &script.counts);
-        lines.latency(place, "response", script.response_us);
+        lines.latency(place, "response", script.response_of_all_us());
+        lines.latency(place, "succeeded_response", script.response_us);
         lines.latency(place, "service", script.service_us);
         for command in &script.commands {
             let item = format!("{}: {}", command.line, command.text);

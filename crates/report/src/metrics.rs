@@ -16,6 +16,7 @@ pub(crate) enum Metric {
     Duration,
     Tps,
     Operations,
+    Tail,
     Mean,
     Stddev,
     Min,
@@ -92,7 +93,8 @@ pub(crate) enum Metric {
 pub(crate) enum Source {
     /// A run as a whole.
     Run(fn(&Measured<'_>) -> Option<f64>),
-    /// A distribution of times, in microseconds; of a run as a whole, its response times.
+    /// A distribution of times, in microseconds; of a run as a whole, the response times of all transactions that were
+    /// due.
     Latency(fn(&Latency) -> f64),
     /// The mean of a transaction on the server.
     PerTransaction(fn(&PerTransaction) -> Option<f64>),
@@ -258,13 +260,13 @@ macro_rules! cost {
 }
 
 /// All of them, each at the place of its number, in the order in which they are shown.
-pub(crate) const METRICS: [Row; 72] = {
+pub(crate) const METRICS: [Row; 73] = {
     use Quantity::{Bytes, Count, Microseconds, Number, PerSecond, Seconds, Share};
     use Source::{Run, Steps};
     [
         row(Metric::Duration, "duration_us", "duration", Microseconds, "the duration of all timed steps", Steps)
             .key("duration"),
-        row(Metric::Tps, "tps", "throughput", PerSecond, "succeeded transactions per second of the measured time", {
+        row(Metric::Tps, "tps", "throughput", PerSecond, "succeeded transactions per second of the measured time; one that began before it or ended after it counts with the part of its service time within", {
             Run(|run| Some(run.summary?.tps))
         })
         .short("tps")
@@ -272,6 +274,7 @@ pub(crate) const METRICS: [Row; 72] = {
         row(Metric::Operations, "operations_per_s", "operations", PerSecond, "throughput × operations of a transaction; the same as tps if a transaction is one operation", Run(|run| Some(run.summary?.tps)))
         .short("operations/s")
         .key("operations"),
+        row(Metric::Tail, "tail_s", "tail", Seconds, "time from the planned end of the measured time until the last transaction ended", Run(|run| Some(run.summary?.tail_s))),
         latency!(Metric::Mean, "mean", "mean", "mean latency", "the arithmetic mean", |us| us.mean).key("mean"),
         latency!(Metric::Stddev, "stddev", "stddev", "standard deviation of the latency", "the standard deviation", |us| us.stddev)
         .key("stddev"),
@@ -476,7 +479,7 @@ impl Metric {
         let run: Measured<'a> = run.into();
         let figure = match self.row().source {
             Source::Run(of) => of(&run),
-            Source::Latency(of) => run.summary?.response_us.as_ref().map(of),
+            Source::Latency(of) => run.summary?.response_of_all_us().as_ref().map(of),
             Source::PerTransaction(of) => of(run.costs?),
             Source::Steps => None,
         };

@@ -14,7 +14,7 @@ pub fn trial_line(record: &Record) -> String {
         let how_sure = plus_minus(summary.tps, sure.low, sure.high);
         line += &how_sure.map_or_else(|| format!(" ({UNKNOWN_SIZE})"), |how_sure| format!(" {how_sure}"));
     }
-    if let Some(us) = summary.response_us {
+    if let Some(us) = summary.response_of_all_us() {
         line += &format!(", p50 {}, p99 {}", latency(us.p50), latency(us.p99));
     }
     if summary.counts.failed > 0 {

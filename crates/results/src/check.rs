@@ -10,7 +10,7 @@ use crate::{
     ActionOutcome, ActionResult, CommandSummary, Confidence, Counts, EncodedDistribution, Estimate, Failures,
     Generator, Interval, IntervalScript, Latency, Lateness, LimitedBy, LoadPauses, OtherEndings,
     OutageWindow, Outages, Plan, PoolerFigures, ProcessorShares, Rank, RankClock, Record, Rule, RuleResult,
-    ScriptSummary, Stall, Stalls, SteadyState, Summary, TrafficPerTransaction, TransactionError,
+    ScriptSummary, Stall, Stalls, SteadyState, Summary, TimesOfAll, TrafficPerTransaction, TransactionError,
     TransactionErrors, Verification,
 };
 
@@ -46,6 +46,7 @@ pub(crate) fn check(record: &Record) -> Result<(), String> {
 fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
     let Summary {
         duration_s,
+        tail_s,
         elapsed_s,
         tps,
         counts,
@@ -82,14 +83,17 @@ fn check_summary(summary: &Summary, script_count: usize) -> Result<(), String> {
         figures.is_none_or(PoolerFigures::is_consistent),
         "a pooler whose figures contradict each other",
     )?;
-    require(*duration_s >= 0.0 && *tps >= 0.0, "a negative duration or rate")?;
+    require(*duration_s >= 0.0 && *tail_s >= 0.0 && *tps >= 0.0, "a negative duration or rate")?;
     generator.as_ref().map_or(Ok(()), check_generator).map_err(|what| format!("the generator: {what}"))?;
     check_traffic(*traffic_per_transaction)?;
     let measured = counts.succeeded > 0;
     require(*elapsed_s >= 0.0, "a negative elapsed time")?;
     let on_time = lag_us.is_none_or(|lag| 0.0 <= lag.mean && lag.mean <= lag.max);
     require(on_time, "a lag that is negative, or whose mean is above its maximum")?;
-    require(*tps <= MOST && *duration_s <= MOST && *elapsed_s <= MOST, AN_IMPOSSIBLE_FIGURE)?;
+    require(
+        *tps <= MOST && *duration_s <= MOST && *tail_s <= MOST && *elapsed_s <= MOST,
+        AN_IMPOSSIBLE_FIGURE,
+    )?;
     check_latencies([*response_us, *service_us])?;
     require(late_or_skipped_share.is_none_or(is_share), A_SHARE)?;
     require(service_level.is_none_or(|level| is_share(level.missed_share)), A_SHARE)?;
@@ -304,9 +308,15 @@ fn check_other_endings(others: &OtherEndings, counts: &Counts) -> Result<(), Str
             && all_us.is_some() == (counts.succeeded < counts.scheduled),
         "latencies of an ending that no transaction had, or the other way round",
     )?;
-    let values = all_us.map(|all| all.values()).unwrap_or_default();
+    check_times_of_all(*all_us)
+}
+
+fn check_times_of_all(all_us: Option<TimesOfAll>) -> Result<(), String> {
+    let Some(all) = all_us else { return Ok(()) };
+    let values = all.values();
+    let figures = values.into_iter().chain(all.mean).chain(all.stddev);
     require(
-        values.iter().all(|value| (0.0..=MOST).contains(value))
+        figures.into_iter().all(|value| (0.0..=MOST).contains(&value))
             && values.windows(2).all(|pair| pair[0] <= pair[1]),
         "percentiles of all transactions that do not rise",
     )
@@ -402,6 +412,7 @@ fn check_script(script: &ScriptSummary) -> Result<(), String> {
         counts,
         response_us,
         service_us,
+        all_us,
         confidence,
         traffic_per_transaction,
         commands,
@@ -410,6 +421,11 @@ fn check_script(script: &ScriptSummary) -> Result<(), String> {
     check_counts(counts)?;
     require(0.0 <= *tps && *tps <= MOST, "a rate that is negative, or beyond all rates")?;
     check_latencies([*response_us, *service_us])?;
+    check_times_of_all(*all_us)?;
+    require(
+        all_us.is_none() || counts.succeeded < counts.scheduled,
+        "times of an ending that no transaction had",
+    )?;
     check_confidence(confidence, *tps, *response_us, *service_us)?;
     commands.iter().try_for_each(check_command)?;
     let all =
@@ -484,6 +500,9 @@ fn check_counts(counts: &Counts) -> Result<(), String> {
         retried: _,
         retries: _,
         business,
+        head_billionths: _,
+        tail: _,
+        tail_billionths: _,
         failures: Failures { serialization, deadlock, connection, other },
     } = *counts;
     if business < succeeded || (business > 0) != (succeeded > 0) {

@@ -118,12 +118,17 @@ impl SteadyEvidence {
 const SHORTEST_S: f64 = 0.5;
 
 /// Computes the parts of a summary that require the intervals.
-pub(crate) fn fill(summary: &mut Summary, intervals: &[Interval]) {
-    let whole = Series::of(intervals, None);
+pub(crate) fn fill(summary: &mut Summary, intervals: &[Interval], rate_tps: Option<f64>) {
+    let end_s = summary.duration_s;
+    let whole = Series::of(intervals, None, end_s);
     summary.confidence = whole.confidence(summary.tps, summary.response_us, summary.service_us);
+    if let (Some(rate_tps), Some(tps)) = (rate_tps, &mut summary.confidence.tps) {
+        // No more transactions can succeed than are scheduled.
+        tps.high = tps.high.min(rate_tps.max(summary.tps));
+    }
     summary.steady_state = Some(whole.steady_state());
     for (index, script) in summary.scripts.iter_mut().enumerate() {
-        let series = Series::of(intervals, Some(index));
+        let series = Series::of(intervals, Some(index), end_s);
         script.confidence = series.confidence(script.tps, script.response_us, script.service_us);
     }
 }
@@ -132,29 +137,34 @@ pub(crate) fn fill(summary: &mut Summary, intervals: &[Interval]) {
 #[derive(Debug, Default)]
 struct Series {
     start_s: Vec<f64>,
+    /// Within the measured time; the tail belongs to the last interval.
     length_s: Vec<f64>,
     succeeded: Vec<f64>,
+    /// The same without the parts of the transactions in the tail.
+    in_time: Vec<f64>,
     /// Sums of the response times of succeeded transactions.
     response_us: Vec<f64>,
     service_us: Vec<f64>,
 }
 
 impl Series {
-    /// Series of one script, or of all scripts.
+    /// Series of one script, or of all scripts, of a measured time that ended at `end_s`.
     // Counts and sums are small enough for f64.
-    fn of(intervals: &[Interval], script: Option<usize>) -> Series {
+    fn of(intervals: &[Interval], script: Option<usize>, end_s: f64) -> Series {
         let mut series = Series::default();
-        let mut rest = [0.0; 4];
+        let mut rest = [0.0; 5];
         let mut rest_start_s = None;
         for interval in intervals {
             let scripts =
                 interval.scripts.iter().enumerate().filter(|(at, _)| script.is_none_or(|s| s == *at));
-            let mut figures = [interval.end_s - interval.start_s, 0.0, 0.0, 0.0];
+            let length_s = interval.end_s.min(end_s) - interval.start_s;
+            let mut figures = [length_s.max(0.0), 0.0, 0.0, 0.0, 0.0];
             for (_, script) in scripts {
                 let service = script.service.as_ref().unwrap_or(&script.response);
                 figures[1] += script.counts.succeeded as f64;
                 figures[2] += script.response.sum_ns as f64 / NANOSECONDS_PER_MICROSECOND;
                 figures[3] += service.sum_ns as f64 / NANOSECONDS_PER_MICROSECOND;
+                figures[4] += script.counts.succeeded_in_time();
             }
             if figures[0] >= SHORTEST_S {
                 let start_s = rest_start_s.take().unwrap_or(interval.start_s);
@@ -167,17 +177,19 @@ impl Series {
         series
     }
 
-    fn push(&mut self, start_s: f64, [length_s, succeeded, response_us, service_us]: [f64; 4]) {
+    fn push(&mut self, start_s: f64, [length_s, succeeded, response_us, service_us, in_time]: [f64; 5]) {
         self.start_s.push(start_s);
         self.length_s.push(length_s);
         self.succeeded.push(succeeded);
         self.response_us.push(response_us);
         self.service_us.push(service_us);
+        self.in_time.push(in_time);
     }
 
     /// Adds figures to the last interval. False if there is none.
-    fn add_to_last(&mut self, figures: [f64; 4]) -> bool {
-        let columns = [&mut self.length_s, &mut self.succeeded, &mut self.response_us, &mut self.service_us];
+    fn add_to_last(&mut self, figures: [f64; 5]) -> bool {
+        let Series { start_s: _, length_s, succeeded, in_time, response_us, service_us } = self;
+        let columns = [length_s, succeeded, response_us, service_us, in_time];
         columns
             .into_iter()
             .zip(figures)
@@ -191,7 +203,7 @@ impl Series {
         };
         let mean = |latency: Option<Latency>| latency.map(|latency| latency.mean);
         Confidence {
-            tps: estimate(Some(tps), &self.succeeded, &self.length_s),
+            tps: estimate(Some(tps), &self.in_time, &self.length_s),
             response_mean_us: estimate(mean(response), &self.response_us, &self.succeeded),
             service_mean_us: estimate(mean(service), &self.service_us, &self.succeeded),
         }
@@ -204,7 +216,7 @@ impl Series {
             figures.iter().zip(of).map(|(figure, of)| figure / of).collect()
         };
         let series = [
-            (SteadyMetric::Throughput, per(&self.succeeded, &self.length_s)),
+            (SteadyMetric::Throughput, per(&self.in_time, &self.length_s)),
             (SteadyMetric::MeanResponse, per(&self.response_us, &self.succeeded)),
         ];
         let of_series = |(metric, values): (SteadyMetric, Vec<f64>)| {
@@ -261,7 +273,7 @@ impl Drift {
 /// Drift, as a share of the mean, that is relevant: noise of at least this size could hide it.
 const UNCLEAR_DRIFT_MIN: f64 = 0.1;
 
-fn add(a: [f64; 4], b: [f64; 4]) -> [f64; 4] {
+fn add(a: [f64; 5], b: [f64; 5]) -> [f64; 5] {
     std::array::from_fn(|at| a[at] + b[at])
 }
 
@@ -285,7 +297,7 @@ mod tests {
     use super::*;
 
     /// Seconds with these numbers of transactions, of 1 ms each, and a last one of 3 ms with one more transaction.
-    fn series(counts: impl IntoIterator<Item = u64>) -> Series {
+    fn intervals(counts: impl IntoIterator<Item = u64>) -> Vec<Interval> {
         let mut recorder = Recorder::new(1, None);
         let mut interval = |start_ms: u64, length_ms: u64, count: u64| {
             let at = |ms: u64| Timestamp::from_nanos(ms * 1_000_000);
@@ -308,7 +320,32 @@ mod tests {
         let mut intervals: Vec<_> =
             (0..).zip(counts).map(|(second, count)| interval(1000 * second, 1000, count)).collect();
         intervals.push(interval(1000 * intervals.len() as u64, 3, 1));
-        Series::of(&intervals, None)
+        intervals
+    }
+
+    fn series(counts: impl IntoIterator<Item = u64>) -> Series {
+        Series::of(&intervals(counts), None, f64::INFINITY)
+    }
+
+    fn empty() -> crate::Summary {
+        serde_json::from_value(serde_json::json!({
+            "duration_s": 0.0, "elapsed_s": 0.0, "tps": 0.0, "counts": crate::Counts::default(), "other_endings": {},
+            "confidence": {}, "scripts": [],
+        }))
+        .expect("a summary of nothing")
+    }
+
+    #[test]
+    fn no_more_can_succeed_than_is_scheduled_and_the_tail_is_no_time() {
+        let mut summary = crate::Summary { duration_s: 60.0, tps: 105.0, ..empty() };
+        fill(&mut summary, &intervals((0..60).map(|second| 10 * uneven(second))), Some(106.0));
+        let found = summary.confidence.tps.expect("long enough");
+        assert_eq!(found.high, 106.0);
+        fill(&mut summary, &intervals((0..60).map(|second| 10 * uneven(second))), Some(100.0));
+        assert_eq!(summary.confidence.tps.expect("long enough").high, 105.0, "never below the figure");
+        // Seconds after the planned end belong to the last one within.
+        let series = Series::of(&intervals([4, 6, 5]), None, 1.5);
+        assert_eq!((series.length_s, series.in_time), (vec![1.0, 0.5], vec![4.0, 12.0]));
     }
 
     /// Deterministic noise.

@@ -1,12 +1,13 @@
-//! Durations of transactions that did not succeed, and percentiles that include them. `summary.response_us` covers
-//! succeeded transactions only. Made with the record; the intervals have the histograms.
+//! Durations of transactions that did not succeed, and the times of all, which reports show. `summary.response_us`
+//! covers succeeded transactions only. Made with the record; the intervals have the histograms.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stats::ScriptStats;
 
-use crate::Latency;
-use crate::summary::NANOSECONDS_PER_MICROSECOND;
+use crate::stalls::differ;
+use crate::summary::{NANOSECONDS_PER_MICROSECOND, round_to_ns};
+use crate::{Latency, ScriptSummary, Summary};
 
 /// Response times of transactions that did not succeed, from scheduled to their end.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,15 +23,22 @@ pub struct OtherEndings {
     /// without any.
     #[serde(default)]
     pub unknown_us: Option<Latency>,
-    /// Percentiles of all transactions, with any ending; `null` if all succeeded.
-    pub all_us: Option<Percentiles>,
+    /// Times of all transactions that were due, with any ending; `null` if all succeeded.
+    pub all_us: Option<TimesOfAll>,
 }
 
-/// Percentiles in microseconds. Skipped, unfinished and unknown transactions are censored observations (Kaplan and
-/// Meier): their response time is at least the time until then.
+/// Times of all transactions that were due, in microseconds. A skipped one counts with its delay and a service time.
+/// Failed, unfinished and unknown ones are censored observations (Kaplan and Meier): their response time is at least the
+/// time until then.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[allow(missing_docs)] // the names say it all
-pub struct Percentiles {
+pub struct TimesOfAll {
+    /// `null` in records of older versions.
+    #[serde(default)]
+    pub mean: Option<f64>,
+    /// Standard deviation of the population; `null` in records of older versions.
+    #[serde(default)]
+    pub stddev: Option<f64>,
     pub p50: f64,
     pub p90: f64,
     pub p95: f64,
@@ -41,30 +49,90 @@ pub struct Percentiles {
 
 impl OtherEndings {
     pub(crate) fn of(stats: &ScriptStats) -> OtherEndings {
-        let counts = &stats.counts;
-        let all = stats::quantiles_of_all(stats, [0.5, 0.9, 0.95, 0.99, 0.999, 1.0]);
-        let all = all.filter(|_| counts.succeeded < counts.scheduled);
-        let percentiles = |ns: [u64; 6]| {
-            let [p50, p90, p95, p99, p999, _] = ns.map(|ns| ns as f64 / NANOSECONDS_PER_MICROSECOND);
-            // The maximum over all observations, completed or not.
-            let endings = [&stats.response, &stats.failed, &stats.skipped, &stats.unfinished, &stats.unknown];
-            let max_ns = endings.iter().filter_map(|latencies| latencies.max_ns()).max().unwrap_or(0);
-            Percentiles { p50, p90, p95, p99, p999, max: max_ns as f64 / NANOSECONDS_PER_MICROSECOND }
-        };
         OtherEndings {
             failed_us: Latency::of(&stats.failed),
             skipped_us: Latency::of(&stats.skipped),
             unfinished_us: Latency::of(&stats.unfinished),
             unknown_us: Latency::of(&stats.unknown),
-            all_us: all.map(percentiles),
+            all_us: TimesOfAll::of(stats),
         }
     }
 }
 
-impl Percentiles {
+impl TimesOfAll {
+    /// `None` if all transactions succeeded.
+    pub(crate) fn of(stats: &ScriptStats) -> Option<TimesOfAll> {
+        if stats.counts.succeeded == stats.counts.scheduled {
+            return None;
+        }
+        let stats::TimesOfAll { mean_ns, stddev_ns, quantiles_ns } =
+            stats::times_of_all(stats, [0.5, 0.9, 0.95, 0.99, 0.999])?;
+        // The maximum over all observations, completed or not.
+        let endings = [&stats.response, &stats.failed, &stats.skipped, &stats.unfinished, &stats.unknown];
+        let max_ns = endings.iter().filter_map(|latencies| latencies.max_ns()).max().unwrap_or(0);
+        let [p50, p90, p95, p99, p999] = quantiles_ns.map(|ns| ns as f64 / NANOSECONDS_PER_MICROSECOND);
+        let max = max_ns as f64 / NANOSECONDS_PER_MICROSECOND;
+        let [mean, stddev] =
+            [mean_ns, stddev_ns].map(|ns| Some(round_to_ns(ns / NANOSECONDS_PER_MICROSECOND)));
+        Some(TimesOfAll { mean, stddev, p50, p90, p95, p99, p999, max })
+    }
+
     /// The same percentiles as [`Latency::percentiles`], in the same order.
     pub fn values(&self) -> [f64; 6] {
-        let Percentiles { p50, p90, p95, p99, p999, max } = *self;
+        let TimesOfAll { mean: _, stddev: _, p50, p90, p95, p99, p999, max } = *self;
         [p50, p90, p95, p99, p999, max]
     }
+
+    /// All figures of the times; those that this does not have are of the succeeded transactions.
+    fn with(self, succeeded: Latency) -> Latency {
+        let TimesOfAll { mean, stddev, p50, p90, p95, p99, p999, max } = self;
+        let (mean, stddev) = (mean.unwrap_or(succeeded.mean), stddev.unwrap_or(succeeded.stddev));
+        // Older versions let failures lower a percentile.
+        Latency {
+            mean,
+            stddev,
+            min: succeeded.min,
+            p50: p50.max(succeeded.p50),
+            p90: p90.max(succeeded.p90),
+            p95: p95.max(succeeded.p95),
+            p99: p99.max(succeeded.p99),
+            p999: p999.max(succeeded.p999),
+            max: max.max(succeeded.max),
+        }
+    }
+}
+
+impl Summary {
+    /// The response times that reports show: of all transactions that were due, however they ended. `None` if none
+    /// succeeded.
+    pub fn response_of_all_us(&self) -> Option<Latency> {
+        of_all(self.response_us, self.other_endings.all_us)
+    }
+
+    /// The response times of the succeeded transactions, if those that did not succeed change a figure by more than 10 %.
+    pub fn response_of_succeeded_us(&self) -> Option<Latency> {
+        changed(self.response_us, self.other_endings.all_us)
+    }
+}
+
+impl ScriptSummary {
+    /// The same for one script.
+    pub fn response_of_all_us(&self) -> Option<Latency> {
+        of_all(self.response_us, self.all_us)
+    }
+
+    /// The same for one script.
+    pub fn response_of_succeeded_us(&self) -> Option<Latency> {
+        changed(self.response_us, self.all_us)
+    }
+}
+
+fn of_all(succeeded: Option<Latency>, all: Option<TimesOfAll>) -> Option<Latency> {
+    let succeeded = succeeded?;
+    Some(all.map_or(succeeded, |all| all.with(succeeded)))
+}
+
+fn changed(succeeded: Option<Latency>, all: Option<TimesOfAll>) -> Option<Latency> {
+    let of_all = of_all(succeeded, all)?;
+    succeeded.filter(|it| it.differs_from(&of_all) || differ(it.mean, of_all.mean))
 }

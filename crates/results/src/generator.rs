@@ -198,7 +198,7 @@ impl Generator {
         let load = Load {
             clients: plan.clients,
             rate_tps: plan.rate_tps,
-            duration_s: summary.duration_s,
+            duration_s: summary.whole_s(),
             counts: summary.counts,
             response_us: summary.response_us,
             connecting: summary.connecting,

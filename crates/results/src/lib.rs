@@ -109,7 +109,7 @@ pub use comparison_note::{ComparisonNote, NoEffect};
 pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};
 pub use confidence::{Confidence, Drift, DriftMeaning, Estimate, SteadyEvidence, SteadyMetric, SteadyState};
 pub use disk::{Disk, DiskHolds, FlushTime};
-pub use endings::{OtherEndings, Percentiles};
+pub use endings::{OtherEndings, TimesOfAll};
 pub use environment::{
     BuildFingerprint, ConnectionInUse, Environment, ServerFacts, Settings, TlsInUse, TransportInUse,
 };

@@ -73,8 +73,13 @@ pub struct RankMeasured<'a> {
 }
 
 impl Rank {
-    /// The entry of one of `ranks` load generators that made the load of `plan` for `duration_s`.
-    pub(crate) fn new(measured: &RankMeasured<'_>, ranks: usize, plan: &Plan, duration_s: f64) -> Rank {
+    /// The entry of one of `ranks` load generators that made the load of `plan` for `duration_s` and the tail.
+    pub(crate) fn new(
+        measured: &RankMeasured<'_>,
+        ranks: usize,
+        plan: &Plan,
+        [duration_s, tail_s]: [f64; 2],
+    ) -> Rank {
         let RankMeasured { rank, host, clients, total, connecting, client_cpu, clock, introspection } =
             measured;
         let response_us = Latency::of(&total.response);
@@ -82,7 +87,7 @@ impl Rank {
             clients: *clients,
             // Arrivals are dealt to the ranks in turn.
             rate_tps: plan.rate_tps.map(|rate_tps| rate_tps / ranks as f64),
-            duration_s,
+            duration_s: duration_s + tail_s,
             counts: total.counts,
             response_us,
             connecting: *connecting,
@@ -96,7 +101,7 @@ impl Rank {
             host: host.clone(),
             clients: *clients,
             workers: workers.map_or(plan.workers, |workers| u32::try_from(workers).unwrap_or(u32::MAX)),
-            tps: if duration_s > 0.0 { total.counts.succeeded as f64 / duration_s } else { 0.0 },
+            tps: if duration_s > 0.0 { total.counts.succeeded_in_time() / duration_s } else { 0.0 },
             counts: total.counts,
             response_us,
             lag_us: Lag::of(total),

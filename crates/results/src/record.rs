@@ -146,10 +146,10 @@ impl Record {
         measured: Measured<'_>,
     ) -> Record {
         let mut summary = Summary::of(&measured, &plan);
-        confidence::fill(&mut summary, &measured.intervals);
+        confidence::fill(&mut summary, &measured.intervals, plan.rate_tps);
         summary.service_level = ServiceLevel::new(&plan, &status, &summary.counts);
         let ranks = &measured.ranks;
-        let rank = |rank| Rank::new(rank, ranks.len(), &plan, summary.duration_s);
+        let rank = |rank| Rank::new(rank, ranks.len(), &plan, [summary.duration_s, summary.tail_s]);
         summary.ranks = ranks.iter().map(rank).collect();
         summary.generator = measured
             .introspection

@@ -11,17 +11,22 @@ use stats::{Copied, Counts};
 
 use crate::{
     ActionResult, Confidence, Generator, LoadPauses, LoadStop, Measured, OtherEndings, Outages, Plan, Pooler,
-    Rank, SafeText, ServiceLevel, Stalls, SteadyState, TransactionErrors, stalls,
+    Rank, SafeText, ServiceLevel, Stalls, SteadyState, TimesOfAll, TransactionErrors, stalls,
 };
 
 /// The statistics of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// Measured seconds, without warm-up.
+    /// Measured seconds, without warm-up and without the tail.
     pub duration_s: f64,
+    /// Seconds from the planned end of the measured time until the last transaction ended; in records of older versions,
+    /// they are part of `duration_s`.
+    #[serde(default)]
+    pub tail_s: f64,
     /// Seconds from the start of measuring until the last client had disconnected.
     pub elapsed_s: f64,
-    /// Succeeded transactions per second.
+    /// Succeeded transactions per second of the measured time; one that began before it or ended after it counts with the
+    /// part of its service time within.
     pub tps: f64,
     /// Transactions by ending.
     pub counts: Counts,
@@ -104,6 +109,9 @@ pub struct ScriptSummary {
     pub response_us: Option<Latency>,
     /// Service time, as for the run.
     pub service_us: Option<Latency>,
+    /// Times of all its transactions that were due, with any ending; absent if all succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub all_us: Option<TimesOfAll>,
     /// Confidence intervals of its throughput and mean latencies.
     pub confidence: Confidence,
     /// What one of its transactions exchanged with the server, as for the run.
@@ -199,6 +207,7 @@ impl Summary {
                 counts: stats.counts,
                 response_us: Latency::of(&stats.response),
                 service_us: Latency::of(&stats.service),
+                all_us: TimesOfAll::of(stats),
                 confidence: Confidence::default(),
                 traffic_per_transaction: TrafficPerTransaction::of(stats),
                 commands: commands.get(index).cloned().unwrap_or_default(),
@@ -207,6 +216,7 @@ impl Summary {
         let total = &summary.total;
         Summary {
             duration_s: summary.duration.as_secs_f64(),
+            tail_s: summary.tail.as_secs_f64(),
             elapsed_s: elapsed.as_secs_f64(),
             tps: summary.tps(),
             counts: total.counts,
@@ -257,6 +267,11 @@ impl Summary {
         }
         self.response_with_stalls_us = None;
         self.pauses = Some(pauses);
+    }
+
+    /// Measured seconds with the tail, in which all transactions ended.
+    pub fn whole_s(&self) -> f64 {
+        self.duration_s + self.tail_s
     }
 
     /// Rows and bytes of all completed COPYs.

@@ -190,10 +190,10 @@ fn stalled(record: &Record) -> Option<Warning> {
 
 fn only_succeeded(record: &Record) -> Option<Warning> {
     let summary = &record.summary;
-    let (shown, all) = (summary.response_us?, summary.other_endings.all_us?);
+    let (succeeded, all) = (summary.response_us?, summary.response_of_all_us()?);
     let ratio = |one: f64, other: f64| one.max(other) / one.min(other).max(1e-3);
-    let pairs = shown.percentiles().into_iter().zip(all.values());
-    let changed = pairs.filter(|((_, shown), all)| differ(*shown, *all));
+    let pairs = succeeded.percentiles().into_iter().zip(all.percentiles().map(|(_, us)| us));
+    let changed = pairs.filter(|((_, succeeded), all)| differ(*succeeded, *all));
     let worst = changed.max_by(|((_, a), of_all_a), ((_, b), of_all_b)| {
         ratio(*a, *of_all_a).total_cmp(&ratio(*b, *of_all_b))
     });
@@ -273,7 +273,7 @@ pub(crate) fn backends_running(record: &Record) -> Option<f64> {
         return observation.waits.as_ref()?.running_backends;
     };
     let ran = record.summary.counts.succeeded + record.summary.counts.failed;
-    let duration_us = record.summary.duration_s * 1e6;
+    let duration_us = record.summary.whole_s() * 1e6;
     (duration_us > 0.0).then(|| per_transaction_us * ran as f64 / duration_us)
 }
 
@@ -388,7 +388,7 @@ fn seconds(setting: &str) -> Option<f64> {
 
 /// Events of a kind that overlap the measured time.
 fn events(record: &Record, kind: EventKind) -> impl Iterator<Item = &Event> {
-    let end_s = record.summary.duration_s;
+    let end_s = record.summary.whole_s();
     let inside = move |event: &&Event| {
         event.kind == kind && event.start_s < end_s && event.end_s.is_none_or(|end| end > 0.0)
     };

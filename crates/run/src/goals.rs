@@ -54,10 +54,11 @@ fn script(name: &str, scripts: &Scripts) -> Option<usize> {
 
 /// A meter of the goals that never ends a run.
 pub(crate) fn passive_meter(spec: &RunSpec, scripts: &Scripts) -> GoalMeter {
-    GoalMeter::new(spec.goals.iter().map(|goal| {
+    let goals = spec.goals.iter().map(|goal| {
         let of_script = goal.script.as_ref().and_then(|name| script(name, scripts));
         (goal.clone(), of_script)
-    }))
+    });
+    GoalMeter::new(goals).of_rate(spec.rate_tps)
 }
 
 /// The meter of the run's goals.

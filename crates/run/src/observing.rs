@@ -102,7 +102,7 @@ impl Observing {
     pub(crate) fn finish(self, outcome: &Outcome) -> Option<Observation> {
         let counts = &outcome.summary.total.counts;
         let ran = Ran {
-            measured_s: outcome.summary.duration.as_secs_f64(),
+            measured_s: (outcome.summary.duration + outcome.summary.tail).as_secs_f64(),
             transactions: counts.succeeded + counts.failed,
             warmup_transactions: outcome.warmup_transactions,
         };

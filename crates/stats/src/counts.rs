@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Ending, Failure};
+use crate::{Ending, Failure, Timestamp};
 
 /// Transactions by ending, late transactions and retries:
 /// `scheduled = succeeded + failed + skipped + unfinished + unknown`.
@@ -35,8 +35,34 @@ pub struct Counts {
     pub retries: u64,
     /// Business transactions of the succeeded ones: the same number, unless a script has a larger `\batch`.
     pub business: u64,
+    /// The parts in the measured time of the service times of succeeded transactions that were scheduled in the warm-up, in
+    /// billionths of a transaction; absent without any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub head_billionths: u64,
+    /// Succeeded transactions that ended after the measured time; absent without any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tail: u64,
+    /// The parts of their service times after the measured time, in billionths of a transaction; absent without any.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub tail_billionths: u64,
     /// Failed transactions by kind of error.
     pub failures: Failures,
+}
+
+/// Billionths of a transaction.
+const BILLION: u64 = 1_000_000_000;
+
+/// The part of the service time after `moment`, in billionths.
+fn part_after(moment: Timestamp, [started, finished]: [Timestamp; 2]) -> u64 {
+    let after_ns = finished.as_nanos().saturating_sub(moment.max(started).as_nanos());
+    let service_ns = finished.as_nanos().saturating_sub(started.as_nanos());
+    let part = u128::from(after_ns) * u128::from(BILLION) / u128::from(service_ns.max(1));
+    u64::try_from(part).unwrap_or(BILLION).min(BILLION)
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde wants a reference
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// Failed transactions by kind of error.
@@ -111,6 +137,26 @@ impl Counts {
         self.business = self.business.saturating_add(1);
     }
 
+    /// A transaction of the warm-up, which is not counted, has succeeded after the measured time began.
+    pub(crate) fn reach_into(&mut self, times: [Timestamp; 2], begin: Timestamp, end: Option<Timestamp>) {
+        let after = end.map_or(0, |end| part_after(end, times));
+        let within = part_after(begin, times).saturating_sub(after);
+        self.head_billionths = self.head_billionths.saturating_add(within);
+    }
+
+    /// The counted transaction, which has succeeded, ended after `end`.
+    pub(crate) fn reach_beyond(&mut self, times: [Timestamp; 2], end: Timestamp) {
+        self.tail += 1;
+        self.tail_billionths = self.tail_billionths.saturating_add(part_after(end, times));
+    }
+
+    /// Succeeded transactions in the measured time. One that began before it or ended after it counts with the part of its
+    /// service time within.
+    // Counts stay far below 2⁵³, where f64 begins to round integers.
+    pub fn succeeded_in_time(&self) -> f64 {
+        self.succeeded as f64 + (self.head_billionths as f64 - self.tail_billionths as f64) / BILLION as f64
+    }
+
     /// Adds `other`, and checks that no transaction was lost on either side.
     ///
     /// # Panics
@@ -135,6 +181,9 @@ impl Counts {
             retried,
             retries,
             business,
+            head_billionths,
+            tail,
+            tail_billionths,
             failures,
         } = *more;
         Some(Counts {
@@ -149,6 +198,9 @@ impl Counts {
             retried: self.retried.checked_add(retried)?,
             retries: self.retries.checked_add(retries)?,
             business: self.business.saturating_add(business),
+            head_billionths: self.head_billionths.saturating_add(head_billionths),
+            tail: self.tail.checked_add(tail)?,
+            tail_billionths: self.tail_billionths.saturating_add(tail_billionths),
             failures: self.failures.checked_add(&failures)?,
         })
     }
@@ -165,6 +217,8 @@ impl Counts {
             && self.reserved <= self.succeeded
             && self.retried <= self.scheduled
             && self.retried <= self.retries
+            && self.tail <= self.succeeded
+            && u128::from(self.tail_billionths) <= u128::from(self.tail) * u128::from(BILLION)
             && self.business >= self.succeeded
             && (self.business == 0 || self.succeeded > 0)
     }

@@ -89,7 +89,7 @@ pub use factorial::{Averaged, Change, Factorial, Interaction, MainEffect, Measur
 pub use gaps::{GAP_MIN, Gap, Gaps, LongGaps};
 pub use interval::Interval;
 pub use load::{Limit, PartitionMethod, PoolMode, Protocol, ResultFormat};
-pub use omission::{quantiles_of_all, with_stalls};
+pub use omission::{TimesOfAll, times_of_all, with_stalls};
 pub use outages::{AttemptOutcome, Attempts, ClientOutage, LossCause, Outage, OutageLog, Outages};
 pub use permutation::permutation_p;
 pub use reconnecting::{OnDisconnect, ReconnectPolicy};

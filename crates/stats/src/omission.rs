@@ -38,39 +38,93 @@ pub fn with_stalls(
     corrected
 }
 
-/// Quantiles of the response times of all transactions, however they ended. A skipped, unfinished or
-/// unknown transaction would have taken longer than its time so far: it is a censored observation, and the distribution is the Kaplan-Meier
-/// estimate (Nonparametric estimation from incomplete observations, Journal of the American Statistical Association
-/// 53, 1958). A quantile beyond the last completed transaction is the longest observed time. `None` if there are no
-/// transactions.
-pub fn quantiles_of_all<const N: usize>(stats: &ScriptStats, shares: [f64; N]) -> Option<[u64; N]> {
-    let mut observed: Vec<(u64, u64, u64)> = Vec::new();
-    for completed in [&stats.response, &stats.failed] {
-        observed.extend(completed.buckets().map(|(_, highest, count)| (highest, count, 0)));
-    }
-    for censored in [&stats.skipped, &stats.unfinished, &stats.unknown] {
-        observed.extend(censored.buckets().map(|(_, highest, count)| (highest, 0, count)));
-    }
-    observed.sort_unstable();
+/// Response times of all transactions that were due, however they ended, in nanoseconds.
+#[derive(Copy, Clone, Debug, PartialEq)]
+pub struct TimesOfAll<const N: usize> {
+    /// The mean.
+    pub mean_ns: f64,
+    /// The standard deviation of the population.
+    pub stddev_ns: f64,
+    /// The requested quantiles, in their order.
+    pub quantiles_ns: [u64; N],
+}
+
+/// Number of service times that stand for the service time of a skipped transaction.
+const SERVICE_TIMES: u32 = 100;
+
+/// Transactions with the same response time.
+#[derive(Copy, Clone, Default)]
+struct Observed {
+    ns: u64,
+    /// Transactions that took this time.
+    took: f64,
+    /// Transactions that would have taken longer: censored observations.
+    longer: f64,
+}
+
+/// The response times of all transactions that were due. A client was free for a skipped transaction when it was
+/// skipped, so it would have taken its delay and a service time; those of the succeeded ones stand for it. A failed,
+/// unfinished or unknown one has no answer after its time: it is a censored observation, and the distribution is the
+/// Kaplan-Meier estimate (Nonparametric estimation from incomplete observations, Journal of the American Statistical
+/// Association 53, 1958). So no quantile is lower than that of the succeeded ones alone. A quantile beyond the last
+/// observed time is the longest time of any transaction. `None` if there are no transactions.
+pub fn times_of_all<const N: usize>(stats: &ScriptStats, shares: [f64; N]) -> Option<TimesOfAll<N>> {
     let distributions = [&stats.response, &stats.failed, &stats.skipped, &stats.unfinished, &stats.unknown];
     let longest_ns = distributions.iter().filter_map(|it| it.max_ns()).max()?;
-    let mut quantiles = [longest_ns; N];
-    let mut at_risk: u64 = distributions.iter().map(|it| it.count()).sum();
-    let mut surviving = 1.0;
+    let mut observed = observations(stats);
+    observed.sort_unstable_by_key(|it| it.ns);
+    let mut at_risk: f64 = observed.iter().map(|it| it.took + it.longer).sum();
+    let mut quantiles_ns = [longest_ns; N];
     let mut found = [false; N];
-    for together in observed.chunk_by(|a, b| a.0 == b.0) {
-        let completed: u64 = together.iter().map(|(_, completed, _)| completed).sum();
-        let censored: u64 = together.iter().map(|(_, _, censored)| censored).sum();
-        surviving *= 1.0 - completed as f64 / at_risk.max(1) as f64;
-        at_risk = at_risk.saturating_sub(completed + censored);
+    let (mut surviving, mut sum, mut sum_of_squares) = (1.0, 0.0, 0.0);
+    let mut add = |ns: u64, share: f64| {
+        sum += share * ns as f64;
+        sum_of_squares += share * (ns as f64).powi(2);
+    };
+    for together in observed.chunk_by(|a, b| a.ns == b.ns) {
+        let took: f64 = together.iter().map(|it| it.took).sum();
+        let longer: f64 = together.iter().map(|it| it.longer).sum();
+        let ns = together[0].ns.min(longest_ns);
+        let ended = surviving * (took / at_risk.max(f64::MIN_POSITIVE)).min(1.0);
+        add(ns, ended);
+        surviving -= ended;
+        at_risk = (at_risk - took - longer).max(0.0);
         for (at, share) in shares.iter().enumerate() {
             // Tolerance for products of rounded factors.
-            if completed > 0 && !found[at] && 1.0 - surviving >= share - 1e-12 {
-                (quantiles[at], found[at]) = (together[0].0.min(longest_ns), true);
+            if took > 0.0 && !found[at] && 1.0 - surviving >= share - 1e-9 {
+                (quantiles_ns[at], found[at]) = (ns, true);
             }
         }
     }
-    Some(quantiles)
+    add(longest_ns, surviving.max(0.0));
+    let stddev_ns = (sum_of_squares - sum * sum).max(0.0).sqrt();
+    Some(TimesOfAll { mean_ns: sum, stddev_ns, quantiles_ns })
+}
+
+/// The times of all transactions, in no order.
+fn observations(stats: &ScriptStats) -> Vec<Observed> {
+    let mut observed: Vec<Observed> = Vec::new();
+    let took = |(_, ns, count): (u64, u64, u64)| Observed { ns, took: count as f64, longer: 0.0 };
+    observed.extend(stats.response.buckets().map(took));
+    for censored in [&stats.failed, &stats.unfinished, &stats.unknown] {
+        let longer = |(_, ns, count): (u64, u64, u64)| Observed { ns, took: 0.0, longer: count as f64 };
+        observed.extend(censored.buckets().map(longer));
+    }
+    let middle = |at: u32| (f64::from(at) + 0.5) / f64::from(SERVICE_TIMES);
+    let service: Vec<u64> =
+        (0..SERVICE_TIMES).filter_map(|at| stats.service.quantile_ns(middle(at))).collect();
+    for (_, delay_ns, count) in stats.skipped.buckets() {
+        // Those in pauses of the load were not delayed, and would have been like the others.
+        if service.is_empty() || delay_ns == 0 {
+            observed.push(Observed { ns: delay_ns, took: 0.0, longer: count as f64 });
+            continue;
+        }
+        let each = count as f64 / service.len() as f64;
+        let delayed =
+            |service_ns: &u64| Observed { ns: delay_ns.saturating_add(*service_ns), took: each, longer: 0.0 };
+        observed.extend(service.iter().map(delayed));
+    }
+    observed
 }
 
 #[cfg(test)]
@@ -150,14 +204,22 @@ mod tests {
         stats
     }
 
+    fn quantiles<const N: usize>(stats: &ScriptStats, shares: [f64; N]) -> Option<[u64; N]> {
+        times_of_all(stats, shares).map(|times| times.quantiles_ns)
+    }
+
     #[test]
-    fn without_others_the_quantiles_of_all_are_those_of_the_succeeded() {
+    fn without_others_the_times_of_all_are_those_of_the_succeeded() {
         let values: Vec<u64> = (1..=1_000).collect();
         let stats = stats(&values, &[], &[], &[]);
         let shares = [0.5, 0.9, 0.99, 0.999, 1.0];
         let expected = shares.map(|q| stats.response.quantile_ns(q).expect("there are some"));
-        assert_eq!(quantiles_of_all(&stats, shares), Some(expected));
-        assert_eq!(quantiles_of_all(&ScriptStats::new(), shares), None);
+        let found = times_of_all(&stats, shares).expect("there are some");
+        assert_eq!(found.quantiles_ns, expected);
+        let (mean_ns, stddev_ns) = (500.5, 288.675);
+        assert!((found.mean_ns - mean_ns).abs() < 1e-3 * mean_ns, "{found:?}");
+        assert!((found.stddev_ns - stddev_ns).abs() < 1e-3 * stddev_ns, "{found:?}");
+        assert_eq!(times_of_all(&ScriptStats::new(), shares), None);
     }
 
     #[test]
@@ -166,20 +228,50 @@ mod tests {
         // S(23) = 0.448; the median is 23 weeks.
         let completed = [6, 6, 6, 7, 10, 13, 16, 22, 23];
         let censored = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35];
-        let stats = stats(&completed, &[], &[], &censored);
         let shares = [0.142, 0.144, 0.309, 0.311, 0.5, 0.551, 0.553];
-        assert_eq!(quantiles_of_all(&stats, shares), Some([6, 7, 13, 16, 23, 23, 35]));
+        for stats in [stats(&completed, &[], &[], &censored), stats(&completed, &censored, &[], &[])] {
+            assert_eq!(quantiles(&stats, shares), Some([6, 7, 13, 16, 23, 23, 35]));
+        }
     }
 
     #[test]
     fn an_unfinished_transaction_that_had_only_begun_says_nothing() {
         let stats = stats(&[100; 10], &[], &[], &[1; 10]);
-        assert_eq!(quantiles_of_all(&stats, [0.5]), Some([100]));
+        assert_eq!(quantiles(&stats, [0.5]), Some([100]));
     }
 
     #[test]
-    fn fast_failures_lower_a_quantile_and_skipped_ones_raise_it() {
-        assert_eq!(quantiles_of_all(&stats(&[100; 10], &[3; 20], &[], &[]), [0.5]), Some([3]));
-        assert_eq!(quantiles_of_all(&stats(&[100; 10], &[], &[500; 20], &[]), [0.5]), Some([500]));
+    fn fast_failures_lower_no_quantile_and_slow_ones_raise_it() {
+        assert_eq!(quantiles(&stats(&[100; 10], &[3; 20], &[], &[]), [0.5]), Some([100]));
+        assert_eq!(quantiles(&stats(&[100; 10], &[500; 20], &[], &[]), [0.5]), Some([500]));
+    }
+
+    #[test]
+    fn a_skipped_transaction_takes_its_delay_and_a_service_time() {
+        let mut delayed = stats(&[100; 10], &[], &[500; 20], &[]);
+        delayed.service = delayed.response.clone();
+        let found = times_of_all(&delayed, [0.3, 0.5]).expect("there are some");
+        // No time is longer than the longest that was observed.
+        assert_eq!(found.quantiles_ns, [100, 500]);
+        delayed.unfinished.record(Duration::from_nanos(700));
+        assert_eq!(quantiles(&delayed, [0.3, 0.5]), Some([100, 600]));
+        // One that was skipped in a pause of the load was not delayed.
+        let mut paused = stats(&[100; 10], &[], &[0; 20], &[]);
+        paused.service = stats(&[50; 10], &[], &[], &[]).response;
+        assert_eq!(quantiles(&paused, [0.1, 0.9]), Some([100, 100]));
+    }
+
+    #[test]
+    fn transactions_skipped_during_a_lock_count_as_if_they_had_waited() {
+        // Of 1,000 transactions, one each millisecond, 4 wait for a lock that is released after 500 ms; those due
+        // meanwhile are skipped then. The others take 1 ms.
+        let wait_ns: Vec<u64> = (5..500).map(|wait_ms| wait_ms * 1_000_000).collect();
+        let mut stats = stats(&[1_000_000; 500], &[], &wait_ns, &[]);
+        stats.response.record_times(ms(500), 4);
+        stats.service = stats.response.clone();
+        let [p50, p75, p90] =
+            quantiles(&stats, [0.5, 0.75, 0.9]).expect("there are some").map(|ns| ns / 1_000_000);
+        // Without skipping, they would take 0 to 500 ms, evenly.
+        assert!(p50 <= 2 && (245..=260).contains(&p75) && (395..=412).contains(&p90), "{p50} {p75} {p90}");
     }
 }

@@ -99,6 +99,20 @@ impl Recorder {
         self.scripts[script].counts.reserved += 1;
     }
 
+    /// The recorded transaction, which is measured and has succeeded, ended after `end`.
+    #[cold]
+    pub fn reach_beyond(&mut self, sample: &Sample, end: Timestamp) {
+        let Sample { script, started, finished, .. } = *sample;
+        self.scripts[script].counts.reach_beyond([started, finished], end);
+    }
+
+    /// A transaction of the warm-up, which is not recorded, has succeeded after the measured time began.
+    #[cold]
+    pub fn reach_into(&mut self, sample: &Sample, begin: Timestamp, end: Option<Timestamp>) {
+        let Sample { script, started, finished, .. } = *sample;
+        self.scripts[script].counts.reach_into([started, finished], begin, end);
+    }
+
     /// Notes the completion of a transaction that is not measured, so that its time does not count as a stall.
     pub fn complete_unmeasured(&mut self, sample: &Sample) {
         if matches!(sample.ending, Ending::Succeeded | Ending::Failed(_)) {

@@ -8,8 +8,10 @@ use crate::{Interval, ScriptStats};
 /// The statistics of a run, total and per script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// The measured time: without warm-up, until the last transaction that counts.
+    /// The measured time, without warm-up: until the planned end, or the last transaction if the run ended before it.
     pub duration: Duration,
+    /// Time from the planned end until the last transaction.
+    pub tail: Duration,
     /// All scripts together.
     pub total: ScriptStats,
     /// One entry per script of the plan; empty if there was no interval.
@@ -31,10 +33,11 @@ impl Summary {
         }
         let total = all.as_ref().map(Interval::total).unwrap_or_default();
         let scripts = all.map(|all| all.scripts).unwrap_or_default();
-        Summary { duration, total, scripts }
+        Summary { duration, tail: Duration::ZERO, total, scripts }
     }
 
-    /// Succeeded transactions per second of measured time; 0 if no time was measured.
+    /// Succeeded transactions per second of measured time; 0 if no time was measured. One that began
+    /// before it or ended after it counts with the part of its service time within.
     pub fn tps(&self) -> f64 {
         self.tps_of(&self.total)
     }
@@ -44,9 +47,7 @@ impl Summary {
         if self.duration.is_zero() {
             return 0.0;
         }
-        // Counts stay far below 2⁵³, where f64 begins to round integers.
-        let succeeded = script.counts.succeeded as f64;
-        succeeded / self.duration.as_secs_f64()
+        script.counts.succeeded_in_time() / self.duration.as_secs_f64()
     }
 }
 

@@ -307,6 +307,11 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                 if std::mem::replace(&mut happened, true) {
                     now = self.read_clock();
                 }
+                if self.is_too_late(&transaction, now) {
+                    self.skip(slot, &transaction, now);
+                    self.release(slot, now);
+                    continue;
+                }
                 self.start(slot, transaction, now);
             } else {
                 let step = client.wake(&mut self.sessions.context.turn(now, *warmup));
@@ -434,6 +439,10 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                 }
                 Next::Transaction(transaction) => {
                     let now = if self.pacing.is_scheduled() { self.read_clock() } else { now };
+                    if self.is_too_late(&transaction, now) {
+                        self.skip(slot, &transaction, now);
+                        continue;
+                    }
                     self.start(slot, transaction, now);
                 }
                 Next::Nothing => self.end_client(slot, now),
@@ -449,9 +458,20 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         self.ready.push_back(slot);
     }
 
+    /// Whether the start of a scheduled transaction is delayed by more than the latency limit, by the same reading of the
+    /// clock from which it would start. pgbench decides when it selects a transaction, before it sleeps.
+    fn is_too_late(&self, transaction: &ScheduledTransaction, now: Timestamp) -> bool {
+        self.plan.compatibility == Compatibility::Pgmeter
+            && self.pacing.is_scheduled()
+            && self.plan.latency_limit.is_some_and(|limit| transaction.arrival.scheduled + limit < now)
+    }
+
     /// Counts a transaction that is skipped because it exceeds the latency limit, or was scheduled in a pause.
     fn skip(&mut self, slot: usize, transaction: &ScheduledTransaction, now: Timestamp) {
-        self.record(slot, &not_run(transaction, Ending::Skipped, now));
+        let scheduled = transaction.arrival.scheduled;
+        // A pause does not count as a delay.
+        let ended = if self.pausing.covers(scheduled) { scheduled } else { now };
+        self.record(slot, &not_run(transaction, Ending::Skipped, ended));
     }
 
     /// A transaction is due: starts it when it has a connection.

@@ -237,7 +237,8 @@ fn the_merged_statistics_are_those_of_the_seconds_of_all_ranks() {
         }
         assert_eq!(merged.seconds, together.into_values().collect::<Vec<_>>());
         let measured = || merged.seconds.iter().filter(|(_, warmup)| !warmup).map(|(interval, _)| interval);
-        let summary = Summary::of(measured(), outcome.summary.duration);
+        let tail = outcome.summary.tail;
+        let summary = Summary { tail, ..Summary::of(measured(), outcome.summary.duration) };
         assert_eq!(outcome.summary, summary);
         let of_ranks: u64 = outcome.ranks.iter().map(|rank| rank.total.counts.scheduled).sum();
         assert_eq!(of_ranks, summary.total.counts.scheduled);

@@ -3,11 +3,12 @@
 
 use std::cell::Cell;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use pgmeter_engine::{End, EngineError, Limit, Outcome, Plan, Progress, no_tracer, run_on};
+use pgmeter_engine::{Compatibility, End, EngineError, Limit, Outcome, Plan, Progress, no_tracer, run_on};
 use testkit::fake::{FakeServer, Service};
 
-use super::support::{assert_close, ms, plan, run_until, seconds};
+use super::support::{assert_close, ms, plan, run, run_until, seconds};
 
 #[test]
 fn a_stopped_run_keeps_what_it_measured_and_counts_the_rest_as_unfinished() {
@@ -104,4 +105,31 @@ fn enough_that_comes_too_late_changes_nothing() {
     let (outcome, seen) = run_until_enough(&plan, FakeServer::default(), 3);
     assert_eq!(outcome.end, End::Complete);
     assert!(seen <= 4 && outcome.summary.duration < ms(3100), "{:?}", outcome.summary.duration);
+}
+
+#[test]
+fn a_transaction_that_ends_after_the_measured_time_counts_with_its_part_within() {
+    let fixed = FakeServer { service: Service::Fixed(ms(700)), ..FakeServer::default() };
+    let plan = Plan { clients: 2, limit: Limit::Duration(seconds(2)), ..plan("SELECT 1;") };
+    let ran = run(&plan, fixed.clone());
+    let summary = ran.summary();
+    assert_close("duration", summary.duration.as_secs_f64(), 2.0, 0.001);
+    assert_close("tail", summary.tail.as_secs_f64(), 0.1, 0.01);
+    assert_close("tps", summary.tps(), 2.0 / 0.7, 0.001);
+    assert_eq!((ran.counts().succeeded, ran.counts().tail), (6, 2));
+    // pgbench divides by the time until the last one.
+    let ran = run(&Plan { compatibility: Compatibility::Pgbench, ..plan }, fixed);
+    assert_close("tps as pgbench's", ran.summary().tps(), 6.0 / 2.1, 0.01);
+    assert_eq!((ran.summary().tail, ran.counts().tail), (Duration::ZERO, 0));
+}
+
+#[test]
+fn a_backlog_that_is_worked_off_after_the_measured_time_is_no_throughput() {
+    // One client that can do 50 per second, asked for 100.
+    let server = FakeServer { service: Service::Fixed(ms(20)), ..FakeServer::default() };
+    let limit = Limit::Duration(seconds(10));
+    let plan = Plan { rate_per_s: Some(100.0), limit, ..plan("SELECT 1;") };
+    let ran = run(&plan, server);
+    assert_close("tps", ran.summary().tps(), 50.0, 0.02);
+    assert!(ran.counts().tail <= 1 && ran.counts().unfinished > 400, "{:?}", ran.counts());
 }

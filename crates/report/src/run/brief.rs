@@ -92,6 +92,7 @@ fn facts(record: &Record) -> Vec<Fact> {
     let facts = [
         ("throughput", Some(throughput(record))),
         ("transactions", Some(transactions(summary))),
+        ("tail", load::tail(summary)),
         ("precision", load::precision(record)),
         ("business", business(summary)),
         ("copied", load::copied(summary)),
@@ -217,7 +218,7 @@ fn client_cpu(plan: &Plan, summary: &Summary) -> Option<String> {
     let ran = summary.counts.succeeded.saturating_add(summary.counts.failed);
     let busy_us = per_transaction_us * ran as f64;
     let workers = summary.workers(plan);
-    let workers_us = summary.duration_s * 1e6 * workers as f64;
+    let workers_us = summary.whole_s() * 1e6 * workers as f64;
     let whose = if workers == 1 { "its worker's" } else { "its workers'" };
     let share = percent(busy_us, workers_us);
     Some(format!("{} per transaction, {share} of {whose} time", shown_latency(per_transaction_us)))
@@ -418,15 +419,17 @@ fn latency(record: &Record) -> Vec<Vec<Block>> {
     let both = plan.rate_tps.is_some() || summary.response_us != summary.service_us;
     let with_stalls = latencies::response_with_stalls(record);
     let row = |label: &str, latency: Option<Latency>| Row { label: label.to_owned(), latency, script: None };
+    let response = std::iter::once(row("response", summary.response_of_all_us()));
+    let of_succeeded = summary.response_of_succeeded_us();
+    let succeeded = of_succeeded.map(|us| row(latencies::OF_SUCCEEDED, Some(us))).into_iter();
     let mut tables = match (plan.scripts.len() > 1, both) {
         (false, false) => {
             let stalls = with_stalls.map(|with| row("with stalls", Some(with)));
-            let rows = std::iter::once(row("response", summary.response_us)).chain(stalls).collect();
-            vec![table("latency", rows)]
+            vec![table("latency", response.chain(succeeded).chain(stalls).collect())]
         }
         (false, true) => {
-            let rows = vec![row("response", summary.response_us), row("service", summary.service_us)];
-            vec![table("latency", rows)]
+            let service = std::iter::once(row("service", summary.service_us));
+            vec![table("latency", response.chain(succeeded).chain(service).collect())]
         }
         (true, false) => vec![by_script(Times::Response, summary, with_stalls)],
         (true, true) => {
@@ -434,6 +437,7 @@ fn latency(record: &Record) -> Vec<Vec<Block>> {
         }
     };
     let mut blocks: Vec<Vec<Block>> = tables.drain(..).map(|table| vec![Block::Table(table)]).collect();
+    blocks.extend(of_succeeded.map(|_| paragraph(latencies::ALL_AND_SUCCEEDED)));
     blocks.extend(with_stalls.map(|_| paragraph(latencies::WITH_STALLS)));
     blocks.extend(both.then(|| paragraph(latencies::RESPONSE_AND_SERVICE)));
     blocks
@@ -462,15 +466,17 @@ fn by_script(times: Times, summary: &Summary, with_stalls: Option<Latency>) -> T
         latency,
         script: figures(summary.tps, summary.counts.failed),
     };
-    let first = all("all scripts", of(summary.response_us, summary.service_us));
+    let first = all("all scripts", of(summary.response_of_all_us(), summary.service_us));
+    let succeeded = summary.response_of_succeeded_us().filter(|_| times == Times::Response);
+    let succeeded = succeeded.map(|latency| all(&format!("all, {}", latencies::OF_SUCCEEDED), Some(latency)));
     let stalled = with_stalls.map(|latency| all("all, with stalls", Some(latency)));
     let each = summary.scripts.iter().map(|script| Row {
         label: escaped_line(&script.name),
-        latency: of(script.response_us, script.service_us),
+        latency: of(script.response_of_all_us(), script.service_us),
         script: figures(script.tps, script.counts.failed),
     });
     let title = if times == Times::Response { "response" } else { "service" };
-    table(title, std::iter::once(first).chain(stalled).chain(each).collect())
+    table(title, std::iter::once(first).chain(succeeded).chain(stalled).chain(each).collect())
 }
 
 /// The figures of a latency that have a column.

@@ -123,10 +123,14 @@ fn throughput_against(first: &Record, second: &Record, names: [&str; 2]) -> Told
 
 fn latency_against(first: &Record, second: &Record, names: [&str; 2]) -> Option<Told> {
     let (first_mean, second_mean) = (mean(first)?, mean(second)?);
-    Some(if same_scripts(first, second) {
-        tell(&first_mean, &second_mean, Direction::LowerIsBetter, names)
-    } else {
+    // The variation within a run is known of its succeeded transactions only.
+    let all_succeeded = |record: &Record| record.summary.response_of_succeeded_us().is_none();
+    Some(if !same_scripts(first, second) {
         unjudged(&first_mean, &second_mean, "different scripts")
+    } else if !all_succeeded(first) || !all_succeeded(second) {
+        unjudged(&first_mean, &second_mean, "not all transactions succeeded")
+    } else {
+        tell(&first_mean, &second_mean, Direction::LowerIsBetter, names)
     })
 }
 
@@ -164,7 +168,7 @@ fn tps(record: &Record) -> Mean {
 }
 
 fn mean(record: &Record) -> Option<Mean> {
-    let value = record.summary.response_us?.mean;
+    let value = record.summary.response_of_all_us()?.mean;
     let seconds = whole_seconds(record).filter_map(|interval| {
         let responses = interval.scripts.iter().map(|script| &script.response);
         let (count, sum_ns) =

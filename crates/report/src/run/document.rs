@@ -165,6 +165,8 @@ fn latency_blocks(record: &Record, percentiles: Option<Chart>) -> Vec<Block> {
         Some(table) => blocks.push(Block::Table(table)),
         None => blocks.push(Block::Paragraph(Tone::Quiet, latencies::NO_LATENCY.to_owned())),
     }
+    let succeeded = record.summary.response_of_succeeded_us();
+    blocks.extend(succeeded.map(|_| Block::Paragraph(Tone::Quiet, latencies::ALL_AND_SUCCEEDED.to_owned())));
     let with_stalls = latencies::response_with_stalls(record);
     blocks.extend(with_stalls.map(|_| Block::Paragraph(Tone::Quiet, latencies::WITH_STALLS.to_owned())));
     blocks.extend([Block::Heading("Transactions".to_owned()), Block::Facts(load::transactions(record))]);

@@ -25,6 +25,12 @@ pub(super) fn response_with_stalls(record: &Record) -> Option<Latency> {
     record.summary.response_with_stalls_us.filter(|with| plain.differs_from(with))
 }
 
+/// The row of the succeeded transactions alone, where the others change a figure.
+pub(super) const OF_SUCCEEDED: &str = "succeeded";
+/// What that row is.
+pub(super) const ALL_AND_SUCCEEDED: &str = "Response is of all transactions that were due, also of those that did not succeed. \
+                                             Succeeded is of the succeeded ones alone.";
+
 /// Response times, service times where they differ, and both for each script, where there are several.
 pub(super) fn latencies(record: &Record) -> Option<Table> {
     let summary = &record.summary;
@@ -41,14 +47,20 @@ pub(super) fn latencies(record: &Record) -> Option<Table> {
             continue;
         }
         let pick = |response, service| if of_service { service } else { response };
-        let all = pick(summary.response_us, summary.service_us);
+        let all = pick(summary.response_of_all_us(), summary.service_us);
         rows.extend(all.map(|figures| row(kind.to_owned(), summary.tps, &figures)));
+        let succeeded = summary.response_of_succeeded_us().filter(|_| !of_service);
+        rows.extend(succeeded.map(|us| row(format!("{kind}, {OF_SUCCEEDED}"), summary.tps, &us)));
         let with_stalls = response_with_stalls(record).filter(|_| !of_service);
         rows.extend(with_stalls.map(|figures| row(format!("{kind}, with stalls"), summary.tps, &figures)));
         for script in summary.scripts.iter().filter(|_| several) {
-            let figures = pick(script.response_us, script.service_us);
+            let figures = pick(script.response_of_all_us(), script.service_us);
             let name = format!("{kind}, {}", escaped_line(&script.name));
+            let succeeded = script.response_of_succeeded_us().filter(|_| !of_service);
+            let of_succeeded =
+                succeeded.map(|figures| row(format!("{name}, {OF_SUCCEEDED}"), script.tps, &figures));
             rows.extend(figures.map(|figures| row(name, script.tps, &figures)));
+            rows.extend(of_succeeded);
         }
     }
     let figures = Metric::of_latency().map(|(row, _)| Column::figures(row.label));

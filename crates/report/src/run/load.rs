@@ -10,6 +10,7 @@ use crate::figures::{
 use crate::prose::escaped_line;
 
 const SECONDS_PER_MINUTE: f64 = 60.0;
+const MICROSECONDS_PER_SECOND: f64 = 1e6;
 
 /// What was asked.
 pub(crate) fn plan(record: &Record) -> Vec<Fact> {
@@ -131,11 +132,18 @@ pub(crate) fn stalls(record: &Record) -> Option<String> {
 pub(crate) fn copied(summary: &Summary) -> Option<String> {
     let Copied { rows, bytes: size } = summary.copied();
     let text = format!("{}, {}", counted(rows, "row", "rows"), bytes(size as f64));
-    let per_second = rows as f64 / summary.duration_s;
+    let per_second = rows as f64 / summary.whole_s();
     (rows > 0 || size > 0).then(|| match per_second.is_finite() {
         true => format!("{text}: {} rows/s", rate(per_second)),
         false => text,
     })
+}
+
+/// `4 transactions ended in the 40.2 ms after the measured time`, if there were any.
+pub(crate) fn tail(summary: &Summary) -> Option<String> {
+    let transactions = counted(summary.counts.tail, "transaction", "transactions");
+    let length = latency(summary.tail_s * MICROSECONDS_PER_SECOND);
+    (summary.counts.tail > 0).then(|| format!("{transactions} ended in the {length} after the measured time"))
 }
 
 /// Transactions by ending; what there were none of is left out.
@@ -152,6 +160,9 @@ pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
         retried,
         retries,
         business,
+        head_billionths: _,
+        tail: _,
+        tail_billionths: _,
         failures,
     } = record.summary.counts;
     let of_scheduled = |part: u64| format!("{} ({})", count(part), percent(part as f64, scheduled as f64));
@@ -175,6 +186,7 @@ pub(crate) fn transactions(record: &Record) -> Vec<Fact> {
         rows.into_iter().filter(|(_, number, _)| *number > 0).map(|(name, _, text)| Fact::new(name, text)),
     );
     let more = [
+        ("tail", tail(&record.summary)),
         ("copied", copied(&record.summary)),
         ("late or skipped", late_or_skipped(record)),
         ("stalls", stalls(record)),

@@ -11,14 +11,16 @@ use crate::figures::{asked_seconds, counted, measured_seconds};
 use crate::prose::{enumerate, escaped_line, sentence};
 use crate::wording;
 
-/// Before everything else: that a run was cut short, whether it met its goals, whether it kept its rate and limit, that everything failed, that
+/// Before everything else: an outage or a long stall, that a run was cut short, whether it met its goals, whether it kept its rate and limit, that everything failed, that
 /// pgmeter was the limit.
 pub(super) fn banners(record: &Record) -> Vec<Banner> {
     let bad = |text| Banner::new(Tone::Bad, text);
     let [cut_short, everything_failed, client_limited] = alarms(record).map(|text| text.map(bad));
     let kept = wording::service_level(record).map(|(level, text)| service_level_banner(level, text));
-    cut_short
+    let interrupted = wording::interruption(&record.summary).map(bad);
+    interrupted
         .into_iter()
+        .chain(cut_short)
         .chain(goals::banner(record))
         .chain(kept)
         .chain(everything_failed)
@@ -52,7 +54,13 @@ pub(super) fn banners_of_runs(runs: &[Run<'_>]) -> Vec<Banner> {
         let Banner { tone, text } = goals::banner(run.record)?;
         Some(Banner::new(tone, format!("{}: {text}", letter(at))))
     };
-    let of_goals: Vec<Banner> = runs.iter().take(ANSWERS_MAX).enumerate().filter_map(of_goals).collect();
+    let interruption = |(at, run): (usize, &Run<'_>)| {
+        let text = wording::interruption(&run.record.summary)?;
+        Some(Banner::new(Tone::Bad, format!("{}: {text}", letter(at))))
+    };
+    let first = || runs.iter().take(ANSWERS_MAX).enumerate();
+    let of_goals: Vec<Banner> =
+        first().filter_map(interruption).chain(first().filter_map(of_goals)).collect();
     let records: Vec<&Record> = runs.iter().map(|run| run.record).collect();
     let after_goals = |banners| of_goals.into_iter().chain(banners).chain(notices(&records)).collect();
     if banners.len() <= ANSWERS_MAX {

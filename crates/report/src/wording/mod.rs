@@ -5,6 +5,7 @@ mod ceilings;
 mod comparison;
 mod effects;
 mod goals;
+mod interruption;
 mod rules;
 mod service_level;
 mod steady;
@@ -20,6 +21,7 @@ pub(crate) use goals::{
     Measurement, goal, goals, goals_in_short, interval as goal_interval, method as method_of_goals, stopped,
     value as goal_value, verdict_name,
 };
+pub(crate) use interruption::interruption;
 pub(crate) use rules::{rule, rule_finding, rule_verdict, rules_in_short, rules_kept};
 pub(crate) use service_level::service_level;
 pub(crate) use steady::{drifts, steady};
@@ -37,7 +39,8 @@ pub fn warning_text(warning: &Warning) -> String {
 }
 
 /// The answer of a run in a list: how it ended and, if it is complete, whether it kept its rate and its latency limit and
-/// met its goals: `KEPT, goal met`, `NOT KEPT, 2/3 goals missed: 159 of 300 per second; 47 % skipped`.
+/// met its goals: `KEPT, goal met`, `NOT KEPT, 2/3 goals missed: 159 of 300 per second; 47 % skipped`. An outage or a
+/// long stall comes first: `stall of 3.00 s, KEPT`.
 pub(crate) fn short_answer(run: &RunLine) -> String {
     match (run.status, &run.reason) {
         (RunStatus::Complete, _) => {}
@@ -48,8 +51,9 @@ pub(crate) fn short_answer(run: &RunLine) -> String {
         (status, Some(reason)) => return format!("{}: {}", status.name(), escaped_line(reason)),
         (status, None) => return status.name().to_owned(),
     }
+    let interrupted = run.summary.as_deref().and_then(interruption::interruption_in_short);
     let kept = run.kept.map(|kept| service_level::kept_in_short(kept).to_owned());
-    let answers: Vec<String> = kept.into_iter().chain(goals_in_short(run.goals)).collect();
+    let answers: Vec<String> = interrupted.into_iter().chain(kept).chain(goals_in_short(run.goals)).collect();
     let is_failure = |counts: &Counts| counts.failed > 0 && counts.succeeded == 0;
     let reason = match (&run.plan, &run.summary) {
         (_, Some(summary)) if is_failure(&summary.counts) => Some("all transactions failed".to_owned()),

@@ -141,11 +141,12 @@ fn warnings_of_kind(all: &[&Warning]) -> String {
                 .map(|(counts, ending)| counted(counts, ending, ending))
                 .collect();
             format!(
-                "The latencies are those of succeeded transactions only. With the others ({}), {} is {} instead of {}.",
+                "The response times include transactions that did not succeed ({}). Of the succeeded ones alone, {} is {} \
+                 instead of {}.",
                 endings.join(", "),
                 escaped_line(percentile),
-                range(each!(all, OnlySucceeded.all_us), latency),
-                range(each!(all, OnlySucceeded.succeeded_us), latency)
+                range(each!(all, OnlySucceeded.succeeded_us), latency),
+                range(each!(all, OnlySucceeded.all_us), latency)
             )
         }
         Warning::Stolen { .. } => format!(

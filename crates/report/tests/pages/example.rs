@@ -10,9 +10,9 @@ use results::{
     DriftMeaning, EncodedDistribution, Environment, Estimate, Event, EventKind, EventLoop, EventLoopName,
     Evidence, FlushSharing, FlushSource, Generator, HeldBack, Host, Interval, IntervalScript, LagSample,
     Latency, Lateness, Limit, LimitedBy, LockEnd, Missing, Observation, ObserveLevel, ObserverCost,
-    OtherEndings, PerTransaction, Percentiles, PgmeterBuild, Plan, ProcessorShares, Protocol, Record,
-    ResultFormat, SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, ServerSample, ShareInterval,
-    StandbyLag, StatementCounters, Status, SteadyEvidence, SteadyMetric, SteadyState, Summary, Tables,
+    OtherEndings, PerTransaction, PgmeterBuild, Plan, ProcessorShares, Protocol, Record, ResultFormat,
+    SCHEMA_VERSION, Script, ScriptSummary, ServerFacts, ServerSample, ShareInterval, StandbyLag,
+    StatementCounters, Status, SteadyEvidence, SteadyMetric, SteadyState, Summary, Tables, TimesOfAll,
     TransportInUse, UtcTime, Verdict, WaitMean, WaitMethod, WaitShare, Waits, Warning, WorkerCondition,
 };
 use stats::Distribution;
@@ -68,7 +68,7 @@ fn counts(succeeded: u64) -> Counts {
 fn other_endings(response_us: Option<Latency>) -> OtherEndings {
     let all_us = response_us.map(|us| {
         let [p50, p90, p95, p99, p999, max] = us.percentiles().map(|(_, us)| us);
-        Percentiles { p50, p90, p95, p99, p999, max }
+        TimesOfAll { mean: Some(us.mean), stddev: Some(us.stddev), p50, p90, p95, p99, p999, max }
     });
     OtherEndings { failed_us: response_us, unfinished_us: response_us, all_us, ..OtherEndings::default() }
 }
@@ -123,6 +123,7 @@ pub fn full(example: &Example) -> Record {
         counts,
         response_us,
         service_us: response_us,
+        all_us: None,
         confidence,
         traffic_per_transaction: None,
         commands: commands(succeeded, example.median_us),

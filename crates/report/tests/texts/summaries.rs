@@ -120,6 +120,7 @@ fn mixed() -> Record {
         counts: failed,
         response_us: Some(select_us()),
         service_us: Some(select_us()),
+        all_us: None,
         confidence: Confidence::default(),
         traffic_per_transaction: None,
         commands: Vec::new(),

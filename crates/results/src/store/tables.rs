@@ -23,9 +23,9 @@ const VIEWS: &str = include_str!("views.sql");
 
 /// Upgrades of a store from format n, from 1, to n + 1. A new store is created with all tables; views are recreated
 /// after an upgrade. The steps are: query sets; only views, for transactions with an unknown ending; signs of life;
-/// changes of schemas.
-const STEPS: [&str; 4] =
-    [include_str!("query_sets.sql"), "", "ALTER TABLE runs ADD COLUMN alive_at TEXT", SCHEMA_CHANGES];
+/// changes of schemas; only views, for response times of all transactions.
+const STEPS: [&str; 5] =
+    [include_str!("query_sets.sql"), "", "ALTER TABLE runs ADD COLUMN alive_at TEXT", SCHEMA_CHANGES, ""];
 
 /// The first format in which runs have signs of life.
 const FORM_WITH_SIGNS_OF_LIFE: i64 = 4;

@@ -174,9 +174,8 @@ impl Store {
                 transaction.execute(&sql, [experiment])?;
             }
             let sql = "SELECT trial, factors, repeat, trials.status, trials.reason, run, \
-                       json_extract(summary, '$.tps'), json_extract(summary, '$.response_us.p50'), \
-                       json_extract(summary, '$.response_us.p99') \
-                       FROM trials LEFT JOIN runs USING (run) WHERE experiment = ?1 ORDER BY position";
+                       tps, p50_us, p99_us \
+                       FROM trials LEFT JOIN run_summary USING (run) WHERE experiment = ?1 ORDER BY position";
             let mut statement = transaction.prepare(sql)?;
             let trials = statement.query_map([experiment], trial_row)?.collect::<Result<_, _>>()?;
             let files = serde_json::from_str(&files).unwrap_or_default();

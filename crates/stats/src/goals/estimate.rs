@@ -214,7 +214,7 @@ impl Blocks<'_> {
         if self.seconds <= 0.0 {
             return None;
         }
-        let succeeded = stats.counts.succeeded as f64;
+        let succeeded = stats.counts.succeeded_in_time();
         let moments = stats.service.stddev_ns().zip(stats.service.mean_ns());
         let variation = moments.map_or(1.0, |(deviation, mean)| deviation / mean);
         let variation = if variation.is_finite() { variation.max(1.0) } else { 1.0 };

@@ -45,6 +45,8 @@ pub struct GoalMeter {
     stops: bool,
     /// Maximum number of transactions of the run; `None` if unknown.
     transactions_max: Option<f64>,
+    /// Rate at which transactions are scheduled; `None` in a closed loop.
+    rate_tps: Option<f64>,
     /// Number of checks of the sequential test so far, and the number of blocks of the next one.
     looks: u32,
     next_look: usize,
@@ -72,6 +74,7 @@ impl GoalMeter {
             total: ScriptStats::new(),
             stops: false,
             transactions_max: None,
+            rate_tps: None,
             looks: 0,
             next_look: BLOCKS_OF_FIRST_LOOK,
             stop: None,
@@ -95,6 +98,12 @@ impl GoalMeter {
     pub fn of_arrivals(self, rate_tps: f64, seconds: f64) -> GoalMeter {
         let mean = rate_tps * seconds;
         GoalMeter { transactions_max: Some(mean + ARRIVALS_DEVIATIONS * mean.sqrt()), ..self }
+    }
+
+    /// Transactions are scheduled at this rate, and no more can succeed.
+    #[must_use]
+    pub fn of_rate(self, rate_tps: Option<f64>) -> GoalMeter {
+        GoalMeter { rate_tps, ..self }
     }
 
     /// Whether there are no goals.
@@ -148,9 +157,17 @@ impl GoalMeter {
             nothing.end = nothing.start + missing;
             self.take(&nothing);
         }
-        let excess_s = (self.seconds() - duration_s).max(0.0);
+        let mut excess_s = (self.seconds() - duration_s).max(0.0);
+        // The tail belongs to the last block of the measured time.
+        let shortest_s = SHORTEST_PIECE.as_secs_f64();
+        while self.blocks_s.len() > 1
+            && self.blocks_s.last().is_some_and(|last_s| *last_s <= excess_s + shortest_s)
+        {
+            excess_s = (excess_s - self.blocks_s.pop().unwrap_or_default()).max(0.0);
+            self.goals.iter_mut().for_each(MeasuredGoal::merge_tail);
+        }
         let Some(last_s) = self.blocks_s.last_mut() else { return };
-        let excess_s = excess_s.min(*last_s / 2.0);
+        let excess_s = excess_s.min((*last_s - SHORTEST_PIECE.as_secs_f64()).max(0.0));
         *last_s -= excess_s;
         for measured in self.goals.iter_mut().filter(|measured| measured.goal.figure == GoalFigure::Tps) {
             if let Some(last) = measured.blocks.last_mut() {
@@ -260,7 +277,12 @@ impl GoalMeter {
         let blocks = self.blocks(measured);
         let is_short = blocks.len() < INTERVALS_MIN;
         let blocks = Blocks { blocks: &blocks, seconds: self.seconds(), is_short };
-        let estimate = blocks.estimate(goal, stats, error);
+        let mut estimate = blocks.estimate(goal, stats, error);
+        if let (GoalFigure::Tps, Some(rate_tps), Some(estimate)) = (goal.figure, self.rate_tps, &mut estimate)
+        {
+            let most = rate_tps.max(estimate.value.unwrap_or(0.0));
+            estimate.high = estimate.high.map(|high| high.min(most));
+        }
         let is_stopped = self.stop.is_some_and(|stop| usize::try_from(stop.goal) == Ok(at));
         let verdict = match &estimate {
             _ if is_stopped => GoalVerdict::Missed,
@@ -292,6 +314,16 @@ fn next_look(blocks: usize) -> usize {
 }
 
 impl MeasuredGoal {
+    /// Adds the last block, which is one of the tail, to the one before.
+    fn merge_tail(&mut self) {
+        let Some(tail) = self.blocks.pop() else { return };
+        if let Some(last) = self.blocks.last_mut() {
+            let of = last.of;
+            last.add(&tail);
+            last.of = if self.goal.figure == GoalFigure::Tps { of } else { last.of };
+        }
+    }
+
     fn block(&self, interval: &Interval, seconds: f64) -> Block {
         let Goal { figure, limit, .. } = self.goal;
         let of = |stats: &ScriptStats| Block::new(figure, limit, stats, seconds);

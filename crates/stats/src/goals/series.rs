@@ -67,7 +67,7 @@ impl Block {
             GoalFigure::Skipped => (counts.skipped, counts.scheduled),
             GoalFigure::Late => (counts.late.saturating_add(uncompleted(stats)), counts.scheduled),
             GoalFigure::Tps => {
-                return Block { sum: counts.succeeded as f64, of: seconds, histogram: Vec::new() };
+                return Block { sum: counts.succeeded_in_time(), of: seconds, histogram: Vec::new() };
             }
         };
         let histogram = match figure {

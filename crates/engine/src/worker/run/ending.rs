@@ -75,6 +75,7 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         self.stopping.timeline = timeline;
         if let Some(end) = timeline.end {
             self.sessions.context.end_at(end);
+            self.measurement.end_at(end);
         }
         for slot in 0..self.sessions.slots.len() {
             let ClientSlot { next, timer, connecting_since, active, .. } = &mut self.sessions.slots[slot];
@@ -109,7 +110,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         finished
     }
 
-    /// Counts the arrivals before `finished` that no client has taken.
+    /// Counts the arrivals before `finished` that no client has taken. Those that exceeded the latency limit before the end
+    /// were skipped.
     fn count_missed(&mut self, interrupted: bool, finished: Timestamp) {
         let (until, most) = match (self.plan.limit, self.stopping.timeline.end) {
             (_, Some(end)) => (end.min(finished), u64::MAX),
@@ -125,9 +127,21 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         while measured < most
             && let Some(transaction) = self.pacing.next_missed(until)
         {
-            let is_paused = self.pausing.covers(transaction.arrival.scheduled);
-            let ending = if is_paused { Ending::Skipped } else { Ending::Unfinished };
-            let sample = not_run(&transaction, ending, finished);
+            let scheduled = transaction.arrival.scheduled;
+            let is_paused = self.pausing.covers(scheduled);
+            let is_too_late = self.plan.latency_limit.is_some_and(|limit| scheduled + limit < until);
+            // A pause does not count as a delay.
+            let (ending, ended) = match (is_paused, is_too_late) {
+                (true, _) => (Ending::Skipped, scheduled),
+                (false, true) => (Ending::Skipped, finished),
+                (false, false) => (Ending::Unfinished, finished),
+            };
+            let sample = not_run(&transaction, ending, ended);
+            if ending == Ending::Skipped {
+                // Each skipped transaction is shown, as one of the first client.
+                measured += u64::from(self.record(0, &sample));
+                continue;
+            }
             if let Some(reconnecting) = &mut self.reconnecting {
                 reconnecting.log.affect(&sample);
             }

@@ -118,7 +118,7 @@ fn shares_of_several_runs_are_a_range() {
 }
 
 #[test]
-fn what_was_left_out_of_the_latencies_is_counted() {
+fn those_that_did_not_succeed_are_counted() {
     check(
         &Warning::OnlySucceeded {
             failed: 12,
@@ -129,8 +129,8 @@ fn what_was_left_out_of_the_latencies_is_counted() {
             succeeded_us: 45_400.0,
             all_us: 300_000.0,
         },
-        "The latencies are those of succeeded transactions only. With the others (12 failed, 3,400 skipped, 2 unknown), p99 is \
-             300 ms instead of 45.4 ms.",
+        "The response times include transactions that did not succeed (12 failed, 3,400 skipped, 2 unknown). Of the succeeded \
+             ones alone, p99 is 45.4 ms instead of 300 ms.",
     );
 }
 
