@@ -421,6 +421,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
             self.hold(slot);
             return;
         }
+        // A transaction is skipped or started by the same reading of the clock.
+        let now = if self.is_limited() { self.read_clock() } else { now };
         for _ in 0..SKIPS {
             match self.pacing.next(&mut self.sessions.slots[slot], now, &self.stopping.timeline) {
                 Next::Skip(transaction) => {
@@ -438,11 +440,8 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
                     self.sessions.slots[slot].next = Some(transaction);
                 }
                 Next::Transaction(transaction) => {
-                    let now = if self.pacing.is_scheduled() { self.read_clock() } else { now };
-                    if self.is_too_late(&transaction, now) {
-                        self.skip(slot, &transaction, now);
-                        continue;
-                    }
+                    let is_stale = self.pacing.is_scheduled() && !self.is_limited();
+                    let now = if is_stale { self.read_clock() } else { now };
                     self.start(slot, transaction, now);
                 }
                 Next::Nothing => self.end_client(slot, now),
@@ -458,12 +457,19 @@ impl<'r, 'p: 'r, D: Driver> Run<'r, 'p, D> {
         self.ready.push_back(slot);
     }
 
-    /// Whether the start of a scheduled transaction is delayed by more than the latency limit, by the same reading of the
-    /// clock from which it would start. pgbench decides when it selects a transaction, before it sleeps.
-    fn is_too_late(&self, transaction: &ScheduledTransaction, now: Timestamp) -> bool {
-        self.plan.compatibility == Compatibility::Pgmeter
+    /// Whether no scheduled transaction may start later than the latency limit. pgbench decides when it selects a
+    /// transaction, and starts it however long it has slept.
+    #[inline]
+    fn is_limited(&self) -> bool {
+        self.plan.latency_limit.is_some()
+            && self.plan.compatibility == Compatibility::Pgmeter
             && self.pacing.is_scheduled()
-            && self.plan.latency_limit.is_some_and(|limit| transaction.arrival.scheduled + limit < now)
+    }
+
+    /// Whether the start of a scheduled transaction is delayed by more than the latency limit.
+    fn is_too_late(&self, transaction: &ScheduledTransaction, now: Timestamp) -> bool {
+        let limit = self.plan.latency_limit.filter(|_| self.is_limited());
+        limit.is_some_and(|limit| transaction.arrival.scheduled + limit < now)
     }
 
     /// Counts a transaction that is skipped because it exceeds the latency limit, or was scheduled in a pause.
