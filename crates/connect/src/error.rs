@@ -323,11 +323,23 @@ fn advice(target: &Target, address: &Address, error: &ServerError) -> String {
                 .to_owned()
         }
         SqlState::TOO_MANY_CONNECTIONS => {
-            "Use fewer clients, or raise max_connections on the server".to_owned()
+            format!("Use fewer clients, or raise {}", connection_limit(&error.message))
         }
         SqlState::CANNOT_CONNECT_NOW => "Try again when the server is ready".to_owned(),
         SqlState::INVALID_PARAMETER_VALUE => error.hint.clone().unwrap_or_default(),
         _ => error.hint.clone().unwrap_or_else(|| "See the server's log for more".to_owned()),
+    }
+}
+
+/// The limit that a server's message with SQLSTATE 53300 is about. In other languages than English, those of roles and
+/// databases are not distinguished from that of the server.
+pub fn connection_limit(message: &str) -> &'static str {
+    if message.starts_with("too many connections for role") {
+        "the role's CONNECTION LIMIT"
+    } else if message.starts_with("too many connections for database") {
+        "the database's CONNECTION LIMIT"
+    } else {
+        "the server's max_connections"
     }
 }
 

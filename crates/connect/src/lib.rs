@@ -25,7 +25,7 @@ mod uri;
 pub use address::Address;
 pub use database_lock::{DatabaseUse, claim_database, database_holders, release_database};
 pub use environment::Environment;
-pub use error::{Cause, ConnectError};
+pub use error::{Cause, ConnectError, connection_limit};
 pub use patience::{
     LockFailure, LockHolder, LockNotGranted, LockTry, LockWaits, LockingStatements, Patience, Remains,
     StatementFailure, in_words as holders_in_words,

@@ -77,10 +77,15 @@ impl EngineError {
 
     /// Whether the server rejected a client for lack of connections.
     pub fn is_too_many_connections(&self) -> bool {
+        self.too_many_connections().is_some()
+    }
+
+    /// The server's message with which it rejected a client for lack of connections.
+    pub fn too_many_connections(&self) -> Option<&str> {
         let Self::Connect { reason: ConnectReason::Startup(StartupError::Server(error)), .. } = self else {
-            return false;
+            return None;
         };
-        error.sqlstate == SqlState::TOO_MANY_CONNECTIONS
+        (error.sqlstate == SqlState::TOO_MANY_CONNECTIONS).then_some(&error.message)
     }
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn enumerate(items: &[String]) -> String {
 
 /// Appends a full stop if there is none.
 pub(crate) fn sentence(text: &str) -> String {
-    let ended = text.ends_with(['.', '!', '?']);
+    let ended = text.ends_with(['.', '!', '?', '…']);
     format!("{text}{}", if ended { "" } else { "." })
 }
 

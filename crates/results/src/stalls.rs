@@ -79,8 +79,10 @@ pub(crate) fn of(measured: &Measured<'_>, plan: &Plan) -> (Option<Stalls>, Optio
         threshold(&summary.total.response) + measured.connecting.map_or(Duration::ZERO, allowance);
     let long = gaps.longer_than(threshold);
     let is_closed = plan.rate_tps.is_none();
+    // A stall may reach into the tail.
+    let whole = summary.duration.saturating_add(summary.tail);
     let with_stalls =
-        if is_closed { with_stalls(&summary.total, summary.duration, gaps, &long, threshold) } else { None };
+        if is_closed { with_stalls(&summary.total, whole, gaps, &long, threshold) } else { None };
     let mut longest = long.longest.clone();
     longest.sort_unstable_by_key(|gap| std::cmp::Reverse(gap.length()));
     longest.truncate(STALLS_LISTED_MAX);

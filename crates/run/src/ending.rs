@@ -62,10 +62,10 @@ pub(crate) fn after_run(error: RunError) -> RunError {
 
 /// Adds the remedy to the engine's sentence.
 pub(crate) fn explain(error: EngineError, clients: usize, compatibility: Compatibility) -> RunError {
-    if compatibility == Compatibility::Pgmeter && error.is_too_many_connections() {
+    if let (Compatibility::Pgmeter, Some(message)) = (compatibility, error.too_many_connections()) {
+        let limit = connect::connection_limit(message).replacen("the", "The", 1);
         return RunError::Usage(format!(
-            "{error}. The server's max_connections is too low for {clients} clients: raise it, or use fewer \
-             clients (-c)"
+            "{error}. {limit} is too low for {clients} clients: raise it, or use fewer clients (-c)"
         ));
     }
     match pooling::remedy(&error.to_string()) {

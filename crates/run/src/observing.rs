@@ -23,8 +23,8 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) struct Observing {
     observer: Option<Observer>,
     level: ObserveLevel,
-    /// Why observation is enabled but impossible.
-    given_way: bool,
+    /// The server's message with which it refused a connection to the load; the observer has given its own to it.
+    given_way: Option<String>,
 }
 
 impl Observing {
@@ -47,7 +47,7 @@ impl Observing {
                 elsewhere: elsewhere(runner, places),
             })
         });
-        Observing { observer, level, given_way: false }
+        Observing { observer, level, given_way: None }
     }
 
     /// The server's activity in the latest second, while the run lasts.
@@ -79,7 +79,7 @@ impl Observing {
             // No load has started yet, and the observer may have taken the missing connection.
             (Err(error), Some(observer)) if !begun.get() && error.is_too_many_connections() => {
                 observer.disconnect();
-                self.given_way = true;
+                self.given_way = error.too_many_connections().map(str::to_owned);
                 let mut run = || load.run(control, stop, second, tracers);
                 // The server takes a moment to close the sessions of the failed attempt.
                 for _ in 1..TRIES_MAX {
@@ -106,16 +106,16 @@ impl Observing {
             transactions: counts.succeeded + counts.failed,
             warmup_transactions: outcome.warmup_transactions,
         };
-        match self.observer {
-            Some(observer) => Some(observer.finish(ran)),
-            None if self.given_way => Some(observe::nothing(
-                self.level,
-                vec![Missing::new(
-                    "everything",
-                    "the server had no connection left for observing; raise max_connections to have it",
-                )],
-            )),
-            None => None,
+        match (self.observer, self.given_way) {
+            (Some(observer), _) => Some(observer.finish(ran)),
+            (None, Some(message)) => {
+                let limit = connect::connection_limit(&message);
+                let why = format!(
+                    "no connection was left for observing, because {limit} was reached ({message}); raise it by 1 or more"
+                );
+                Some(observe::nothing(self.level, vec![Missing::new("everything", why)]))
+            }
+            (None, None) => None,
         }
     }
 }

@@ -147,9 +147,26 @@ fn an_observer_gives_its_connection_away_to_a_client() {
         Cluster::start_with("18", &[("max_connections", "8"), ("superuser_reserved_connections", "0")]);
     let conninfo = cluster.database("crowded");
     bench.run(["init", "--scale", "1", "-j", "1", &conninfo]).exits(0);
-    bench.run(["bench", "-c", "8", "-t", "5", "-S", &conninfo]).exits(0);
-    let observation = bench.record().observation.expect("it was asked for");
-    assert!(observation.missing[0].why.as_str().contains("max_connections"), "{:?}", observation.missing);
+    let crowded = |clients: &str, conninfo: &str, limit: &str| {
+        let report = bench.run(["bench", "-t", "5", "-S", "-n", "-c", clients, conninfo]).exits(0).stdout;
+        let report = report.split_whitespace().collect::<Vec<_>>().join(" ");
+        let said = format!("no connection was left for observing, because {limit} was reached");
+        assert!(report.contains(&said), "{report}");
+    };
+    crowded("8", &conninfo, "the server's max_connections");
+    let mut session = Cluster::session(&conninfo);
+    let grant =
+        "create role few login connection limit 3; grant select on all tables in schema public to few";
+    session.execute(grant).expect("a role");
+    let of_few = conninfo.replace("user=postgres", "user=few");
+    assert_ne!(of_few, conninfo);
+    crowded("3", &of_few, "the role's CONNECTION LIMIT");
+    let limit =
+        "do $$ begin execute format('alter database %I connection limit 4', current_database()); end $$";
+    session.execute(limit).expect("a limit");
+    session.execute("alter role few connection limit -1").expect("no limit");
+    // One of the four is this session.
+    crowded("3", &of_few, "the database's CONNECTION LIMIT");
 }
 
 #[test]

@@ -3,11 +3,14 @@
 //! tested in `stats`.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use results::{Latency, Record};
+use testkit::cluster::Cluster;
 
-use crate::harness::Bench;
+use crate::harness::{Bench, Running};
 use crate::null_server::Null;
+use crate::processes::ends;
 
 /// The latencies of all logs of the bench's directory, sorted.
 fn logged_us(bench: &Bench, prefix: &str) -> Vec<f64> {
@@ -116,4 +119,64 @@ fn until_is_a_percentage_and_has_a_longest_time() {
     ] {
         bench.run(options).exits(1).says(&[says]);
     }
+}
+
+/// Longer than any wait here takes.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Runs the load while another session holds a lock for two seconds that each update waits for.
+fn beside_a_lock(bench: &Bench, conninfo: &str, options: &[&str]) -> String {
+    let mut holder = Cluster::session(conninfo);
+    holder.execute("begin; lock table pgbench_accounts in exclusive mode").expect("a lock");
+    // A transaction sees one state of pg_stat_activity, so another session looks.
+    let mut observer = Cluster::session(conninfo);
+    let run = Running::start(
+        &mut bench.command(["bench", "-N", "-n", "-c", "2"].iter().chain(options).chain(&[conninfo])),
+    );
+    let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    let since = Instant::now();
+    while observer.query(waiting).expect("the query is right")[0].get(0) != Some("2") {
+        assert!(since.elapsed() < DEADLINE, "nothing waits for the lock");
+        std::thread::yield_now();
+    }
+    holder.execute("select pg_sleep(2); commit").expect("the lock is released");
+    ends(run).exits(0).stdout
+}
+
+#[test]
+fn a_lock_that_makes_transactions_be_skipped_is_in_the_first_line_and_in_all_percentiles() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("skipped_in_lock");
+    bench.run(["init", "-q", &conninfo]).exits(0);
+    let load = ["-R", "100", "-T", "5", "--random-seed", "5"];
+    let limited = [&load[..], &["-L", "200ms", "--label", "limited"]].concat();
+    let report = beside_a_lock(&bench, &conninfo, &limited);
+    assert!(report.starts_with("STALL: no transaction completed for 2."), "{report}");
+    let record = bench.record();
+    let [all, succeeded] =
+        [record.summary.response_of_all_us(), record.summary.response_us].map(Option::unwrap);
+    assert!(record.summary.counts.skipped > 100, "{:?}", record.summary.counts);
+    assert!(succeeded.p50 < 300_000.0 && all.p90 > 1_000_000.0, "{all:?} {succeeded:?}");
+    // All formats show the same: the row of the response is of all, that of the succeeded ones stands below.
+    let rows: Vec<&str> = report
+        .lines()
+        .filter(|line| line.starts_with("  response") || line.starts_with("  succeeded"))
+        .collect();
+    assert_eq!(rows.len(), 2, "{report}");
+    let list = bench.run(["runs"]).exits(0).stdout;
+    assert!(list.contains("stall of 2."), "{list}");
+    let csv = bench.run(["report", "last", "--format", "csv"]).exits(0).stdout;
+    let of = |metric: &str| {
+        let line =
+            csv.lines().find(|line| line.contains(",summary,") && line.contains(&format!(",{metric},")));
+        line.and_then(|line| line.rsplit(',').next()?.trim().parse::<f64>().ok())
+            .unwrap_or_else(|| panic!("{metric}: {csv}"))
+    };
+    assert_eq!((of("response_p95_us"), of("succeeded_response_p95_us")), (all.p95, succeeded.p95));
+    // The control: the same arrivals without a limit, so that each of them waits for the lock.
+    let control = Bench::new();
+    beside_a_lock(&control, &conninfo, &load);
+    let waited = control.record().summary.response_us.expect("all succeeded");
+    let is_near = |found: f64, expected: f64| (0.7..1.4).contains(&(found / expected));
+    assert!(is_near(all.p90, waited.p90) && is_near(all.mean, waited.mean), "{all:?} {waited:?}");
 }

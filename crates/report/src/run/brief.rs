@@ -16,7 +16,7 @@ use crate::figures::{
     measured_seconds, number, percent, plus_minus, rate, share,
 };
 use crate::metrics::{Metric, Quantity};
-use crate::prose::{cut, enumerate, escaped_line};
+use crate::prose::{cut, enumerate, escaped_line, sentence};
 use crate::wording;
 
 /// The section of the commands.
@@ -106,6 +106,7 @@ fn facts(record: &Record) -> Vec<Fact> {
         ("exchange", exchange(record)),
         ("pooler", pooler::brief(record)),
         ("limit", limit(record)),
+        ("not observed", not_observed(record)),
         ("backends", waits(record)),
         ("server cost", server_cost(record)),
         ("statements", statements(record)),
@@ -241,6 +242,16 @@ fn limit(record: &Record) -> Option<String> {
     (verdict.limit != LimitedBy::Generator)
         .then(|| format!("{}{of}. {}", verdict.name(), wording::evidence_of_run(record, verdict)))
 }
+
+/// Why the server was not observed at all.
+fn not_observed(record: &Record) -> Option<String> {
+    let missing = &record.observation.as_ref()?.missing;
+    let of_all = missing.iter().find(|missing| missing.what == EVERYTHING)?;
+    Some(sentence(&escaped_line(of_all.why.as_str())))
+}
+
+/// The name of all that an observer can see, where it is missing.
+const EVERYTHING: &str = "everything";
 
 /// Wait events that are named.
 const WAITS_MAX: usize = 4;

@@ -5,10 +5,12 @@ use results::{ErrorCounts, Record, TransactionError, TransactionErrors, escaped}
 
 use crate::document::{Block, Tone};
 use crate::figures::counted;
-use crate::prose::{escaped_line, sentence};
+use crate::prose::{cut, escaped_line, sentence};
 
 /// Kinds on the terminal, which has room for one screen.
 const SHOWN_ON_TERMINAL_MAX: usize = 3;
+/// Characters of a DETAIL or HINT: two lines. That of a deadlock names each of its processes.
+const MORE_LENGTH_MAX: usize = 180;
 
 /// The errors for the page and Markdown; empty if there were none.
 pub(super) fn blocks(record: &Record) -> Vec<Block> {
@@ -47,9 +49,14 @@ fn of_kind(record: &Record, error: &TransactionError) -> [Block; 2] {
     let TransactionError { sqlstate, message, detail, hint, script, line, text, column, counts } = error;
     let message = escaped_line(message.as_str());
     let mut what = format!("{} {message}: {}.", escaped_line(sqlstate), effects(*counts));
-    for (label, more) in [("DETAIL", detail), ("HINT", hint)] {
+    // Only the first error is kept, and the others have other details.
+    let ErrorCounts { failed, retried, aborted } = *counts;
+    let is_single = failed.saturating_add(retried).saturating_add(aborted) <= 1;
+    let of_first = if is_single { "DETAIL" } else { "DETAIL of the first" };
+    for (label, more) in [(of_first, detail), ("HINT", hint)] {
         if let Some(more) = more {
-            what += &format!(" {label}: {}", sentence(&escaped_line(more.as_str())));
+            let more = cut(&escaped_line(more.as_str()), MORE_LENGTH_MAX);
+            what += &format!(" {label}: {}", sentence(&more));
         }
     }
     let script = usize::try_from(*script).ok().and_then(|at| record.plan.scripts.get(at));

@@ -142,6 +142,7 @@ pub fn full(example: &Example) -> Record {
         connection_time_s: Some(0.016),
         summary: Summary {
             duration_s,
+            tail_s: 0.0,
             elapsed_s: duration_s + 0.02,
             tps,
             counts,

@@ -396,8 +396,9 @@ const LABELS: [(&str, &str); 33] = [
 const LATENCIES: [&str; 9] = ["mean", "stddev", "min", "p50", "p90", "p95", "p99", "p999", "max"];
 
 /// Figures of the CSV that no report shows by themselves: they follow from others that it shows, or are part of a sentence.
-const NOT_BY_THEMSELVES: [&str; 15] = [
+const NOT_BY_THEMSELVES: [&str; 16] = [
     "duration_s",
+    "tail_s",
     "tps_low",
     "tps_high",
     "cycle_us",

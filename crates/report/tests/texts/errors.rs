@@ -93,3 +93,24 @@ fn without_errors_there_is_no_section() {
     let markdown = markdown(&document(&[Run { name: "1", record: &record }]));
     assert!(!markdown.contains("Errors"), "{markdown}");
 }
+
+#[test]
+fn the_detail_of_one_error_is_not_shown_as_that_of_all_and_does_not_fill_the_screen() {
+    let deadlock = |counts| {
+        let processes =
+            |number| format!("Process {number} waits for ShareLock; blocked by process {number}1.");
+        let detail = (1..=20).map(processes).collect::<Vec<_>>().join("\n");
+        let mut record = record();
+        let kind = error("40P01", "deadlock detected", (3, "UPDATE t SET a = 1;", None), counts);
+        let kinds = vec![TransactionError { detail: Some(detail.as_str().into()), ..kind }];
+        record.summary.errors = Some(TransactionErrors { kinds, others: failed(0) });
+        let text = text(&summary(&record, false), &TextStyle { colour: false, width: 90 });
+        let errors = text.split("\nerrors\n").nth(1).and_then(|rest| rest.split("\n\n").next());
+        errors.unwrap_or_default().to_owned()
+    };
+    let many = deadlock(failed(40));
+    assert!(many.contains("40 transactions failed. DETAIL of the first: Process 1 waits"), "{many}");
+    assert!(many.lines().count() <= 5, "{many}");
+    let single = deadlock(failed(1));
+    assert!(single.contains("1 transaction failed. DETAIL: Process 1 waits"), "{single}");
+}

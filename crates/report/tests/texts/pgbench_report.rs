@@ -55,6 +55,7 @@ fn troubled() -> Counts {
         retries: 95,
         business: 729,
         failures: Failures { serialization: 300, deadlock: 30, connection: 0, other: 9 },
+        ..Counts::default()
     }
 }
 

@@ -53,6 +53,7 @@ pub fn tpcb_like() -> Record {
     };
     let summary = Summary {
         duration_s: 10.003,
+        tail_s: 0.0,
         elapsed_s: 10.004,
         tps: 1_234.230,
         counts,
@@ -97,6 +98,7 @@ fn rated() -> Record {
         retries: 133,
         business: 14_980,
         failures: Failures { serialization: 3, deadlock: 1, connection: 0, other: 0 },
+        ..Counts::default()
     };
     record.summary.late_or_skipped_share = Some(record.summary.counts.late_or_skipped_share());
     record
@@ -435,6 +437,7 @@ fn a_run_that_failed_says_why_first_even_if_it_measured_nothing() {
     record.environment.server = None;
     record.summary = Summary {
         duration_s: 0.0,
+        tail_s: 0.0,
         elapsed_s: 0.0,
         tps: 0.0,
         counts: Counts { scheduled: 8, unfinished: 8, ..Counts::default() },
