@@ -284,6 +284,7 @@ mod tests {
             retries: 3,
             business: 11,
             failures: Failures { serialization: 1, deadlock: 1, connection: 1, other: 1 },
+            ..Counts::default()
         };
         assert_eq!(counts, expected);
         counts.check();
@@ -305,5 +306,25 @@ mod tests {
         assert!(!Counts { unknown: 1, ..Counts::default() }.is_balanced());
         assert!(!Counts { scheduled: 1, failed: 1, ..Counts::default() }.is_balanced(), "of no kind");
         assert_eq!(absurd.checked_add(&absurd), None);
+    }
+
+    #[test]
+    fn a_transaction_at_the_edge_of_the_measured_time_counts_with_its_part_within() {
+        let at = |second: u64| Timestamp::from_nanos(second * BILLION);
+        let mut counts = Counts::default();
+        // Scheduled in the warm-up, from 8 to 12 s: half of it is after 10 s.
+        counts.reach_into([at(8), at(12)], at(10), Some(at(20)));
+        // From 18 to 22 s, and one that began after the end.
+        for times in [[at(18), at(22)], [at(21), at(22)]] {
+            counts.count(Ending::Succeeded, 1, 1, false);
+            counts.reach_beyond(times, at(20));
+        }
+        assert_eq!((counts.succeeded, counts.tail), (2, 2));
+        assert!((counts.succeeded_in_time() - 1.0).abs() < 1e-9, "{counts:?}");
+        // One that is longer than the measured time is all of it.
+        let mut long = Counts::default();
+        long.reach_into([at(0), at(40)], at(10), Some(at(20)));
+        assert!((long.succeeded_in_time() - 0.25).abs() < 1e-9, "{long:?}");
+        assert!(counts.is_balanced() && long.is_balanced());
     }
 }
