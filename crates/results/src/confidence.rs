@@ -327,7 +327,7 @@ mod tests {
         Series::of(&intervals(counts), None, f64::INFINITY)
     }
 
-    fn empty() -> crate::Summary {
+    fn empty() -> Summary {
         serde_json::from_value(serde_json::json!({
             "duration_s": 0.0, "elapsed_s": 0.0, "tps": 0.0, "counts": crate::Counts::default(), "other_endings": {},
             "confidence": {}, "scripts": [],
@@ -337,7 +337,7 @@ mod tests {
 
     #[test]
     fn no_more_can_succeed_than_is_scheduled_and_the_tail_is_no_time() {
-        let mut summary = crate::Summary { duration_s: 60.0, tps: 105.0, ..empty() };
+        let mut summary = Summary { duration_s: 60.0, tps: 105.0, ..empty() };
         fill(&mut summary, &intervals((0..60).map(|second| 10 * uneven(second))), Some(106.0));
         let found = summary.confidence.tps.expect("long enough");
         assert_eq!(found.high, 106.0);
