@@ -1,4 +1,5 @@
-//! The bounds from measurements by hand, and from a whole record that each test changes as it needs.
+//! The bounds from measurements by hand, and from a whole record that each test changes as it needs. Whether shipped
+//! scripts exceed their bounds on a real server is tested with the binary.
 
 use results::{Observation, ObserverCost, PerTransaction, WaitMethod, Waits};
 

@@ -68,18 +68,7 @@ pub(crate) fn ceiling(basis: &CeilingBasis) -> String {
             latency(way_us)
         ),
         CeilingBasis::Reads { clients, read_us, blocks_per_transaction, source } => {
-            let source = match source {
-                ReadSource::Server => "as measured by the server",
-                ReadSource::Waits => "by the wait events of the backends",
-            };
-            let blocks = blocks_per_transaction
-                .map(|blocks| format!(" for {} blocks, {} each", figure(blocks), latency(read_us / blocks)))
-                .unwrap_or_default();
-            format!(
-                "Each of {} clients waits {} per transaction for reads ({source}){blocks}.",
-                figure(clients),
-                latency(read_us)
-            )
+            reads(clients, read_us, blocks_per_transaction, source)
         }
         CeilingBasis::Cpu { cpus, of, server_us, pgmeter_us, pooler_us } => {
             let cpus =
@@ -97,6 +86,20 @@ pub(crate) fn ceiling(basis: &CeilingBasis) -> String {
             )
         }
     }
+}
+
+fn reads(clients: f64, read_us: f64, blocks: Option<f64>, source: ReadSource) -> String {
+    let source = match source {
+        ReadSource::Server => "as measured by the server",
+        ReadSource::Waits => "by the wait events of the backends",
+    };
+    let each = |blocks: f64| format!(" for {} blocks, {} each", figure(blocks), latency(read_us / blocks));
+    format!(
+        "Each of {} clients waits {} per transaction for reads ({source}){}.",
+        figure(clients),
+        latency(read_us),
+        blocks.map(each).unwrap_or_default()
+    )
 }
 
 fn rows_of(rows: f64) -> String {
@@ -150,6 +153,20 @@ mod tests {
                     round_trip_us: 1_000.0,
                 },
                 "Each of 8 clients waits for 7 network round trips per transaction, at least 1.00 ms each.",
+            ),
+            (
+                CeilingBasis::OnTheWay { clients: 4.0, round_trips_per_transaction: 1.0, way_us: 10_000.0 },
+                "Each of 4 clients waits for 1 round trip per transaction; 10.0 ms of each is on the way.",
+            ),
+            (
+                CeilingBasis::Reads {
+                    clients: 8.0,
+                    read_us: 40_000.0,
+                    blocks_per_transaction: Some(20.0),
+                    source: ReadSource::Server,
+                },
+                "Each of 8 clients waits 40.0 ms per transaction for reads (as measured by the server) for 20 blocks, \
+                 2.00 ms each.",
             ),
             (
                 cpu(2.0, CpuOwner::Host),

@@ -296,6 +296,29 @@ mod tests {
     }
 
     #[test]
+    fn the_way_is_told_with_what_backends_and_pgmeter_took() {
+        let evidence = Evidence::OnTheWay {
+            way_us: 9_840.0,
+            server_us: 378.0,
+            own_us: 147.0,
+            round_trip_us: 10_600.0,
+            idle_share: 0.96,
+        };
+        check(
+            LimitedBy::Network,
+            evidence,
+            "The time is on the way (network or proxy), 9.84 ms of the 10.6 ms of a round trip. The backends worked for \
+             378 µs of it and pgmeter for 147 µs. The backends waited for their clients 96 % of the time.",
+        );
+        let (own_us, round_trip_us) = (51.0, 156.0);
+        check(
+            LimitedBy::Undecided,
+            Evidence::NoLargestPart { own_us, network_us: 0.0, server_us: Some(60.0), round_trip_us },
+            "Of the 156 µs of a round trip, pgmeter took 51.0 µs, the backends 60.0 µs. None of these took most of it.",
+        );
+    }
+
+    #[test]
     fn too_few_clients_are_told_with_how_many_are_needed() {
         let evidence = Evidence::TooFewClients {
             clients: 2,

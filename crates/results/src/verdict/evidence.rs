@@ -1,4 +1,5 @@
-//! The evidence of a verdict, as a kind with the figures that the rule compared.
+//! The evidence of a verdict, as a kind with the figures that the rule compared. Plain data: `verdict` and `server_limit`
+//! have the rules, and `report` makes the sentences.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
