@@ -1,4 +1,5 @@
-//! What a comparison in place undoes after the kill of another one, and which undo it refuses because something existed before.
+//! What a comparison in place undoes after the kill of another one, and which undo it refuses because something existed
+//! before. `in_place` has the comparisons themselves.
 
 use rustix::process::Signal;
 use testkit::cluster::Cluster;
