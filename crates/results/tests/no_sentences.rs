@@ -48,7 +48,7 @@ const NAMES: [&str; 12] = [
 ];
 
 /// Texts from outside in them: errors, statements, names of workloads, scripts and hosts, rows of a database.
-const FROM_OUTSIDE: [&str; 15] = [
+const FROM_OUTSIDE: [&str; 17] = [
     "FailedCheck/first_row",
     "FailedCheck/name",
     "LimitedRank/host",
@@ -58,6 +58,8 @@ const FROM_OUTSIDE: [&str; 15] = [
     "Warning/action_not_started/action",
     "Warning/checks_failed/workload",
     "Warning/contended_rows/script",
+    "Warning/index_left/index",
+    "Warning/index_left/undo",
     "Warning/network_failed/error",
     "Warning/not_restored/error",
     "Warning/not_verified/error",
@@ -124,8 +126,9 @@ fn notes_of_a_comparison_hold_figures_and_the_names_of_settings_but_no_sentence(
     let schema = json!({"$defs": {"ComparisonNote": schema_for!(ComparisonNote)}});
     let Texts { plain, from_outside } = texts_of(&schema, &["ComparisonNote"]);
     assert_eq!(plain.into_iter().collect::<Vec<_>>(), [""; 0]);
-    let settings = ["ComparisonNote/setting_without_effect/setting"];
-    assert_eq!(from_outside.into_iter().collect::<Vec<_>>(), settings);
+    // The error that ended the comparison, and the name of a setting.
+    let texts = ["ComparisonNote/ended_early/reason", "ComparisonNote/setting_without_effect/setting"];
+    assert_eq!(from_outside.into_iter().collect::<Vec<_>>(), texts);
 }
 
 #[test]
