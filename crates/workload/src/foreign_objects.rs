@@ -97,17 +97,21 @@ impl ForeignObjects {
         self.own.extend(made.iter().map(|object| (catalog_of(&object.kind).to_owned(), object.oid.clone())));
     }
 
-    /// Looks whether the session has changed rows of these tables, and leaves the search path of the transaction as it is.
+    /// Looks whether the transaction has changed rows of these tables since `before`, and leaves its search path as it is.
     ///
     /// # Errors
     /// It has.
-    pub(crate) fn check_rows(&self, session: &mut Session) -> Result<(), WorkloadError> {
-        let rows = query(
-            session,
-            "select relid from pg_catalog.pg_stat_xact_all_tables where n_tup_ins operator(pg_catalog.>) 0 \
-             or n_tup_upd operator(pg_catalog.>) 0 or n_tup_del operator(pg_catalog.>) 0",
-        )?;
-        match rows.iter().find_map(|row| self.tables.get(row.get(0)?)) {
+    pub(crate) fn check_rows(
+        &self,
+        session: &mut Session,
+        before: &BTreeMap<String, String>,
+    ) -> Result<(), WorkloadError> {
+        let now = changed_rows(session)?;
+        let changed = |(oid, rows): (&String, &String)| {
+            let table = self.tables.get(oid)?;
+            (before.get(oid) != Some(rows)).then_some(table)
+        };
+        match now.iter().find_map(changed) {
             None => Ok(()),
             Some(table) => {
                 let (object, workload) = (table.identity.clone(), self.workload.clone());
@@ -216,6 +220,18 @@ impl ForeignObjects {
 
 /// Catalogs of objects that can have marks.
 const WITH_MARKS: [&str; 4] = ["pg_class", "pg_proc", "pg_type", "pg_namespace"];
+
+/// Tables of which the session has changed rows, and their number, with those that it has not reported yet.
+pub(crate) fn changed_rows(session: &mut Session) -> Result<BTreeMap<String, String>, WorkloadError> {
+    let rows = query(
+        session,
+        "select relid, n_tup_ins operator(pg_catalog.+) n_tup_upd operator(pg_catalog.+) n_tup_del \
+         from pg_catalog.pg_stat_xact_all_tables where n_tup_ins operator(pg_catalog.>) 0 \
+         or n_tup_upd operator(pg_catalog.>) 0 or n_tup_del operator(pg_catalog.>) 0",
+    )?;
+    let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
+    Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
+}
 
 /// Has the server count the rows that the current transaction changes; roles without the right to set this need it set.
 ///

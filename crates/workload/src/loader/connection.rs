@@ -13,7 +13,7 @@ use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, Sq
 
 use super::journal::Note;
 use super::plan::{LoadStatement, Mode, Part, Task};
-use crate::foreign_objects::{ForeignObjects, begin_counting};
+use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows};
 use crate::load::{ROWS_PER_PROGRESS, begin_own, failed, query};
 use crate::step_guard::rolled_back;
 use crate::stopwatch::Stopwatch;
@@ -126,14 +126,16 @@ impl Connection<'_> {
             }
             Task::Chunk { note, part } => self
                 .noted(note, &format!("loading {}", part.relation), |connection| {
-                    if connection.shared.guarded.is_some() {
+                    let guarded = connection.shared.guarded;
+                    let before = guarded.map(|foreign| {
                         begin_counting(connection.session)?;
-                    }
+                        Ok::<_, WorkloadError>((foreign, changed_rows(connection.session)?))
+                    });
+                    let before = before.transpose()?;
                     connection.empty(part)?;
                     connection.copy(part)?;
                     // Triggers, defaults and constraints may call functions that change others' rows.
-                    let guarded = connection.shared.guarded;
-                    guarded.map_or(Ok(()), |foreign| foreign.check_rows(connection.session))
+                    before.map_or(Ok(()), |(foreign, rows)| foreign.check_rows(connection.session, &rows))
                 })
                 .map_err(|error| error.of_rows(&part.relation)),
             Task::Noted { note, statement, mode } => {
