@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use wire::SqlState;
 
 use crate::error::ConnectError;
-use crate::session::{Row, Session, StatementLimit};
+use crate::session::{IDLE_LIMIT, Row, Session, StatementLimit};
 use crate::target::Target;
 
 /// Pause after the first try; each later pause is twice as long, up to the longest one.
@@ -31,9 +31,6 @@ const LOOK_LIMIT: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(10);
 /// Tries to reset a setting: a cancel request for the statement before may hit the first one.
 const RESETS: usize = 3;
-/// A stopped or unreachable pgmeter must not hold its locks without an end, also where the role has no limit.
-const IDLE_LIMIT: &str = "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '60s', true) \
-    WHERE pg_catalog.current_setting('idle_in_transaction_session_timeout') OPERATOR(pg_catalog.=) '0'";
 /// Statements that need a transaction of their own, such as CREATE INDEX CONCURRENTLY.
 const ACTIVE_SQL_TRANSACTION: &str = "25001";
 

@@ -183,6 +183,7 @@ impl<'a> SchemaSwitch<'a> {
             return Err(self.made_only_in_part(failure, control));
         }
         self.made_in_part = None;
+        self.confirm()?;
         // New expressions, statistics objects and tables have no statistics yet (manual, ANALYZE).
         let new: Vec<String> = to_analyze(session)?
             .into_iter()
@@ -199,11 +200,16 @@ impl<'a> SchemaSwitch<'a> {
     /// Notes in the store that this change is about to be made: if this process is killed, its undo is known.
     fn note(&mut self, session: &mut Session, wanted: &SchemaChange) -> Result<(), RunError> {
         let here = marks::changed_database(session)?;
-        let has_only_indexes = wanted.undo.is_none();
+        let has_only_indexes = !wanted.indexes.is_empty();
         let noted =
             self.places.open()?.note_schema_change(&here, &wanted.undo_statements(), has_only_indexes)?;
         self.noted = Some(noted);
         Ok(())
+    }
+
+    /// Notes in the store that the change was made as a whole.
+    fn confirm(&mut self) -> Result<(), RunError> {
+        self.noted.map_or(Ok(()), |noted| Ok(self.places.open()?.confirm_schema_change(noted)?))
     }
 
     /// Nothing is left of the change, or the user was told what.

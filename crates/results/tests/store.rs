@@ -506,7 +506,9 @@ fn a_change_of_a_schema_is_left_only_if_its_process_has_ended_without_undoing_it
     let left = store.left_schema_changes().expect("it can be read");
     let [it] = left.as_slice() else { panic!("{left:?}") };
     assert_eq!((it.change, &it.database, it.undo.as_slice()), (change, &database, undo.as_slice()));
-    assert!(!it.has_only_indexes && it.began_at.starts_with("20"), "{it:?}");
+    assert!(!it.has_only_indexes && !it.is_made && it.began_at.starts_with("20"), "{it:?}");
+    store.confirm_schema_change(change).expect("it can be written");
+    assert!(store.left_schema_changes().expect("it can be read")[0].is_made);
     store.forget_schema_change(change).expect("it can be written");
     assert_eq!(store.left_schema_changes().expect("it can be read"), []);
 }

@@ -104,7 +104,7 @@ pub(crate) struct CompareArguments {
     /// Allow --a-sql and --b-sql to change the schema of your database in place; the changes are undone at the end
     #[arg(long, requires = "in_place", help_heading = "Server")]
     allow_ddl: bool,
-    /// Drop the indexes that killed comparisons left in the database of --dsn or of the PG* variables, and compare nothing
+    /// Undo what killed comparisons left in the database of --dsn or of the PG* variables, and compare nothing
     #[arg(long, conflicts_with_all = ["experiment", "factor", "a_sql", "b_sql", "pg_version", "bin_dir"], help_heading = "Server")]
     pub(super) undo: bool,
     /// Longest wait for a lock of one try to change your schema in place; others wait behind it that long

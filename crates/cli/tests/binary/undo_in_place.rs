@@ -89,7 +89,9 @@ fn the_store_knows_the_undo_of_a_killed_comparison_that_changed_no_index() {
     let mut words = changing(&dsn, change);
     words.extend(["--b-undo", "DROP STATISTICS of_orders"]);
     let mut run = Running::start(&mut bench.command(&words));
-    let is_there = "SELECT 1 FROM pg_statistic_ext WHERE stxname = 'of_orders'";
+    // The load of B runs, so the change is complete.
+    let is_there = "SELECT 1 FROM pg_statistic_ext WHERE stxname = 'of_orders' AND EXISTS (SELECT FROM pg_stat_activity \
+                    WHERE state = 'active' AND query LIKE '%FROM orders WHERE%' AND pid <> pg_backend_pid())";
     while session.query(is_there).expect("the server answers").is_empty() {
         assert!(!run.has_ended(), "{}", run.heard());
     }
@@ -151,4 +153,29 @@ fn an_undo_that_would_drop_what_existed_before_is_refused_and_a_failed_change_is
     words.iter_mut().filter(|word| **word == "2min").for_each(|word| *word = "2s");
     words.extend(["--b-undo", "ALTER TABLE orders DROP COLUMN z"]);
     assert!(bench.run(&words).stderr.contains("more dropped columns than before"));
+}
+
+#[test]
+fn the_undo_of_a_change_that_was_not_complete_is_shown_and_not_executed() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let dsn = orders(&cluster);
+    bench.file("count.sql", COUNT);
+    let mut holder = Cluster::session(&dsn);
+    holder.execute("BEGIN; SELECT FROM orders LIMIT 1").expect("it reads");
+    // The column exists already: its undo would destroy it.
+    let mut words = changing(&dsn, "ALTER TABLE orders ADD COLUMN customer int");
+    words.extend(["--b-undo", "ALTER TABLE orders DROP COLUMN customer"]);
+    let mut run = Running::start(&mut bench.command(&words));
+    let mut session = Cluster::session(&dsn);
+    let waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND mode = 'AccessExclusiveLock'";
+    while session.query(waits).expect("the server answers").is_empty() {
+        assert!(!run.has_ended(), "{}", run.heard());
+    }
+    run.signal(Signal::KILL);
+    run.finish();
+    holder.execute("COMMIT").expect("it ends");
+    let undo = ["compare", "--undo", "--dsn", &dsn, "--store", "out/"];
+    bench.run(undo).exits(0).says(&["was killed before its change was complete", "DROP COLUMN customer;"]);
+    assert!(session.query("SELECT customer FROM orders LIMIT 1").is_ok());
 }

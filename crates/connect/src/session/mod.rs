@@ -31,6 +31,7 @@ pub use cancel::{CANCELS_AT_ONCE, CancelRequest, cancel, cancel_all};
 pub use copy::CopyIn;
 pub use in_force::SessionSetting;
 pub use limits::{Closer, StatementLimit};
+pub(crate) use own::IDLE_LIMIT;
 pub use own::OwnSettings;
 pub use raw::RawConnection;
 pub use results::{ResultSet, Row};

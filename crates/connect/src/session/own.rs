@@ -6,13 +6,17 @@ use crate::error::ConnectError;
 
 /// Time limits that could end pgmeter's own statements: pgmeter has limits of its own. Older servers do not have all of
 /// them, so the server chooses. All names are those of the catalogs, whatever the search path holds.
-/// With the last one, the server looks whether pgmeter is there while it executes a long statement.
-const LIMITS: &str = "SELECT pg_catalog.set_config(name, CASE WHEN name OPERATOR(pg_catalog.=) \
-    'client_connection_check_interval' THEN '1000' ELSE '0' END, true) FROM pg_catalog.pg_settings \
+/// On Linux, the server looks whether pgmeter is there while it executes a long statement; on other systems it may refuse that.
+const LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings \
     WHERE name OPERATOR(pg_catalog.=) ANY ('{statement_timeout,lock_timeout,idle_in_transaction_session_timeout,\
-    transaction_timeout,client_connection_check_interval}'::pg_catalog.text[])";
-/// A stopped or unreachable pgmeter must not hold its locks without an end; between its statements it takes no such time.
-const IDLE_LIMIT: &str = "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '60s', true)";
+    transaction_timeout}'::pg_catalog.text[]); \
+    SELECT pg_catalog.set_config(name, '1000', true) FROM pg_catalog.pg_settings \
+    WHERE name OPERATOR(pg_catalog.=) 'client_connection_check_interval' \
+    AND pg_catalog.version() OPERATOR(pg_catalog.~~) '%linux%'";
+/// A stopped or unreachable pgmeter must not hold its locks without an end, also where the role has no limit. Between the
+/// statements of a transaction, pgmeter takes no such time.
+pub(crate) const IDLE_LIMIT: &str = "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '60s', true) \
+    WHERE pg_catalog.current_setting('idle_in_transaction_session_timeout') OPERATOR(pg_catalog.=) '0'";
 /// The formats of values in text that pgmeter writes and reads.
 const FORMATS: &str = "SELECT pg_catalog.set_config('DateStyle', 'ISO, MDY', true), \
     pg_catalog.set_config('IntervalStyle', 'postgres', true), pg_catalog.set_config('TimeZone', 'UTC', true), \

@@ -67,6 +67,23 @@ fn left_changes(places: &StorePlaces) -> Result<Vec<LeftChange>, RunError> {
     Ok(Store::open(places.store())?.left_schema_changes()?)
 }
 
+/// Those of a database whose undo is to be executed.
+///
+/// # Errors
+/// As root: another user could have written the undo.
+fn left_here(places: &StorePlaces, here: &ChangedDatabase) -> Result<Vec<LeftChange>, RunError> {
+    let changes: Vec<_> = left_changes(places)?.into_iter().filter(|it| it.database == *here).collect();
+    let environment = server::Environment::of_process();
+    match StorePlaces::distrust(places.store(), &environment).filter(|_| !changes.is_empty()) {
+        None => Ok(changes),
+        Some(reason) => Err(RunError::Usage(format!(
+            "the undo in the store {} is not executed: {reason}; run it yourself: {}",
+            places.store().display(),
+            changes.iter().map(LeftChange::sentence).collect::<Vec<_>>().join("; ")
+        ))),
+    }
+}
+
 /// How the store names the session's database.
 pub(super) fn changed_database(session: &mut Session) -> Result<ChangedDatabase, ConnectError> {
     let server = session.address().to_string();
@@ -98,7 +115,7 @@ pub fn undo_left(
     }
     run::use_alone(&mut session)?;
     let here = changed_database(&mut session)?;
-    let changes: Vec<_> = left_changes(places)?.into_iter().filter(|it| it.database == here).collect();
+    let changes = left_here(places, &here)?;
     let (found, copies): (Vec<_>, Vec<_>) =
         run::left_indexes(&mut session)?.into_iter().partition(|index| index.is_named);
     copies.iter().for_each(|index| listener.say(index.sentence()));
@@ -119,8 +136,15 @@ pub fn undo_left(
         let mut locking = LockingStatements::new(patience, &continues, &mut waits);
         if change.has_only_indexes {
             warn_of_unmarked(&mut session, &change.undo, listener)?;
-        } else {
+        } else if change.is_made {
             undo_change(&mut locking, &mut session, &change, listener, control)?;
+        } else {
+            listener.warn(format_args!(
+                "the comparison of {} was killed before its change was complete; pgmeter does not undo it, because that could \
+                 remove what existed before; if you find that the change was made, run: {};",
+                change.began_at,
+                change.undo.join("; ")
+            ));
         }
         places.open()?.forget_schema_change(change.change)?;
     }

@@ -5,6 +5,7 @@ use rusqlite::{Row, params};
 
 use super::process::Process;
 use super::{Store, failed, tables};
+use crate::secrets::{self, Kind};
 use crate::{ResultsError, UtcTime};
 
 /// A database as the store names it.
@@ -29,6 +30,8 @@ pub struct LeftChange {
     pub undo: Vec<String>,
     /// Whether it consists of indexes, which are found by their comments.
     pub has_only_indexes: bool,
+    /// Whether it was made as a whole. Otherwise its undo could remove what existed before.
+    pub is_made: bool,
     /// When it began, in UTC.
     pub began_at: String,
 }
@@ -37,12 +40,13 @@ impl LeftChange {
     /// The sentence that tells of it.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let Self { database: ChangedDatabase { server, name, .. }, undo, began_at, has_only_indexes, .. } =
-            self;
+        let Self { database: ChangedDatabase { server, name, .. }, undo, began_at, .. } = self;
         let undo = undo.iter().map(|sql| format!("{sql};")).collect::<Vec<_>>().join(" ");
-        let does = match has_only_indexes {
-            true => "drops the indexes that have its comment, and names others; by hand",
-            false => "runs",
+        let undo = secrets::mask(&undo, Kind::Sql);
+        let does = match (self.has_only_indexes, self.is_made) {
+            (true, _) => "drops the indexes that have its comment, and names others; by hand",
+            (false, true) => "runs",
+            (false, false) => "asks you to look whether the change was made, and then to run",
         };
         format!(
             "a comparison or experiment that began to change the schema of the database {name} on {server} at {began_at} \
@@ -87,6 +91,15 @@ impl Store {
         })
     }
 
+    /// Notes that a change was made as a whole.
+    ///
+    /// # Errors
+    /// The store cannot be written.
+    pub fn confirm_schema_change(&mut self, change: i64) -> Result<(), ResultsError> {
+        let sql = "UPDATE schema_changes SET is_made = 1 WHERE change = ?1";
+        self.connection.execute(sql, [change]).map(drop).map_err(failed(&self.path))
+    }
+
     /// Forgets a change: it was undone.
     ///
     /// # Errors
@@ -108,7 +121,7 @@ impl Store {
                 return Ok(Vec::new());
             }
             let sql = "SELECT change, server, database, database_oid, undo, has_only_indexes, began_at, hostname, boot_id, \
-                       pid_namespace, pid, pid_started_ticks FROM schema_changes ORDER BY change";
+                       pid_namespace, pid, pid_started_ticks, is_made FROM schema_changes ORDER BY change";
             let mut statement = self.connection.prepare(sql)?;
             let rows = statement.query_map([], |row| Ok((left(row)?, Process::read(row, 7)?)))?;
             rows.collect()
@@ -126,6 +139,7 @@ fn left(row: &Row<'_>) -> rusqlite::Result<LeftChange> {
         database: ChangedDatabase { server: row.get(1)?, name: row.get(2)?, oid: row.get(3)? },
         undo: serde_json::from_str(&undo).unwrap_or_default(),
         has_only_indexes: row.get(5)?,
+        is_made: row.get(12)?,
         began_at: row.get(6)?,
     })
 }

@@ -6,6 +6,7 @@ CREATE TABLE schema_changes (
     database_oid INTEGER NOT NULL,
     undo TEXT NOT NULL CHECK (json_valid(undo)),
     has_only_indexes INTEGER NOT NULL,
+    is_made INTEGER NOT NULL DEFAULT 0,
     began_at TEXT NOT NULL,
     hostname TEXT NOT NULL,
     boot_id TEXT,
