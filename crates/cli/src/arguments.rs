@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::Duration;
 
 use ::lab::{Programs, check_setting, instrumentation};
 use clap::Args;
@@ -42,6 +43,12 @@ pub(crate) struct ServerArguments {
     /// Database name, conninfo string or URI
     #[arg(short, long, value_name = "CONNECTION")]
     dbname: Option<String>,
+    /// Longest wait of pgmeter's own statements for a lock that others want too, for each try [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = ::lab::lock_time)]
+    lock_timeout: Option<Duration>,
+    /// Time after which a statement of pgmeter that does not get its locks is given up [default: 1min]
+    #[arg(long, value_name = "TIME", value_parser = ::lab::lock_time)]
+    lock_limit: Option<Duration>,
 }
 
 impl ConnectionArguments {
@@ -58,7 +65,10 @@ impl ConnectionArguments {
 impl ServerArguments {
     /// The target, from a connection string, options and environment.
     pub(crate) fn target_or(&self, connection: Option<&str>) -> Result<Target, Failure> {
-        Ok(connect::resolve(connection, &self.overrides(), &Environment::of_process())?)
+        let mut target = connect::resolve(connection, &self.overrides(), &Environment::of_process())?;
+        target.patience.lock_timeout = self.lock_timeout.unwrap_or(target.patience.lock_timeout);
+        target.patience.limit = self.lock_limit.unwrap_or(target.patience.limit);
+        Ok(target)
     }
 
     fn overrides(&self) -> Overrides {

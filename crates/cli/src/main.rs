@@ -157,7 +157,7 @@ fn begin(command: &Command) -> Result<(Signals, Option<Machines>), Failure> {
     Ok((signals, machines))
 }
 
-/// Prints a usage error or help. Messages of Rust's number parsers are replaced by plainer ones.
+/// Prints a usage error or help.
 fn show_usage_error(error: &clap::Error) -> ExitCode {
     let shown = error.render();
     let to_stderr = error.use_stderr();
@@ -166,9 +166,14 @@ fn show_usage_error(error: &clap::Error) -> ExitCode {
     let text = if colour { shown.ansi().to_string() } else { shown.to_string() };
     if to_stderr {
         let advice = if lacks_a_command(error, std::env::args_os().skip(1)) { WITHOUT_COMMAND } else { "" };
-        terminal::write_styled(&(in_plain_words(&masked(&text)) + advice));
+        terminal::write_styled(&(config::in_plain_words(&masked(&text)) + advice));
     } else {
-        terminal::print_help(&text);
+        let terminal = Terminal::of_process(Colour::Auto);
+        terminal.print(&text);
+        if let Some(failure) = terminal.lost() {
+            terminal.complain(&failure);
+            return ExitCode::from(ExitStatus::Incomplete.code());
+        }
     }
     // What could be parsed names the command.
     let parsed = Arguments::command().ignore_errors(true).try_get_matches().ok();
@@ -198,20 +203,6 @@ fn lacks_a_command(error: &clap::Error, mut arguments: impl Iterator<Item = OsSt
 fn masked(text: &str) -> String {
     let (error, help) = text.split_once('\n').unwrap_or((text, ""));
     format!("{}\n{help}", results::SafeText::from(error))
-}
-
-/// Messages of Rust's number parsers and their replacements.
-const PLAIN_WORDS: [(&str, &str); 6] = [
-    ("invalid float literal", "expected a number, such as 10 or 0.5"),
-    ("cannot parse float from empty string", "expected a number, such as 10 or 0.5"),
-    ("invalid digit found in string", "expected a whole number"),
-    ("cannot parse integer from empty string", "expected a whole number"),
-    ("number too large to fit in target type", "the number is too large"),
-    ("number too small to fit in target type", "the number is too small"),
-];
-
-fn in_plain_words(text: &str) -> String {
-    PLAIN_WORDS.iter().fold(text.to_owned(), |text, (theirs, ours)| text.replace(theirs, ours))
 }
 
 fn execute(command: &Command, terminal: &Terminal, signals: &Signals) -> Result<ExitStatus, Failure> {

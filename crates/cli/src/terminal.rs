@@ -164,11 +164,6 @@ impl Terminal {
     }
 }
 
-/// Prints help on stdout, ignoring errors.
-pub(crate) fn print_help(text: &str) {
-    let _ = io::stdout().lock().write_all(text.as_bytes());
-}
-
 /// Writes a complete message to stderr from any thread. A drawn view is erased until it is redrawn. The message may
 /// quote a server, so control characters are escaped.
 pub(crate) fn write_message(text: &str) {

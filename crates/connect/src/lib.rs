@@ -13,6 +13,7 @@ mod error;
 mod keywords;
 mod password_file;
 mod patience;
+mod publications;
 pub mod quote;
 mod resolve;
 mod service;
@@ -30,6 +31,7 @@ pub use patience::{
     LockFailure, LockHolder, LockNotGranted, LockTry, LockWaits, LockingStatements, Patience, Remains,
     StatementFailure, in_words as holders_in_words,
 };
+pub use publications::{publications_of_new_tables, refuse_published_table};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
 pub use session::{
     CANCELS_AT_ONCE, CancelRequest, Closer, Column, CopyIn, OwnSettings, RawConnection, ResultSet, Row,

@@ -50,16 +50,16 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// The default, and at most as long as the session waits for the server in other cases.
+    /// That of the session's target.
     #[must_use]
     pub fn for_session(session: &Session) -> Self {
-        let Self { lock_timeout, limit } = Self::default();
-        match session.patient_limit() {
-            StatementLimit::WhileServerAnswers(limit) => {
-                Self { lock_timeout: lock_timeout.min(limit), limit }
-            }
-            _ => Self { lock_timeout, limit },
-        }
+        session.patience()
+    }
+
+    /// The default, or less if sessions wait for the server for a shorter time.
+    pub(crate) fn within(limit: Duration) -> Self {
+        let usual = Self::default();
+        Self { lock_timeout: usual.lock_timeout.min(limit), limit }
     }
 }
 

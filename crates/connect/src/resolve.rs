@@ -18,6 +18,7 @@ use crate::environment::Environment;
 use crate::error::ConnectError;
 use crate::keywords::{self, Keyword, Treatment};
 use crate::password_file::{Entry, PasswordFile, Unused};
+use crate::patience::Patience;
 use crate::service;
 use crate::target::{Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target, USUAL_DIRECTORIES};
 use crate::uri;
@@ -81,6 +82,7 @@ pub fn resolve(
         options: settings.given("options").map(str::to_owned),
         connect_timeout: settings.seconds("connect_timeout")?,
         control_timeout: Some(environment.control_timeout()?),
+        patience: Patience::within(environment.control_timeout()?),
         keep_alive: settings.keep_alive()?,
         extra: settings.extra(environment)?,
         given: settings.without_passwords(),

@@ -14,6 +14,7 @@ use stats::SplitMix64;
 
 use crate::address::Address;
 use crate::error::{Attempt, ConnectError};
+use crate::patience::Patience;
 use crate::quote::connection_value;
 use crate::tls::{TlsMode, TlsSettings};
 
@@ -42,6 +43,8 @@ pub struct Target {
     /// Limit for control sessions while the server does not answer, for connecting and for statements
     /// ([`StatementLimit`](crate::StatementLimit)); `None`: no limit, as in libpq programs.
     pub control_timeout: Option<Duration>,
+    /// How long control sessions wait for locks that others want too.
+    pub patience: Patience,
     /// Detection of dead TCP connections.
     pub keep_alive: KeepAlive,
     /// Further start-up parameters, such as `client_encoding`.

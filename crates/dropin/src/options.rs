@@ -158,6 +158,7 @@ impl Options {
         options.init.jobs = run::loading_sessions();
         // As pgbench, it replaces any tables with these names.
         options.init.drops = true;
+        options.init.waits_as_pgbench = true;
         options.spec = RunSpec {
             grace: Grace::Unlimited,
             observe: ObserveLevel::Off,

@@ -63,6 +63,7 @@ pub enum Interruption {
 pub(crate) struct Incompleteness {
     pub(crate) interruption: Option<Interruption>,
     pub(crate) left_table: Option<String>,
+    pub(crate) earlier_tables: Vec<String>,
 }
 
 /// A transaction of an example.
@@ -121,6 +122,8 @@ pub struct IsolationReport {
     pub interruption: Option<Interruption>,
     /// Why the table of the check could not be dropped.
     pub left_table: Option<String>,
+    /// Tables of earlier checks that were killed, found before the check.
+    pub earlier_tables: Vec<String>,
 }
 
 impl IsolationReport {
@@ -156,6 +159,7 @@ impl IsolationReport {
             gave_up: done.gave_up,
             interruption: missing.interruption,
             left_table: missing.left_table,
+            earlier_tables: missing.earlier_tables,
         }
     }
 

@@ -2,7 +2,7 @@
 //! the run and it has a comment, so that no other table is touched.
 
 use connect::quote::{identifier, literal};
-use connect::{ConnectError, Session};
+use connect::{ConnectError, Row, Session, refuse_published_table};
 
 use crate::history::{Element, Key};
 use crate::level::Level;
@@ -14,6 +14,8 @@ type Lists = Vec<(Key, Vec<Element>)>;
 const PREFIX: &str = "pgmeter_isolation_";
 /// Begin of their comments.
 const MARK: &str = "pgmeter verify --isolation";
+/// The server process of a session in comments; `a` is its row in `pg_stat_activity`.
+const PROCESS: &str = "concat('server process ', a.pid, ' of ', extract(epoch from a.backend_start))";
 /// Lists per answer of the final read, well below a session's limit.
 const LISTS_PER_READ: u32 = 10_000;
 
@@ -36,12 +38,17 @@ impl Table {
                     .to_owned(),
             ));
         };
+        refuse_published_table(session, schema)?;
         let name = format!("{}.{}", identifier(schema), identifier(&format!("{PREFIX}{run}")));
-        let comment = literal(&format!("{MARK}, run {run}; may be dropped if no check is running"));
+        let process = session.query_catalogs(&format!(
+            "SELECT {PROCESS} FROM pg_stat_activity a WHERE pid = pg_backend_pid()"
+        ))?;
+        let process = process.first().and_then(|row| row.get(0)).unwrap_or_default();
+        let comment = literal(&format!("{MARK}, run {run}; may be dropped when its {process} has ended"));
         // The fillfactor keeps new versions of a row on its page, so that lists of different slots share no page.
         session.execute(&format!(
             "BEGIN; SET LOCAL search_path = pg_catalog, pg_temp; \
-             CREATE TABLE {name} (k integer NOT NULL, n integer NOT NULL, list integer[] NOT NULL, UNIQUE (k, n)) \
+             CREATE TABLE {name} (k integer NOT NULL, n integer NOT NULL, list integer[] NOT NULL, PRIMARY KEY (k, n)) \
              WITH (fillfactor = 10); \
              COMMENT ON TABLE {name} IS {comment}; \
              INSERT INTO {name} SELECT k, 0, '{{}}' FROM generate_series(0, {}) AS k; \
@@ -122,31 +129,35 @@ impl Table {
     }
 }
 
-/// Drops the tables of earlier checks that were killed. Only tables with the name and the comment of a check, and owned
-/// by the session's role, are dropped. Returns their names.
+/// Drops the tables of earlier checks that were killed. Returns their names.
 ///
 /// # Errors
 /// The server's.
 pub fn drop_leftovers(session: &mut Session) -> Result<Vec<String>, ConnectError> {
+    let left = leftovers(session)?;
+    for name in &left {
+        Table { name: name.clone() }.drop(session)?;
+    }
+    Ok(left)
+}
+
+/// The tables of checks that were killed: with the name and the comment of a check whose server process has ended, and owned
+/// by the session's role.
+pub(crate) fn leftovers(session: &mut Session) -> Result<Vec<String>, ConnectError> {
     let sql = format!(
         "SELECT n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
          JOIN pg_roles r ON r.oid = c.relowner \
          WHERE c.relkind = 'r' AND r.rolname = current_user \
-         AND substr(c.relname, 1, {}) = {} AND substr(obj_description(c.oid, 'pg_class'), 1, {}) = {}",
+         AND substr(c.relname, 1, {}) = {} AND substr(obj_description(c.oid, 'pg_class'), 1, {}) = {} \
+         AND NOT EXISTS (SELECT 1 FROM pg_stat_activity a WHERE strpos(obj_description(c.oid, 'pg_class'), {PROCESS}) > 0)",
         PREFIX.len(),
         literal(PREFIX),
         MARK.len(),
         literal(MARK)
     );
-    let mut dropped = Vec::new();
-    for row in session.query_catalogs(&sql)? {
-        if let (Some(schema), Some(name)) = (row.get(0), row.get(1)) {
-            let table = Table { name: format!("{}.{}", identifier(schema), identifier(name)) };
-            table.drop(session)?;
-            dropped.push(table.name);
-        }
-    }
-    Ok(dropped)
+    let rows = session.query_catalogs(&sql)?;
+    let name = |row: &Row| Some(format!("{}.{}", identifier(row.get(0)?), identifier(row.get(1)?)));
+    Ok(rows.iter().filter_map(name).collect())
 }
 
 /// `{1,2,3}`.

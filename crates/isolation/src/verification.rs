@@ -19,7 +19,7 @@ use crate::history::{Ending, History, Operation, Place, Transaction};
 use crate::level::Level;
 use crate::lists::HistoryError;
 use crate::outcome::{Incompleteness, Interruption, IsolationReport, Run};
-use crate::table::Table;
+use crate::table::{Table, leftovers};
 use crate::workload::{ReadMethod, TRANSACTIONS_MAX, Workload};
 
 /// Clients at most: each has a thread and a connection.
@@ -117,6 +117,7 @@ pub fn verify(
     };
     let mut session = Session::connect(target)?;
     let run = Run::new(&session, &workload, options);
+    let earlier_tables = leftovers(&mut session)?;
     let table = Table::create(&mut session, &format!("{:08x}", random() >> 32), workload.lists())?;
     let shared = Shared {
         workload,
@@ -149,7 +150,13 @@ pub fn verify(
     }
     let interruption = if stop.load(Ordering::Relaxed) { Some(Interruption::Stopped) } else { interruption };
     let done = Done { transactions: Vec::new(), ..done };
-    Ok(IsolationReport::new(run, findings, &history, Incompleteness { interruption, left_table }, done))
+    Ok(IsolationReport::new(
+        run,
+        findings,
+        &history,
+        Incompleteness { interruption, left_table, earlier_tables },
+        done,
+    ))
 }
 
 fn check_options(options: &IsolationOptions) -> Result<(), IsolationError> {

@@ -110,7 +110,14 @@ fn banners(report: &IsolationReport) -> Vec<Banner> {
         ),
     };
     let incomplete = incomplete(report).map(|text| Banner::new(Tone::Caution, text));
-    std::iter::once(verdict).chain(incomplete).collect()
+    let earlier = (!report.earlier_tables.is_empty()).then(|| {
+        let tables = enumerate(&report.earlier_tables);
+        let text = format!(
+            "Checks that were killed have left {tables}; `pgmeter verify --clean` drops what they left."
+        );
+        Banner::new(Tone::Caution, escaped_line(&text))
+    });
+    std::iter::once(verdict).chain(incomplete).chain(earlier).collect()
 }
 
 fn facts(report: &IsolationReport) -> Vec<Block> {
@@ -352,6 +359,7 @@ mod tests {
             gave_up: Some("connection refused".to_owned()),
             interruption: None,
             left_table: None,
+            earlier_tables: vec!["public.pgmeter_isolation_12345678".to_owned()],
         }
     }
 
@@ -366,6 +374,9 @@ mod tests {
         SERIALIZABLE was violated: 1 case of lost append in 1,200 committed transactions.
 
         The check is incomplete: a client gave up: connection refused.
+
+        Checks that were killed have left public.pgmeter_isolation_12345678; `pgmeter verify --clean` drops
+        what they left.
 
         Isolation level SERIALIZABLE of PostgreSQL 18.1 at host "db", port 5432
           transactions      1,234: 1,200 committed, 30 rolled back and 4 with an unknown ending (3 applied)

@@ -1,6 +1,8 @@
 //! Watches conditions of the server while a load runs, on a session and a thread of its own, and pauses or ends the load.
 //! `results` defines what is recorded, `engine` carries a pause out.
 
+mod standby_lag;
+
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
@@ -12,6 +14,7 @@ use engine::{GateState, LoadGate};
 use observe::Observer;
 use results::{LoadPause, LoadPauses, LoadStop, LoadWatch, SafeText, WatchReason};
 
+use self::standby_lag::{Lag, StandbyReplies};
 use crate::error::RunError;
 use crate::spec::RunSpec;
 
@@ -103,7 +106,7 @@ impl Watch {
         if session.server_version_num() < LAG_SINCE {
             return refuse("a server before version 10 does not report the lag of its standbys".to_owned());
         }
-        match lag(session) {
+        match StandbyReplies::default().lag(session, Observer::now()) {
             Ok(Lag { standbys: 0, .. }) => refuse("the server has no standby".to_owned()),
             Ok(Lag { standbys, .. }) => Ok(standbys),
             Err(reason) => refuse(reason),
@@ -111,14 +114,19 @@ impl Watch {
     }
 
     /// Checks all conditions; `standbys` is their number at the start.
-    fn find(&self, session: &mut Session, standbys: u64) -> Result<Finding, String> {
+    fn find(
+        &self,
+        session: &mut Session,
+        standbys: u64,
+        replies: &mut StandbyReplies,
+    ) -> Result<Finding, String> {
         if let Some(sql) = &self.stop_when
             && ask(session, sql)?
         {
             return Ok(Finding::Stop(WatchReason::StopWhen));
         }
         if let Some(max) = self.max_lag {
-            let Lag { standbys: connected, lag_s } = lag(session)?;
+            let Lag { standbys: connected, lag_s } = replies.lag(session, Observer::now())?;
             if connected < standbys {
                 return Ok(Finding::Pause(WatchReason::StandbyGone { connected, expected: standbys }));
             }
@@ -180,31 +188,6 @@ fn waiting_locks(session: &mut Session) -> Result<u64, String> {
     number.ok_or_else(|| "the server did not answer with a number".to_owned())
 }
 
-/// The standbys of a server.
-struct Lag {
-    standbys: u64,
-    /// The greatest lag in seconds.
-    lag_s: f64,
-}
-
-/// The lag of the server's standbys, and on a standby its own.
-fn lag(session: &mut Session) -> Result<Lag, String> {
-    let sql = "select 1, 0, case when pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() then 0 \
-               else extract(epoch from now() - pg_last_xact_replay_timestamp()) end where pg_is_in_recovery() \
-               union all select count(*), count(*) filter (where state is null), \
-               coalesce(extract(epoch from max(replay_lag)), 0) from pg_stat_replication \
-               where not pg_is_in_recovery() and (state is null or state <> 'backup') \
-               order by 1 desc limit 1";
-    let rows = in_transaction(session, |session| session.query_catalogs(sql))?;
-    let row = rows.first().ok_or("the server did not answer with a lag")?;
-    let number = |column: usize| row.get(column).and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0);
-    if number(1) > 0.0 {
-        return Err("the role may not see the lag of standbys; grant pg_monitor to it".to_owned());
-    }
-    let standbys = row.get(0).and_then(|text| text.parse().ok()).unwrap_or(0);
-    Ok(Lag { standbys, lag_s: number(2) })
-}
-
 impl Watching {
     /// Connects, checks the conditions, and starts the thread. The load may begin paused.
     ///
@@ -220,8 +203,15 @@ impl Watching {
         let gate = Arc::new(LoadGate::default());
         let origin = Arc::new(OnceLock::new());
         let (over, is_over) = channel();
-        let mut work =
-            Work { watch, target, standbys, session: Some(session), gate: Arc::clone(&gate), paused: None };
+        let mut work = Work {
+            watch,
+            target,
+            standbys,
+            session: Some(session),
+            gate: Arc::clone(&gate),
+            paused: None,
+            replies: StandbyReplies::default(),
+        };
         let mut log = Log::default();
         // Before the first transaction.
         work.check(&mut log);
@@ -292,6 +282,7 @@ struct Work {
     gate: Arc<LoadGate>,
     /// Begin and reason of the current pause.
     paused: Option<(Instant, WatchReason)>,
+    replies: StandbyReplies,
 }
 
 impl Work {
@@ -316,7 +307,7 @@ impl Work {
         let session = self.session.take().filter(|session| !session.is_lost());
         let session = session.map_or_else(|| Session::connect(&self.target), Ok);
         let found = session.map_err(|error| error.to_string()).and_then(|mut session| {
-            let found = self.watch.find(&mut session, self.standbys);
+            let found = self.watch.find(&mut session, self.standbys, &mut self.replies);
             self.session = Some(session);
             found
         });
@@ -373,6 +364,7 @@ mod tests {
             session: None,
             gate: Arc::default(),
             paused: None,
+            replies: StandbyReplies::default(),
         }
     }
 

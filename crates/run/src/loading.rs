@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use connect::{Session, Target};
+use connect::{Session, Target, publications_of_new_tables};
 use workload::{InitOptions, InitProgress, InitReport, Workload};
 
 use crate::control::Control;
@@ -16,9 +16,6 @@ use crate::left_changes::left_by_killed;
 /// Limits of the default number of loading sessions. More sessions mostly wait for each other when they write WAL.
 const SESSIONS_MIN: u32 = 2;
 const SESSIONS_MAX: u32 = 8;
-/// The first version with publications.
-const PUBLICATIONS_FROM: u32 = 100_000;
-
 /// Default number of loading sessions: the number of local processors, because the server's number is unknown. It is
 /// 2 on a machine with one processor, since the server is then usually elsewhere.
 #[must_use]
@@ -28,21 +25,17 @@ pub fn loading_sessions() -> u32 {
 }
 
 /// What new tables do to subscribers of this database, a sentence for each publication.
-fn publications_of_all_tables(session: &mut Session) -> Vec<String> {
-    if session.server_version_num() < PUBLICATIONS_FROM {
-        return Vec::new();
-    }
-    let publications =
-        session.query_catalogs("SELECT quote_ident(pubname) FROM pg_publication WHERE puballtables");
-    let rows = publications.unwrap_or_default();
-    let names = rows.iter().filter_map(|row| row.get(0));
-    let sentence = |name| {
+fn publications_of_tables(session: &mut Session) -> Vec<String> {
+    let schema = session.query("SELECT pg_catalog.current_schema()").unwrap_or_default();
+    let schema = schema.first().and_then(|row| row.get(0)).unwrap_or_default();
+    let publications = publications_of_new_tables(session, schema).unwrap_or_default();
+    let sentence = |publication: &String| {
         format!(
-            "the publication {name} is FOR ALL TABLES, so it also has the tables that are loaded now: a subscriber without \
-             these tables stops at their first row"
+            "{publication}, so it also has the tables that are loaded now: a subscriber without these tables stops at their \
+             first row"
         )
     };
-    names.map(sentence).collect()
+    publications.iter().map(sentence).collect()
 }
 
 /// Runs the loading steps.
@@ -72,7 +65,7 @@ pub fn load(
         for index in left_by_killed(session) {
             let _ = step(InitProgress::Found(&index.sentence()));
         }
-        for sentence in publications_of_all_tables(session) {
+        for sentence in publications_of_tables(session) {
             let _ = step(InitProgress::Found(&sentence));
         }
         use_shared(session, |session| Ok(workload.load(target, session, options, &mut step)?))

@@ -64,7 +64,9 @@ impl Planned {
         };
         let mut session = control.connect(&runner.target)?;
         let (functions, schema) = control.guard(&mut session, |session| {
-            Ok::<_, RunError>((functions_that_write(session, &runner.scripts.programs)?, schema(session)?))
+            let schema = schema(session)?;
+            connect::refuse_published_table(session, &schema)?;
+            Ok::<_, RunError>((functions_that_write(session, &runner.scripts.programs)?, schema))
         })?;
         let is_used = |script: usize| runner.scripts.texts[script].weight > 0;
         let writes = |word: &str| functions.contains(word);
@@ -297,7 +299,7 @@ pub fn clean_verified(
     let name = |journal: &Journal| journal.description().table.name().to_owned();
     let names: BTreeSet<String> = journals.iter().map(name).collect();
     let mut session = crate::runner::connect(&mut target, ask, control)?;
-    let removed =
+    let mut removed =
         control.guard(&mut session, |session| verify::clean(session, &|found| names.contains(found)))?;
     for journal in journals {
         // The journal of a table in another database is still needed.
@@ -311,6 +313,9 @@ pub fn clean_verified(
                 journal.directory().display()
             )));
         }
+    }
+    if which.is_none() {
+        removed.extend(control.guard(&mut session, isolation::drop_leftovers)?);
     }
     Ok(removed)
 }

@@ -166,6 +166,13 @@ pub enum WorkloadError {
          use another database, or let `{init} --drop` drop it"
     )]
     ForeignTable { table: String, workload: String, init: String },
+    /// A name in the workload's SQL means a table of others.
+    #[error(
+        "the name {name} in the SQL of the workload {workload} means {found} here, which `init` did not make; the workload's \
+         own table is {own}. Put its schema first in the search path, such as with \"options=-csearch_path={schema}\" in the \
+         connection string"
+    )]
+    Namesake { workload: String, name: String, found: String, own: String, schema: String },
     /// A table that was to be truncated before a run is not the workload's.
     #[error(
         "{table} was not truncated before the run: `init` did not make {} for the workload {workload}. If its rows may be \

@@ -6,7 +6,7 @@ use connect::{Row, Session};
 
 use crate::WorkloadError;
 use crate::load::{execute, query_catalogs};
-use crate::marks::{DatabaseId, Mark};
+use crate::marks::{DatabaseId, Mark, catalog_of};
 
 /// Whether the current transaction has made the row `$`.
 const OF_TRANSACTION: &str = "$.xmin::text = (txid_current() & 4294967295)::text";
@@ -38,12 +38,7 @@ impl ExistingObjects {
         }
         let database = DatabaseId::read(session)?;
         for Object { kind, identity, oid, comment } in &made {
-            let object = match kind.as_str() {
-                "function" | "procedure" | "aggregate" | "type" | "schema" => {
-                    database.object(oid.as_str(), identity.as_str())
-                }
-                _ => database.relation(session, oid)?,
-            };
+            let object = database.described(session, catalog_of(kind), oid)?;
             let comment = mark.of(object).added_to(comment);
             execute(session, &format!("comment on {kind} {identity} is {}", literal(&comment)))?;
         }

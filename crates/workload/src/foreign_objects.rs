@@ -11,7 +11,8 @@ use crate::WorkloadError;
 use crate::existing_objects::Object;
 use crate::load::{query, query_catalogs};
 use crate::loader::TableName;
-use crate::{marks, protection, sql_names};
+use crate::marks::{self, catalog_of};
+use crate::{protection, sql_names};
 
 /// The objects of others, as they were before a transaction.
 #[derive(Debug)]
@@ -290,16 +291,6 @@ fn shared_changes(session: &mut Session) -> Result<BTreeMap<String, u64>, Worklo
         *changes.entry(row.get(0).unwrap_or_default().to_owned()).or_default() += changed;
     }
     Ok(changes)
-}
-
-/// The catalog that has the objects of a kind, which is one of those that can have a mark.
-fn catalog_of(kind: &str) -> &'static str {
-    match kind {
-        "function" | "procedure" | "aggregate" => "pg_proc",
-        "type" | "domain" => "pg_type",
-        "schema" => "pg_namespace",
-        _ => "pg_class",
-    }
 }
 
 /// Catalogs of objects that are no tables: the catalog, the digest of an object's definition, and which rows are objects of

@@ -19,6 +19,7 @@ mod load;
 mod loader;
 mod manifest;
 mod marks;
+mod namesakes;
 mod new_folder;
 mod protection;
 mod query_set;

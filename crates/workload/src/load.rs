@@ -55,6 +55,8 @@ pub struct InitOptions {
     pub seed: Option<u64>,
     /// Drop tables in the way that another program made.
     pub drops: bool,
+    /// Wait for locks without a limit, as pgbench does.
+    pub waits_as_pgbench: bool,
     /// Directives of a schema may name files outside of the workload's folder.
     pub allows_files: bool,
 }
@@ -77,6 +79,7 @@ impl Default for InitOptions {
             indexes: None,
             seed: None,
             drops: false,
+            waits_as_pgbench: false,
             allows_files: false,
         }
     }

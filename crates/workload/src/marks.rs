@@ -10,7 +10,7 @@ use connect::quote::literal;
 use stats::Scale;
 
 use crate::load::{InitOptions, execute, query, query_catalogs};
-use crate::{Workload, WorkloadError};
+use crate::{Workload, WorkloadError, namesakes};
 
 /// Beginning of the line.
 const BEGINNING: &str = "pgmeter: workload=";
@@ -40,26 +40,43 @@ pub(crate) struct ObjectId {
     pub(crate) oid: String,
     /// With its schema, quoted.
     pub(crate) name: String,
-    /// Digest of the names and types of its columns; empty if it has none.
-    pub(crate) columns: String,
+    /// Digest of its definition: of a table the columns, of a view its query too, of a function its body; otherwise empty.
+    pub(crate) digest: String,
     pub(crate) database: DatabaseId,
 }
 
-/// The digest of a relation's columns, for the OID in `$`. It does not depend on the search path.
-const COLUMNS: &str = "(select coalesce(md5(string_agg(concat(a.attname, ' ', n.nspname, '.', y.typname, ' ', a.atttypmod), \
-                       ',' order by a.attnum)), '') from pg_attribute a join pg_type y on y.oid = a.atttypid \
-                       join pg_namespace n on n.oid = y.typnamespace \
-                       where a.attrelid = $ and a.attnum > 0 and not a.attisdropped)";
+/// The digest of a relation's columns, and of a view's query, for the OID in `$`. It does not depend on the search path of
+/// users: it is computed under that of the catalogs.
+const DIGEST_OF_RELATION: &str = "\
+    (select coalesce(md5(string_agg(concat(a.attname, ' ', n.nspname, '.', y.typname, ' ', a.atttypmod), \
+    ',' order by a.attnum) || coalesce((select pg_get_viewdef(c.oid) from pg_class c \
+    where c.oid = $ and c.relkind in ('v', 'm')), '')), '') \
+    from pg_attribute a join pg_type y on y.oid = a.atttypid join pg_namespace n on n.oid = y.typnamespace \
+    where a.attrelid = $ and a.attnum > 0 and not a.attisdropped)";
 
-/// SQL for the words of a mark after the OID; `oid` and `identity` are expressions.
+/// The digest of what CREATE OR REPLACE FUNCTION changes, for the OID in `$`.
+const DIGEST_OF_FUNCTION: &str = "\
+    (select md5(concat_ws('|', prosrc, probin, prolang, provolatile, proisstrict, prosecdef, proconfig)) \
+    from pg_proc where oid = $)";
+
+/// SQL for the digest of an object in a catalog, both of which are expressions.
+fn digest(class: &str, oid: &str) -> String {
+    format!(
+        "case {class} when 'pg_class'::regclass then {} when 'pg_proc'::regclass then {} else '' end",
+        DIGEST_OF_RELATION.replace('$', oid),
+        DIGEST_OF_FUNCTION.replace('$', oid)
+    )
+}
+
+/// SQL for the words of a relation's mark after the OID; `oid` and `identity` are expressions.
 pub(crate) fn object_words(oid: &str, identity: &str, database: &DatabaseId) -> String {
     // The escapes of [`escaped`].
     let name = ["%", " ", "\n", "\r"].iter().fold(identity.to_owned(), |name, character| {
         format!("replace({name}, {}, {})", literal(character), literal(&escaped(character)))
     });
     format!(
-        "concat('name=', {name}, ' columns=', {}, {})",
-        COLUMNS.replace('$', oid),
+        "concat('name=', {name}, ' digest=', {}, {})",
+        DIGEST_OF_RELATION.replace('$', oid),
         literal(&format!(" {database}"))
     )
 }
@@ -79,21 +96,26 @@ impl DatabaseId {
         Ok(DatabaseId { oid, system })
     }
 
-    /// An object of this database, without columns.
+    /// An object of this database, without a digest.
     pub(crate) fn object(&self, oid: impl Into<String>, name: impl Into<String>) -> ObjectId {
-        ObjectId { oid: oid.into(), name: name.into(), columns: String::new(), database: self.clone() }
+        ObjectId { oid: oid.into(), name: name.into(), digest: String::new(), database: self.clone() }
     }
 
-    /// A table, view or sequence of this database.
-    pub(crate) fn relation(&self, session: &mut Session, oid: &str) -> Result<ObjectId, WorkloadError> {
-        let oid_of_server = format!("{}::oid", literal(oid));
+    /// An object of this database, from its catalog.
+    pub(crate) fn described(
+        &self,
+        session: &mut Session,
+        catalog: &str,
+        oid: &str,
+    ) -> Result<ObjectId, WorkloadError> {
+        let (class, number) = (format!("{}::regclass", literal(catalog)), format!("{}::oid", literal(oid)));
         let sql = format!(
-            "select identity, {} from pg_identify_object('pg_class'::regclass, {oid_of_server}, 0)",
-            COLUMNS.replace('$', &oid_of_server)
+            "select identity, {} from pg_identify_object({class}, {number}, 0)",
+            digest(&class, &number)
         );
         let rows = query_catalogs(session, &sql)?;
         let text = |column| rows.first().and_then(|row| row.get(column)).unwrap_or_default();
-        Ok(ObjectId { columns: text(1).to_owned(), ..self.object(oid, text(0)) })
+        Ok(ObjectId { digest: text(1).to_owned(), ..self.object(oid, text(0)) })
     }
 }
 
@@ -118,9 +140,10 @@ impl ObjectId {
         self.oid == other.oid && own.oid == others.oid && !is_elsewhere
     }
 
-    /// Whether both have the same name and columns. A table that was renamed or got a column belongs to the user who did it.
+    /// Whether both have the same name and definition. A table that was renamed or got a column, and a function that was
+    /// replaced, belong to the user who did it.
     fn is_like(&self, other: &ObjectId) -> bool {
-        self.name == other.name && self.columns == other.columns
+        self.name == other.name && self.digest == other.digest
     }
 }
 
@@ -235,8 +258,8 @@ impl fmt::Display for Mark {
         let Mark { workload, loaded, object } = self;
         let state = if loaded.complete { "loaded" } else { "loading" };
         write!(out, "{BEGINNING}{workload} {} state={state}", loaded.options_text())?;
-        object.iter().try_for_each(|ObjectId { oid, name, columns, database }| {
-            write!(out, " oid={oid} name={} columns={columns} {database}", escaped(name))
+        object.iter().try_for_each(|ObjectId { oid, name, digest, database }| {
+            write!(out, " oid={oid} name={} digest={digest} {database}", escaped(name))
         })
     }
 }
@@ -258,7 +281,7 @@ impl Mark {
         let database = |oid| DatabaseId { oid, system: value("system") };
         let name = value("name").and_then(|name| unescaped(&name));
         let object = value("oid").zip(value("database")).zip(name).map(|((oid, db), name)| ObjectId {
-            columns: value("columns").unwrap_or_default(),
+            digest: value("digest").unwrap_or_default(),
             ..database(db).object(oid, name)
         });
         Some(Mark { workload, loaded: Loaded::parse(line)?, object })
@@ -272,12 +295,22 @@ impl Mark {
     }
 }
 
+/// The catalog that has the objects of a kind, which is one of those that can have a mark.
+pub(crate) fn catalog_of(kind: &str) -> &'static str {
+    match kind {
+        "function" | "procedure" | "aggregate" => "pg_proc",
+        "type" | "domain" => "pg_type",
+        "schema" => "pg_namespace",
+        _ => "pg_class",
+    }
+}
+
 /// A marked object.
 #[derive(Clone, Debug)]
 pub(crate) struct MarkedObject {
     /// As DROP and COMMENT name it: `table`, `view`, `type`.
     pub(crate) kind: String,
-    /// Its schema; empty for a schema.
+    /// Its schema, quoted; empty for a schema.
     pub(crate) schema: String,
     /// With its schema, quoted.
     pub(crate) identity: String,
@@ -301,11 +334,11 @@ impl MarkedObject {
 pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedObject>, WorkloadError> {
     let sql = format!(
         "select o.type, coalesce(o.schema, ''), o.identity, d.description, d.objoid, \
-         case when d.classoid = 'pg_class'::regclass then {} else '' end from pg_description d \
+         {} from pg_description d \
          cross join lateral pg_identify_object(d.classoid, d.objoid, 0) o \
          where d.objsubid = 0 and d.classoid in ('pg_class'::regclass, 'pg_type'::regclass, \
          'pg_proc'::regclass, 'pg_namespace'::regclass) and strpos(d.description, {}) > 0 order by d.objoid",
-        COLUMNS.replace('$', "d.objoid"),
+        digest("d.classoid", "d.objoid"),
         literal(&format!("{BEGINNING}{workload} "))
     );
     let rows = query_catalogs(session, &sql)?;
@@ -313,7 +346,7 @@ pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedOb
     let object = |row: &connect::Row| {
         let text = |column| row.get(column).unwrap_or_default().to_owned();
         let mark = Mark::parse(&text(3)).filter(|mark| mark.workload == workload)?;
-        let found = ObjectId { columns: text(5), ..database.object(text(4), text(2)) };
+        let found = ObjectId { digest: text(5), ..database.object(text(4), text(2)) };
         let is_own = mark.object.as_ref().is_some_and(|object| object.is(&found));
         Some(MarkedObject {
             kind: text(0),
@@ -344,14 +377,16 @@ pub(crate) fn complete(session: &mut Session, workload: &str) -> Result<(), Work
 /// copies in different schemas, the tables in the search path count.
 ///
 /// # Errors
-/// Errors of the server.
+/// A name in the workload's SQL means a table of others; or errors of the server.
 pub fn loaded(session: &mut Session, workload: &dyn Workload) -> Result<Option<Loaded>, WorkloadError> {
     let mut tables = find(session, workload.name())?;
     tables.retain(|object| object.kind == "table");
     if tables.is_empty() {
         return Ok(None);
     }
-    let path = query(session, "select pg_catalog.unnest(pg_catalog.current_schemas(false))")?;
+    namesakes::refuse(session, workload, &tables)?;
+    let path = "select pg_catalog.quote_ident(s) from pg_catalog.unnest(pg_catalog.current_schemas(false)) s";
+    let path = query(session, path)?;
     let in_path = |object: &MarkedObject| path.iter().any(|row| row.get(0) == Some(&object.schema));
     if tables.iter().any(in_path) {
         tables.retain(in_path);
@@ -384,7 +419,7 @@ mod tests {
         assert_eq!(
             comment,
             "All customers\nsince 2020\npgmeter: workload=shop scale=0.5 seed=7 indexes=keys \
-             parameter.corpus=mbox:/a%20b/50%25.mbox state=loading oid=16385 name=public.\"a%20b\" columns= database=5 system=76"
+             parameter.corpus=mbox:/a%20b/50%25.mbox state=loading oid=16385 name=public.\"a%20b\" digest= database=5 system=76"
         );
         assert_eq!(Mark::parse(&comment), Some(mark(false)));
         let again = mark(true).added_to(&comment);
@@ -413,7 +448,7 @@ mod tests {
             assert!(!own.is(&other), "{other:?}");
         }
         let renamed = ObjectId { name: "public.a_2025".to_owned(), ..own.clone() };
-        let altered = ObjectId { columns: "d41d".to_owned(), ..own.clone() };
+        let altered = ObjectId { digest: "d41d".to_owned(), ..own.clone() };
         assert!(!own.is(&renamed) && !own.is(&altered));
     }
 

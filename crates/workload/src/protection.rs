@@ -102,7 +102,7 @@ impl Protection {
                 Some(comment) => comment.clone(),
                 None => comment(session, &relation)?,
             };
-            let object = database.relation(session, &relation.oid)?;
+            let object = database.described(session, "pg_class", &relation.oid)?;
             let marked = mark.of(object).added_to(&comment);
             if marked != comment {
                 execute(session, &format!("comment on table {} is {}", relation.identity, literal(&marked)))?;

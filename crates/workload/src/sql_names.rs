@@ -36,10 +36,24 @@ pub(crate) fn created(sql: &str) -> Option<TableName> {
 /// Every word and quoted name of a statement, with the schema before it, as `to_regclass` reads it: some are names of
 /// relations.
 pub(crate) fn possible_names(sql: &str) -> Vec<String> {
+    all_names(sql).iter().map(TableName::quoted).collect()
+}
+
+/// Every word and quoted name without a schema.
+pub(crate) fn unqualified_names(sql: &str) -> Vec<String> {
+    all_names(sql).into_iter().filter(|name| name.schema.is_none()).map(|name| name.name).collect()
+}
+
+fn all_names(sql: &str) -> Vec<TableName> {
     let tokens = tokens(sql);
     let is_after_point = |at: usize| at > 0 && tokens.get(at - 1) == Some(&Token::Symbol('.'));
     let starts = (0..tokens.len()).filter(|at| !is_after_point(*at));
-    starts.filter_map(|at| Some(Reader { tokens: &tokens, at }.name()?.quoted())).collect()
+    starts.filter_map(|at| Reader { tokens: &tokens, at }.name()).collect()
+}
+
+/// The name in an identity that the server has written, such as `public."a b"`.
+pub(crate) fn of_identity(identity: &str) -> Option<TableName> {
+    Reader { tokens: &tokens(identity), at: 0 }.name()
 }
 
 /// A view that a statement creates.

@@ -138,6 +138,29 @@ fn waiting_locks_and_the_lag_of_a_standby_are_watched() {
 }
 
 #[test]
+fn a_standby_that_lags_pauses_the_load_until_it_has_caught_up() {
+    let bench = Bench::new();
+    let cluster = Cluster::start("18");
+    let conninfo = cluster.database("lagging");
+    Cluster::session(&conninfo).execute("create table t (a int)").expect("a table");
+    let standby = cluster
+        .standby("delayed", &[("recovery_min_apply_delay", "3s"), ("wal_receiver_status_interval", "1s")]);
+    let script = bench.file("insert.sql", "insert into t values (1);\n\\sleep 10 ms\n");
+    let out = bench.run(["bench", "-n", "-T", "12", "-f", script, "--max-lag", "1s", &conninfo]).exits(0);
+    let record = bench.record();
+    adds_up(&record);
+    let pauses = record.summary.pauses.as_ref().expect("a pause");
+    let first = pauses.first.first().expect("a pause");
+    let WatchReason::Lag { lag_s, max_s } = first.reason else { panic!("{pauses:?}") };
+    assert!(lag_s > 1.0 && max_s == 1.0, "{pauses:?}");
+    assert!(first.until_s > first.from_s, "{pauses:?}");
+    assert!(out.stdout.contains("paused"), "{}", out.stdout);
+    let last = record.intervals.iter().filter(|it| it.start_s >= first.until_s);
+    assert!(last.map(|it| it.counts.succeeded).sum::<u64>() > 0, "the load goes on: {pauses:?}");
+    drop(standby);
+}
+
+#[test]
 fn a_condition_that_cannot_be_read_is_refused_before_the_run() {
     let bench = Bench::new();
     let conninfo = database("18", "load_refuses");

@@ -125,7 +125,9 @@ fn a_report_that_cannot_be_written_is_a_failure() {
 fn a_closed_standard_output_is_a_failure_and_the_null_device_is_not() {
     let bench = Bench::new();
     let schema = bench.file("one.sql", "CREATE TABLE one (id int PRIMARY KEY);");
-    for (words, status) in [(vec!["workload", "list"], 2), (vec!["data", "--schema", schema], 1)] {
+    for (words, status) in
+        [(vec!["bench", "--help"], 2), (vec!["workload", "list"], 2), (vec!["data", "--schema", schema], 1)]
+    {
         for (redirection, expected) in [(">&-", status), ("</dev/null >/dev/null", 0)] {
             let pgmeter = bench.command(words.clone());
             let mut shell = std::process::Command::new("sh");

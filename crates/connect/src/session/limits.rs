@@ -136,6 +136,11 @@ impl Session {
         self.target.control_timeout.map_or(StatementLimit::None, StatementLimit::WhileServerAnswers)
     }
 
+    /// How long statements wait for locks that others want too.
+    pub(crate) fn patience(&self) -> crate::patience::Patience {
+        self.target.patience
+    }
+
     /// Whether the session ended because a statement exceeded its limit or another thread closed it.
     pub fn is_given_up(&self) -> bool {
         self.waiting.is_given_up || self.closed_because().is_some()

@@ -259,3 +259,40 @@ fn a_table_that_somebody_else_changes_ends_the_check_with_a_reason() {
     let reason = report.gave_up.clone().unwrap_or_default();
     assert!(!report.is_complete() && reason.contains("somebody else has changed it"), "{report:?}");
 }
+
+#[test]
+fn a_table_of_a_running_check_is_no_leftover() {
+    let conninfo = Cluster::shared("18").database("running");
+    let mut session = Cluster::session(&conninfo);
+    let options = options(Level::ReadCommitted, ReadMethod::Select);
+    let mut seen = 0;
+    let report = verify(&target(&conninfo), &options, &AtomicBool::new(false), &mut |_| {
+        seen += tables(&conninfo).len();
+        assert_eq!(drop_leftovers(&mut session).unwrap(), [""; 0]);
+    });
+    assert!(seen > 0 && report.unwrap_or_else(|error| panic!("{error}")).is_complete());
+}
+
+#[test]
+fn a_table_that_a_subscriber_would_need_is_refused() {
+    let cluster = Cluster::start_with("18", &[("wal_level", "logical")]);
+    let options = options(Level::ReadCommitted, ReadMethod::Select);
+    for publication in ["FOR ALL TABLES", "FOR TABLES IN SCHEMA public"] {
+        let conninfo = cluster.database("published");
+        let mut session = Cluster::session(&conninfo);
+        session.execute(&format!("CREATE PUBLICATION p {publication}")).unwrap();
+        // Nobody receives it.
+        verified(&conninfo, &options);
+        session.execute("SELECT pg_create_logical_replication_slot('s', 'pgoutput')").unwrap();
+        let error = verify(&target(&conninfo), &options, &AtomicBool::new(false), &mut |_| {});
+        assert_eq!(
+            error.expect_err("a subscriber").to_string(),
+            format!(
+                "the publication p is {publication}, so the subscriber of the replication slot s would get the rows of a \
+                 table that it does not have, and would stop there: use a database without subscribers"
+            )
+        );
+        assert_eq!(tables(&conninfo), [""; 0]);
+        session.execute("SELECT pg_drop_replication_slot('s')").unwrap();
+    }
+}

@@ -38,7 +38,7 @@ pub(crate) fn table(session: &mut Session, name: &str, values: bool) -> Result<T
     facts.types = user_types(session, oid)?;
     statistics(session, &mut facts)?;
     if facts.columns.iter().all(|column| column.statistics.is_none()) && facts.rows > 0 {
-        return Err(LearnError::NotAnalyzed { table: facts.name });
+        return Err(LearnError::NotAnalyzed { table: facts.name, sql_name: facts.sql_name });
     }
     for column in &mut facts.columns {
         common_values(session, oid, column, values)?;
@@ -103,11 +103,11 @@ fn relation(session: &mut Session, typed: &str, oid: u32) -> Result<TableFacts, 
         return Err(LearnError::RowSecurity { table: name });
     }
     let (count, pages): (f64, i64) = (parsed(row, 3), parsed(row, 4));
+    let sql_name = parts.iter().map(|part| identifier(part)).collect::<Vec<_>>().join(".");
     // Before PostgreSQL 14, a table that was never analyzed has 0 rows, as an empty one does; it may have no page yet.
     if count < 0.0 || (count == 0.0 && pages > 0) {
-        return Err(LearnError::NotAnalyzed { table: name });
+        return Err(LearnError::NotAnalyzed { table: name, sql_name });
     }
-    let sql_name = parts.iter().map(|part| identifier(part)).collect::<Vec<_>>().join(".");
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above; saturates")]
     let rows = count.round() as u64;
     Ok(TableFacts { oid, name, sql_name, rows, ..TableFacts::default() })

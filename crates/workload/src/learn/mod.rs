@@ -27,8 +27,8 @@ pub enum LearnError {
     #[error("{name} {kind}")]
     NotATable { name: String, kind: String },
     /// There are no statistics.
-    #[error("{table} has no statistics; run ANALYZE {table} first")]
-    NotAnalyzed { table: String },
+    #[error("{table} has no statistics; run ANALYZE {sql_name} first")]
+    NotAnalyzed { table: String, sql_name: String },
     /// `pg_stats` shows nothing to this role.
     #[error("the role may not read {table}, and sees no statistics of it; it needs the privilege SELECT")]
     NoPermission { table: String },

@@ -265,7 +265,7 @@ fn begin(
         execute(session, &sql)?;
     }
     preparation.journal = Journal::named(session, &journal)?;
-    let mark = mark.of(database.relation(session, preparation.journal.oid())?);
+    let mark = mark.of(database.described(session, "pg_class", preparation.journal.oid())?);
     execute(session, &format!("comment on table {journal} is {}", literal(&mark.to_string())))?;
     execute(session, "commit")?;
     Ok(preparation)

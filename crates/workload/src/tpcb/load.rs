@@ -33,8 +33,8 @@ pub(super) fn init(
     }
     let existing =
         if options.resumes { ExistingTables::find(session, options)? } else { ExistingTables::default() };
-    // The drop-in waits for locks without a limit, as pgbench does; it drops tables of any origin.
-    if !options.drops && !existing.has_tables && options.steps.first() == Some(&Step::DropTables) {
+    let drops_first = !existing.has_tables && options.steps.first() == Some(&Step::DropTables);
+    if drops_first && !options.waits_as_pgbench {
         drop_patiently(session, progress)?;
     }
     let context = LoadContext { options, version: session.server_version_num(), existing: &existing };

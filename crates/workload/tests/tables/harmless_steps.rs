@@ -246,3 +246,58 @@ fn rows_of_others_that_change_while_rows_are_loaded_end_the_load() {
         assert_eq!(lines(&mut session, "select count(*) from staff"), ["1"], "{major}");
     }
 }
+
+#[test]
+fn a_function_or_view_that_a_user_has_replaced_is_kept() {
+    let own = steps(
+        true,
+        &["drop view if exists v; drop function if exists f(); \
+           create function f() returns int language sql as 'select 1'; create view v as select 1 as a; \
+           drop type if exists t; create type t as enum ('a');"],
+    );
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "replaced");
+        load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
+        load(&own, &mut session, &InitOptions::default()).expect("these are its own objects");
+        for (replaced, told) in [
+            ("create or replace function f() returns int language sql as 'select 2'", "function public.f()"),
+            ("create or replace view v as select 2 as a", "view public.v"),
+        ] {
+            session.execute(replaced).expect("a user changes it");
+            let error =
+                load(&own, &mut session, &InitOptions::default()).expect_err("it is kept").to_string();
+            assert!(error.contains(told), "{error}");
+            let before = replaced.replace("select 2", "select 1");
+            session.execute(&before).expect("a user changes it back");
+        }
+        load(&own, &mut session, &InitOptions::default()).expect("they are as it made them");
+    }
+}
+
+#[test]
+fn a_name_that_means_a_table_of_others_is_refused_before_a_run() {
+    let schema = "create table orders (id int primary key);";
+    let script = ("scripts/d.sql", "delete from orders where id = 1;");
+    let qualified = ("scripts/d.sql", "delete from bench.orders where id = 1;");
+    for major in [NEWEST, OLDEST] {
+        let conninfo = Cluster::shared(major).database("namesake");
+        let mut session = Cluster::session(&conninfo);
+        session
+            .execute("create schema bench; create table orders (id int); insert into orders values (1)")
+            .expect("a table of a user");
+        let path = "do $$ begin execute format('alter database %I set search_path = bench', current_database()); end $$";
+        session.execute(path).expect("a search path");
+        let mut there = Cluster::session(&conninfo);
+        let (unqualified, qualified) = (folder(schema, &[script]), folder(schema, &[qualified]));
+        load(&open(&unqualified), &mut there, &scaled(2.0)).expect("it is loaded");
+        let error = open(&unqualified).find_tables(&mut session).expect_err("another table").to_string();
+        assert_eq!(
+            error,
+            "the name orders in the SQL of the workload own means public.orders here, which `init` did not make; the \
+             workload's own table is bench.orders. Put its schema first in the search path, such as with \
+             \"options=-csearch_path=bench\" in the connection string"
+        );
+        open(&unqualified).find_tables(&mut there).expect("its own table");
+        open(&qualified).find_tables(&mut session).expect("its own table");
+    }
+}

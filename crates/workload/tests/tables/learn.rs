@@ -220,7 +220,7 @@ fn relations_without_statistics_are_refused_with_a_remedy() {
         Ok(learnt) => panic!("{name}: {}", learnt.schema),
         Err(error) => error.to_string(),
     };
-    assert_eq!(refused("plain"), "plain has no statistics; run ANALYZE plain first");
+    assert_eq!(refused("plain"), "plain has no statistics; run ANALYZE \"plain\" first");
     assert_eq!(refused("seen"), "seen is a view; name the tables that it reads");
     assert_eq!(
         refused("parts"),

@@ -3,8 +3,9 @@
 
 use std::ops::ControlFlow;
 use std::thread;
+use std::time::Duration;
 
-use connect::Session;
+use connect::{Patience, Session};
 use pgmeter_workload::{InitOptions, Tpcb, Truncation, Workload};
 
 use crate::generated::{folder, load, open, scaled, sorted_schema};
@@ -48,8 +49,11 @@ fn init_of_pgbenchs_tables_waits_for_readers_in_short_tries() {
     for major in [NEWEST, OLDEST] {
         let mut session = session(major, "read_pgbench");
         make(&mut session, &InitOptions::default()).expect("tables");
-        load_while_read(&Tpcb, &mut session, &InitOptions::default(), "pgbench_tellers");
-        assert_eq!(lines(&mut session, "select count(*) from pgbench_tellers"), ["10"]);
+        for drops in [false, true] {
+            let options = InitOptions { drops, ..InitOptions::default() };
+            load_while_read(&Tpcb, &mut session, &options, "pgbench_tellers");
+            assert_eq!(lines(&mut session, "select count(*) from pgbench_tellers"), ["10"]);
+        }
     }
 }
 
@@ -78,4 +82,20 @@ fn a_truncation_before_a_run_waits_for_readers_in_short_tries() {
         assert_eq!(prepared.truncated, ["public.pgbench_history"]);
         assert_eq!(lines(&mut session, "select count(*) from pgbench_history"), ["0"]);
     }
+}
+
+#[test]
+fn the_limits_of_waits_for_locks_are_those_of_the_target() {
+    let mut session = session(NEWEST, "limits");
+    make(&mut session, &InitOptions::default()).expect("tables");
+    let mut reader = Session::connect(&target(&mut session)).expect("a session");
+    reader.execute("begin; select from pgbench_history").expect("a lock");
+    let mut limited = target(&mut session);
+    limited.patience =
+        Patience { lock_timeout: Duration::from_millis(50), limit: Duration::from_millis(200) };
+    let mut session = Session::connect(&limited).expect("a session");
+    let prepared = Tpcb.prepare_run(&mut session, Truncation::OwnTables);
+    let told = prepared.failed.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
+    assert!(told.contains("the longest wait was 0.1 s"), "{told}");
+    assert!(prepared.truncated.is_empty());
 }
