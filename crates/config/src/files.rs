@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 use crate::document::{Complaint, Node, nearest};
+use crate::inputs::open_regular;
 
 /// Location of the files named in a TOML file.
 #[derive(Clone, Copy, Debug)]
@@ -110,9 +111,10 @@ pub fn similar_file(missing: &Path) -> Option<String> {
 /// # Errors
 /// If it cannot be read, is not a regular file, is longer, or is not UTF-8.
 pub fn text_of(path: &Path, length_max: u64) -> io::Result<String> {
-    let about = fs::metadata(path)?;
-    if !about.is_file() || about.len() > length_max {
-        return Err(io::Error::other(format!("it is not a regular file of at most {length_max} bytes")));
+    let mut text = String::new();
+    open_regular(path)?.take(length_max + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > length_max {
+        return Err(io::Error::other(format!("it is longer than {length_max} bytes")));
     }
-    fs::read_to_string(path)
+    Ok(text)
 }

@@ -15,6 +15,7 @@ mod password_file;
 mod patience;
 mod publications;
 pub mod quote;
+mod regular_file;
 mod resolve;
 mod service;
 mod session;

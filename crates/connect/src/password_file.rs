@@ -3,12 +3,13 @@
 //!
 //! Manual: libpq, "The Password File".
 
-use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use wire::Password;
+
+use crate::regular_file;
 
 /// Maximum size; no password file written by hand is larger.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
@@ -49,14 +50,13 @@ impl PasswordFile {
         let unreadable = |error: io::Error| {
             Unused::silently(format!("the password file {shown} cannot be read ({error})"))
         };
-        let metadata = match fs::metadata(path) {
-            Ok(metadata) => metadata,
+        let (file, metadata) = match regular_file::open(path) {
+            Ok(opened) => opened,
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => {
                 return Ok(PasswordFile::default());
             }
             Err(error) => return Err(unreadable(error)),
         };
-        // Checked before opening, since opening a pipe blocks until there is a writer.
         if !metadata.is_file() {
             return Err(Unused {
                 reason: format!("the password file {shown} is not a plain file"),
@@ -81,9 +81,7 @@ impl PasswordFile {
             return Err(Unused::silently(reason));
         }
         let mut content = Vec::new();
-        File::open(path)
-            .and_then(|file| file.take(LENGTH_MAX).read_to_end(&mut content))
-            .map_err(unreadable)?;
+        file.take(LENGTH_MAX).read_to_end(&mut content).map_err(unreadable)?;
         Ok(PasswordFile { content: without_nul(&content) })
     }
 
@@ -149,6 +147,8 @@ fn without_escapes(field: &[u8]) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn find(content: &str, host: &str, port: u16, database: &str, user: &str) -> Option<String> {

@@ -3,7 +3,6 @@
 //!
 //! Manual: libpq, "The Connection Service File".
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use crate::conninfo;
 use crate::environment::Environment;
 use crate::error::ConnectError;
 use crate::keywords::Keyword;
+use crate::regular_file;
 
 /// Maximum size; no service file written by hand is larger.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
@@ -64,19 +64,14 @@ pub(crate) fn find(
 fn read(path: &Path, is_named: bool) -> Result<Option<String>, ConnectError> {
     let refuse =
         |why: &str| Err(ConnectError::Settings(format!("the service file {} {why}", path.display())));
-    match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => return refuse("is not a plain file"),
-        Ok(metadata) if metadata.len() > LENGTH_MAX => return refuse("is larger than 16 MiB"),
-        Err(error) if !is_named && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            return Ok(None);
-        }
-        _ => {}
-    }
-    match fs::read(path) {
+    match regular_file::read(path, LENGTH_MAX) {
         Ok(content) => match String::from_utf8(content) {
             Ok(content) => Ok(Some(content)),
             Err(_) => refuse("is not valid UTF-8"),
         },
+        Err(error) if !is_named && matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
         Err(error) => refuse(&format!("cannot be read ({error})")),
     }
 }
@@ -135,6 +130,8 @@ fn unknown(keyword: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     const CONTENT: &str = "\

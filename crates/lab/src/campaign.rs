@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
@@ -550,9 +549,5 @@ pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunEr
 /// Reads a text file of the experiment.
 pub(crate) fn text_of(path: &Path) -> Result<String, RunError> {
     let unreadable = |error| RunError::System { what: format!("read {}", path.display()), error };
-    let about = fs::metadata(path).map_err(unreadable)?;
-    if !about.is_file() || about.len() > FILE_LENGTH_MAX {
-        return Err(RunError::Usage(format!("{} must be a regular file of at most 16 MiB", path.display())));
-    }
-    fs::read_to_string(path).map_err(unreadable)
+    config::text_of(path, FILE_LENGTH_MAX).map_err(unreadable)
 }

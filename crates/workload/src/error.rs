@@ -183,10 +183,11 @@ pub enum WorkloadError {
     /// A statement of the folder changed a table that `init` did not make, and was rolled back.
     #[error(
         "the SQL of the workload {workload} would drop or change {object}, which `init` did not make for it, such as by \
-         DROP … CASCADE, a trigger or a function; its transaction was rolled back, and nothing of it was changed. Remove \
-         the statement, use another database, or allow it with --drop"
+         DROP … CASCADE, a trigger{} or a function; its transaction was rolled back, and nothing of it was changed. Remove \
+         the statement, use another database, or allow it with --drop",
+        event_trigger.as_ref().map_or(String::new(), |name| format!(", the event trigger {name} of the database"))
     )]
-    ForeignObjectChanged { object: String, workload: String },
+    ForeignObjectChanged { object: String, workload: String, event_trigger: Option<String> },
     /// The server does not count changed rows.
     #[error(
         "track_counts is off, so pgmeter cannot see whether the SQL of the workload changes rows of other tables. Set \

@@ -37,11 +37,15 @@ impl ExistingObjects {
             return Ok(made);
         }
         let database = DatabaseId::read(session)?;
+        let mut comments = Vec::new();
         for Object { kind, identity, oid, comment } in &made {
             let object = database.described(session, catalog_of(kind), oid)?;
             let comment = mark.of(object).added_to(comment);
-            execute(session, &format!("comment on {kind} {identity} is {}", literal(&comment)))?;
+            comments.push(format!("comment on {kind} {identity} is {}", literal(&comment)));
         }
+        // Event triggers of users find their objects by the session's search path, not by that of the catalogs.
+        execute(session, "set local search_path to default")?;
+        comments.iter().try_for_each(|comment| execute(session, comment))?;
         Ok(made)
     }
 }

@@ -11,7 +11,7 @@ use stats::Scale;
 use crate::archives::NamedArchive;
 use crate::before_run::{self, PreparedRun, Truncation};
 use crate::existing_objects::ExistingObjects;
-use crate::foreign_objects::ForeignObjects;
+use crate::foreign_objects::{ForeignObjects, acting_on_all};
 use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
 use crate::load::{self, execute, execute_all, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
@@ -335,12 +335,25 @@ impl Workload for Folder {
         progress: &mut Progress<'_>,
     ) -> Result<InitReport, WorkloadError> {
         self.check_options(options)?;
-        init_lock::hold(session, self.name(), |session| match &self.generated {
-            Some(tables) => {
-                let options = &options.with_index_set(self);
-                self.generate(tables, (target, session), options, progress)
+        init_lock::hold(session, self.name(), |session| {
+            let before = acting_on_all(session)?;
+            let report = match &self.generated {
+                Some(tables) => {
+                    let options = &options.with_index_set(self);
+                    self.generate(tables, (target, session), options, progress)?
+                }
+                None => self.run_steps(session, options, progress)?,
+            };
+            let made: Vec<String> = acting_on_all(session)?.difference(&before).cloned().collect();
+            if !made.is_empty() {
+                let sentence = format!(
+                    "the SQL of the workload has created {}, which can act on all tables of this database; a later init \
+                     does not drop them",
+                    made.join(", ")
+                );
+                load::tell(progress, InitProgress::Found(&sentence)).map_err(|_| self.interrupted())?;
             }
-            None => self.run_steps(session, options, progress),
+            Ok(report)
         })
     }
 

@@ -116,7 +116,7 @@ impl ForeignObjects {
             None => Ok(()),
             Some(table) => {
                 let (object, workload) = (table.identity.clone(), self.workload.clone());
-                Err(WorkloadError::ForeignObjectChanged { object, workload })
+                Err(WorkloadError::ForeignObjectChanged { object, workload, event_trigger: None })
             }
         }
     }
@@ -186,7 +186,12 @@ impl ForeignObjects {
         match self.changed(session)?.into_iter().next() {
             None => Ok(()),
             Some(object) => {
-                Err(WorkloadError::ForeignObjectChanged { object, workload: self.workload.clone() })
+                let enabled =
+                    "select quote_ident(evtname) from pg_event_trigger where evtenabled <> 'D' limit 1";
+                let found = query_catalogs(session, enabled)?;
+                let event_trigger = found.first().and_then(|row| row.get(0)).map(str::to_owned);
+                let workload = self.workload.clone();
+                Err(WorkloadError::ForeignObjectChanged { object, workload, event_trigger })
             }
         }
     }
@@ -250,6 +255,22 @@ fn count_rows(session: &mut Session, value: &str) -> Result<(), WorkloadError> {
     let rows = query(session, &format!("select {value}"))?;
     let is_on = rows.first().and_then(|row| row.get(0)) == Some("on");
     if is_on { Ok(()) } else { Err(WorkloadError::RowsNotCounted) }
+}
+
+/// Objects that act on all tables of a database: event triggers, casts, publications and default privileges. `init` does not
+/// mark them, and does not drop them later.
+pub(crate) fn acting_on_all(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
+    let catalogs = ["pg_event_trigger", "pg_cast", "pg_default_acl", "pg_publication"];
+    let is_known = |catalog: &&str| *catalog != "pg_publication" || session.server_version_num() >= 100_000;
+    let parts = catalogs.iter().copied().filter(is_known).map(|catalog| {
+        format!(
+            "select concat('the ', o.type, ' ', o.identity) from {catalog} t cross join lateral \
+             pg_identify_object('{catalog}'::regclass, t.oid, 0) o where t.oid >= 16384"
+        )
+    });
+    let parts: Vec<String> = parts.collect();
+    let rows = query_catalogs(session, &parts.join(" union all "))?;
+    Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
 /// The schema in which users share their objects.

@@ -49,6 +49,9 @@ impl StepGuard {
         }
         for statement in &statements {
             if self.drops {
+                if let Some(name) = prepared_by_others(&statement.sql) {
+                    tell(&[name])?;
+                }
                 // Alone, as written.
                 done(session.execute(&statement.sql).map(drop), step, statement)?;
                 continue;
@@ -254,6 +257,13 @@ fn rebuilds_or_drops(sql: &str) -> bool {
         Some("drop" | "reindex" | "cluster") => true,
         _ => false,
     }
+}
+
+/// The transaction that COMMIT PREPARED or ROLLBACK PREPARED ends: a load step has not prepared it in this transaction.
+fn prepared_by_others(sql: &str) -> Option<String> {
+    let words = words(sql);
+    let ends = matches!(words.first()?.as_str(), "commit" | "rollback") && words.get(1)? == "prepared";
+    ends.then(|| format!("a prepared transaction ({})", sql.trim().trim_end_matches(';')))
 }
 
 /// The first words of a statement that changes something beside the database and runs outside of transaction blocks only.

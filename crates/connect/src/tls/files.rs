@@ -11,6 +11,7 @@ use rustls::pki_types::{CertificateDer, CertificateRevocationListDer, PrivateKey
 
 use super::error::TlsError;
 use super::settings::{TlsFile, TlsSettings, TrustedRoots};
+use crate::regular_file;
 
 /// Maximum size of a file, above that of any certificate bundle.
 const LENGTH_MAX: u64 = 16 * 1024 * 1024;
@@ -160,16 +161,11 @@ fn certificates(path: &Path, content: &[u8]) -> Result<Vec<CertificateDer<'stati
 
 /// The contents of a file; `None` if it does not exist.
 fn read(path: &Path, what: &str) -> Result<Option<Vec<u8>>, TlsError> {
-    let refuse = |why: String| TlsError::new(format!("{what} {} {why}", path.display()), "");
-    match fs::metadata(path) {
-        Ok(metadata) if !metadata.is_file() => return Err(refuse("is not a plain file".to_owned())),
-        Ok(metadata) if metadata.len() > LENGTH_MAX => {
-            return Err(refuse("is larger than 16 MiB".to_owned()));
-        }
-        Err(error) if is_absence(error.kind()) => return Ok(None),
-        _ => {}
+    match regular_file::read(path, LENGTH_MAX) {
+        Ok(content) => Ok(Some(content)),
+        Err(error) if is_absence(error.kind()) => Ok(None),
+        Err(error) => Err(TlsError::new(format!("{what} {} cannot be read ({error})", path.display()), "")),
     }
-    fs::read(path).map(Some).map_err(|error| refuse(format!("cannot be read ({error})")))
 }
 
 fn is_absence(kind: ErrorKind) -> bool {

@@ -2,14 +2,15 @@
 //! locks while others wait behind them. On the oldest and the newest server.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::thread;
 
 use connect::Session;
-use pgmeter_workload::{Folder, InitOptions, Workload};
+use pgmeter_workload::{Folder, InitOptions, InitProgress, Workload};
 use testkit::cluster::Cluster;
 
 use crate::generated::{folder, load, open, scaled};
-use crate::harness::{NEWEST, OLDEST, conninfo, lines, session};
+use crate::harness::{NEWEST, OLDEST, conninfo, lines, session, target};
 
 /// A folder whose only files are these steps.
 fn steps(is_transaction: bool, sql: &[&str]) -> Folder {
@@ -300,4 +301,61 @@ fn a_name_that_means_a_table_of_others_is_refused_before_a_run() {
         open(&unqualified).find_tables(&mut there).expect("its own table");
         open(&qualified).find_tables(&mut session).expect("its own table");
     }
+}
+
+/// An event trigger that notes each DDL statement in a table, which it finds by the search path.
+const AUDIT: &str = "create table ddl_log (command text); create function audit() returns event_trigger language plpgsql as \
+    'begin insert into ddl_log values (tg_tag); end'; \
+    create event trigger audits on ddl_command_end execute procedure audit()";
+
+#[test]
+fn an_audit_of_ddl_is_named_and_works_if_it_is_permitted() {
+    let own = steps(true, &["create table wt (id int);"]);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "audited");
+        session.execute(AUDIT).expect("an event trigger");
+        let error = load(&own, &mut session, &InitOptions::default()).expect_err("it is refused").to_string();
+        assert!(error.contains("public.ddl_log") && error.contains("the event trigger audits of"), "{error}");
+        load(&own, &mut session, &InitOptions { drops: true, ..InitOptions::default() })
+            .expect("it is permitted");
+        let noted = "select string_agg(distinct command, ', ' order by command) from ddl_log";
+        assert_eq!(lines(&mut session, noted), ["COMMENT, CREATE TABLE"]);
+    }
+}
+
+#[test]
+fn new_objects_that_act_on_all_tables_are_named() {
+    let sql = "create function stop() returns event_trigger language plpgsql as 'begin end'; \
+               create event trigger stops on ddl_command_start execute procedure stop();";
+    let own = steps(true, &[sql]);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "acting");
+        let mut told = Vec::new();
+        own.load(&target(&mut session), &mut session, &InitOptions::default(), &mut |progress| {
+            if let InitProgress::Found(sentence) = progress {
+                told.push(sentence.to_owned());
+            }
+            ControlFlow::Continue(())
+        })
+        .expect("it is loaded");
+        let expected = "the SQL of the workload has created the event trigger stops, which can act on all tables of this \
+                        database; a later init does not drop them";
+        assert_eq!(told, [expected]);
+    }
+}
+
+#[test]
+fn with_permission_the_end_of_a_prepared_transaction_is_named() {
+    let own = steps(false, &["rollback prepared 'nobody';"]);
+    let mut session = session(NEWEST, "two_phases");
+    let mut told = Vec::new();
+    let options = InitOptions { drops: true, ..InitOptions::default() };
+    let done = own.load(&target(&mut session), &mut session, &options, &mut |progress| {
+        if let InitProgress::Dropping(sentence) = progress {
+            told.push(sentence.to_owned());
+        }
+        ControlFlow::Continue(())
+    });
+    done.expect_err("there is none");
+    assert_eq!(told, ["step0.sql drops or changes a prepared transaction (rollback prepared 'nobody')"]);
 }
