@@ -1,4 +1,5 @@
-//! Messages of Rust's number parsers in plain words, for values that users write.
+//! Messages of Rust's number parsers in plain words, for values that users write. The command line shows them in place of
+//! the parsers' own.
 
 /// Messages of Rust's number parsers and their replacements.
 const PLAIN_WORDS: [(&str, &str); 6] = [

@@ -1,4 +1,5 @@
-//! Opens files that others may have put in the place of a regular one: opening never waits for the writer of a pipe.
+//! Opens files of connections: passwords, services, keys and certificates. Others may have put a pipe in the place of one:
+//! opening never waits for its writer.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read};
