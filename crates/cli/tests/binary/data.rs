@@ -169,7 +169,7 @@ fn a_learnt_schema_makes_rows_again() {
     bench
         .run(["data", "learn", "visits", "-d", &target])
         .exits(1)
-        .says(&["visits has no statistics; run ANALYZE \"visits\" first"]);
+        .says(&["visits has no statistics; run ANALYZE visits first"]);
     session.execute("ANALYZE visits").expect("statistics");
     let printed = bench.run(["data", "learn", "visits", "-d", &target]).exits(0);
     bench.run(["data", "learn", "visits", "-d", &target, "-o", "learnt.sql"]).exits(0);

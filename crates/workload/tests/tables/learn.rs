@@ -206,7 +206,8 @@ fn relations_without_statistics_are_refused_with_a_remedy() {
     let mut session = session(NEWEST, "learn_refused");
     session
         .execute(
-            "CREATE TABLE plain(a int); INSERT INTO plain VALUES (1); CREATE VIEW seen AS SELECT 1 AS a;
+            "CREATE TABLE plain(a int); INSERT INTO plain VALUES (1); CREATE TABLE \"x; y\"(a int); \
+             INSERT INTO \"x; y\" VALUES (1); CREATE VIEW seen AS SELECT 1 AS a;
              CREATE TABLE parts(a int) PARTITION BY LIST (a); CREATE TABLE part_1 PARTITION OF parts FOR VALUES IN (1);
              CREATE TABLE hidden(a int, b int); INSERT INTO hidden VALUES (1); ANALYZE hidden;
              ALTER TABLE hidden ENABLE ROW LEVEL SECURITY; CREATE SCHEMA \"Odd\";
@@ -220,7 +221,8 @@ fn relations_without_statistics_are_refused_with_a_remedy() {
         Ok(learnt) => panic!("{name}: {}", learnt.schema),
         Err(error) => error.to_string(),
     };
-    assert_eq!(refused("plain"), "plain has no statistics; run ANALYZE \"plain\" first");
+    assert_eq!(refused("plain"), "plain has no statistics; run ANALYZE plain first");
+    assert_eq!(refused("\"x; y\""), "x; y has no statistics; run ANALYZE \"x; y\" first");
     assert_eq!(refused("seen"), "seen is a view; name the tables that it reads");
     assert_eq!(
         refused("parts"),
