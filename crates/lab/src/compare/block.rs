@@ -416,6 +416,7 @@ fn figures(outcome: Outcome, cpu_s: Option<f64>, of_load: &OfLoad, setup_s: f64)
         end: Timestamp::ZERO + outcome.summary.duration,
         scripts: outcome.summary.scripts,
         completions: Completions::new(),
+        due_skips: Vec::new(),
     };
     BlockResult { block, transactions, interval, mean_s, wal_of_others, setup_s }
 }
