@@ -8,10 +8,12 @@ mod tables;
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Instant;
 
 use serde_json::{Value, json};
+
+use crate::managed_server::{ManagedServer, make_traversable, program};
 
 /// pgbench's TPC-B-like transaction, and in `:more` of 10,000 transactions once more. Both A and B have some of these,
 /// so that both prepare the same statements.
@@ -124,6 +126,9 @@ struct Options {
     numbers: [usize; CASES.len()],
 }
 
+/// The name of the server.
+const NAME: &str = "proof";
+
 pub(crate) fn run(arguments: &[&str]) -> bool {
     let shown = Options::parse(arguments).and_then(|options| options.run());
     if let Err(reason) = &shown {
@@ -165,7 +170,7 @@ impl Options {
         let (mut server, mut failed) = (None, 0);
         while let Some(case) = self.next(&lines) {
             if case.is_on_one_server && server.is_none() {
-                server = Some(Server::start(&self.pgmeter, directory.path())?);
+                server = Some(ManagedServer::start(&self.pgmeter, directory.path(), NAME, &[])?);
             }
             let dsn = server.as_ref().filter(|_| case.is_on_one_server).map(|server| server.dsn.as_str());
             let begun = Instant::now();
@@ -248,48 +253,4 @@ fn append(path: &Path, line: &Value) -> Result<(), String> {
     let opened: std::io::Result<File> = OpenOptions::new().create(true).append(true).open(path);
     let appended = opened.and_then(|mut file| file.write_all(format!("{line}\n").as_bytes()));
     appended.map_err(|error| format!("{}: {error}", path.display()))
-}
-
-/// Lets all users traverse a directory, for the one who runs the server.
-fn make_traversable(path: &Path) -> Result<(), String> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).map_err(|error| error.to_string())
-}
-
-/// One server for all comparisons; dropping it removes the server.
-struct Server<'a> {
-    pgmeter: &'a Path,
-    directory: &'a Path,
-    dsn: String,
-}
-
-const NAME: &str = "proof";
-
-impl<'a> Server<'a> {
-    fn start(pgmeter: &'a Path, directory: &'a Path) -> Result<Self, String> {
-        let mut server = Self { pgmeter, directory, dsn: String::new() };
-        server.run_pgmeter(&["server", "install", NAME])?;
-        server.dsn = server.run_pgmeter(&["server", "start", NAME])?.trim().to_owned();
-        Ok(server)
-    }
-
-    fn run_pgmeter(&self, words: &[&str]) -> Result<String, String> {
-        let mut command = program(self.pgmeter, self.directory);
-        let output =
-            command.args(words).stderr(Stdio::inherit()).output().map_err(|error| error.to_string())?;
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        if output.status.success() { Ok(text) } else { Err(format!("pgmeter {} failed", words.join(" "))) }
-    }
-}
-
-impl Drop for Server<'_> {
-    fn drop(&mut self) {
-        let _ = self.run_pgmeter(&["server", "stop", "--remove", NAME]);
-    }
-}
-
-fn program(pgmeter: &Path, directory: &Path) -> Command {
-    let mut command = Command::new(pgmeter);
-    command.current_dir(directory).env("PGMETER_STATE_DIR", directory.join("state"));
-    command
 }

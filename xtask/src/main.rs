@@ -1,12 +1,13 @@
 //! The project's own chores. `cargo xtask ci` is what a contributor and the continuous integration run, `tidy` its part
 //! that checks the project's rules, `dependencies` its part that checks what comes from others. `dist` makes packages,
 //! `lines` counts lines, `fuzz` feeds mutated input to all parsers, `beside` runs two clients in turns, `compare-proof`
-//! shows how often `pgmeter compare` is right, `prove` what happens in faults, power losses, and to commits of killed
-//! servers, `fetch-postgres-19` fetches a server before its release, `tpch-answers` compares the answers of the workload
-//! tpch. No part of what users get.
+//! shows how often `pgmeter compare` is right, `causes` whether verdicts are, `prove` what happens in faults, power losses,
+//! and to commits of killed servers, `fetch-postgres-19` fetches a server before its release, `tpch-answers` compares the
+//! answers of the workload tpch. No part of what users get.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "chores print for their user")]
 
 mod beside;
+mod causes;
 mod ci;
 mod compare_proof;
 mod dependencies;
@@ -14,6 +15,7 @@ mod dist;
 mod fetch_postgres;
 mod fuzz;
 mod leftovers;
+mod managed_server;
 mod programs;
 mod prove;
 mod test_output;
@@ -24,7 +26,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The names of all chores.
-const CHORES: [&str; 11] = [
+const CHORES: [&str; 12] = [
     "ci",
     "tidy",
     "dependencies",
@@ -34,6 +36,7 @@ const CHORES: [&str; 11] = [
     "prove",
     "beside",
     "compare-proof",
+    "causes",
     "fetch-postgres-19",
     "tpch-answers",
 ];
@@ -51,6 +54,7 @@ fn main() -> ExitCode {
         ["prove", ref arguments @ ..] => prove::run(arguments),
         ["beside", ref arguments @ ..] => beside::run(arguments),
         ["compare-proof", ref arguments @ ..] => compare_proof::run(arguments),
+        ["causes", ref arguments @ ..] => causes::run(arguments),
         ["fetch-postgres-19", ref arguments @ ..] => fetch_postgres::run(arguments),
         ["tpch-answers", ref arguments @ ..] => tpch_answers(arguments),
         _ => {

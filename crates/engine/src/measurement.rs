@@ -1,7 +1,7 @@
 //! Assigns a worker's samples to the run's timeline.
 //!
 //! A transaction belongs to the measured window if it was *scheduled* in it, and counts in the interval in which it
-//! *finished*. Transactions scheduled during the warm-up are shown during the warm-up and never measured.
+//! *finished*; of a skipped one, the interval in which it was due is noted too. Transactions scheduled during the warm-up are shown during the warm-up and never measured.
 
 use stats::{Ending, Interval, Recorder, Sample, Timestamp};
 
@@ -84,7 +84,9 @@ impl<'a> Measurement<'a> {
         }
         if measured || !self.is_measuring() {
             self.recorder.record(sample);
-            if measured
+            if measured && sample.ending == Ending::Skipped {
+                self.recorder.skip_due_in(sample, self.timeline.interval_of(sample.scheduled));
+            } else if measured
                 && let Some(end) = self.planned_end
                 && sample.finished > end
                 && sample.ending == Ending::Succeeded

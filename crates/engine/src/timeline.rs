@@ -67,6 +67,12 @@ impl Timeline {
         sooner.then_some(Self { end: Some(end), ..self })
     }
 
+    /// Begin of the interval of the measured window that contains `at`.
+    pub(crate) fn interval_of(&self, at: Timestamp) -> Timestamp {
+        let first = if self.measure == self.start { self.first_interval() } else { self.measure };
+        first + Duration::from_secs(at.max(first).since(first).as_secs())
+    }
+
     /// End of the interval that begins at `begin`: one second later, but not across the end of the warm-up.
     pub(crate) fn interval_end(&self, begin: Timestamp) -> Timestamp {
         let end = begin + INTERVAL;
@@ -86,6 +92,7 @@ mod tests {
         assert_eq!(timeline.interval_end(at(0)), at(1000));
         assert_eq!(timeline.interval_end(at(1000)), at(1500));
         assert_eq!(timeline.interval_end(at(1500)), at(2500));
+        assert_eq!([1500, 2499, 2500].map(|ms| timeline.interval_of(at(ms))), [at(1500), at(1500), at(2500)]);
         assert!(!timeline.is_over(at(3999)));
         assert!(timeline.is_over(at(4000)));
     }
@@ -104,5 +111,6 @@ mod tests {
         assert_eq!(begin, at(2100));
         assert!(timeline.is_measured(begin));
         assert_eq!(timeline.interval_end(begin), at(3100));
+        assert_eq!([2400, 3099, 3100].map(|ms| timeline.interval_of(at(ms))), [at(2100), at(2100), at(3100)]);
     }
 }

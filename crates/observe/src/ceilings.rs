@@ -97,9 +97,9 @@ fn hottest_row(record: &Record) -> Option<Ceiling> {
         let rows = as_f64(contention.rows(&record.plan.variables)?);
         let commands = Timed::of_script(&summary.commands);
         let locking = contention.command as usize;
-        let flush_us = commit_flush(record).and_then(|flushing| flushing.one_us()).map(|(us, _)| us);
+        let flush = commit_flush(record).and_then(|flushing| flushing.one_us());
         let network_us = record.summary.generator.as_ref().and_then(|it| it.shortest_connect_us);
-        let held = Held::of(&commands, locking, network_us, flush_us)?;
+        let held = Held::of(&commands, locking, network_us, flush)?;
         // Share of all transactions that lock such a row.
         let share = commands[locking].executions / as_f64(record.summary.counts.succeeded);
         let (tps, basis) = held.bound(rows, share)?;
@@ -124,21 +124,29 @@ impl Held {
     /// command is its execution time, since other executions include lock waits. Its own round trip ends before the
     /// lock is taken, or starts after it: `n` commands contain `n` − 1 round trips. A transaction of one command holds
     /// the lock during the flush of its commit; the time before that is unknown. The latency of commands in a pipeline
-    /// is unknown too, so the flush is the minimum there as well. Conditional commands count by their number of
-    /// executions.
+    /// is unknown too, so the flush is the minimum there as well. The last command releases the lock before the client
+    /// gets its response, which waits for a CPU where others have them: its minimum latency counts, or a flush that the
+    /// server measured. Conditional commands count by their number of executions.
     fn of(
         commands: &[Timed],
         locking: usize,
         network_us: Option<f64>,
-        flush_us: Option<f64>,
+        flush: Option<(f64, FlushSource)>,
     ) -> Option<Held> {
         let later = &commands.get(locking + 1..)?;
         let Timed { executions, is_in_pipeline, .. } = commands[locking];
         if is_in_pipeline || !later.iter().any(|command| command.sends) {
-            return Some(Held { us: flush_us?, is_one_command: true });
+            return Some(Held { us: flush?.0, is_one_command: true });
         }
-        let spent_us = |command: &Timed| Some(command.mean_us? * (command.executions / executions).min(1.0));
-        let later_us: f64 = later.iter().filter_map(spent_us).sum();
+        let flush_us = flush.filter(|(_, source)| *source == FlushSource::Server).map_or(0.0, |(us, _)| us);
+        let last = later.iter().rposition(|command| command.sends);
+        let spent_us = |(at, command): (usize, &Timed)| {
+            let mean_us = command.mean_us?;
+            let until_release_us = command.min_us.map_or(mean_us, |min_us| min_us.max(flush_us).min(mean_us));
+            let us = if Some(at) == last { until_release_us } else { mean_us };
+            Some(us * (command.executions / executions).min(1.0))
+        };
+        let later_us: f64 = later.iter().enumerate().filter_map(spent_us).sum();
         let sent = commands.iter().filter(|command| command.sends);
         let shortest_us = sent.filter_map(|command| command.min_us).fold(f64::INFINITY, f64::min);
         // On a single host the network is not measured; a command is hardly shorter than a round trip.

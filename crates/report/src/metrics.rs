@@ -278,7 +278,7 @@ pub(crate) const METRICS: [Row; 73] = {
         latency!(Metric::Mean, "mean", "mean", "mean latency", "the arithmetic mean", |us| us.mean).key("mean"),
         latency!(Metric::Stddev, "stddev", "stddev", "standard deviation of the latency", "the standard deviation", |us| us.stddev)
         .key("stddev"),
-        latency!(Metric::Min, "min", "min", "shortest latency", "the shortest", |us| us.min),
+        latency!(Metric::Min, "min", "min", "shortest latency", "the shortest of the succeeded transactions", |us| us.min),
         latency!(Metric::P50, "p50", "p50", "median latency", "the median", |us| us.p50).key("p50"),
         latency!(Metric::P90, "p90", "p90", "p90 of the latency", "the 90th percentile", |us| us.p90).key("p90"),
         latency!(Metric::P95, "p95", "p95", "p95 of the latency", "the 95th percentile", |us| us.p95).key("p95"),
@@ -298,8 +298,8 @@ pub(crate) const METRICS: [Row; 73] = {
         })
         .short("cycle")
         .key("cycle"),
-        row(Metric::StartDelayMean, "start_delay_mean_us", "mean start delay", Microseconds, "mean time from when a transaction was due to its start, under a rate", Run(|run| Some(run.start_delay()?.mean))),
-        row(Metric::StartDelayMax, "start_delay_max_us", "longest start delay", Microseconds, "longest time from when a transaction was due to its start, under a rate", Run(|run| Some(run.start_delay()?.max))),
+        row(Metric::StartDelayMean, "start_delay_mean_us", "mean start delay", Microseconds, "mean time from when a succeeded transaction was due to its start, under a rate", Run(|run| Some(run.start_delay()?.mean))),
+        row(Metric::StartDelayMax, "start_delay_max_us", "longest start delay", Microseconds, "longest time from when a succeeded transaction was due to its start, under a rate", Run(|run| Some(run.start_delay()?.max))),
         row(Metric::Scheduled, "scheduled", "scheduled", Count, "transactions that were due in the measured time: succeeded + failed + skipped + unfinished + unknown", Run(|run| run.count(|counts| counts.scheduled))),
         row(Metric::Succeeded, "succeeded", "succeeded", Count, "transactions that succeeded", {
             Run(|run| run.count(|counts| counts.succeeded))
@@ -307,9 +307,9 @@ pub(crate) const METRICS: [Row; 73] = {
         row(Metric::Failed, "failed", "failed", Count, "transactions that failed", {
             Run(|run| run.count(|counts| counts.failed))
         }),
-        row(Metric::Skipped, "skipped", "skipped as too late to start", Count, "transactions that were not started because they exceeded the latency limit already", Run(|run| run.count(|counts| counts.skipped)))
+        row(Metric::Skipped, "skipped", "skipped as too late to start", Count, "transactions that were not started because they exceeded the latency limit already, or because the load was paused", Run(|run| run.count(|counts| counts.skipped)))
         .short("skipped"),
-        row(Metric::Unfinished, "unfinished", "unfinished at the end", Count, "transactions that had not ended with the measured time", Run(|run| run.count(|counts| counts.unfinished)))
+        row(Metric::Unfinished, "unfinished", "unfinished at the end", Count, "transactions that were running when the run or their client ended, or that no client had started by then", Run(|run| run.count(|counts| counts.unfinished)))
         .short("unfinished"),
         row(Metric::Unknown, "unknown", "unknown ending", Count, "transactions whose connection was lost after COMMIT was sent: applied or not", Run(|run| run.count(|counts| counts.unknown)))
         .short("unknown"),
@@ -336,10 +336,10 @@ pub(crate) const METRICS: [Row; 73] = {
         row(Metric::Stalled, "stalled_s", "stalled", Seconds, "the duration of all stalls", {
             Run(|run| Some(run.summary?.stalls.as_ref()?.total_s))
         }),
-        row(Metric::LostConnections, "lost_connections", "lost connections", Count, "connections that clients lost and made again", {
+        row(Metric::LostConnections, "lost_connections", "lost connections", Count, "connections that clients lost, with --on-disconnect reconnect", {
             Run(|run| Some(run.summary?.outages.as_ref()?.losses as f64))
         }),
-        row(Metric::WriteOutage, "write_outage_s", "time without a write", Seconds, "the longest time without a successful write of any client in an outage", Run(|run| Some(run.summary?.outages.as_ref()?.longest_window_s())))
+        row(Metric::WriteOutage, "write_outage_s", "time without a write", Seconds, "the longest time without a successful write of any client in an outage; without scripts that write, without a success", Run(|run| Some(run.summary?.outages.as_ref()?.longest_window_s())))
         .key("write_outage"),
         row(Metric::Recovery, "recovery_s", "time to recover", Seconds, "time from the last write before that outage until two seconds with 90 % of the former rate", Run(|run| run.summary?.outages.as_ref()?.recovery_s()))
         .key("recovery"),
@@ -383,7 +383,7 @@ pub(crate) const METRICS: [Row; 73] = {
         row(Metric::DiskShare, "disk_share", "blocks from disk", Share, "bytes read from disk in blocks, at most the blocks read ÷ (blocks found in shared buffers + blocks read)", Source::PerTransaction(|costs| share_of_blocks(costs, |found| found.disk)))
         .key("disk_share"),
         cost!(Metric::BlocksDirtied, "blocks_dirtied", "blocks dirtied", Number, "blocks that were clean and were changed", |costs| costs.blocks_dirtied),
-        cost!(Metric::BlocksWritten, "blocks_written", "blocks written by backends", Number, "blocks written by the backends themselves", |costs| costs.blocks_written),
+        cost!(Metric::BlocksWritten, "blocks_written", "blocks written", Number, "blocks of tables and indexes that any process of the server wrote", |costs| costs.blocks_written),
         cost!(Metric::BlockWriteTime, "block_write_us", "time writing blocks", Microseconds, "time for writing these blocks, with track_io_timing", |costs| costs.block_write_us),
         cost!(Metric::TempBytes, "temp_bytes", "temporary files", Bytes, "bytes written to temporary files", |costs| costs.temp_bytes),
         cost!(Metric::ServerUserCpu, "backend_user_cpu_us", "server CPU, user", Microseconds, "CPU time of the load's backends in user mode", |costs| costs.backend_user_cpu_us)

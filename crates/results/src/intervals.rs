@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use stats::{Counts, DecodeError, Moments, ScriptStats, Timestamp};
+use stats::{Counts, DecodeError, DueSkips, Moments, ScriptStats, Timestamp};
 
 /// An interval, usually a second.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -14,7 +14,7 @@ pub struct Interval {
     pub start_s: f64,
     /// End, in seconds since measuring began.
     pub end_s: f64,
-    /// Transactions that ended in it, over all scripts.
+    /// Transactions that ended in it, over all scripts; of the skipped ones, those that were due in it.
     pub counts: Counts,
     /// The same per script, in the plan's order.
     pub scripts: Vec<IntervalScript>,
@@ -81,6 +81,44 @@ impl Interval {
         }
     }
 
+    /// Appends an interval to those of a run, with times since `origin`. A skipped transaction counts in the interval in
+    /// which it was due, also if that is an earlier one.
+    pub fn append(earlier: &mut Vec<Interval>, interval: &stats::Interval, origin: Timestamp) {
+        let mut new = Interval::of(interval, origin);
+        let mut own: Vec<_> = new.scripts.iter().map(|_| stats::Distribution::new()).collect();
+        for DueSkips { due, script, delays } in &interval.due_skips {
+            let due_s = due.since(origin).as_secs_f64();
+            let at = earlier.partition_point(|it| it.end_s <= due_s);
+            match earlier.get_mut(at).filter(|_| *due < interval.start) {
+                Some(target) => target.add_skips(*script, delays),
+                None => own[*script].merge(delays),
+            }
+        }
+        if !interval.due_skips.is_empty() {
+            new.counts = Counts::default();
+            for (script, own) in new.scripts.iter_mut().zip(&own) {
+                script.counts.scheduled = script.counts.scheduled - script.counts.skipped + own.count();
+                script.counts.skipped = own.count();
+                script.skipped = (!own.is_empty()).then(|| EncodedDistribution::of(own));
+                new.counts.merge(&script.counts);
+            }
+        }
+        earlier.push(new);
+    }
+
+    fn add_skips(&mut self, script: usize, delays: &stats::Distribution) {
+        let stats = &mut self.scripts[script];
+        for counts in [&mut self.counts, &mut stats.counts] {
+            counts.scheduled += delays.count();
+            counts.skipped += delays.count();
+        }
+        let mut all = delays.clone();
+        if let Some(skipped) = &stats.skipped {
+            all.merge(&skipped.decode().expect("it was encoded here"));
+        }
+        stats.skipped = Some(EncodedDistribution::of(&all));
+    }
+
     /// The original interval, for merging and for other quantiles.
     ///
     /// # Errors
@@ -92,6 +130,7 @@ impl Interval {
             scripts: self.scripts.iter().map(IntervalScript::to_stats).collect::<Result<_, _>>()?,
             // The record has the stalls derived from completions, but not the completions.
             completions: stats::Completions::new(),
+            due_skips: Vec::new(),
         })
     }
 }
@@ -232,5 +271,57 @@ pub(crate) mod optional_decimal {
             text.parse().map_err(|_| error())
         };
         text.map(number).transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stats::{Ending, Recorder, Sample, Traffic};
+
+    #[test]
+    fn a_skipped_transaction_counts_in_the_interval_in_which_it_was_due() {
+        let at = |ms: u64| Timestamp::from_nanos(ms * 1_000_000);
+        let mut recorder = Recorder::new(1, None).starting_at(at(500));
+        let record = |recorder: &mut Recorder, due_ms: u64, ended_ms: u64, ending: Ending| {
+            let (scheduled, finished) = (at(due_ms), at(ended_ms));
+            let started = if ending == Ending::Skipped { finished } else { scheduled };
+            let traffic = Traffic::default();
+            let sample =
+                Sample { script: 0, scheduled, started, finished, tries: 1, business: 1, ending, traffic };
+            recorder.record(&sample);
+            if ending == Ending::Skipped {
+                recorder.skip_due_in(&sample, at(500 + (due_ms - 500) / 1_000 * 1_000));
+            }
+        };
+        let mut intervals = Vec::new();
+        record(&mut recorder, 600, 700, Ending::Succeeded);
+        record(&mut recorder, 800, 900, Ending::Skipped);
+        let first = recorder.hand_over(at(500), at(1_500), stats::Interval::new(1));
+        record(&mut recorder, 700, 2_100, Ending::Skipped);
+        record(&mut recorder, 1_500, 2_200, Ending::Skipped);
+        record(&mut recorder, 1_600, 2_300, Ending::Succeeded);
+        let second = recorder.hand_over(at(1_500), at(2_500), stats::Interval::new(1));
+        for interval in [&first, &second] {
+            Interval::append(&mut intervals, interval, at(500));
+        }
+        let told = |interval: &Interval| {
+            let stats = interval.to_stats().expect("it is consistent").total();
+            assert_eq!(stats.counts, interval.counts);
+            let Counts { scheduled, succeeded, skipped, .. } = interval.counts;
+            let delays = stats.skipped.moments();
+            (
+                scheduled,
+                succeeded,
+                skipped,
+                delays.count,
+                delays.sum_ns / 1_000_000,
+                delays.max_ns / 1_000_000,
+            )
+        };
+        assert_eq!(
+            intervals.iter().map(told).collect::<Vec<_>>(),
+            [(3, 1, 2, 2, 1_500, 1_400), (2, 1, 1, 1, 700, 700)]
+        );
     }
 }

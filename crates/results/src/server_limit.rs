@@ -62,7 +62,16 @@ fn is_no_wait_for_cpus(wait: &WaitShare) -> bool {
         matches!(wait.event_type.as_str(), "Lock" | "IO" | "BufferPin" | "Timeout" | "Extension");
     let is_of_resource = ServerResource::of(wait).is_some_and(|it| it != ServerResource::Processors);
     let is_pinned = wait.event == "BufferCleanup";
+    // Whoever holds a spinlock may wait for a CPU.
+    let is_typical = is_typical && wait.event != SPIN_DELAY;
     is_typical || is_pinned || is_of_resource || wait.event.eq_ignore_ascii_case("SyncRep")
+}
+
+const SPIN_DELAY: &str = "SpinDelay";
+
+/// Whether a backend in this wait waits for a time to come, and for no resource at all.
+fn is_timer(wait: &WaitShare) -> bool {
+    wait.event_type == "Timeout" && !matches!(wait.event.as_str(), SPIN_DELAY | "RegisterSyncRequest")
 }
 
 /// Whether the backends read or write tables, indexes and temporary files in this wait, or wait for one that does.
@@ -93,6 +102,10 @@ pub(crate) struct BackendTime {
     pub(crate) resource: Option<(ServerResource, f64)>,
     /// Share of the working time in waits that have nothing to do with CPUs, by resource, and all together.
     pub(crate) waits_share: f64,
+    /// Share of the working time in waits for a time to come.
+    timers_share: f64,
+    /// The samples may show too few running backends: the CPUs were full, and there is no CPU time to correct them.
+    is_biased: bool,
     waits: [(ServerResource, f64); 3],
 }
 
@@ -126,6 +139,8 @@ impl BackendTime {
             working_samples: samples * working_share,
             resource: named.max_by(|a, b| a.1.total_cmp(&b.1)),
             waits_share: of_work(share(&is_no_wait_for_cpus)),
+            timers_share: of_work(share(&is_timer)),
+            is_biased: false,
             waits: [
                 (ServerResource::RowLocks, locks),
                 (ServerResource::WalFlush, flush),
@@ -143,8 +158,14 @@ impl BackendTime {
             && !observation.missing.iter().any(|missing| missing.what == Missing::OTHER_HOSTS);
         // Samples alone see running too seldom if the sampling process competes for the CPUs.
         let is_biased = waits.method == WaitMethod::Samples && record.environment.has_full_processors();
-        let work_us = time.work_us.filter(|_| is_all && !is_biased);
-        Some(BackendTime { work_us, ..time })
+        let work_us = time.work_us.filter(|_| is_all);
+        let time = BackendTime { work_us, ..time };
+        Some(if is_biased { time.biased() } else { time })
+    }
+
+    /// The same from samples that may show too few running backends.
+    pub(crate) fn biased(self) -> BackendTime {
+        BackendTime { work_us: None, is_biased: true, ..self }
     }
 
     /// The resource, unless a few samples would decide.
@@ -188,12 +209,11 @@ impl OwnPart {
 impl ServerSeen {
     fn of(record: &Record) -> ServerSeen {
         let backends = BackendTime::of(record);
-        let resource = backends.as_ref().and_then(BackendTime::named_resource);
         let environment = &record.environment;
         let same_host = environment.connection.as_ref().is_some_and(|connection| connection.same_host);
         ServerSeen {
             others: full_beside_others(record),
-            shortage: too_few_clients(record, resource),
+            shortage: too_few_clients(record, backends.as_ref()),
             is_direct: same_host && record.summary.pooler.is_none(),
             stolen_share: environment.conditions.processors.map_or(0.0, |shares| shares.stolen),
             backends,
@@ -213,6 +233,10 @@ impl ServerSeen {
             (verdict.limit, verdict.evidence) = (limit, evidence);
             return verdict;
         }
+        if let Some(evidence) = self.idle_in_doubt(&verdict.evidence) {
+            (verdict.limit, verdict.evidence) = (LimitedBy::Undecided, evidence);
+            return verdict;
+        }
         // Waits that have nothing to do with CPUs decide, whatever others do with the CPUs.
         let waits_decide = self
             .backends
@@ -225,6 +249,14 @@ impl ServerSeen {
         let resource = self.backends.as_ref().and_then(BackendTime::named_resource);
         (verdict.resource, verdict.resource_share) = resource.unzip();
         verdict
+    }
+
+    /// The backends seem to have mostly waited for their clients, but the samples that say so may be biased.
+    fn idle_in_doubt(&self, evidence: &Evidence) -> Option<Evidence> {
+        let Evidence::ServerTime { server_us, round_trip_us, .. } = *evidence else { return None };
+        let BackendTime { is_biased, idle_share, samples, .. } = *self.backends.as_ref()?;
+        let is_in_doubt = is_biased && samples >= SAMPLES_MIN && idle_share >= DOMINANT;
+        is_in_doubt.then_some(Evidence::IdleInDoubt { server_us, round_trip_us, idle_share })
     }
 
     /// The clients waited for the server, but its backends mostly waited for the clients: by Little's law, working
@@ -302,14 +334,17 @@ impl Record {
 }
 
 /// Evidence that there were too few clients for the rate: all were busy, although neither the server's CPUs nor row
-/// locks took most of the time.
-fn too_few_clients(record: &Record, resource: Option<(ServerResource, f64)>) -> Option<Evidence> {
+/// locks took most of the time. Backends that wait for a time to come need no CPUs.
+fn too_few_clients(record: &Record, backends: Option<&BackendTime>) -> Option<Evidence> {
     let (plan, summary) = (&record.plan, &record.summary);
     let rate_tps = plan.rate_tps?;
     if summary.counts.missed_share(plan.clients) <= MISSED_MAX {
         return None;
     }
-    let is_full = record.environment.has_full_processors();
+    let resource = backends.and_then(BackendTime::named_resource);
+    let waits_for_timers =
+        backends.is_some_and(|it| it.working_samples >= SAMPLES_MIN && it.timers_share >= DOMINANT);
+    let is_full = record.environment.has_full_processors() && !waits_for_timers;
     let is_locked = matches!(resource, Some((ServerResource::RowLocks, share)) if share >= LOCKED_SHARE);
     // The CPU count of another host is unknown: if its backends mostly run, its CPUs may be fully used.
     let is_elsewhere = !record.environment.connection.as_ref().is_some_and(|connection| connection.same_host);

@@ -298,6 +298,6 @@ struct Intervals(Vec<Interval>, Option<Timestamp>);
 impl Intervals {
     fn add(&mut self, progress: &Progress<'_>) {
         let origin = *self.1.get_or_insert(progress.interval.start);
-        self.0.push(Interval::of(progress.interval, origin));
+        Interval::append(&mut self.0, progress.interval, origin);
     }
 }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::v2::{read_varint, write_varint};
 use crate::{
-    Completions, Copied, Counts, DecodeError, Distribution, Interval, Moments, ScriptStats, Timestamp,
-    Traffic,
+    Completions, Copied, Counts, DecodeError, Distribution, DueSkips, Interval, Moments, ScriptStats,
+    Timestamp, Traffic,
 };
 
 /// Larger counts are refused, so that the sums over a run cannot overflow. A machine makes fewer transactions in a year.
@@ -234,12 +234,22 @@ pub struct EncodedInterval {
     completions: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     unfinished_since_ns: Option<u64>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    due_skips: Vec<EncodedDueSkips>,
+}
+
+/// Skipped transactions by the interval in which they were due.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct EncodedDueSkips {
+    due_ns: u64,
+    script: usize,
+    delays: EncodedDistribution,
 }
 
 impl EncodedInterval {
     /// Encodes an interval of a run that started at `origin`.
     pub fn new(interval: &Interval, origin: Timestamp) -> EncodedInterval {
-        let Interval { start, end, scripts, completions } = interval;
+        let Interval { start, end, scripts, completions, due_skips } = interval;
         let since = |at: Timestamp| at.as_nanos().saturating_sub(origin.as_nanos());
         let mut bytes = Vec::new();
         completions.write(&mut bytes);
@@ -249,6 +259,14 @@ impl EncodedInterval {
             scripts: scripts.iter().map(EncodedScript::new).collect(),
             completions: STANDARD_NO_PAD.encode(bytes),
             unfinished_since_ns: completions.unfinished_since().map(since),
+            due_skips: due_skips
+                .iter()
+                .map(|DueSkips { due, script, delays }| EncodedDueSkips {
+                    due_ns: since(*due),
+                    script: *script,
+                    delays: EncodedDistribution::new(delays),
+                })
+                .collect(),
         }
     }
 
@@ -272,7 +290,7 @@ impl EncodedInterval {
     }
 
     fn try_decode_into(&self, interval: &mut Interval, origin: Timestamp) -> Result<(), DecodeError> {
-        let EncodedInterval { start_ns, end_ns, scripts, completions, unfinished_since_ns } = self;
+        let EncodedInterval { start_ns, end_ns, scripts, completions, unfinished_since_ns, due_skips } = self;
         if scripts.len() != interval.scripts.len() {
             return Err(DecodeError::OtherScripts { found: scripts.len(), expected: interval.scripts.len() });
         }
@@ -288,7 +306,11 @@ impl EncodedInterval {
             let since = Timestamp::from_nanos(since_ns.saturating_add(origin.as_nanos()));
             interval.completions.leave_unfinished(since);
         }
-        Ok(())
+        for EncodedDueSkips { due_ns, script, delays } in due_skips {
+            let due = Timestamp::from_nanos(due_ns.saturating_add(origin.as_nanos()));
+            interval.due_skips.push(DueSkips { due, script: *script, delays: delays.decode()? });
+        }
+        if interval.has_all_due_skips() { Ok(()) } else { Err(DecodeError::Unbalanced) }
     }
 }
 
@@ -371,16 +393,11 @@ mod tests {
             let traffic = Traffic { round_trips: 1, sent_bytes: number, received_bytes: 3 };
             let script = usize::try_from(number % 2).unwrap();
             let tries = 1 + u32::from(number % 11 == 0);
-            recorder.record(&Sample {
-                script,
-                scheduled,
-                started,
-                finished,
-                tries,
-                business: 2,
-                ending,
-                traffic,
-            });
+            let sample = Sample { script, scheduled, started, finished, tries, business: 2, ending, traffic };
+            recorder.record(&sample);
+            if ending == Ending::Skipped {
+                recorder.skip_due_in(&sample, ms(9_000 + number % 2 * 1_000));
+            }
         }
         recorder.hand_over(ms(10_000), ms(11_000), Interval::new(2))
     }
@@ -428,6 +445,8 @@ mod tests {
         let sums = "the numbers of transactions do not add up";
         assert_eq!(changed("\"scheduled\":250", "\"scheduled\":251"), sums);
         assert_eq!(changed("\"failed\":36", "\"failed\":37"), sums);
+        assert_eq!(changed("\"script\":1,\"delays\"", "\"script\":0,\"delays\""), sums);
+        assert_eq!(changed("\"script\":1,\"delays\"", "\"script\":2,\"delays\""), sums);
         assert_eq!(changed("\"response\":", "\"skipped_response\":"), sums);
         assert_eq!(changed("\"lag\":\"", "\"lag\":\"!"), "a histogram is not in base64");
         assert_eq!(changed("\"end_ns\":2000000000", "\"end_ns\":1"), "the histogram's counts are damaged");

@@ -87,7 +87,7 @@ pub use distribution::{Distribution, HIGHEST_TRACKED_NS, Moments};
 pub use encoded::{COUNT_MAX, EncodedDistribution, EncodedInterval};
 pub use factorial::{Averaged, Change, Factorial, Interaction, MainEffect, Measurements, Observation, found};
 pub use gaps::{GAP_MIN, Gap, Gaps, LongGaps};
-pub use interval::Interval;
+pub use interval::{DueSkips, Interval};
 pub use load::{Limit, PartitionMethod, PoolMode, Protocol, ResultFormat};
 pub use omission::{TimesOfAll, times_of_all, with_stalls};
 pub use outages::{AttemptOutcome, Attempts, ClientOutage, LossCause, Outage, OutageLog, Outages};

@@ -4,7 +4,11 @@
 use std::time::Duration;
 
 use crate::timestamp::saturating_nanos;
-use crate::{Completions, Distribution, Ending, Interval, Sample, ScriptStats, Timestamp};
+use crate::{Completions, Distribution, DueSkips, Ending, Interval, Sample, ScriptStats, Timestamp};
+
+/// Distributions of skipped transactions by due time in an interval, at most: a minute of ten scripts, or ten minutes of
+/// one. Each takes a few kilobytes of memory. Beyond that, transactions count as due when they were skipped.
+const DUE_SKIPS_MAX: usize = 600;
 
 /// Counts samples in per-script statistics until they are handed over.
 #[derive(Debug)]
@@ -13,6 +17,7 @@ pub struct Recorder {
     latency_limit_ns: u64,
     scripts: Vec<ScriptStats>,
     completions: Completions,
+    due_skips: Vec<DueSkips>,
     /// Begin of the current interval.
     begin: Timestamp,
     /// Begin of the next tick in nanoseconds: only the first completion of each tick is needed.
@@ -27,6 +32,7 @@ impl Recorder {
             latency_limit_ns: latency_limit.map_or(u64::MAX, saturating_nanos),
             scripts: Interval::new(scripts).scripts,
             completions: Completions::new(),
+            due_skips: Vec::new(),
             begin: Timestamp::ZERO,
             next_tick_ns: 0,
         }
@@ -90,6 +96,27 @@ impl Recorder {
             Ending::Unknown => {
                 stats.unknown.record_ns(response_ns);
                 self.completions.leave_unfinished(scheduled);
+            }
+        }
+    }
+
+    /// The recorded transaction, which was skipped, was due in the interval that begins at `due`. Allocates once for each
+    /// script and interval.
+    #[cold]
+    pub fn skip_due_in(&mut self, sample: &Sample, due: Timestamp) {
+        let Sample { script, scheduled, finished, .. } = *sample;
+        let delay = finished.since(scheduled);
+        let place = |due: Timestamp| move |skips: &DueSkips| (skips.due, skips.script) == (due, script);
+        // The last ones are the newest.
+        let found = self.due_skips.iter().rposition(place(due));
+        let is_full = found.is_none() && self.due_skips.len() >= DUE_SKIPS_MAX;
+        let due = if is_full { self.begin } else { due };
+        match found.or_else(|| self.due_skips.iter().rposition(place(due))) {
+            Some(at) => self.due_skips[at].delays.record_times(delay, 1),
+            None => {
+                let mut delays = Distribution::new();
+                delays.record_times(delay, 1);
+                self.due_skips.push(DueSkips { due, script, delays });
             }
         }
     }
@@ -160,6 +187,7 @@ impl Recorder {
         spare.clear();
         std::mem::swap(&mut self.scripts, &mut spare.scripts);
         std::mem::swap(&mut self.completions, &mut spare.completions);
+        std::mem::swap(&mut self.due_skips, &mut spare.due_skips);
         (self.begin, self.next_tick_ns) = (end, 0);
         spare.start = start;
         spare.end = end;
@@ -295,5 +323,21 @@ mod tests {
     #[should_panic(expected = "for the same scripts")]
     fn a_spare_for_other_scripts_is_a_mistake() {
         hand_over(&mut Recorder::new(1, None), Interval::new(2));
+    }
+
+    #[test]
+    fn a_long_backlog_of_skips_has_a_limited_number_of_distributions() {
+        let mut recorder = Recorder::new(1, None).starting_at(Timestamp::from_nanos(5_000));
+        for due in 0..2_000 {
+            let sample = at(due, 5_000, 5_000, Ending::Skipped);
+            recorder.record(&sample);
+            recorder.skip_due_in(&sample, Timestamp::from_nanos(due));
+        }
+        let interval = hand_over(&mut recorder, Interval::new(1));
+        let counts = interval.due_skips.iter().map(|skips| skips.delays.count());
+        assert_eq!((counts.clone().sum::<u64>(), counts.count()), (2_000, DUE_SKIPS_MAX + 1));
+        let last = interval.due_skips.last().expect("there are some");
+        assert_eq!((last.due.as_nanos(), last.delays.count()), (5_000, 2_000 - DUE_SKIPS_MAX as u64));
+        assert_eq!(recorder.due_skips, []);
     }
 }

@@ -1,8 +1,10 @@
 //! A latency limit: with a rate, transactions that are already later than the limit are skipped; without a rate
 //! nothing is skipped, and late ones are only counted.
 
+use std::collections::BTreeMap;
+
 use pgmeter_engine::{Compatibility, End, Limit, Plan};
-use stats::Ending;
+use stats::{Ending, Timestamp};
 use testkit::fake::{FakeServer, Service, Stall};
 
 use super::arrivals;
@@ -44,6 +46,29 @@ fn a_skipped_transaction_is_shown_with_its_time_and_without_a_try() {
         assert_eq!((seen.sample.tries, seen.sample.started), (0, seen.sample.finished));
         assert!(seen.sample.started.since(seen.sample.scheduled) > ms(100));
     }
+}
+
+#[test]
+fn a_skipped_transaction_is_noted_for_the_second_in_which_it_was_due() {
+    let ran = run(&paced(20, 500.0), stalling());
+    let origin = ran.seconds[0].interval.start;
+    let second_of = |due: Timestamp| due.since(origin).as_secs();
+    let (mut found, mut expected) = (BTreeMap::new(), BTreeMap::new());
+    for seen in ran.seen.iter().filter(|seen| seen.sample.ending == Ending::Skipped) {
+        let (count, delay) = expected.entry(second_of(seen.sample.scheduled)).or_insert((0, 0));
+        *count += 1;
+        *delay += u128::from(seen.sample.finished.as_nanos() - seen.sample.scheduled.as_nanos());
+    }
+    for skips in ran.seconds.iter().flat_map(|second| &second.interval.due_skips) {
+        let (count, delay) = found.entry(second_of(skips.due)).or_insert((0, 0));
+        *count += skips.delays.count();
+        *delay += skips.delays.moments().sum_ns;
+    }
+    assert_eq!(found, expected);
+    // All were skipped when the stall ended, and half of them were due a second before.
+    let noticed: Vec<_> = ran.seconds.iter().map(|second| second.interval.counts().skipped).collect();
+    assert_eq!((noticed[3], noticed[4]), (0, ran.counts().skipped));
+    assert!(found[&3].0 > 400 && found[&4].0 > 300, "{found:?}");
 }
 
 #[test]

@@ -61,9 +61,11 @@ pub(crate) fn goals_in_short(goals: GoalTally) -> Option<String> {
 /// `p99 is 31.2 ms (28.1 ms to 35.0 ms), not < 20ms`
 pub(crate) fn goal(result: &GoalResult, measurement: Measurement) -> String {
     let goal = &result.goal;
-    let script =
-        goal.script.as_ref().map(|script| format!("{} of script {}", goal.figure, escaped_line(script)));
-    let figure = script.unwrap_or_else(|| goal.figure.to_string());
+    // Percentiles and shares are of all transactions.
+    let is_of_some = is_mean(result) && result.uncompleted > 0 && result.value.is_some();
+    let of = if is_of_some { " of the succeeded transactions" } else { "" };
+    let script = goal.script.as_ref().map(|script| format!(" of script {}", escaped_line(script)));
+    let figure = format!("{}{of}{}", goal.figure, script.unwrap_or_default());
     let interval = interval(result).map_or(String::new(), |interval| format!(" ({interval})"));
     let is = format!("{figure} is {}{interval}", value(result));
     let condition = goal.condition();
@@ -256,6 +258,10 @@ mod tests {
             &result("mean < 1s", Undecided, None, 1000, 1000),
             "mean has no value, because 100 % of the transactions did not succeed, and the goal is < 1s; a run with \
              succeeded transactions is needed",
+        );
+        check(
+            &result("mean < 1s", Met, Some(3e3), 1000, 30),
+            "mean of the succeeded transactions is 3.00 ms, < 1s",
         );
         check(
             &result("p99 > 1s", Met, None, 1000, 30),

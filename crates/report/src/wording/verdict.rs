@@ -184,6 +184,14 @@ fn sentence(limit: LimitedBy, evidence: &Evidence) -> String {
             latency(*own_us),
             share(*idle_share)
         ),
+        Evidence::IdleInDoubt { server_us, round_trip_us, idle_share } => format!(
+            "The clients waited for {} of the {} of a round trip, and the samples show backends that waited for their \
+             clients {} of the time. But the CPUs were full and the CPU time of the backends is unknown, so the samples \
+             may miss running backends. Repeat when the host is idle.",
+            latency(*server_us),
+            latency(*round_trip_us),
+            share(*idle_share)
+        ),
         Evidence::NoLargestPart { own_us, network_us, server_us, round_trip_us } => {
             let (round_trip, own) = (latency(*round_trip_us), latency(*own_us));
             let network = (*network_us > 0.0 || server_us.is_none()).then(|| latency(*network_us));
@@ -315,6 +323,17 @@ mod tests {
             LimitedBy::Undecided,
             Evidence::NoLargestPart { own_us, network_us: 0.0, server_us: Some(60.0), round_trip_us },
             "Of the 156 µs of a round trip, pgmeter took 51.0 µs, the backends 60.0 µs. None of these took most of it.",
+        );
+    }
+
+    #[test]
+    fn idle_backends_in_doubt_are_told_with_the_reason() {
+        check(
+            LimitedBy::Undecided,
+            Evidence::IdleInDoubt { server_us: 3_370.0, round_trip_us: 3_490.0, idle_share: 0.96 },
+            "The clients waited for 3.37 ms of the 3.49 ms of a round trip, and the samples show backends that waited for \
+             their clients 96 % of the time. But the CPUs were full and the CPU time of the backends is unknown, so the \
+             samples may miss running backends. Repeat when the host is idle.",
         );
     }
 

@@ -231,6 +231,25 @@ fn a_proxy() {
 }
 
 #[test]
+fn a_proxy_beside_others_if_the_cpu_time_of_the_backends_is_unknown() {
+    let proxy = Cause { proxy: 350.0, others: 0.9, clients: 32, ..SELECT };
+    let (rate, round_trip_us) = (1e6 / 3_500.0 / 1e6, 32.0 * 3_500.0);
+    let first = verdict(&proxy.run(rate, round_trip_us));
+    assert_eq!(first.limit, LimitedBy::Server, "{first:?}");
+    let waits = [("CPU", "running", 40.0), ("Timeout", "SpinDelay", 100.0)];
+    let mut seen = proxy.seen(&waits, rate, round_trip_us);
+    let backends = seen.backends.take().expect("there are samples");
+    seen.backends = Some(backends.biased());
+    let RoundTrip { own_us, core_wait_us: cpu_wait_us, .. } = proxy.round_trip(rate, round_trip_us);
+    let verdict = seen.complete(first, OwnPart { own_us, cpu_wait_us });
+    assert_eq!((verdict.limit, verdict.resource, verdict.others), (LimitedBy::Undecided, None, None));
+    assert!(
+        matches!(verdict.evidence, Evidence::IdleInDoubt { idle_share, .. } if idle_share > 0.9),
+        "{verdict:?}"
+    );
+}
+
+#[test]
 fn waits_of_the_backends() {
     let row_locks = Cause { lock: 2_000.0, ..SELECT };
     check_beside_others(row_locks, "server", Some(ServerResource::RowLocks));

@@ -160,6 +160,16 @@ pub enum Evidence {
         /// Share of time in which the backends waited for their clients.
         idle_share: f64,
     },
+    /// The samples show mostly idle backends, but the CPUs of their host were full and the CPU time of the backends is
+    /// unknown, so the samples may show too few running backends.
+    IdleInDoubt {
+        /// The part of a round trip that pgmeter and the network did not take.
+        server_us: f64,
+        /// Duration of a round trip.
+        round_trip_us: f64,
+        /// Share of samples in which the backends waited for their clients.
+        idle_share: f64,
+    },
     /// Neither pgmeter, network nor server took most of a round trip.
     NoLargestPart {
         /// pgmeter's part.
