@@ -54,6 +54,32 @@ pub enum VacuumEvent<'a> {
     Done,
 }
 
+/// A message about the preparation of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PreparationMessage {
+    /// The user need not do anything.
+    Note(String),
+    /// The run is not quite the one that was asked for, or disturbs others.
+    Warning(String),
+}
+
+/// The message about an event before the load; `None` if it has none.
+#[must_use]
+pub fn preparation_message(event: &Event<'_>) -> Option<PreparationMessage> {
+    Some(match event {
+        Event::ScaleIgnored { asked, scale, table } if asked != scale => PreparationMessage::Warning(
+            format!("scale option ignored, using count from {table} table ({scale})"),
+        ),
+        Event::Vacuum(VacuumEvent::Truncated(tables)) => {
+            PreparationMessage::Note(format!("truncated before the run: {}", tables.join(", ")))
+        }
+        Event::Vacuum(VacuumEvent::Failed(failure)) => {
+            PreparationMessage::Warning(format!("{failure} (the run continues)"))
+        }
+        _ => return None,
+    })
+}
+
 /// The message about an event of a client; `None` if it has none. Errors have one only if they are asked for.
 #[must_use]
 pub fn client_message(event: &ClientEvent<'_>, verbose_errors: bool) -> Option<String> {

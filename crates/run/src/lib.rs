@@ -49,6 +49,7 @@ mod space;
 mod spec;
 mod statement_check;
 mod store_places;
+mod table_preparation;
 mod transaction_errors;
 mod verification;
 
@@ -62,7 +63,7 @@ pub use descriptors::{TooFewDescriptors, provide_descriptors, raise_descriptors_
 pub use distributed::{Load, Machines};
 pub use environment::{look_back, survey};
 pub use error::RunError;
-pub use event::{Event, VacuumEvent, client_message};
+pub use event::{Event, PreparationMessage, VacuumEvent, client_message, preparation_message};
 pub use exit_status::ExitStatus;
 pub use generator::{calibrations, calibrations_in, event_loop};
 pub use goals::check_goals;
