@@ -22,6 +22,8 @@ pub enum Event<'a> {
         /// The table that determines the scale.
         table: &'a str,
     },
+    /// The load needs something that others may have.
+    Warning(&'a str),
     /// A step of vacuuming.
     Vacuum(VacuumEvent<'a>),
     /// The run has ended, and the workload's checks start; a message.
@@ -70,6 +72,7 @@ pub fn preparation_message(event: &Event<'_>) -> Option<PreparationMessage> {
         Event::ScaleIgnored { asked, scale, table } if asked != scale => PreparationMessage::Warning(
             format!("scale option ignored, using count from {table} table ({scale})"),
         ),
+        Event::Warning(text) => PreparationMessage::Warning((*text).to_owned()),
         Event::Vacuum(VacuumEvent::Truncated(tables)) => {
             PreparationMessage::Note(format!("truncated before the run: {}", tables.join(", ")))
         }

@@ -342,7 +342,10 @@ impl Runner {
         warnings.extend(left.iter().map(LeftIndex::warning));
         control.check()?;
         let verification = Planned::new(&self, control)?;
-        let observing = Observing::start(&mut self, &places.addresses().collect::<Vec<_>>());
+        let mut observing = Observing::start(&mut self, &places.addresses().collect::<Vec<_>>());
+        if is_pooled && self.circumstances.compatibility == Compatibility::Pgmeter {
+            self.check_pool(&mut observing, control, events)?;
+        }
         let plan_record = plan_record::plan(&self, pooled.as_ref().unwrap_or(&places), &further, scale);
         let known = facts.as_ref().and_then(|facts| facts.as_ref().ok());
         let environment = match &self.circumstances.records {
@@ -478,6 +481,9 @@ impl Runner {
             self.check_statements(session, 0)?;
             Watch::new(&self.spec).map(|watch| watch.check(session)).transpose()?;
             self.prepare_tables(session, events);
+            if self.circumstances.compatibility == Compatibility::Pgmeter {
+                self.warn_of_reserved(session, events);
+            }
             let facts = self.circumstances.asks_settings.then(|| server::facts(session));
             let tables = match tables {
                 Some(tables) => results::Tables { scale: Some(scale), ..plan_record::tables(&tables) },
