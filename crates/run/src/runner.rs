@@ -14,7 +14,7 @@ use script::Program;
 use server::{Facts, ServerError};
 use stats::goals::GoalMeter;
 use stats::{OnDisconnect, Protocol, Scale, Until};
-use workload::{Tables, Tpcb, Workload, WorkloadError};
+use workload::{Tpcb, Workload};
 
 use crate::action::{FaultSite, check_actions};
 use crate::checks::{Checks, Rules};
@@ -487,7 +487,7 @@ impl Runner {
             let facts = self.circumstances.asks_settings.then(|| server::facts(session));
             let tables = match tables {
                 Some(tables) => results::Tables { scale: Some(scale), ..plan_record::tables(&tables) },
-                None => results::Tables { scale: Some(scale), ..results::Tables::default() },
+                None => results::Tables { scale: self.told_scale(scale), ..results::Tables::default() },
             };
             let is_known = matches!(&facts, Some(Ok(facts)) if facts.version_num > 0);
             let is_pooled = is_known && session.is_pooled();
@@ -550,28 +550,6 @@ impl Runner {
             self.circumstances.asks_settings && self.circumstances.compatibility == Compatibility::Pgmeter;
         let is_here = |script: usize| self.runs_on(script, 0);
         is_wanted.then(|| relations::relations(session, &self.scripts, &self.spec.variables, is_here))?
-    }
-
-    /// Examines the workload's tables, if they are used.
-    fn find_tables(
-        &self,
-        session: &mut Session,
-        events: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Option<Tables>, RunError> {
-        if !self.needs_tables() {
-            return Ok(None);
-        }
-        let tables = self.workload.find_tables(session).map_err(WorkloadError::for_scripts)?;
-        // pgbench also runs on empty tables, where its scripts then fail.
-        if self.circumstances.compatibility == Compatibility::Pgmeter {
-            self.workload.check_scale(&tables)?;
-        }
-        if let (Some(asked), Some(scale), Some(table)) =
-            (self.spec.scale, tables.scale, self.workload.scale_table())
-        {
-            events(Event::ScaleIgnored { asked, scale, table });
-        }
-        Ok(Some(tables))
     }
 
     /// The engine's plan; clients connect to the addresses that the control sessions found.
