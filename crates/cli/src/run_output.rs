@@ -9,7 +9,8 @@ use report::MetricsServer;
 use report::pgbench::{LogFault, LogOptions, tracers};
 use results::{Annotation, GoalVerdict, Record};
 use run::{
-    Circumstances, Event, FaultSite, Finished, Keeper, Kept, RunError, Runner, StorePlaces, VacuumEvent,
+    Circumstances, Event, FaultSite, Finished, Keeper, Kept, PreparationMessage, RunError, Runner,
+    StorePlaces,
 };
 
 use crate::failure::Failure;
@@ -158,16 +159,9 @@ fn judge_goals(record: &Record) -> Result<(), Failure> {
 
 /// Prints the warnings before a run.
 pub(crate) fn warn(event: &Event<'_>, terminal: &Terminal) {
-    match event {
-        Event::ScaleIgnored { asked, scale, table } if asked != scale => {
-            terminal.warn(format_args!("scale option ignored, using count from {table} table ({scale})"));
-        }
-        Event::Vacuum(VacuumEvent::Truncated(tables)) => {
-            terminal.say(format_args!("truncated before the run: {}", tables.join(", ")));
-        }
-        Event::Vacuum(VacuumEvent::Failed(failure)) => {
-            terminal.warn(format_args!("{failure} (the run continues)"));
-        }
-        _ => {}
+    match run::preparation_message(event) {
+        Some(PreparationMessage::Warning(text)) => terminal.warn(text),
+        Some(PreparationMessage::Note(text)) => terminal.say(text),
+        None => {}
     }
 }

@@ -41,7 +41,8 @@ impl Deref for Signals {
 impl Signals {
     /// Starts catching the signals.
     pub(crate) fn catch() -> Result<Self, Failure> {
-        Self::catch_these(&[SIGINT, SIGTERM, SIGHUP], Control::default())
+        let tell = |wait: &connect::LockWait| terminal::write_message(&format!("{wait}\n"));
+        Self::catch_these(&[SIGINT, SIGTERM, SIGHUP], Control::that_tells_lock_waits(tell))
     }
 
     /// Catches Ctrl-C only, which cancels the running statement each time and never exits the program.

@@ -4,7 +4,7 @@
 //! Behind a connection pooler nothing is locked, because the lock would remain in a connection that others use later.
 
 use crate::error::ConnectError;
-use crate::patience::LockHolder;
+use crate::lock_wait::LockHolder;
 use crate::session::Session;
 
 /// First number of the lock: `pgmd` in ASCII. The second is 1.

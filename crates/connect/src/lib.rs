@@ -11,6 +11,7 @@ mod database_lock;
 mod environment;
 mod error;
 mod keywords;
+mod lock_wait;
 mod password_file;
 mod patience;
 mod publications;
@@ -28,9 +29,9 @@ pub use address::Address;
 pub use database_lock::{DatabaseUse, claim_database, database_holders, release_database};
 pub use environment::Environment;
 pub use error::{Cause, ConnectError, connection_limit};
+pub use lock_wait::{LockHolder, LockWait, LockWaitLimit, TellLockWait, in_words as holders_in_words};
 pub use patience::{
-    LockFailure, LockHolder, LockNotGranted, LockTry, LockWaits, LockingStatements, Patience, Remains,
-    StatementFailure, in_words as holders_in_words,
+    LockFailure, LockNotGranted, LockTry, LockWaits, LockingStatements, Patience, Remains, StatementFailure,
 };
 pub use publications::{publications_of_new_tables, refuse_published_table};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use wire::SqlState;
 
 use crate::error::ConnectError;
-use crate::session::{IDLE_LIMIT, Row, Session, StatementLimit};
+use crate::lock_wait::{LockHolder, LockWait, TOLD_AFTER, TellLockWait, in_words};
+use crate::session::{IDLE_LIMIT, Session, StatementLimit};
 use crate::target::Target;
 
 /// Pause after the first try; each later pause is twice as long, up to the longest one.
@@ -25,6 +26,9 @@ const PAUSE_MAX: Duration = Duration::from_secs(5);
 const REST_MIN: Duration = Duration::from_millis(50);
 /// Interval in which a pause looks for an interruption, and in which blocked statements are looked at.
 const LOOK: Duration = Duration::from_millis(100);
+/// Longest interval of looks at a statement that works for long, and the number of looks in the time that it has worked.
+const LOOK_MAX: Duration = Duration::from_secs(2);
+const LOOKS_IN_TIME: u32 = 10;
 /// Limit for the connection that looks who holds a lock: the statement's result waits for its end.
 const LOOK_LIMIT: Duration = Duration::from_secs(2);
 /// Added to the limit of a statement's answer, so that the server's `lock_timeout` comes first.
@@ -50,16 +54,25 @@ impl Default for Patience {
 }
 
 impl Patience {
-    /// That of the session's target.
+    /// That of the session's target, and at most what statements before a run may wait.
     #[must_use]
     pub fn for_session(session: &Session) -> Self {
-        session.patience()
+        let Self { lock_timeout, limit } = session.patience();
+        let limit = session.lock_wait_limit().map_or(limit, |lock_limit| lock_limit.min(limit));
+        Self { lock_timeout: lock_timeout.min(limit), limit }
     }
 
     /// The default, or less if sessions wait for the server for a shorter time.
     pub(crate) fn within(limit: Duration) -> Self {
         let usual = Self::default();
         Self { lock_timeout: usual.lock_timeout.min(limit), limit }
+    }
+
+    /// What is left of it for later statements that share the limit with those that have waited; never nothing.
+    #[must_use]
+    pub fn after(self, waits: &LockWaits) -> Self {
+        let limit = self.limit.saturating_sub(waits.total).max(REST_MIN);
+        Self { lock_timeout: self.lock_timeout.min(limit), limit }
     }
 }
 
@@ -70,49 +83,8 @@ pub struct LockWaits {
     pub tries: u64,
     /// Longest wait for a lock that was seen.
     pub longest: Duration,
-}
-
-/// A session that held a lock for which a statement waited.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LockHolder {
-    /// Its process.
-    pub pid: String,
-    /// Its `application_name`; empty if it has none or it is hidden from the role.
-    pub application_name: String,
-    /// Begin of its transaction, otherwise of its session; empty if hidden.
-    pub since: String,
-}
-
-impl LockHolder {
-    /// A session of which nothing is known.
-    pub(crate) fn unknown() -> Self {
-        Self { pid: "unknown".to_owned(), application_name: String::new(), since: String::new() }
-    }
-
-    /// From columns `pid`, `application_name` and `since`.
-    pub(crate) fn of(row: &Row) -> Self {
-        let text = |at| row.get(at).unwrap_or_default().to_owned();
-        Self { pid: text(0), application_name: text(1), since: text(2) }
-    }
-}
-
-impl fmt::Display for LockHolder {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "process {}", self.pid)?;
-        let Self { application_name, since, .. } = self;
-        match (application_name.is_empty(), since.is_empty()) {
-            (true, true) => Ok(()),
-            (true, false) => write!(formatter, " (since {since})"),
-            (false, true) => write!(formatter, " (application_name {application_name:?})"),
-            (false, false) => write!(formatter, " (application_name {application_name:?}, since {since})"),
-        }
-    }
-}
-
-/// Several sessions as a list.
-#[must_use]
-pub fn in_words(holders: &[LockHolder]) -> String {
-    holders.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    /// All waits that were seen, with the pauses between tries.
+    pub total: Duration,
 }
 
 /// A statement did not get its lock within the limit.
@@ -314,18 +286,24 @@ impl<'a> LockingStatements<'a> {
     /// It failed, was interrupted, or did not get its lock within the limit.
     pub fn execute_beside_others(&mut self, session: &mut Session, sql: &str) -> Result<(), ConnectError> {
         let limit = self.patience.limit;
-        let mut failed = None;
-        let (done, seen) = watched(session, limit, |session, this| alone(session, sql, this));
-        self.note(&seen);
-        if let Err(failure) = done {
-            failed = Some(if failure.is_lock_timeout() { not_granted(1, &seen) } else { *failure.error });
+        let telling = Telling::of(session);
+        let begun = Instant::now();
+        let (done, mut seen) = watched(session, limit, telling, |session, this| alone(session, sql, this));
+        let is_lock_timeout = done.as_ref().is_err_and(LockFailure::is_lock_timeout);
+        if is_lock_timeout {
+            seen.waited = begun.elapsed();
         }
-        failed.map_or(Ok(()), Err)
+        self.note(&seen);
+        match done {
+            Err(_) if is_lock_timeout => Err(not_granted(1, &seen)),
+            done => done.map_err(|failure| *failure.error),
+        }
     }
 
     fn note(&mut self, seen: &Seen) {
         self.waits.tries += 1;
         self.waits.longest = self.waits.longest.max(seen.waited);
+        self.waits.total += seen.waited;
     }
 
     /// Tries until no lock is missing, or the limit is reached. A try must leave nothing behind if it fails.
@@ -339,9 +317,12 @@ impl<'a> LockingStatements<'a> {
     ) -> Result<T, E> {
         let begun = Instant::now();
         let (mut tries, mut pause, mut worst) = (0, PAUSE_MIN, Seen::default());
+        let mut telling = Telling::of(session);
         loop {
             let tried = Instant::now();
-            let (done, mut seen) = watched(session, self.patience.lock_timeout, &mut attempt);
+            telling.passed = tried.duration_since(begun);
+            let (done, mut seen) = watched(session, self.patience.lock_timeout, telling, &mut attempt);
+            telling.tell = telling.tell.filter(|_| !seen.is_told);
             let is_lock_timeout = done.as_ref().is_err_and(E::is_lock_timeout);
             if is_lock_timeout {
                 seen.waited = tried.elapsed();
@@ -356,6 +337,7 @@ impl<'a> LockingStatements<'a> {
             if begun.elapsed() + pause >= self.patience.limit {
                 return Err(failure.with_cause(not_granted(tries, &worst)));
             }
+            self.waits.total += pause;
             if !self.pause(pause) {
                 return Err(failure.with_cause(interrupted()));
             }
@@ -446,13 +428,40 @@ fn alone(session: &mut Session, sql: &str, this: &LockTry) -> Result<(), Stateme
 struct Seen {
     waited: Duration,
     holders: Vec<LockHolder>,
+    /// Whether the user was told.
+    is_told: bool,
 }
 
 impl Seen {
     /// Both, with the newest holders.
     fn and_then(self, next: Self) -> Self {
         let holders = if next.holders.is_empty() { self.holders } else { next.holders };
-        Self { waited: self.waited.max(next.waited), holders }
+        Self { waited: self.waited.max(next.waited), holders, is_told: self.is_told || next.is_told }
+    }
+}
+
+/// Whether and when the user is told whom a statement waits for.
+#[derive(Clone, Copy, Debug)]
+struct Telling {
+    /// `None`: not, or not again.
+    tell: Option<TellLockWait>,
+    /// Time of the tries before.
+    passed: Duration,
+}
+
+impl Telling {
+    fn of(session: &Session) -> Self {
+        Self { tell: session.tells_lock_waits(), passed: Duration::ZERO }
+    }
+
+    /// Tells of a wait that was seen this long after the begin of the try, if it is time to; returns whether it did.
+    fn tell(&mut self, wait: &LockWait, passed: Duration) -> bool {
+        let tell = self.tell.filter(|_| self.passed + passed >= TOLD_AFTER);
+        if let Some(tell) = tell {
+            tell(wait);
+            self.tell = None;
+        }
+        tell.is_some()
     }
 }
 
@@ -460,6 +469,7 @@ impl Seen {
 fn watched<T>(
     session: &mut Session,
     lock_timeout: Duration,
+    telling: Telling,
     work: impl FnOnce(&mut Session, &LockTry) -> T,
 ) -> (T, Seen) {
     let target = Target {
@@ -472,10 +482,14 @@ fn watched<T>(
     let looks = (lock_timeout / 4).clamp(Duration::from_millis(5), LOOK);
     let watched = Arc::clone(&this.pid);
     let watcher = thread::Builder::new().name("locks".to_owned());
-    let watcher = watcher.spawn(move || watch(&target, &watched, &is_done, looks)).ok();
+    let watcher = watcher.spawn(move || watch(&target, &watched, &is_done, looks, telling)).ok();
+    // The server ends the wait, and the watcher tells the user.
     let before = session.limit_for_locks(lock_timeout + ANSWER);
+    let (tell, lock_limit) = (session.tell_lock_waits(None), session.limit_lock_waits(None));
     let result = work(session, &this);
     session.set_statement_limit(before);
+    session.tell_lock_waits(tell);
+    session.limit_lock_waits(lock_limit);
     drop(done);
     let seen = watcher.and_then(|watcher| watcher.join().ok()).unwrap_or_default();
     (result, seen)
@@ -483,9 +497,18 @@ fn watched<T>(
 
 /// Looks who blocks a process until the other end of the channel is dropped. Connects only if there is something to see:
 /// most statements get their locks at once.
-fn watch(target: &Target, pid: &AtomicU32, is_done: &Receiver<()>, looks: Duration) -> Seen {
+fn watch(
+    target: &Target,
+    pid: &AtomicU32,
+    is_done: &Receiver<()>,
+    looks: Duration,
+    mut telling: Telling,
+) -> Seen {
     let (mut seen, mut session, mut since) = (Seen::default(), None, None);
-    while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(looks) {
+    let (start, mut pause) = (Instant::now(), looks);
+    while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(pause) {
+        // A statement that works for hours is rarely looked at.
+        pause = (start.elapsed() / LOOKS_IN_TIME).clamp(looks, LOOK_MAX.max(looks));
         let process = pid.load(Ordering::Relaxed);
         if process == 0 {
             continue;
@@ -493,29 +516,20 @@ fn watch(target: &Target, pid: &AtomicU32, is_done: &Receiver<()>, looks: Durati
         if session.is_none() {
             session = Session::connect(target).ok();
         }
-        let Some(found) = session.as_mut().and_then(|session| holders(session, process).ok()) else {
+        let Some(found) = session.as_mut().and_then(|session| LockWait::of(session, process).ok()) else {
             continue;
         };
-        if found.is_empty() {
+        let Some(wait) = found else {
             since = None;
             continue;
-        }
+        };
         let now = Instant::now();
         // It may have waited since the look before.
-        let begun = *since.get_or_insert(now.checked_sub(looks).unwrap_or(now));
-        seen = Seen { waited: seen.waited.max(now.duration_since(begun)), holders: found };
+        let begun = *since.get_or_insert(now.checked_sub(pause).unwrap_or(now));
+        let is_told = telling.tell(&wait, start.elapsed()) || seen.is_told;
+        seen = Seen { waited: seen.waited.max(now.duration_since(begun)), holders: wait.holders, is_told };
     }
     seen
-}
-
-/// The sessions for which a process waits.
-fn holders(session: &mut Session, pid: u32) -> Result<Vec<LockHolder>, ConnectError> {
-    let rows = session.query_catalogs(&format!(
-        "SELECT holder, application_name, pg_catalog.to_char(coalesce(xact_start, backend_start), \
-         'YYYY-MM-DD HH24:MI:SS') FROM (SELECT DISTINCT pg_catalog.unnest(pg_catalog.pg_blocking_pids({pid})) AS holder) \
-         AS blocking LEFT JOIN pg_catalog.pg_stat_activity ON pid = holder ORDER BY 1"
-    ))?;
-    Ok(rows.iter().map(LockHolder::of).collect())
 }
 
 impl Session {

@@ -74,9 +74,12 @@ pub fn timed<E: WorkError>(
     let is_set = session.set_for_itself(&format!("SET statement_timeout = {limit_ms}"));
     before.cpu = meter.cpu();
     let patience = limit.map(|limit| if is_one_statement && is_set { limit + GRACE } else { limit });
+    // Nobody looks at the server beside work that is measured.
+    let tell = session.tell_lock_waits(None);
     let stopwatch = Stopwatch::start();
     let result = with_cancel(session, patience, stop, work);
     let passed = stopwatch.passed();
+    session.tell_lock_waits(tell);
     let cpu = meter.cpu();
     let (took, error) = match result {
         Ok(took) => (took.unwrap_or(passed), None),

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use connect::{Address, CancelKey, Closer, ConnectError, Session, Target, Transport};
+use connect::{Address, CancelKey, Closer, ConnectError, Session, Target, TellLockWait, Transport};
 use engine::StopRequest;
 
 use crate::distributed::Exchange;
@@ -42,6 +42,8 @@ struct Shared {
     /// Called before a statement is cancelled. If set, an interruption only cancels the statement, as in `pgbench
     /// -i`, and later statements are still executed.
     only_cancels: Option<fn()>,
+    /// Tells the user for whom a statement waits.
+    tell_lock_wait: Option<TellLockWait>,
     /// Number of the newest session in `waiting`.
     sessions: AtomicU64,
     /// On rank 0 of a job: the connection to the other ranks, which execute parts of the runs.
@@ -64,6 +66,12 @@ impl Control {
     #[must_use]
     pub fn that_only_cancels(announce: fn()) -> Self {
         Self { shared: Arc::new(Shared { only_cancels: Some(announce), ..Shared::default() }) }
+    }
+
+    /// A control that tells the user if a statement of its work waits for a lock.
+    #[must_use]
+    pub fn that_tells_lock_waits(tell: TellLockWait) -> Self {
+        Self { shared: Arc::new(Shared { tell_lock_wait: Some(tell), ..Shared::default() }) }
     }
 
     /// Asks to stop, and cancels the statement of a control session. Returns true if the program should exit now,
@@ -225,7 +233,7 @@ impl Control {
         result
     }
 
-    /// Runs work that waits for the server. A signal cancels the running statement; if the statement does not end,
+    /// Runs work that waits for the server, and tells the user if it waits for a lock. A signal cancels the running statement; if the statement does not end,
     /// the session is closed.
     pub fn guard<T>(&self, session: &mut Session, work: impl FnOnce(&mut Session) -> T) -> T {
         let waiting = || self.shared.waiting();
@@ -240,7 +248,9 @@ impl Control {
         if self.shared.only_cancels.is_none() && self.stop().load(Ordering::SeqCst) {
             self.shared.start_cancelling();
         }
+        let told_before = session.tell_lock_waits(self.shared.tell_lock_wait);
         let result = work(session);
+        session.tell_lock_waits(told_before);
         *waiting() = before;
         result
     }

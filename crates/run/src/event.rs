@@ -22,6 +22,8 @@ pub enum Event<'a> {
         /// The table that determines the scale.
         table: &'a str,
     },
+    /// The load needs something that others may have.
+    Warning(&'a str),
     /// A step of vacuuming.
     Vacuum(VacuumEvent<'a>),
     /// The run has ended, and the workload's checks start; a message.
@@ -52,6 +54,33 @@ pub enum VacuumEvent<'a> {
     Failed(&'a WorkloadError),
     /// The current step has ended.
     Done,
+}
+
+/// A message about the preparation of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PreparationMessage {
+    /// The user need not do anything.
+    Note(String),
+    /// The run is not quite the one that was asked for, or disturbs others.
+    Warning(String),
+}
+
+/// The message about an event before the load; `None` if it has none.
+#[must_use]
+pub fn preparation_message(event: &Event<'_>) -> Option<PreparationMessage> {
+    Some(match event {
+        Event::ScaleIgnored { asked, scale, table } if asked != scale => PreparationMessage::Warning(
+            format!("scale option ignored, using count from {table} table ({scale})"),
+        ),
+        Event::Warning(text) => PreparationMessage::Warning((*text).to_owned()),
+        Event::Vacuum(VacuumEvent::Truncated(tables)) => {
+            PreparationMessage::Note(format!("truncated before the run: {}", tables.join(", ")))
+        }
+        Event::Vacuum(VacuumEvent::Failed(failure)) => {
+            PreparationMessage::Warning(format!("{failure} (the run continues)"))
+        }
+        _ => return None,
+    })
 }
 
 /// The message about an event of a client; `None` if it has none. Errors have one only if they are asked for.

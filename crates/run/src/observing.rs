@@ -23,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 pub(crate) struct Observing {
     observer: Option<Observer>,
     level: ObserveLevel,
-    /// The server's message with which it refused a connection to the load; the observer has given its own to it.
+    /// Why the observer has given its connection to the load.
     given_way: Option<String>,
 }
 
@@ -55,6 +55,14 @@ impl Observing {
         self.observer.as_ref().map(Observer::recent_waits).unwrap_or_default()
     }
 
+    /// Closes the observer's connection before the load, which needs it; false if it has none.
+    pub(crate) fn give_way(&mut self, why: &str) -> bool {
+        let Some(observer) = self.observer.take() else { return false };
+        observer.disconnect();
+        self.given_way = Some(why.to_owned());
+        true
+    }
+
     /// Runs the load under observation.
     pub(crate) fn run(
         &mut self,
@@ -79,7 +87,12 @@ impl Observing {
             // No load has started yet, and the observer may have taken the missing connection.
             (Err(error), Some(observer)) if !begun.get() && error.is_too_many_connections() => {
                 observer.disconnect();
-                self.given_way = error.too_many_connections().map(str::to_owned);
+                self.given_way = error.too_many_connections().map(|message| {
+                    let limit = connect::connection_limit(message);
+                    format!(
+                        "no connection was left for observing, because {limit} was reached ({message}); raise it by 1 or more"
+                    )
+                });
                 let mut run = || load.run(control, stop, second, tracers);
                 // The server takes a moment to close the sessions of the failed attempt.
                 for _ in 1..TRIES_MAX {
@@ -108,13 +121,7 @@ impl Observing {
         };
         match (self.observer, self.given_way) {
             (Some(observer), _) => Some(observer.finish(ran)),
-            (None, Some(message)) => {
-                let limit = connect::connection_limit(&message);
-                let why = format!(
-                    "no connection was left for observing, because {limit} was reached ({message}); raise it by 1 or more"
-                );
-                Some(observe::nothing(self.level, vec![Missing::new("everything", why)]))
-            }
+            (None, Some(why)) => Some(observe::nothing(self.level, vec![Missing::new("everything", why)])),
             (None, None) => None,
         }
     }

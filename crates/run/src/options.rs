@@ -200,7 +200,7 @@ pub const OPTIONS: &[RunOption] = &[
         ..of_workload(
             "scale",
             Kind::Scale,
-            "Value of :scale in script files [default: 1]; the workload's own scripts use the scale of its tables",
+            "Value of :scale in script files [default: the scale of the workload's tables, otherwise 1]; the workload's own scripts use that of its tables",
         )
         .sets(|spec| spec.scale.into(), |spec, value| put(&mut spec.scale, value.optional()))
     },

@@ -46,7 +46,9 @@ pub(crate) fn plan(runner: &Runner, places: &Places, further: &[Places], scale: 
         connection: connection(target, places),
     });
     let mut variables = recorded_variables(&spec.variables);
-    variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
+    if runner.needs_tables() || spec.scale.is_some() || runner.uses_scale() {
+        variables.entry("scale".to_owned()).or_insert_with(|| scale.to_string());
+    }
     results::Plan {
         workload: runner.needs_tables().then(|| runner.workload.name().to_owned()),
         notice: runner.workload.notice().filter(|_| runner.needs_tables()).map(SafeText::from),

@@ -7,14 +7,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use connect::{Overrides, Password, Session, Target};
+use connect::{LockWaitLimit, Overrides, Password, Session, Target};
 use engine::{Compatibility, Plan, Reconnecting, ScriptPlan, TargetPlan, Tracer, WorkerIntro};
 use results::{Annotation, SafeText, UtcTime, Warning};
 use script::Program;
 use server::{Facts, ServerError};
 use stats::goals::GoalMeter;
 use stats::{OnDisconnect, Protocol, Scale, Until};
-use workload::{Tables, Tpcb, Truncation, Workload, WorkloadError};
+use workload::{Tpcb, Workload};
 
 use crate::action::{FaultSite, check_actions};
 use crate::checks::{Checks, Rules};
@@ -23,7 +23,7 @@ use crate::descriptors::provide_descriptors;
 use crate::distributed::{Load, machines};
 use crate::environment;
 use crate::error::RunError;
-use crate::event::{Event, VacuumEvent};
+use crate::event::Event;
 use crate::generator;
 use crate::left_changes::{LeftIndex, left_by_killed};
 use crate::load_watch::Watch;
@@ -35,7 +35,7 @@ use crate::prepared::{Finished, PlannedActions, Prepared};
 use crate::relations;
 use crate::scripts::Scripts;
 use crate::session_settings::settings_in_force;
-use crate::spec::{RunSpec, Vacuum};
+use crate::spec::RunSpec;
 use crate::statement_check;
 use crate::verification::{self, Planned};
 
@@ -337,12 +337,15 @@ impl Runner {
             None => Vec::new(),
         };
         let Found { places, pooled, further, scale, tables, relations, facts, is_pooled, left } =
-            control.unless_interrupted(self.find(control, events))?;
+            control.unless_interrupted(self.find(self.lock_wait_limit(), control, events))?;
         warnings.extend(is_pooled.then_some(Warning::ForeignPooler));
         warnings.extend(left.iter().map(LeftIndex::warning));
         control.check()?;
         let verification = Planned::new(&self, control)?;
-        let observing = Observing::start(&mut self, &places.addresses().collect::<Vec<_>>());
+        let mut observing = Observing::start(&mut self, &places.addresses().collect::<Vec<_>>());
+        if is_pooled && self.circumstances.compatibility == Compatibility::Pgmeter {
+            self.check_pool(&mut observing, control, events)?;
+        }
         let plan_record = plan_record::plan(&self, pooled.as_ref().unwrap_or(&places), &further, scale);
         let known = facts.as_ref().and_then(|facts| facts.as_ref().ok());
         let environment = match &self.circumstances.records {
@@ -440,12 +443,17 @@ impl Runner {
         }
         self.spec.machines = Some(machines(&self.spec, control)?);
         let Found { places, pooled, further, scale, .. } =
-            control.unless_interrupted(self.find(control, events))?;
+            control.unless_interrupted(self.find(None, control, events))?;
         Load::of(self, scale, |runner| runner.into_plan(pooled.unwrap_or(places), further, scale))
     }
 
     /// Queries the server and vacuums its tables.
-    fn find(&mut self, control: &Control, events: &mut dyn FnMut(Event<'_>)) -> Result<Found, RunError> {
+    fn find(
+        &mut self,
+        lock_waits: Option<LockWaitLimit>,
+        control: &Control,
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Found, RunError> {
         let ask = self.circumstances.ask_password;
         let reconnects = self.spec.on_disconnect == OnDisconnect::Reconnect;
         let mut further = Vec::new();
@@ -453,6 +461,7 @@ impl Runner {
         for at in 0..self.targets.len() {
             let target = &mut self.targets[at].1;
             let mut session = connect(target, ask, control)?;
+            session.limit_lock_waits(lock_waits);
             let settings = self.circumstances.settings_in_force(&mut session, target, control)?;
             self.session_settings.push(settings);
             further.push(Places::of(&session, target, reconnects, control)?);
@@ -461,6 +470,7 @@ impl Runner {
         events(Event::Connecting(&self.target));
         let mut session = connect(&mut self.target, ask, control)?;
         events(Event::Connected(&session, &self.target));
+        session.limit_lock_waits(lock_waits);
         let places = Places::of(&session, &self.target, reconnects, control)?;
         let settings = self.circumstances.settings_in_force(&mut session, &self.target, control)?;
         self.session_settings[0] = settings;
@@ -470,27 +480,14 @@ impl Runner {
             let scale = tables.and_then(|tables| tables.scale).or(self.spec.scale).unwrap_or_default();
             self.check_statements(session, 0)?;
             Watch::new(&self.spec).map(|watch| watch.check(session)).transpose()?;
-            // The drop-in complains about missing tables, as pgbench does.
-            let complains = self.circumstances.compatibility == Compatibility::Pgbench;
-            // As pgbench, the drop-in acts on pgbench's tables with any script, also where the server refuses it.
-            let (vacuums, truncation) = match complains {
-                true => (self.spec.vacuum, Truncation::ByName),
-                false if self.needs_tables() && accepts_writes(session) => {
-                    (self.spec.vacuum, Truncation::OwnTables)
-                }
-                false => (Vacuum::Nothing, Truncation::OwnTables),
-            };
-            if !complains && vacuums != Vacuum::Nothing {
-                session.lift_statement_timeout();
+            self.prepare_tables(session, events);
+            if self.circumstances.compatibility == Compatibility::Pgmeter {
+                self.warn_of_reserved(session, events);
             }
-            vacuum((vacuums, truncation), &*self.workload, session, &mut |event| match event {
-                VacuumEvent::Failed(failure) if failure.is_missing_table() && !complains => {}
-                event => events(Event::Vacuum(event)),
-            });
             let facts = self.circumstances.asks_settings.then(|| server::facts(session));
             let tables = match tables {
                 Some(tables) => results::Tables { scale: Some(scale), ..plan_record::tables(&tables) },
-                None => results::Tables { scale: Some(scale), ..results::Tables::default() },
+                None => results::Tables { scale: self.told_scale(scale), ..results::Tables::default() },
             };
             let is_known = matches!(&facts, Some(Ok(facts)) if facts.version_num > 0);
             let is_pooled = is_known && session.is_pooled();
@@ -553,28 +550,6 @@ impl Runner {
             self.circumstances.asks_settings && self.circumstances.compatibility == Compatibility::Pgmeter;
         let is_here = |script: usize| self.runs_on(script, 0);
         is_wanted.then(|| relations::relations(session, &self.scripts, &self.spec.variables, is_here))?
-    }
-
-    /// Examines the workload's tables, if they are used.
-    fn find_tables(
-        &self,
-        session: &mut Session,
-        events: &mut dyn FnMut(Event<'_>),
-    ) -> Result<Option<Tables>, RunError> {
-        if !self.needs_tables() {
-            return Ok(None);
-        }
-        let tables = self.workload.find_tables(session).map_err(WorkloadError::for_scripts)?;
-        // pgbench also runs on empty tables, where its scripts then fail.
-        if self.circumstances.compatibility == Compatibility::Pgmeter {
-            self.workload.check_scale(&tables)?;
-        }
-        if let (Some(asked), Some(scale), Some(table)) =
-            (self.spec.scale, tables.scale, self.workload.scale_table())
-        {
-            events(Event::ScaleIgnored { asked, scale, table });
-        }
-        Ok(Some(tables))
     }
 
     /// The engine's plan; clients connect to the addresses that the control sessions found.
@@ -650,14 +625,6 @@ impl Runner {
     }
 }
 
-/// Whether the session may vacuum and empty tables: its server is no standby, and its transactions are not read-only.
-fn accepts_writes(session: &mut Session) -> bool {
-    let question =
-        "SELECT NOT pg_is_in_recovery() AND current_setting('default_transaction_read_only') = 'off'";
-    let rows = session.query_catalogs(question).unwrap_or_default();
-    rows.first().and_then(|row| row.get(0)) != Some("f")
-}
-
 impl Circumstances {
     /// As [`settings_in_force`]. The drop-in sends settings and does not ask, as pgbench does.
     fn settings_in_force(
@@ -670,32 +637,5 @@ impl Circumstances {
             Compatibility::Pgmeter => control.guard(session, |session| settings_in_force(session, target)),
             Compatibility::Pgbench => Ok(Vec::new()),
         }
-    }
-}
-
-fn vacuum(
-    (what, truncation): (Vacuum, Truncation),
-    workload: &dyn Workload,
-    session: &mut Session,
-    events: &mut dyn FnMut(VacuumEvent<'_>),
-) {
-    if what == Vacuum::Nothing {
-        return;
-    }
-    events(VacuumEvent::SmallTables);
-    let prepared = workload.prepare_run(session, truncation);
-    if !prepared.truncated.is_empty() {
-        events(VacuumEvent::Truncated(&prepared.truncated));
-    }
-    for failure in &prepared.failed {
-        events(VacuumEvent::Failed(failure));
-    }
-    events(VacuumEvent::Done);
-    if what == Vacuum::AllTables {
-        events(VacuumEvent::LargeTables);
-        for failure in workload.vacuum_all(session) {
-            events(VacuumEvent::Failed(&failure));
-        }
-        events(VacuumEvent::Done);
     }
 }

@@ -156,8 +156,10 @@ pub struct Scripts {
     copy_files: CopyFiles,
 }
 
+/// The variable for the scale of the tables.
+pub(crate) const SCALE: &str = "scale";
 /// The variables that the engine defines.
-const AUTOMATIC: [&str; 4] = ["scale", "client_id", "random_seed", "default_seed"];
+const AUTOMATIC: [&str; 4] = [SCALE, "client_id", "random_seed", "default_seed"];
 
 /// Maximum number of scripts in a mix, as in pgbench.
 pub const SCRIPTS_MAX: usize = 128;
@@ -231,6 +233,20 @@ impl Scripts {
             None => format!("define it with \\set {name} … or -D {name}=VALUE"),
         };
         Err(RunError::Usage(format!("{error}\n{help}")))
+    }
+
+    /// Whether a script names the scale, in a command or in its declaration of contended rows.
+    pub(crate) fn use_scale(&self) -> bool {
+        let is_declared = |program: &Program| {
+            program.contention().is_some_and(|(_, rows)| rows.variable.as_deref() == Some(SCALE))
+        };
+        self.symbols.lookup(SCALE).is_some() || self.programs.iter().any(is_declared)
+    }
+
+    /// Whether a script assigns the scale itself.
+    pub(crate) fn assign_scale(&self) -> bool {
+        let assigned = DefinedVariables::new(&self.programs, &self.symbols, std::iter::empty());
+        assigned.names().iter().any(|name| name == SCALE)
     }
 
     /// Texts with their programs.

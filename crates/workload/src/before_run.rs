@@ -1,11 +1,12 @@
 //! Statements on a workload's tables before a run. A truncation destroys rows, so it acts only on tables that `init` made, or
-//! that have exactly the columns of pgbench's; the drop-in truncates what has the name, as pgbench does.
+//! that have exactly the columns of pgbench's; the drop-in truncates what has the name, as pgbench does. A statement that does
+//! not get its lock in time is left out: all wait together as long as [`Patience`] allows, but in the drop-in without a limit.
 
 use connect::quote::literal;
 use connect::{LockWaits, LockingStatements, Patience, Session};
 
 use crate::WorkloadError;
-use crate::load::{failed, query_catalogs};
+use crate::load::{execute, failed, query_catalogs};
 use crate::loader::TableName;
 use crate::marks;
 use crate::protection;
@@ -13,7 +14,7 @@ use crate::protection;
 /// Which tables may be truncated before a run.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Truncation {
-    /// Any table with the name, as in pgbench.
+    /// Any table with the name, as in pgbench, which waits for locks without a limit.
     ByName,
     /// Tables that `init` made for the workload, or that `pgbench -i` made.
     OwnTables,
@@ -29,19 +30,96 @@ pub struct PreparedRun {
     pub failed: Vec<WorkloadError>,
 }
 
-impl PreparedRun {
-    /// Notes the result of a statement, and the table that it truncated.
-    pub(crate) fn add(&mut self, done: Result<Option<String>, WorkloadError>) {
-        match done {
-            Ok(table) => self.truncated.extend(table),
-            Err(error) => self.failed.push(error),
+/// Executes the statements before a run, and notes their results.
+#[derive(Debug)]
+pub struct Preparation<'a> {
+    session: &'a mut Session,
+    truncation: Truncation,
+    patience: Patience,
+    waits: LockWaits,
+    prepared: PreparedRun,
+}
+
+impl<'a> Preparation<'a> {
+    /// Begins; the statements' waits for locks have one limit in common.
+    pub fn new(session: &'a mut Session, truncation: Truncation) -> Self {
+        let before = session.set_statement_limit(session.patient_limit());
+        let patience = Patience::for_session(session);
+        session.set_statement_limit(before);
+        Self { session, truncation, patience, waits: LockWaits::default(), prepared: PreparedRun::default() }
+    }
+
+    /// What was done since the last call.
+    pub fn take(&mut self) -> PreparedRun {
+        std::mem::take(&mut self.prepared)
+    }
+
+    pub(crate) fn truncation(&self) -> Truncation {
+        self.truncation
+    }
+
+    /// Executes a statement as it is.
+    pub(crate) fn execute(&mut self, sql: &str) {
+        let done = self.session.patiently(|session| execute(session, sql));
+        self.prepared.failed.extend(done.err());
+    }
+
+    /// Vacuums a table: `verb` is VACUUM or VACUUM ANALYZE.
+    pub(crate) fn vacuum(&mut self, verb: &str, table: &str) {
+        let sql = format!("{verb} {table}");
+        if self.truncation == Truncation::ByName {
+            return self.execute(&sql);
+        }
+        let lock = format!("lock table {table} in share update exclusive mode");
+        self.with_locks(|session, locking| {
+            let done = session.patiently(|session| {
+                if !session.is_pooled() {
+                    // Readers and writers do not wait behind it.
+                    return locking.execute_beside_others(session, &sql);
+                }
+                // A limit would stay in a connection that others get later, so a transaction shows that the lock is free.
+                locking.execute_in_transaction(session, &[lock]).map_err(|failure| *failure.error)?;
+                session.execute(&sql).map(drop)
+            });
+            done.map_err(failed(&sql)).map(|()| None)
+        });
+    }
+
+    /// Truncates a table if it is the workload's own. A table with one of the lists of `columns` counts as own: another
+    /// program made it for the same purpose.
+    pub(crate) fn truncate_own(&mut self, table: &TableName, workload: &str, columns: &[&str]) {
+        self.with_locks(|session, locking| {
+            session.patiently(|session| {
+                let Some(identity) = find_own(session, table, workload, columns)? else { return Ok(None) };
+                let sql = format!("truncate {identity}");
+                let done = locking.execute_in_transaction(session, std::slice::from_ref(&sql));
+                done.map_err(|failure| failed(&sql)(*failure.error))?;
+                Ok(Some(identity))
+            })
+        });
+    }
+
+    /// Notes the table that the work truncated, or its error.
+    fn with_locks(
+        &mut self,
+        work: impl FnOnce(&mut Session, &mut LockingStatements<'_>) -> Result<Option<String>, WorkloadError>,
+    ) {
+        if self.session.is_lost() {
+            // The statement before has said why.
+            return;
+        }
+        let patience = self.patience.after(&self.waits);
+        // An interruption cancels the statement or closes the session.
+        let mut locking = LockingStatements::new(patience, &|| true, &mut self.waits);
+        match work(self.session, &mut locking) {
+            Ok(table) => self.prepared.truncated.extend(table),
+            Err(error) => self.prepared.failed.push(error),
         }
     }
 }
 
-/// Truncates a table if it is the workload's own; returns it, or `None` if there is none. A table with one of the
-/// lists of `columns` counts as own: another program made it for the same purpose.
-pub(crate) fn truncate_own(
+/// The workload's own table of this name; `None` if there is no table.
+fn find_own(
     session: &mut Session,
     table: &TableName,
     workload: &str,
@@ -60,12 +138,6 @@ pub(crate) fn truncate_own(
         let child = child.filter(|_| is_own);
         return Err(WorkloadError::NotTruncated { table: identity, workload: workload.to_owned(), child });
     }
-    let sql = format!("truncate {identity}");
-    let mut waits = LockWaits::default();
-    // An interruption cancels the statement or closes the session.
-    let mut locking = LockingStatements::new(Patience::for_session(session), &|| true, &mut waits);
-    let done = locking.execute_in_transaction(session, std::slice::from_ref(&sql));
-    done.map_err(|failure| failed(&sql)(*failure.error))?;
     Ok(Some(identity))
 }
 

@@ -9,11 +9,11 @@ use connect::{Session, Target};
 use stats::Scale;
 
 use crate::archives::NamedArchive;
-use crate::before_run::{self, PreparedRun, Truncation};
+use crate::before_run::Preparation;
 use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::{ForeignObjects, acting_on_all};
 use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
-use crate::load::{self, execute, execute_all, missing_table, query, with_locks};
+use crate::load::{self, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::loader::TableName;
 use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, MANIFEST, Manifest, TableEntry};
@@ -399,33 +399,23 @@ impl Workload for Folder {
         Some(&table.name)
     }
 
-    fn prepare_run(&self, session: &mut Session, _: Truncation) -> PreparedRun {
-        let mut prepared = PreparedRun::default();
-        session.patiently(|session| {
-            for table in &self.manifest.tables {
-                let vacuum = |session: &mut Session, verb: &str| {
-                    execute(session, &format!("{verb} {}", table.quoted())).map(|()| None)
-                };
-                prepared.add(match table.before_run {
-                    BeforeRun::Nothing => continue,
-                    BeforeRun::Vacuum => vacuum(session, "vacuum"),
-                    BeforeRun::VacuumAnalyze => vacuum(session, "vacuum analyze"),
-                    BeforeRun::Truncate => {
-                        before_run::truncate_own(session, &table.table_name(), self.name(), &[])
-                    }
-                });
+    fn prepare_run(&self, preparation: &mut Preparation<'_>) {
+        for table in &self.manifest.tables {
+            match table.before_run {
+                BeforeRun::Nothing => {}
+                BeforeRun::Vacuum => preparation.vacuum("vacuum", &table.quoted()),
+                BeforeRun::VacuumAnalyze => preparation.vacuum("vacuum analyze", &table.quoted()),
+                BeforeRun::Truncate => preparation.truncate_own(&table.table_name(), self.name(), &[]),
             }
-        });
-        prepared
+        }
     }
 
-    fn vacuum_all(&self, session: &mut Session) -> Vec<WorkloadError> {
+    fn vacuum_all(&self, preparation: &mut Preparation<'_>) {
         let tables: Vec<String> = match &self.generated {
             Some(tables) => tables.vacuumed().iter().map(TableName::quoted).collect(),
             None => self.manifest.tables.iter().map(TableEntry::quoted).collect(),
         };
-        let statements: Vec<_> = tables.iter().map(|table| format!("vacuum analyze {table}")).collect();
-        execute_all(session, &statements)
+        tables.iter().for_each(|table| preparation.vacuum("vacuum analyze", table));
     }
 
     fn checks(&self) -> &[Check] {

@@ -36,7 +36,7 @@ mod tpch;
 mod workload;
 
 pub use archives::NamedArchive;
-pub use before_run::{PreparedRun, Truncation};
+pub use before_run::{Preparation, PreparedRun, Truncation};
 pub use data::{DataError, RowFormat, read_schema, write_rows};
 pub use datagen::Options as DataOptions;
 pub use error::{FailedCheck, WorkloadError};

@@ -257,13 +257,6 @@ pub(crate) fn query(session: &mut Session, sql: &str) -> Result<Vec<Row>, Worklo
     session.query(sql).map_err(failed(sql))
 }
 
-/// Executes each statement, and returns what failed.
-pub(crate) fn execute_all(session: &mut Session, statements: &[impl AsRef<str>]) -> Vec<WorkloadError> {
-    session.patiently(|session| {
-        statements.iter().filter_map(|sql| execute(session, sql.as_ref()).err()).collect()
-    })
-}
-
 /// A table of the workload is not there; `source` is what the server said.
 pub(crate) fn missing_table(
     session: &mut Session,

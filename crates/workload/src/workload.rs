@@ -12,7 +12,7 @@ use script::Statement;
 
 use crate::WorkloadError;
 use crate::archives::NamedArchive;
-use crate::before_run::{PreparedRun, Truncation};
+use crate::before_run::Preparation;
 use crate::error::FailedCheck;
 use crate::load::{self, InitOptions, InitReport, Progress};
 use crate::marks::{self, Loaded};
@@ -141,12 +141,11 @@ pub trait Workload: Debug + Send + Sync {
         None
     }
 
-    /// Vacuums or truncates tables before a run. Errors do not stop the run: they are returned for display.
-    fn prepare_run(&self, session: &mut Session, truncation: Truncation) -> PreparedRun;
+    /// Vacuums or truncates tables before a run. Errors do not stop the run: they are noted for display.
+    fn prepare_run(&self, preparation: &mut Preparation<'_>);
 
     /// Vacuums and analyzes the tables that [`Workload::prepare_run`] omits (`--vacuum-all`).
-    #[must_use = "the caller shows what failed"]
-    fn vacuum_all(&self, session: &mut Session) -> Vec<WorkloadError>;
+    fn vacuum_all(&self, preparation: &mut Preparation<'_>);
 
     /// Queries that return no rows if the data are consistent.
     fn checks(&self) -> &[Check];

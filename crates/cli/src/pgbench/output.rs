@@ -87,7 +87,12 @@ impl<'a> Output<'a> {
                 self.diagnostics.say_all(&[dropin::scale_ignored(table, *scale)]);
             }
             Event::Vacuum(event) => self.diagnostics.say_all(&dropin::vacuum_messages(*event)),
-            Event::Verifying(_) | Event::Checking(_) | Event::Checked(_) | Event::Second { .. } => {}
+            // pgbench has no such messages.
+            Event::Warning(_)
+            | Event::Verifying(_)
+            | Event::Checking(_)
+            | Event::Checked(_)
+            | Event::Second { .. } => {}
         }
     }
 

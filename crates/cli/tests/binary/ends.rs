@@ -181,7 +181,10 @@ fn statements_before_a_run_do_not_wait_for_ever() {
     holder.execute("begin; lock table pgbench_branches").expect("a lock");
     let mut command = bench.command(["bench", "-T", "1", conninfo.as_str()]);
     let run = Running::start(command.env("PGMETER_CONTROL_TIMEOUT", "1"));
-    ends(run).exits(1).says(&["the server did not answer within 1 s (statement: select count(*) from …)"]);
+    ends(run).exits(1).says(&[
+        "the statement did not get a lock that is held by process ",
+        "within 1 s (statement: select count(*) from …)",
+    ]);
     let run =
         Running::start(bench.command(["init", "-q", conninfo.as_str()]).env("PGMETER_CONTROL_TIMEOUT", "1"));
     ends(run).exits(1).says(&[
@@ -192,6 +195,35 @@ fn statements_before_a_run_do_not_wait_for_ever() {
     let wrong = &mut bench.command(["init", conninfo.as_str()]);
     let run = Running::start(wrong.env("PGMETER_CONTROL_TIMEOUT", "soon"));
     ends(run).exits(1).says(&["PGMETER_CONTROL_TIMEOUT=soon: expected a number of seconds"]);
+}
+
+/// The wait is as long as the run and its grace period; after 2 s a line says for whom.
+#[test]
+fn a_run_waits_for_locks_before_it_no_longer_than_for_itself_and_says_for_whom() {
+    let bench = Bench::new();
+    let conninfo = Cluster::shared("18").database("prepare_beside");
+    bench.run(["init", "-q", conninfo.as_str()]).exits(0);
+    let mut holder = Cluster::session(&conninfo);
+    let lock = |mode: &str| format!("begin; lock table pgbench_branches in {mode} mode");
+    holder.execute(&lock("access exclusive")).expect("a lock");
+    let words = ["bench", "-T", "1", "--grace", "2", conninfo.as_str()];
+    let out = ends(Running::start(&mut bench.command(words))).exits(1).says(&[
+        "did not get a lock that is held by process ",
+        "within 3 s (statement: select count(*) from …); to change the limit, set a longer -T or --grace",
+    ]);
+    let told = "waiting for a lock that is held by process ";
+    assert_eq!(out.stderr.matches(told).count(), 1, "{}", out.stderr);
+    assert!(out.stderr.contains("; statement: select count(*) from …\n"), "{}", out.stderr);
+    // As an index that is built CONCURRENTLY.
+    holder.execute(&format!("rollback; {}", lock("share update exclusive"))).expect("a lock");
+    let out = ends(Running::start(&mut bench.command(words))).exits(0).says(&[
+        "warning: query failed: the lock was not granted in 1 try, the longest wait was 3.",
+        "; it is held by process ",
+        "Query was: vacuum pgbench_branches (the run continues)",
+        "truncated before the run: public.pgbench_history",
+    ]);
+    assert_eq!(out.stderr.matches(told).count(), 1, "{}", out.stderr);
+    assert!(out.stderr.contains("; statement: vacuum pgbench_branches …\n"), "{}", out.stderr);
 }
 
 #[test]

@@ -139,3 +139,61 @@ fn each_client_reads_its_settings_back() {
     bench.run(["bench", "-f", "one.sql", "-t", "1", "-C", &with_options]).exits(2).says(&why);
     bench.run(["bench", "-f", "one.sql", "-t", "1", &dsn]).exits(0);
 }
+
+/// In session pooling, each client keeps its connection to the server, and so does the observer.
+#[test]
+#[allow(clippy::print_stderr)] // that it was skipped
+fn the_load_has_the_connections_of_a_session_pooler_before_the_observer() {
+    let Some(pooler) = PgBouncer::start_with(Cluster::shared("18"), &options(PoolMode::Session, 3)) else {
+        eprintln!("SKIPPED: there is no pgbouncer, so nothing was tested through a pooler");
+        return;
+    };
+    let conninfo = pooler.conninfo();
+    let run = |clients: &str| {
+        let bench = Bench::new();
+        bench.file("one.sql", "SELECT 1;\n");
+        let words = ["bench", "-c", clients, "-T", "1", "--grace", "5", "-f", "one.sql", conninfo.as_str()];
+        (bench.run(words), bench)
+    };
+    let is_observed = |bench: &Bench| {
+        let observation = bench.record().observation.expect("an observation");
+        !observation.missing.iter().any(|missing| missing.what == "everything")
+    };
+    let warning =
+        "warning: no connection of the pooler was left for observing; raise its pool size by 1 or more";
+    let (out, bench) = run("2");
+    let out = out.exits(0);
+    assert!(!out.stderr.contains(warning) && is_observed(&bench), "{}", out.stderr);
+    let (out, bench) = run("3");
+    out.exits(0).says(&[warning]);
+    assert!(!is_observed(&bench));
+    assert_eq!(bench.record().summary.counts.unfinished, 0, "all clients had a connection");
+    let few =
+        "error: the pooler gives only 3 further connections to the server, and -c 4 needs 4 at the same time";
+    let (out, bench) = run("4");
+    out.exits(1).says(&[warning, few]);
+    let dsn = conninfo.as_str();
+    let words =
+        ["compare", "--in-place", "--dsn", dsn, "-f", "one.sql", "--factor", "protocol=simple,extended"];
+    let compare =
+        |clients: &str| bench.run(words.iter().chain(&["--budget", "2s", "--block", "0.1", "-c", clients]));
+    compare("1")
+        .exits(2)
+        .says(&["the pooler gives only 1 further connection to the server, and the comparison needs 2 more"]);
+}
+
+/// The load of a superuser gets connections that the server keeps for superusers.
+#[test]
+fn a_load_that_takes_reserved_connections_is_warned_of() {
+    let cluster = Cluster::start_with("18", &[("max_connections", "20"), ("max_wal_senders", "0")]);
+    let (bench, conninfo) = (Bench::new(), cluster.conninfo());
+    bench.file("one.sql", "SELECT 1;\n");
+    let run = |clients: &str| {
+        bench.run(["bench", "-c", clients, "-t", "1", "-f", "one.sql", conninfo.as_str()]).exits(0).stderr
+    };
+    let fits = run("10");
+    assert!(!fits.contains("max_connections"), "{fits}");
+    let warned = run("17");
+    let words = "warning: 17 clients and the observer need 18 connections: max_connections is 20, ";
+    assert!(warned.contains(words) && warned.contains(" and 3 reserved, "), "{warned}");
+}

@@ -137,3 +137,43 @@ fn an_undefined_variable_is_named_before_the_run_and_the_drop_in_sends_it_as_pgb
     let out = bench.run_pgbench(["-n", "-t", "1", "-f", script, &conninfo]).exits(2);
     assert!(out.stderr.contains("syntax error at or near \":\""), "{}", out.stderr);
 }
+
+/// The script stores its scale. Without `-s` it is that of the tables; the drop-in has 1, as pgbench.
+#[test]
+fn the_scale_of_a_users_script_is_that_of_the_tables() {
+    let conninfo = Cluster::shared("18").database("script_scale");
+    Bench::new().run(["init", "-q", "-s", "3", conninfo.as_str()]).exits(0);
+    let mut session = Cluster::session(&conninfo);
+    session.execute("create table seen (scale int)").expect("a table");
+    let text = "\\set n :scale * 10\nINSERT INTO seen VALUES (:n / 10);\n";
+    let mut run = |text: &str, words: &[&str]| {
+        let bench = Bench::new();
+        let further = ["-t", "1", "-n", "-f", "scale.sql", conninfo.as_str()];
+        let words = words.iter().chain(&further);
+        bench.file("scale.sql", text);
+        let out = bench.run(words).exits(0);
+        let seen = session.query("delete from seen returning scale").expect("rows");
+        let seen = seen.first().and_then(|row| row.get(0)).map(str::to_owned);
+        (seen, bench.records().pop(), out.stderr)
+    };
+    let scale_of = |record: &Record| record.tables.scale.map(|scale| scale.to_string());
+    let variable_of = |record: &Record| record.plan.variables.get("scale").cloned();
+    for (words, scale) in [(&["bench"][..], "3"), (&["bench", "-s", "7"], "7")] {
+        let (seen, record, _) = run(text, words);
+        let record = record.expect("a record");
+        assert_eq!(seen.as_deref(), Some(scale), "{words:?}");
+        assert_eq!((scale_of(&record), variable_of(&record)), (Some(scale.to_owned()), seen), "{words:?}");
+    }
+    assert_eq!(run(text, &["bench", "-D", "scale=9"]).0.as_deref(), Some("9"));
+    assert_eq!(run(text, &["pgbench"]).0.as_deref(), Some("1"));
+    let (_, record, stderr) = run("INSERT INTO seen VALUES (0);\n", &["bench"]);
+    let record = record.expect("a record");
+    assert_eq!((scale_of(&record), variable_of(&record)), (None, None), "nobody looked at the tables");
+    assert!(!stderr.contains(":scale"), "{stderr}");
+    let mut other = Cluster::session(&conninfo);
+    other.execute("drop table pgbench_accounts").expect("a table");
+    let (seen, record, stderr) = run(text, &["bench"]);
+    assert_eq!(seen.as_deref(), Some("1"));
+    assert!(stderr.contains("warning: the scripts use :scale, which is 1 here"), "{stderr}");
+    assert_eq!(scale_of(&record.expect("a record")), None);
+}

@@ -11,6 +11,7 @@ use rustix::net::{Shutdown, shutdown};
 use super::stream::Patience;
 use super::{CATALOGS_ALONE, CancelRequest, Session, cancel_all};
 use crate::error::{Cause, ConnectError};
+use crate::lock_wait::{LockWait, LockWaitLimit, TOLD_AFTER, TellLockWait, in_words};
 use crate::target::Target;
 
 /// Time limit of a statement in a control session. A statement that exceeds it is cancelled, and the session is closed.
@@ -30,8 +31,16 @@ pub enum StatementLimit {
 /// Maximum time between two checks of a working server, and minimum number of checks within the limit.
 const LOOK_MAX: Duration = Duration::from_secs(10);
 const LOOKS_IN_LIMIT: u32 = 4;
+/// Limit of a look early in a statement: others may use all connections of a pooler.
+const LOOK_EARLY: Duration = Duration::from_secs(2);
+/// Shortest time between two looks, and how often it doubles.
+const LOOK_MIN: Duration = Duration::from_millis(100);
+const LOOK_DOUBLINGS: u32 = 3;
 /// Limit for a cancel request, so that an unresponsive server does not delay the caller.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
+/// What changes the limit of a session, and why most statements reach it.
+const LIMIT_SETTING: &str = "PGMETER_CONTROL_TIMEOUT";
+const SILENT: &str = "the server did not answer";
 /// Words of a statement shown in messages: the rest may be long, and secret.
 const WORDS_SHOWN: usize = 3;
 /// Characters shown of each of these words: one may be a literal of any length.
@@ -41,8 +50,15 @@ const WORD_SHOWN: usize = 30;
 #[derive(Debug)]
 pub(super) struct Waiting {
     limit: StatementLimit,
-    pub(super) patience: Patience,
-    /// Time of the last message from the server.
+    /// Longest wait for a lock, if it is shorter than the limit.
+    lock_limit: Option<LockWaitLimit>,
+    /// Tells the user whom a statement waits for.
+    tell: Option<TellLockWait>,
+    patience: Patience,
+    /// Looks at the server during the statement so far.
+    looks: u32,
+    is_told: bool,
+    /// Time of the last message from the server, or of the last look that showed it at work.
     heard: Instant,
     /// Time since which the statement has been waiting for a lock.
     locked_since: Option<Instant>,
@@ -65,8 +81,18 @@ impl StatementLimit {
 
 impl Waiting {
     pub(super) fn new(limit: StatementLimit) -> Self {
-        let (heard, patience) = (Instant::now(), Patience::Endless);
-        Self { limit, patience, heard, locked_since: None, statement: String::new(), is_given_up: false }
+        Self {
+            limit,
+            lock_limit: None,
+            tell: None,
+            patience: Patience::Endless,
+            looks: 0,
+            is_told: false,
+            heard: Instant::now(),
+            locked_since: None,
+            statement: String::new(),
+            is_given_up: false,
+        }
     }
 
     /// Sets the limit of later statements; returns the previous one.
@@ -84,12 +110,38 @@ impl Waiting {
         };
         self.heard = Instant::now();
         self.locked_since = None;
-        self.statement.clear();
-        let sql = sql.strip_prefix(CATALOGS_ALONE).unwrap_or(sql);
-        for word in sql.split_whitespace().take(WORDS_SHOWN) {
-            let blank = if self.statement.is_empty() { "" } else { " " };
-            self.statement.push_str(blank);
-            self.statement.extend(word.chars().take(WORD_SHOWN));
+        (self.looks, self.is_told) = (0, false);
+        self.statement = first_words(sql);
+    }
+
+    /// Limit of the next wait for the server. Where the user is told of locks, it ends earlier for a look.
+    pub(super) fn next_wait(&self) -> Patience {
+        match self.tell {
+            Some(_) => self.patience.at_most(self.next_look()),
+            None => self.patience,
+        }
+    }
+
+    /// Limit of a look: the statement's answer waits for its end, so a look that only tells the user is short.
+    fn look_limit(&self, limit: Duration) -> Duration {
+        let is_early = self.tell.is_some() && self.heard.elapsed() < limit / 2;
+        if is_early { LOOK_EARLY.min(StatementLimit::look(limit)) } else { StatementLimit::look(limit) }
+    }
+
+    /// Time until the next look: each look is twice as late as the one before.
+    fn next_look(&self) -> Duration {
+        let apart = TOLD_AFTER.saturating_mul(1 << self.looks.min(LOOK_DOUBLINGS)).min(LOOK_MAX);
+        let until_limit = self.lock_limit.map(|LockWaitLimit { limit, .. }| match self.locked_since {
+            Some(since) => limit.saturating_sub(since.elapsed()),
+            None => limit,
+        });
+        until_limit.map_or(apart, |left| left.min(apart)).max(LOOK_MIN)
+    }
+
+    /// Tells the user once whom the statement waits for.
+    fn tell(&mut self, wait: &LockWait) {
+        if let Some(tell) = self.tell.filter(|_| !mem::replace(&mut self.is_told, true)) {
+            tell(wait);
         }
     }
 
@@ -102,7 +154,7 @@ impl Waiting {
 
     /// The server has sent data.
     pub(super) fn is_heard(&mut self) {
-        if let StatementLimit::WhileServerAnswers(_) = self.limit {
+        if self.tell.is_some() || matches!(self.limit, StatementLimit::WhileServerAnswers(_)) {
             self.heard = Instant::now();
         }
     }
@@ -112,8 +164,19 @@ impl Waiting {
 enum Look {
     Silent,
     AtWork,
-    /// Waits for a lock held by these processes.
-    Locked(String),
+    Locked(LockWait),
+}
+
+/// The first words of a statement, for messages.
+pub(crate) fn first_words(sql: &str) -> String {
+    let mut words = String::new();
+    let sql = sql.strip_prefix(CATALOGS_ALONE).unwrap_or(sql);
+    for word in sql.split_whitespace().take(WORDS_SHOWN) {
+        let blank = if words.is_empty() { "" } else { " " };
+        words.push_str(blank);
+        words.extend(word.chars().take(WORD_SHOWN));
+    }
+    words
 }
 
 impl Session {
@@ -129,6 +192,24 @@ impl Session {
         let result = work(self);
         self.set_statement_limit(before);
         result
+    }
+
+    /// Sets who is told whom a statement waits for, if it has waited for 2 s; returns the previous one.
+    pub fn tell_lock_waits(&mut self, tell: Option<TellLockWait>) -> Option<TellLockWait> {
+        mem::replace(&mut self.waiting.tell, tell)
+    }
+
+    pub(crate) fn tells_lock_waits(&self) -> Option<TellLockWait> {
+        self.waiting.tell
+    }
+
+    /// Limits the waits of statements for locks, if the user is told of them; returns the previous limit.
+    pub fn limit_lock_waits(&mut self, limit: Option<LockWaitLimit>) -> Option<LockWaitLimit> {
+        mem::replace(&mut self.waiting.lock_limit, limit)
+    }
+
+    pub(crate) fn lock_wait_limit(&self) -> Option<Duration> {
+        self.waiting.lock_limit.map(|limit| limit.limit)
     }
 
     /// The limit of [`Session::patiently`].
@@ -157,30 +238,62 @@ impl Session {
     pub(super) fn look_after(&mut self, cause: Cause) -> Result<(), ConnectError> {
         match (self.waiting.limit, cause) {
             (StatementLimit::WhileServerAnswers(limit), Cause::TimedOut(_)) => self.look_at_server(limit),
-            (StatementLimit::Within(_), Cause::TimedOut(limit)) => {
-                Err(self.give_up(limit, "the server did not answer"))
-            }
+            (StatementLimit::Within(limit), Cause::TimedOut(_)) => self.look_before_limit(limit),
             (_, cause) => Err(self.end(cause)),
         }
     }
 
     fn look_at_server(&mut self, limit: Duration) -> Result<(), ConnectError> {
-        let look = self.ask_elsewhere(StatementLimit::look(limit));
-        let now = Instant::now();
+        let look = self.ask_elsewhere(self.waiting.look_limit(limit));
         if let Look::Silent = look {
-            let is_too_long = now.duration_since(self.waiting.heard) >= limit;
-            return if is_too_long { Err(self.give_up(limit, "the server did not answer")) } else { Ok(()) };
+            let is_too_long = Instant::now().duration_since(self.waiting.heard) >= limit;
+            return if is_too_long { Err(self.give_up(limit, SILENT, LIMIT_SETTING)) } else { Ok(()) };
         }
+        self.judge(look, limit)
+    }
+
+    /// A statement that must end within the limit, whether it waits for a lock or not.
+    fn look_before_limit(&mut self, limit: Duration) -> Result<(), ConnectError> {
+        if self.waiting.tell.is_some() {
+            let look = self.ask_elsewhere(self.waiting.look_limit(limit));
+            let is_over = self.waiting.patience.is_over();
+            if let (Look::Locked(wait), true) = (&look, is_over) {
+                let why = not_granted(wait);
+                return Err(self.give_up(limit, &why, LIMIT_SETTING));
+            }
+            self.judge(look, limit)?;
+            if !is_over {
+                return Ok(());
+            }
+        }
+        Err(self.give_up(limit, SILENT, LIMIT_SETTING))
+    }
+
+    /// Gives up a statement that has waited too long for a lock.
+    fn judge(&mut self, look: Look, limit: Duration) -> Result<(), ConnectError> {
+        let before = self.waiting.heard;
+        self.waiting.looks += 1;
+        let wait = match look {
+            Look::Silent => return Ok(()),
+            Look::AtWork => None,
+            Look::Locked(wait) => Some(wait),
+        };
+        let now = Instant::now();
         self.waiting.heard = now;
-        let Look::Locked(by) = look else {
+        let Some(wait) = wait else {
             self.waiting.locked_since = None;
             return Ok(());
         };
-        let since = *self.waiting.locked_since.get_or_insert(now);
+        let since = *self.waiting.locked_since.get_or_insert(before);
+        let usual = LockWaitLimit { limit, setting: LIMIT_SETTING };
+        let shorter = self.waiting.lock_limit.filter(|lock_limit| lock_limit.limit < limit);
+        let LockWaitLimit { limit, setting } = shorter.unwrap_or(usual);
         if now.duration_since(since) < limit {
+            self.waiting.tell(&wait);
             return Ok(());
         }
-        Err(self.give_up(limit, &format!("process {by} holds the lock that the statement waited for")))
+        let why = not_granted(&wait);
+        Err(self.give_up(limit, &why, setting))
     }
 
     /// Queries the wait state of the backend over another connection.
@@ -196,28 +309,20 @@ impl Session {
             Err(error) if error.server_error().is_some() => return Look::AtWork,
             Err(_) => return Look::Silent,
         };
-        let sql = format!(
-            "SELECT pg_catalog.array_to_string(pg_catalog.pg_blocking_pids(pid), ', ') \
-             FROM pg_catalog.pg_stat_activity WHERE pid = {} AND wait_event_type = 'Lock'",
-            self.key.process_id
-        );
-        match session.query_catalogs(&sql) {
-            Ok(rows) => match rows.first() {
-                Some(row) => Look::Locked(row.get(0).unwrap_or_default().to_owned()),
-                None => Look::AtWork,
-            },
+        match LockWait::of(&mut session, self.key.process_id) {
+            Ok(Some(wait)) => Look::Locked(wait),
             Err(ConnectError::Lost(_)) => Look::Silent,
-            Err(_) => Look::AtWork,
+            Ok(None) | Err(_) => Look::AtWork,
         }
     }
 
     /// Cancels the statement if possible, and ends the session.
-    fn give_up(&mut self, limit: Duration, why: &str) -> ConnectError {
+    fn give_up(&mut self, limit: Duration, why: &str, setting: &str) -> ConnectError {
         let request = CancelRequest { address: &self.address, transport: &self.transport, key: &self.key };
         cancel_all(&[request], CANCEL_LIMIT);
         let sentence = format!(
             "the connection to {} was closed: {why} within {} s (statement: {} …); to change the limit, set \
-             PGMETER_CONTROL_TIMEOUT",
+             {setting}",
             self.address,
             limit.as_secs_f64(),
             self.waiting.statement
@@ -231,6 +336,10 @@ impl Session {
     pub(super) fn closed_because(&self) -> Option<String> {
         self.closed_because.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+fn not_granted(wait: &LockWait) -> String {
+    format!("the statement did not get a lock that is held by {}", in_words(&wait.holders))
 }
 
 /// Closes a session from another thread.

@@ -30,6 +30,7 @@ use stream::Stream;
 pub use cancel::{CANCELS_AT_ONCE, CancelRequest, cancel, cancel_all};
 pub use copy::CopyIn;
 pub use in_force::SessionSetting;
+pub(crate) use limits::first_words;
 pub use limits::{Closer, StatementLimit};
 pub(crate) use own::IDLE_LIMIT;
 pub use own::OwnSettings;
@@ -253,7 +254,7 @@ impl Session {
         let mut sent = 0;
         while sent < self.out.len() {
             match self.stream.write_some(&self.out[sent..]) {
-                Ok(0) => match self.stream.wait_for_either(self.waiting.patience) {
+                Ok(0) => match self.stream.wait_for_either(self.waiting.next_wait()) {
                     Ok(true) => self.listen(answer)?,
                     Ok(false) => self.waiting.is_heard(),
                     Err(cause) => self.look_after(cause).map_err(|lost| answer.explain(lost))?,
@@ -284,7 +285,7 @@ impl Session {
         answer: &mut Answer,
         see: &mut dyn FnMut(&Message<'_>),
     ) -> Result<(), ConnectError> {
-        let length = match self.stream.read(&mut self.input, self.waiting.patience) {
+        let length = match self.stream.read(&mut self.input, self.waiting.next_wait()) {
             Ok(0) => return Err(answer.explain(self.end(Cause::Closed))),
             Ok(length) => length,
             Err(cause) => return self.look_after(cause).map_err(|lost| answer.explain(lost)),

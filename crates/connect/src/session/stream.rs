@@ -50,6 +50,14 @@ impl Patience {
         }
     }
 
+    /// The same, and no wait is longer.
+    pub(crate) fn at_most(self, wait: Duration) -> Patience {
+        match self.left() {
+            Some(left) if left <= wait => self,
+            _ => Patience::Silence(wait),
+        }
+    }
+
     /// True if the deadline has passed.
     pub(crate) fn is_over(self) -> bool {
         self.left().is_some_and(|left| left.is_zero())

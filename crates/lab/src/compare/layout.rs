@@ -180,7 +180,14 @@ impl<'a> Layout<'a> {
     fn side(&self, at: usize, target: Target) -> Result<Side, RunError> {
         let mark = format!("pgmeter {:016x}", fresh_seed());
         let mut target = target;
-        let control = run::connect(&mut target, self.ask_password, self.control)?;
+        let mut control = run::connect(&mut target, self.ask_password, self.control)?;
+        if self.cells[at].configuration.server.in_place {
+            // Each side has a session of its own for the whole comparison, and the load is that of one side at a time.
+            let clients = self.cells[at].configuration.load.clients.max(1) as usize;
+            let wanted = clients + self.cells.len() - 1 - at;
+            let work = format!("the comparison needs {wanted} more");
+            run::check_pool_places(&mut control, &target, wanted, &work, self.control)?;
+        }
         // Like a trial, a block ends if its server stops responding.
         let circumstances =
             Circumstances { silence_limit: Some(trial::SILENCE_LIMIT), ..Circumstances::default() };

@@ -11,8 +11,8 @@ use run::{Control, RunError};
 use stats::Scale;
 use testkit::cluster::Cluster;
 use workload::{
-    Answer, Check, InitOptions, InitReport, PreparedRun, Progress, Query, QueryChoice, Script, Tables,
-    Truncation, Workload, WorkloadError,
+    Answer, Check, InitOptions, InitReport, Preparation, Progress, Query, QueryChoice, Script, Tables,
+    Workload, WorkloadError,
 };
 
 const TABLES: &str = "create table numbers (n numeric, f double precision);
@@ -168,13 +168,9 @@ impl Workload for Small {
         None
     }
 
-    fn prepare_run(&self, _: &mut Session, _: Truncation) -> PreparedRun {
-        PreparedRun::default()
-    }
+    fn prepare_run(&self, _: &mut Preparation<'_>) {}
 
-    fn vacuum_all(&self, _: &mut Session) -> Vec<WorkloadError> {
-        Vec::new()
-    }
+    fn vacuum_all(&self, _: &mut Preparation<'_>) {}
 
     fn checks(&self) -> &[Check] {
         &[]

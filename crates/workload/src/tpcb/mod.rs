@@ -16,7 +16,7 @@ use std::sync::LazyLock;
 use connect::{Session, Target};
 
 use crate::WorkloadError;
-use crate::before_run::{PreparedRun, Truncation};
+use crate::before_run::Preparation;
 use crate::load::{InitOptions, InitReport, Progress};
 use crate::workload::{Check, Script, Tables, Workload};
 
@@ -117,12 +117,12 @@ impl Workload for Tpcb {
         Some(BYTES_PER_SCALE)
     }
 
-    fn prepare_run(&self, session: &mut Session, truncation: Truncation) -> PreparedRun {
-        tables::prepare_run(session, truncation)
+    fn prepare_run(&self, preparation: &mut Preparation<'_>) {
+        tables::prepare_run(preparation);
     }
 
-    fn vacuum_all(&self, session: &mut Session) -> Vec<WorkloadError> {
-        tables::vacuum_accounts(session)
+    fn vacuum_all(&self, preparation: &mut Preparation<'_>) {
+        preparation.vacuum("vacuum analyze", schema::ACCOUNTS.name);
     }
 
     fn table_names(&self) -> Vec<String> {

@@ -4,10 +4,10 @@
 use connect::{Session, SqlState};
 
 use super::Tpcb;
-use super::schema::{ACCOUNTS, BRANCHES, HISTORY};
+use super::schema::{ACCOUNTS, BRANCHES, HISTORY, TELLERS};
 use crate::WorkloadError;
-use crate::before_run::{self, PreparedRun, Truncation};
-use crate::load::{execute, execute_all, missing_table, query};
+use crate::before_run::{Preparation, Truncation};
+use crate::load::{missing_table, query};
 use crate::loader::TableName;
 use crate::workload::{Tables, Workload};
 use stats::PartitionMethod;
@@ -29,8 +29,7 @@ const FIND_PARTITIONS: &str = "\
     on partitioned.partrelid operator(pg_catalog.=) accounts.oid \
     where accounts.oid operator(pg_catalog.=) pg_catalog.to_regclass('pgbench_accounts')";
 
-/// Statements that `pgbench` runs before each run without `-n`.
-const VACUUM_BEFORE_RUN: [&str; 2] = ["vacuum pgbench_branches", "vacuum pgbench_tellers"];
+/// A statement that `pgbench` runs before each run without `-n`.
 const TRUNCATE_BEFORE_RUN: &str = "truncate pgbench_history";
 /// The columns of pgbench_history as `pgbench -i` makes it, with either type of aid.
 const HISTORY_COLUMNS: [&str; 2] = [
@@ -78,23 +77,15 @@ fn count_branches(session: &mut Session) -> Result<u32, WorkloadError> {
 
 /// Vacuums branches and tellers and truncates the history. As with `pgbench`, errors do not stop the run: the tables
 /// may be absent if only the user's own scripts run.
-pub(super) fn prepare_run(session: &mut Session, truncation: Truncation) -> PreparedRun {
-    let failed = execute_all(session, &VACUUM_BEFORE_RUN);
-    let mut prepared = PreparedRun { truncated: Vec::new(), failed };
-    session.patiently(|session| {
-        prepared.add(match truncation {
-            Truncation::ByName => execute(session, TRUNCATE_BEFORE_RUN).map(|()| None),
-            Truncation::OwnTables => {
-                let history = TableName::new(HISTORY.name.to_owned());
-                before_run::truncate_own(session, &history, Tpcb.name(), &HISTORY_COLUMNS)
-            }
-        });
-    });
-    prepared
-}
-
-/// Vacuums and analyzes the accounts too (`-v`).
-#[must_use = "the caller shows what failed"]
-pub(super) fn vacuum_accounts(session: &mut Session) -> Vec<WorkloadError> {
-    execute_all(session, &["vacuum analyze pgbench_accounts"])
+pub(super) fn prepare_run(preparation: &mut Preparation<'_>) {
+    for table in [BRANCHES, TELLERS] {
+        preparation.vacuum("vacuum", table.name);
+    }
+    match preparation.truncation() {
+        Truncation::ByName => preparation.execute(TRUNCATE_BEFORE_RUN),
+        Truncation::OwnTables => {
+            let history = TableName::new(HISTORY.name.to_owned());
+            preparation.truncate_own(&history, Tpcb.name(), &HISTORY_COLUMNS);
+        }
+    }
 }

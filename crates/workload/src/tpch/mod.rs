@@ -18,8 +18,8 @@ use connect::{Session, Target};
 use stats::Scale;
 
 use crate::WorkloadError;
-use crate::before_run::{PreparedRun, Truncation};
-use crate::load::{InitOptions, InitReport, Progress, execute_all};
+use crate::before_run::Preparation;
+use crate::load::{InitOptions, InitReport, Progress};
 use crate::query_set::{Answer, IndexSet, Query, QueryChoice};
 use crate::workload::{Check, Script, Tables, Workload};
 
@@ -103,12 +103,12 @@ impl Workload for Tpch {
     }
 
     /// No script changes the tables.
-    fn prepare_run(&self, _: &mut Session, _: Truncation) -> PreparedRun {
-        PreparedRun::default()
-    }
+    fn prepare_run(&self, _: &mut Preparation<'_>) {}
 
-    fn vacuum_all(&self, session: &mut Session) -> Vec<WorkloadError> {
-        execute_all(session, &Table::ALL.map(|table| format!("vacuum analyze {}", table.name())))
+    fn vacuum_all(&self, preparation: &mut Preparation<'_>) {
+        for table in Table::ALL {
+            preparation.vacuum("vacuum analyze", table.name());
+        }
     }
 
     fn checks(&self) -> &[Check] {

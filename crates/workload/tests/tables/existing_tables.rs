@@ -9,7 +9,7 @@ use pgmeter_workload::{Folder, InitOptions, InitProgress, Tpcb, Truncation, Work
 use testkit::cluster::Cluster;
 
 use crate::generated::{folder, load, open, rows, scaled, sorted_schema};
-use crate::harness::{LOCKS, NEWEST, OLDEST, conninfo, lines, make, session, target};
+use crate::harness::{LOCKS, NEWEST, OLDEST, conninfo, lines, make, prepare, session, target};
 
 /// The SQL of a dump of tables without their rows: the comments of this database.
 fn comments(session: &mut Session) -> String {
@@ -407,7 +407,7 @@ fn a_truncation_before_a_run_reaches_no_tables_of_others() {
                      create table {child} () inherits (middle_{table}); insert into {child} default values"
                 ))
                 .expect("a table that inherits");
-            let prepared = workload.prepare_run(&mut session, Truncation::OwnTables);
+            let prepared = prepare(workload, &mut session, Truncation::OwnTables);
             let told = format!("did not make public.middle_{table}, which TRUNCATE would empty too");
             assert!(
                 prepared.failed.iter().any(|error| error.to_string().contains(&told)),
@@ -432,13 +432,13 @@ fn only_own_tables_are_truncated_before_a_run() {
         session
             .execute("create table pgbench_history (who text); insert into pgbench_history values ('a')")
             .expect("a table");
-        let prepared = own.prepare_run(&mut session, Truncation::OwnTables);
+        let prepared = prepare(&own, &mut session, Truncation::OwnTables);
         assert!(
             prepared.failed[0].to_string().starts_with("public.log was not truncated"),
             "{:?}",
             prepared.failed
         );
-        let prepared = Tpcb.prepare_run(&mut session, Truncation::OwnTables);
+        let prepared = prepare(&Tpcb, &mut session, Truncation::OwnTables);
         assert!(
             prepared
                 .failed
@@ -450,7 +450,7 @@ fn only_own_tables_are_truncated_before_a_run() {
         session.execute("drop table log").expect("a table");
         load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
         session.execute("insert into log values (1)").expect("a row");
-        let prepared = own.prepare_run(&mut session, Truncation::OwnTables);
+        let prepared = prepare(&own, &mut session, Truncation::OwnTables);
         assert_eq!(prepared.truncated, ["public.log"]);
         assert_eq!(lines(&mut session, "select count(*) from log"), ["0"]);
     }

@@ -15,7 +15,7 @@ use pgmeter_workload::{
 };
 use tempfile::TempDir;
 
-use crate::harness::{NEWEST, OLDEST, lines, session, target};
+use crate::harness::{NEWEST, OLDEST, lines, prepare, session, target, vacuum_all};
 
 /// The example of the manual.
 fn shop() -> Arc<dyn Workload> {
@@ -65,8 +65,8 @@ fn the_example_is_loaded_found_and_checked() {
         let found = shop.find_tables(&mut session).expect("it was loaded");
         assert_eq!(found, Tables { scale: Some(2.into()), partitioning: None });
         assert_eq!(lines(&mut session, "select count(*) from shop_products"), ["7"]);
-        let prepared = shop.prepare_run(&mut session, Truncation::OwnTables);
-        assert!(prepared.failed.is_empty() && shop.vacuum_all(&mut session).is_empty());
+        let prepared = prepare(&*shop, &mut session, Truncation::OwnTables);
+        assert!(prepared.failed.is_empty() && vacuum_all(&*shop, &mut session).is_empty());
         let variables = shop.variables(&options.parameters, 2.into());
         shop.run_checks(&mut session, &variables).expect("the data are sound");
         session.execute("update shop_products set sold = 5 where id > 5").expect("a change");

@@ -12,7 +12,7 @@ use pgmeter_workload::{
 use stats::Scale;
 use tempfile::TempDir;
 
-use crate::harness::{NEWEST, OLDEST, lines, session, target};
+use crate::harness::{NEWEST, OLDEST, lines, session, target, vacuum_all};
 
 const SCHEMA: &str = "\
     CREATE TYPE mood AS ENUM ('good', 'bad');\n\
@@ -233,7 +233,7 @@ fn checks_of_generated_tables_find_missing_rows_and_references_without_partner()
         assert!(refused.starts_with("cannot check ") && refused.contains("permission denied"), "{refused}");
         assert!(!refused.contains('\n'), "{refused}");
         session.execute("reset role; drop role reader").expect("the role is dropped");
-        assert!(workload.vacuum_all(&mut session).is_empty());
+        assert!(vacuum_all(workload, &mut session).is_empty());
         let counted = session.query("select reltuples from pg_class where oid = 'customer'::regclass");
         assert_eq!(counted.expect("a table")[0].get(0), Some("19"), "analyzed again");
     }

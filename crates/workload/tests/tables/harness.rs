@@ -4,7 +4,10 @@
 use std::ops::ControlFlow;
 
 use connect::{Address, Environment, Overrides, Session, Target};
-use pgmeter_workload::{InitOptions, InitProgress, InitReport, Tpcb, Workload, WorkloadError};
+use pgmeter_workload::{
+    InitOptions, InitProgress, InitReport, Preparation, PreparedRun, Tpcb, Truncation, Workload,
+    WorkloadError,
+};
 use testkit::cluster::Cluster;
 
 pub const NEWEST: &str = "18";
@@ -48,6 +51,20 @@ pub fn init(
 /// Takes all steps in silence.
 pub fn make(session: &mut Session, options: &InitOptions) -> Result<(), WorkloadError> {
     init(session, options, &mut |_| ControlFlow::Continue(())).map(|_| ())
+}
+
+/// Vacuums and truncates before a run.
+pub fn prepare(workload: &dyn Workload, session: &mut Session, truncation: Truncation) -> PreparedRun {
+    let mut preparation = Preparation::new(session, truncation);
+    workload.prepare_run(&mut preparation);
+    preparation.take()
+}
+
+/// Vacuums the other tables too; returns what failed.
+pub fn vacuum_all(workload: &dyn Workload, session: &mut Session) -> Vec<WorkloadError> {
+    let mut preparation = Preparation::new(session, Truncation::OwnTables);
+    workload.vacuum_all(&mut preparation);
+    preparation.take().failed
 }
 
 /// The first column of a query, one line for each row.

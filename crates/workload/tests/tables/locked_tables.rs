@@ -5,11 +5,13 @@ use std::ops::ControlFlow;
 use std::thread;
 use std::time::Duration;
 
-use connect::{Patience, Session};
+use connect::{LockWaitLimit, Patience, Session};
 use pgmeter_workload::{InitOptions, Tpcb, Truncation, Workload};
+use testkit::cluster::Cluster;
+use testkit::pooler::PgBouncer;
 
 use crate::generated::{folder, load, open, scaled, sorted_schema};
-use crate::harness::{NEWEST, OLDEST, lines, make, session, target};
+use crate::harness::{NEWEST, OLDEST, lines, make, prepare, session, target};
 
 /// Does work that needs a lock on `table` while another session, as one that generates a report, reads it. That session
 /// ends once the work has waited for it and has left the queue, in which it makes later readers wait.
@@ -76,7 +78,7 @@ fn a_truncation_before_a_run_waits_for_readers_in_short_tries() {
         make(&mut session, &InitOptions::default()).expect("tables");
         session.execute("insert into pgbench_history values (1, 1, 1, 1)").expect("a row");
         let prepared = while_read(&mut session, "pgbench_history", |session| {
-            Tpcb.prepare_run(session, Truncation::OwnTables)
+            prepare(&Tpcb, session, Truncation::OwnTables)
         });
         assert!(prepared.failed.is_empty(), "{:?}", prepared.failed);
         assert_eq!(prepared.truncated, ["public.pgbench_history"]);
@@ -94,8 +96,66 @@ fn the_limits_of_waits_for_locks_are_those_of_the_target() {
     limited.patience =
         Patience { lock_timeout: Duration::from_millis(50), limit: Duration::from_millis(200) };
     let mut session = Session::connect(&limited).expect("a session");
-    let prepared = Tpcb.prepare_run(&mut session, Truncation::OwnTables);
+    let prepared = prepare(&Tpcb, &mut session, Truncation::OwnTables);
     let told = prepared.failed.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ");
     assert!(told.contains("the longest wait was 0.1 s"), "{told}");
     assert!(prepared.truncated.is_empty());
+}
+
+/// A limit for a fast test: all statements together may wait so long.
+const SHORT: LockWaitLimit = LockWaitLimit { limit: Duration::from_millis(300), setting: "a test" };
+
+/// Prepares a run of pgbench's scripts while others vacuum a table and read another; each statement without its lock is a
+/// warning that names who has it, and the session goes on.
+fn check_prepared_beside_others(session: &mut Session, other: &mut Session) {
+    let begin = "begin; lock table pgbench_branches in share update exclusive mode; \
+                 lock table pgbench_history in access share mode";
+    other.execute(begin).expect("the locks are free");
+    session.limit_lock_waits(Some(SHORT));
+    let prepared = prepare(&Tpcb, session, Truncation::OwnTables);
+    let failed: Vec<String> = prepared.failed.iter().map(ToString::to_string).collect();
+    assert_eq!(failed.len(), 2, "{failed:?}");
+    for (failed, sql) in failed.iter().zip(["vacuum pgbench_branches", "truncate public.pgbench_history"]) {
+        assert!(failed.contains("the lock was not granted in 1 try"), "{failed}");
+        assert!(failed.contains("it is held by process ") && failed.contains(sql), "{failed}");
+    }
+    assert_eq!(lines(session, "select 1"), ["1"], "the session goes on");
+    other.execute("rollback").expect("the session answers");
+    let prepared = prepare(&Tpcb, session, Truncation::OwnTables);
+    assert!(prepared.failed.is_empty(), "{:?}", prepared.failed);
+    assert_eq!(prepared.truncated, ["public.pgbench_history"]);
+}
+
+#[test]
+fn statements_before_a_run_that_get_no_lock_are_left_out() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "locked_before_run");
+        make(&mut session, &InitOptions::default()).expect("tables");
+        let mut other = Session::connect(&target(&mut session)).expect("a session");
+        check_prepared_beside_others(&mut session, &mut other);
+        assert_eq!(lines(&mut session, "show lock_timeout"), ["0"], "no setting stays behind");
+    }
+}
+
+#[test]
+#[allow(clippy::print_stderr)] // that it was skipped
+fn statements_before_a_run_through_a_pooler_leave_no_limit_behind() {
+    let cluster = Cluster::start(NEWEST);
+    let Some(mut pooler) = PgBouncer::start(&cluster) else {
+        eprintln!("SKIPPED: there is no pgbouncer, so nothing was tested through a pooler");
+        return;
+    };
+    let direct =
+        cluster.conninfo().replace("dbname=postgres", &format!("dbname={}", pooler.target().database));
+    let mut other = Cluster::session(&direct);
+    make(&mut other, &InitOptions::default()).expect("tables");
+    let mut session = pooler.session();
+    // A look at the locks would need a second connection of the pooler to the server, so nobody is named.
+    other.execute("begin; lock table pgbench_branches in share update exclusive mode").expect("a lock");
+    session.limit_lock_waits(Some(SHORT));
+    let failed = prepare(&Tpcb, &mut session, Truncation::OwnTables).failed;
+    assert_eq!(failed.len(), 1, "{failed:?}");
+    assert!(failed[0].to_string().contains("the lock was not granted in 1 try"), "{}", failed[0]);
+    drop(session);
+    assert_eq!(pooler.left_behind(), [""; 0]);
 }

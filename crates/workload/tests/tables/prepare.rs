@@ -6,7 +6,7 @@ use pgmeter_workload::{
     InitOptions, PartitionMethod, Partitioning, Step, Tables, Tpcb, Truncation, Workload, WorkloadError,
 };
 
-use crate::harness::{NEWEST, OLDEST, lines, make, session};
+use crate::harness::{NEWEST, OLDEST, lines, make, prepare, session, vacuum_all};
 
 /// Tables without accounts: one row in branches is all that a look needs.
 fn bare(session: &mut Session, partitioning: Option<Partitioning>) {
@@ -79,9 +79,9 @@ fn missing_tables_are_reported_with_the_command_that_makes_them() {
     assert_eq!(source.sqlstate(), Some(connect::SqlState::UNDEFINED_TABLE));
     let message = error.to_string();
     assert!(message.contains("`pgmeter init`") && message.contains("missing"), "{message}");
-    let failed = Tpcb.prepare_run(&mut session, Truncation::ByName).failed;
+    let failed = prepare(&Tpcb, &mut session, Truncation::ByName).failed;
     assert_eq!(failed.len(), 3, "each statement fails, and none stops the others");
-    assert_eq!(Tpcb.vacuum_all(&mut session).len(), 1, "there are no accounts");
+    assert_eq!(vacuum_all(&Tpcb, &mut session).len(), 1, "there are no accounts");
 }
 
 #[test]
@@ -101,10 +101,10 @@ fn a_run_begins_with_an_empty_history() {
         let mut session = session(major, "prepared");
         bare(&mut session, None);
         session.execute("insert into pgbench_history values (1, 1, 1, 1)").expect("a row");
-        let prepared = Tpcb.prepare_run(&mut session, Truncation::OwnTables);
+        let prepared = prepare(&Tpcb, &mut session, Truncation::OwnTables);
         assert!(prepared.failed.is_empty(), "{:?}", prepared.failed);
         assert_eq!(prepared.truncated, ["public.pgbench_history"]);
-        assert!(Tpcb.vacuum_all(&mut session).is_empty());
+        assert!(vacuum_all(&Tpcb, &mut session).is_empty());
         assert_eq!(lines(&mut session, "select count(*) from pgbench_history"), ["0"]);
     }
 }
