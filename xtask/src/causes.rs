@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use self::answer::Answer;
 use self::list::{CAUSES, Cause, Files, SETUP, Way};
-use self::surroundings::{OtherPrograms, Pooler, Relay};
+use self::surroundings::{OtherPrograms, Pooler, Relay, SlowDisk};
 use crate::managed_server::{ManagedServer, make_traversable, program};
 
 const USAGE: &str = "usage: cargo xtask causes [--versions=15,18] [--seconds=6] [--load=idle,busy] [--pgmeter=PATH] \
@@ -169,7 +169,7 @@ impl<'a> Bench<'a> {
         }
         if cause.files == Files::NotCached {
             self.execute("CHECKPOINT;\n")?;
-            surroundings::drop_cached_files(&self.directory.join("state/servers/causes/data/base"))?;
+            surroundings::drop_cached_files(&self.data().join("base"))?;
         }
         let answer = {
             let _others = OtherPrograms::start(programs)?;
@@ -182,7 +182,20 @@ impl<'a> Bench<'a> {
         answer
     }
 
+    /// The server's data directory.
+    fn data(&self) -> PathBuf {
+        self.directory.join("state/servers/causes/data")
+    }
+
     fn measured(&self, cause: &Cause) -> Result<Answer, String> {
+        let _disk = match cause.is_disk_slow.then(|| SlowDisk::start(&self.data())) {
+            Some(Err(error)) => {
+                let reason = "it needs root, and control groups (version 1) that limit the disk";
+                return Ok(Answer::NotTried(format!("{reason}: {error}")));
+            }
+            Some(Ok(disk)) => Some(disk),
+            None => None,
+        };
         let dsn = &self.server.dsn;
         let (mut relay, mut pooler) = (None, None);
         let target = match cause.way {

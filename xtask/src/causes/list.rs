@@ -18,6 +18,8 @@ pub(super) struct Cause {
     pub(super) settings: &'static [&'static str],
     pub(super) way: Way,
     pub(super) files: Files,
+    /// Whether the disk is limited to [`DISK_IOPS`].
+    pub(super) is_disk_slow: bool,
     /// Programs for each CPU that run in any case.
     pub(super) other_programs: usize,
     /// Verdicts that are true.
@@ -33,6 +35,9 @@ impl Cause {
         "\\set a (random(1, 1000) * 7 + 13) % 11\n".repeat(self.own_commands) + self.script
     }
 }
+
+/// Reads, and writes, of a slow disk in a second. A fast disk is no limit beside two CPUs.
+pub(super) const DISK_IOPS: u32 = 500;
 
 /// How clients reach the server.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -91,6 +96,7 @@ const PLAIN: Cause = Cause {
     settings: &[],
     way: Way::Direct,
     files: Files::Cached,
+    is_disk_slow: false,
     other_programs: 0,
     verdicts: &[],
     nearest: NEAR_CPUS,
@@ -148,6 +154,7 @@ pub(super) const CAUSES: [Cause; 11] = [
         name: "flush",
         what: "WAL flush",
         script: "INSERT INTO flushed VALUES (1);\n",
+        is_disk_slow: true,
         verdicts: &["server (WAL flush)"],
         nearest: &["WAL flushes"],
         ..PLAIN
@@ -157,6 +164,7 @@ pub(super) const CAUSES: [Cause; 11] = [
         what: "reads of a table that is not in memory",
         script: RANDOM_READS,
         files: Files::NotCached,
+        is_disk_slow: true,
         verdicts: &["server (I/O)"],
         nearest: &["reads"],
         ..PLAIN
@@ -183,6 +191,7 @@ pub(super) const CAUSES: [Cause; 11] = [
         what: "checkpoints",
         script: "\\set id random(1, 4000000)\nUPDATE large SET n = n + 1 WHERE id = :id;\n",
         settings: &["max_wal_size = '32MB'"],
+        is_disk_slow: true,
         verdicts: &["server", "server (WAL flush)", "server (I/O)"],
         nearest: &["WAL flushes", "reads"],
         event: Some("checkpoint"),

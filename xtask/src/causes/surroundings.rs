@@ -1,11 +1,13 @@
-//! What surrounds a load: busy programs, a relay, a slow PgBouncer, and files that are not in the kernel's memory. All ends
+//! What surrounds a load: busy programs, a relay, a slow PgBouncer, a slow disk, and files that are not in the kernel's memory. All ends
 //! when its value is dropped.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+
+use super::list::DISK_IOPS;
 
 /// Programs that only compute.
 pub(super) struct OtherPrograms {
@@ -123,6 +125,45 @@ fn make_directory(parent: &Path, name: &str) -> Result<String, String> {
 /// The value of a keyword in a connection string without quoted blanks.
 fn word<'a>(dsn: &'a str, name: &str) -> &'a str {
     dsn.split(' ').find_map(|word| word.strip_prefix(name)).unwrap_or_default().trim_matches('\'')
+}
+
+/// A limit of the operations of a server on its disk, by a control group of its processes.
+pub(super) struct SlowDisk {
+    group: PathBuf,
+}
+
+const GROUPS: &str = "/sys/fs/cgroup/blkio";
+
+impl SlowDisk {
+    pub(super) fn start(data: &Path) -> std::io::Result<Self> {
+        let group = Path::new(GROUPS).join(format!("pgmeter-causes-{}", std::process::id()));
+        std::fs::create_dir(&group)?;
+        let disk = Self { group };
+        let device = Command::new("stat").args(["-c", "%Hd:%Ld"]).arg(data).output()?;
+        let device = String::from_utf8_lossy(&device.stdout).trim().to_owned();
+        for limit in ["blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device"] {
+            std::fs::write(disk.group.join(limit), format!("{device} {DISK_IOPS}"))?;
+        }
+        let lines = std::fs::read_to_string(data.join("postmaster.pid"))?;
+        let postmaster = lines.lines().next().unwrap_or_default().to_owned();
+        let children = std::fs::read_to_string(format!("/proc/{postmaster}/task/{postmaster}/children"))?;
+        std::fs::write(disk.group.join("cgroup.procs"), &postmaster)?;
+        for process in children.split_whitespace() {
+            // One that has ended meanwhile needs no limit.
+            let _ = std::fs::write(disk.group.join("cgroup.procs"), process);
+        }
+        Ok(disk)
+    }
+}
+
+impl Drop for SlowDisk {
+    fn drop(&mut self) {
+        let processes = std::fs::read_to_string(self.group.join("cgroup.procs")).unwrap_or_default();
+        for process in processes.split_whitespace() {
+            let _ = std::fs::write(Path::new(GROUPS).join("cgroup.procs"), process);
+        }
+        let _ = std::fs::remove_dir(&self.group);
+    }
 }
 
 /// Writes the files below a directory to disk, and removes them from the page cache.
