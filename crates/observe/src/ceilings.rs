@@ -3,7 +3,7 @@
 
 use results::{
     Ceiling, CeilingBasis, CommandSummary, CpuOwner, Evidence, FlushSharing, FlushSource, LockEnd, Missing,
-    ObserveLevel, ReadSource, Record, WaitShare, is_block_io,
+    Observation, ObserveLevel, ReadSource, Record, WaitShare, is_block_io,
 };
 
 const MICROS_PER_SECOND: f64 = 1e6;
@@ -200,16 +200,11 @@ fn commit_flush(record: &Record) -> Option<Flushing> {
     if is_off("fsync") || is_off("synchronous_commit") || !writes {
         return None;
     }
-    let counted = |view: &str, part: &str, column: &str| -> Option<f64> {
-        let table = observation.counters.iter().find(|table| table.view == view)?;
-        let rows = table.rows.iter().filter(|row| row.key.contains(part));
-        rows.filter_map(|row| row.values.get(column).copied()).reduce(|sum, value| sum + value)
-    };
-    let of_wal = |column| counted("pg_stat_wal", "", column);
-    let of_io = |column| counted("pg_stat_io", "/wal/", column);
+    let of_wal = |column| counted(observation, "pg_stat_wal", "", column);
+    let of_io = |column| counted(observation, "pg_stat_io", "/wal/", column);
     let spent_ms = of_wal("wal_sync_time_ms").or_else(|| of_io("fsync_time_ms"));
     let known = Flushing {
-        transactions: transactions(record),
+        transactions: counted_transactions(observation).unwrap_or_else(|| transactions(record)),
         clients: f64::from(record.plan.clients),
         flushes: of_wal("wal_sync").or_else(|| of_io("fsyncs")).filter(|flushes| *flushes > 0.0),
         spent_us: spent_ms.filter(|ms| *ms > 0.0).map(|ms| ms * MICROS_PER_MILLI),
@@ -221,6 +216,20 @@ fn commit_flush(record: &Record) -> Option<Flushing> {
     let is_refuted =
         known.spent_us.is_none() && flushes(known).is_some_and(|(tps, _)| tps < reached_tps(record));
     (is_possible && !is_refuted).then_some(known)
+}
+
+/// The sum of a column over the rows of a view whose key contains a text.
+fn counted(observation: &Observation, view: &str, part: &str, column: &str) -> Option<f64> {
+    let table = observation.counters.iter().find(|table| table.view == view)?;
+    let rows = table.rows.iter().filter(|row| row.key.contains(part));
+    rows.filter_map(|row| row.values.get(column).copied()).reduce(|sum, value| sum + value)
+}
+
+/// The transactions in the server's statistics of WAL. They arrive up to a second late, so they are those of other seconds
+/// than the transactions that the clients counted.
+fn counted_transactions(observation: &Observation) -> Option<f64> {
+    let of_one = observation.per_transaction.wal_records.filter(|records| *records > 0.0)?;
+    Some(counted(observation, "pg_stat_wal", "", "wal_records")? / of_one)
 }
 
 fn reached_tps(record: &Record) -> f64 {

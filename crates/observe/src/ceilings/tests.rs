@@ -1,7 +1,7 @@
 //! The bounds from measurements by hand, and from a whole record that each test changes as it needs. Whether shipped
 //! scripts exceed their bounds on a real server is tested with the binary.
 
-use results::{Observation, ObserverCost, PerTransaction, WaitMethod, Waits};
+use results::{ObserverCost, PerTransaction, WaitMethod, Waits};
 
 use super::*;
 
@@ -126,6 +126,24 @@ fn a_flush_serves_as_many_commits_as_were_counted() {
     let most = basis(500.0, FlushSource::BeforeRun, 8.0, FlushSharing::AllClients);
     check(flushes(uncounted).unwrap(), 16_000.0, most);
     assert_eq!(flushes(Flushing { on_disk_us: None, ..uncounted }), None);
+}
+
+#[test]
+fn flushes_are_shared_by_the_transactions_of_the_same_statistics() {
+    let mut record = observed(&[("IO", "WalSync", 0.5)]);
+    let observation = record.observation.as_mut().unwrap();
+    assert_eq!(counted_transactions(observation), None, "an older server");
+    // The statistics have 1,200 transactions, of which 200 ended before the measured time.
+    let values = [("wal_records", 6_000.0), ("wal_sync", 1_200.0), ("wal_sync_time_ms", 2_400.0)];
+    let values = values.map(|(column, value)| (column.to_owned(), value)).into();
+    let rows = vec![results::CounterRow { key: String::new(), values }];
+    observation.counters = vec![results::CounterTable { view: "pg_stat_wal".to_owned(), rows }];
+    observation.per_transaction.wal_records = Some(5.0);
+    assert_eq!(counted_transactions(observation), Some(1_200.0));
+    record.summary.counts.succeeded = 1_000;
+    let known = commit_flush(&record).expect("flushes were counted");
+    let (tps, _) = flushes(known).expect("a limit");
+    assert_eq!(tps, 500.0, "one transaction for each flush of 2 ms");
 }
 
 /// A run on two CPUs whose eight backends were seen in these waits.
