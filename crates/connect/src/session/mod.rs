@@ -33,7 +33,7 @@ pub use in_force::SessionSetting;
 pub(crate) use limits::first_words;
 pub use limits::{Closer, StatementLimit};
 pub(crate) use own::IDLE_LIMIT;
-pub use own::OwnSettings;
+pub use own::{OwnSettings, VALUE_FORMATS};
 pub use raw::RawConnection;
 pub use results::{ResultSet, Row};
 pub use rows::{Column, RowSink};

@@ -17,10 +17,12 @@ const LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', true) FROM pg_cata
 /// statements of a transaction, pgmeter takes no such time.
 pub(crate) const IDLE_LIMIT: &str = "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '60s', true) \
     WHERE pg_catalog.current_setting('idle_in_transaction_session_timeout') OPERATOR(pg_catalog.=) '0'";
-/// The formats of values in text that pgmeter writes and reads.
-const FORMATS: &str = "SELECT pg_catalog.set_config('DateStyle', 'ISO, MDY', true), \
+/// SQL that sets the formats of values in text that pgmeter writes and reads, for the current transaction: a date, a time, an
+/// interval, an amount of money or a letter means the same for each role and database.
+pub const VALUE_FORMATS: &str = "SELECT pg_catalog.set_config('DateStyle', 'ISO, MDY', true), \
     pg_catalog.set_config('IntervalStyle', 'postgres', true), pg_catalog.set_config('TimeZone', 'UTC', true), \
-    pg_catalog.set_config('bytea_output', 'hex', true), pg_catalog.set_config('extra_float_digits', '3', true)";
+    pg_catalog.set_config('bytea_output', 'hex', true), pg_catalog.set_config('extra_float_digits', '3', true), \
+    pg_catalog.set_config('lc_monetary', 'C', true), pg_catalog.set_config('client_encoding', 'UTF8', true)";
 
 /// Which settings a transaction of pgmeter gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +40,7 @@ impl OwnSettings {
     pub fn sql(self) -> String {
         match self {
             Self::Limits => format!("{LIMITS}; {IDLE_LIMIT}"),
-            Self::LimitsAndFormats => format!("{LIMITS}; {FORMATS}"),
+            Self::LimitsAndFormats => format!("{LIMITS}; {VALUE_FORMATS}"),
         }
     }
 }

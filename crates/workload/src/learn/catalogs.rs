@@ -2,7 +2,7 @@
 //! caller asks for them.
 
 use connect::quote::literal;
-use connect::{Row, Session};
+use connect::{Row, Session, VALUE_FORMATS};
 
 use super::LearnError;
 use super::facts::{ColumnFacts, Constraint, ConstraintKind, Family, Sequence, Statistics, TableFacts};
@@ -13,9 +13,6 @@ const GENERATED_VERSION: u32 = 120_000;
 
 /// Most tables among which the nearest name is looked for.
 const NAMES_MAX: usize = 10_000;
-
-/// ISO dates, whatever the role's DateStyle is. The setting ends with the message.
-const ISO: &str = "SELECT pg_catalog.set_config('datestyle', 'ISO, MDY', true)";
 
 fn text(row: &Row, column: usize) -> String {
     row.get(column).unwrap_or_default().to_owned()
@@ -411,7 +408,7 @@ fn common_values(
         )
     };
     let common = session.query_catalogs(&format!(
-        "{ISO}; SELECT v.at, v.value FROM (SELECT s.most_common_vals::text::text[] AS list {of_column}) l, \
+        "{VALUE_FORMATS}; SELECT v.at, v.value FROM (SELECT s.most_common_vals::text::text[] AS list {of_column}) l, \
          unnest(l.list) WITH ORDINALITY AS v(value, at) WHERE {permitted} ORDER BY v.value::{}",
         column.qualified_type
     ))?;
@@ -421,7 +418,7 @@ fn common_values(
         return Ok(());
     }
     let bounds = session.query_catalogs(&format!(
-        "{ISO}; SELECT b.list[1], b.list[array_length(b.list, 1)] \
+        "{VALUE_FORMATS}; SELECT b.list[1], b.list[array_length(b.list, 1)] \
          FROM (SELECT s.histogram_bounds::text::text[] AS list {of_column}) b"
     ))?;
     let pair = |row: &Row| Some((row.get(0)?.to_owned(), row.get(1)?.to_owned()));

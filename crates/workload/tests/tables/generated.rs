@@ -394,3 +394,40 @@ fn the_schema_of_a_dump_is_loaded_and_checked() {
     let listing = own.listing();
     assert!(listing.iter().any(|line| line.contains("CREATE TRIGGER t2")), "{listing:?}");
 }
+
+/// Texts of values mean the same for each role: also in a zone with daylight saving time, in which one time of a day does not
+/// exist and another exists twice.
+#[test]
+fn rows_are_the_same_whatever_the_settings_of_the_database_are() {
+    let schema = "-- df: size=40000\nCREATE TABLE moments (\n  at timestamptz PRIMARY KEY, \
+                  -- df: timestamp start=2020-03-01 prec=600\n  day date NOT NULL, span interval NOT NULL, \
+                  price money NOT NULL, bytes bytea NOT NULL, word text NOT NULL);\n";
+    let folder = folder(schema, &[]);
+    let own = open(&folder);
+    let sums = "select md5(string_agg(concat_ws(' ', extract(epoch from at), to_char(day, 'YYYY-MM-DD'), \
+                extract(epoch from span), price::numeric, encode(bytes, 'hex'), word), ',' order by at)) from moments";
+    let odd = [
+        ("TimeZone", "America/New_York"),
+        ("DateStyle", "SQL, DMY"),
+        ("IntervalStyle", "sql_standard"),
+        ("bytea_output", "escape"),
+        ("client_encoding", "LATIN1"),
+    ];
+    for major in [NEWEST, OLDEST] {
+        let mut seen = Vec::new();
+        for settings in [&[][..], &odd[..], &[("TimeZone", "Asia/Kolkata")]] {
+            let mut first = session(major, "odd_settings");
+            for (name, value) in settings {
+                let sql = format!(
+                    "do $$ begin execute format('alter database %I set {name} = %L', current_database(), '{value}'); end $$"
+                );
+                first.execute(&sql).expect("a setting");
+            }
+            let mut session = Session::connect(&target(&mut first)).expect("a session");
+            load(&own, &mut session, &scaled(40_000.0))
+                .unwrap_or_else(|error| panic!("{settings:?}: {error}"));
+            seen.push(lines(&mut session, sums));
+        }
+        assert!(seen.iter().all(|sum| *sum == seen[0]), "{major}: {seen:?}");
+    }
+}
