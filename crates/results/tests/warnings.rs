@@ -310,7 +310,8 @@ fn a_rate_that_was_missed_for_want_of_clients_is_not_the_servers_fault() {
         }
     };
     assert_eq!(judged(("CPU", "running"), beside(0.5)).0, LimitedBy::ClientCount);
-    assert_eq!(judged(sleep, beside(0.95)).0, LimitedBy::Server, "its processors were busy");
+    assert_eq!(judged(("CPU", "running"), beside(0.95)).0, LimitedBy::Server, "its processors were busy");
+    assert_eq!(judged(sleep, beside(0.95)).0, LimitedBy::ClientCount, "a timer needs no processor");
     let elsewhere = (LimitedBy::Server, Some(ServerResource::Processors));
     assert_eq!(judged(("CPU", "running"), missed), elsewhere, "nobody knows how many processors it has");
 }
