@@ -201,8 +201,10 @@ pub(crate) fn runner(
         // pgbench's tables are examined if one of its scripts runs, those of a user's workload in any case.
         workload: data.workload.clone().filter(|name| *name != WorkloadName::default()),
         variables: data.parameters.clone().into_iter().chain(load.variables.clone()).collect(),
-        // In place, the scale is that of the tables.
-        scale: Some(data.scale).filter(|scale| !server.in_place || *scale != Scale::ONE),
+        // In place, and without a workload, the scale is that of the tables.
+        scale: Some(data.scale).filter(|scale| {
+            *scale != Scale::ONE || !server.in_place && (data.workload.is_some() || data.scale_is_set)
+        }),
         vacuum: if vacuum { Vacuum::SmallTables } else { Vacuum::Nothing },
         seed: Some(seed),
         event_loop: match load.event_loop {
