@@ -116,7 +116,7 @@ pub(crate) const MATRIX: [Row; 54] = [
     row(LockHeld, Bench, 14, Exits(2, "still running 1 s after the end of the run", Failed)),
     row(LockHeld, Lab, 14, Exits(2, "still running 1 s after the end of the run", Failed)),
     row(LockHeld, Compare, 30, Exits(2, "still running", Nothing)),
-    row(LockHeld, Init, 12, Exits(1, "holds the lock", Nothing)),
+    row(LockHeld, Init, 12, Exits(1, "a lock that is held by", Nothing)),
     row(LockHeld, Quickstart, 24, Exits(2, "still running 1 s after the end of the run", Failed)),
     row(LockHeld, Pgbench, 10, Hangs),
     row(DiskFull, Bench, 14, Exits(2, "No space left on device", Failed)),
