@@ -43,7 +43,7 @@ pub fn refuse_published_table(session: &mut Session, schema: &str) -> Result<(),
         return Ok(());
     };
     let slots = "SELECT quote_ident(slot_name) FROM pg_replication_slots \
-                 WHERE slot_type = 'logical' AND database = current_database() LIMIT 1";
+                 WHERE slot_type = 'logical' AND plugin = 'pgoutput' AND database = current_database() LIMIT 1";
     match session.query_catalogs(slots)?.first().and_then(|row| row.get(0)) {
         None => Ok(()),
         Some(slot) => Err(ConnectError::Settings(format!(

@@ -1,7 +1,8 @@
 //! Assigns a worker's samples to the run's timeline.
 //!
 //! A transaction belongs to the measured window if it was *scheduled* in it, and counts in the interval in which it
-//! *finished*; of a skipped one, the interval in which it was due is noted too. Transactions scheduled during the warm-up are shown during the warm-up and never measured.
+//! *finished*; of a skipped one, the interval in which it was due is noted too. Transactions scheduled during the warm-up
+//! are shown during the warm-up and never measured.
 
 use stats::{Ending, Interval, Recorder, Sample, Timestamp};
 

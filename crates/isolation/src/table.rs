@@ -14,8 +14,10 @@ type Lists = Vec<(Key, Vec<Element>)>;
 const PREFIX: &str = "pgmeter_isolation_";
 /// Begin of their comments.
 const MARK: &str = "pgmeter verify --isolation";
-/// The server process of a session in comments; `a` is its row in `pg_stat_activity`.
-const PROCESS: &str = "concat('server process ', a.pid, ' of ', extract(epoch from a.backend_start))";
+/// The server process of a session in comments; `a` is its row in `pg_stat_activity`. In whole microseconds, because the text
+/// of a fraction depends on `extra_float_digits`.
+const PROCESS: &str =
+    "concat('server process ', a.pid, ' of ', (extract(epoch from a.backend_start) * 1000000)::bigint)";
 /// Lists per answer of the final read, well below a session's limit.
 const LISTS_PER_READ: u32 = 10_000;
 

@@ -85,6 +85,10 @@ impl Interval {
     /// which it was due, also if that is an earlier one.
     pub fn append(earlier: &mut Vec<Interval>, interval: &stats::Interval, origin: Timestamp) {
         let mut new = Interval::of(interval, origin);
+        if interval.due_skips.is_empty() || !interval.has_all_due_skips() {
+            // Those of merged intervals count when they were noticed.
+            return earlier.push(new);
+        }
         let mut own: Vec<_> = new.scripts.iter().map(|_| stats::Distribution::new()).collect();
         for DueSkips { due, script, delays } in &interval.due_skips {
             let due_s = due.since(origin).as_secs_f64();
@@ -94,14 +98,12 @@ impl Interval {
                 None => own[*script].merge(delays),
             }
         }
-        if !interval.due_skips.is_empty() {
-            new.counts = Counts::default();
-            for (script, own) in new.scripts.iter_mut().zip(&own) {
-                script.counts.scheduled = script.counts.scheduled - script.counts.skipped + own.count();
-                script.counts.skipped = own.count();
-                script.skipped = (!own.is_empty()).then(|| EncodedDistribution::of(own));
-                new.counts.merge(&script.counts);
-            }
+        new.counts = Counts::default();
+        for (script, own) in new.scripts.iter_mut().zip(&own) {
+            script.counts.scheduled = script.counts.scheduled - script.counts.skipped + own.count();
+            script.counts.skipped = own.count();
+            script.skipped = (!own.is_empty()).then(|| EncodedDistribution::of(own));
+            new.counts.merge(&script.counts);
         }
         earlier.push(new);
     }
@@ -305,6 +307,12 @@ mod tests {
         for interval in [&first, &second] {
             Interval::append(&mut intervals, interval, at(500));
         }
+        // Without the whole list, nothing is moved and nothing is lost.
+        let mut partial = second.clone();
+        partial.due_skips.pop();
+        let mut unmoved = Vec::new();
+        Interval::append(&mut unmoved, &partial, at(500));
+        assert_eq!((unmoved[0].counts.scheduled, unmoved[0].counts.skipped), (3, 2));
         let told = |interval: &Interval| {
             let stats = interval.to_stats().expect("it is consistent").total();
             assert_eq!(stats.counts, interval.counts);

@@ -62,7 +62,7 @@ fn is_no_wait_for_cpus(wait: &WaitShare) -> bool {
         matches!(wait.event_type.as_str(), "Lock" | "IO" | "BufferPin" | "Timeout" | "Extension");
     let is_of_resource = ServerResource::of(wait).is_some_and(|it| it != ServerResource::Processors);
     let is_pinned = wait.event == "BufferCleanup";
-    // Whoever holds a spinlock may wait for a CPU.
+    // The process that holds the spinlock may itself need a CPU.
     let is_typical = is_typical && wait.event != SPIN_DELAY;
     is_typical || is_pinned || is_of_resource || wait.event.eq_ignore_ascii_case("SyncRep")
 }

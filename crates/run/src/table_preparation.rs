@@ -55,7 +55,7 @@ impl Runner {
         if !self.scripts.assign_scale() {
             let table = self.workload.scale_table().unwrap_or("a table");
             events(Event::Warning(&format!(
-                "the scripts use :scale, which is 1 here, because {table} has no rows to take it from; set it with -s"
+                "the scripts use :scale, which is 1 here, because it could not be taken from the rows of {table}; set it with -s"
             )));
         }
         Ok(None)

@@ -73,7 +73,7 @@ impl Interval {
     }
 
     /// Whether each of `due_skips` has a script, and they are the skipped transactions of the scripts, or none of them.
-    pub(crate) fn has_all_due_skips(&self) -> bool {
+    pub fn has_all_due_skips(&self) -> bool {
         let mut counts = vec![0_u64; self.scripts.len()];
         for DueSkips { script, delays, .. } in &self.due_skips {
             let Some(count) = counts.get_mut(*script) else { return false };

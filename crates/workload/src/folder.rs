@@ -347,8 +347,8 @@ impl Workload for Folder {
             let made: Vec<String> = acting_on_all(session)?.difference(&before).cloned().collect();
             if !made.is_empty() {
                 let sentence = format!(
-                    "the SQL of the workload has created {}, which can act on all tables of this database; a later init \
-                     does not drop them",
+                    "{} was created during the loading, and can act on all tables of this database; a later init does \
+                     not drop it",
                     made.join(", ")
                 );
                 load::tell(progress, InitProgress::Found(&sentence)).map_err(|_| self.interrupted())?;

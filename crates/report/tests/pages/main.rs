@@ -12,4 +12,5 @@ mod forms;
 mod html;
 mod outages;
 mod queries;
+mod query_experiments;
 mod query_sets;

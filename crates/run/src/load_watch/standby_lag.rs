@@ -8,8 +8,9 @@ use connect::{Row, Session};
 
 use super::in_transaction;
 
-/// Longest time between two status messages of a standby, with the default of `wal_receiver_status_interval`.
-const STATUS_INTERVAL: Duration = Duration::from_secs(10);
+/// Longest time after which a new status message of a standby is seen: the default of `wal_receiver_status_interval`, and 2 s
+/// for its way and for the interval of the checks.
+const STATUS_INTERVAL: Duration = Duration::from_secs(12);
 
 /// The standbys of a server.
 pub(super) struct Lag {
@@ -38,7 +39,7 @@ struct Standby {
     /// Whether it has replayed everything that is written.
     is_caught_up: bool,
     replay_lag_s: f64,
-    /// Empty before version 12.
+    /// Empty before version 12, and for a program that receives WAL and replays none.
     reply_written: String,
 }
 
@@ -51,7 +52,8 @@ impl StandbyReplies {
         let sql = "select '', false, pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn(), \
                    extract(epoch from now() - pg_last_xact_replay_timestamp()), null where pg_is_in_recovery() \
                    union all select pid::text, state is null, replay_lsn >= pg_current_wal_flush_lsn(), \
-                   extract(epoch from replay_lag), to_jsonb(r)->>'reply_time' from pg_stat_replication r \
+                   extract(epoch from replay_lag), \
+                   case when replay_lsn is not null then to_jsonb(r)->>'reply_time' end from pg_stat_replication r \
                    where not pg_is_in_recovery() and (state is null or state <> 'backup')";
         let rows = in_transaction(session, |session| session.query_catalogs(sql))?;
         if rows.iter().any(|row| row.get(1) == Some("t")) {
@@ -110,7 +112,7 @@ mod tests {
     fn a_standby_that_is_silent_and_behind_lags() {
         let (mut replies, origin) = (StandbyReplies::default(), Observer::now());
         let at = |s: u64| origin + Duration::from_secs(s);
-        let lags = [(0, "a"), (9, "a"), (14, "a"), (15, "b"), (20, "b"), (40, "b")]
+        let lags = [(0, "a"), (11, "a"), (16, "a"), (17, "b"), (28, "b"), (44, "b")]
             .map(|(second, written)| replies.lag_of(&standby(written), at(second)));
         assert_eq!(lags, [0.5, 0.5, 4.0, 0.5, 0.5, 15.0]);
     }

@@ -338,8 +338,8 @@ fn new_objects_that_act_on_all_tables_are_named() {
             ControlFlow::Continue(())
         })
         .expect("it is loaded");
-        let expected = "the SQL of the workload has created the event trigger stops, which can act on all tables of this \
-                        database; a later init does not drop them";
+        let expected = "the event trigger stops was created during the loading, and can act on all tables of this \
+                        database; a later init does not drop it";
         assert_eq!(told, [expected]);
     }
 }
@@ -356,6 +356,6 @@ fn with_permission_the_end_of_a_prepared_transaction_is_named() {
         }
         ControlFlow::Continue(())
     });
-    done.expect_err("there is none");
+    done.expect_err("no such transaction is prepared");
     assert_eq!(told, ["step0.sql drops or changes a prepared transaction (rollback prepared 'nobody')"]);
 }
