@@ -37,7 +37,7 @@ pub use publications::{publications_of_new_tables, refuse_published_table};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
 pub use session::{
     CANCELS_AT_ONCE, CancelRequest, Closer, Column, CopyIn, OwnSettings, RawConnection, ResultSet, Row,
-    RowSink, Session, SessionSetting, StatementLimit, VALUE_FORMATS, cancel, cancel_all,
+    RowSink, Session, SessionSetting, StatementLimit, cancel, cancel_all, value_formats,
 };
 pub use target::{CONTROL_TIMEOUT, Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target};
 pub use tls::{

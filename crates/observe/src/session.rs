@@ -17,7 +17,8 @@ const LIMITS: &str = "select pg_catalog.set_config('statement_timeout', '2s', tr
                       pg_catalog.set_config('client_min_messages', 'error', true)";
 /// Added to all queries except for names: only functions and operators of `pg_catalog` are found, so that users cannot
 /// replace them. Users' objects are referenced by OID or with their schema.
-const CATALOGS_ALONE: &str = ", pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true)";
+const CATALOGS_ALONE: &str = ", pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), \
+                              pg_catalog.set_config('extra_float_digits', '3', true)";
 
 /// A session whose failures are not errors of the run.
 #[derive(Debug)]

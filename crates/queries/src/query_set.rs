@@ -336,7 +336,7 @@ impl QuerySet {
                 side: None,
                 phase: QueryPhase::Planning,
             });
-            stream::reset_settings(&mut session);
+            session.reset_to_value_formats();
             let (plan, note) = plans::plan(&mut session, query, self.spec.limit, control.stop());
             control.check()?;
             record.steps[position].plan = plan;

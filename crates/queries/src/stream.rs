@@ -78,22 +78,13 @@ pub(crate) fn connect(target: &Target, control: &Control) -> Result<Session, Run
     // A query may take hours; the session ends if the server does not answer or another session holds a lock.
     let limit = session.patient_limit();
     session.set_statement_limit(limit);
-    reset_settings(&mut session);
+    session.reset_to_value_formats();
     Ok(session)
 }
 
-/// Sets, before each execution, what the session started with, whatever an earlier query has set, and the settings on
-/// which the text of values depends. The latter are the same for all servers, so that answers can be compared. Versions
-/// before 12 need `extra_float_digits` to show all digits of a number. Through a pooler, [`begin`] sets them instead.
-pub(crate) fn reset_settings(session: &mut Session) {
-    session.set_for_itself(
-        "RESET ALL; SET extra_float_digits = 3; SET client_encoding = 'UTF8'; SET DateStyle = 'ISO, MDY'; \
-         SET IntervalStyle = 'postgres'; SET TimeZone = 'UTC'; SET bytea_output = 'hex'",
-    );
-}
-
-/// Begins an execution. Through a pooler it is a transaction, with which the settings end; otherwise they could remain in a
-/// connection that others get afterwards, or be missing from the one of the query.
+/// Begins an execution. The text of values is the same for all servers, so that answers can be compared. Through a pooler the
+/// settings are those of a transaction; otherwise they could remain in a connection that others get afterwards, or be missing
+/// from the one of the query.
 pub(crate) fn begin(session: &mut Session) -> Result<(), ConnectError> {
     match session.is_pooled() {
         true => session.begin_own(OwnSettings::LimitsAndFormats),
@@ -205,7 +196,7 @@ impl Stream<'_> {
             .filter(|_| is_kept)
             .and_then(|directory| AnswerFile::create(directory, &query.name).inspect_err(&mut note).ok());
         let mut rows = Rows::new(file);
-        reset_settings(session);
+        session.reset_to_value_formats();
         let is_one_statement = query.before.is_empty() && query.after.is_empty();
         let work = |session: &mut Session| {
             begin(session)?;

@@ -33,7 +33,7 @@ pub use in_force::SessionSetting;
 pub(crate) use limits::first_words;
 pub use limits::{Closer, StatementLimit};
 pub(crate) use own::IDLE_LIMIT;
-pub use own::{OwnSettings, VALUE_FORMATS};
+pub use own::{OwnSettings, value_formats};
 pub use raw::RawConnection;
 pub use results::{ResultSet, Row};
 pub use rows::{Column, RowSink};
@@ -45,9 +45,11 @@ const SQL_LENGTH_MAX: usize = 1024 * 1024 * 1024 - 64;
 /// Prefix of queries of system catalogs. Until the transaction of this message ends, only functions, operators and
 /// types of `pg_catalog` are found. Otherwise the owner of a database could replace the server's functions with code
 /// that runs with our privileges (CVE-2018-1058). The setting is transaction-local, so a pooler gets the connection
-/// back unchanged. The role's `statement_timeout` does not end the query; the session has a limit of its own.
+/// back unchanged. The role's `statement_timeout` does not end the query; the session has a limit of its own. Numbers have
+/// all their digits, whatever `extra_float_digits` of the role is.
 const CATALOGS_ALONE: &str = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), \
-                              pg_catalog.set_config('statement_timeout', '0', true); ";
+                              pg_catalog.set_config('statement_timeout', '0', true), \
+                              pg_catalog.set_config('extra_float_digits', '3', true); ";
 const SQL_TOO_LONG: &str = "the statement exceeds the server's limit of 1 GiB";
 /// A longer row is not stored: it exceeds the limit of an answer.
 #[expect(clippy::cast_possible_truncation, reason = "64 MiB")]

@@ -17,12 +17,28 @@ const LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', true) FROM pg_cata
 /// statements of a transaction, pgmeter takes no such time.
 pub(crate) const IDLE_LIMIT: &str = "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '60s', true) \
     WHERE pg_catalog.current_setting('idle_in_transaction_session_timeout') OPERATOR(pg_catalog.=) '0'";
-/// SQL that sets the formats of values in text that pgmeter writes and reads, for the current transaction: a date, a time, an
-/// interval, an amount of money or a letter means the same for each role and database.
-pub const VALUE_FORMATS: &str = "SELECT pg_catalog.set_config('DateStyle', 'ISO, MDY', true), \
-    pg_catalog.set_config('IntervalStyle', 'postgres', true), pg_catalog.set_config('TimeZone', 'UTC', true), \
-    pg_catalog.set_config('bytea_output', 'hex', true), pg_catalog.set_config('extra_float_digits', '3', true), \
-    pg_catalog.set_config('lc_monetary', 'C', true), pg_catalog.set_config('client_encoding', 'UTF8', true)";
+/// Settings on which the text of a value depends: a date, a time, an interval, an amount of money or a letter means the same
+/// for each role and database.
+const VALUE_FORMATS: [(&str, &str); 7] = [
+    ("DateStyle", "ISO, MDY"),
+    ("IntervalStyle", "postgres"),
+    ("TimeZone", "UTC"),
+    ("bytea_output", "hex"),
+    // Versions before 12 need it to show all digits of a number.
+    ("extra_float_digits", "3"),
+    ("lc_monetary", "C"),
+    ("client_encoding", "UTF8"),
+];
+
+/// SQL that sets the formats of values in text that pgmeter writes and reads, for the current transaction.
+#[must_use]
+pub fn value_formats() -> String {
+    let settings: Vec<String> = VALUE_FORMATS
+        .iter()
+        .map(|(name, value)| format!("pg_catalog.set_config('{name}', '{value}', true)"))
+        .collect();
+    format!("SELECT {}", settings.join(", "))
+}
 
 /// Which settings a transaction of pgmeter gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +56,7 @@ impl OwnSettings {
     pub fn sql(self) -> String {
         match self {
             Self::Limits => format!("{LIMITS}; {IDLE_LIMIT}"),
-            Self::LimitsAndFormats => format!("{LIMITS}; {VALUE_FORMATS}"),
+            Self::LimitsAndFormats => format!("{LIMITS}; {}", value_formats()),
         }
     }
 }
@@ -80,6 +96,14 @@ impl Session {
     /// nothing, if the session goes through a pooler or the server refuses the setting.
     pub fn set_for_itself(&mut self, sql: &str) -> bool {
         !self.is_pooled() && self.execute(sql).is_ok()
+    }
+
+    /// Sets what the session started with, whatever has been set since, and the formats of values, if the connection to the
+    /// server is the session's own.
+    pub fn reset_to_value_formats(&mut self) {
+        let settings: String =
+            VALUE_FORMATS.iter().map(|(name, value)| format!("; SET {name} = '{value}'")).collect();
+        self.set_for_itself(&format!("RESET ALL{settings}"));
     }
 
     /// Whether the session goes through a pooler: its backend is another process than the one that its start named. A

@@ -592,7 +592,9 @@ fn time(name: &str, settings: &Settings, target: Target<'_>, key: u64) -> Checke
     }
     let zone = match settings.text("tz") {
         Some(zone) => format!(" {zone}").into_bytes(),
-        None if *target.kind == (Type::Time { zone: true }) => b"+00".to_vec(),
+        None if matches!(target.kind, Type::Time { zone: true } | Type::Timestamp { zone: true }) => {
+            b"+00".to_vec()
+        }
         None => Vec::new(),
     };
     let super::numbers::Span { start, step, .. } = span;

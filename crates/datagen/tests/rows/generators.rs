@@ -53,6 +53,10 @@ fn timestamp_has_its_precision_and_zone() {
     let values =
         column("timestamptz", "timestamp start='2024-01-01 10:00:00' size=3 prec=30 tz=UTC sub=serial", 3.0);
     assert_eq!(values, ["2024-01-01 10:00:00 UTC", "2024-01-01 10:00:30 UTC", "2024-01-01 10:01:00 UTC"]);
+    let values = column("timestamptz", "timestamp start=2024-01-01 size=2 prec=1 sub=serial", 2.0);
+    assert_eq!(values, ["2024-01-01 00:00:00+00", "2024-01-01 00:00:01+00"]);
+    let values = column("timestamp", "timestamp start=2024-01-01 size=2 prec=1 sub=serial", 2.0);
+    assert_eq!(values, ["2024-01-01 00:00:00", "2024-01-01 00:00:01"]);
 }
 
 #[test]

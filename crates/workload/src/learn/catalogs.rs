@@ -2,7 +2,7 @@
 //! caller asks for them.
 
 use connect::quote::literal;
-use connect::{Row, Session, VALUE_FORMATS};
+use connect::{Row, Session, value_formats};
 
 use super::LearnError;
 use super::facts::{ColumnFacts, Constraint, ConstraintKind, Family, Sequence, Statistics, TableFacts};
@@ -408,8 +408,9 @@ fn common_values(
         )
     };
     let common = session.query_catalogs(&format!(
-        "{VALUE_FORMATS}; SELECT v.at, v.value FROM (SELECT s.most_common_vals::text::text[] AS list {of_column}) l, \
+        "{}; SELECT v.at, v.value FROM (SELECT s.most_common_vals::text::text[] AS list {of_column}) l, \
          unnest(l.list) WITH ORDINALITY AS v(value, at) WHERE {permitted} ORDER BY v.value::{}",
+        value_formats(),
         column.qualified_type
     ))?;
     let value = |row: &Row| Some((parsed::<usize>(row, 0).checked_sub(1)?, row.get(1)?.to_owned()));
@@ -418,8 +419,9 @@ fn common_values(
         return Ok(());
     }
     let bounds = session.query_catalogs(&format!(
-        "{VALUE_FORMATS}; SELECT b.list[1], b.list[array_length(b.list, 1)] \
-         FROM (SELECT s.histogram_bounds::text::text[] AS list {of_column}) b"
+        "{}; SELECT b.list[1], b.list[array_length(b.list, 1)] \
+         FROM (SELECT s.histogram_bounds::text::text[] AS list {of_column}) b",
+        value_formats()
     ))?;
     let pair = |row: &Row| Some((row.get(0)?.to_owned(), row.get(1)?.to_owned()));
     statistics.bounds = bounds.first().and_then(pair);

@@ -334,7 +334,7 @@ impl Connection<'_> {
         let sql = copy_statement(self.session, part)?;
         let failed = |source| WorkloadError::Query { sql: sql.clone(), source };
         // Otherwise the role's settings would decide what a text such as that of a time means.
-        self.session.execute(connect::VALUE_FORMATS).map_err(failed)?;
+        self.session.execute(&connect::value_formats()).map_err(failed)?;
         let (number, chunks) = part.chunk;
         let (table, total) = &part.progress;
         let told = |sent| Event::Rows {

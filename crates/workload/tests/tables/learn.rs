@@ -369,3 +369,38 @@ fn the_oldest_server_can_be_learnt_too() {
 fn with_values_the_common_values_are_those_of_the_table() {
     check(NEWEST, true);
 }
+
+/// What is learnt, and the rows that are made from it, are the same whatever the settings of the role are.
+#[test]
+fn learnt_values_do_not_depend_on_settings() {
+    let mut session = session(NEWEST, "learn_settings");
+    session
+        .execute(
+            "CREATE TABLE t(at timestamptz NOT NULL, day date NOT NULL, span interval NOT NULL, price money NOT NULL, \
+               ratio double precision NOT NULL, bytes bytea NOT NULL, hour timetz NOT NULL);
+             INSERT INTO t SELECT timestamptz '2020-03-01 00:00+00' + i % 300 * interval '3 hours', \
+               date '2020-01-13' + i % 17, i % 11 * interval '-1 day 2 hours', (i % 13)::money, i % 19 / 3.0::float8, \
+               decode(lpad(to_hex(i % 23), 4, '0'), 'hex'), time '10:00' + i % 5 * interval '1 minute' \
+               FROM generate_series(1, 3000) i;
+             ANALYZE t",
+        )
+        .expect("a table");
+    let odd = "SET TimeZone = 'America/New_York'; SET DateStyle = 'SQL, DMY'; SET IntervalStyle = 'sql_standard'; \
+               SET bytea_output = 'escape'; SET extra_float_digits = -10; SET client_encoding = 'LATIN1'";
+    let sums = |schema: &str| {
+        format!(
+            "SELECT concat_ws(' ', count(*), sum(extract(epoch FROM at)), min(day) - date '2000-01-01', sum(extract(epoch FROM span)), \
+             sum(price::numeric), md5(string_agg(encode(bytes, 'hex'), ',' ORDER BY bytes)), \
+             sum(extract(epoch FROM hour))) FROM {schema}.t"
+        )
+    };
+    let mut seen = Vec::new();
+    for (settings, schema) in [("RESET ALL", "usual"), (odd, "unusual")] {
+        session.execute(settings).expect("settings");
+        let learnt = learn(&mut session, &["t".to_owned()], true).unwrap_or_else(|error| panic!("{error}"));
+        load(&mut session, &learnt, schema);
+        session.execute("RESET ALL").expect("settings");
+        seen.push((learnt.schema, lines(&mut session, &sums(schema))));
+    }
+    assert_eq!(seen[0], seen[1]);
+}
