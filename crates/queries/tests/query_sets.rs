@@ -45,6 +45,41 @@ fn each_query_is_timed_and_its_answer_is_the_same_on_the_oldest_and_the_newest_s
     );
 }
 
+/// Constants of queries are read, and answers written, under the same settings on all servers.
+#[test]
+fn settings_of_the_database_change_no_answer() {
+    let query = Query::new(
+        "constants",
+        r"select '01/02/2020'::date, timestamptz '2020-06-01 12:00', date '2020-01-31' + interval '-1 1:00',
+          1.5::numeric::money, '\x00ff'::bytea, 1 / 3.0::float8, extract(hour from timestamptz '2020-06-01 12:00+02')",
+    );
+    let odd = [
+        "TimeZone to 'Asia/Kolkata'",
+        "DateStyle to 'SQL, DMY'",
+        "IntervalStyle to 'sql_standard'",
+        "bytea_output to 'escape'",
+        "extra_float_digits to -10",
+        "client_encoding to 'LATIN1'",
+    ];
+    for version in ["9.6", "18"] {
+        let bench = Bench::new(version, "odd_settings");
+        let mut sums = Vec::new();
+        for settings in [&[][..], &odd[..]] {
+            for setting in settings {
+                let sql = format!(
+                    "do $$ begin execute format('alter database %I set ', current_database()) || \
+                     $set$ {setting} $set$; end $$"
+                );
+                bench.session().execute(&sql).expect("a setting");
+            }
+            let measured = bench.run(Small::new(vec![query.clone()]), &QuerySetSpec::default());
+            assert_eq!(measured.status, ExitStatus::Success, "{:?}", measured.problems);
+            sums.push(measured.record.steps[0].times[0].checksum.clone());
+        }
+        assert!(sums[0].is_some() && sums[0] == sums[1], "{version}: {sums:?}");
+    }
+}
+
 #[test]
 fn the_order_of_rows_does_not_matter_and_their_values_do() {
     let bench = Bench::new("18", "order");
