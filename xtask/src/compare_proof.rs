@@ -1,6 +1,6 @@
 //! `cargo xtask compare-proof`: how often `pgmeter compare` claims a difference where there is none, on loads that write,
 //! what the order of the blocks does, and how often it finds a difference of a known size. The whole takes some two
-//! hours. Each comparison is a line of the results file as soon as it ends, and the next call goes on from there; the
+//! and a half hours. Each comparison is a line of the results file as soon as it ends, and the next call goes on from there; the
 //! tables are made from the file, by `tables`.
 
 mod tables;
@@ -50,8 +50,26 @@ CREATE INDEX IF NOT EXISTS events_id ON events (id);
 const INSERTS: &str = "\\set id random(1, 1000000000)
 INSERT INTO events (id, body) VALUES (:id, repeat('x', 200));
 ";
-const FILES: [(&str, &str); 3] =
-    [("slower.sql", SLOWER), ("inserts_setup.sql", INSERTS_SETUP), ("inserts.sql", INSERTS)];
+/// A table that two parallel workers and the backend scan together.
+const PARALLEL_SETUP: &str =
+    "CREATE TABLE IF NOT EXISTS numbers AS SELECT n, n % 97 AS k FROM generate_series(1, 300000) AS n;
+ALTER TABLE numbers SET (parallel_workers = 2);
+ANALYZE numbers;
+";
+/// A parallel scan, and in `:more` of 10,000 transactions once more.
+const PARALLEL: &str = "SELECT sum(n * k) FROM numbers;
+\\set again random(1, 10000)
+\\if :again <= :more
+SELECT sum(n * k) FROM numbers;
+\\endif
+";
+const FILES: [(&str, &str); 5] = [
+    ("slower.sql", SLOWER),
+    ("inserts_setup.sql", INSERTS_SETUP),
+    ("inserts.sql", INSERTS),
+    ("parallel_setup.sql", PARALLEL_SETUP),
+    ("parallel.sql", PARALLEL),
+];
 
 const INSERTS_LOAD: [&str; 10] = [
     "--key",
@@ -66,6 +84,21 @@ const INSERTS_LOAD: [&str; 10] = [
     "prepared",
 ];
 
+const PARALLEL_LOAD: [&str; 12] = [
+    "--key",
+    "workload=none",
+    "--key",
+    "setup=parallel_setup.sql",
+    "-f",
+    "parallel.sql",
+    "-c",
+    "2",
+    "-M",
+    "prepared",
+    "--tolerance",
+    "0.001%",
+];
+
 /// Comparisons of a kind.
 struct Case {
     name: &'static str,
@@ -73,13 +106,13 @@ struct Case {
     /// B does so much more work, as a share.
     more_work: f64,
     is_on_one_server: bool,
-    /// What B has and A has not.
+    /// What B has and A has not. Without a difference, it is something that has no effect.
     factor: &'static str,
     /// The options of the load.
     load: &'static [&'static str],
 }
 
-const CASES: [Case; 4] = [
+const CASES: [Case; 6] = [
     Case {
         name: "tpcb",
         what: "a server with itself: tpcb-like, scale 20, 4 clients, prepared",
@@ -112,6 +145,22 @@ const CASES: [Case; 4] = [
         factor: "variables.more=2000,2600",
         load: &["-s", "20", "-f", "slower.sql", "-c", "4", "-M", "prepared", "--tolerance", "0.001%"],
     },
+    Case {
+        name: "parallel",
+        what: "a server with itself: scans by two parallel workers and the backend, 2 clients, prepared",
+        more_work: 0.0,
+        is_on_one_server: true,
+        factor: "variables.more=0,-1",
+        load: &PARALLEL_LOAD,
+    },
+    Case {
+        name: "parallel-slower",
+        what: "B does 5 % more work: scans by two parallel workers and the backend, 2 clients, prepared",
+        more_work: 1.26 / 1.2 - 1.0,
+        is_on_one_server: true,
+        factor: "variables.more=2000,2600",
+        load: &PARALLEL_LOAD,
+    },
 ];
 
 /// Comparisons that may fail, such as those of a machine that has no time for a transaction, before it is given up.
@@ -143,7 +192,7 @@ impl Options {
             pgmeter: crate::root().join("target/release/pgmeter"),
             results: crate::root().join("target/compare-proof.jsonl"),
             budget: "30s".to_owned(),
-            numbers: [60, 30, 10, 20],
+            numbers: [60, 30, 10, 20, 20, 20],
         };
         for argument in arguments {
             let (name, value) = argument.split_once('=').ok_or_else(|| usage(argument))?;
@@ -232,8 +281,8 @@ impl Options {
 
 fn usage(argument: &str) -> String {
     format!(
-        "\"{argument}\"? known are --tpcb=60 --inserts=30 --servers=10 --slower=20 --budget=30s --results=FILE \
-         --pgmeter=PATH"
+        "\"{argument}\"? known are --tpcb=60 --inserts=30 --servers=10 --slower=20 --parallel=20 \
+         --parallel-slower=20 --budget=30s --results=FILE --pgmeter=PATH"
     )
 }
 
