@@ -563,6 +563,23 @@ fn stored_steps() -> StoredExperiment {
     stored
 }
 
+pub(crate) fn stored_json() -> serde_json::Value {
+    serde_json::from_str(&experiment::json(&overview(stored()))).expect("it is JSON")
+}
+
+pub(crate) fn steps_json() -> serde_json::Value {
+    let mut stored = stored_steps();
+    for step in stored.trials.iter_mut().filter_map(|trial| trial.steps.as_mut()).flat_map(|it| &mut it.steps)
+    {
+        for time in &mut step.times {
+            (time.backend_user_us, time.backend_system_us) = (Some(20_000), Some(10_000));
+            (time.table_bytes, time.index_bytes) = (Some(8_192), Some(16_384));
+        }
+    }
+    let steps = Overview::new(vec![from_store("pgmeter-results", stored)], None);
+    serde_json::from_str(&experiment::json(&steps)).expect("it is JSON")
+}
+
 #[test]
 fn steps_are_stacked_and_those_at_their_limit_are_marked() {
     let steps = Overview::new(vec![from_store("pgmeter-results", stored_steps())], None);

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use pgmeter_report::{Run, TextStyle};
-use results::{ComparedMetric, Record, Stall, Stalls};
+use results::{Record, Stall, Stalls};
 
 use crate::example::{self, Example};
 use crate::forms;
@@ -74,50 +74,6 @@ fn csv_is_a_line_for_each_figure_with_as_many_cells_as_columns() {
     }
     assert!(csv.contains(",interval,,,4,5,response_p99_us,"));
     assert!(lines.all(|line| line.ends_with(|c: char| c.is_ascii_digit())));
-}
-
-#[test]
-fn the_manual_has_the_table_of_metrics() {
-    let manual = include_str!("../../../../docs/reports.md");
-    let table = pgmeter_report::metrics_reference();
-    assert!(manual.contains(&table), "docs/reports.md should have:\n{table}");
-}
-
-/// The cells of the rows of a section of the manual, by the name in the first one.
-fn rows_of<'a>(manual: &'a str, heading: &str) -> BTreeMap<&'a str, Vec<&'a str>> {
-    let (_, section) = manual.split_once(heading).expect(heading);
-    let section = section.split("\n#").next().unwrap_or_default();
-    let cells = |line: &'a str| line.strip_prefix("| `")?.strip_suffix(" |")?.split_once("` | ");
-    let rows = section.lines().filter_map(cells);
-    let mut found = BTreeMap::new();
-    for (name, rest) in rows {
-        let cells: Vec<&str> = rest.split(" | ").collect();
-        assert!(cells.iter().all(|cell| !cell.trim().is_empty()), "{name} has an empty cell");
-        assert!(found.insert(name, cells).is_none(), "{name} has two rows");
-    }
-    found
-}
-
-#[test]
-fn the_manual_says_of_each_figure_what_it_leaves_out_and_when_it_is_not_shown() {
-    let manual = include_str!("../../../../docs/statistics.md");
-    let figures = rows_of(manual, "### Figures of runs\n");
-    let reference = pgmeter_report::metrics_reference();
-    let mut metrics = BTreeMap::new();
-    for line in reference.lines().skip(2) {
-        let (name, rest) = line.trim_start_matches("| `").split_once('`').expect("a name");
-        let definition = rest.trim_end_matches(" |").rsplit(" | ").next().expect("a definition");
-        metrics.insert(name, definition);
-    }
-    assert_eq!(figures.keys().collect::<Vec<_>>(), metrics.keys().collect::<Vec<_>>());
-    for (name, cells) in &figures {
-        assert_eq!((cells.len(), cells[0]), (3, metrics[name]), "{name}");
-    }
-    let compared = rows_of(manual, "### Figures of comparisons\n");
-    let mut names: Vec<&str> = ComparedMetric::ALL.iter().map(|metric| metric.words()).collect();
-    names.sort_unstable();
-    assert_eq!(compared.keys().copied().collect::<Vec<_>>(), names);
-    assert!(compared.values().all(|cells| cells.len() == 3), "{compared:?}");
 }
 
 #[test]

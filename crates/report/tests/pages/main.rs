@@ -10,6 +10,7 @@ mod experiment;
 mod formats;
 mod forms;
 mod html;
+mod manual;
 mod outages;
 mod queries;
 mod query_experiments;

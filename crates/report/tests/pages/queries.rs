@@ -86,6 +86,24 @@ fn json(sets: &[(String, StepsRecord)]) -> Value {
     serde_json::from_str(&shown(sets, Format::Json)).expect("it is JSON")
 }
 
+/// Documents that have each number of query sets at least once.
+pub(crate) fn documents() -> Vec<Value> {
+    let refreshes = |streams: u32| {
+        named(
+            "queries 1",
+            query_sets::record(&Set { refreshes: true, repeats: 1, streams, ..Set::default() }),
+        )
+    };
+    let mut all_known = query_sets::record(&Set::default());
+    for time in all_known.steps.iter_mut().flat_map(|step| &mut step.times) {
+        (time.buffers.disk, time.workers_cpu_us) = (Some(1), Some(10_000));
+    }
+    let sets =
+        [in_turns(), pair(), vec![named("queries 1", troubled())], vec![named("queries 1", all_known)]];
+    let sets = sets.into_iter().chain([1, 2].map(|streams| vec![refreshes(streams)]));
+    sets.map(|sets| json(&sets)).collect()
+}
+
 #[test]
 fn one_query_set_has_its_notice_first_and_a_row_for_each_query() {
     let text = shown(&[named("queries 1", troubled())], Format::Text);
