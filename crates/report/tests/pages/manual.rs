@@ -1,4 +1,5 @@
 //! The manual's tables of figures have all figures of runs, comparisons, query sets and experiments, and no others.
+//! Definitions of runs are those of the table of metrics; the texts of the others are compared with nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
