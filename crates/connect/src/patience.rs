@@ -289,7 +289,8 @@ impl<'a> LockingStatements<'a> {
         let telling = Telling::of(session);
         let begun = Instant::now();
         let (done, mut seen) = watched(session, limit, telling, |session, this| alone(session, sql, this));
-        let is_lock_timeout = done.as_ref().is_err_and(LockFailure::is_lock_timeout);
+        let is_lock_timeout =
+            done.as_ref().is_err_and(|failure| failure.is_lock_timeout() || seen.is_cancelled);
         if is_lock_timeout {
             seen.waited = begun.elapsed();
         }
@@ -323,7 +324,8 @@ impl<'a> LockingStatements<'a> {
             telling.passed = tried.duration_since(begun);
             let (done, mut seen) = watched(session, self.patience.lock_timeout, telling, &mut attempt);
             telling.tell = telling.tell.filter(|_| !seen.is_told);
-            let is_lock_timeout = done.as_ref().is_err_and(E::is_lock_timeout);
+            let is_lock_timeout =
+                done.as_ref().is_err_and(|failure| failure.is_lock_timeout() || seen.is_cancelled);
             if is_lock_timeout {
                 seen.waited = tried.elapsed();
             }
@@ -357,6 +359,10 @@ impl<'a> LockingStatements<'a> {
         (self.continues)()
     }
 }
+
+/// Its limit for locks would have to be set for the pooler's connection, which others get afterwards.
+const ALONE_BEHIND_POOLER: &str = "a statement outside of a transaction cannot be limited in its wait for locks behind a \
+                                   connection pooler: connect to the server itself";
 
 fn interrupted() -> ConnectError {
     ConnectError::WrongStatement("interrupted")
@@ -410,6 +416,12 @@ fn transaction(
 }
 
 fn alone(session: &mut Session, sql: &str, this: &LockTry) -> Result<(), StatementFailure> {
+    if session.is_pooled() {
+        return Err(StatementFailure::new(
+            ConnectError::WrongStatement(ALONE_BEHIND_POOLER),
+            Remains::Nothing,
+        ));
+    }
     let done = session
         .execute(&format!("SET {}", set_to(this.lock_timeout)))
         .and_then(|_| this.note_pid(session))
@@ -430,13 +442,16 @@ struct Seen {
     holders: Vec<LockHolder>,
     /// Whether the user was told.
     is_told: bool,
+    /// Whether the statement was cancelled because all its waits together took too long.
+    is_cancelled: bool,
 }
 
 impl Seen {
     /// Both, with the newest holders.
     fn and_then(self, next: Self) -> Self {
         let holders = if next.holders.is_empty() { self.holders } else { next.holders };
-        Self { waited: self.waited.max(next.waited), holders, is_told: self.is_told || next.is_told }
+        let (is_told, is_cancelled) = (self.is_told || next.is_told, self.is_cancelled || next.is_cancelled);
+        Self { waited: self.waited.max(next.waited), holders, is_told, is_cancelled }
     }
 }
 
@@ -465,7 +480,8 @@ impl Telling {
     }
 }
 
-/// Runs `work`, which notes the process of its statement, while another connection looks who blocks that.
+/// Runs `work`, which notes the process of its statement, while another connection looks who blocks that, and cancels a
+/// statement that waits for several locks for longer than the limit of one: it may have the first one already.
 fn watched<T>(
     session: &mut Session,
     lock_timeout: Duration,
@@ -482,7 +498,8 @@ fn watched<T>(
     let looks = (lock_timeout / 4).clamp(Duration::from_millis(5), LOOK);
     let watched = Arc::clone(&this.pid);
     let watcher = thread::Builder::new().name("locks".to_owned());
-    let watcher = watcher.spawn(move || watch(&target, &watched, &is_done, looks, telling)).ok();
+    let watcher =
+        watcher.spawn(move || watch(&target, &watched, &is_done, looks, lock_timeout, telling)).ok();
     // The server ends the wait, and the watcher tells the user.
     let before = session.limit_for_locks(lock_timeout + ANSWER);
     let (tell, lock_limit) = (session.tell_lock_waits(None), session.limit_lock_waits(None));
@@ -495,16 +512,19 @@ fn watched<T>(
     (result, seen)
 }
 
-/// Looks who blocks a process until the other end of the channel is dropped. Connects only if there is something to see:
+/// Looks who blocks a process until the other end of the channel is dropped, and cancels its statement when its waits
+/// together reach the limit, which the server has for each of them. Connects only if there is something to see:
 /// most statements get their locks at once.
 fn watch(
     target: &Target,
     pid: &AtomicU32,
     is_done: &Receiver<()>,
     looks: Duration,
+    limit: Duration,
     mut telling: Telling,
 ) -> Seen {
     let (mut seen, mut session, mut since) = (Seen::default(), None, None);
+    let mut waited = Duration::ZERO;
     let (start, mut pause) = (Instant::now(), looks);
     while let Err(RecvTimeoutError::Timeout) = is_done.recv_timeout(pause) {
         // A statement that works for hours is rarely looked at.
@@ -523,13 +543,27 @@ fn watch(
             since = None;
             continue;
         };
+        waited += pause;
+        if waited > limit + pause
+            && let Some(session) = &mut session
+        {
+            seen.is_cancelled |=
+                session.query_catalogs(&cancel_if_it_waits(process)).is_ok_and(|it| !it.is_empty());
+        }
         let now = Instant::now();
         // It may have waited since the look before.
         let begun = *since.get_or_insert(now.checked_sub(pause).unwrap_or(now));
         let is_told = telling.tell(&wait, start.elapsed()) || seen.is_told;
-        seen = Seen { waited: seen.waited.max(now.duration_since(begun)), holders: wait.holders, is_told };
+        let waited = seen.waited.max(now.duration_since(begun));
+        seen = Seen { waited, holders: wait.holders, is_told, is_cancelled: seen.is_cancelled };
     }
     seen
+}
+
+fn cancel_if_it_waits(process: u32) -> String {
+    format!(
+        "SELECT pg_cancel_backend(pid) FROM (SELECT {process} AS pid) AS waiting WHERE cardinality(pg_blocking_pids(pid)) > 0"
+    )
 }
 
 impl Session {

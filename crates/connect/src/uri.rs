@@ -62,6 +62,9 @@ fn hosts<'a>(mut rest: &'a str, pairs: &mut Vec<Pair>) -> Result<&'a str, Connec
         } else {
             (host, rest) = rest.split_at(rest.find([':', '/', '?', ',']).unwrap_or(rest.len()));
         }
+        if host.contains('@') {
+            return Err(unescaped_password());
+        }
         hosts.push(host);
         let mut port = "";
         if let Some(after) = rest.strip_prefix(':') {
@@ -155,7 +158,7 @@ fn wrong(what: &str) -> ConnectError {
 /// An unescaped slash in a password yields an invalid port. The message shows no part of the URI.
 fn unescaped_password() -> ConnectError {
     wrong(
-        "has an \"@\" after its hosts: in a user name or password, write \"/\" as %2F, \":\" as %3A and \"@\" \
+        "has an \"@\" in its hosts or after them: in a user name or password, write \"/\" as %2F, \":\" as %3A and \"@\" \
          as %40",
     )
 }
@@ -227,6 +230,7 @@ mod tests {
     fn a_piece_of_a_password_is_never_shown() {
         for uri in [
             "postgresql://user:correct/horse@host/db",
+            "postgresql://user:correct@horse@host/db",
             "postgresql://user:12/horse@host/db",
             "postgresql://user:correct%zzhorse@host",
             "postgresql://host?password=correct&horse=1",

@@ -15,6 +15,7 @@ use crate::runner::Runner;
 
 /// A pooler with a free connection answers in milliseconds.
 const POOL_WAIT: Duration = Duration::from_secs(2);
+const SHARING_TRIES: u32 = 20;
 /// The number of the server's connections, those of them that are not for every user, and those in use.
 const CONNECTIONS: &str = "SELECT current_setting('max_connections'), current_setting('superuser_reserved_connections')::int \
     + coalesce(nullif(current_setting('reserved_connections', true), '')::int, 0), (SELECT count(*) FROM pg_stat_activity";
@@ -83,6 +84,55 @@ impl Runner {
         }
         places.check(clients, &format!("-c {clients} needs {clients}"))
     }
+}
+
+/// Refuses prepared statements that a pooler would mix up: its connections to the server serve several clients, each of which
+/// would find the statements of others, and the statements would stay in connections of applications.
+///
+/// # Errors
+/// The pooler does so, or the user asked to stop.
+pub(crate) fn check_prepared_statements(
+    session: &mut Session,
+    target: &Target,
+    control: &Control,
+) -> Result<(), RunError> {
+    if crate::session_settings::is_null(session) || !session.is_pooled() {
+        return Ok(());
+    }
+    let is_renamed = session.has_prepared_statements_renamed();
+    if is_renamed.is_err() && session.is_in_transaction() {
+        // Of something that is no PostgreSQL server, nothing is known; a lost connection ends the run with its error.
+        let _ = session.execute("ROLLBACK");
+    }
+    if is_renamed.unwrap_or(true) || !is_shared(session, target, control)? {
+        return Ok(());
+    }
+    Err(RunError::Usage(format!(
+        "the connection to {} goes through a connection pooler that does not keep track of prepared statements: -M prepared \
+         would leave its statements in connections that others use. Use -M simple or -M extended, set max_prepared_statements \
+         (PgBouncer 1.21 and newer), or connect to the server itself",
+        session.address()
+    )))
+}
+
+/// Whether two sessions are seen to have the same connection to the server in turns.
+fn is_shared(session: &mut Session, target: &Target, control: &Control) -> Result<bool, RunError> {
+    let target = Target { connect_timeout: Some(POOL_WAIT), ..target.clone() };
+    let mut other = match control.connect(&target) {
+        Ok(other) => other,
+        Err(RunError::Connect(_)) => return Ok(false),
+        Err(stopped) => return Err(stopped),
+    };
+    other.set_statement_limit(StatementLimit::Within(POOL_WAIT));
+    for _ in 0..SHARING_TRIES {
+        let backend = |session: &mut Session| session.query_catalogs("SELECT pg_backend_pid()");
+        // Applications may take a connection in between, so one difference decides nothing.
+        let (Ok(one), Ok(two)) = (backend(session), backend(&mut other)) else { return Ok(false) };
+        if one.first().and_then(|row| row.get(0)) == two.first().and_then(|row| row.get(0)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Makes sure that a pooler has connections to the server for work on sessions that last.

@@ -18,6 +18,7 @@ use workload::{Tpcb, Workload};
 
 use crate::action::{FaultSite, check_actions};
 use crate::checks::{Checks, Rules};
+use crate::connection_places::check_prepared_statements;
 use crate::control::Control;
 use crate::descriptors::provide_descriptors;
 use crate::distributed::{Load, machines};
@@ -482,6 +483,9 @@ impl Runner {
             Watch::new(&self.spec).map(|watch| watch.check(session)).transpose()?;
             self.prepare_tables(session, events);
             if self.circumstances.compatibility == Compatibility::Pgmeter {
+                if self.spec.protocol == Protocol::Prepared {
+                    check_prepared_statements(session, &self.target, control)?;
+                }
                 self.warn_of_reserved(session, events);
             }
             let facts = self.circumstances.asks_settings.then(|| server::facts(session));

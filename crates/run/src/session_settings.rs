@@ -22,8 +22,7 @@ const KEPT_BY_POOLERS: [&str; 6] = [
 pub fn settings_in_force(session: &mut Session, target: &Target) -> Result<Vec<(String, String)>, RunError> {
     let wanted = target.session_settings();
     // A null server has no settings.
-    let is_null = session.parameter("server_version").is_some_and(|version| version.contains("null server"));
-    if wanted.is_empty() || is_null {
+    if wanted.is_empty() || is_null(session) {
         return Ok(Vec::new());
     }
     let is_kept = |name: &str| KEPT_BY_POOLERS.iter().any(|kept| name.eq_ignore_ascii_case(kept));
@@ -42,6 +41,10 @@ pub fn settings_in_force(session: &mut Session, target: &Target) -> Result<Vec<(
         return Err(RunError::Usage(not_in_force(other, session)));
     }
     Ok(compared.into_iter().map(|setting| (setting.name, setting.wanted)).collect())
+}
+
+pub(crate) fn is_null(session: &Session) -> bool {
+    session.parameter("server_version").is_some_and(|version| version.contains("null server"))
 }
 
 fn not_in_force(SessionSetting { name, wanted, found }: &SessionSetting, session: &Session) -> String {

@@ -50,6 +50,8 @@ const SQL_LENGTH_MAX: usize = 1024 * 1024 * 1024 - 64;
 const CATALOGS_ALONE: &str = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), \
                               pg_catalog.set_config('statement_timeout', '0', true), \
                               pg_catalog.set_config('extra_float_digits', '3', true); ";
+/// The name of a prepared statement that is tried.
+const PREPARED_STATEMENT: &str = "pgmeter_prepared_statement";
 const SQL_TOO_LONG: &str = "the statement exceeds the server's limit of 1 GiB";
 /// A longer row is not stored: it exceeds the limit of an answer.
 #[expect(clippy::cast_possible_truncation, reason = "64 MiB")]
@@ -117,6 +119,28 @@ impl Session {
     /// Runs one or more statements and discards rows; returns the row count of the last command tag (0 if none).
     pub fn execute(&mut self, sql: &str) -> Result<u64, ConnectError> {
         self.run(sql, false).map(|answer| answer.rows)
+    }
+
+    /// Whether a pooler gives names of its own to prepared statements, so that each client finds those that it has prepared.
+    /// Nothing of the statement that is tried remains.
+    pub fn has_prepared_statements_renamed(&mut self) -> Result<bool, ConnectError> {
+        let prepare = |out: &mut Vec<u8>, sql: &[u8]| {
+            frontend::parse(out, PREPARED_STATEMENT.as_bytes(), sql)?;
+            frontend::sync(out);
+            Ok(())
+        };
+        // In a transaction, all messages reach the same connection of the pooler.
+        self.execute("BEGIN")?;
+        let answer = self.ask_by("SELECT 1", false, prepare)?;
+        self.complete(answer)?;
+        let found = self.query_catalogs(&format!(
+            "SELECT FROM pg_prepared_statements WHERE name = '{PREPARED_STATEMENT}'"
+        ))?;
+        if !found.is_empty() {
+            self.execute(&format!("DEALLOCATE {PREPARED_STATEMENT}"))?;
+        }
+        self.execute("COMMIT")?;
+        Ok(found.is_empty())
     }
 
     /// Parses one statement without executing it. The server resolves its names, and in a transaction keeps the locks of

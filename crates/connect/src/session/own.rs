@@ -92,6 +92,12 @@ impl Session {
         self.set_for_itself("SET statement_timeout = 0");
     }
 
+    /// From now on, no statement waits for a lock for longer than the target's lock timeout. Through a pooler it does.
+    pub fn limit_waits_of_statements(&mut self) {
+        let limit = self.patience().lock_timeout.as_millis().clamp(1, i32::MAX as u128);
+        self.set_for_itself(&format!("SET lock_timeout = '{limit}ms'"));
+    }
+
     /// Executes SET or RESET if the connection to the server is the session's own and ends with it. Returns false, and does
     /// nothing, if the session goes through a pooler or the server refuses the setting.
     pub fn set_for_itself(&mut self, sql: &str) -> bool {

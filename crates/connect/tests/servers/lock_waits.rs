@@ -1,6 +1,9 @@
 //! The time that statements of one transaction may wait for locks, as the server sees it. Tests of commands, such as
 //! `in_place` of the binary, show what other sessions see of it.
 
+use std::thread;
+use std::time::Duration;
+
 use pgmeter_connect::{LockWaits, LockingStatements, Patience};
 use testkit::cluster::Cluster;
 
@@ -27,4 +30,40 @@ fn the_waits_of_a_transaction_have_one_limit_in_common() {
     assert_eq!(seen[0].get(0), Some("true true true"));
     assert_eq!(waits.tries, 1);
     assert_eq!(session.query("show lock_timeout").expect("a setting")[0].get(0), Some("0"));
+}
+
+/// Each lock is granted within the limit of one, and all together are not: the first one must not be held meanwhile.
+#[test]
+fn the_waits_of_a_statement_have_one_limit_in_common() {
+    for version in ["9.6", "18"] {
+        let conninfo = Cluster::shared(version).database("partition_waits");
+        let mut session = Cluster::session(&conninfo);
+        session.execute("create table parent (a int)").expect("a table");
+        let children = 1..=20;
+        let mut holders: Vec<_> = children
+            .map(|number| {
+                session.execute(&format!("create table c{number} () inherits (parent)")).expect("a child");
+                let mut holder = Cluster::session(&conninfo);
+                holder.execute(&format!("begin; select * from c{number}")).expect("a lock");
+                holder
+            })
+            .collect();
+        let patience = Patience { lock_timeout: Duration::from_secs(1), limit: Duration::from_millis(100) };
+        let mut waits = LockWaits::default();
+        let failure = thread::scope(|scope| {
+            scope.spawn(move || {
+                // The next lock is free 300 ms after the one before was granted.
+                for holder in &mut holders {
+                    thread::sleep(Duration::from_millis(300));
+                    holder.execute("commit").expect("the lock is released");
+                }
+            });
+            let sql = ["alter table parent add column b int".to_owned()];
+            LockingStatements::new(patience, &|| true, &mut waits).execute_in_transaction(&mut session, &sql)
+        });
+        let failure = failure.expect_err("the statement would wait for 6 s").error.to_string();
+        assert!(failure.contains("the lock was not granted in 1 try"), "{version}: {failure}");
+        let columns = "select count(*) from information_schema.columns where table_name = 'parent'";
+        assert_eq!(session.query(columns).expect("columns")[0].get(0), Some("1"), "nothing of it remains");
+    }
 }

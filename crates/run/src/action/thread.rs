@@ -275,6 +275,10 @@ impl Work {
             });
         }
         session.set_statement_limit(StatementLimit::None);
+        if self.site.is_none() {
+            // Others use the server, and would wait behind the action.
+            session.limit_waits_of_statements();
+        }
         let result = session.execute(sql);
         let is_run_over = {
             let mut progress = locked(&self.progress);
