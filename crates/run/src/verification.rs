@@ -2,6 +2,7 @@
 //! later for `pgmeter verify`. `verify` does the work.
 
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,6 +25,9 @@ use crate::store_places::StorePlaces;
 /// Default of `--verify-timeout`.
 pub const VERIFY_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The last run that has a journal.
+const LAST: &str = "last";
+
 /// A verification before its run.
 pub(crate) struct Planned {
     roles: Roles,
@@ -39,6 +43,8 @@ pub(crate) struct Verifying {
     journal: Journal,
     target: Target,
     limit: Duration,
+    /// Closed with the verification.
+    _occupied: Option<File>,
 }
 
 /// Refuses options that cannot be combined with `--verify`.
@@ -103,7 +109,7 @@ impl Planned {
             Ok(control.guard(&mut session, |session| session.execute(&create)).map(drop)?)
         });
         match created {
-            Ok(()) => Ok((Verifying { journal, target, limit }, tokens)),
+            Ok(()) => Ok((Verifying { _occupied: journal.occupied(), journal, target, limit }, tokens)),
             Err(error) => {
                 journal.remove()?;
                 Err(error)
@@ -296,6 +302,15 @@ pub fn clean_verified(
         Some(which) => vec![journal_of(places, which, warn)?],
         None => valid(Journal::all(places.records())?, warn),
     };
+    let (running, journals): (Vec<_>, Vec<_>) = journals.into_iter().partition(Journal::is_occupied);
+    for journal in running {
+        let table = journal.description().table.name();
+        let sentence = format!("the run of {table} has not ended, so its table and its journal are kept");
+        match which {
+            Some(_) => return Err(RunError::Usage(sentence)),
+            None => warn(sentence),
+        }
+    }
     let name = |journal: &Journal| journal.description().table.name().to_owned();
     let names: BTreeSet<String> = journals.iter().map(name).collect();
     let mut session = crate::runner::connect(&mut target, ask, control)?;
@@ -329,6 +344,15 @@ fn journal_of(places: &StorePlaces, which: &str, warn: &mut dyn FnMut(String)) -
             records.display()
         ))
     };
+    if which == LAST {
+        let newest = valid(Journal::all(records)?, warn).into_iter().max_by_key(started);
+        return newest.ok_or_else(|| {
+            let records = records.display();
+            RunError::Usage(format!(
+                "no run has a journal in {records}: bench --verify writes one, verify --clean removes it"
+            ))
+        });
+    }
     let started_at = if which.starts_with(NAME_PREFIX) {
         return Journal::open(records, which)?.ok_or_else(without);
     } else if Path::new(which).is_file() {
@@ -356,6 +380,10 @@ fn journal_of(places: &StorePlaces, which: &str, warn: &mut dyn FnMut(String)) -
             sentence(&invalid)
         ))),
     }
+}
+
+fn started(journal: &Journal) -> String {
+    journal.description().started_at.clone()
 }
 
 /// The journals that can be read, with a warning about the others.
@@ -397,9 +425,18 @@ fn functions_that_write(
 
 /// The schema of new tables.
 fn schema(session: &mut Session) -> Result<String, RunError> {
-    let rows = session.query("SELECT pg_catalog.current_schema()")?;
-    let schema = rows.first().and_then(|row| row.get(0)).map(str::to_owned);
-    schema.ok_or_else(|| {
+    let rows = session.query(
+        "SELECT s.name, pg_catalog.has_schema_privilege(s.name, 'CREATE'), current_user \
+         FROM (SELECT pg_catalog.current_schema() AS name OFFSET 0) AS s",
+    )?;
+    let text = |at| rows.first().and_then(|row| row.get(at)).map(str::to_owned);
+    if let (Some(schema), Some("f"), Some(role)) = (text(0), text(1).as_deref(), text(2)) {
+        return Err(RunError::Usage(format!(
+            "--verify creates a table in the schema {schema}, and the role {role} may not create tables there: GRANT CREATE ON \
+             SCHEMA, or set search_path to a schema of its own (CREATE SCHEMA … AUTHORIZATION)"
+        )));
+    }
+    text(0).ok_or_else(|| {
         let reason = "--verify creates a table, and the search_path names no schema that exists; set search_path for this role or \
                       database";
         RunError::Usage(reason.to_owned())

@@ -142,13 +142,30 @@ fn a_killed_pgmeter_leaves_a_journal_that_can_be_judged() {
     let run = ["bench", "--verify", "-f", "s.sql", "-c", "8", "-j", "2", "-T", "60", "-P", "1", &conninfo];
     let mut running = Running::start(&mut bench.command(run));
     running.hear("tps");
+    bench.run(["verify", "--clean", "-d", &conninfo]).exits(0).says(&["has not ended, so its table"]);
     running.signal(Signal::KILL);
     running.finish();
-    let again = bench.run(["verify", "1", "-d", &conninfo]).exits(0);
+    let again = bench.run(["verify", "last", "-d", &conninfo]).exits(0);
     assert!(again.stdout.contains("acknowledged are there"), "{}", again.stdout);
     let number = again.stdout.split_whitespace().skip_while(|word| *word != "acknowledged").nth(1);
     assert_ne!(number, Some("0"), "it had begun: {}", again.stdout);
     bench.run(["verify", "--clean", "-d", &conninfo]).exits(0).says(&["removed pgmeter_verify_"]);
+}
+
+#[test]
+fn a_role_that_may_not_create_tables_is_told_what_to_do() {
+    let (bench, conninfo) = bench_with("without_create", "18");
+    let mut session = Cluster::session(&conninfo);
+    session
+        .execute("create role verifier login; revoke create on schema public from public")
+        .expect("a role");
+    bench.file("s.sql", BLOCK);
+    let role = format!("{conninfo} user=verifier");
+    bench.run(["bench", "--verify", "-f", "s.sql", "-t", "1", &role]).exits(1).says(&[
+        "--verify creates a table in the schema public, and the role verifier may not create tables there",
+        "GRANT CREATE ON SCHEMA",
+    ]);
+    session.execute("drop role verifier").expect("it owns nothing");
 }
 
 #[test]

@@ -127,7 +127,10 @@ fn notes(found: &Verification) -> String {
         (TokenPlace::WithBoth, "Statements outside of transaction blocks were wrapped with their tokens in"),
         (TokenPlace::Nowhere, "Without tokens, because nothing is written:"),
     ];
-    let mut notes = format!("Tokens are in the table {}.", escaped_line(found.table.as_str()));
+    let mut notes = format!(
+        "Tokens are in the table {}; `pgmeter verify --clean` removes it.",
+        escaped_line(found.table.as_str())
+    );
     for (place, text) in texts {
         let scripts = named(place);
         if !scripts.is_empty() {

@@ -1,7 +1,7 @@
 //! A journal on disk: the directory `journals/TABLE` beside the records, with `run.json` and one file for each worker.
 //! `writer` and `reader` have the form of the files.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -147,6 +147,20 @@ impl Journal {
         let path = self.directory.join(format!("{WORKER}{number}"));
         let worker = u32::try_from(number).unwrap_or(u32::MAX);
         JournalFile::create(&path, worker).map_err(|error| VerifyError::Write { path, error })
+    }
+
+    /// Tells other processes that its run has not ended, until the file is closed. `None` if the file system has no locks.
+    #[must_use]
+    pub fn occupied(&self) -> Option<File> {
+        let file = File::open(self.directory.join(DESCRIPTION)).ok()?;
+        file.try_lock().is_ok().then_some(file)
+    }
+
+    /// Whether another process has it [occupied](Journal::occupied).
+    #[must_use]
+    pub fn is_occupied(&self) -> bool {
+        let file = File::open(self.directory.join(DESCRIPTION));
+        file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
     /// Gives back the reserved space: nothing more is written to the journal.
