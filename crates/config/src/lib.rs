@@ -16,7 +16,7 @@ pub use document::{
 pub use files::{Folder, similar_file, text_of};
 pub use inputs::{Input, InputInterrupted, interrupt_inputs, open_input, open_regular, open_stdin};
 pub use numbers::in_plain_words;
-pub use outputs::{create_output, open_special_output};
+pub use outputs::{create_output, open_special_output, refuse_planted_links};
 pub use shell::shell_word;
 
 /// An error in a file.

@@ -3,11 +3,34 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
+
+/// As root: refuses a path that leads through a link of another user, who could have planted it to have files of others
+/// replaced. The last part may be a link, which is replaced and not followed.
+///
+/// # Errors
+/// Such a link; none if a part does not exist or cannot be read, which the writer of the file tells.
+pub fn refuse_planted_links(path: &Path) -> io::Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    // Without the file itself and the empty path.
+    for part in path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty()) {
+        let Ok(about) = fs::symlink_metadata(part) else { continue };
+        if about.is_symlink() && about.uid() != 0 {
+            return Err(io::Error::other(format!(
+                "{} is a link of user {}, who could have planted it; name the folder that it leads to",
+                part.display(),
+                about.uid()
+            )));
+        }
+    }
+    Ok(())
+}
 
 /// Names of drafts that are tried.
 const ATTEMPTS_MAX: u32 = 100;
@@ -18,6 +41,7 @@ const ATTEMPTS_MAX: u32 = 100;
 /// # Errors
 /// The file cannot be created; what was there remains.
 pub fn create_output(path: &Path) -> io::Result<File> {
+    refuse_planted_links(path)?;
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
@@ -104,6 +128,23 @@ mod tests {
         let mut text = String::new();
         reader.read_to_string(&mut text).expect("text");
         assert_eq!(text, "new");
+    }
+
+    #[test]
+    fn as_root_no_folder_is_reached_through_a_link_of_another_user() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let (target, link) = (folder.path().join("target"), folder.path().join("reports"));
+        fs::create_dir(&target).expect("a directory");
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        let path = link.join("page.html");
+        create_output(&path).expect("our own link leads there");
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        std::os::unix::fs::lchown(&link, Some(12_345), None).expect("root can give it away");
+        let error = create_output(&path).expect_err("it may be planted").to_string();
+        assert!(error.contains("reports is a link of user 12345"), "{error}");
+        assert!(create_output(&link).is_err_and(|error| error.kind() == io::ErrorKind::IsADirectory));
     }
 
     #[test]

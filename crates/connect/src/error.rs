@@ -327,6 +327,11 @@ fn advice(target: &Target, address: &Address, error: &ServerError) -> String {
         }
         SqlState::CANNOT_CONNECT_NOW => "Try again when the server is ready".to_owned(),
         SqlState::INVALID_PARAMETER_VALUE => error.hint.clone().unwrap_or_default(),
+        // The words of connection poolers; servers say "unrecognized configuration parameter".
+        _ if error.message.contains("unsupported startup parameter") => {
+            "A connection pooler probably refuses it: leave the setting out, or connect to the server itself"
+                .to_owned()
+        }
         _ => error.hint.clone().unwrap_or_else(|| "See the server's log for more".to_owned()),
     }
 }

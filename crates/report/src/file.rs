@@ -18,6 +18,7 @@ pub fn is_stdout(path: &Path) -> bool {
 /// # Errors
 /// It is a directory, or no file can be created beside it.
 pub fn check_place(path: &Path) -> io::Result<()> {
+    config::refuse_planted_links(path)?;
     if path.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
@@ -33,6 +34,7 @@ pub fn check_place(path: &Path) -> io::Result<()> {
 /// # Errors
 /// It cannot be written; then the old file remains.
 pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    config::refuse_planted_links(path)?;
     if path.exists() && !path.is_file() {
         // A pipe or a device, such as /dev/stdout, cannot be replaced.
         return config::open_special_output(path)?.write_all(content);
@@ -54,6 +56,7 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// # Errors
 /// A file cannot be written.
 pub fn fill_directory(directory: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    config::refuse_planted_links(&directory.join("pages"))?;
     fs::create_dir_all(directory)?;
     let draft = draft(&directory.join("pages"));
     fs::DirBuilder::new().mode(0o700).create(&draft)?;

@@ -29,6 +29,7 @@ impl Record {
     pub fn write_into(&self, dir: &Path) -> Result<PathBuf, ResultsError> {
         let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
         let failed = |source| ResultsError::Write { directory: dir.to_owned(), source };
+        config::refuse_planted_links(&dir.join("record")).map_err(failed)?;
         fs::create_dir_all(dir).map_err(failed)?;
         let stem = self.file_stem();
         let json = self.to_json();

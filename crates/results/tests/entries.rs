@@ -120,6 +120,24 @@ fn a_named_pipe_in_place_of_a_record_is_refused_and_not_opened() {
     assert!(removed[0].left[0].1.contains(what), "{removed:?}");
 }
 
+/// Whoever can change a store can write the path of any record into it.
+#[test]
+fn a_store_that_others_can_change_deletes_no_record_elsewhere() {
+    let (place, other) = (Place::new(), Place::new());
+    place.run(&record(1));
+    let (_, elsewhere) = other.run(&record(1));
+    let sql = rusqlite::Connection::open(place.path()).expect("it is there");
+    sql.execute_batch("DROP TRIGGER runs_that_are_over_stay_as_they_are")
+        .expect("it protects from accidents");
+    sql.execute("UPDATE runs SET record_path = ?1", [elsewhere.to_str().expect("UTF-8")])
+        .expect("it is changed");
+    let store = place.path();
+    let distrust = |path: &Path| (path == store).then(|| "another user can change it".to_owned());
+    let removed = place.store().remove(&[id("1")], distrust).expect("its row can be removed");
+    assert_eq!(removed[0].left, [(elsewhere.clone(), "another user can change it".to_owned())]);
+    assert!(elsewhere.exists());
+}
+
 #[test]
 fn a_label_means_the_newest_entry_that_has_it() {
     let place = Place::new();

@@ -73,10 +73,15 @@ impl Store {
             ))
         })?;
         let directory = directory_of(&self.path).to_owned();
+        // Whoever can change the store can name any record in it.
+        let of_store = distrust(&self.path);
+        let distrust = |path: &Path| {
+            distrust(path).or_else(|| of_store.clone().filter(|_| path.parent() != Some(directory.as_path())))
+        };
         Ok(removed
             .into_iter()
             .rev()
-            .map(|(id, runs)| delete_records(id, &runs, &directory, &distrust))
+            .map(|(id, runs)| delete_records(id, &runs, &directory, distrust))
             .collect())
     }
 }
