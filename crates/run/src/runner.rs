@@ -480,12 +480,13 @@ impl Runner {
             let tables = self.find_tables(session, events)?;
             let scale = tables.and_then(|tables| tables.scale).or(self.spec.scale).unwrap_or_default();
             self.check_statements(session, 0)?;
+            let is_drop_in = self.circumstances.compatibility != Compatibility::Pgmeter;
+            if self.spec.protocol == Protocol::Prepared && !is_drop_in {
+                check_prepared_statements(session, &self.target, control)?;
+            }
             Watch::new(&self.spec).map(|watch| watch.check(session)).transpose()?;
             self.prepare_tables(session, events);
-            if self.circumstances.compatibility == Compatibility::Pgmeter {
-                if self.spec.protocol == Protocol::Prepared {
-                    check_prepared_statements(session, &self.target, control)?;
-                }
+            if !is_drop_in {
                 self.warn_of_reserved(session, events);
             }
             let facts = self.circumstances.asks_settings.then(|| server::facts(session));

@@ -157,7 +157,7 @@ fn a_role_that_may_not_create_tables_is_told_what_to_do() {
     let (bench, conninfo) = bench_with("without_create", "18");
     let mut session = Cluster::session(&conninfo);
     session
-        .execute("create role verifier login; revoke create on schema public from public")
+        .execute("create role verifier login; revoke create on schema public from public; grant all on t to verifier")
         .expect("a role");
     bench.file("s.sql", BLOCK);
     let role = format!("{conninfo} user=verifier");
@@ -165,7 +165,7 @@ fn a_role_that_may_not_create_tables_is_told_what_to_do() {
         "--verify creates a table in the schema public, and the role verifier may not create tables there",
         "GRANT CREATE ON SCHEMA",
     ]);
-    session.execute("drop role verifier").expect("it owns nothing");
+    session.execute("drop owned by verifier; drop role verifier").expect("it owns nothing");
 }
 
 #[test]
