@@ -359,7 +359,7 @@ mod tests {
             "delete from t",
             "TRUNCATE t",
             "/* a */ UPDATE t SET x = 1",
-            "SELECT 1\\; DELETE FROM t",
+            "SELECT 1; DELETE FROM t",
             "DROP TABLE IF EXISTS t",
             "alter table t drop column x",
             "ALTER TABLE t ADD COLUMN y int, DROP x",
