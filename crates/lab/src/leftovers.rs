@@ -63,28 +63,58 @@ struct Database {
     name: String,
     owner: String,
     is_own: bool,
+    is_marked: bool,
 }
 
-/// Databases, their owners, and whether the owner is the current role; a condition follows.
-const DATABASES: &str = "SELECT d.datname, o.rolname, o.rolname = current_user FROM pg_catalog.pg_database d \
+/// `pgme`: the connection limit of our databases, which no other has. So a database that a user made under the name of one
+/// of ours is known, also if pgmeter was killed right after it created its own: a database has its limit from the beginning.
+const CONNECTION_LIMIT: u32 = 0x7067_6d65;
+/// The limit of a database whose removal was interrupted; it can only be dropped.
+const INVALID: &str = "-2";
+
+/// SQL that creates one of our databases.
+pub(super) fn create_statement(name: &str, how: &str) -> String {
+    format!("CREATE DATABASE {}{how} CONNECTION LIMIT {CONNECTION_LIMIT}", identifier(name))
+}
+
+/// Databases, their owners, whether the owner is the current role, and their connection limits; a condition follows.
+const DATABASES: &str = "SELECT d.datname, o.rolname, o.rolname = current_user, \
+    d.datconnlimit FROM pg_catalog.pg_database d \
     JOIN pg_catalog.pg_roles o ON o.oid = d.datdba";
 
 /// Filters by prefix; the null server returns other rows.
 fn databases(session: &mut Session, prefix: &str, condition: &str) -> Result<Vec<Database>, RunError> {
     let text = |row: &Row, column| row.get(column).unwrap_or_default().to_owned();
-    let database =
-        |row: &Row| Database { name: text(row, 0), owner: text(row, 1), is_own: row.get(2) == Some("t") };
+    let is_marked = |limit: &str| limit == INVALID || limit.parse() == Ok(CONNECTION_LIMIT);
+    let database = |row: &Row| Database {
+        name: text(row, 0),
+        owner: text(row, 1),
+        is_own: row.get(2) == Some("t"),
+        is_marked: row.get(3).is_some_and(is_marked),
+    };
     let rows = session.query_catalogs(&format!("{DATABASES} {condition}"))?;
     Ok(rows.iter().map(database).filter(|database| database.name.starts_with(prefix)).collect())
 }
 
 /// Warns about a database that has our prefix but was not created by pgmeter. It is never dropped.
 fn warn_of_foreign(database: &Database, listener: Listener<'_>) {
-    let Database { name, owner, .. } = database;
+    let Database { name, owner, is_own, is_marked } = database;
+    if *is_own && !is_marked {
+        listener.warn(format_args!("{}", unmarked(name)));
+        return;
+    }
     listener.warn(format_args!(
         "pgmeter did not create the database \"{name}\" of role \"{owner}\", although its name has pgmeter's \
          prefix: it is left unchanged"
     ));
+}
+
+fn unmarked(name: &str) -> String {
+    format!(
+        "the database \"{name}\" has a name of pgmeter's, but not the connection limit with which pgmeter makes its databases, \
+         so it may be somebody else's and is not dropped; if nobody needs it: {};",
+        drop_statement(name)
+    )
 }
 
 /// Removes the databases of executions whose process has ended, and of earlier experiments with the same name.
@@ -148,7 +178,7 @@ pub(super) fn remove_abandoned(dsn: &str, listener: Listener<'_>) -> Result<(), 
     for database in databases(&mut session, COMPARISONS, ABANDONED)? {
         let name = &database.name;
         let Some(prefix) = comparison_of(name) else { continue };
-        if !database.is_own || !is_generated(name, prefix) {
+        if !database.is_own || !database.is_marked || !is_generated(name, prefix) {
             warn_of_foreign(&database, listener);
             continue;
         }
@@ -181,6 +211,7 @@ fn drop_patiently(session: &mut Session, name: &str) -> Result<(), RunError> {
                  and try again"
             )));
         }
+        Some(Database { is_marked: false, .. }) => return Err(RunError::Usage(unmarked(name))),
         Some(_) => {}
     }
     session.query_catalogs(&format!(
@@ -251,7 +282,7 @@ fn remove_from(dsn: &str, prefix: &str, listener: Listener<'_>) -> Result<(), Ru
         format!("WHERE pg_catalog.left(d.datname::pg_catalog.text, {}) = {}", prefix.len(), literal(prefix));
     let mut result = Ok(());
     for database in databases(&mut session, prefix, &begins)? {
-        if database.is_own && is_generated(&database.name, prefix) {
+        if database.is_own && database.is_marked && is_generated(&database.name, prefix) {
             let dropped = drop_database(&mut session, &database.name);
             result = result.and(dropped);
         } else {

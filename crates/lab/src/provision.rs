@@ -503,7 +503,7 @@ impl ServerInUse<'_> {
     ) -> Result<(), RunError> {
         let made = control.guard(session, |session| {
             leftovers::drop_database(session, name)?;
-            let sql = format!("CREATE DATABASE {}{how}", identifier(name));
+            let sql = leftovers::create_statement(name, how);
             session.patiently(|session| session.execute(&sql))?;
             Ok(())
         });

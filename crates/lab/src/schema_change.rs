@@ -1,7 +1,9 @@
 //! Changes of the schema of a user's own database, such as an index, for the time in which they are measured: the SQL of a
 //! side, its undo, and the switch between them. The undo runs at the end in any case.
 
+mod attempt;
 mod change;
+mod identity;
 mod indexes;
 mod marks;
 
@@ -12,12 +14,14 @@ use connect::{
     ConnectError, LockWaits, LockingStatements, Patience, Remains, Session, SqlState, StatementFailure,
     Target,
 };
+use results::MadeObject;
 use run::{Control, RunError, StorePlaces};
 
 use crate::configuration::Configuration;
 use crate::event::Listener;
 use crate::stopwatch::Stopwatch;
-use change::{concurrent_drop, in_words};
+use attempt::{Ending, Trace};
+use change::{concurrent_drop, has_word, in_words};
 use indexes::CreatedIndex;
 
 pub(crate) use change::SchemaChange;
@@ -27,22 +31,18 @@ pub use marks::undo_left;
 const LOCK_TIME_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 pub(crate) use marks::warn_of_left;
 
-/// The object of an undo does not exist, because the change was made only in part: object, table, function, column,
-/// schema.
-const UNDEFINED: [&str; 5] = ["42704", "42P01", "42883", "42703", "3F000"];
 /// A statement that needs a transaction of its own.
 const ACTIVE_SQL_TRANSACTION: &str = "25001";
-/// An object that a change creates existed before: table or index, object, function, column, schema.
-const DUPLICATE: [&str; 5] = ["42P07", "42710", "42723", "42701", "42P06"];
-
 /// The schema of a database in use, which is switched between changes. Dropping this undoes the current change.
 pub(crate) struct SchemaSwitch<'a> {
     target: Target,
     listener: Listener<'a>,
     /// The change that is in effect, possibly only in part.
     current: Option<SchemaChange>,
-    /// If the current change was made only in part: number of its completed statements, 0 once one was undone.
-    made_in_part: Option<usize>,
+    /// Whether the current change was not completed: only its `created` indexes may exist.
+    is_partial: bool,
+    /// What the current change made or altered; `None` if that is not known.
+    made: Option<Vec<MadeObject>>,
     /// The indexes of the current change, the last one first.
     created: Vec<CreatedIndex>,
     /// Statements of the user's own undo of the current change that were executed already.
@@ -87,7 +87,8 @@ impl<'a> SchemaSwitch<'a> {
             target,
             listener,
             current: None,
-            made_in_part: None,
+            is_partial: false,
+            made: None,
             created: Vec::new(),
             undone: 0,
             is_announced: false,
@@ -110,7 +111,7 @@ impl<'a> SchemaSwitch<'a> {
         wanted: Option<SchemaChange>,
         control: &Control,
     ) -> Result<(), RunError> {
-        if self.current == wanted && self.made_in_part.is_none() {
+        if self.current == wanted && !self.is_partial {
             return Ok(());
         }
         let _busy = self.listener.busy("changing the schema …");
@@ -133,10 +134,11 @@ impl<'a> SchemaSwitch<'a> {
     fn make(
         &mut self,
         session: &mut Session,
-        wanted: SchemaChange,
+        mut wanted: SchemaChange,
         control: &Control,
     ) -> Result<(), RunError> {
-        for index in &wanted.indexes {
+        for index in &mut wanted.indexes {
+            indexes::find_schema(session, index)?;
             if indexes::exists(session, index)? {
                 let index = index.qualified();
                 return Err(RunError::Usage(format!(
@@ -163,33 +165,14 @@ impl<'a> SchemaSwitch<'a> {
         }
         let before = to_analyze(session)?;
         self.note(session, &wanted)?;
-        // Until the change is complete, it may have to be undone in part.
-        let (statements, new_indexes) = (wanted.statements.clone(), wanted.indexes.clone());
-        (self.current, self.made_in_part, self.undone) = (Some(wanted), Some(0), 0);
-        let continues = || control.check().is_ok();
-        let mut locking = LockingStatements::new(self.patience, &continues, &mut self.cost.waits);
-        let made = if new_indexes.is_empty() {
-            execute_together(&mut locking, session, &statements)
-        } else {
-            let each = new_indexes.iter().zip(&statements).enumerate();
-            each.into_iter().try_for_each(|(done, (index, sql))| {
-                let (created, done_now) = indexes::create(&mut locking, session, index, sql);
-                created.into_iter().for_each(|created| self.created.insert(0, created));
-                let remains = if session.is_lost() { Remains::Unknown } else { Remains::PartAfter(done) };
-                done_now.map_err(|error| StatementFailure { error: Box::new(error), remains })
-            })
-        };
-        if let Err(failure) = made {
-            return Err(self.made_only_in_part(failure, control));
-        }
-        self.made_in_part = None;
-        self.confirm()?;
+        self.execute(session, wanted, control)?;
         // New expressions, statistics objects and tables have no statistics yet (manual, ANALYZE).
         let new: Vec<String> = to_analyze(session)?
             .into_iter()
             .filter(|it| !before.contains_key(&it.0))
             .map(|it| it.1)
             .collect();
+        let continues = || control.check().is_ok();
         let mut locking = LockingStatements::new(self.patience, &continues, &mut self.cost.waits);
         for table in new {
             locking.execute_alone(session, &format!("ANALYZE {table}"))?;
@@ -197,19 +180,55 @@ impl<'a> SchemaSwitch<'a> {
         Ok(())
     }
 
+    /// Executes the statements of a change, which is then the current one.
+    fn execute(
+        &mut self,
+        session: &mut Session,
+        wanted: SchemaChange,
+        control: &Control,
+    ) -> Result<(), RunError> {
+        let (statements, new_indexes) = (wanted.statements.clone(), wanted.indexes.clone());
+        (self.current, self.is_partial, self.made, self.undone) = (Some(wanted), true, None, 0);
+        let continues = || control.check().is_ok();
+        let mut locking = LockingStatements::new(self.patience, &continues, &mut self.cost.waits);
+        let mut trace = Trace::default();
+        let executed = if new_indexes.is_empty() {
+            attempt::execute(&mut locking, session, &statements, &continues, &mut trace)
+        } else {
+            new_indexes.iter().zip(&statements).try_for_each(|(index, sql)| {
+                let (created, done) = indexes::create(&mut locking, session, index, sql);
+                created.into_iter().for_each(|created| self.created.insert(0, created));
+                done.map_err(|error| StatementFailure { error: Box::new(error), remains: Remains::Nothing })
+            })
+        };
+        if let Err(failure) = executed {
+            return Err(self.not_made(failure, trace, control));
+        }
+        let oids: Vec<u32> = self.created.iter().filter_map(|index| index.oid).collect();
+        self.made = trace.made.or_else(|| identity::of_relations(session, &oids));
+        self.is_partial = false;
+        self.confirm()
+    }
+
     /// Notes in the store that this change is about to be made: if this process is killed, its undo is known.
     fn note(&mut self, session: &mut Session, wanted: &SchemaChange) -> Result<(), RunError> {
         let here = marks::changed_database(session)?;
+        let system = identity::system(session);
         let has_only_indexes = !wanted.indexes.is_empty();
-        let noted =
-            self.places.open()?.note_schema_change(&here, &wanted.undo_statements(), has_only_indexes)?;
+        let noted = self.places.open()?.note_schema_change(
+            &here,
+            system.as_deref(),
+            &wanted.undo_statements(),
+            has_only_indexes,
+        )?;
         self.noted = Some(noted);
         Ok(())
     }
 
     /// Notes in the store that the change was made as a whole.
     fn confirm(&mut self) -> Result<(), RunError> {
-        self.noted.map_or(Ok(()), |noted| Ok(self.places.open()?.confirm_schema_change(noted)?))
+        let Some(noted) = self.noted else { return Ok(()) };
+        Ok(self.places.open()?.confirm_schema_change(noted, self.made.as_deref())?)
     }
 
     /// Nothing is left of the change, or the user was told what.
@@ -223,32 +242,39 @@ impl<'a> SchemaSwitch<'a> {
         }
     }
 
-    /// Notes which part of the current change must be undone.
-    fn made_only_in_part(&mut self, failure: StatementFailure, control: &Control) -> RunError {
+    /// After a failure of the current change: notes what must be undone, which is only what it is known to have made.
+    fn not_made(&mut self, failure: StatementFailure, trace: Trace, control: &Control) -> RunError {
         let StatementFailure { error, remains } = failure;
-        let existed = has_state(&error, &DUPLICATE);
-        let is_index_left = !self.created.is_empty();
-        match remains {
-            Remains::Nothing => (self.current, self.made_in_part) = (None, None),
-            // The failed statement made nothing, and the undo would remove what the user had before.
-            Remains::PartAfter(0) if existed => (self.current, self.made_in_part) = (None, None),
-            Remains::PartAfter(done) if existed && !is_index_left => {
-                if let Some(current) = self.current.take() {
-                    self.listener.warn(format_args!(
-                        "the change of the schema was made in part and is not undone, because the undo would also \
-                         remove something that existed before: {error}; in the database {}, remove the effect of the \
-                         first {done} of its statements yourself. The undo is: {}",
-                        self.target.database,
-                        current.undo_in_words()
-                    ));
-                }
-                self.made_in_part = None;
+        let ending = match remains {
+            Remains::Nothing | Remains::PartAfter(0) => Ending::RolledBack,
+            Remains::PartAfter(_) => Ending::Unknown,
+            Remains::Unknown => trace.ending(&self.target),
+        };
+        match ending {
+            // The indexes before a failed one are dropped.
+            Ending::RolledBack if !self.created.is_empty() => {}
+            Ending::RolledBack => {
+                self.warn_of_invalid_index();
+                (self.current, self.is_partial) = (None, false);
+                self.forget();
             }
-            Remains::PartAfter(done) => self.made_in_part = Some(done),
-            Remains::Unknown => self.made_in_part = Some(0),
-        }
-        if self.current.is_none() {
-            self.forget();
+            Ending::Committed => {
+                (self.made, self.is_partial) = (trace.made, false);
+                if let Err(error) = self.confirm() {
+                    self.listener.warn(error);
+                }
+            }
+            Ending::Unknown => {
+                let undo = self.undo_in_words();
+                self.listener.warn(format_args!(
+                    "it is not known whether the change of the schema was made before the connection was lost, so it is not \
+                     undone: the undo could remove what existed before. Look whether the change was made in the database \
+                     {}; if it was, run: {undo}",
+                    self.target.database
+                ));
+                // The store still names it, as a change that may be incomplete.
+                (self.current, self.is_partial, self.noted) = (None, false, None);
+            }
         }
         control
             .check()
@@ -263,51 +289,103 @@ impl<'a> SchemaSwitch<'a> {
             })
     }
 
+    /// A failed statement with CONCURRENTLY, other than those whose index is known, is a transaction only in part.
+    fn warn_of_invalid_index(&self) {
+        let change = self.current.as_ref().filter(|it| it.indexes.is_empty() && it.statements.len() == 1);
+        let Some(change) = change.filter(|it| it.statements.iter().any(|sql| has_word(sql, "CONCURRENTLY")))
+        else {
+            return;
+        };
+        self.listener.warn(format_args!(
+            "the failed statement has CONCURRENTLY and may have left a part, such as an invalid index (SELECT \
+             indexrelid::regclass FROM pg_index WHERE NOT indisvalid); pgmeter does not undo it: look in the database {}, \
+             and remove what is left; the undo is: {}",
+            self.target.database,
+            change.undo_in_words()
+        ));
+    }
+
     /// Undoes the current change.
     fn undo(&mut self, session: &mut Session, control: &Control) -> Result<(), RunError> {
-        let Some(current) = &self.current else { return Ok(()) };
+        let Some(current) = self.current.clone() else { return Ok(()) };
         let continues = || control.check().is_ok();
-        let mut locking = LockingStatements::new(self.patience, &continues, &mut self.cost.waits);
         let failed = |error: ConnectError| control.check().err().unwrap_or_else(|| error.into());
-        if current.undo.is_none() || (self.made_in_part.is_some() && !self.created.is_empty()) {
-            while let Some(index) = self.created.first_mut() {
-                control.check()?;
-                index.drop_it(&mut locking, session).map_err(failed)?;
-                self.created.remove(0);
-            }
-        } else if let Some(undo) = &current.undo {
-            let left = undo.get(self.undone..).unwrap_or_default();
-            match &mut self.made_in_part {
-                Some(made) => {
-                    let mut left = left.to_vec();
-                    let done = undo_part(&mut locking, session, &mut left, made, control);
-                    self.current = Some(SchemaChange { undo: Some(left), ..current.clone() });
-                    self.undone = 0;
-                    done?;
+        match &current.undo {
+            Some(undo) if !self.is_partial => {
+                let left = undo.get(self.undone..).unwrap_or_default();
+                if self.undone == 0 {
+                    self.refuse_if_different(session)?;
                 }
-                None => {
-                    if let Err(StatementFailure { error, remains }) = undo_whole(&mut locking, session, left)
-                    {
-                        match remains {
-                            Remains::Nothing => {}
-                            // The next attempt continues with the statement that failed.
-                            Remains::PartAfter(done) => self.undone += done,
-                            Remains::Unknown => self.made_in_part = Some(0),
-                        }
-                        return Err(failed(*error));
-                    }
+                let mut trace = Trace::default();
+                let mut locking = LockingStatements::new(self.patience, &continues, &mut self.cost.waits);
+                if let Err(failure) = undo_whole(&mut locking, session, left, &continues, &mut trace) {
+                    return Err(self.not_undone(failure, &trace, failed));
+                }
+            }
+            _ => {
+                let mut locking = LockingStatements::new(self.patience, &continues, &mut self.cost.waits);
+                while let Some(index) = self.created.first_mut() {
+                    control.check()?;
+                    index.drop_it(&mut locking, session).map_err(failed)?;
+                    self.created.remove(0);
                 }
             }
         }
-        (self.current, self.made_in_part, self.undone) = (None, None, 0);
+        self.is_undone();
+        Ok(())
+    }
+
+    fn is_undone(&mut self) {
+        (self.current, self.is_partial, self.made, self.undone) = (None, false, None, 0);
         self.created.clear();
         self.forget();
-        Ok(())
+    }
+
+    /// After a failure of an undo: the next attempt continues with what is known not to be undone.
+    fn not_undone(
+        &mut self,
+        failure: StatementFailure,
+        trace: &Trace,
+        failed: impl Fn(ConnectError) -> RunError,
+    ) -> RunError {
+        let StatementFailure { error, remains } = failure;
+        match remains {
+            Remains::Nothing => {}
+            Remains::PartAfter(done) => self.undone += done,
+            Remains::Unknown => match trace.ending(&self.target) {
+                Ending::RolledBack => {}
+                Ending::Committed => self.is_undone(),
+                Ending::Unknown => {
+                    self.has_given_up = true;
+                    return RunError::Usage(format!(
+                        "it is not known whether the change of the schema was undone before the connection was lost: {error}; \
+                         look in the database {} whether the change is still there; if it is, run: {}",
+                        self.target.database,
+                        self.undo_in_words()
+                    ));
+                }
+            },
+        }
+        failed(*error)
+    }
+
+    /// Refuses the undo of the user's own if what the change made is not there any more: the undo could remove a namesake.
+    fn refuse_if_different(&self, session: &mut Session) -> Result<(), RunError> {
+        let Some(made) = &self.made else { return Ok(()) };
+        let identity::Differences { sentences, .. } = identity::differences(session, made)?;
+        if sentences.is_empty() {
+            return Ok(());
+        }
+        Err(RunError::Usage(format!(
+            "{}, so the undo could remove what somebody else made, and pgmeter does not execute it; look first whether it is \
+             still needed",
+            sentences.join("; ")
+        )))
     }
 
     /// Undoes the current change at the end. If that fails, it is not tried again: the error says what is left.
     pub(crate) fn restore(&mut self) -> Result<(), RunError> {
-        if self.current.is_none() || self.has_given_up {
+        if self.has_given_up || (self.current.is_none() && self.dropped_columns.is_none()) {
             return Ok(());
         }
         // The work may have been interrupted, so this does not check for signals.
@@ -317,8 +395,13 @@ impl<'a> SchemaSwitch<'a> {
             self.warn_of_dropped_columns(&mut session);
             Ok(())
         });
+        if self.current.is_none() {
+            return Ok(());
+        }
         undone.map_err(|error| {
-            self.has_given_up = true;
+            if std::mem::replace(&mut self.has_given_up, true) {
+                return error;
+            }
             RunError::Usage(format!(
                 "the change of the schema could not be undone: {error}; run this in the database {}: {}",
                 self.target.database,
@@ -329,7 +412,7 @@ impl<'a> SchemaSwitch<'a> {
 
     /// ADD COLUMN and DROP COLUMN leave something that no undo removes.
     fn warn_of_dropped_columns(&mut self, session: &mut Session) {
-        let (Some(before), Ok(now)) = (self.dropped_columns, dropped_columns(session)) else { return };
+        let (Some(before), Ok(now)) = (self.dropped_columns.take(), dropped_columns(session)) else { return };
         if now > before {
             self.listener.warn(format_args!(
                 "the tables of the database have {} more dropped columns than before the changes of the schema; a table can \
@@ -368,28 +451,17 @@ impl Drop for SchemaSwitch<'_> {
     }
 }
 
-/// Executes the statements of a change: several are one transaction, so that a failure leaves nothing to undo in part.
-fn execute_together(
-    locking: &mut LockingStatements<'_>,
-    session: &mut Session,
-    statements: &[String],
-) -> Result<(), StatementFailure> {
-    if let [_] = statements {
-        locking.execute(session, statements)
-    } else {
-        locking.execute_in_transaction(session, statements)
-    }
-}
-
 /// Executes an undo; DROP INDEX becomes concurrent if all its statements are that.
 fn undo_whole(
     locking: &mut LockingStatements<'_>,
     session: &mut Session,
     undo: &[String],
+    continues: &dyn Fn() -> bool,
+    trace: &mut Trace,
 ) -> Result<(), StatementFailure> {
     let concurrent: Vec<String> = undo.iter().filter_map(|sql| concurrent_drop(sql)).collect();
     if concurrent.len() != undo.len() {
-        return locking.execute(session, undo);
+        return attempt::execute_undo(locking, session, undo, continues, trace);
     }
     for (done, (concurrent, plain)) in concurrent.iter().zip(undo).enumerate() {
         if let Err(error) = indexes::execute_concurrently(locking, session, concurrent, plain) {
@@ -398,40 +470,6 @@ fn undo_whole(
         }
     }
     Ok(())
-}
-
-/// Undoes a change that was made in part: executes each statement, also after one whose object does not exist. Removes
-/// the statements that need not be repeated. `made` is the number of the change's statements that were completed.
-fn undo_part(
-    locking: &mut LockingStatements<'_>,
-    session: &mut Session,
-    undo: &mut Vec<String>,
-    made: &mut usize,
-    control: &Control,
-) -> Result<(), RunError> {
-    let (mut left, mut failure, mut missing) = (Vec::new(), None, None);
-    for sql in undo.iter() {
-        let done = control.check().and_then(|()| Ok(locking.execute_alone(session, sql)?));
-        match done {
-            Ok(()) => *made = 0,
-            Err(RunError::Connect(error)) if has_state(&error, &UNDEFINED) => {
-                missing = Some(RunError::Connect(error));
-            }
-            Err(error) => {
-                left.push(sql.clone());
-                failure.get_or_insert(error);
-            }
-        }
-    }
-    match (failure, missing) {
-        (Some(error), _) => {
-            *undo = left;
-            Err(error)
-        }
-        // Something was made, but the undo finds nothing of it.
-        (None, Some(error)) if *made > 0 => Err(error),
-        (None, _) => Ok(()),
-    }
 }
 
 fn has_state(error: &ConnectError, states: &[&str]) -> bool {

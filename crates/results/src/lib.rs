@@ -160,10 +160,10 @@ pub use steps::{
 };
 pub use store::{
     ChangedDatabase, ComparisonLine, DEFAULT_STORE, Entry, EntryId, EntryKind, Execution, ExperimentLine,
-    ExperimentRow, Found, ImportEvent, ImportTotals, Imported, LeftChange, ListFilter, NewDirectories,
-    PlannedTrial, QuerySetLine, RENEWAL, Removed, RunLine, RunStatus, Store, StoredExperiment, StoredRun,
-    StoredTrial, TableSizes, TrialFigures, TrialOfRun, TrialRow, TrialStatus, UnfinishedExperiment,
-    entries_json, find, find_entry, records_in,
+    ExperimentRow, Found, ImportEvent, ImportTotals, Imported, LeftChange, ListFilter, MadeObject,
+    NewDirectories, PlannedTrial, QuerySetLine, RENEWAL, Removed, RunLine, RunStatus, Store,
+    StoredExperiment, StoredRun, StoredTrial, TableSizes, TrialFigures, TrialOfRun, TrialRow, TrialStatus,
+    UnfinishedExperiment, entries_json, find, find_entry, records_in,
 };
 pub use summary::{CommandSummary, Connecting, Lag, Latency, ScriptSummary, Summary, TrafficPerTransaction};
 pub use transaction_errors::{ErrorCounts, TransactionError, TransactionErrors};

@@ -1,5 +1,5 @@
 //! A process in `/proc/PID/stat`: identity and CPU time. Used for pgmeter's own process, and for those of a server on
-//! this host. Manual: proc_pid_stat(5).
+//! this host.
 //! Manual: proc_pid_stat(5).
 
 use std::fs;
@@ -9,6 +9,8 @@ use std::fs;
 pub struct ProcessStat {
     /// The program's name, cut to 15 bytes.
     pub name: String,
+    /// Whether it has ended and waits for its parent to ask for its exit status (state Z or X).
+    pub has_ended: bool,
     /// Process ID of the parent.
     pub parent: u32,
     /// Start time since boot; distinguishes processes with a reused process ID.
@@ -38,6 +40,7 @@ impl ProcessStat {
         let field = |number: usize| fields.get(number - 3)?.parse::<u64>().ok();
         Some(ProcessStat {
             name: head.split_once('(')?.1.to_owned(),
+            has_ended: matches!(*fields.first()?, "Z" | "X" | "x"),
             parent: u32::try_from(field(4)?).ok()?,
             started_ticks: field(22)?,
             user_ticks: field(14)?,
@@ -57,6 +60,7 @@ mod tests {
         let stat = "42 (post) gres (x) S 7 42 42 0 -1 4194624 9 0 0 0 150 25 1000 200 20 0 1 0 8812 1 1 1";
         let expected = ProcessStat {
             name: "post) gres (x".to_owned(),
+            has_ended: false,
             parent: 7,
             started_ticks: 8812,
             user_ticks: 150,
@@ -65,6 +69,10 @@ mod tests {
             children_system_ticks: 200,
         };
         assert_eq!(ProcessStat::parse(stat), Some(expected));
+        for state in ["Z", "X"] {
+            let stat = stat.replace(" S ", &format!(" {state} "));
+            assert!(ProcessStat::parse(&stat).is_some_and(|process| process.has_ended), "{stat}");
+        }
     }
 
     #[test]

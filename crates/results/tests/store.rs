@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use pgmeter_results::{
-    ChangedDatabase, DEFAULT_STORE, Host, Imported, Observation, PlannedTrial, Record, ResultsError,
-    RunStatus, Status, Store, TrialStatus, UtcTime, Warning, find, records_in,
+    ChangedDatabase, DEFAULT_STORE, Host, Imported, MadeObject, Observation, PlannedTrial, Record,
+    ResultsError, RunStatus, Status, Store, TrialStatus, UtcTime, Warning, find, records_in,
 };
 use rusqlite::Connection;
 use tempfile::TempDir;
@@ -500,15 +500,19 @@ fn a_change_of_a_schema_is_left_only_if_its_process_has_ended_without_undoing_it
     let database =
         ChangedDatabase { server: "127.0.0.1:5432".to_owned(), name: "shop".to_owned(), oid: 16_384 };
     let undo = ["DROP STATISTICS s".to_owned(), "ANALYZE \"t\"".to_owned()];
-    let change = store.note_schema_change(&database, &undo, false).expect("it can be written");
+    let change = store.note_schema_change(&database, Some("7"), &undo, false).expect("it can be written");
     assert_eq!(store.left_schema_changes().expect("it can be read"), [], "its process runs");
+    assert_eq!(store.current_schema_changes().expect("it can be read").len(), 1);
     place.sql().execute("UPDATE schema_changes SET pid_started_ticks = 1", []).expect("it can be changed");
     let left = store.left_schema_changes().expect("it can be read");
     let [it] = left.as_slice() else { panic!("{left:?}") };
     assert_eq!((it.change, &it.database, it.undo.as_slice()), (change, &database, undo.as_slice()));
     assert!(!it.has_only_indexes && !it.is_made && it.began_at.starts_with("20"), "{it:?}");
-    store.confirm_schema_change(change).expect("it can be written");
-    assert!(store.left_schema_changes().expect("it can be read")[0].is_made);
+    assert_eq!((it.system.as_deref(), &it.made), (Some("7"), &None));
+    let made = [MadeObject { catalog: "pg_class".to_owned(), oid: 16_385, part: 0, name: "s".to_owned() }];
+    store.confirm_schema_change(change, Some(&made)).expect("it can be written");
+    let it = &store.left_schema_changes().expect("it can be read")[0];
+    assert!(it.is_made && it.made.as_deref() == Some(made.as_slice()), "{it:?}");
     store.forget_schema_change(change).expect("it can be written");
     assert_eq!(store.left_schema_changes().expect("it can be read"), []);
 }

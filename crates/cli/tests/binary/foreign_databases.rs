@@ -84,7 +84,9 @@ fn databases_of_others_that_are_called_like_those_of_a_comparison_are_left_alone
     let foreign = ["trial", "\";ALTER ROLE guest SUPERUSER--", "'||pg_read_file('x')||'"]
         .map(|rest| format!("{mark}{rest}"));
     create_all(&cluster, &foreign);
-    cluster.execute(&format!("CREATE DATABASE {mark}data_1"));
+    // As pgmeter makes them, and as a user makes a namesake of one that was renamed.
+    cluster.execute(&format!("CREATE DATABASE {mark}data_1 CONNECTION LIMIT 1885826405"));
+    cluster.execute(&format!("CREATE DATABASE {mark}data_2"));
     bench.file("one.sql", "SELECT 1;\n");
     let dsn = cluster.conninfo();
     let words = ["compare", "--factor", "settings.geqo=on,off", "--key", "workload=none", "-f", "one.sql"];
@@ -98,4 +100,6 @@ fn databases_of_others_that_are_called_like_those_of_a_comparison_are_left_alone
         out.stderr
     );
     assert!(out.stderr.contains(&format!("removed {mark}data_1, left behind")), "{}", out.stderr);
+    assert!(out.stderr.contains(&format!("the database \"{mark}data_2\" has a name of pgmeter's, but")));
+    assert_eq!(ask(&cluster, &format!("SELECT 1 FROM pg_database WHERE datname = '{mark}data_2'")), "1");
 }

@@ -172,7 +172,8 @@ fn an_index_is_compared_with_none_and_is_gone_afterwards() {
     let before = catalogs(&dsn);
     bench.file("count.sql", COUNT);
     let out = bench.run(changing(&dsn, INDEX)).exits(0);
-    let undo = "changing the schema in place; at the end: DROP INDEX CONCURRENTLY IF EXISTS orders_customer;";
+    let undo =
+        "changing the schema in place; at the end: DROP INDEX CONCURRENTLY IF EXISTS public.orders_customer;";
     assert!(out.stderr.contains(undo), "{}", out.stderr);
     assert!(out.stdout.contains("A is as it is, B is CREATE INDEX orders_customer"), "{}", out.stdout);
     let record = comparison(&bench);
@@ -194,7 +195,7 @@ fn an_index_is_compared_with_none_and_is_gone_afterwards() {
         .collect();
     let out = bench.run(words);
     assert!(
-        out.stderr.contains("at the end: DROP INDEX CONCURRENTLY IF EXISTS orders_expression;"),
+        out.stderr.contains("at the end: DROP INDEX CONCURRENTLY IF EXISTS public.orders_expression;"),
         "{}",
         out.stderr
     );
@@ -243,7 +244,7 @@ fn changes_of_the_schema_that_are_not_allowed_or_cannot_be_undone_are_told() {
     bench
         .run(changing(&dsn, INDEX))
         .exits(2)
-        .says(&["the index orders_customer exists already", "DROP INDEX"]);
+        .says(&["the index public.orders_customer exists already", "DROP INDEX"]);
     let other = "CREATE INDEX other ON orders (id)";
     let words = [changing(&dsn, other), vec!["--b-undo", "DROP INDEX nowhere"]].concat();
     let out = bench.run(words).exits(2);
@@ -288,7 +289,7 @@ fn a_change_that_fails_half_way_is_undone_and_what_existed_before_is_kept() {
         ["CREATE INDEX CONCURRENTLY existing ON orders (id)", "CREATE INDEX existing ON orders (id)"]
     {
         let words = [changing(&dsn, change), vec!["--b-undo", "DROP INDEX existing"]].concat();
-        bench.run(words).exits(2).says(&["the index existing exists already"]);
+        bench.run(words).exits(2).says(&["the index public.existing exists already"]);
     }
     assert!(catalogs(&dsn).iter().any(|line| line.contains(" existing ")));
 }

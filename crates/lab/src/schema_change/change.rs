@@ -23,8 +23,13 @@ const TRANSACTION_CONTROL: [&[&str]; 9] = [
     &["PREPARE", "TRANSACTION"],
 ];
 
+/// Objects with data that DROP removes.
+const DATA: [&str; 6] = ["TABLE", "SCHEMA", "DATABASE", "SEQUENCE", "OWNED", "FOREIGN"];
+/// What ALTER TABLE drops other than columns (manual, ALTER TABLE).
+const NO_COLUMNS: [&str; 6] = ["CONSTRAINT", "DEFAULT", "NOT", "EXPRESSION", "IDENTITY", ";"];
+
 /// A change and its undo, as statements.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct SchemaChange {
     pub(super) statements: Vec<String>,
     /// The user's own undo; `None`: all statements create indexes, which are dropped.
@@ -33,11 +38,24 @@ pub(crate) struct SchemaChange {
     pub(super) indexes: Vec<NewIndex>,
 }
 
+/// The indexes follow from the statements; their schemas are found later.
+impl PartialEq for SchemaChange {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.statements, &self.undo) == (&other.statements, &other.undo)
+    }
+}
+
 impl SchemaChange {
     /// The change of a configuration, if it has one. The undo of indexes with a name is derived.
     pub(crate) fn of(configuration: &Configuration) -> Result<Option<Self>, RunError> {
         let Some(ddl) = &configuration.ddl else { return Ok(None) };
         let statements = statements_of("ddl (--a-sql, --b-sql)", ddl)?;
+        if let Some(sql) = statements.iter().find(|sql| loses_data(sql)) {
+            return Err(RunError::Usage(format!(
+                "a change must be one that its undo takes back, and no undo brings back the rows of this: {sql}; compare on a \
+                 copy of the database"
+            )));
+        }
         let indexes: Vec<NewIndex> = statements.iter().filter_map(|sql| NewIndex::of(sql)).collect();
         let has_all = indexes.len() == statements.len();
         let indexes = if has_all { indexes } else { Vec::new() };
@@ -74,6 +92,29 @@ impl SchemaChange {
 /// Statements as SQL that a user can run.
 pub(super) fn in_words(statements: &[String]) -> String {
     statements.iter().map(|sql| format!("{sql};")).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a statement, or one of several joined by `\;`, removes or overwrites data.
+fn loses_data(sql: &str) -> bool {
+    let joined = script::statements("", sql, &BTreeMap::new()).unwrap_or_default();
+    let parts: Vec<&str> = joined.iter().map(|statement| statement.sql.as_str()).collect();
+    let parts = if parts.is_empty() { vec![sql] } else { parts };
+    parts.into_iter().any(|part| {
+        let found: Vec<String> = words(part).map(str::to_ascii_uppercase).collect();
+        let found: Vec<&str> = found.iter().map(String::as_str).collect();
+        let drops_column = |pair: &[&str]| pair[0] == "DROP" && !NO_COLUMNS.contains(&pair[1]);
+        match found.as_slice() {
+            ["DELETE" | "TRUNCATE" | "UPDATE" | "MERGE", ..] => true,
+            ["DROP", what, ..] => DATA.contains(what),
+            ["ALTER", "TABLE" | "FOREIGN", rest @ ..] => rest.windows(2).any(drops_column),
+            _ => false,
+        }
+    })
+}
+
+/// Whether a statement has this word, which is no quoted identifier.
+pub(super) fn has_word(sql: &str, word: &str) -> bool {
+    words(sql).any(|it| it.eq_ignore_ascii_case(word))
 }
 
 /// Whether a statement accepts an object that exists, and the undo drops objects.
@@ -193,7 +234,12 @@ impl NewIndex {
         Some(Self { name, table, schema, concurrent, is_concurrent })
     }
 
-    /// The name with the schema of the table, if the statement names one.
+    /// Sets the schema, quoted, if the statement names none.
+    pub(super) fn set_schema(&mut self, schema: &str) {
+        self.schema.get_or_insert_with(|| schema.to_owned());
+    }
+
+    /// The name with the schema of the table, if it is known.
     pub(super) fn qualified(&self) -> String {
         let Self { name, schema, .. } = self;
         schema.as_ref().map_or_else(|| name.clone(), |schema| format!("{schema}.{name}"))
@@ -305,6 +351,31 @@ mod tests {
             "CREATE INDEX a ON t (x); CREATE INDEX b ON t (y)",
             Some("DROP INDEX CONCURRENTLY IF EXISTS b; DROP INDEX CONCURRENTLY IF EXISTS a;"),
         );
+    }
+
+    #[test]
+    fn changes_that_lose_rows_are_found() {
+        for sql in [
+            "delete from t",
+            "TRUNCATE t",
+            "/* a */ UPDATE t SET x = 1",
+            "SELECT 1; DELETE FROM t",
+            "DROP TABLE IF EXISTS t",
+            "alter table t drop column x",
+            "ALTER TABLE t ADD COLUMN y int, DROP x",
+            "MERGE INTO t USING s ON true WHEN MATCHED THEN DELETE",
+        ] {
+            assert!(loses_data(sql), "{sql}");
+        }
+        for sql in [
+            "CREATE TABLE \"delete\" (x int)",
+            "ALTER TABLE t DROP CONSTRAINT c, ALTER COLUMN x DROP DEFAULT, ALTER y DROP NOT NULL",
+            "DROP INDEX i",
+            "DROP STATISTICS s",
+            "CREATE RULE r AS ON DELETE TO t DO INSTEAD NOTHING",
+        ] {
+            assert!(!loses_data(sql), "{sql}");
+        }
     }
 
     #[test]

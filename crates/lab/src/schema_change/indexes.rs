@@ -11,6 +11,8 @@ use super::marks;
 
 /// Such as CONCURRENTLY for an index of a partitioned table.
 const FEATURE_NOT_SUPPORTED: &str = "0A000";
+/// An index or table of this name exists.
+const DUPLICATE_TABLE: &str = "42P07";
 const UNDEFINED_OBJECT: &str = "42704";
 const UNCLEAR: &str =
     "several indexes were created on the table at the same time, and it is not known which one is pgmeter's";
@@ -75,6 +77,20 @@ impl Known {
     }
 }
 
+/// Completes the name of an index by the schema of its table, where the statement creates it.
+pub(super) fn find_schema(session: &mut Session, index: &mut NewIndex) -> Result<(), ConnectError> {
+    let table = literal(&index.table);
+    let rows = session.query(&format!(
+        "SELECT pg_catalog.quote_ident(n.nspname::pg_catalog.text) FROM pg_catalog.pg_class AS c \
+         JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) c.relnamespace \
+         WHERE c.oid OPERATOR(pg_catalog.=) pg_catalog.to_regclass({table})::pg_catalog.oid"
+    ))?;
+    if let Some(schema) = rows.first().and_then(|row| row.get(0)) {
+        index.set_schema(schema);
+    }
+    Ok(())
+}
+
 /// Whether an index with this name exists already where the statement would create it.
 pub(super) fn exists(session: &mut Session, index: &NewIndex) -> Result<bool, ConnectError> {
     let found = session.query(&format!("SELECT pg_catalog.to_regclass({})", literal(&index.qualified())))?;
@@ -106,6 +122,17 @@ const CONCURRENTLY: &str = "CONCURRENTLY ";
 fn undo_of(name: &str, is_partitioned: bool) -> String {
     let concurrently = if is_partitioned { "" } else { CONCURRENTLY };
     format!("{DROP}{concurrently}{name}")
+}
+
+/// Server processes that are creating an index of this name, whose client may have ended.
+pub(super) fn builders(session: &mut Session, name: &str) -> Result<Vec<String>, ConnectError> {
+    let name = literal(name);
+    let rows = session.query_catalogs(&format!(
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() \
+         AND state = 'active' AND query ~* '^\\s*create\\s' AND strpos(lower(query), \
+         lower((parse_ident({name}))[array_length(parse_ident({name}), 1)])) > 0"
+    ))?;
+    Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
 /// The index that SQL of pgmeter's own drops.
@@ -201,6 +228,8 @@ pub(super) fn create(
             }
             Err(error) => (Some(created), Err(error)),
         },
+        // Somebody else made an index of this name meanwhile.
+        Err(error) if has_state(&error, DUPLICATE_TABLE) => (None, Err(error)),
         Err(error) => {
             let is_gone = created.drop_it(locking, session).is_ok();
             ((!is_gone).then_some(created), Err(error))
@@ -227,6 +256,6 @@ pub(super) fn drop_by_oid(
     }
 }
 
-pub(super) fn has_state(error: &ConnectError, state: &str) -> bool {
+fn has_state(error: &ConnectError, state: &str) -> bool {
     error.sqlstate().is_some_and(|it: SqlState| it.to_string() == state)
 }

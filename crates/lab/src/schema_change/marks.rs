@@ -9,8 +9,10 @@ use connect::{ConnectError, Environment, LockWaits, LockingStatements, Overrides
 use results::{ChangedDatabase, LeftChange, Store};
 use run::{COMPARISON_COMMENT, Control, LeftIndex, RunError, StorePlaces};
 
+use super::attempt::{self, Trace};
+use super::change::in_words;
+use super::identity::{self, Differences};
 use super::indexes::{self, CreatedIndex};
-use super::{UNDEFINED, has_state};
 use crate::event::Listener;
 
 /// Writes the comment of an index that was created.
@@ -93,10 +95,30 @@ pub(super) fn changed_database(session: &mut Session) -> Result<ChangedDatabase,
     Ok(ChangedDatabase { server, name: text(0).to_owned(), oid: text(1).parse().unwrap_or(0) })
 }
 
+/// Changes here whose process is not known to have ended, each as a sentence.
+fn current_here(places: &StorePlaces, here: &ChangedDatabase) -> Result<Vec<String>, RunError> {
+    if !places.store().exists() {
+        return Ok(Vec::new());
+    }
+    let changes = Store::open(places.store())?.current_schema_changes()?;
+    let here = changes.iter().filter(|it| it.database == *here);
+    Ok(here
+        .map(|change| {
+            format!(
+                "the comparison or experiment of process {}, which changed the schema at {}, seems to be running: end it first, \
+                 or, if it runs on another host that has failed, run: {}",
+                change.pid.unwrap_or_default(),
+                change.began_at,
+                in_words(&change.undo)
+            )
+        })
+        .collect())
+}
+
 /// Undoes what killed comparisons left in a database: indexes, and changes whose undo is in the store.
 ///
 /// # Errors
-/// Another command uses the database, or something cannot be undone.
+/// Another command uses the database, or something is not undone.
 pub fn undo_left(
     dsn: Option<&str>,
     places: &StorePlaces,
@@ -116,10 +138,11 @@ pub fn undo_left(
     run::use_alone(&mut session)?;
     let here = changed_database(&mut session)?;
     let changes = left_here(places, &here)?;
+    let mut kept = current_here(places, &here)?;
     let (found, copies): (Vec<_>, Vec<_>) =
         run::left_indexes(&mut session)?.into_iter().partition(|index| index.is_named);
     copies.iter().for_each(|index| listener.say(index.sentence()));
-    if found.is_empty() && changes.is_empty() {
+    if found.is_empty() && changes.is_empty() && kept.is_empty() {
         listener.say(format_args!("no change of a comparison is left in the database {}", target.database));
     }
     let (mut waits, continues) = (LockWaits::default(), || control.check().is_ok());
@@ -132,23 +155,16 @@ pub fn undo_left(
         dropped.map_err(|error| not_undone(&format!("the index {name}"), &error, &target.database, &undo))?;
         listener.say(format_args!("dropped the index {name}, left by a comparison that did not end"));
     }
+    let system = identity::system(&mut session);
     for change in changes {
         let mut locking = LockingStatements::new(patience, &continues, &mut waits);
-        if change.has_only_indexes {
-            warn_of_unmarked(&mut session, &change.undo, listener)?;
-        } else if change.is_made {
-            undo_change(&mut locking, &mut session, &change, listener, control)?;
-        } else {
-            listener.warn(format_args!(
-                "the comparison of {} was killed before its change was complete; pgmeter does not undo it, because that could \
-                 remove what existed before; if you find that the change was made, run: {};",
-                change.began_at,
-                change.undo.join("; ")
-            ));
+        let handled = handle(&mut locking, &mut session, &change, system.as_deref(), listener, control)?;
+        if handled.forgets {
+            places.open()?.forget_schema_change(change.change)?;
         }
-        places.open()?.forget_schema_change(change.change)?;
+        kept.extend(handled.not_undone);
     }
-    Ok(())
+    if kept.is_empty() { Ok(()) } else { Err(RunError::Usage(kept.join("; "))) }
 }
 
 fn not_undone(what: &str, error: &dyn Display, database: &str, undo: &str) -> RunError {
@@ -157,7 +173,69 @@ fn not_undone(what: &str, error: &dyn Display, database: &str, undo: &str) -> Ru
     ))
 }
 
-/// Executes the undo of a change; a statement whose object does not exist has nothing to undo.
+/// What became of a change of the store.
+struct Handled {
+    /// Whether the store need not name it any more.
+    forgets: bool,
+    /// Why it was not undone.
+    not_undone: Option<String>,
+}
+
+/// Undoes a change of the store, if the database is the one that was changed and what was made is still there.
+fn handle(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    change: &LeftChange,
+    system: Option<&str>,
+    listener: Listener<'_>,
+    control: &Control,
+) -> Result<Handled, RunError> {
+    let undo = in_words(&change.undo);
+    let not_executed = |reason: String, forgets| {
+        let what = format!(
+            "the undo of the change of {} is not executed: {reason}. The undo is: {undo}",
+            change.began_at
+        );
+        Ok(Handled { forgets, not_undone: Some(what) })
+    };
+    if let (Some(then), Some(now)) = (change.system.as_deref(), system)
+        && then != now
+    {
+        let reason = format!(
+            "another server is at {} now (system identifier {now}, then {then})",
+            change.database.server
+        );
+        return not_executed(reason, false);
+    }
+    if change.has_only_indexes {
+        let left = unmarked(session, &change.undo)?;
+        let not_undone = (!left.is_empty()).then(|| left.join("; "));
+        return Ok(Handled { forgets: not_undone.is_none(), not_undone });
+    }
+    if !change.is_made {
+        listener.warn(format_args!(
+            "the comparison of {} was killed before its change was complete; pgmeter does not undo it, because that could \
+             remove what existed before; if you find that the change was made, run: {undo}",
+            change.began_at
+        ));
+        return Ok(Handled { forgets: true, not_undone: None });
+    }
+    let Some(made) = &change.made else {
+        let reason = "the store does not name what the change made, so it is not known whether that is still there; look, \
+                      and run the undo yourself";
+        return not_executed(reason.to_owned(), true);
+    };
+    let Differences { sentences, has_renamed } = identity::differences(session, made)?;
+    if !sentences.is_empty() {
+        let reason = format!("{}, so it could remove what somebody else made", sentences.join("; "));
+        // After a name is changed back, the undo is possible.
+        return not_executed(reason, !has_renamed);
+    }
+    undo_change(locking, session, change, listener, control)?;
+    Ok(Handled { forgets: true, not_undone: None })
+}
+
+/// Executes the undo of a change.
 fn undo_change(
     locking: &mut LockingStatements<'_>,
     session: &mut Session,
@@ -165,36 +243,93 @@ fn undo_change(
     listener: Listener<'_>,
     control: &Control,
 ) -> Result<(), RunError> {
-    for sql in &change.undo {
-        let done = control
-            .guard(session, |session| session.patiently(|session| locking.execute_alone(session, sql)));
-        control.check()?;
-        match done {
-            Ok(()) => listener.say(format_args!("done: {sql};")),
-            Err(error) if has_state(&error, &UNDEFINED) => {
-                listener.say(format_args!("nothing to undo: {sql}; ({error})"));
-            }
-            Err(error) => {
-                let what = format!("the change of {}", change.began_at);
-                return Err(not_undone(&what, &error, &change.database.name, &change.undo.join("; ")));
-            }
-        }
+    let continues = || control.check().is_ok();
+    let done = control.guard(session, |session| {
+        session.patiently(|session| {
+            attempt::execute_undo(locking, session, &change.undo, &continues, &mut Trace::default())
+                .map_err(|failure| *failure.error)
+        })
+    });
+    control.check()?;
+    if let Err(error) = done {
+        let what = format!("the change of {}", change.began_at);
+        return Err(not_undone(&what, &error, &change.database.name, &change.undo.join("; ")));
     }
+    change.undo.iter().for_each(|sql| listener.say(format_args!("done: {sql};")));
     Ok(())
 }
 
 /// A comparison that was killed between the creation of an index and its comment leaves an index that is not known to be its
-/// own: its name may be that of another one by now.
-fn warn_of_unmarked(session: &mut Session, undo: &[String], listener: Listener<'_>) -> Result<(), RunError> {
+/// own: its name may be that of another one by now. The server may still be building it.
+fn unmarked(session: &mut Session, undo: &[String]) -> Result<Vec<String>, RunError> {
+    let mut left = Vec::new();
     for sql in undo {
         let Some(name) = indexes::dropped_by(sql) else { continue };
+        let building = indexes::builders(session, name)?;
         let found = session.query(&format!("SELECT pg_catalog.to_regclass({})", literal(name)))?;
-        if found.first().is_some_and(|row| row.get(0).is_some()) {
-            listener.warn(format_args!(
+        if let Some(pid) = building.first() {
+            left.push(format!(
+                "server process {pid} is still building the index {name} of a comparison that was killed; run pgmeter compare \
+                 --undo again when it has ended, or end it with SELECT pg_terminate_backend({pid})"
+            ));
+        } else if found.first().is_some_and(|row| row.get(0).is_some()) {
+            left.push(format!(
                 "an index {name} exists, and a comparison that did not end was about to create one of this name; pgmeter does \
                  not drop it, because it has no comment that says whose it is; if nobody needs it, drop it with: {sql};"
             ));
         }
     }
-    Ok(())
+    Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::cluster::Cluster;
+
+    use super::*;
+    use crate::schema_change::attempt::Ending;
+
+    #[test]
+    fn an_undo_is_not_executed_on_another_server_or_after_what_was_made_is_gone() {
+        let dsn = Cluster::shared("18").database("marks");
+        let mut session = Cluster::session(&dsn);
+        session.execute("CREATE TABLE users_own (id int)").unwrap();
+        let (mut waits, continues) = (LockWaits::default(), || true);
+        let mut locking = LockingStatements::new(Patience::default(), &continues, &mut waits);
+        let mut trace = Trace::default();
+        let statements = ["CREATE TABLE x (id int)".to_owned(), "CREATE INDEX x_id ON x (id)".to_owned()];
+        attempt::execute(&mut locking, &mut session, &statements, &continues, &mut trace).unwrap();
+        let target = connect::resolve(Some(&dsn), &Overrides::default(), &Environment::of_process()).unwrap();
+        assert_eq!(trace.ending(&target), Ending::Committed);
+        let made = trace.made.clone().unwrap();
+        let names: Vec<&str> = made.iter().map(|object| object.name.as_str()).collect();
+        assert!(names.contains(&"x") && names.contains(&"x_id") && names.contains(&"id"), "{made:?}");
+        assert!(!names.contains(&"users_own"), "{made:?}");
+        let system = identity::system(&mut session);
+        let change = LeftChange {
+            change: 1,
+            database: changed_database(&mut session).unwrap(),
+            undo: vec!["DROP TABLE x".to_owned()],
+            has_only_indexes: false,
+            is_made: true,
+            began_at: "2026-01-01".to_owned(),
+            system: system.clone(),
+            made: trace.made,
+            pid: None,
+        };
+        let (listener, control) = (Listener::new(&|_| {}), Control::default());
+        let other = Some("1");
+        let handled = handle(&mut locking, &mut session, &change, other, listener, &control).unwrap();
+        assert!(!handled.forgets && handled.not_undone.unwrap().contains("another server is at "));
+        session.execute("DROP TABLE x; CREATE TABLE x (id int)").unwrap();
+        let now = system.as_deref();
+        assert!(now.is_some(), "every role may ask for it");
+        let handled = handle(&mut locking, &mut session, &change, now, listener, &control).unwrap();
+        assert!(handled.forgets && handled.not_undone.unwrap().contains("\"x\" (OID "));
+        session.execute("SELECT FROM x").unwrap();
+        let change = LeftChange { made: Some(Vec::new()), ..change };
+        let handled = handle(&mut locking, &mut session, &change, now, listener, &control).unwrap();
+        assert!(handled.forgets && handled.not_undone.is_none());
+        assert!(session.execute("SELECT FROM x").is_err());
+    }
 }

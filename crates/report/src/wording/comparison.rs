@@ -140,13 +140,13 @@ pub(crate) fn notes_of_method(method: &ComparisonMethod) -> Vec<String> {
              sides, and WAL per transaction is higher than in a long run.",
         ),
         Checkpoints::NotAllowed => Some(
-            "Blocks write, and the role may not make checkpoints. Full-page images become rarer with the time since the \
-             last checkpoint, and both sides go first equally often. GRANT pg_checkpoint (PostgreSQL 15 and newer) makes \
+            "Rows changed during the blocks, by these scripts or by other sessions, and the role may not make \
+             checkpoints. Full-page images become rarer with the time since the last checkpoint, and both sides go first equally often. GRANT pg_checkpoint (PostgreSQL 15 and newer) makes \
              the blocks alike.",
         ),
         Checkpoints::NotWanted => Some(
-            "Blocks write, and none begins with a checkpoint. Full-page images become rarer with the time since the last \
-             checkpoint, and both sides go first equally often.",
+            "Rows changed during the blocks, by these scripts or by other sessions, and none begins with a checkpoint. \
+             Full-page images become rarer with the time since the last checkpoint, and both sides go first equally often.",
         ),
         Checkpoints::NotNeeded => None,
     };

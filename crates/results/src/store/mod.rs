@@ -39,7 +39,7 @@ pub use list::{
     entries_json,
 };
 pub use remove::Removed;
-pub use schema_changes::{ChangedDatabase, LeftChange};
+pub use schema_changes::{ChangedDatabase, LeftChange, MadeObject};
 pub use trials::{ExperimentRow, PlannedTrial, TrialFigures, TrialRow, TrialStatus, UnfinishedExperiment};
 pub use undo::NewDirectories;
 pub use write::RENEWAL;

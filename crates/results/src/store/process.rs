@@ -76,8 +76,9 @@ impl Process {
     }
 }
 
+/// `None` for a process that has ended, also if its parent has not asked for its exit status.
 fn started_ticks(pid: i64) -> Option<i64> {
-    let process = ProcessStat::read(u32::try_from(pid).ok()?)?;
+    let process = ProcessStat::read(u32::try_from(pid).ok()?).filter(|process| !process.has_ended)?;
     i64::try_from(process.started_ticks).ok()
 }
 
@@ -94,6 +95,25 @@ mod tests {
         assert!(earlier.is_gone(&own) && !earlier.runs(&own));
         let before_the_start = Process { boot_id: Some("another".to_owned()), ..own.clone() };
         assert!(before_the_start.is_gone(&own));
+    }
+
+    #[test]
+    fn a_killed_process_is_gone_before_its_parent_asks_for_its_exit_status() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let stat = loop {
+            let stat = ProcessStat::read(child.id()).unwrap();
+            if stat.has_ended {
+                break stat;
+            }
+        };
+        let own = Process::own();
+        let killed = Process {
+            pid: Some(i64::from(child.id())),
+            pid_started_ticks: i64::try_from(stat.started_ticks).ok(),
+            ..own.clone()
+        };
+        assert!(killed.is_gone(&own) && !killed.runs(&own));
+        child.wait().unwrap();
     }
 
     #[test]

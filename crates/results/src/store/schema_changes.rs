@@ -2,6 +2,7 @@
 //! its first statement and forgotten after its undo, so that the changes of a killed process can be named and undone.
 
 use rusqlite::{Row, params};
+use serde::{Deserialize, Serialize};
 
 use super::process::Process;
 use super::{Store, failed, tables};
@@ -19,6 +20,19 @@ pub struct ChangedDatabase {
     pub oid: u32,
 }
 
+/// An object that a change made or altered, by its identity: an object that was made again has another one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct MadeObject {
+    /// Its catalog, such as `pg_class`.
+    pub catalog: String,
+    /// Its OID; for a column, that of its table.
+    pub oid: u32,
+    /// Number of a column, otherwise 0.
+    pub part: i32,
+    /// Its name.
+    pub name: String,
+}
+
 /// A change of the schema that a process did not undo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftChange {
@@ -34,6 +48,12 @@ pub struct LeftChange {
     pub is_made: bool,
     /// When it began, in UTC.
     pub began_at: String,
+    /// Identifier of the server's data directory; `None` if the server did not tell it.
+    pub system: Option<String>,
+    /// What it made or altered; `None` if that is not known.
+    pub made: Option<Vec<MadeObject>>,
+    /// The process that made it.
+    pub pid: Option<i64>,
 }
 
 impl LeftChange {
@@ -64,6 +84,7 @@ impl Store {
     pub fn note_schema_change(
         &mut self,
         database: &ChangedDatabase,
+        system: Option<&str>,
         undo: &[String],
         has_only_indexes: bool,
     ) -> Result<i64, ResultsError> {
@@ -72,7 +93,8 @@ impl Store {
         self.in_transaction(|transaction| {
             transaction.execute(
                 "INSERT INTO schema_changes (server, database, database_oid, undo, has_only_indexes, began_at, hostname, \
-                 boot_id, pid_namespace, pid, pid_started_ticks) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                 boot_id, pid_namespace, pid, pid_started_ticks, system) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
                 params![
                     database.server,
                     database.name,
@@ -84,20 +106,27 @@ impl Store {
                     boot_id,
                     pid_namespace,
                     pid,
-                    pid_started_ticks
+                    pid_started_ticks,
+                    system
                 ],
             )?;
             Ok(transaction.last_insert_rowid())
         })
     }
 
-    /// Notes that a change was made as a whole.
+    /// Notes that a change was made as a whole, and what it made, if that is known.
     ///
     /// # Errors
     /// The store cannot be written.
-    pub fn confirm_schema_change(&mut self, change: i64) -> Result<(), ResultsError> {
-        let sql = "UPDATE schema_changes SET is_made = 1 WHERE change = ?1";
-        self.connection.execute(sql, [change]).map(drop).map_err(failed(&self.path))
+    pub fn confirm_schema_change(
+        &mut self,
+        change: i64,
+        made: Option<&[MadeObject]>,
+    ) -> Result<(), ResultsError> {
+        let made = made.and_then(|made| serde_json::to_string(made).ok());
+        let sql = "UPDATE schema_changes SET is_made = 1, made = ?2 WHERE change = ?1";
+        let changed = self.connection.execute(sql, params![change, made]);
+        changed.map(drop).map_err(failed(&self.path))
     }
 
     /// Forgets a change: it was undone.
@@ -114,26 +143,42 @@ impl Store {
     /// # Errors
     /// The store cannot be read.
     pub fn left_schema_changes(&self) -> Result<Vec<LeftChange>, ResultsError> {
+        self.schema_changes(true)
+    }
+
+    /// Changes whose process is not known to have ended, the oldest first.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn current_schema_changes(&self) -> Result<Vec<LeftChange>, ResultsError> {
+        self.schema_changes(false)
+    }
+
+    fn schema_changes(&self, of_ended: bool) -> Result<Vec<LeftChange>, ResultsError> {
         let own = Process::own();
         let read = || -> rusqlite::Result<Vec<(LeftChange, Process)>> {
             // A store that is only read may have an older format.
             if !tables::has_schema_changes(&self.connection)? {
                 return Ok(Vec::new());
             }
-            let sql = "SELECT change, server, database, database_oid, undo, has_only_indexes, began_at, hostname, boot_id, \
-                       pid_namespace, pid, pid_started_ticks, is_made FROM schema_changes ORDER BY change";
-            let mut statement = self.connection.prepare(sql)?;
+            let sql = format!(
+                "SELECT change, server, database, database_oid, undo, has_only_indexes, began_at, hostname, boot_id, \
+                 pid_namespace, pid, pid_started_ticks, is_made, {} FROM schema_changes ORDER BY change",
+                tables::what_changes_made(&self.connection)?
+            );
+            let mut statement = self.connection.prepare(&sql)?;
             let rows = statement.query_map([], |row| Ok((left(row)?, Process::read(row, 7)?)))?;
             rows.collect()
         };
         let changes = read().map_err(failed(&self.path))?;
-        let gone = changes.into_iter().filter(|(_, process)| process.is_gone(&own));
-        Ok(gone.map(|(change, _)| change).collect())
+        let wanted = changes.into_iter().filter(|(_, process)| process.is_gone(&own) == of_ended);
+        Ok(wanted.map(|(change, _)| change).collect())
     }
 }
 
 fn left(row: &Row<'_>) -> rusqlite::Result<LeftChange> {
     let undo: String = row.get(4)?;
+    let made: Option<String> = row.get(14)?;
     Ok(LeftChange {
         change: row.get(0)?,
         database: ChangedDatabase { server: row.get(1)?, name: row.get(2)?, oid: row.get(3)? },
@@ -141,5 +186,8 @@ fn left(row: &Row<'_>) -> rusqlite::Result<LeftChange> {
         has_only_indexes: row.get(5)?,
         is_made: row.get(12)?,
         began_at: row.get(6)?,
+        system: row.get(13)?,
+        made: made.and_then(|made| serde_json::from_str(&made).ok()),
+        pid: row.get(10)?,
     })
 }

@@ -19,18 +19,28 @@ const UNRELEASED_APPLICATION_ID: i64 = 0x7067_6d72;
 
 const TABLES: &str = include_str!("tables.sql");
 const SCHEMA_CHANGES: &str = include_str!("schema_changes.sql");
+const WHAT_CHANGES_MADE: &str = "ALTER TABLE schema_changes ADD COLUMN system TEXT; \
+     ALTER TABLE schema_changes ADD COLUMN made TEXT CHECK (made IS NULL OR json_valid(made))";
 const VIEWS: &str = include_str!("views.sql");
 
 /// Upgrades of a store from format n, from 1, to n + 1. A new store is created with all tables; views are recreated
 /// after an upgrade. The steps are: query sets; only views, for transactions with an unknown ending; signs of life;
-/// changes of schemas; only views, for response times of all transactions.
-const STEPS: [&str; 5] =
-    [include_str!("query_sets.sql"), "", "ALTER TABLE runs ADD COLUMN alive_at TEXT", SCHEMA_CHANGES, ""];
+/// changes of schemas; only views, for response times of all transactions; what changes of schemas have made.
+const STEPS: [&str; 6] = [
+    include_str!("query_sets.sql"),
+    "",
+    "ALTER TABLE runs ADD COLUMN alive_at TEXT",
+    SCHEMA_CHANGES,
+    "",
+    WHAT_CHANGES_MADE,
+];
 
 /// The first format in which runs have signs of life.
 const FORM_WITH_SIGNS_OF_LIFE: i64 = 4;
 /// The first format with changes of schemas.
 const FORM_WITH_SCHEMA_CHANGES: i64 = 5;
+/// The first format that names what these changes have made.
+const FORM_WITH_WHAT_CHANGES_MADE: i64 = 7;
 
 const fn form_after(steps: &[&str]) -> i64 {
     1 + steps.len() as i64
@@ -97,6 +107,11 @@ pub(super) fn has_schema_changes(connection: &Connection) -> rusqlite::Result<bo
     Ok(form(connection)? >= FORM_WITH_SCHEMA_CHANGES)
 }
 
+/// The expressions for the server of a change and for what it made. A store that is only read may have an older format.
+pub(super) fn what_changes_made(connection: &Connection) -> rusqlite::Result<&'static str> {
+    Ok(if form(connection)? >= FORM_WITH_WHAT_CHANGES_MADE { "system, made" } else { "NULL, NULL" })
+}
+
 fn form(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
@@ -104,7 +119,9 @@ fn form(connection: &Connection) -> rusqlite::Result<i64> {
 /// Creates the tables, or runs the missing upgrades, and updates the format number.
 fn raise(transaction: &Transaction<'_>, steps: &[&str]) -> rusqlite::Result<()> {
     match usize::try_from(form(transaction)?).unwrap_or(0).checked_sub(1) {
-        None => [TABLES, SCHEMA_CHANGES].iter().try_for_each(|sql| transaction.execute_batch(sql))?,
+        None => [TABLES, SCHEMA_CHANGES, WHAT_CHANGES_MADE]
+            .iter()
+            .try_for_each(|sql| transaction.execute_batch(sql))?,
         Some(taken) => steps.iter().skip(taken).try_for_each(|step| transaction.execute_batch(step))?,
     }
     let mut views = transaction.prepare("SELECT name FROM sqlite_master WHERE type = 'view'")?;

@@ -1,0 +1,184 @@
+//! Execution of a change and of its undo: in one transaction, or one statement by itself where the server requires that.
+//! After a lost connection the server is asked whether the transaction was committed.
+
+use std::thread;
+use std::time::Duration;
+
+use connect::{ConnectError, LockTry, LockingStatements, Remains, Session, StatementFailure, Target};
+use results::MadeObject;
+
+use super::{ACTIVE_SQL_TRANSACTION, has_state, identity};
+
+/// Looks at a transaction whose server process has not noticed the end of its connection yet.
+const LOOKS: u32 = 50;
+const LOOKS_APART: Duration = Duration::from_millis(100);
+
+/// What is known of the transaction in which statements were executed.
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    /// Its ID.
+    transaction: Option<String>,
+    /// What it made or altered; `None` if that is not known.
+    pub(super) made: Option<Vec<MadeObject>>,
+}
+
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    Committed,
+    RolledBack,
+    Unknown,
+}
+
+impl Trace {
+    /// Asks the server, on a new session, how the transaction ended after its COMMIT was sent.
+    pub(super) fn ending(&self, target: &Target) -> Ending {
+        let Some(transaction) = &self.transaction else { return Ending::Unknown };
+        for _ in 0..LOOKS {
+            match ending(target, transaction) {
+                Ok(Some(ending)) => return ending,
+                Ok(None) | Err(_) => thread::sleep(LOOKS_APART),
+            }
+        }
+        Ending::Unknown
+    }
+}
+
+/// `None` as long as it is in progress.
+fn ending(target: &Target, transaction: &str) -> Result<Option<Ending>, ConnectError> {
+    let mut session = Session::connect(target)?;
+    if session.server_version_num() < 100_000 {
+        return Ok(Some(Ending::Unknown));
+    }
+    let rows = session.query_catalogs(&format!("SELECT txid_status({transaction})"))?;
+    Ok(match rows.first().and_then(|row| row.get(0)) {
+        Some("committed") => Some(Ending::Committed),
+        Some("aborted") => Some(Ending::RolledBack),
+        Some(_) => None,
+        None => Some(Ending::Unknown),
+    })
+}
+
+/// Executes statements in one transaction. A single statement that cannot run in one is executed by itself.
+pub(super) fn execute(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    statements: &[String],
+    continues: &dyn Fn() -> bool,
+    trace: &mut Trace,
+) -> Result<(), StatementFailure> {
+    let tried = locking.repeat(session, |session, this| {
+        *trace = Trace::default();
+        transaction(session, statements, continues, this, trace)
+    });
+    let Err(failure) = tried else { return Ok(()) };
+    let needs_none =
+        failure.remains == Remains::Nothing && has_state(&failure.error, &[ACTIVE_SQL_TRANSACTION]);
+    match statements {
+        [sql] if needs_none => alone(locking, session, sql, trace),
+        _ => Err(failure),
+    }
+}
+
+/// As [`execute`], for an undo: several statements are executed one by one if one of them cannot run in a transaction.
+pub(super) fn execute_undo(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    statements: &[String],
+    continues: &dyn Fn() -> bool,
+    trace: &mut Trace,
+) -> Result<(), StatementFailure> {
+    let Err(failure) = execute(locking, session, statements, continues, trace) else { return Ok(()) };
+    let needs_none =
+        failure.remains == Remains::Nothing && has_state(&failure.error, &[ACTIVE_SQL_TRANSACTION]);
+    if !needs_none || statements.len() < 2 {
+        return Err(failure);
+    }
+    for (done, sql) in statements.iter().enumerate() {
+        let executed =
+            if continues() { alone(locking, session, sql, trace) } else { Err(nothing(interrupted())) };
+        if let Err(StatementFailure { error, remains }) = executed {
+            let remains = if remains == Remains::Unknown { remains } else { Remains::PartAfter(done) };
+            return Err(StatementFailure { error, remains });
+        }
+    }
+    Ok(())
+}
+
+/// A statement that failed here made nothing, unless the connection was lost.
+fn alone(
+    locking: &mut LockingStatements<'_>,
+    session: &mut Session,
+    sql: &str,
+    trace: &mut Trace,
+) -> Result<(), StatementFailure> {
+    let before = identity::next_transaction(session);
+    *trace = Trace::default();
+    if let Err(error) = locking.execute_alone(session, sql) {
+        let remains = if session.is_lost() { Remains::Unknown } else { Remains::Nothing };
+        return Err(StatementFailure { error: Box::new(error), remains });
+    }
+    trace.made = before.and_then(|before| identity::since(session, &before));
+    Ok(())
+}
+
+fn nothing(error: ConnectError) -> StatementFailure {
+    StatementFailure { error: Box::new(error), remains: Remains::Nothing }
+}
+
+fn interrupted() -> ConnectError {
+    ConnectError::WrongStatement("interrupted")
+}
+
+fn transaction(
+    session: &mut Session,
+    statements: &[String],
+    continues: &dyn Fn() -> bool,
+    this: &LockTry,
+    trace: &mut Trace,
+) -> Result<(), StatementFailure> {
+    if !continues() {
+        return Err(nothing(interrupted()));
+    }
+    session.execute("BEGIN").map_err(nothing)?;
+    if let Err(error) = work(session, statements, continues, this, trace) {
+        // Without a COMMIT, the server rolls back, also after a lost connection. A statement that ended the transaction has
+        // committed those before it.
+        let is_open = session.is_lost() || session.is_in_transaction();
+        if !session.is_lost() && is_open {
+            let _ = session.execute("ROLLBACK");
+        }
+        let remains = if is_open { Remains::Nothing } else { Remains::Unknown };
+        return Err(StatementFailure { error: Box::new(error), remains });
+    }
+    session.execute("COMMIT").map(drop).map_err(|error| {
+        // The server rolls back if it reports an error, such as a violated deferred constraint.
+        let is_undone = error.server_error().is_some() && !session.is_lost();
+        let remains = if is_undone { Remains::Nothing } else { Remains::Unknown };
+        StatementFailure { error: Box::new(error), remains }
+    })
+}
+
+/// The statements, without the COMMIT.
+fn work(
+    session: &mut Session,
+    statements: &[String],
+    continues: &dyn Fn() -> bool,
+    this: &LockTry,
+    trace: &mut Trace,
+) -> Result<(), ConnectError> {
+    this.limit_transaction(session)?;
+    for (at, sql) in statements.iter().enumerate() {
+        if !continues() {
+            return Err(interrupted());
+        }
+        if at > 0 {
+            this.limit_statement(session)?;
+        }
+        session.execute(sql)?;
+    }
+    let rows = session.query("SELECT pg_catalog.txid_current()")?;
+    trace.transaction = rows.first().and_then(|row| row.get(0)).map(str::to_owned);
+    trace.made = identity::of_transaction(session);
+    Ok(())
+}
