@@ -19,6 +19,12 @@ const OF_SUBTRANSACTIONS: &str = "case when $.xmin::text::bigint - (txid_current
 /// The first version with `txid_status`.
 const TXID_STATUS_FROM: u32 = 100_000;
 
+/// SQL for whether the current transaction has made the row `$`.
+pub(crate) fn of_transaction(session: &Session) -> &'static str {
+    let is_known = session.server_version_num() >= TXID_STATUS_FROM;
+    if is_known { OF_SUBTRANSACTIONS } else { OF_TRANSACTION }
+}
+
 /// The objects that existed.
 #[derive(Debug)]
 pub(crate) struct ExistingObjects(Vec<Object>);
@@ -30,8 +36,7 @@ impl ExistingObjects {
 
     /// Marks the objects that the current transaction has added; returns them. They exist from then on.
     pub(crate) fn mark_new(&self, session: &mut Session, mark: &Mark) -> Result<Vec<Object>, WorkloadError> {
-        let is_known = session.server_version_num() >= TXID_STATUS_FROM;
-        let changed = objects(session, Some(if is_known { OF_SUBTRANSACTIONS } else { OF_TRANSACTION }))?;
+        let changed = objects(session, Some(of_transaction(session)))?;
         let made: Vec<Object> = changed.into_iter().filter(|object| !self.0.contains(object)).collect();
         if made.is_empty() {
             return Ok(made);

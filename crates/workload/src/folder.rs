@@ -124,16 +124,22 @@ impl Folder {
             }
             // After a rollback, the tables are those of before, and so are their marks.
             let is_undone = done.is_err() && step.is_transaction;
-            let marked =
-                if session.is_lost() || is_undone { Ok(()) } else { protection.mark(session, &guard.mark) };
+            let marked = if session.is_lost() || is_undone {
+                Ok(())
+            } else {
+                let marks = protection.marks(session, &guard.mark, options.drops);
+                marks.and_then(|marks| guard.execute_own(session, &marks))
+            };
             done.and(marked)?;
             let time = StepTime { name: step.name.clone(), took: stopwatch.read() };
             tell(progress, InitProgress::Finished(&time))?;
             report.steps.push(time);
         }
         guard.mark.loaded.complete = true;
-        protection.mark(session, &guard.mark)?;
-        marks::complete(session, self.name())?;
+        let own = protection.marks(session, &guard.mark, options.drops)?;
+        guard.execute_own(session, &own)?;
+        let completions = marks::completions(session, self.name())?;
+        guard.execute_own(session, &completions)?;
         Ok(report)
     }
 

@@ -8,8 +8,9 @@ use connect::Session;
 use connect::quote::literal;
 
 use crate::WorkloadError;
-use crate::existing_objects::Object;
-use crate::load::{query, query_catalogs};
+use crate::existing_objects::{Object, of_transaction};
+use crate::foreign_parts::{self, Parts};
+use crate::load::{execute, query, query_catalogs};
 use crate::loader::TableName;
 use crate::marks::{self, catalog_of};
 use crate::{protection, sql_names};
@@ -25,10 +26,11 @@ pub(crate) struct ForeignObjects {
     others: BTreeMap<ObjectKey, Definition>,
     /// Rows of [`SHARED`] that the session had changed, by their kind.
     shared: BTreeMap<String, u64>,
+    parts: Parts,
 }
 
 /// The catalog of an object, and its OID.
-type ObjectKey = (String, String);
+pub(crate) type ObjectKey = (String, String);
 
 /// An object that is no table.
 #[derive(Debug)]
@@ -55,6 +57,7 @@ struct Table {
 const DEFINITION: &str = "\
     md5(concat_ws('|', n.nspname, c.relname, c.relowner, c.relfilenode, c.reltablespace, c.relpersistence, c.relchecks, \
     c.relrowsecurity, c.relforcerowsecurity, c.relreplident, c.reloptions, c.relacl, \
+    (select x.reloptions::text from pg_class x where x.oid = c.reltoastrelid), \
     (select string_agg(a::text, ',' order by attnum) from pg_attribute a where attrelid = c.oid), \
     (select string_agg(concat(oid, ':', xmin), ',' order by oid) from pg_attrdef where adrelid = c.oid), \
     (select string_agg(concat(oid, ':', xmin), ',' order by oid) from pg_constraint where conrelid = c.oid), \
@@ -86,11 +89,14 @@ impl ForeignObjects {
         own: BTreeSet<ObjectKey>,
     ) -> Result<ForeignObjects, WorkloadError> {
         let is_own = |oid: &str| own.contains(&("pg_class".to_owned(), oid.to_owned()));
-        let (mut tables, mut others) = (tables(session)?, definitions(session)?);
+        let known = catalogs(session)?;
+        let (mut tables, mut others) = (tables(session)?, definitions(session, &known)?);
         tables.retain(|oid, _| !is_own(oid));
         others.retain(|key, other| !own.contains(key) && !is_own(&other.relation));
         let shared = shared_changes(session)?;
-        Ok(ForeignObjects { workload: workload.to_owned(), own, tables, others, shared })
+        let mut parts = foreign_parts::read(session, &known)?;
+        parts.retain(|_, part| !own.contains(&part.parent));
+        Ok(ForeignObjects { workload: workload.to_owned(), own, tables, others, shared, parts })
     }
 
     /// These objects belong to the workload from now on.
@@ -112,7 +118,9 @@ impl ForeignObjects {
             let table = self.tables.get(oid)?;
             (before.get(oid) != Some(rows)).then_some(table)
         };
-        match now.iter().find_map(changed) {
+        let locked = locked(session)?;
+        let is_locked = || locked.iter().find_map(|oid| self.tables.get(oid));
+        match now.iter().find_map(changed).or_else(is_locked) {
             None => Ok(()),
             Some(table) => {
                 let (object, workload) = (table.identity.clone(), self.workload.clone());
@@ -124,13 +132,17 @@ impl ForeignObjects {
     /// The first table of others that words of a statement name, or whose index they name; without a name of a relation, any
     /// of them, because the statement is for all tables.
     pub(crate) fn named_in(&self, session: &mut Session, sql: &str) -> Result<Option<String>, WorkloadError> {
+        let any = || self.tables.values().next().map(|table| table.identity.clone());
+        if sql_names::has_unknown_names(sql) {
+            return Ok(any());
+        }
         let mut names_any = false;
-        for name in sql_names::possible_names(sql) {
+        for (name, is_certain) in sql_names::possible_names(sql) {
             let find = format!("select pg_catalog.to_regclass({})::pg_catalog.oid", literal(&name));
             // Words that are no names are errors of the server in older versions.
             let Ok(rows) = query(session, &find) else { continue };
             let Some(oid) = rows.first().and_then(|row| row.get(0)) else { continue };
-            names_any = true;
+            names_any |= is_certain;
             let table = format!(
                 "select coalesce((select indrelid from pg_index where indexrelid = {oid}::oid), {oid}::oid)"
             );
@@ -139,7 +151,6 @@ impl ForeignObjects {
                 return Ok(Some(table.identity.clone()));
             }
         }
-        let any = || self.tables.values().next().map(|table| table.identity.clone());
         Ok(if names_any { None } else { any() })
     }
 
@@ -198,18 +209,22 @@ impl ForeignObjects {
 
     /// The objects that were dropped or changed.
     pub(crate) fn changed(&self, session: &mut Session) -> Result<Vec<String>, WorkloadError> {
+        let locked = locked(session)?;
+        let known = catalogs(session)?;
         let now = tables(session)?;
         let is_changed = |(oid, before): &(&String, &Table)| {
             now.get(*oid).is_none_or(|table| {
-                let has_new_rows = table.changed_rows > 0 && table.changed_rows != before.changed_rows;
+                let has_new_rows = locked.contains(*oid)
+                    || table.changed_rows > 0 && table.changed_rows != before.changed_rows;
                 has_new_rows || table.definition != before.definition
             })
         };
         let mut changed: Vec<String> =
             self.tables.iter().filter(is_changed).map(|(_, table)| table.identity.clone()).collect();
-        let now = definitions(session)?;
+        let now = definitions(session, &known)?;
         let is_changed = |(key, before): &(&ObjectKey, &Definition)| {
-            now.get(*key).is_none_or(|object| object.digest != before.digest)
+            let is_written = before.described.starts_with(MATERIALIZED) && locked.contains(&key.1);
+            is_written || now.get(*key).is_none_or(|object| object.digest != before.digest)
         };
         // Where nobody has a table, nobody is shut out of `public`; dumps of older versions set its privileges.
         let is_used = |(catalog, _): &ObjectKey, object: &Definition| {
@@ -220,8 +235,52 @@ impl ForeignObjects {
         let before = |what: &String| self.shared.get(what).copied().unwrap_or_default();
         let now = shared_changes(session)?.into_iter();
         changed.extend(now.filter(|(what, rows)| *rows > 0 && *rows != before(what)).map(|(what, _)| what));
+        for object in
+            foreign_parts::changed(&self.parts, &foreign_parts::read(session, &known)?, |key| self.name(key))
+        {
+            if !changed.contains(&object) {
+                changed.push(object);
+            }
+        }
         Ok(changed)
     }
+
+    /// The name of an object that existed.
+    fn name(&self, key: &ObjectKey) -> Option<String> {
+        let table =
+            || self.tables.get(&key.1).filter(|_| key.0 == "pg_class").map(|table| table.identity.clone());
+        table().or_else(|| self.others.get(key).map(|object| object.described.clone()))
+    }
+}
+
+/// How materialized views are described.
+const MATERIALIZED: &str = "the materialized view ";
+
+/// Runs in an open transaction what COMMIT would run: triggers of deferred constraints, and queries of cursors WITH HOLD, which
+/// are closed instead. What they change is seen then.
+pub(crate) fn run_deferred(session: &mut Session) -> Result<(), WorkloadError> {
+    execute(session, "close all")?;
+    execute(session, "set constraints all immediate")
+}
+
+/// The relations whose rows the current transaction has locked to change them: a function can turn off the counting of rows,
+/// but INSERT, UPDATE and DELETE keep this lock until the end. A foreign key needs other locks. The search path stays.
+fn locked(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
+    let rows = query(
+        session,
+        "select relation from pg_catalog.pg_locks where pid operator(pg_catalog.=) pg_catalog.pg_backend_pid() \
+         and locktype operator(pg_catalog.=) 'relation' and mode operator(pg_catalog.=) 'RowExclusiveLock' \
+         and granted and database operator(pg_catalog.=) (select oid from pg_catalog.pg_database \
+         where datname operator(pg_catalog.=) pg_catalog.current_database())",
+    )?;
+    Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
+}
+
+/// The names of the server's catalogs.
+fn catalogs(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
+    let sql = "select relname from pg_class where relnamespace = 'pg_catalog'::regnamespace";
+    let rows = query_catalogs(session, sql)?;
+    Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
 /// Catalogs of objects that can have marks.
@@ -278,7 +337,7 @@ const PUBLIC: &str = "the schema public";
 
 /// Catalogs of what other databases or applications share, without an identity that a loading could own: the kind, the
 /// catalog, and whether a new row changes what is there.
-const SHARED: [(&str, &str, bool); 10] = [
+const SHARED: [(&str, &str, bool); 11] = [
     ("a large object", "pg_largeobject", false),
     ("a large object", "pg_largeobject_metadata", false),
     ("a setting of a database or a role", "pg_db_role_setting", true),
@@ -289,6 +348,7 @@ const SHARED: [(&str, &str, bool); 10] = [
     ("a user mapping", "pg_user_mapping", false),
     ("a subscription", "pg_subscription", false),
     ("a security label", "pg_seclabel", true),
+    ("a comment on a database or a role", "pg_shdescription", false),
 ];
 
 /// Rows of these catalogs that the session has changed, and not yet reported to the server's statistics.
@@ -305,7 +365,14 @@ fn shared_changes(session: &mut Session) -> Result<BTreeMap<String, u64>, Worklo
              + pg_stat_get_xact_tuples_deleted({number}){new}, 0)"
         )
     });
-    let rows = query_catalogs(session, &parts.collect::<Vec<_>>().join(" union all "))?;
+    let mut parts: Vec<String> = parts.collect();
+    // New pages of large objects; those of new ones are no change.
+    let is_new = of_transaction(session).replace('$', "m");
+    parts.push(format!(
+        "select 'a large object', case when n > 0 and not exists (select 1 from pg_largeobject_metadata m where {is_new}) \
+         then n else 0 end from pg_stat_get_xact_tuples_inserted('pg_largeobject'::regclass) n"
+    ));
+    let rows = query_catalogs(session, &parts.join(" union all "))?;
     let mut changes = BTreeMap::new();
     for row in &rows {
         let changed: u64 = row.get(1).and_then(|rows| rows.parse().ok()).unwrap_or_default();
@@ -326,7 +393,8 @@ const CATALOGS: [(&str, &str, &str); 21] = [
          (select string_agg(concat(r.oid, ':', r.xmin), ',' order by r.oid) from pg_rewrite r where r.ev_class = t.oid), \
          (select string_agg(concat(g.oid, ':', g.xmin), ',' order by g.oid) from pg_trigger g \
          where g.tgrelid = t.oid), \
-         (select string_agg(i.indexrelid::text, ',' order by i.indexrelid) from pg_index i where i.indrelid = t.oid))",
+         (select string_agg(i.indexrelid::text, ',' order by i.indexrelid) from pg_index i where i.indrelid = t.oid), \
+         (select x.reloptions::text from pg_class x where x.oid = t.reltoastrelid))",
         "t.relkind in ('v', 'm', 'S', 'c') and relnamespace in (select oid from users)",
     ),
     (
@@ -351,7 +419,13 @@ const CATALOGS: [(&str, &str, &str); 21] = [
     ("pg_namespace", "concat_ws('|', t.nspname, t.nspowner, t.nspacl)", "oid in (select oid from users)"),
     ("pg_operator", "t::text", "oprnamespace in (select oid from users)"),
     ("pg_opclass", "t::text", "opcnamespace in (select oid from users)"),
-    ("pg_opfamily", "t::text", "opfnamespace in (select oid from users)"),
+    (
+        "pg_opfamily",
+        "concat_ws('|', t::text, \
+         (select string_agg(a::text, ',' order by a.oid) from pg_amop a where a.amopfamily = t.oid), \
+         (select string_agg(a::text, ',' order by a.oid) from pg_amproc a where a.amprocfamily = t.oid))",
+        "opfnamespace in (select oid from users)",
+    ),
     ("pg_collation", "t::text", "collnamespace in (select oid from users)"),
     ("pg_conversion", "t::text", "connamespace in (select oid from users)"),
     (
@@ -362,7 +436,12 @@ const CATALOGS: [(&str, &str, &str); 21] = [
     ),
     ("pg_ts_dict", "t::text", "dictnamespace in (select oid from users)"),
     ("pg_statistic_ext", "t::text", "stxnamespace in (select oid from users)"),
-    ("pg_extension", "t::text", "true"),
+    (
+        "pg_extension",
+        "concat_ws('|', t::text, (select string_agg(concat(d.classid, ':', d.objid), ',' order by d.classid, d.objid) \
+         from pg_depend d where d.refclassid = 'pg_extension'::regclass and d.refobjid = t.oid and d.deptype = 'e'))",
+        "true",
+    ),
     ("pg_event_trigger", "t::text", "true"),
     ("pg_foreign_data_wrapper", "t::text", "true"),
     ("pg_foreign_server", "t::text", "true"),
@@ -384,15 +463,13 @@ const USERS: &str = "with users as (select oid from pg_namespace where nspname <
                      and nspname !~ '^pg_')";
 
 /// The objects of users that are no tables.
-fn definitions(session: &mut Session) -> Result<BTreeMap<ObjectKey, Definition>, WorkloadError> {
-    let known = query_catalogs(
-        session,
-        "select relname from pg_class where relnamespace = 'pg_catalog'::regnamespace",
-    )?;
-    let known: BTreeSet<&str> = known.iter().filter_map(|row| row.get(0)).collect();
+fn definitions(
+    session: &mut Session,
+    known: &BTreeSet<String>,
+) -> Result<BTreeMap<ObjectKey, Definition>, WorkloadError> {
     // Each is newer than the oldest version.
     let parts =
-        CATALOGS.iter().filter(|(catalog, ..)| known.contains(catalog)).map(|(catalog, digest, rows)| {
+        CATALOGS.iter().filter(|(catalog, ..)| known.contains(*catalog)).map(|(catalog, digest, rows)| {
             let (oid, class, relation) = match *catalog {
                 "pg_sequence" => ("t.seqrelid", "pg_class", OWNER_OF_SEQUENCE),
                 "pg_statistic_ext" => ("t.oid", "pg_statistic_ext", "t.stxrelid"),

@@ -6,11 +6,13 @@
 
 mod archives;
 mod before_run;
+mod concurrent_forms;
 mod data;
 mod error;
 mod existing_objects;
 mod folder;
 mod foreign_objects;
+mod foreign_parts;
 mod generated;
 mod init_lock;
 mod learn;

@@ -361,16 +361,22 @@ pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedOb
     Ok(rows.iter().filter_map(object).collect())
 }
 
-/// Marks all objects of a loading that has ended. Statements after the rows may have added columns.
+/// Marks all objects of a loading that has ended.
 pub(crate) fn complete(session: &mut Session, workload: &str) -> Result<(), WorkloadError> {
+    completions(session, workload)?.iter().try_for_each(|sql| execute(session, sql))
+}
+
+/// The statements that do so. Statements after the rows may have added columns.
+pub(crate) fn completions(session: &mut Session, workload: &str) -> Result<Vec<String>, WorkloadError> {
     let marked = find(session, workload)?;
+    let mut statements = Vec::new();
     for object in marked.iter().filter(|object| object.is_same() && !object.mark.loaded.complete) {
         let mut mark = object.mark.of(object.object.clone());
         mark.loaded.complete = true;
         let comment = literal(&mark.added_to(&object.comment));
-        execute(session, &format!("comment on {} {} is {comment}", object.kind, object.identity))?;
+        statements.push(format!("comment on {} {} is {comment}", object.kind, object.identity));
     }
-    Ok(())
+    Ok(statements)
 }
 
 /// Options and state of the workload's tables in the current database; `None` if `init` made none. If there are several

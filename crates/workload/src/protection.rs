@@ -7,7 +7,7 @@ use connect::quote::literal;
 use connect::{Row, Session};
 
 use crate::WorkloadError;
-use crate::load::{execute, query, query_catalogs};
+use crate::load::{query, query_catalogs};
 use crate::loader::TableName;
 use crate::marks::{self, DatabaseId, Mark, MarkedObject};
 use crate::sql_names::{self, Change};
@@ -86,13 +86,22 @@ impl Protection {
         Ok(changed)
     }
 
-    /// Marks the tables that the statements have created so far.
-    pub(crate) fn mark(&self, session: &mut Session, mark: &Mark) -> Result<(), WorkloadError> {
+    /// The statements that mark the tables that the statements have created or filled so far. Transactions of the loading mark
+    /// what they create; a table without a mark may be that of another session, unless `drops` permits to mark it by its name.
+    pub(crate) fn marks(
+        &self,
+        session: &mut Session,
+        mark: &Mark,
+        drops: bool,
+    ) -> Result<Vec<String>, WorkloadError> {
         let database = DatabaseId::read(session)?;
         let mut known = BTreeMap::new();
         for object in marks::find(session, &mark.workload)? {
-            known.insert(object.identity, object.comment);
+            if object.is_same() {
+                known.insert(object.identity, object.comment);
+            }
         }
+        let mut statements = Vec::new();
         for table in &self.created {
             let Some(relation) = find(session, table)?.filter(|relation| !self.foreign.contains(relation))
             else {
@@ -100,15 +109,16 @@ impl Protection {
             };
             let comment = match known.get(&relation.identity) {
                 Some(comment) => comment.clone(),
-                None => comment(session, &relation)?,
+                None if drops => comment(session, &relation)?,
+                None => continue,
             };
             let object = database.described(session, "pg_class", &relation.oid)?;
             let marked = mark.of(object).added_to(&comment);
             if marked != comment {
-                execute(session, &format!("comment on table {} is {}", relation.identity, literal(&marked)))?;
+                statements.push(format!("comment on table {} is {}", relation.identity, literal(&marked)));
             }
         }
-        Ok(())
+        Ok(statements)
     }
 }
 

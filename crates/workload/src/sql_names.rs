@@ -18,6 +18,28 @@ enum Token {
     Symbol(char),
 }
 
+/// Words of statements that rewrite tables and indexes.
+const MAINTENANCE: [&str; 18] = [
+    "vacuum",
+    "full",
+    "freeze",
+    "verbose",
+    "analyze",
+    "skip_locked",
+    "cluster",
+    "using",
+    "on",
+    "drop",
+    "index",
+    "reindex",
+    "table",
+    "concurrently",
+    "if",
+    "exists",
+    "cascade",
+    "restrict",
+];
+
 /// The table that a statement creates.
 pub(crate) fn created(sql: &str) -> Option<TableName> {
     let tokens = tokens(sql);
@@ -34,9 +56,28 @@ pub(crate) fn created(sql: &str) -> Option<TableName> {
 }
 
 /// Every word and quoted name of a statement, with the schema before it, as `to_regclass` reads it: some are names of
-/// relations.
-pub(crate) fn possible_names(sql: &str) -> Vec<String> {
-    all_names(sql).iter().map(TableName::quoted).collect()
+/// relations. With each, whether it is certainly no keyword of VACUUM, CLUSTER, DROP INDEX or REINDEX.
+pub(crate) fn possible_names(sql: &str) -> Vec<(String, bool)> {
+    let tokens = tokens(sql);
+    let name = |at: usize| {
+        let is_keyword = matches!(&tokens[at], Token::Word(word) if MAINTENANCE.contains(&word.as_str()));
+        let name = Reader { tokens: &tokens, at }.name()?;
+        Some((name.quoted(), !is_keyword || name.schema.is_some()))
+    };
+    name_starts(&tokens).filter_map(name).collect()
+}
+
+/// Whether a statement has names that its text does not show, such as `U&"\0061"`, or is about a whole schema or database.
+pub(crate) fn has_unknown_names(sql: &str) -> bool {
+    let tokens = tokens(sql);
+    let word = |at: usize, wanted: &str| matches!(tokens.get(at), Some(Token::Word(word)) if word == wanted);
+    let is_escaped = |at: usize| {
+        word(at, "u")
+            && tokens.get(at + 1) == Some(&Token::Symbol('&'))
+            && matches!(tokens.get(at + 2), Some(Token::Quoted(_)))
+    };
+    let is_wide = |at: usize| ["schema", "database", "system"].iter().any(|kind| word(at, kind));
+    (0..tokens.len()).any(|at| is_escaped(at) || word(0, "reindex") && is_wide(at))
 }
 
 /// Every word and quoted name without a schema.
@@ -46,9 +87,11 @@ pub(crate) fn unqualified_names(sql: &str) -> Vec<String> {
 
 fn all_names(sql: &str) -> Vec<TableName> {
     let tokens = tokens(sql);
-    let is_after_point = |at: usize| at > 0 && tokens.get(at - 1) == Some(&Token::Symbol('.'));
-    let starts = (0..tokens.len()).filter(|at| !is_after_point(*at));
-    starts.filter_map(|at| Reader { tokens: &tokens, at }.name()).collect()
+    name_starts(&tokens).filter_map(|at| Reader { tokens: &tokens, at }.name()).collect()
+}
+
+fn name_starts(tokens: &[Token]) -> impl Iterator<Item = usize> {
+    (0..tokens.len()).filter(|at| *at == 0 || tokens.get(at - 1) != Some(&Token::Symbol('.')))
 }
 
 /// The name in an identity that the server has written, such as `public."a b"`.

@@ -7,8 +7,9 @@ use connect::{ConnectError, LockTry, LockingStatements, ResultSet, Session, SqlS
 use script::{Statement, statement_words};
 
 use crate::WorkloadError;
+use crate::concurrent_forms;
 use crate::existing_objects::ExistingObjects;
-use crate::foreign_objects::{ForeignObjects, begin_counting};
+use crate::foreign_objects::{ForeignObjects, begin_counting, run_deferred};
 use crate::load::{begin_own, execute, failed};
 use crate::manifest::LoadStep;
 use crate::marks::Mark;
@@ -62,9 +63,13 @@ impl StepGuard {
                     statement: words,
                 });
             }
-            match self.transaction(session, step, std::slice::from_ref(statement), locking, tell) {
+            let mut statement = statement.clone();
+            if let Some(sql) = concurrent_forms::in_transaction(&statement.sql) {
+                statement.sql = sql;
+            }
+            match self.transaction(session, step, std::slice::from_ref(&statement), locking, tell) {
                 Err(WorkloadError::LoadStep { is_misplaced: true, .. }) if runs_alone(&statement.sql) => {
-                    self.alone(session, step, statement, locking)?;
+                    self.alone(session, step, &statement, locking)?;
                 }
                 other => other?,
             }
@@ -92,8 +97,12 @@ impl StepGuard {
             let committed = limit_waits(session, lock_try, has_others)
                 .and_then(|()| foreign.as_ref().map_or(Ok(()), |_| begin_counting(session)))
                 .and_then(|()| self.statements(session, step, statements))
-                .and_then(|()| self.judge(session, foreign.as_ref(), tell))
+                // With the search path of the step.
+                .and_then(|()| run_deferred(session))
                 .and_then(|()| self.existing.mark_new(session, &self.mark))
+                // A mark is a comment, and event triggers act on it too.
+                .and_then(|made| run_deferred(session).map(|()| made))
+                .and_then(|made| self.judge(session, foreign.as_ref(), tell).map(|()| made))
                 .and_then(|made| execute(session, "commit").map(|()| made));
             committed.map_err(|error| rolled_back(session, error, &place(step, last)))
         })?;
@@ -113,6 +122,27 @@ impl StepGuard {
         }
         let changed = self.foreign.changed(session)?;
         if changed.is_empty() { Ok(()) } else { tell(&changed) }
+    }
+
+    /// Executes statements of pgmeter in one transaction. Event triggers of users may act on them.
+    pub(crate) fn execute_own(
+        &self,
+        session: &mut Session,
+        statements: &[String],
+    ) -> Result<(), WorkloadError> {
+        if statements.is_empty() {
+            return Ok(());
+        }
+        let foreign = if self.drops { None } else { Some(self.foreign.now(session)?) };
+        begin_own(session)?;
+        let done = foreign
+            .as_ref()
+            .map_or(Ok(()), |_| begin_counting(session))
+            .and_then(|()| statements.iter().try_for_each(|sql| execute(session, sql)))
+            .and_then(|()| run_deferred(session))
+            .and_then(|()| foreign.as_ref().map_or(Ok(()), |foreign| foreign.check(session)))
+            .and_then(|()| execute(session, "commit"));
+        done.map_err(|error| rolled_back(session, error, "a mark of the loading"))
     }
 
     fn statements(

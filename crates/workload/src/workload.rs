@@ -388,10 +388,16 @@ impl dyn Workload + '_ {
                         // The caller's transaction must not end here.
                         return step_guard::query_singly(session, &sql);
                     }
-                    session.in_own_transaction(OwnSettings::Limits, |session| {
-                        session.execute("SET TRANSACTION READ ONLY")?;
-                        step_guard::query_singly(session, &sql)
-                    })
+                    session.begin_own(OwnSettings::Limits)?;
+                    let sets = session
+                        .execute("SET TRANSACTION READ ONLY")
+                        .and_then(|_| step_guard::query_singly(session, &sql));
+                    if !session.is_lost() {
+                        // Not all functions that change something respect READ ONLY: before version 16, lo_unlink does not.
+                        let ended = session.execute("ROLLBACK");
+                        return sets.and_then(|sets| ended.map(|_| sets));
+                    }
+                    sets
                 });
                 let sets = sets.map_err(load::failed(&sql));
                 let sets = sets.map_err(|error| {

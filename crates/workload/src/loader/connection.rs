@@ -13,7 +13,7 @@ use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, Sq
 
 use super::journal::Note;
 use super::plan::{LoadStatement, Mode, Part, Task};
-use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows};
+use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows, run_deferred};
 use crate::load::{ROWS_PER_PROGRESS, begin_own, failed, query};
 use crate::step_guard::rolled_back;
 use crate::stopwatch::Stopwatch;
@@ -125,18 +125,27 @@ impl Connection<'_> {
                 })
             }
             Task::Chunk { note, part } => self
-                .noted(note, &format!("loading {}", part.relation), |connection| {
-                    let guarded = connection.shared.guarded;
-                    let before = guarded.map(|foreign| {
-                        begin_counting(connection.session)?;
-                        Ok::<_, WorkloadError>((foreign, changed_rows(connection.session)?))
-                    });
-                    let before = before.transpose()?;
-                    connection.empty(part)?;
-                    connection.copy(part)?;
-                    // Triggers, defaults and constraints may call functions that change others' rows.
-                    before.map_or(Ok(()), |(foreign, rows)| foreign.check_rows(connection.session, &rows))
-                })
+                .noted(
+                    note,
+                    &format!("loading {}", part.relation),
+                    |connection| {
+                        let guarded = connection.shared.guarded;
+                        let before = guarded.map(|foreign| {
+                            begin_counting(connection.session)?;
+                            Ok::<_, WorkloadError>((foreign, changed_rows(connection.session)?))
+                        });
+                        let before = before.transpose()?;
+                        connection.empty(part)?;
+                        connection.copy(part)?;
+                        Ok(before)
+                    },
+                    |connection, before| {
+                        // Triggers, defaults and constraints may call functions that change others' rows.
+                        let Some((foreign, rows)) = before else { return Ok(()) };
+                        run_deferred(connection.session)?;
+                        foreign.check_rows(connection.session, &rows)
+                    },
+                )
                 .map_err(|error| error.of_rows(&part.relation)),
             Task::Noted { note, statement, mode } => {
                 self.noted_statement(note, statement, *mode).map_err(|error| error.of_statement(statement))
@@ -144,13 +153,14 @@ impl Connection<'_> {
         }
     }
 
-    /// Work in one transaction with its note. If it is repeated after a lost connection, the note says whether the
-    /// transaction was committed before.
-    fn noted(
+    /// Work in one transaction with its note, and a look before it is committed. If it is repeated after a lost connection, the
+    /// note says whether the transaction was committed before.
+    fn noted<T>(
         &mut self,
         note: &Note,
         doing: &str,
-        work: impl Fn(&mut Self) -> Result<(), WorkloadError>,
+        work: impl Fn(&mut Self) -> Result<T, WorkloadError>,
+        look: impl Fn(&mut Self, T) -> Result<(), WorkloadError>,
     ) -> Result<(), WorkloadError> {
         self.with_reconnect(doing, |connection, attempt| {
             if attempt > 0 && note.is_there(connection.session)? {
@@ -158,8 +168,9 @@ impl Connection<'_> {
             }
             connection.in_transaction(|connection| {
                 note.journal.hold(connection.session)?;
-                work(connection)?;
-                connection.execute(&note.insert())
+                let worked = work(connection)?;
+                connection.execute(&note.insert())?;
+                look(connection, worked)
             })
         })
     }
@@ -176,7 +187,7 @@ impl Connection<'_> {
         match mode {
             Mode::Alone => {
                 self.statement("", sql)?;
-                self.noted(note, sql, |_| Ok(()))
+                self.noted(note, sql, |_| Ok(()), |_, ()| Ok(()))
             }
             Mode::Transaction | Mode::Index => {
                 let is_of_user = statement.place.is_some();
@@ -188,12 +199,16 @@ impl Connection<'_> {
                     foreign = guarded.map(read).transpose()?;
                     Ok(())
                 })?;
-                self.noted(note, sql, |connection| {
+                let work = |connection: &mut Self| {
                     if is_of_user {
                         connection.look_at(&settings, sql, foreign.is_some())?;
                     }
-                    connection.execute_with(&settings, sql)?;
-                    foreign.iter().try_for_each(|foreign| foreign.check(connection.session))
+                    connection.execute_with(&settings, sql)
+                };
+                self.noted(note, sql, work, |connection, ()| {
+                    let Some(foreign) = &foreign else { return Ok(()) };
+                    run_deferred(connection.session)?;
+                    foreign.check(connection.session)
                 })
             }
         }

@@ -12,7 +12,7 @@ use super::plan::LoadStatement;
 use super::tables::{AfterRows, Purpose, TableName, TableSet};
 use crate::WorkloadError;
 use crate::existing_objects::{ExistingObjects, Object};
-use crate::foreign_objects::{ForeignObjects, begin_counting};
+use crate::foreign_objects::{ForeignObjects, begin_counting, run_deferred};
 use crate::load::{
     InitOptions, InitProgress, Progress, Tell, begin_own, execute, failed, query, query_catalogs, with_locks,
 };
@@ -235,10 +235,10 @@ fn begin(
             return Err(WorkloadError::TransactionEnded { place: statement.shown_place() });
         }
     }
+    run_deferred(session)?;
     let path = search_path(session)?;
     let oids = table_oids(session, set)?;
     // From here on, only names of pg_catalog are found.
-    foreign.iter().try_for_each(|foreign| foreign.check(session))?;
     let database = DatabaseId::read(session)?;
     let mark = Mark { workload: set.workload.clone(), loaded: Loaded::begun(options), object: None };
     let made = before.mark_new(session, &mark)?;
@@ -267,6 +267,9 @@ fn begin(
     preparation.journal = Journal::named(session, &journal)?;
     let mark = mark.of(database.described(session, "pg_class", preparation.journal.oid())?);
     execute(session, &format!("comment on table {journal} is {}", literal(&mark.to_string())))?;
+    run_deferred(session)?;
+    // After the marks: event triggers act on them too.
+    preparation.foreign.iter().try_for_each(|foreign| foreign.check(session))?;
     execute(session, "commit")?;
     Ok(preparation)
 }
@@ -520,8 +523,11 @@ pub(super) fn finish(
     set: &TableSet,
     preparation: &Preparation,
 ) -> Result<(), WorkloadError> {
+    let read = |before: &ForeignObjects| before.read_again(session);
+    let foreign = preparation.foreign.as_ref().map(read).transpose()?;
     begin_own(session)?;
-    let done = finish_within(session, set, preparation).and_then(|()| execute(session, "commit"));
+    let done =
+        finish_within(session, set, preparation, foreign.as_ref()).and_then(|()| execute(session, "commit"));
     if done.is_err() && !session.is_lost() {
         // The first error is reported.
         let _ = session.execute("rollback");
@@ -533,10 +539,14 @@ fn finish_within(
     session: &mut Session,
     set: &TableSet,
     preparation: &Preparation,
+    foreign: Option<&ForeignObjects>,
 ) -> Result<(), WorkloadError> {
+    foreign.map_or(Ok(()), |_| begin_counting(session))?;
     preparation.journal.hold(session)?;
     marks::complete(session, &set.workload)?;
-    execute(session, &format!("drop table {}", preparation.journal.table))
+    execute(session, &format!("drop table {}", preparation.journal.table))?;
+    run_deferred(session)?;
+    foreign.map_or(Ok(()), |foreign| foreign.check(session))
 }
 
 /// A name as the catalog has it: the server quotes names where necessary.

@@ -14,6 +14,7 @@ use super::preparation::{self, Preparation};
 use super::rows::RowSource;
 use super::{Execution, work};
 use crate::WorkloadError;
+use crate::concurrent_forms;
 use crate::load::{InitOptions, InitProgress, InitReport, Progress, StepTime, tell};
 use crate::stopwatch::Stopwatch;
 
@@ -360,14 +361,21 @@ impl TablePlan<'_> {
     ) -> Vec<usize> {
         let jobs = statements.filter_map(|AfterRows { purpose, statement, .. }| {
             let note = self.note(format!("{purpose:?} {}", statement.sql));
-            let is_alone = statement.sql.to_ascii_lowercase().contains(" concurrently ");
+            let mut statement = statement.clone();
+            let in_transaction = concurrent_forms::in_transaction(&statement.sql);
+            let is_guarded = self.preparation.foreign.is_some();
+            let is_alone = in_transaction.is_some() && !is_guarded;
+            // Its functions may change others' rows, which a transaction can roll back.
+            if let Some(sql) = in_transaction.filter(|_| is_guarded) {
+                statement.sql = sql;
+            }
             let mode = match purpose {
                 _ if is_alone => Mode::Alone,
                 Purpose::Key | Purpose::Index => Mode::Index,
                 Purpose::ForeignKey | Purpose::Last => Mode::Transaction,
             };
             let is_done = self.is_done(&note.step);
-            let task = Task::Noted { note, statement: statement.clone(), mode };
+            let task = Task::Noted { note, statement, mode };
             (!is_done).then(|| Job::new(purpose.step(), task))
         });
         plan.add_chain(jobs.collect(), after)

@@ -13,7 +13,7 @@ use crate::generated::{folder, load, open, scaled};
 use crate::harness::{NEWEST, OLDEST, conninfo, lines, session, target};
 
 /// A folder whose only files are these steps.
-fn steps(is_transaction: bool, sql: &[&str]) -> Folder {
+pub(crate) fn steps(is_transaction: bool, sql: &[&str]) -> Folder {
     let mut manifest = "name = \"own\"\n[[scripts]]\nfile = \"s.sql\"\n".to_owned();
     let names: Vec<String> = (0..sql.len()).map(|at| format!("step{at}.sql")).collect();
     for name in &names {
@@ -30,8 +30,13 @@ fn check_refused(session: &mut Session, sql: &str, told: &str) {
     assert!(error.contains(told), "{sql}: {error}");
 }
 
+/// A function for indexes that deletes rows.
+pub(crate) const EVIL: &str = "create function deleted(a int) returns int language plpgsql as \
+    'begin delete from public.staff; return a; end'; \
+    create function evil(a int) returns int language plpgsql immutable as 'begin return public.deleted(a); end'";
+
 /// A table with a row, and objects that belong to it.
-const STAFF: &str = "create table staff (id int primary key, name text); insert into staff values (1, 'a'); \
+pub(crate) const STAFF: &str = "create table staff (id int primary key, name text); insert into staff values (1, 'a'); \
     create view names as select name from staff; create sequence mine; \
     create table numbered (id serial); \
     create function keep() returns trigger language plpgsql as 'begin return new; end'; \
@@ -138,15 +143,28 @@ fn statements_that_cannot_be_rolled_back_do_not_touch_others() {
     for major in [NEWEST, OLDEST] {
         let mut session = session(major, "alone");
         session.execute(STAFF).expect("objects of others");
+        session
+            .execute("drop rule r on staff; create index staff_name on staff (name)")
+            .expect("an index of others");
+        session.execute(EVIL).expect("a function");
         for (sql, told) in [
             ("drop database template_of_nobody;", "concerns more than this database"),
             ("alter system set work_mem = '1MB';", "concerns more than this database"),
-            ("drop index concurrently staff_pkey;", "public.staff"),
+            ("drop index concurrently staff_name;", "public.staff"),
+            ("drop index concurrently U&\"staff\\005fname\";", "public.staff"),
+            ("vacuum full U&\"st\\0061ff\";", "drops or rewrites"),
+            ("create table \"vacuum\" (a int); vacuum full;", "drops or rewrites"),
+            ("create table \"database\" (a int); reindex database postgres;", "drops or rewrites"),
+            (
+                "create table own_rows (a int); create index concurrently i on own_rows (evil(a))",
+                "public.staff",
+            ),
             ("vacuum full staff;", "public.staff"),
             ("vacuum full;", "drops or rewrites"),
             ("reindex database postgres;", "drops or rewrites"),
         ] {
-            let error = load(&steps(false, &[sql]), &mut session, &InitOptions::default()).expect_err(sql);
+            let sql = sql.replace("own_rows (a int);", "own_rows (a int); insert into own_rows values (1);");
+            let error = load(&steps(false, &[&sql]), &mut session, &InitOptions::default()).expect_err(&sql);
             assert!(error.to_string().contains(told), "{sql}: {error}");
         }
         let own = "drop table if exists own; create table own (id int); create index concurrently own_id on own (id); \

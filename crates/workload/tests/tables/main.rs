@@ -7,6 +7,7 @@ mod folder;
 mod generated;
 mod harmless_steps;
 mod harness;
+mod hidden_changes;
 mod init;
 mod interrupted;
 mod lasting;

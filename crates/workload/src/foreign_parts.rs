@@ -1,0 +1,219 @@
+//! What belongs to objects of others and has rows of its own in the server's catalogs: triggers of foreign keys, members of
+//! publications and roles, comments on parts of objects, and the privileges of the catalogs. `foreign_objects` compares them
+//! before and after a transaction.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use connect::Session;
+
+use crate::WorkloadError;
+use crate::existing_objects::of_transaction;
+use crate::foreign_objects::ObjectKey;
+use crate::load::query_catalogs;
+
+/// A row.
+#[derive(Debug)]
+pub(crate) struct Part {
+    /// The object that it belongs to; empty if to none.
+    pub(crate) parent: ObjectKey,
+    digest: String,
+    /// What it is, for messages.
+    what: &'static str,
+    /// Whether it matters that it was removed; a row of an object of the loading is removed with it.
+    is_missed: bool,
+    /// Whether it matters that it was added.
+    is_noticed: bool,
+}
+
+/// By kind and key.
+pub(crate) type Parts = BTreeMap<(usize, String), Part>;
+
+/// A kind of rows. `t` is the row.
+struct Kind {
+    what: &'static str,
+    /// A catalog that not all versions have.
+    catalog: &'static str,
+    /// What rows are selected from, if not the catalog.
+    from: &'static str,
+    key: &'static str,
+    /// The object that the row belongs to: its catalog and its OID.
+    parent: (&'static str, &'static str),
+    digest: &'static str,
+    /// Which rows; `$` is whether the current transaction has made the row `t`.
+    rows: &'static str,
+    is_missed: bool,
+    is_noticed: bool,
+}
+
+/// The kind of roles: what belongs to those that the loading has made is its own.
+const ROLES: usize = 3;
+
+const KINDS: [Kind; 9] = [
+    Kind {
+        what: "a trigger of a foreign key",
+        catalog: "pg_trigger",
+        from: "pg_trigger",
+        key: "t.oid",
+        parent: ("'pg_class'", "t.tgrelid"),
+        digest: "t.tgenabled",
+        rows: "t.tgisinternal",
+        // A foreign key of the loading to a table of others adds and removes its triggers.
+        is_missed: false,
+        is_noticed: false,
+    },
+    Kind {
+        what: "a table of a publication",
+        catalog: "pg_publication_rel",
+        from: "pg_publication_rel",
+        key: "concat(t.prpubid, ':', t.prrelid)",
+        parent: ("'pg_class'", "t.prrelid"),
+        digest: "t",
+        rows: "true",
+        is_missed: true,
+        is_noticed: true,
+    },
+    Kind {
+        what: "a schema of a publication",
+        catalog: "pg_publication_namespace",
+        from: "pg_publication_namespace",
+        key: "concat(t.pnpubid, ':', t.pnnspid)",
+        parent: ("'pg_namespace'", "t.pnnspid"),
+        digest: "t",
+        rows: "true",
+        is_missed: true,
+        is_noticed: true,
+    },
+    Kind {
+        what: "a role",
+        catalog: "pg_roles",
+        from: "pg_roles",
+        key: "t.oid",
+        parent: ("''", "''"),
+        digest: "''",
+        rows: "true",
+        is_missed: false,
+        is_noticed: false,
+    },
+    Kind {
+        what: "the membership in a role",
+        catalog: "pg_auth_members",
+        from: "pg_auth_members",
+        key: "concat(t.roleid, ':', t.member)",
+        parent: ("'pg_roles'", "t.roleid"),
+        digest: "t",
+        rows: "$",
+        is_missed: false,
+        is_noticed: true,
+    },
+    Kind {
+        what: "a comment",
+        catalog: "pg_description",
+        from: "pg_description",
+        key: "concat(t.classoid, '.', t.objoid, '.', t.objsubid)",
+        parent: (
+            "case when t.classoid = 'pg_largeobject'::regclass then '' \
+             when exists (select 1 from pg_constraint k where t.classoid = 'pg_constraint'::regclass \
+             and k.oid = t.objoid and k.contypid <> 0) then 'pg_type' else 'pg_class' end",
+            "case t.classoid when 'pg_class'::regclass \
+             then coalesce((select indrelid from pg_index where indexrelid = t.objoid), t.objoid) \
+             when 'pg_constraint'::regclass \
+             then (select case when contypid <> 0 then contypid else conrelid end from pg_constraint where oid = t.objoid) \
+             when 'pg_trigger'::regclass then (select tgrelid from pg_trigger where oid = t.objoid) \
+             when 'pg_policy'::regclass then (select polrelid from pg_policy where oid = t.objoid) \
+             when 'pg_rewrite'::regclass then (select ev_class from pg_rewrite where oid = t.objoid) end",
+        ),
+        digest: "t.description",
+        rows: "t.objoid >= 16384 and t.classoid in ('pg_class'::regclass, 'pg_constraint'::regclass, \
+               'pg_trigger'::regclass, 'pg_policy'::regclass, 'pg_rewrite'::regclass, 'pg_largeobject'::regclass) \
+               or t.classoid = 'pg_largeobject'::regclass",
+        is_missed: true,
+        is_noticed: true,
+    },
+    Kind {
+        what: "a comment on a database or a role",
+        catalog: "pg_shdescription",
+        from: "pg_shdescription",
+        key: "concat(t.classoid, '.', t.objoid)",
+        parent: ("case when t.classoid = 'pg_authid'::regclass then 'pg_roles' else '' end", "t.objoid"),
+        digest: "t.description",
+        rows: "$",
+        is_missed: false,
+        is_noticed: true,
+    },
+    Kind {
+        what: "a setting of a database or a role",
+        catalog: "pg_db_role_setting",
+        from: "pg_db_role_setting",
+        key: "concat(t.setdatabase, ':', t.setrole)",
+        parent: ("''", "''"),
+        digest: "t",
+        rows: "$",
+        is_missed: false,
+        is_noticed: true,
+    },
+    Kind {
+        what: "the privileges of the server's own objects",
+        catalog: "pg_class",
+        from: "(select concat_ws('|', \
+               (select string_agg(concat(oid, relacl), ',' order by oid) from pg_class \
+               where relacl is not null and oid < 16384), \
+               (select string_agg(concat(attrelid, ':', attnum, attacl), ',' order by attrelid, attnum) \
+               from pg_attribute where attacl is not null and attrelid < 16384), \
+               (select string_agg(concat(oid, proacl), ',' order by oid) from pg_proc \
+               where proacl is not null and oid < 16384), \
+               (select string_agg(concat(oid, typacl), ',' order by oid) from pg_type \
+               where typacl is not null and oid < 16384), \
+               (select string_agg(concat(oid, lanacl), ',' order by oid) from pg_language \
+               where lanacl is not null and oid < 16384), \
+               (select string_agg(concat(oid, nspacl), ',' order by oid) from pg_namespace \
+               where nspacl is not null and nspname <> 'public' and oid < 16384)) as acl)",
+        key: "''",
+        parent: ("''", "''"),
+        digest: "t.acl",
+        rows: "true",
+        is_missed: false,
+        is_noticed: false,
+    },
+];
+
+/// The rows of all kinds. `known` are the catalogs of the server.
+pub(crate) fn read(session: &mut Session, known: &BTreeSet<String>) -> Result<Parts, WorkloadError> {
+    let is_new = of_transaction(session);
+    let parts = KINDS.iter().enumerate().filter(|(_, kind)| known.contains(kind.catalog));
+    let parts = parts.map(|(number, Kind { from, key, parent: (catalog, oid), digest, rows, .. })| {
+        let rows = rows.replace('$', &is_new.replace('$', "t"));
+        format!(
+            "select {number}::text, ({key})::text, ({catalog})::text, ({oid})::text, md5(({digest})::text) \
+             from {from} t where {rows}"
+        )
+    });
+    let rows = query_catalogs(session, &parts.collect::<Vec<_>>().join(" union all "))?;
+    let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
+    let part = |row: &connect::Row| {
+        let number: usize = text(row, 0).parse().ok()?;
+        let Kind { what, is_missed, is_noticed, .. } = *KINDS.get(number)?;
+        let parent = (text(row, 2), text(row, 3));
+        Some(((number, text(row, 1)), Part { parent, digest: text(row, 4), what, is_missed, is_noticed }))
+    };
+    Ok(rows.iter().filter_map(part).collect())
+}
+
+/// What differs, as names of the objects to which it belongs. `name` is that of an object of others.
+pub(crate) fn changed(
+    before: &Parts,
+    now: &Parts,
+    name: impl Fn(&ObjectKey) -> Option<String>,
+) -> Vec<String> {
+    // Rows of objects that the loading has made are its own.
+    let of = |part: &Part| match part.parent.0.as_str() {
+        "" => Some(part.what.to_owned()),
+        "pg_roles" => before.contains_key(&(ROLES, part.parent.1.clone())).then(|| part.what.to_owned()),
+        _ => name(&part.parent),
+    };
+    let missed = before.iter().filter(|(key, part)| part.is_missed && !now.contains_key(*key));
+    let noticed = now.iter().filter(|(key, part)| match before.get(*key) {
+        Some(old) => old.digest != part.digest,
+        None => part.is_noticed,
+    });
+    missed.chain(noticed).filter_map(|(_, part)| of(part)).collect()
+}

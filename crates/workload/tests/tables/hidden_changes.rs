@@ -1,0 +1,259 @@
+//! Changes of others' objects that a load hides from the text of its statements, from the counters of rows, or until its
+//! commit. On the oldest and the newest server.
+
+use std::thread;
+
+use connect::Session;
+use pgmeter_workload::{InitOptions, Workload};
+use testkit::cluster::Cluster;
+
+use crate::generated::{folder, load, open, scaled};
+use crate::harmless_steps::{EVIL, STAFF, steps};
+use crate::harness::{NEWEST, OLDEST, conninfo, lines, session};
+
+const ROWS_OF_STAFF: &str = "select count(*) from staff";
+
+/// A function that deletes the rows of others, as a trigger or an event trigger.
+fn deleting(returned: &str, when: &str, result: &str) -> String {
+    format!(
+        "create function zap() returns {returned} language plpgsql as $$ begin \
+         if {when} then execute 'delete from public.staff'; end if; {result} end $$;"
+    )
+}
+
+/// Objects of others, whose rows can be deleted.
+fn others(session: &mut Session) {
+    session.execute(STAFF).expect("objects of others");
+    session.execute("drop rule r on staff").expect("a rule");
+}
+
+#[track_caller]
+fn check_kept(session: &mut Session, sql: &str) {
+    for is_transaction in [true, false] {
+        let error = load(&steps(is_transaction, &[sql]), session, &InitOptions::default()).expect_err(sql);
+        assert!(error.to_string().contains("public.staff"), "{sql}: {error}");
+        assert_eq!(lines(session, ROWS_OF_STAFF), ["1"], "{sql}");
+        session.execute("drop event trigger if exists zaps").expect("own objects");
+        session
+            .execute("drop table if exists own cascade; drop function if exists zap()")
+            .expect("own objects");
+    }
+}
+
+#[test]
+fn what_runs_at_commit_or_for_a_mark_is_seen() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "at_commit");
+        others(&mut session);
+        let trigger = deleting("trigger", "true", "return null;");
+        check_kept(
+            &mut session,
+            &format!(
+                "create table own (a int); {trigger} create constraint trigger z after insert on own deferrable \
+                 initially deferred for each row execute procedure zap(); insert into own values (1);"
+            ),
+        );
+        let function = deleting("int", "true", "return 1;");
+        let cursor = format!("{function} declare c cursor with hold for select zap();");
+        load(&steps(true, &[&cursor]), &mut session, &InitOptions::default()).expect("it is closed");
+        assert_eq!(lines(&mut session, ROWS_OF_STAFF), ["1"], "{major}");
+    }
+}
+
+/// They see all DDL of the database, also that of pgmeter.
+#[test]
+fn event_triggers_of_a_load_change_no_rows_of_others() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "event_triggers");
+        others(&mut session);
+        let function = deleting("event_trigger", "tg_tag = 'COMMENT'", "");
+        let event =
+            format!("{function} create event trigger zaps on ddl_command_end execute procedure zap();");
+        check_kept(&mut session, &format!("create table own (a int); {event}"));
+        let schema = format!("create table own (a int primary key, b int);\n{event}");
+        let error = load(&open(&folder(&schema, &[])), &mut session, &scaled(10.0)).expect_err("a mark");
+        assert!(error.to_string().contains("public.staff"), "{error}");
+        assert_eq!(lines(&mut session, ROWS_OF_STAFF), ["1"], "{major}");
+        session.execute("drop event trigger if exists zaps").expect("own objects");
+        session.execute("drop function if exists zap()").expect("own objects");
+        let drop = deleting("event_trigger", "tg_tag = 'DROP TABLE'", "");
+        let schema = format!(
+            "create table own (a int primary key, b int);\n{drop} \
+             create event trigger zaps on ddl_command_end execute procedure zap();"
+        );
+        let error = load(&open(&folder(&schema, &[])), &mut session, &scaled(10.0)).expect_err("the journal");
+        assert!(error.to_string().contains("public.staff"), "{error}");
+        assert_eq!(lines(&mut session, ROWS_OF_STAFF), ["1"], "{major}");
+    }
+}
+
+#[test]
+fn a_function_without_counted_rows_is_seen_by_its_lock() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "uncounted_rows");
+        others(&mut session);
+        let function =
+            deleting("int", "true", "return 1;").replace("plpgsql as", "plpgsql set track_counts = off as");
+        check_kept(&mut session, &format!("create table own (a int); {function} select zap();"));
+        let schema = format!(
+            "create table own (a int primary key, b int default 1);\n{function} \
+             alter table own add constraint c check (a < 0 or zap() = 1);"
+        );
+        let error = load(&open(&folder(&schema, &[])), &mut session, &scaled(10.0)).expect_err("rows");
+        assert!(error.to_string().contains("public.staff"), "{error}");
+        assert_eq!(lines(&mut session, ROWS_OF_STAFF), ["1"], "{major}");
+    }
+}
+
+#[test]
+fn a_foreign_key_to_a_table_of_others_is_no_change() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "references");
+        others(&mut session);
+        let own = "drop table if exists own; create table own (a int references staff); insert into own values (1); \
+                   alter table own add foreign key (a) references staff (id) deferrable initially deferred";
+        for _ in 0..2 {
+            load(&steps(true, &[own]), &mut session, &InitOptions::default()).expect("references");
+        }
+        let more = "create table more (a int references own_keys); create type pair as (a int, b int); \
+                    comment on column pair.a is 'x'; drop type pair;";
+        let keys = "drop table if exists more, own_keys; create table own_keys (a int primary key); \
+                    comment on constraint own_keys_pkey on own_keys is 'x'; comment on index own_keys_pkey is 'x';";
+        load(&steps(true, &[keys, more]), &mut session, &InitOptions::default()).expect("own parts");
+        load(&steps(true, &[keys, more]), &mut session, &InitOptions::default()).expect("own parts");
+    }
+}
+
+/// Objects of others with parts that have rows of their own in the catalogs.
+const PARTS: &str = "create table dept (id int primary key, head int references staff); \
+    create index staff_name on staff (name); create materialized view frozen as select id from staff; \
+    create unique index on frozen (id); create rule ru as on delete to dept do instead nothing; \
+    comment on index staff_name is 'x'; comment on constraint staff_pkey on staff is 'x'; \
+    comment on trigger keeps on staff is 'x'; comment on policy p on staff is 'x'; comment on rule ru on dept is 'x'; \
+    comment on column names.name is 'x'; comment on large object 4711 is 'x'; \
+    create operator family fam using btree; select lo_put(4711, 0, 'abc')";
+
+#[test]
+fn parts_of_the_objects_of_others_stay() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "parts");
+        others(&mut session);
+        session.execute(PARTS).expect("parts of them");
+        let database = lines(&mut session, "select quote_ident(current_database())").remove(0);
+        let mut checks = vec![
+            ("alter table dept disable trigger all".to_owned(), "public.dept"),
+            ("alter table staff disable trigger all".to_owned(), "public.staff"),
+            ("comment on index staff_name is null".to_owned(), "public.staff"),
+            ("comment on index staff_pkey is 'y'".to_owned(), "public.staff"),
+            ("comment on constraint staff_pkey on staff is 'y'".to_owned(), "public.staff"),
+            ("comment on trigger keeps on staff is null".to_owned(), "public.staff"),
+            ("comment on policy p on staff is null".to_owned(), "public.staff"),
+            ("comment on rule ru on dept is null".to_owned(), "public.dept"),
+            ("comment on column names.name is null".to_owned(), "view public.names"),
+            ("comment on large object 4711 is null".to_owned(), "a comment"),
+            (format!("comment on database {database} is 'hacked'"), "a comment on a database"),
+            ("comment on role boss is 'hacked'".to_owned(), "a comment on a database or a role"),
+            ("grant boss to clerk".to_owned(), "the membership in a role"),
+            ("select lo_put(4711, 50000, 'xyz')".to_owned(), "a large object"),
+            ("refresh materialized view concurrently frozen".to_owned(), "materialized view public.frozen"),
+            ("refresh materialized view frozen".to_owned(), "materialized view public.frozen"),
+            ("revoke select on pg_catalog.pg_stat_activity from public".to_owned(), "own objects"),
+            ("revoke all on function pg_catalog.pg_sleep(float8) from public".to_owned(), "own objects"),
+            ("revoke all on language plpgsql from public".to_owned(), "own objects"),
+            ("alter table staff set (toast.autovacuum_enabled = false)".to_owned(), "public.staff"),
+            (
+                "alter operator family fam using btree add operator 1 < (int,int8)".to_owned(),
+                "operator family",
+            ),
+            ("alter extension plpgsql drop function plpgsql_call_handler()".to_owned(), "extension plpgsql"),
+        ];
+        if major == NEWEST {
+            session
+                .execute("create publication pub for table staff, tables in schema private")
+                .expect("a publication");
+            checks.push(("alter publication pub drop table staff".to_owned(), "public.staff"));
+            checks.push(("alter publication pub add table dept".to_owned(), "public.dept"));
+            checks.push(("alter publication pub drop tables in schema private".to_owned(), "schema private"));
+        }
+        session.execute("create role boss; create role clerk").expect("roles");
+        for (sql, told) in checks {
+            let quoted = sql.replace('\'', "''");
+            let step = format!("create table own (a int); do $x$ begin execute '{quoted}'; end $x$;");
+            let error = load(&steps(true, &[&step]), &mut session, &InitOptions::default());
+            let error = error.expect_err(&step).to_string();
+            assert!(
+                error.contains(told) && error.contains("nothing of it was changed"),
+                "{major} {sql}: {error}"
+            );
+        }
+        session.execute("drop role boss; drop role clerk").expect("roles");
+    }
+}
+
+#[test]
+fn a_word_in_a_comment_does_not_turn_the_protection_off() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "concurrently");
+        others(&mut session);
+        session.execute(EVIL).expect("a function");
+        session.execute("create index staff_name on staff (name)").expect("an index of others");
+        for statement in [
+            "create materialized view omv as select public.deleted(1) as v /* built concurrently by hand */;",
+            "alter index staff_name /* concurrently */ rename to gone;",
+            "create index concurrently i on own (public.evil(a));",
+        ] {
+            let schema = format!("create table own (a int primary key, b int);\n{statement}");
+            let error = load(&open(&folder(&schema, &[])), &mut session, &scaled(10.0)).expect_err(statement);
+            assert!(error.to_string().contains("public.staff"), "{major} {statement}: {error}");
+            assert_eq!(lines(&mut session, ROWS_OF_STAFF), ["1"], "{statement}");
+            assert_eq!(
+                lines(&mut session, "select to_regclass('staff_name')"),
+                ["staff_name"],
+                "{statement}"
+            );
+        }
+        let schema = "create table own (a int primary key, b int);\ncreate index concurrently i on own (b);";
+        load(&open(&folder(schema, &[])), &mut session, &scaled(10.0)).expect("an own index");
+        assert_eq!(lines(&mut session, "select to_regclass('i')"), ["i"], "{major}");
+    }
+}
+
+#[test]
+fn a_table_that_others_make_between_two_steps_gets_no_mark() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "between");
+        session
+            .execute("create table later (id int); insert into later values (1)")
+            .expect("a table of others");
+        let wait = "create table own (a int); select pg_advisory_lock(4711);";
+        let orders = "drop table if exists orders; create table if not exists orders (a int);";
+        let own = steps(true, &[wait, orders]);
+        let mut other = Cluster::session(&conninfo(&mut session, "postgres"));
+        other.execute("select pg_advisory_lock(4711)").expect("a lock");
+        let other = thread::spawn(move || {
+            let waits = "select count(*) from pg_locks l join pg_database d on d.oid = l.database \
+                         where locktype = 'advisory' and not granted and datname = current_database()";
+            while lines(&mut other, waits) != ["1"] {}
+            other
+                .execute("alter table later rename to orders; select pg_advisory_unlock(4711)")
+                .expect("renamed");
+        });
+        load(&own, &mut session, &InitOptions::default()).expect_err("a table of others");
+        other.join().expect("it has ended");
+        let marked = "select count(*) from pg_description where objoid = 'orders'::regclass";
+        assert_eq!(lines(&mut session, marked), ["0"], "{major}");
+        assert_eq!(lines(&mut session, "select count(*) from orders"), ["1"], "{major}");
+    }
+}
+
+#[test]
+fn a_check_changes_nothing() {
+    let manifest = "name = \"own\"\n[[load]]\nfile = \"a.sql\"\n[[scripts]]\nfile = \"a.sql\"\n[[checks]]\nfile = \"c.sql\"\n";
+    let files = [("workload.toml", manifest), ("a.sql", "select 1;"), ("c.sql", "select lo_unlink(4711);")];
+    let own = pgmeter_workload::Folder::embedded(&files).expect("a workload");
+    let own: &dyn Workload = &own;
+    let mut session = session(OLDEST, "lo_unlink");
+    session.execute("select lo_create(4711)").expect("a large object");
+    own.run_checks(&mut session, &std::collections::BTreeMap::new()).expect_err("it returns a row");
+    assert_eq!(lines(&mut session, "select count(*) from pg_largeobject_metadata"), ["1"]);
+}
