@@ -83,7 +83,8 @@ pub(crate) struct InitArguments {
     /// Continue an interrupted load: do only the missing parts; requires the same options as before, except --jobs
     #[arg(long)]
     resume: bool,
-    /// Load also if the space that it needs exceeds the free space of the server, or 1 TB if that is not known
+    /// Load also if the space that it needs exceeds the free space of the server, or 1 TB if that is not known, and where
+    /// a subscriber of logical replication would get the rows
     #[arg(long)]
     yes: bool,
     /// Do not show progress; as a superuser, do not list the SQL of a directory before it is executed
@@ -148,6 +149,7 @@ fn options(arguments: &InitArguments, default_scale: Scale) -> Result<InitOption
         seed: arguments.random_seed,
         drops: arguments.drop,
         allows_files: arguments.allow_files,
+        ignores_subscribers: arguments.yes,
         ..InitOptions::default()
     };
     if arguments.no_vacuum {

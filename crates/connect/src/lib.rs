@@ -33,7 +33,7 @@ pub use lock_wait::{LockHolder, LockWait, LockWaitLimit, TellLockWait, in_words 
 pub use patience::{
     LockFailure, LockNotGranted, LockTry, LockWaits, LockingStatements, Patience, Remains, StatementFailure,
 };
-pub use publications::{publications_of_new_tables, refuse_published_table};
+pub use publications::{publications_of_new_tables, refuse_published_table, subscriber_of_new_tables};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
 pub use session::{
     CANCELS_AT_ONCE, CancelRequest, Closer, Column, CopyIn, OwnSettings, RawConnection, ResultSet, Row,

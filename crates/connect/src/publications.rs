@@ -34,19 +34,33 @@ pub fn publications_of_new_tables(session: &mut Session, schema: &str) -> Result
     Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
+/// A publication that includes each new table of a schema, in words, and a replication slot of a subscriber that may receive
+/// it, quoted; `None` if there is no such pair.
+///
+/// # Errors
+/// Errors of the server.
+pub fn subscriber_of_new_tables(
+    session: &mut Session,
+    schema: &str,
+) -> Result<Option<(String, String)>, ConnectError> {
+    let Some(publication) = publications_of_new_tables(session, schema)?.into_iter().next() else {
+        return Ok(None);
+    };
+    let slots = "SELECT quote_ident(slot_name) FROM pg_replication_slots \
+                 WHERE slot_type = 'logical' AND plugin = 'pgoutput' AND database = current_database() \
+                 ORDER BY slot_name LIMIT 1";
+    let slots = session.query_catalogs(slots)?;
+    Ok(slots.first().and_then(|row| row.get(0)).map(|slot| (publication, slot.to_owned())))
+}
+
 /// Refuses to create a table whose name subscribers cannot know before, where the database has a subscriber.
 ///
 /// # Errors
 /// A publication includes each new table of the schema, and a subscriber may receive it; or errors of the server.
 pub fn refuse_published_table(session: &mut Session, schema: &str) -> Result<(), ConnectError> {
-    let Some(publication) = publications_of_new_tables(session, schema)?.into_iter().next() else {
-        return Ok(());
-    };
-    let slots = "SELECT quote_ident(slot_name) FROM pg_replication_slots \
-                 WHERE slot_type = 'logical' AND plugin = 'pgoutput' AND database = current_database() LIMIT 1";
-    match session.query_catalogs(slots)?.first().and_then(|row| row.get(0)) {
+    match subscriber_of_new_tables(session, schema)? {
         None => Ok(()),
-        Some(slot) => Err(ConnectError::Settings(format!(
+        Some((publication, slot)) => Err(ConnectError::Settings(format!(
             "{publication}, so the subscriber of the replication slot {slot} would get the rows of a table that it does not \
              have, and would stop there: use a database without subscribers"
         ))),

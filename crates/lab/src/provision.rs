@@ -262,9 +262,7 @@ impl<'a> Provisioner<'a> {
         let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
         if in_place {
             let mut session = self.control.connect(&target)?;
-            let (database, role) = (&target.database, &target.user);
-            self.listener
-                .say(format_args!("in place: database {database} as role {role}, {}", session.address()));
+            self.listener.say(format_args!("in place: {}", session.place()));
             let schema =
                 SchemaSwitch::new(target.clone(), self.subject.patience, self.places.clone(), self.listener);
             run::use_alone(&mut session)?;

@@ -1,11 +1,13 @@
 //! Loading of a workload's tables for `init`, `quickstart` and experiments, with progress and interruption.
 //! `workload` loads the tables.
 
+use std::cell::RefCell;
+use std::mem::replace;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
-use connect::{Session, Target, publications_of_new_tables};
+use connect::{Session, Target, publications_of_new_tables, subscriber_of_new_tables};
 use workload::{InitOptions, InitProgress, InitReport, Workload};
 
 use crate::control::Control;
@@ -24,10 +26,24 @@ pub fn loading_sessions() -> u32 {
     u32::try_from(processors).unwrap_or(SESSIONS_MAX).clamp(SESSIONS_MIN, SESSIONS_MAX)
 }
 
-/// What new tables do to subscribers of this database, a sentence for each publication.
-fn publications_of_tables(session: &mut Session) -> Vec<String> {
+/// What new tables do to subscribers that this database gets later, a sentence for each publication.
+///
+/// # Errors
+/// The database has a subscriber, and the options do not permit it.
+fn publications_of_tables(session: &mut Session, options: &InitOptions) -> Result<Vec<String>, RunError> {
+    if !options.creates() {
+        return Ok(Vec::new());
+    }
     let schema = session.query("SELECT pg_catalog.current_schema()").unwrap_or_default();
     let schema = schema.first().and_then(|row| row.get(0)).unwrap_or_default();
+    let subscriber = subscriber_of_new_tables(session, schema).unwrap_or_default();
+    if let Some((publication, slot)) = subscriber.filter(|_| !options.ignores_subscribers) {
+        return Err(RunError::Usage(format!(
+            "{publication}, so the subscriber of the replication slot {slot} would get the rows of the loaded tables; it would \
+             stop there if it does not have these tables, and the slot would keep WAL: use another database, or --yes to load \
+             anyway; nothing was changed"
+        )));
+    }
     let publications = publications_of_new_tables(session, schema).unwrap_or_default();
     let sentence = |publication: &String| {
         format!(
@@ -35,7 +51,7 @@ fn publications_of_tables(session: &mut Session) -> Vec<String> {
              first row"
         )
     };
-    publications.iter().map(sentence).collect()
+    Ok(publications.iter().map(sentence).collect())
 }
 
 /// Runs the loading steps.
@@ -50,8 +66,17 @@ pub fn load(
     control: &Control,
     told: &mut dyn FnMut(InitProgress<'_>),
 ) -> Result<InitReport, RunError> {
+    let (mut is_place_told, warnings) = (false, RefCell::new(Vec::<String>::new()));
+    let place = format!("in {}:", session.place());
     let mut step = |progress: InitProgress<'_>| {
+        if matches!(progress, InitProgress::Dropping(_)) && !replace(&mut is_place_told, true) {
+            told(InitProgress::Dropping(&place));
+        }
         told(progress);
+        // Until then, a check may refuse the loading.
+        if let InitProgress::Finished(_) | InitProgress::Rows { .. } = progress {
+            warnings.take().iter().for_each(|sentence| told(InitProgress::Found(sentence)));
+        }
         if control.stop().load(Ordering::Relaxed) {
             ControlFlow::Break(())
         } else {
@@ -62,11 +87,9 @@ pub fn load(
     let options = &InitOptions { secret_parameters: secret.collect(), ..options.clone() };
     session.lift_statement_timeout();
     let result = control.guard(session, |session| {
+        warnings.replace(publications_of_tables(session, options)?);
         for index in left_by_killed(session) {
             let _ = step(InitProgress::Found(&index.sentence()));
-        }
-        for sentence in publications_of_tables(session) {
-            let _ = step(InitProgress::Found(&sentence));
         }
         use_shared(session, |session| Ok(workload.load(target, session, options, &mut step)?))
     });

@@ -166,6 +166,19 @@ pub enum WorkloadError {
          use another database, or let `{init} --drop` drop it"
     )]
     ForeignTable { table: String, workload: String, init: String },
+    /// A relation has the name of a table that `init` makes, and is another one.
+    #[error(
+        "{table} exists already {reason}; nothing was changed. Rename it, use another database, or let `{init} --drop` drop \
+         it"
+    )]
+    OtherTable { table: String, reason: String, init: String },
+    /// Only some of pgbench's tables exist in a schema.
+    #[error(
+        "{table} exists already, but its schema does not have all four of pgbench's tables, or another schema comes first, so \
+         somebody else may have made it; nothing was changed. Rename it, use a search path without its schema, or let \
+         `{init} --drop` drop it"
+    )]
+    IncompleteTables { table: String, init: String },
     /// A name in the workload's SQL means a table of others.
     #[error(
         "the name {name} in the SQL of the workload {workload} means {found} here, which `init` did not make; the workload's \

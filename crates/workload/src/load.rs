@@ -57,6 +57,8 @@ pub struct InitOptions {
     pub drops: bool,
     /// Wait for locks without a limit, as pgbench does.
     pub waits_as_pgbench: bool,
+    /// Load also where a subscriber would get the rows, and would stop without the tables.
+    pub ignores_subscribers: bool,
     /// Directives of a schema may name files outside of the workload's folder.
     pub allows_files: bool,
 }
@@ -80,6 +82,7 @@ impl Default for InitOptions {
             seed: None,
             drops: false,
             waits_as_pgbench: false,
+            ignores_subscribers: false,
             allows_files: false,
         }
     }
@@ -90,6 +93,12 @@ impl InitOptions {
     pub(crate) fn with_index_set(&self, workload: &dyn Workload) -> InitOptions {
         let default = || workload.index_sets().first().map(|set| set.name.to_string());
         InitOptions { indexes: self.indexes.clone().or_else(default), ..self.clone() }
+    }
+
+    /// Whether the steps create tables or rows.
+    pub fn creates(&self) -> bool {
+        let creating = [Step::CreateTables, Step::GenerateClientSide, Step::GenerateServerSide];
+        creating.iter().any(|step| self.steps.contains(step))
     }
 
     /// Adds foreign keys as the last step, unless they are already a step (`--foreign-keys`).

@@ -96,6 +96,12 @@ impl Session {
         &self.address
     }
 
+    /// The database, the role and the server, in words: `database app as role owner, db.example:5432`.
+    pub fn place(&self) -> String {
+        let Target { database, user, .. } = &*self.target;
+        format!("database {database} as role {user}, {}", self.address)
+    }
+
     /// The target, with this session's server alone.
     pub(crate) fn target_here(&self) -> Target {
         self.target.single(&self.address)

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use connect::Session;
 
-use super::Tpcb;
 use super::schema::{self, ACCOUNTS, ACCOUNTS_PER_BRANCH, Partitioning};
 use crate::WorkloadError;
 use crate::load::{InitOptions, Logging, query, query_catalogs};
@@ -37,9 +36,6 @@ const NUMBERS: &str = "\
     pg_catalog.to_regclass('pgbench_history')::pg_catalog.oid, \
     pg_catalog.to_regclass('pgbench_tellers')::pg_catalog.oid";
 
-/// The tables in the order of the columns of [`NUMBERS`].
-const NAMES: [&str; 4] = ["pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"];
-
 /// The existing tables, as object identifiers for SQL.
 struct TableIds {
     all: String,
@@ -49,18 +45,16 @@ struct TableIds {
 
 impl TableIds {
     fn find(session: &mut Session) -> Result<TableIds, WorkloadError> {
-        let rows = query(session, NUMBERS)?;
-        let number = |column| rows.first().and_then(|row| row.get(column)).unwrap_or("0").to_owned();
-        let all: Vec<_> = (0..4).map(number).collect();
-        Ok(TableIds { all: all.join(", "), accounts: number(0), branches: number(1) })
+        let all = oids_of_names(session)?;
+        let [accounts, branches, ..] = all.clone();
+        Ok(TableIds { all: all.join(", "), accounts, branches })
     }
 }
 
-/// The names of the tables that exist.
-pub(super) fn names_of_tables(session: &mut Session) -> Result<Vec<&'static str>, WorkloadError> {
+/// The OIDs of the four names as a script finds them: those of accounts, branches, history and tellers; 0 if there is none.
+pub(super) fn oids_of_names(session: &mut Session) -> Result<[String; 4], WorkloadError> {
     let rows = query(session, NUMBERS)?;
-    let exists = |column: usize| rows.first().is_some_and(|row| row.get(column).is_some());
-    Ok(NAMES.into_iter().enumerate().filter(|(column, _)| exists(*column)).map(|(_, name)| name).collect())
+    Ok([0, 1, 2, 3].map(|column| rows.first().and_then(|row| row.get(column)).unwrap_or("0").to_owned()))
 }
 
 /// From this version on, tables can be partitioned.
@@ -176,49 +170,6 @@ impl ExistingTables {
         self.foreign_keys = names(session, &foreign)?;
         Ok(())
     }
-}
-
-/// The columns of pgbench's tables.
-const COLUMNS: [(&str, &str); 4] = [
-    ("pgbench_accounts", "aid, bid, abalance, filler"),
-    ("pgbench_branches", "bid, bbalance, filler"),
-    ("pgbench_history", "tid, bid, aid, delta, mtime, filler"),
-    ("pgbench_tellers", "tid, bid, tbalance, filler"),
-];
-
-/// Rejects tables that have pgbench's names and other columns: they are somebody's own.
-pub(super) fn check_columns(session: &mut Session) -> Result<(), WorkloadError> {
-    for (table, expected) in COLUMNS {
-        let number = format!("select pg_catalog.to_regclass('{table}')::pg_catalog.oid");
-        let rows = query(session, &number)?;
-        let Some(number) = rows.first().and_then(|row| row.get(0)) else { continue };
-        let columns = format!(
-            "select string_agg(attname, ', ' order by attnum) from pg_attribute where attrelid = {number} \
-             and attnum > 0 and not attisdropped"
-        );
-        let found = query_catalogs(session, &columns)?;
-        if found.first().and_then(|row| row.get(0)) != Some(expected) {
-            let (table, workload) = (table.to_owned(), Tpcb::NAME.to_owned());
-            return Err(WorkloadError::ForeignTable { table, workload, init: "pgmeter init".to_owned() });
-        }
-        check_partitions(session, number)?;
-    }
-    Ok(())
-}
-
-/// Rejects partitions and inheriting tables that have other names than those of pgbench, or are in another schema: DROP
-/// TABLE would drop them too.
-fn check_partitions(session: &mut Session, number: &str) -> Result<(), WorkloadError> {
-    let sql = format!(
-        "select quote_ident(n.nspname) || '.' || quote_ident(c.relname) from pg_inherits \
-         join pg_class c on c.oid = inhrelid join pg_namespace n on n.oid = c.relnamespace \
-         join pg_class p on p.oid = inhparent where inhparent = {number} and (c.relnamespace <> p.relnamespace \
-         or c.relname !~ '^pgbench_accounts_[0-9]+$') order by 1 limit 1"
-    );
-    let rows = query_catalogs(session, &sql)?;
-    let Some(table) = rows.first().and_then(|row| row.get(0)) else { return Ok(()) };
-    let (table, workload) = (table.to_owned(), Tpcb::NAME.to_owned());
-    Err(WorkloadError::ForeignTable { table, workload, init: "pgmeter init".to_owned() })
 }
 
 /// Whether pgbench_accounts has the requested partitions; an error if it has others.

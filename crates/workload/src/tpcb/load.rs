@@ -4,12 +4,13 @@
 use connect::{Session, Target};
 
 use super::Tpcb;
-use super::existing::{self, ExistingTables};
+use super::existing::ExistingTables;
+use super::obstacles::{Obstacles, Replaced};
 use super::phase::{LoadContext, grouped};
 use super::schema::{self, ACCOUNTS_PER_BRANCH, Partitioning, needs_major};
 use super::step::Step;
 use crate::WorkloadError;
-use crate::load::{InitOptions, InitReport, Progress, failed, with_locks};
+use crate::load::{InitOptions, InitReport, Progress};
 use crate::loader::{self, Execution};
 
 /// The greatest scale and number of partitions, as in `pgbench`: what its `int` holds.
@@ -28,22 +29,31 @@ pub(super) fn init(
 ) -> Result<InitReport, WorkloadError> {
     check(options)?;
     check_version(options, session)?;
-    if !options.drops && !options.steps.is_empty() {
-        existing::check_columns(session)?;
+    let obstacles = if options.waits_as_pgbench { None } else { Some(Obstacles::find(session)?) };
+    if let Some(obstacles) = obstacles.as_ref().filter(|_| !options.drops) {
+        obstacles.check(session, &options.steps)?;
     }
     let existing =
         if options.resumes { ExistingTables::find(session, options)? } else { ExistingTables::default() };
-    let drops_first = !existing.has_tables && options.steps.first() == Some(&Step::DropTables);
-    if drops_first && !options.waits_as_pgbench {
-        drop_patiently(session, progress)?;
+    let mut replaced = Replaced::default();
+    if let Some(obstacles) = obstacles.filter(|_| !existing.has_tables) {
+        if options.steps.contains(&Step::DropTables) {
+            obstacles.announce(progress)?;
+        }
+        if options.steps.first() == Some(&Step::DropTables) {
+            replaced = obstacles.replace(session, options, progress)?;
+        }
     }
     let context = LoadContext { options, version: session.server_version_num(), existing: &existing };
     // All connections go to the host of the first one.
     let target = &target.single(session.address());
     let mut report = InitReport::default();
     let mut before = Vec::new();
-    for steps in grouped(context) {
-        let phase = context.phase(&before, steps.clone());
+    for (number, steps) in grouped(context).into_iter().enumerate() {
+        let mut phase = context.phase(&before, steps.clone());
+        if number < replaced.steps {
+            phase.leave_partitions();
+        }
         let execution = Execution {
             target,
             connections: phase.chains.len().min(options.jobs as usize),
@@ -55,23 +65,10 @@ pub(super) fn init(
         report.steps.extend(loader::work(phase.into(), session, &execution, progress)?);
         before.extend(steps);
     }
-    Ok(report)
-}
-
-/// Drops existing tables; a session that reads them does not make others wait behind the drop.
-fn drop_patiently(session: &mut Session, progress: &mut Progress<'_>) -> Result<(), WorkloadError> {
-    let tables = existing::names_of_tables(session)?;
-    if tables.is_empty() {
-        return Ok(());
+    if let Some(first) = report.steps.first_mut() {
+        first.took += replaced.took;
     }
-    let drop = schema::drop_tables();
-    // One by one: DROP TABLE of several tables holds the first lock for as long as it waits for the others.
-    let locks = tables.iter().map(|table| format!("lock table {table} in access exclusive mode"));
-    let statements: Vec<String> = locks.chain([drop.clone()]).collect();
-    with_locks(session, progress, |session, locking, _| {
-        let done = locking.execute_in_transaction(session, &statements);
-        done.map_err(|failure| failed(&drop)(*failure.error))
-    })
+    Ok(report)
 }
 
 /// Accounts in a partition, or in the table without partitions.

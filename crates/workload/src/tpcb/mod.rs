@@ -3,6 +3,7 @@
 
 mod existing;
 mod load;
+mod obstacles;
 mod phase;
 mod rows;
 mod schema;

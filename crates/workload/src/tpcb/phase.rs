@@ -41,6 +41,13 @@ pub(crate) struct LoadContext<'a> {
     pub existing: &'a ExistingTables,
 }
 
+impl LoadPhase {
+    /// Keeps only the creation of partitions: the four tables were dropped and created before.
+    pub(crate) fn leave_partitions(&mut self) {
+        self.opening.retain(|job| matches!(job.task, Task::CreatePartitions { .. }));
+    }
+}
+
 impl From<LoadPhase> for Plan {
     fn from(phase: LoadPhase) -> Plan {
         let LoadPhase { steps, opening, chains, closing } = phase;
@@ -131,7 +138,12 @@ impl LoadContext<'_> {
             Step::GenerateClientSide | Step::GenerateServerSide if existing.has_accounts => Vec::new(),
             Step::DropTables => vec![Task::Each(vec![schema::drop_tables()])],
             Step::CreateTables => {
-                let tables = Task::Each(schema::create_tables(options).into());
+                let statements = schema::create_tables(options).into();
+                // A loading that ends between two of them would leave tables that look like those of somebody else.
+                let tables = match options.waits_as_pgbench {
+                    true => Task::Each(statements),
+                    false => Task::Together(statements),
+                };
                 let create_partitions = |partitioning: Partitioning| {
                     let statement = schema::create_partition(options, partitioning);
                     let statement = StatementOf(Box::new(statement));

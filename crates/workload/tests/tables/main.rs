@@ -15,4 +15,5 @@ mod learn;
 mod locked_tables;
 mod pooler;
 mod prepare;
+mod replaced;
 mod versions;

@@ -1,0 +1,184 @@
+//! Relations with the names of pgbench's tables before a loading: whether they may be dropped, the sentence about it, and
+//! their replacement in one transaction. The drop-in uses none of this: pgbench drops what has the names.
+
+use std::time::Duration;
+
+use connect::{Row, Session};
+
+use super::Tpcb;
+use super::existing::oids_of_names;
+use super::schema;
+use super::step::Step;
+use crate::WorkloadError;
+use crate::load::{InitOptions, InitProgress, Progress, failed, query_catalogs, tell, with_locks};
+use crate::stopwatch::Stopwatch;
+use crate::workload::Workload;
+
+/// The columns of pgbench's tables. `{aid}` stands for the type of an account's number.
+const COLUMNS: [(&str, &str); 4] = [
+    ("pgbench_accounts", "aid {aid}, bid integer, abalance integer, filler character(84)"),
+    ("pgbench_branches", "bid integer, bbalance integer, filler character(88)"),
+    (
+        "pgbench_history",
+        "tid integer, bid integer, aid {aid}, delta integer, mtime timestamp without time zone, filler character(22)",
+    ),
+    ("pgbench_tellers", "tid integer, bid integer, tbalance integer, filler character(84)"),
+];
+/// The type depends on the scale.
+const ACCOUNT_NUMBERS: [&str; 2] = ["integer", "bigint"];
+
+/// The kind of a relation that is a table, partitioned or not.
+const TABLE: &str = "table";
+
+/// Relations that have the names of pgbench's tables.
+#[derive(Debug)]
+pub(super) struct Obstacles(Vec<Obstacle>);
+
+#[derive(Debug)]
+struct Obstacle {
+    oid: String,
+    /// As DROP names it.
+    kind: String,
+    /// With its schema, quoted.
+    identity: String,
+    schema: String,
+    name: String,
+    /// As the server estimates them; `None`: not known.
+    rows: Option<u64>,
+    /// `name type, name type, …`
+    columns: String,
+}
+
+impl Obstacles {
+    /// Those that the session's search path finds.
+    pub(super) fn find(session: &mut Session) -> Result<Obstacles, WorkloadError> {
+        let oids = oids_of_names(session)?.join(", ");
+        let sql = format!(
+            "select c.oid, replace(o.type, 'composite type', 'type'), o.identity, quote_ident(n.nspname), c.relname, \
+             case when c.reltuples > 0 then c.reltuples::bigint end, \
+             (select string_agg(attname || ' ' || format_type(atttypid, atttypmod), ', ' order by attnum) \
+             from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped) \
+             from pg_class c join pg_namespace n on n.oid = c.relnamespace \
+             cross join lateral pg_identify_object('pg_class'::regclass, c.oid, 0) o \
+             where c.oid in ({oids}) order by c.relname"
+        );
+        Ok(Obstacles(query_catalogs(session, &sql)?.iter().map(Obstacle::new).collect()))
+    }
+
+    /// Refuses relations that pgbench did not make: others than tables, tables with other columns or with partitions of
+    /// others, and before a drop also tables of which one schema does not have all four.
+    pub(super) fn check(&self, session: &mut Session, steps: &[Step]) -> Result<(), WorkloadError> {
+        let init = || Tpcb.init_command();
+        for obstacle in &self.0 {
+            if let Some(reason) = obstacle.difference() {
+                let table = obstacle.identity.clone();
+                return Err(WorkloadError::OtherTable { table, reason, init: init() });
+            }
+            check_partitions(session, &obstacle.oid)?;
+        }
+        let in_schema = |own: &&Obstacle| self.0.iter().filter(|other| other.schema == own.schema).count();
+        // That of a schema with few of them: the others may be a whole set that it hides in part.
+        let Some(fewest) = self.0.iter().min_by_key(in_schema) else { return Ok(()) };
+        if in_schema(&fewest) == COLUMNS.len() || !steps.contains(&Step::DropTables) {
+            return Ok(());
+        }
+        Err(WorkloadError::IncompleteTables { table: fewest.with_rows(), init: init() })
+    }
+
+    /// Says what is dropped.
+    pub(super) fn announce(&self, progress: &mut Progress<'_>) -> Result<(), WorkloadError> {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        let tables =
+            self.0.iter().filter(|own| own.kind == TABLE).map(Obstacle::with_rows).collect::<Vec<_>>();
+        let tables = (!tables.is_empty()).then(|| format!("drop table {}", tables.join(", ")));
+        let drops: Vec<String> = self.drops_of_others().chain(tables).collect();
+        tell(progress, InitProgress::Dropping(&format!("before loading: {}", drops.join("; "))))
+    }
+
+    /// Drops the relations, and creates the tables in the same transaction if that is the next step, so that statements of
+    /// other sessions find a table at any time. A session that reads them does not make others wait behind the drop.
+    pub(super) fn replace(
+        &self,
+        session: &mut Session,
+        options: &InitOptions,
+        progress: &mut Progress<'_>,
+    ) -> Result<Replaced, WorkloadError> {
+        if self.0.is_empty() {
+            return Ok(Replaced::default());
+        }
+        let stopwatch = Stopwatch::start();
+        let drop = schema::drop_tables();
+        // One by one: DROP TABLE of several tables holds the first lock for as long as it waits for the others.
+        let tables = self.0.iter().filter(|own| own.kind == TABLE);
+        let locks = tables.map(|own| format!("lock table {} in access exclusive mode", own.identity));
+        let mut statements: Vec<String> = locks.chain(self.drops_of_others()).chain([drop.clone()]).collect();
+        let creates = options.steps.get(1) == Some(&Step::CreateTables);
+        if creates {
+            statements.extend(schema::create_tables(options));
+        }
+        with_locks(session, progress, |session, locking, _| {
+            let done = locking.execute_in_transaction(session, &statements);
+            done.map_err(|failure| failed(&drop)(*failure.error))
+        })?;
+        Ok(Replaced { steps: 1 + usize::from(creates), took: stopwatch.read() })
+    }
+
+    /// The statements that drop views and other relations that are not tables.
+    fn drops_of_others(&self) -> impl Iterator<Item = String> {
+        let others = self.0.iter().filter(|own| own.kind != TABLE);
+        others.map(|own| format!("drop {} {}", own.kind, own.identity))
+    }
+}
+
+/// Work that was done before the first step.
+#[derive(Copy, Clone, Debug, Default)]
+pub(super) struct Replaced {
+    /// So many steps at the beginning, as far as they drop and create the four tables.
+    pub(super) steps: usize,
+    pub(super) took: Duration,
+}
+
+impl Obstacle {
+    fn new(row: &Row) -> Obstacle {
+        let text = |column| row.get(column).unwrap_or_default().to_owned();
+        let rows = row.get(5).and_then(|rows| rows.parse().ok());
+        let [oid, kind, identity, schema, name, columns] = [0, 1, 2, 3, 4, 6].map(text);
+        Obstacle { oid, kind, identity, schema, name, rows, columns }
+    }
+
+    /// What pgbench would not make, after `exists already`.
+    fn difference(&self) -> Option<String> {
+        if self.kind != TABLE {
+            return Some(format!("and is not a table ({})", self.kind));
+        }
+        let expected = COLUMNS.iter().find(|(name, _)| *name == self.name)?.1;
+        let is_like = |number: &&str| expected.replace("{aid}", number) == self.columns;
+        match ACCOUNT_NUMBERS.iter().any(|number| is_like(&number)) {
+            true => None,
+            false => Some("and has other columns than `init` gives it".to_owned()),
+        }
+    }
+
+    fn with_rows(&self) -> String {
+        let rows =
+            self.rows.map(|rows| format!(" (about {rows} {})", if rows == 1 { "row" } else { "rows" }));
+        format!("{}{}", self.identity, rows.unwrap_or_default())
+    }
+}
+
+/// Rejects partitions and inheriting tables that have other names than those of pgbench, or are in another schema: DROP
+/// TABLE would drop them too.
+fn check_partitions(session: &mut Session, number: &str) -> Result<(), WorkloadError> {
+    let sql = format!(
+        "select quote_ident(n.nspname) || '.' || quote_ident(c.relname) from pg_inherits \
+         join pg_class c on c.oid = inhrelid join pg_namespace n on n.oid = c.relnamespace \
+         join pg_class p on p.oid = inhparent where inhparent = {number} and (c.relnamespace <> p.relnamespace \
+         or c.relname !~ '^pgbench_accounts_[0-9]+$') order by 1 limit 1"
+    );
+    let rows = query_catalogs(session, &sql)?;
+    let Some(table) = rows.first().and_then(|row| row.get(0)) else { return Ok(()) };
+    let (table, workload) = (table.to_owned(), Tpcb::NAME.to_owned());
+    Err(WorkloadError::ForeignTable { table, workload, init: Tpcb.init_command() })
+}

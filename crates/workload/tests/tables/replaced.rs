@@ -1,0 +1,159 @@
+//! Relations with the names of pgbench's tables before `init`: which are replaced, what is said before, and what other
+//! sessions see meanwhile.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use connect::Session;
+use pgmeter_workload::{InitOptions, InitProgress, Step};
+use testkit::cluster::Cluster;
+
+use crate::harness::{NEWEST, OLDEST, init, lines, make, session, target};
+
+/// The sentences about drops of a loading.
+fn told(session: &mut Session, options: &InitOptions) -> Vec<String> {
+    let mut told = Vec::new();
+    init(session, options, &mut |progress| {
+        if let InitProgress::Dropping(sentence) = progress {
+            told.push(sentence.to_owned());
+        }
+        ControlFlow::Continue(())
+    })
+    .unwrap_or_else(|error| panic!("{error}"));
+    told
+}
+
+fn refused(session: &mut Session, options: &InitOptions) -> String {
+    make(session, options).expect_err("it is refused").to_string()
+}
+
+const HISTORY: &str = "(tid int, bid int, aid int, delta int, mtime timestamp, filler char(22))";
+
+#[test]
+fn a_part_of_pgbenchs_tables_is_not_replaced() {
+    let drops = InitOptions { drops: true, ..InitOptions::default() };
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "part_of_four");
+        let history = format!(
+            "create schema legacy; create table legacy.pgbench_history {HISTORY}; \
+             insert into legacy.pgbench_history select 1, 1, 1, 1 from generate_series(1, 300); \
+             set search_path = public, legacy"
+        );
+        session.execute(&history).expect("a table");
+        session.execute("analyze legacy.pgbench_history").expect("statistics");
+        let expected = "legacy.pgbench_history (about 300 rows) exists already, but its schema does not have all four of \
+                        pgbench's tables, or another schema comes first, so somebody else may have made it; nothing was \
+                        changed. Rename it, use a search path without its schema, or let `pgmeter init --drop` drop it";
+        assert_eq!(refused(&mut session, &InitOptions::default()), expected);
+        assert_eq!(refused(&mut session, &InitOptions { resumes: true, ..InitOptions::default() }), expected);
+        // The other three are found in another schema.
+        session.execute("set search_path = public").expect("a path");
+        make(&mut session, &InitOptions::default()).expect("nothing is in the way");
+        session.execute("set search_path = legacy, public").expect("a path");
+        assert_eq!(refused(&mut session, &InitOptions::default()), expected);
+        assert_eq!(lines(&mut session, "select count(*) from pgbench_history"), ["300"]);
+        let said = told(&mut session, &drops);
+        let [sentence] = said.as_slice() else { panic!("{said:?}") };
+        for part in [
+            "before loading: drop table public.pgbench_accounts (about 100000 rows), ",
+            ", legacy.pgbench_history (about 300 rows), public.",
+        ] {
+            assert!(sentence.contains(part), "{sentence}");
+        }
+    }
+}
+
+#[test]
+fn all_four_tables_are_replaced_and_named_before() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "all_four");
+        assert_eq!(told(&mut session, &InitOptions::default()), [""; 0]);
+        assert_eq!(
+            told(&mut session, &InitOptions::default()),
+            [
+                "before loading: drop table public.pgbench_accounts (about 100000 rows), public.pgbench_branches (about 1 \
+                 row), public.pgbench_history, public.pgbench_tellers (about 10 rows)"
+            ]
+        );
+        // An account's number has another type from scale 20,000 on.
+        session.execute("alter table pgbench_accounts alter aid type bigint").expect("a type");
+        make(&mut session, &InitOptions::default()).expect("these are pgbench's");
+        let steps = Step::parse_list("gvp").expect("letters of steps");
+        session.execute("drop table pgbench_history").expect("it is not needed");
+        let error = refused(&mut session, &InitOptions { steps, ..InitOptions::default() });
+        assert!(error.contains("pgbench_history") && error.contains("does not exist"), "{error}");
+        for (change, table) in [
+            ("alter table pgbench_branches add note text", "pgbench_branches"),
+            ("alter table pgbench_accounts alter abalance type numeric", "pgbench_accounts"),
+        ] {
+            make(&mut session, &InitOptions { drops: true, ..InitOptions::default() }).expect("tables");
+            session.execute(change).expect("a column");
+            let error = refused(&mut session, &InitOptions::default());
+            let expected =
+                format!("public.{table} exists already and has other columns than `init` gives it; nothing");
+            assert!(error.starts_with(&expected), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_view_with_the_name_of_a_table_is_refused_and_dropped_only_with_permission() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "view_in_the_way");
+        let view = "create view pgbench_branches as select 1 as bid, 1 as bbalance, ''::char(88) as filler";
+        session.execute(view).expect("a view");
+        assert_eq!(
+            refused(&mut session, &InitOptions::default()),
+            "public.pgbench_branches exists already and is not a table (view); nothing was changed. Rename it, use another \
+             database, or let `pgmeter init --drop` drop it"
+        );
+        let drops = InitOptions { drops: true, ..InitOptions::default() };
+        assert_eq!(told(&mut session, &drops), ["before loading: drop view public.pgbench_branches"]);
+        assert_eq!(lines(&mut session, "select count(*) from pgbench_branches"), ["1"]);
+    }
+}
+
+#[test]
+fn a_table_is_there_at_any_time_while_it_is_replaced() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "at_any_time");
+        make(&mut session, &InitOptions::default()).expect("tables");
+        let mut reader = Session::connect(&target(&mut session)).expect("a session");
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let read = scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    reader.query("select abalance from pgbench_accounts where aid = 1")?;
+                }
+                Ok::<_, connect::ConnectError>(())
+            });
+            let mut looked = Cluster::session(&crate::harness::conninfo(&mut session, "postgres"));
+            for _ in 0..3 {
+                init(&mut session, &InitOptions::default(), &mut |progress| {
+                    // Between the steps.
+                    if matches!(progress, InitProgress::Started { .. } | InitProgress::Finished(_)) {
+                        let count = "select count(to_regclass('pgbench_accounts'))";
+                        assert_eq!(lines(&mut looked, count), ["1"], "{progress:?}");
+                    }
+                    ControlFlow::Continue(())
+                })
+                .expect("it is loaded");
+            }
+            over.store(true, Ordering::Relaxed);
+            read.join().expect("it ends").unwrap_or_else(|error| panic!("PostgreSQL {major}: {error}"));
+        });
+    }
+}
+
+#[test]
+fn tables_that_cannot_be_created_again_are_not_dropped() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "kept");
+        make(&mut session, &InitOptions::default()).expect("tables");
+        let options = InitOptions { tablespace: Some("nowhere".to_owned()), ..InitOptions::default() };
+        let error = refused(&mut session, &options);
+        assert!(error.contains("tablespace \"nowhere\" does not exist"), "{error}");
+        assert_eq!(lines(&mut session, "select count(*) from pgbench_accounts"), ["100000"]);
+    }
+}
