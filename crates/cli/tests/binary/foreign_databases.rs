@@ -122,7 +122,10 @@ fn init_where_a_subscriber_would_get_the_rows_is_refused_without_consent() {
         let place = out.stderr.lines().next().expect("a line");
         let database = session.query("select current_database()").expect("a name");
         let database = database[0].get(0).expect("a name");
-        assert!(place.starts_with(&format!("in database {database} as role postgres, /")), "{place}");
+        assert!(
+            place.starts_with(&format!("in database {database} as role postgres, socket \"/")),
+            "{place}"
+        );
         session.execute("select pg_create_logical_replication_slot('s', 'pgoutput')").expect("a slot");
         let out = bench.run(["init", &conninfo]).exits(1);
         assert!(
