@@ -103,3 +103,48 @@ fn databases_of_others_that_are_called_like_those_of_a_comparison_are_left_alone
     assert!(out.stderr.contains(&format!("the database \"{mark}data_2\" has a name of pgmeter's, but")));
     assert_eq!(ask(&cluster, &format!("SELECT 1 FROM pg_database WHERE datname = '{mark}data_2'")), "1");
 }
+
+#[test]
+fn init_where_a_subscriber_would_get_the_rows_is_refused_without_consent() {
+    let bench = Bench::new();
+    let cluster = Cluster::start_with("18", &[("wal_level", "logical")]);
+    for publication in ["FOR ALL TABLES", "FOR TABLES IN SCHEMA public"] {
+        let conninfo = cluster.database("published_init");
+        let mut session = Cluster::session(&conninfo);
+        session.execute(&format!("create publication p {publication}")).expect("a publication");
+        let warning = format!("warning: the publication p is {publication}, so it also has the tables");
+        session.execute("create view pgbench_tellers as select 1 as tid").expect("a view");
+        let out = bench.run(["init", &conninfo]).exits(1);
+        assert!(
+            out.stderr.contains("nothing was changed") && !out.stderr.contains("warning"),
+            "{}",
+            out.stderr
+        );
+        // Nobody receives it.
+        let out = bench.run(["init", "--drop", &conninfo]).exits(0);
+        assert!(out.stderr.contains(&warning), "{}", out.stderr);
+        let place = out.stderr.lines().next().expect("a line");
+        let database = session.query("select current_database()").expect("a name");
+        let database = database[0].get(0).expect("a name");
+        assert!(
+            place.starts_with(&format!("in database {database} as role postgres, socket \"/")),
+            "{place}"
+        );
+        session.execute("select pg_create_logical_replication_slot('s', 'pgoutput')").expect("a slot");
+        let out = bench.run(["init", &conninfo]).exits(1);
+        assert!(
+            out.stderr.ends_with(&format!(
+                "error: the publication p is {publication}, so the subscriber of the replication slot s would get the rows \
+                 of the loaded tables; it would stop there if it does not have these tables, and the slot would keep WAL: \
+                 use another database, or --yes to load anyway; nothing was changed\n"
+            )),
+            "{}",
+            out.stderr
+        );
+        assert!(!out.stderr.contains("before loading"), "{}", out.stderr);
+        bench.run(["pgbench", "-i", "-q", &conninfo]).exits(0);
+        let out = bench.run(["init", "--yes", &conninfo]).exits(0);
+        assert!(out.stderr.contains(&warning), "{}", out.stderr);
+        session.execute("select pg_drop_replication_slot('s')").expect("no slot");
+    }
+}

@@ -154,8 +154,8 @@ impl Obstacle {
             return Some(format!("and is not a table ({})", self.kind));
         }
         let expected = COLUMNS.iter().find(|(name, _)| *name == self.name)?.1;
-        let is_like = |number: &&str| expected.replace("{aid}", number) == self.columns;
-        match ACCOUNT_NUMBERS.iter().any(|number| is_like(&number)) {
+        let is_like = |number: &str| expected.replace("{aid}", number) == self.columns;
+        match ACCOUNT_NUMBERS.iter().any(|number| is_like(number)) {
             true => None,
             false => Some("and has other columns than `init` gives it".to_owned()),
         }
