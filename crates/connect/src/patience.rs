@@ -377,7 +377,7 @@ fn has_state(error: &ConnectError, state: &str) -> bool {
     error.sqlstate().is_some_and(|it: SqlState| it.to_string() == state)
 }
 
-fn set_to(lock_timeout: Duration) -> String {
+pub(crate) fn set_to(lock_timeout: Duration) -> String {
     format!("lock_timeout = '{}ms'", lock_timeout.as_millis().clamp(1, i32::MAX as u128))
 }
 

@@ -120,7 +120,7 @@ fn a_named_pipe_in_place_of_a_record_is_refused_and_not_opened() {
     assert!(removed[0].left[0].1.contains(what), "{removed:?}");
 }
 
-/// Whoever can change a store can write the path of any record into it.
+/// Another user who can change the store can also change the paths of its records.
 #[test]
 fn a_store_that_others_can_change_deletes_no_record_elsewhere() {
     let (place, other) = (Place::new(), Place::new());

@@ -15,6 +15,7 @@ use crate::runner::Runner;
 
 /// A pooler with a free connection answers in milliseconds.
 const POOL_WAIT: Duration = Duration::from_secs(2);
+/// Pairs of queries that compare the connections of two sessions.
 const SHARING_TRIES: u32 = 20;
 /// The number of the server's connections, those of them that are not for every user, and those in use.
 const CONNECTIONS: &str = "SELECT current_setting('max_connections'), current_setting('superuser_reserved_connections')::int \

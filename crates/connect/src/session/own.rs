@@ -3,6 +3,7 @@
 
 use super::Session;
 use crate::error::ConnectError;
+use crate::patience::set_to;
 
 /// Time limits that could end pgmeter's own statements: pgmeter has limits of its own. Older servers do not have all of
 /// them, so the server chooses. All names are those of the catalogs, whatever the search path holds.
@@ -92,10 +93,11 @@ impl Session {
         self.set_for_itself("SET statement_timeout = 0");
     }
 
-    /// From now on, no statement waits for a lock for longer than the target's lock timeout. Through a pooler it does.
+    /// From now on, no statement waits for a lock for longer than the target's lock timeout. Through a pooler there is no
+    /// limit: the setting could remain in a connection that others get afterwards.
     pub fn limit_waits_of_statements(&mut self) {
-        let limit = self.patience().lock_timeout.as_millis().clamp(1, i32::MAX as u128);
-        self.set_for_itself(&format!("SET lock_timeout = '{limit}ms'"));
+        let lock_timeout = self.patience().lock_timeout;
+        self.set_for_itself(&format!("SET {}", set_to(lock_timeout)));
     }
 
     /// Executes SET or RESET if the connection to the server is the session's own and ends with it. Returns false, and does

@@ -72,12 +72,15 @@ pub(super) fn execute(
         transaction(session, statements, continues, this, trace)
     });
     let Err(failure) = tried else { return Ok(()) };
-    let needs_none =
-        failure.remains == Remains::Nothing && has_state(&failure.error, &[ACTIVE_SQL_TRANSACTION]);
     match statements {
-        [sql] if needs_none => alone(locking, session, sql, trace),
+        [sql] if is_of_transaction(&failure) => alone(locking, session, sql, trace),
         _ => Err(failure),
     }
+}
+
+/// Whether a statement cannot run in a transaction, and nothing of the others remains.
+fn is_of_transaction(failure: &StatementFailure) -> bool {
+    failure.remains == Remains::Nothing && has_state(&failure.error, &[ACTIVE_SQL_TRANSACTION])
 }
 
 /// As [`execute`], for an undo: several statements are executed one by one if one of them cannot run in a transaction.
@@ -89,9 +92,7 @@ pub(super) fn execute_undo(
     trace: &mut Trace,
 ) -> Result<(), StatementFailure> {
     let Err(failure) = execute(locking, session, statements, continues, trace) else { return Ok(()) };
-    let needs_none =
-        failure.remains == Remains::Nothing && has_state(&failure.error, &[ACTIVE_SQL_TRANSACTION]);
-    if !needs_none || statements.len() < 2 {
+    if !is_of_transaction(&failure) || statements.len() < 2 {
         return Err(failure);
     }
     for (done, sql) in statements.iter().enumerate() {

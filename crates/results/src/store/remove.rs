@@ -73,7 +73,7 @@ impl Store {
             ))
         })?;
         let directory = directory_of(&self.path).to_owned();
-        // Whoever can change the store can name any record in it.
+        // Its paths may be those of other users.
         let of_store = distrust(&self.path);
         let distrust = |path: &Path| {
             distrust(path).or_else(|| of_store.clone().filter(|_| path.parent() != Some(directory.as_path())))

@@ -51,7 +51,7 @@ impl TableIds {
     }
 }
 
-/// The OIDs of the four names as a script finds them: those of accounts, branches, history and tellers; 0 if there is none.
+/// The OIDs of accounts, branches, history and tellers, as the search path of a script finds them; 0 for a missing one.
 pub(super) fn oids_of_names(session: &mut Session) -> Result<[String; 4], WorkloadError> {
     let rows = query(session, NUMBERS)?;
     Ok([0, 1, 2, 3].map(|column| rows.first().and_then(|row| row.get(column)).unwrap_or("0").to_owned()))
