@@ -230,7 +230,7 @@ fn a_run_through_somebodys_pooler_says_so_and_its_errors_have_the_remedy() {
     let keeps = pooler.pooler().max_prepared_statements().is_some();
     let out = bench.run(["bench", "-n", "-M", "prepared", "-f", file, "-c", "2", "-t", "20", &conninfo]);
     if !keeps {
-        out.exits(2).says(&["prepared statement", "-M prepared needs session pooling"]);
+        out.exits(1).says(&["does not keep track of prepared statements", "Use -M simple or -M extended"]);
     }
 }
 
