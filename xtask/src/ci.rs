@@ -1,17 +1,19 @@
 //! All checks in order, one line each: what `.ci/run` and a contributor run before a change goes in.
 //! A failed step does not keep the later ones from running, so that one run shows everything; only without a build there
-//! is nothing to test. The packages are built while the tests run.
+//! is nothing to test. `stress` runs the tests alone, on a machine that is busy.
+
+mod stress;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::fuzz::{self, SHORT_ROUND};
+use crate::fuzz;
 use crate::leftovers::Scratch;
 use crate::programs::{self, Programs};
-use crate::test_output::{self, TestCounts};
+use crate::test_output::TestCounts;
+use crate::test_programs::{self, Ended};
 use crate::tidy;
 use crate::{dependencies, dist};
 
@@ -32,8 +34,29 @@ impl Verdict {
     }
 }
 
-/// Runs everything; true if nothing failed.
-pub fn run() -> bool {
+/// What to check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// What each change needs.
+    Change,
+    /// The packages too, and more inputs for the fuzzer: each night, and before a release.
+    All,
+}
+
+/// Runs the checks; true if nothing failed.
+pub fn run(arguments: &[&str]) -> bool {
+    match *arguments {
+        [] => check(Extent::Change),
+        ["--all"] => check(Extent::All),
+        ["--stress", ref arguments @ ..] => stress::run(arguments),
+        _ => {
+            eprintln!("usage: cargo xtask ci [--all | --stress [ROUNDS [PROGRAM …]]]");
+            false
+        }
+    }
+}
+
+fn check(extent: Extent) -> bool {
     let scratch = match Scratch::new() {
         Ok(scratch) => scratch,
         Err(error) => {
@@ -41,25 +64,31 @@ pub fn run() -> bool {
             return false;
         }
     };
+    let start = Instant::now();
     let mut verdicts =
         vec![step("format", format), step("clippy", clippy), step("dependencies", dependencies)];
     let mut programs = None;
     verdicts.push(step("build", || build(&mut programs)));
-    // The tests mostly wait, so that the packages are nearly free now.
-    let packages = thread::spawn(packages);
+    let built = |work: fn(&Programs, Extent, &Scratch) -> Verdict| match &programs {
+        Some(programs) => work(programs, extent, &scratch),
+        None => Verdict::of_step(false, "NOT RUN", "there is nothing to run without a build"),
+    };
     verdicts.extend([
-        step("test", || programs.as_ref().map_or_else(not_built, |_| test(&scratch))),
-        step("packages", || result_of(packages)),
-        step("fuzz", || programs.as_ref().map_or_else(not_built, fuzz)),
+        step("test", || built(|programs, _, scratch| test(programs, scratch))),
+        step("examples", examples),
+        step("fuzz", || built(|programs, extent, _| fuzz(programs, extent))),
         step("tidy", || tidy(programs.as_ref())),
         step("leftovers", || leftovers(&scratch)),
     ]);
+    if extent == Extent::All {
+        verdicts.push(step("packages", packages));
+    }
     if let Err(error) = scratch.remove() {
         eprintln!("could not remove the tests' folder: {error}");
     }
     let passed: usize = verdicts.iter().map(|verdict| verdict.passed).sum();
     let failed: usize = verdicts.iter().map(|verdict| verdict.failed).sum();
-    println!("{passed} passed, {failed} failed");
+    println!("{passed} passed, {failed} failed, in {:.1} min", start.elapsed().as_secs_f64() / 60.0);
     failed == 0
 }
 
@@ -95,8 +124,7 @@ fn dependencies() -> Verdict {
 /// The target of a static binary.
 const MUSL: &str = "x86_64-unknown-linux-musl";
 
-/// That the static binary and the Debian package can be built, and work in systems that contain nothing else. A program
-/// of its own, so that it and its compilers only get the time of processors that the tests leave idle.
+/// That the static binary and the Debian package can be built, and work in systems that contain nothing else.
 fn packages() -> Verdict {
     let required = std::env::var_os("PGMETER_TEST_MUSL").is_some();
     let not_checked = |why: &str| {
@@ -111,48 +139,22 @@ fn packages() -> Verdict {
     if let Some(obstacle) = dist::obstacle() {
         return not_checked(&obstacle);
     }
-    let start = Instant::now();
-    let program = own_program();
-    let output = program.and_then(|program| at_idle_priority(&program).args(["dist", "--check"]).output());
-    judge_packages(output, start.elapsed())
-}
-
-fn judge_packages(output: std::io::Result<Output>, time: Duration) -> Verdict {
-    match output {
-        Ok(output) => {
-            let stdout = String::from_utf8_lossy(&output.stdout);
-            let time = format!("{:.1} s beside the tests", time.as_secs_f64());
-            let note: Vec<&str> = stdout.lines().chain([time.as_str()]).collect();
-            Verdict::of_step(output.status.success(), note.join("; "), stderr(&output))
-        }
+    match own_program().and_then(|program| Command::new(program).args(["dist", "--check"]).output()) {
+        Ok(output) => judge_packages(&output),
         Err(error) => Verdict::of_step(false, "", format!("xtask dist did not start: {error}")),
     }
+}
+
+fn judge_packages(output: &Output) -> Verdict {
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    let note: Vec<&str> = stdout.lines().collect();
+    Verdict::of_step(output.status.success(), note.join("; "), stderr(output))
 }
 
 /// This program. The build replaces its file, and Linux still finds it by its process.
 fn own_program() -> std::io::Result<PathBuf> {
     let of_process = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
     if of_process.exists() { Ok(of_process) } else { std::env::current_exe() }
-}
-
-/// Prefixes of a command that runs only while no other one needs the processor, the best one first. Not every system has
-/// chrt (util-linux).
-const IDLE_PRIORITY: [&[&str]; 2] = [&["chrt", "--idle", "0"], &["nice", "-n", "19"]];
-
-/// A program with the lowest priority that this system offers.
-fn at_idle_priority(program: &Path) -> Command {
-    let works = |prefix: &&&[&str]| {
-        Command::new(prefix[0]).args(&prefix[1..]).arg("true").output().is_ok_and(|it| it.status.success())
-    };
-    let Some(prefix) = IDLE_PRIORITY.iter().find(works) else { return Command::new(program) };
-    let mut command = Command::new(prefix[0]);
-    command.args(&prefix[1..]).arg(program).stdin(Stdio::null());
-    command
-}
-
-/// Waits for a step that runs beside others.
-fn result_of(step: JoinHandle<Verdict>) -> Verdict {
-    step.join().unwrap_or_else(|_| Verdict::of_step(false, "", "the step panicked"))
 }
 
 /// Whether there is a standard library for a target.
@@ -175,55 +177,64 @@ fn build(programs: &mut Option<Programs>) -> Verdict {
     verdict
 }
 
-fn not_built() -> Verdict {
-    Verdict::of_step(false, "NOT RUN", "there is nothing to run without a build")
-}
-
+/// How many of the programs are named that took longest.
+const SLOWEST: usize = 3;
 /// Several times as long as all tests take, and half of what continuous integration waits for a run.
 const TEST_LIMIT: Duration = Duration::from_secs(45 * 60);
 
-fn test(scratch: &Scratch) -> Verdict {
-    let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]);
-    scratch.set_environment(&mut command);
-    match scratch.run(&mut command, TEST_LIMIT) {
-        Ok((Some(status), stdout, stderr)) => judge_tests(&stdout, &stderr, status.success()),
-        Ok((None, stdout, stderr)) => {
-            let verdict = judge_tests(&stdout, &stderr, false);
-            let note = format!("{}; killed after {} min", verdict.note, TEST_LIMIT.as_secs() / 60);
-            let unfinished = test_output::unfinished(&stdout);
-            Verdict { failed: verdict.failed.max(1), note, details: unfinished + &verdict.details, ..verdict }
-        }
-        Err(error) => Verdict::of_step(false, "", format!("cargo did not run: {error}")),
+fn test(programs: &Programs, scratch: &Scratch) -> Verdict {
+    match test_programs::run(&programs.tests, scratch, TEST_LIMIT) {
+        Ok(ended) => judge_tests(&ended),
+        Err(error) => Verdict::of_step(false, "", format!("the tests did not run: {error}")),
     }
 }
 
-/// A test that did not run counts as failed, and so does a program that ended without a result.
-fn judge_tests(stdout: &str, stderr: &str, ended_well: bool) -> Verdict {
-    let TestCounts { programs, passed, failed, ignored } = TestCounts::parse(stdout);
-    let lost = usize::from(!ended_well && failed == 0 || passed + failed == 0);
-    let mut note = format!("{passed} tests in {programs} programs");
+/// A test that did not run counts as failed.
+fn judge_tests(ended: &[Ended]) -> Verdict {
+    let sum = |count: fn(&TestCounts) -> usize| ended.iter().map(|ended| count(&ended.counts)).sum::<usize>();
+    let [passed, failed, ignored] =
+        [sum(|counts| counts.passed), sum(|counts| counts.failed), sum(|counts| counts.ignored)];
+    let mut note = format!("{passed} tests in {} programs", sum(|counts| counts.programs));
     if ignored > 0 {
         note.push_str(&format!(", {ignored} did not run, which is not allowed"));
     }
-    let details = format!("{}{}", test_output::failures(stdout), test_output::cargo_messages(stderr));
-    Verdict { passed, failed: failed + ignored + lost, note, details }
+    let mut slowest: Vec<&Ended> = ended.iter().collect();
+    slowest.sort_by_key(|ended| std::cmp::Reverse(ended.time));
+    let slowest =
+        slowest.iter().take(SLOWEST).map(|it| format!("{} {:.0} s", it.program, it.time.as_secs_f64()));
+    note.push_str(&format!("; longest: {}", slowest.collect::<Vec<_>>().join(", ")));
+    let details = ended.iter().map(|ended| ended.failures.as_str()).collect();
+    Verdict { passed, failed: failed + ignored + usize::from(passed == 0), note, details }
+}
+
+/// That the examples in the documentation of libraries compile and pass. Each counts as a test.
+fn examples() -> Verdict {
+    let packages = match test_programs::documented(crate::root()) {
+        Ok(packages) => packages,
+        Err(error) => return Verdict::of_step(false, "", format!("the sources cannot be read: {error}")),
+    };
+    let chosen = packages.iter().flat_map(|package| ["-p", package]);
+    let output = cargo(&["test", "--locked", "--quiet", "--doc"]).args(chosen).output();
+    judge(output, "of the documentation", |output| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Each target counts as a test.
-fn fuzz(programs: &Programs) -> Verdict {
-    match fuzz::short_round(&programs.fuzzer) {
+fn fuzz(programs: &Programs, extent: Extent) -> Verdict {
+    let inputs = if extent == Extent::All { fuzz::SHORT_ROUND } else { fuzz::SHORTEST_ROUND };
+    match fuzz::short_round(&programs.fuzzer, inputs) {
         Ok(output) => {
-            judge_fuzzing(&String::from_utf8_lossy(&output.stdout), &stderr(&output), output.status.success())
+            let stdout = String::from_utf8_lossy(&output.stdout);
+            judge_fuzzing(&stdout, &stderr(&output), output.status.success(), inputs)
         }
         Err(error) => Verdict::of_step(false, "", format!("the fuzzer did not start: {error}")),
     }
 }
 
 /// A fuzzer that ended badly without a verdict, or gave none at all, counts as failed.
-fn judge_fuzzing(stdout: &str, stderr: &str, ended_well: bool) -> Verdict {
+fn judge_fuzzing(stdout: &str, stderr: &str, ended_well: bool, inputs: u64) -> Verdict {
     let (passed, failed) = fuzz::count(stdout);
     let lost = usize::from(!ended_well && failed == 0 || passed + failed == 0);
-    let note = format!("{} targets, up to {SHORT_ROUND} inputs each", passed + failed);
+    let note = format!("{} targets, up to {inputs} inputs each", passed + failed);
     Verdict { passed, failed: failed + lost, note, details: stderr.to_owned() }
 }
 
@@ -265,15 +276,21 @@ fn cargo(arguments: &[&str]) -> Command {
 mod tests {
     use super::*;
 
-    fn check(stdout: &str, ended_well: bool, failed: usize) {
-        assert_eq!(judge_tests(stdout, "", ended_well).failed, failed, "{stdout}");
-    }
-
     #[test]
     fn a_run_passes_only_if_every_test_ran_and_passed() {
-        check("test result: ok. 2 passed; 0 failed; 0 ignored;", true, 0);
-        check("test result: FAILED. 2 passed; 3 failed; 0 ignored;", false, 3);
-        check("test result: ok. 2 passed; 0 failed; 1 ignored;", true, 1);
+        let failed = |of_programs: &[[usize; 3]]| {
+            let ended = of_programs.iter().map(|&[passed, failed, ignored]| Ended {
+                program: "a/b".to_owned(),
+                counts: TestCounts { programs: 1, passed, failed, ignored },
+                failures: String::new(),
+                time: Duration::ZERO,
+            });
+            judge_tests(&ended.collect::<Vec<_>>()).failed
+        };
+        assert_eq!(failed(&[[2, 0, 0], [1, 0, 0]]), 0);
+        assert_eq!(failed(&[[2, 3, 0], [1, 1, 0]]), 4);
+        assert_eq!(failed(&[[2, 0, 1]]), 1);
+        assert_eq!(failed(&[]), 1);
     }
 
     #[test]
@@ -283,53 +300,40 @@ mod tests {
     }
 
     #[test]
-    fn a_command_at_idle_priority_runs_with_its_arguments() {
-        let output = at_idle_priority(Path::new("echo")).args(["a", "b"]).output().expect("it starts");
-        assert_eq!((output.status.success(), &output.stdout[..]), (true, &b"a b\n"[..]));
-    }
-
-    #[test]
-    fn this_program_starts_at_idle_priority_although_the_build_replaced_its_file() {
+    fn this_program_starts_although_the_build_replaced_its_file() {
         let copy = std::env::temp_dir().join(format!("pgmeter-xtask-{}", std::process::id()));
         std::fs::copy("/bin/sleep", &copy).unwrap();
         let mut replaced = Command::new(&copy).arg("60").spawn().unwrap();
         std::fs::remove_file(&copy).unwrap();
         let by_process = PathBuf::from(format!("/proc/{}/exe", replaced.id()));
-        let started = at_idle_priority(&by_process).arg("0").status();
+        let started = Command::new(&by_process).arg("0").status();
         replaced.kill().unwrap();
         replaced.wait().unwrap();
-        assert!(started.unwrap().success() || !by_process.exists());
-        assert!(at_idle_priority(&own_program().unwrap()).arg("--list").output().unwrap().status.success());
+        assert!(started.is_ok_and(|status| status.success()) || !by_process.exists());
+        assert!(Command::new(own_program().unwrap()).arg("--list").output().unwrap().status.success());
     }
 
     #[test]
     fn packages_pass_if_their_program_succeeds_and_show_its_error_if_not() {
         let judged = |script: &str| {
-            let output = Command::new("sh").args(["-c", script]).output();
-            let Verdict { failed, note, details, .. } = judge_packages(output, Duration::from_secs(2));
+            let output = Command::new("sh").args(["-c", script]).output().unwrap();
+            let Verdict { failed, note, details, .. } = judge_packages(&output);
             (failed, note, details)
         };
         let words = |failed, note: &str, details: &str| (failed, note.to_owned(), details.to_owned());
-        assert_eq!(judged("echo a; echo b"), words(0, "a; b; 2.0 s beside the tests", ""));
-        assert_eq!(judged("echo why >&2; exit 1"), words(1, "2.0 s beside the tests", "why\n"));
+        assert_eq!(judged("echo a; echo b"), words(0, "a; b", ""));
+        assert_eq!(judged("echo why >&2; exit 1"), words(1, "", "why\n"));
     }
 
     #[test]
     fn every_fuzzed_target_counts_and_a_fuzzer_without_a_verdict_failed() {
         let count = |stdout: &str, ended_well| {
-            let verdict = judge_fuzzing(stdout, "", ended_well);
+            let verdict = judge_fuzzing(stdout, "", ended_well, 1);
             (verdict.passed, verdict.failed)
         };
         assert_eq!(count("a ok 1 s\nb ok 1 s\n", true), (2, 0));
         assert_eq!(count("a ok 1 s\nb FAILED\n", false), (1, 1));
         assert_eq!(count("a ok 1 s\n", false), (1, 1));
         assert_eq!(count("", true), (0, 1));
-    }
-
-    #[test]
-    fn a_program_that_crashed_and_a_run_without_tests_count_as_failed() {
-        check("test result: ok. 2 passed; 0 failed; 0 ignored;", false, 1);
-        check("", true, 1);
-        check("", false, 1);
     }
 }

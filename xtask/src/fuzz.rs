@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 
 /// Inputs for each target in a short round; fewer where an input takes long.
 pub const SHORT_ROUND: u64 = 10_000;
+/// The same for each change.
+pub const SHORTEST_ROUND: u64 = 2_000;
 
 /// Runs the fuzzer with these arguments; true if it found nothing.
 pub fn run(arguments: &[&str]) -> bool {
@@ -22,9 +24,9 @@ pub fn run(arguments: &[&str]) -> bool {
 }
 
 /// The short round with a fuzzer that is built: its output.
-pub fn short_round(fuzzer: &Path) -> std::io::Result<Output> {
+pub fn short_round(fuzzer: &Path, inputs: u64) -> std::io::Result<Output> {
     let mut command = Command::new(fuzzer);
-    command.current_dir(crate::root()).args(["--short", "--inputs", &SHORT_ROUND.to_string()]);
+    command.current_dir(crate::root()).args(["--short", "--inputs", &inputs.to_string()]);
     command.stdin(std::process::Stdio::null()).output()
 }
 

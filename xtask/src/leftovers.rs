@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// The names of pgmeter's own temporary folders begin with this, and so does that of the scratch directory.
@@ -26,6 +27,8 @@ pub struct Scratch {
     folder: PathBuf,
     /// Other folders of pgmeter that existed before the tests began.
     before: Vec<PathBuf>,
+    /// How many commands were started.
+    commands: AtomicU32,
 }
 
 impl Scratch {
@@ -40,7 +43,7 @@ impl Scratch {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
         }
         let before = folders_of_ours(&parent)?;
-        Ok(Scratch { folder, before })
+        Ok(Scratch { folder, before, commands: AtomicU32::new(0) })
     }
 
     /// Makes a command and its children use the directory.
@@ -51,13 +54,14 @@ impl Scratch {
 
     /// Runs a command; returns its exit status, stdout and stderr. After `limit` it is killed, and all processes that it
     /// started with this directory; then there is no exit status. The output goes through files: a process that a test
-    /// forgot would keep a pipe open.
+    /// forgot would keep a pipe open. Several commands may run at the same time.
     pub fn run(
         &self,
         command: &mut Command,
         limit: Duration,
     ) -> io::Result<(Option<ExitStatus>, String, String)> {
-        let [stdout, stderr] = ["stdout", "stderr"].map(|name| self.folder.join(name));
+        let number = self.commands.fetch_add(1, Ordering::Relaxed);
+        let [stdout, stderr] = ["stdout", "stderr"].map(|name| self.folder.join(format!("{name}-{number}")));
         let mut child = command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?).spawn()?;
         let start = Instant::now();
         let status = loop {
@@ -243,7 +247,7 @@ mod tests {
     #[test]
     fn a_forgotten_process_that_still_has_our_output_is_not_waited_for() {
         let place = Temporary::new("run");
-        let scratch = Scratch { folder: place.0.clone(), before: Vec::new() };
+        let scratch = Scratch { folder: place.0.clone(), before: Vec::new(), commands: AtomicU32::new(0) };
         let mut command = Command::new("sh");
         command.args(["-c", "echo said >&2; sleep 600 & echo $!"]);
         let (status, stdout, stderr) = scratch.run(&mut command, TEST_LIMIT).expect("a shell");
@@ -257,7 +261,7 @@ mod tests {
     #[test]
     fn what_does_not_end_is_killed_with_all_that_it_started() {
         let place = Temporary::new("limit");
-        let scratch = Scratch { folder: place.0.clone(), before: Vec::new() };
+        let scratch = Scratch { folder: place.0.clone(), before: Vec::new(), commands: AtomicU32::new(0) };
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600 & echo $!; wait"]).env("TMPDIR", &place.0);
         let (status, stdout, _) = scratch.run(&mut command, Duration::from_millis(500)).expect("a shell");

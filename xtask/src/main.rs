@@ -19,6 +19,7 @@ mod managed_server;
 mod programs;
 mod prove;
 mod test_output;
+mod test_programs;
 mod tidy;
 
 use std::ffi::OsString;
@@ -44,7 +45,7 @@ const CHORES: [&str; 12] = [
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["ci"] => ci::run(),
+        ["ci", ref arguments @ ..] => ci::run(arguments),
         ["tidy"] => run_tidy(),
         ["dependencies"] => run_dependencies(),
         ["lines", ref arguments @ ..] => tidy::lines::run(arguments, root()),

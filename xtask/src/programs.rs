@@ -1,7 +1,7 @@
 //! The build of all that the tests, the fuzzer and `tidy` need, so that no later step of `ci` builds it again with other
 //! features or another profile. Finds the programs in cargo's messages; `ci` runs the build and the programs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -30,6 +30,34 @@ pub struct Programs {
     pub pgmeter: PathBuf,
     /// The fuzzer.
     pub fuzzer: PathBuf,
+    /// The programs with tests.
+    pub tests: Vec<TestProgram>,
+}
+
+/// A program with the tests of a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TestProgram {
+    /// Package and target, as `pgmeter-stats/simulations`.
+    pub name: String,
+    /// The executable.
+    pub path: PathBuf,
+    /// The folder of the package, in which cargo runs the tests.
+    pub folder: PathBuf,
+}
+
+impl TestProgram {
+    /// From a message of cargo about a target; `None` if the target has no tests.
+    fn parse(message: &Value) -> Option<TestProgram> {
+        if message["profile"]["test"] != true || message["target"]["kind"][0] == "bench" {
+            return None;
+        }
+        let path = PathBuf::from(message["executable"].as_str()?);
+        let folder = Path::new(message["manifest_path"].as_str()?).parent()?.to_owned();
+        // As path+file:///…/crates/stats#pgmeter-stats@0.1.0
+        let package = message["package_id"].as_str()?.rsplit(['/', '#']).next()?.split('@').next()?;
+        let target = message["target"]["name"].as_str()?;
+        Some(TestProgram { name: format!("{package}/{target}"), path, folder })
+    }
 }
 
 impl Programs {
@@ -46,7 +74,8 @@ impl Programs {
             };
             messages.iter().filter(is_program).find_map(|message| message["executable"].as_str())
         };
-        Some(Programs { pgmeter: path_of(PGMETER)?.into(), fuzzer: path_of(FUZZER)?.into() })
+        let (pgmeter, fuzzer) = (path_of(PGMETER)?.into(), path_of(FUZZER)?.into());
+        Some(Programs { pgmeter, fuzzer, tests: messages.iter().filter_map(TestProgram::parse).collect() })
     }
 }
 
@@ -56,7 +85,7 @@ mod tests {
 
     fn message(name: &str, kind: &str, is_test: bool, executable: &str) -> String {
         format!(
-            r#"{{"reason":"compiler-artifact","target":{{"kind":["{kind}"],"name":"{name}"}},"profile":{{"test":{is_test}}},"executable":"{executable}"}}"#
+            r#"{{"reason":"compiler-artifact","package_id":"path+file:///w/crates/a#pgmeter-a@0.1.0","manifest_path":"/w/crates/a/Cargo.toml","target":{{"kind":["{kind}"],"name":"{name}"}},"profile":{{"test":{is_test}}},"executable":"{executable}"}}"#
         )
     }
 
@@ -64,13 +93,17 @@ mod tests {
     fn programs_are_found_beside_their_unit_tests_and_libraries() {
         let messages = [
             message("pgmeter", "bin", true, "/t/deps/pgmeter-1"),
+            message("rows", "bench", true, "/t/deps/rows-1"),
             r#"{"reason":"compiler-artifact","target":{"kind":["lib"],"name":"pgmeter"},"profile":{"test":false},"executable":null}"#.to_owned(),
             message("pgmeter", "bin", false, "/t/pgmeter"),
             message("pgmeter-fuzz", "bin", false, "/t/pgmeter-fuzz"),
             r#"{"reason":"build-finished","success":true}"#.to_owned(),
         ];
-        let found = Programs { pgmeter: "/t/pgmeter".into(), fuzzer: "/t/pgmeter-fuzz".into() };
-        assert_eq!(Programs::parse(&messages.join("\n")), Some(found));
+        let found = Programs::parse(&messages.join("\n")).unwrap();
+        assert_eq!((found.pgmeter, found.fuzzer), ("/t/pgmeter".into(), "/t/pgmeter-fuzz".into()));
+        let name = "pgmeter-a/pgmeter".to_owned();
+        let folder = "/w/crates/a".into();
+        assert_eq!(found.tests, [TestProgram { name, path: "/t/deps/pgmeter-1".into(), folder }]);
     }
 
     #[test]

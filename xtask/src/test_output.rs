@@ -55,22 +55,12 @@ pub fn unfinished(stdout: &str) -> String {
     long.filter(|test| !has_ended(test)).map(|test| format!("{test} did not end\n")).collect()
 }
 
-/// Cargo's own messages, without its progress.
-pub fn cargo_messages(stderr: &str) -> String {
-    const PROGRESS: [&str; 10] = [
-        "Compiling",
-        "Running",
-        "Finished",
-        "Doc-tests",
-        "Blocking",
-        "Downloading",
-        "Downloaded",
-        "Updating",
-        "Locking",
-        "Checking",
-    ];
-    let is_progress = |line: &&str| PROGRESS.iter().any(|word| line.trim_start().starts_with(word));
-    stderr.lines().filter(|line| !is_progress(line)).map(|line| format!("{line}\n")).collect()
+/// The names of the tests that failed, in the output of the failures.
+pub fn failed_names(failures: &str) -> impl Iterator<Item = &str> {
+    failures.lines().filter_map(|line| line.strip_prefix("    ")).filter(|name| {
+        !name.is_empty()
+            && name.chars().all(|character| character.is_alphanumeric() || "_:".contains(character))
+    })
 }
 
 #[cfg(test)]
@@ -122,8 +112,8 @@ test result: ok. 2 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; fini
     }
 
     #[test]
-    fn messages_of_cargo_are_kept_and_its_progress_is_not() {
-        let stderr = "   Compiling wire v0.1.0\nerror[E0599]: no method\n  --> a.rs:1\n    Finished x\n";
-        assert_eq!(cargo_messages(stderr), "error[E0599]: no method\n  --> a.rs:1\n");
+    fn failed_tests_are_named() {
+        let text = failures(OUTPUT) + "    at a.rs:3\n    not a name\n";
+        assert_eq!(failed_names(&text).collect::<Vec<_>>(), ["b"]);
     }
 }

@@ -35,9 +35,6 @@ pub(crate) enum Failure {
     /// The run was measured, but its results are incomplete, or everything failed.
     #[error("{0}")]
     Aborted(String),
-    /// The comparison has no result.
-    #[error(transparent)]
-    NotCompared(Box<Failure>),
     #[error("{0}")]
     Interrupted(&'static str),
 }
@@ -49,7 +46,6 @@ impl Failure {
             _ if self.is_interruption() => signal.map_or(ExitStatus::INTERRUPTED, ExitStatus::Interrupted),
             Self::Run(error) => error.into(),
             Self::Aborted(_) => ExitStatus::Incomplete,
-            Self::NotCompared(_) => ExitStatus::NotCompared,
             Self::Usage(_)
             | Self::Lab(_)
             | Self::Results(_)

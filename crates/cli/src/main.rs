@@ -42,7 +42,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{ArgMatches, CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use run::{ExitStatus, Machines};
 
 use failure::Failure;
@@ -175,14 +175,7 @@ fn show_usage_error(error: &clap::Error) -> ExitCode {
             return ExitCode::from(ExitStatus::Incomplete.code());
         }
     }
-    // What could be parsed names the command.
-    let parsed = Arguments::command().ignore_errors(true).try_get_matches().ok();
-    let compares = parsed.as_ref().and_then(ArgMatches::subcommand_name) == Some("compare");
-    let status = match (to_stderr, compares) {
-        (false, _) => ExitStatus::Success,
-        (true, false) => ExitStatus::NotStarted,
-        (true, true) => ExitStatus::NotCompared,
-    };
+    let status = if to_stderr { ExitStatus::NotStarted } else { ExitStatus::Success };
     ExitCode::from(status.code())
 }
 

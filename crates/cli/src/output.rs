@@ -74,8 +74,7 @@ impl Output {
     /// Writes a JUnit file with the failure of a command that measured nothing. The old file stays if this one cannot
     /// be written either.
     pub(crate) fn write_failure(&self, command: &str, failure: &Failure, terminal: &Terminal) {
-        let has_no_report =
-            matches!(failure.exit_status(None), ExitStatus::NotStarted | ExitStatus::NotCompared);
+        let has_no_report = failure.exit_status(None) == ExitStatus::NotStarted;
         let Some(path) = self.path.as_ref().filter(|_| has_no_report && self.format == Format::Junit) else {
             return;
         };

@@ -357,7 +357,7 @@ impl<'a> SchemaSwitch<'a> {
                 Ending::Committed => self.is_undone(),
                 Ending::Unknown => {
                     self.has_given_up = true;
-                    return RunError::Usage(format!(
+                    return RunError::Aborted(format!(
                         "it is not known whether the change of the schema was undone before the connection was lost: {error}; \
                          look in the database {} whether the change is still there; if it is, run: {}",
                         self.target.database,
@@ -376,7 +376,7 @@ impl<'a> SchemaSwitch<'a> {
         if sentences.is_empty() {
             return Ok(());
         }
-        Err(RunError::Usage(format!(
+        Err(RunError::Aborted(format!(
             "{}, so the undo could remove what somebody else made, and pgmeter does not execute it; look first whether it is \
              still needed",
             sentences.join("; ")
@@ -402,7 +402,7 @@ impl<'a> SchemaSwitch<'a> {
             if std::mem::replace(&mut self.has_given_up, true) {
                 return error;
             }
-            RunError::Usage(format!(
+            RunError::Aborted(format!(
                 "the change of the schema could not be undone: {error}; run this in the database {}: {}",
                 self.target.database,
                 self.undo_in_words()

@@ -14,6 +14,7 @@ use thiserror::Error;
 use verify::VerifyError;
 use workload::WorkloadError;
 
+use crate::ExitStatus;
 use crate::statement_check::StatementError;
 
 /// A run without a result. The message is complete and meant for the user.
@@ -102,6 +103,14 @@ pub enum RunError {
     /// The user asked to stop.
     #[error("{0}")]
     Interrupted(Cow<'static, str>),
+}
+
+impl RunError {
+    /// The same error after measuring began: the results are incomplete.
+    #[must_use]
+    pub fn after_begin(self) -> Self {
+        if ExitStatus::from(&self) == ExitStatus::NotStarted { Self::Aborted(self.to_string()) } else { self }
+    }
 }
 
 impl From<&LoadStop> for RunError {

@@ -14,12 +14,10 @@ pub enum ExitStatus {
     Success,
     /// The result is open: a comparison or a goal is undecided, or trials were left.
     Undecided,
-    /// A goal was missed, or this machine cannot measure reliably (`self-test`).
+    /// A goal was missed, B is worse than A, or this machine cannot measure reliably (`self-test`).
     GoalMissed,
     /// A check of the workload found an error, or an answer differs.
     Differs,
-    /// B is worse than A.
-    Worse,
     /// The results are incomplete, or everything failed.
     Incomplete,
     /// A watched condition of the server ended the load.
@@ -28,8 +26,6 @@ pub enum ExitStatus {
     WorkLost,
     /// Nothing was measured.
     NotStarted,
-    /// Nothing was compared.
-    NotCompared,
     /// A signal with this number ended it.
     Interrupted(u8),
 }
@@ -46,8 +42,8 @@ impl ExitStatus {
             Self::Undecided => 3,
             Self::GoalMissed => 5,
             Self::Differs => 6,
-            Self::Worse | Self::NotStarted => 1,
-            Self::Incomplete | Self::NotCompared => 2,
+            Self::NotStarted => 1,
+            Self::Incomplete => 2,
             Self::Stopped => 7,
             Self::WorkLost => 4,
             // As in shells.
@@ -87,12 +83,10 @@ mod tests {
             (ExitStatus::Undecided, 3),
             (ExitStatus::GoalMissed, 5),
             (ExitStatus::Differs, 6),
-            (ExitStatus::Worse, 1),
             (ExitStatus::Incomplete, 2),
             (ExitStatus::Stopped, 7),
             (ExitStatus::WorkLost, 4),
             (ExitStatus::NotStarted, 1),
-            (ExitStatus::NotCompared, 2),
             (ExitStatus::INTERRUPTED, 130),
             (ExitStatus::Interrupted(15), 143),
         ];

@@ -7,7 +7,7 @@
 use pgmeter_stats::comparison::{ComparedMetric, ComparisonDecision, Purpose, SequentialTest, order};
 use simulation::{SimulatedMachine, SimulatedRun};
 
-#[path = "../tests/simulation/mod.rs"]
+#[path = "../tests/integration/simulation/mod.rs"]
 mod simulation;
 
 const ERROR_RATE: f64 = 0.05;

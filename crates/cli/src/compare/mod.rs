@@ -21,21 +21,16 @@ pub(crate) fn run(
     terminal: &Terminal,
     signals: &Signals,
 ) -> Result<ExitStatus, Failure> {
-    let not_compared = |failure: Failure| match failure {
-        _ if failure.is_interruption() => failure,
-        _ => Failure::NotCompared(Box::new(failure)),
-    };
     if arguments.undo {
         let (dsn, patience) = (arguments.dsn.as_deref(), arguments.patience());
         let places = arguments.places.places()?;
         let (undone, store) = (::lab::undo_left, places.clone());
         let undo = |listener: ::lab::Listener<'_>| undone(dsn, &store, patience, listener, signals);
-        listening(terminal, places, Output::default(), undo).map_err(|error| not_compared(error.into()))?;
+        listening(terminal, places, Output::default(), undo)?;
         return Ok(ExitStatus::Success);
     }
-    let output = arguments.output.output(terminal).map_err(not_compared)?;
+    let output = arguments.output.output(terminal)?;
     compare(arguments, &output, terminal, signals)
-        .map_err(not_compared)
         .inspect_err(|failure| output.write_failure("compare", failure, terminal))
 }
 
@@ -57,7 +52,7 @@ fn compare(
     let kept = done.kept.map_err(|error| RunError::not_stored(error, [done.record.to_json()]))?;
     terminal.say(format_args!("stored as comparison c{kept} in {}", places.store().display()));
     // The result is shown and stored all the same.
-    done.failure.map_or_else(|| judge(&done.record, terminal), |error| Err(Failure::from(error)))
+    done.failure.map_or_else(|| judge(&done.record, terminal), |error| Err(error.after_begin().into()))
 }
 
 fn judge(record: &ComparisonRecord, terminal: &Terminal) -> Result<ExitStatus, Failure> {
@@ -68,7 +63,7 @@ fn judge(record: &ComparisonRecord, terminal: &Terminal) -> Result<ExitStatus, F
         ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse => {
             ExitStatus::Success
         }
-        ComparisonDecision::WorseThanTolerance => ExitStatus::Worse,
+        ComparisonDecision::WorseThanTolerance => ExitStatus::GoalMissed,
         ComparisonDecision::Undecided => ExitStatus::Undecided,
     };
     let [_, b] = &record.sides;

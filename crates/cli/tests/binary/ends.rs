@@ -235,15 +235,15 @@ fn commands_whose_server_is_stopped_from_the_start_say_so() {
     cluster.signal(Signal::STOP);
     let experiment = format!("name = \"x\"\n[server]\ndsn = \"{conninfo}\"\n[load]\nduration = \"1s\"\n");
     let file = bench.file("x.toml", &experiment);
-    let commands: [(&[&str], i32); 4] = [
-        (&["bench", "-T", "1", &conninfo], 1),
-        (&["init", &conninfo], 1),
-        (&["lab", "run", file], 1),
-        (&["compare", "--factor", "clients=1,2", "--dsn", &conninfo], 2),
+    let commands: [&[&str]; 4] = [
+        &["bench", "-T", "1", &conninfo],
+        &["init", &conninfo],
+        &["lab", "run", file],
+        &["compare", "--factor", "clients=1,2", "--dsn", &conninfo],
     ];
-    for (words, status) in commands {
+    for words in commands {
         let run = Running::start(bench.command(words).env("PGMETER_CONTROL_TIMEOUT", "1"));
-        let out = ends(run).exits(status);
+        let out = ends(run).exits(1);
         assert!(out.stderr.contains("no answer within"), "{words:?}: {}", out.stderr);
     }
 }

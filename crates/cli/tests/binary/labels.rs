@@ -29,7 +29,7 @@ fn run(bench: &Bench, conninfo: &str, more: &[&str]) -> Finished {
 fn compare(bench: &Bench, conninfo: &str, more: &[&str]) -> Finished {
     let words = ["compare", "--in-place", "--factor", "work_mem=1MB,2MB", "-f", "one.sql", "--budget", "2s"];
     let out = bench.run(words.iter().chain(&["--block", "0.05", "--dsn", conninfo]).chain(more));
-    assert!(matches!(out.status.code(), Some(0 | 1 | 3)), "{}{}", out.stdout, out.stderr);
+    assert!(matches!(out.status.code(), Some(0 | 3 | 5)), "{}{}", out.stdout, out.stderr);
     out
 }
 
@@ -96,14 +96,14 @@ fn a_label_that_cannot_be_a_name_is_refused_before_anything_starts() {
     bench.file("one.sql", SCRIPT);
     bench.file("ladder.toml", FILE);
     let long = "x".repeat(10_240);
-    let commands: [(&[&str], i32); 5] = [
-        (&["bench", "-f", "one.sql", "host=192.0.2.1"], 1),
-        (&["quickstart"], 1),
-        (&["lab", "run", "ladder.toml"], 1),
-        (&["screen", "-f", "one.sql"], 1),
-        (&["compare", "--factor", "clients=1,2"], 2),
+    let commands: [&[&str]; 5] = [
+        &["bench", "-f", "one.sql", "host=192.0.2.1"],
+        &["quickstart"],
+        &["lab", "run", "ladder.toml"],
+        &["screen", "-f", "one.sql"],
+        &["compare", "--factor", "clients=1,2"],
     ];
-    for (command, status) in commands {
+    for command in commands {
         for (label, says) in [
             ("12", "must not look like a number, such as 12, c3 or e2, or like last"),
             ("e1", "must not look like a number"),
@@ -114,11 +114,11 @@ fn a_label_that_cannot_be_a_name_is_refused_before_anything_starts() {
             (&long, "at most 64 characters, and this one has 10240"),
             ("", "at least one character"),
         ] {
-            let out = bench.run(command.iter().chain(&["--label", label])).exits(status);
+            let out = bench.run(command.iter().chain(&["--label", label])).exits(1);
             assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
             out.says(&["--label: a label ", says]);
         }
-        let out = bench.run(command.iter().chain(&["--note", "a\tb"])).exits(status);
+        let out = bench.run(command.iter().chain(&["--note", "a\tb"])).exits(1);
         out.says(&["--note: a note is one line of text without control characters"]);
     }
     bench.file("ladder.toml", &FILE.replace("nightly", "last"));

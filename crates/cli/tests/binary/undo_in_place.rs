@@ -143,7 +143,7 @@ fn an_undo_that_would_drop_what_existed_before_is_refused_and_a_failed_change_is
     ] {
         let mut words = changing(&dsn, change);
         words.extend(["--b-undo", undo]);
-        bench.run(&words).exits(2).says(&[told]);
+        bench.run(&words).exits(1).says(&[told]);
         assert_eq!(catalogs(&dsn), before, "{change}");
         assert_eq!(session.query("SELECT id FROM kept").expect("it is there").len(), 0);
     }

@@ -77,7 +77,7 @@ pub fn compare(
     let versions = [ready.sides[0].server_version(), ready.sides[1].server_version()];
     let processors = ProcessorTimes::now();
     let output = circumstances.output.map(|begin| begin());
-    let mut run = ComparisonRun::run(&layout, ready, draws, options)?;
+    let mut run = ComparisonRun::run(&layout, ready, draws, options).map_err(RunError::after_begin)?;
     let failure = run.not_undone.take().or_else(|| run.early_end());
     if let Some(messages) = output.map(|end| end()).filter(|&messages| messages > 0) {
         listener.tell(Event::MeasurementWarning(Warning::MessagesLost { messages }));

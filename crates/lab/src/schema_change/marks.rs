@@ -164,11 +164,11 @@ pub fn undo_left(
         }
         kept.extend(handled.not_undone);
     }
-    if kept.is_empty() { Ok(()) } else { Err(RunError::Usage(kept.join("; "))) }
+    if kept.is_empty() { Ok(()) } else { Err(RunError::Aborted(kept.join("; "))) }
 }
 
 fn not_undone(what: &str, error: &dyn Display, database: &str, undo: &str) -> RunError {
-    RunError::Usage(format!(
+    RunError::Aborted(format!(
         "{what}, left by a comparison, could not be undone: {error}; try again, or run this in the database {database}: {undo};"
     ))
 }

@@ -191,7 +191,7 @@ mod tests {
     use crate::document::text;
 
     fn shown(found: &Verification) -> String {
-        text(&verification(found), &TextStyle { colour: false, width: 100 }).replace(TIE, " ")
+        text(&verification(found), &TextStyle { colour: false, width: 200 }).replace(TIE, " ")
     }
 
     fn sound() -> Verification {

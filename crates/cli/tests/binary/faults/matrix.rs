@@ -41,6 +41,9 @@ pub(crate) enum Tried {
 pub(crate) enum Ending {
     /// With this exit status, one of these texts, separated by `|`, in its output, and this kept.
     Exits(i32, &'static str, Kept),
+    /// With a verdict of any kind, this text in its output, and a comparison kept. The sides are alike, so it is mostly
+    /// "inconclusive", but not always.
+    Judges(&'static str),
     /// Not by itself: SIGINT ends it, without an exit status.
     Hangs,
     /// The fault cannot strike this command, for this reason.
@@ -74,12 +77,12 @@ const fn row(fault: Fault, tried: Tried, limit_s: u64, ending: Ending) -> Row {
     Row { fault, tried, ending, limit_s }
 }
 
-use Ending::{Exits, Hangs, NotApplicable};
+use Ending::{Exits, Hangs, Judges, NotApplicable};
 use Fault::{
     BackendKilled, DiskFull, LockHeld, Reset, ServerKilled, ServerPaused, ServerStopped, SlowReader,
     WrongBytes,
 };
-use Kept::{Comparison, Complete, Failed, Nothing};
+use Kept::{Complete, Failed, Nothing};
 use Tried::{Bench, Compare, Init, Lab, Pgbench, Quickstart};
 
 const OWN_SERVER: Ending = NotApplicable("own-server");
@@ -97,7 +100,7 @@ pub(crate) const MATRIX: [Row; 54] = [
     row(ServerKilled, Pgbench, 5, Exits(2, "aborted in command", Nothing)),
     row(ServerPaused, Bench, 18, Exits(0, "completed no transaction for", Complete)),
     row(ServerPaused, Lab, 18, Exits(0, "tps", Complete)),
-    row(ServerPaused, Compare, 30, Exits(3, "stored as comparison", Comparison)),
+    row(ServerPaused, Compare, 30, Judges("stored as comparison")),
     row(ServerPaused, Init, 120, Exits(0, "loaded scale", Nothing)),
     row(ServerPaused, Quickstart, 30, Exits(0, "tps", Complete)),
     row(ServerPaused, Pgbench, 18, Exits(0, "tps = ", Nothing)),
@@ -109,7 +112,7 @@ pub(crate) const MATRIX: [Row; 54] = [
     row(ServerStopped, Pgbench, 10, Hangs),
     row(BackendKilled, Bench, 14, Exits(2, LOST, Failed)),
     row(BackendKilled, Lab, 14, Exits(2, "the trial failed", Failed)),
-    row(BackendKilled, Compare, 30, Exits(3, "is repeated once", Comparison)),
+    row(BackendKilled, Compare, 30, Judges("is repeated once")),
     row(BackendKilled, Init, 60, Exits(0, "reconnecting", Nothing)),
     row(BackendKilled, Quickstart, 14, Exits(2, LOST, Failed)),
     row(BackendKilled, Pgbench, 5, Exits(2, "aborted in command", Nothing)),
@@ -127,19 +130,19 @@ pub(crate) const MATRIX: [Row; 54] = [
     row(DiskFull, Pgbench, 10, Exits(2, "No space left on device", Nothing)),
     row(SlowReader, Bench, 14, Exits(0, "tps", Complete)),
     row(SlowReader, Lab, 14, Exits(0, "tps", Complete)),
-    row(SlowReader, Compare, 30, Exits(3, "stored as comparison", Comparison)),
+    row(SlowReader, Compare, 30, Judges("stored as comparison")),
     row(SlowReader, Init, 60, Exits(0, "loaded scale", Nothing)),
     row(SlowReader, Quickstart, 0, OWN_SERVER),
     row(SlowReader, Pgbench, 14, Exits(0, "tps = ", Nothing)),
     row(Reset, Bench, 14, Exits(2, "Connection reset by peer", Failed)),
     row(Reset, Lab, 14, Exits(2, "Connection reset by peer", Failed)),
-    row(Reset, Compare, 30, Exits(3, "is repeated once", Comparison)),
+    row(Reset, Compare, 30, Judges("is repeated once")),
     row(Reset, Init, 60, Exits(0, "reconnecting", Nothing)),
     row(Reset, Quickstart, 0, OWN_SERVER),
     row(Reset, Pgbench, 5, Exits(2, "perhaps the backend died while processing", Nothing)),
     row(WrongBytes, Bench, 14, Exits(2, "violated PostgreSQL's protocol", Failed)),
     row(WrongBytes, Lab, 14, Exits(2, "violated PostgreSQL's protocol", Failed)),
-    row(WrongBytes, Compare, 30, Exits(3, "is repeated once", Comparison)),
+    row(WrongBytes, Compare, 30, Judges("is repeated once")),
     row(WrongBytes, Init, 60, Exits(0, "reconnecting", Nothing)),
     row(WrongBytes, Quickstart, 0, OWN_SERVER),
     row(WrongBytes, Pgbench, 5, Exits(2, "lost synchronization with server", Nothing)),

@@ -59,14 +59,19 @@ fn a_server_that_is_silent_to_others_too_ends_a_patient_session() {
 
 #[test]
 fn another_thread_closes_a_session_that_waits_and_says_why() {
-    let fake = Fake::unix(|mut peer| {
+    let (heard, was_heard) = std::sync::mpsc::channel();
+    let fake = Fake::unix(move |mut peer| {
         peer.welcome();
         peer.hear_query("select 1");
+        heard.send(()).unwrap();
         peer.hear_the_end();
     });
     let mut session = Session::connect(&fake.target).unwrap();
     let closer = session.closer().expect("sockets can be duplicated");
-    let closing = std::thread::spawn(move || closer.close("it was interrupted"));
+    let closing = std::thread::spawn(move || {
+        was_heard.recv().unwrap();
+        closer.close("it was interrupted");
+    });
     let error = session.execute("select 1").unwrap_err();
     given_up(&error, &["was lost: it was interrupted"]);
     assert!(session.is_given_up());

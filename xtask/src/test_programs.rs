@@ -1,0 +1,235 @@
+//! Runs the test programs of the workspace. Most tests wait for servers, so several programs run at a time, each with more
+//! threads than the machine has processors. Tests that measure are in modules named `alone`: they run afterwards, one at a
+//! time. Cargo would run one program after the other.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::leftovers::Scratch;
+use crate::programs::TestProgram;
+use crate::test_output::{self, TestCounts};
+
+/// Programs that run at the same time.
+const PROGRAMS_AT_ONCE: usize = 2;
+/// Tests of a program that run at the same time.
+const TEST_THREADS: usize = 6;
+/// A part of the path of a test that measures.
+const ALONE: &str = "alone::";
+
+/// How the tests of one program ended.
+pub struct Ended {
+    /// Package and target.
+    pub program: String,
+    /// Its tests.
+    pub counts: TestCounts,
+    /// The output of the tests that failed; the names of those that did not end.
+    pub failures: String,
+    /// Wall-clock time.
+    pub time: Duration,
+}
+
+/// A part of a program's tests.
+struct Job<'a> {
+    program: &'a TestProgram,
+    tests: usize,
+    is_alone: bool,
+}
+
+/// Runs all tests. After `limit`, programs that still run are killed, and the others do not start: these count as failed.
+pub fn run(programs: &[TestProgram], scratch: &Scratch, limit: Duration) -> io::Result<Vec<Ended>> {
+    let mut together = Vec::new();
+    let mut alone = Vec::new();
+    for program in programs {
+        let tests = list(program)?;
+        let measuring = tests.iter().filter(|test| is_alone(test)).count();
+        let job = |tests, is_alone| Job { program, tests, is_alone };
+        together.extend(Some(job(tests.len() - measuring, false)).filter(|job| job.tests > 0));
+        alone.extend(Some(job(measuring, true)).filter(|job| job.tests > 0));
+    }
+    // The one with the most tests takes longest, so that it begins first.
+    together.sort_by_key(|job| std::cmp::Reverse(job.tests));
+    let runner = Runner { scratch, start: Instant::now(), limit };
+    let mut ended = runner.run_all(together, PROGRAMS_AT_ONCE)?;
+    ended.extend(runner.run_all(alone, 1)?);
+    Ok(ended)
+}
+
+/// The names of a program's tests.
+fn list(program: &TestProgram) -> io::Result<Vec<String>> {
+    let output = command(program).args(["--list", "--format=terse"]).output()?;
+    let stdout = String::from_utf8_lossy(&output.stdout);
+    Ok(stdout.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
+}
+
+fn is_alone(test: &str) -> bool {
+    format!("::{test}").contains(&format!("::{ALONE}"))
+}
+
+/// A program in the surroundings that cargo gives it.
+fn command(program: &TestProgram) -> Command {
+    let mut command = Command::new(&program.path);
+    command.current_dir(&program.folder).stdin(Stdio::null());
+    command.env("CARGO", crate::cargo()).env("CARGO_MANIFEST_DIR", &program.folder);
+    command
+}
+
+struct Runner<'a> {
+    scratch: &'a Scratch,
+    start: Instant,
+    limit: Duration,
+}
+
+impl Runner<'_> {
+    /// Runs jobs, some at a time, in their order.
+    fn run_all(&self, jobs: Vec<Job<'_>>, at_once: usize) -> io::Result<Vec<Ended>> {
+        let left = Mutex::new(VecDeque::from(jobs));
+        let next = || left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        thread::scope(|scope| {
+            let work = || {
+                let mut ended = Vec::new();
+                while let Some(job) = next() {
+                    ended.push(self.run_one(&job)?);
+                }
+                Ok(ended)
+            };
+            let workers: Vec<_> = (0..at_once).map(|_| scope.spawn(work)).collect();
+            let mut ended = Vec::new();
+            for worker in workers {
+                let of_worker: io::Result<Vec<Ended>> = worker.join().expect("it does not panic");
+                ended.extend(of_worker?);
+            }
+            Ok(ended)
+        })
+    }
+
+    fn run_one(&self, job: &Job<'_>) -> io::Result<Ended> {
+        let start = Instant::now();
+        let mut command = command(job.program);
+        self.scratch.set_environment(&mut command);
+        let threads = if job.is_alone { 1 } else { TEST_THREADS };
+        command.arg(format!("--test-threads={threads}"));
+        command.args(if job.is_alone { [ALONE].as_slice() } else { &["--skip", ALONE] });
+        let left = self.limit.saturating_sub(self.start.elapsed());
+        let (status, stdout, stderr) = self.scratch.run(&mut command, left)?;
+        Ok(judge(job, &Output { status, stdout, stderr }, start.elapsed()))
+    }
+}
+
+/// How a program ended, and what it wrote.
+struct Output {
+    /// `None` if it was killed.
+    status: Option<ExitStatus>,
+    stdout: String,
+    stderr: String,
+}
+
+/// A test that did not run counts as failed, and so does a program that ended without a result.
+fn judge(job: &Job<'_>, output: &Output, time: Duration) -> Ended {
+    let mut counts = TestCounts::parse(&output.stdout);
+    let mut failures = test_output::failures(&output.stdout);
+    let counted = counts.passed + counts.failed + counts.ignored;
+    let ended_well = output.status.is_some_and(|status| status.success());
+    if counted < job.tests || !ended_well && counts.failed == 0 {
+        let end = output.status.map_or("was killed after the time limit".to_owned(), |status| {
+            format!("ended with {status} after {counted} of {} tests", job.tests)
+        });
+        failures += &format!("{} {end}\n", job.program.name);
+        failures += &test_output::unfinished(&output.stdout);
+        failures += &output.stderr;
+        counts.failed += job.tests.saturating_sub(counted).max(1);
+    }
+    Ended { program: job.program.name.clone(), counts, failures, time }
+}
+
+/// Names of packages whose documentation has examples that are compiled.
+pub fn documented(root: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(root.join("crates"))? {
+        let entry = entry?;
+        if has_example(&entry.path().join("src"))? {
+            found.push(format!("pgmeter-{}", entry.file_name().to_string_lossy().replace('_', "-")));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Whether a comment in a folder has a block of Rust.
+fn has_example(folder: &Path) -> io::Result<bool> {
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let found = if path.is_dir() { has_example(&path)? } else { begins_example(&path)? };
+        if found {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn begins_example(path: &Path) -> io::Result<bool> {
+    if path.extension().is_none_or(|extension| extension != "rs") {
+        return Ok(false);
+    }
+    let text = std::fs::read_to_string(path)?;
+    let fences = text.lines().map(str::trim_start).filter_map(|line| {
+        line.strip_prefix("//!").or_else(|| line.strip_prefix("///"))?.trim_start().strip_prefix("```")
+    });
+    // Every second one ends a block.
+    Ok(fences.step_by(2).any(|language| language.is_empty() || language == "no_run"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+
+    use super::*;
+
+    fn program() -> TestProgram {
+        TestProgram { name: "a/b".to_owned(), path: "/nothing".into(), folder: "/".into() }
+    }
+
+    fn judged(tests: usize, stdout: &str, status: Option<i32>) -> Ended {
+        let program = program();
+        let job = Job { program: &program, tests, is_alone: false };
+        let status = status.map(|code| ExitStatus::from_raw(code << 8));
+        let output = Output { status, stdout: stdout.to_owned(), stderr: "talk\n".to_owned() };
+        judge(&job, &output, Duration::ZERO)
+    }
+
+    #[test]
+    fn a_program_passes_only_if_all_its_tests_ran_and_passed() {
+        let failed = |tests, stdout, status| judged(tests, stdout, status).counts.failed;
+        assert_eq!(failed(2, "test result: ok. 2 passed; 0 failed; 0 ignored;", Some(0)), 0);
+        assert_eq!(failed(3, "test result: FAILED. 2 passed; 1 failed; 0 ignored;", Some(101)), 1);
+        // It crashed, lost tests, or was killed.
+        assert_eq!(failed(2, "", Some(134)), 2);
+        assert_eq!(failed(2, "test result: ok. 2 passed; 0 failed; 0 ignored;", Some(1)), 1);
+        assert_eq!(failed(3, "test result: ok. 2 passed; 0 failed; 0 ignored;", Some(0)), 1);
+        assert_eq!(failed(9, "", None), 9);
+    }
+
+    #[test]
+    fn a_program_that_did_not_end_by_itself_is_named_with_what_it_said() {
+        let stdout = "test c has been running for over 60 seconds\n";
+        let killed = "a/b was killed after the time limit\ntest c did not end\ntalk\n";
+        assert_eq!(judged(1, stdout, None).failures, killed);
+        let crashed = judged(1, stdout, Some(1)).failures;
+        assert!(crashed.starts_with("a/b ended with exit status: 1 after 0 of 1 tests\n"), "{crashed}");
+    }
+
+    #[test]
+    fn only_modules_named_alone_have_tests_that_measure() {
+        assert!(is_alone("alone::a") && is_alone("x::alone::a"));
+        assert!(!is_alone("x::standalone::a") && !is_alone("x::alone"));
+    }
+
+    #[test]
+    fn packages_with_examples_in_their_documentation_are_found() {
+        assert_eq!(documented(crate::root()).unwrap(), ["pgmeter-run", "pgmeter-script"]);
+    }
+}
