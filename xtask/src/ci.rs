@@ -65,8 +65,7 @@ fn check(extent: Extent) -> bool {
         }
     };
     let start = Instant::now();
-    let mut verdicts =
-        vec![step("format", format), step("clippy", clippy), step("dependencies", dependencies)];
+    let mut verdicts = vec![step("format", format), step("dependencies", dependencies)];
     let mut programs = None;
     verdicts.push(step("build", || build(&mut programs)));
     let built = |work: fn(&Programs, Extent, &Scratch) -> Verdict| match &programs {
@@ -109,11 +108,6 @@ fn step(name: &str, work: impl FnOnce() -> Verdict) -> Verdict {
 fn format() -> Verdict {
     let output = cargo(&["fmt", "--all", "--check", "--", "--color=never"]).output();
     judge(output, "cargo fmt makes it right", |output| String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-fn clippy() -> Verdict {
-    let arguments = ["clippy", "--workspace", "--all-targets", "--locked", "--quiet", "--", "-D", "warnings"];
-    judge(cargo(&arguments).output(), "warnings are errors", stderr)
 }
 
 fn dependencies() -> Verdict {
@@ -164,17 +158,35 @@ fn is_installed(target: &str) -> bool {
     output.is_ok_and(|output| Path::new(String::from_utf8_lossy(&output.stdout).trim()).is_dir())
 }
 
-/// Builds the tests and the programs of later steps.
+/// Builds the tests and the programs of later steps, and shows clippy's warnings, which are errors.
 fn build(programs: &mut Option<Programs>) -> Verdict {
+    if !clippy_driver().is_file() {
+        return Verdict::of_step(false, "", "clippy is not installed; run: rustup component add clippy");
+    }
     let output = cargo(&programs::BUILD).output();
     let is_built = |output: &&Output| output.status.success();
     let messages = output.as_ref().ok().filter(is_built).map(|output| output.stdout.clone());
     *programs = messages.and_then(|messages| Programs::parse(&String::from_utf8_lossy(&messages)));
-    let verdict = judge(output, "tests, examples and programs", stderr);
+    let warnings = output.as_ref().map(|output| has_warnings(&stderr(output))).unwrap_or_default();
+    let mut verdict = judge(output, "all targets, with clippy; warnings are errors", stderr);
+    verdict.failed += usize::from(warnings && verdict.failed == 0);
     if verdict.failed == 0 && programs.is_none() {
         return Verdict::of_step(false, verdict.note, "cargo did not name the programs that it built");
     }
     verdict
+}
+
+/// Whether the compiler warned.
+fn has_warnings(stderr: &str) -> bool {
+    stderr.lines().any(|line| line.starts_with("warning"))
+}
+
+/// Clippy as a compiler: it compiles and warns in one pass. `cargo clippy` would read each crate, and all libraries, twice.
+fn clippy_driver() -> PathBuf {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).args(["--print", "sysroot"]).output();
+    let sysroot = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    Path::new(&sysroot.unwrap_or_default()).join("bin/clippy-driver")
 }
 
 /// How many of the programs are named that took longest.
@@ -252,7 +264,7 @@ fn leftovers(scratch: &Scratch) -> Verdict {
 fn judge(output: std::io::Result<Output>, note: &str, details: impl Fn(&Output) -> String) -> Verdict {
     match output {
         Ok(output) => {
-            let text = if output.status.success() { String::new() } else { details(&output) };
+            let text = details(&output);
             let text = if text.is_empty() { stderr(&output) } else { text };
             Verdict::of_step(output.status.success(), note, text)
         }
@@ -268,7 +280,7 @@ fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(crate::cargo());
     command.current_dir(crate::root()).args(arguments).stdin(Stdio::null());
     // Nothing is built twice here, and the files for it take more space than the programs.
-    command.env("CARGO_INCREMENTAL", "0");
+    command.env("CARGO_INCREMENTAL", "0").env("RUSTC_WORKSPACE_WRAPPER", clippy_driver());
     command
 }
 
@@ -291,6 +303,13 @@ mod tests {
         assert_eq!(failed(&[[2, 3, 0], [1, 1, 0]]), 4);
         assert_eq!(failed(&[[2, 0, 1]]), 1);
         assert_eq!(failed(&[]), 1);
+    }
+
+    #[test]
+    fn warnings_are_found_among_other_messages() {
+        assert!(has_warnings("note: a\nwarning: unused variable\n"));
+        assert!(!has_warnings("note: a warning\n"));
+        assert!(clippy_driver().is_file());
     }
 
     #[test]

@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 /// What cargo is asked to build: the targets of `cargo test`, and the programs that it does not need.
-pub const BUILD: [&str; 11] = [
+pub const BUILD: [&str; 12] = [
     "build",
     "--workspace",
     "--locked",
     "--quiet",
     "--tests",
     "--examples",
+    "--benches",
     "--bin",
     PGMETER,
     "--bin",
