@@ -6,8 +6,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ::lab::{Programs, check_setting, instrumentation};
-use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args};
 use connect::{Environment, Overrides, Target};
 use report::ReportedStore;
 use results::Annotation;
@@ -28,21 +28,48 @@ pub(crate) struct ConnectionArguments {
     server: ServerArguments,
 }
 
-/// The same without the argument.
+/// The server's address as options. Commands with these have `-?` for their help, as pgbench does.
 #[derive(Debug, Args)]
-pub(crate) struct ServerArguments {
+pub(crate) struct AddressArguments {
     /// Server host or directory of its socket
-    #[arg(short = 'h', long, value_name = "HOST")]
+    #[arg(short = 'h', long, value_name = "HOST", help_heading = "Server")]
     host: Option<String>,
     /// Server port
-    #[arg(short, long, value_name = "PORT")]
+    #[arg(short, long, value_name = "PORT", help_heading = "Server")]
     port: Option<String>,
     /// User name on the server
-    #[arg(short = 'U', long, value_name = "USER")]
+    #[arg(short = 'U', long, value_name = "USER", help_heading = "Server")]
     username: Option<String>,
     /// Database name, conninfo string or URI
-    #[arg(short, long, value_name = "CONNECTION")]
+    #[arg(short, long, visible_alias = "dsn", value_name = "CONNECTION", help_heading = "Server")]
     dbname: Option<String>,
+    /// Print help
+    #[arg(short = '?', long, action = ArgAction::Help)]
+    help: Option<bool>,
+}
+
+impl AddressArguments {
+    fn overrides(&self) -> Overrides {
+        Overrides {
+            host: self.host.clone(),
+            port: self.port.clone(),
+            user: self.username.clone(),
+            dbname: self.dbname.clone(),
+            fallback_application_name: None,
+        }
+    }
+
+    /// The address as one connection string, with one given otherwise; `None` if nothing is given.
+    pub(crate) fn text_with(&self, connection: Option<&str>) -> Result<Option<String>, Failure> {
+        Ok(connect::connection_text(connection, &self.overrides())?)
+    }
+}
+
+/// The same with the waits of pgmeter's own statements.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArguments {
+    #[command(flatten)]
+    address: AddressArguments,
     /// Longest wait of pgmeter's own statements for a lock that others want too, for each try [default: 1s]
     #[arg(long, value_name = "TIME", value_parser = ::lab::lock_time)]
     lock_timeout: Option<Duration>,
@@ -58,27 +85,17 @@ impl ConnectionArguments {
     }
 
     pub(crate) fn overrides(&self) -> Overrides {
-        self.server.overrides()
+        self.server.address.overrides()
     }
 }
 
 impl ServerArguments {
     /// The target, from a connection string, options and environment.
     pub(crate) fn target_or(&self, connection: Option<&str>) -> Result<Target, Failure> {
-        let mut target = connect::resolve(connection, &self.overrides(), &Environment::of_process())?;
+        let mut target = connect::resolve(connection, &self.address.overrides(), &Environment::of_process())?;
         target.patience.lock_timeout = self.lock_timeout.unwrap_or(target.patience.lock_timeout);
         target.patience.limit = self.lock_limit.unwrap_or(target.patience.limit);
         Ok(target)
-    }
-
-    fn overrides(&self) -> Overrides {
-        Overrides {
-            host: self.host.clone(),
-            port: self.port.clone(),
-            user: self.username.clone(),
-            dbname: self.dbname.clone(),
-            fallback_application_name: None,
-        }
     }
 }
 

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use ::lab::{ServerHost, managed_site};
-use clap::{ArgAction, Args};
+use clap::Args;
 use connect::Overrides;
 use engine::Limit;
 use report::Subject;
@@ -27,10 +27,6 @@ use crate::terminal::{self, Terminal};
 pub(crate) struct BenchArguments {
     #[command(flatten)]
     connection: ConnectionArguments,
-    /// Print help
-    #[arg(short = '?', long, action = ArgAction::Help)]
-    help: Option<bool>,
-
     #[command(flatten)]
     run: RunOptions<Bench>,
 

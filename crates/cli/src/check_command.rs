@@ -1,7 +1,7 @@
 //! `pgmeter check`: runs the checks of a workload on its loaded tables. `workload` has the checks; this module connects
 //! and says how many there were.
 
-use clap::{ArgAction, Args};
+use clap::Args;
 use workload::Scale;
 
 use crate::arguments::ConnectionArguments;
@@ -16,9 +16,6 @@ use crate::terminal::Terminal;
 pub(crate) struct CheckArguments {
     #[command(flatten)]
     connection: ConnectionArguments,
-    /// Print help
-    #[arg(short = '?', long, action = ArgAction::Help)]
-    help: Option<bool>,
     /// Name of a built-in workload, or a directory that contains a workload.toml [default: tpcb]
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<String>,

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args, Subcommand};
+use clap::{Args, Subcommand};
 use workload::RowFormat;
 
 use crate::arguments::{ServerArguments, Word, words};
@@ -82,9 +82,6 @@ struct LearnArguments {
     output: Option<PathBuf>,
     #[command(flatten)]
     server: ServerArguments,
-    /// Print help
-    #[arg(short = '?', long, action = ArgAction::Help)]
-    help: Option<bool>,
 }
 
 pub(crate) fn run(arguments: &DataArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {

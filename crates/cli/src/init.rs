@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::Args;
 use run::SpaceForecast;
 use stats::Scale;
 use workload::{InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, Step, WorkloadName};
@@ -24,9 +24,6 @@ const LINES_APART: Duration = Duration::from_secs(30);
 pub(crate) struct InitArguments {
     #[command(flatten)]
     connection: ConnectionArguments,
-    /// Print help
-    #[arg(short = '?', long, action = ArgAction::Help)]
-    help: Option<bool>,
     /// Name of a built-in workload, or a directory that contains a workload.toml [default: tpcb, pgbench's tables]
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<String>,

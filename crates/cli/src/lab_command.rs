@@ -10,7 +10,7 @@ use report::experiment;
 use results::SafeText;
 use run::{RunError, StorePlaces};
 
-use crate::arguments::{AnnotationArguments, StoreArguments};
+use crate::arguments::{AddressArguments, AnnotationArguments, StoreArguments};
 use crate::failure::Failure;
 use crate::listener::listening;
 use crate::output::OutputArguments;
@@ -28,11 +28,13 @@ pub(crate) struct LabArguments {
 #[derive(Debug, Subcommand)]
 enum LabAction {
     /// Show trials, their order, the required servers and data, and the expected time, without starting anything
+    #[command(disable_help_flag = true)]
     Plan {
         #[command(flatten)]
         which: Which,
     },
     /// Run all trials of an experiment
+    #[command(disable_help_flag = true)]
     Run {
         #[command(flatten)]
         annotation: AnnotationArguments,
@@ -40,8 +42,10 @@ enum LabAction {
         trials: TrialsArguments,
     },
     /// Continue an interrupted experiment: run the missing trials
+    #[command(disable_help_flag = true)]
     Resume(TrialsArguments),
     /// Show the state of an experiment
+    #[command(disable_help_flag = true)]
     Status {
         #[command(flatten)]
         which: Which,
@@ -70,6 +74,8 @@ struct Which {
     /// Run the small version of the experiment, described by its section [quick]
     #[arg(long)]
     quick: bool,
+    #[command(flatten)]
+    address: AddressArguments,
 }
 
 #[derive(Debug, Args)]
@@ -102,13 +108,13 @@ impl From<&Limits> for CampaignLimits {
 }
 
 fn read(
-    Which { file, quick }: &Which,
+    Which { file, quick, address }: &Which,
     places: &StorePlaces,
     find_host: Option<FindHost<'_>>,
 ) -> Result<Subject, Failure> {
     let file = file.as_ref().ok_or_else(|| ::lab::file_missing(places))?;
     let profile = if *quick { Profile::Quick } else { Profile::Full };
-    let subject = Subject::read(file, profile, find_host)?;
+    let subject = Subject::read(file, profile, address.text_with(None)?.as_deref(), find_host)?;
     terminal::mask(::lab::secret_values(&subject.plan.cells));
     Ok(subject)
 }

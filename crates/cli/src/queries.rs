@@ -7,7 +7,7 @@ use std::time::Duration;
 use ::queries::{
     LIMIT_DEFAULT, QueriesRequest, QueryEvent, QueryPhase, QuerySetSpec, RegressionSpec, regression_limit,
 };
-use clap::{ArgAction, Args};
+use clap::Args;
 use report::Subject;
 use run::ExitStatus;
 use stats::Scale;
@@ -25,9 +25,6 @@ use crate::terminal::{Bar, Terminal};
 pub(crate) struct QueriesArguments {
     #[command(flatten)]
     connection: ConnectionArguments,
-    /// Print help
-    #[arg(short = '?', long, action = ArgAction::Help)]
-    help: Option<bool>,
     /// Name of a workload with queries, or a directory that contains a workload.toml and queries/*.sql
     #[arg(long, value_name = "WORKLOAD")]
     workload: String,

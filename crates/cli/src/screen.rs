@@ -9,7 +9,7 @@ use clap::{Arg, Args};
 use run::RunSpec;
 use run::options::{RunOption, percent};
 
-use crate::arguments::{AnnotationArguments, StoreArguments};
+use crate::arguments::{AddressArguments, AnnotationArguments, StoreArguments};
 use crate::failure::Failure;
 use crate::lab_command::budget;
 use crate::listener::listening;
@@ -54,6 +54,7 @@ impl RunCommand for Screen {
 }
 
 #[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct ScreenArguments {
     #[command(flatten)]
     run: RunOptions<Screen>,
@@ -70,16 +71,18 @@ pub(crate) struct ScreenArguments {
     #[arg(long, value_name = "SEED", alias = "random-seed", help_heading = "Screening")]
     seed: Option<u64>,
     /// PostgreSQL version: a major one (9.6 to 18) or an exact one (16.4) [default: 18]
-    #[arg(long, visible_alias = "version", value_name = "VERSION", conflicts_with_all = ["bin_dir", "dsn", "in_place"], help_heading = "Server")]
+    #[arg(long, visible_alias = "version", value_name = "VERSION", conflicts_with_all = ["bin_dir", "connection", "dbname", "host", "port", "username", "in_place"], help_heading = "Server")]
     pg_version: Option<String>,
     /// Directory with the programs of an installed PostgreSQL
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["dsn", "in_place"], help_heading = "Server")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["connection", "dbname", "host", "port", "username", "in_place"], help_heading = "Server")]
     bin_dir: Option<PathBuf>,
-    /// Connection string of a running server; without --in-place, pgmeter creates its own databases there and drops them
-    #[arg(long, value_name = "CONNECTION", help_heading = "Server")]
-    dsn: Option<String>,
-    /// Use the database of --dsn, or of PGHOST, PGDATABASE and the other PG* variables, as it is; try only settings
-    /// that a session can set
+    /// Database name, conninfo string or URI of a running server; without one, pgmeter starts servers of its own
+    #[arg(value_name = "CONNECTION", conflicts_with = "dbname")]
+    connection: Option<String>,
+    #[command(flatten)]
+    address: AddressArguments,
+    /// Use the database of CONNECTION, or of PGHOST, PGDATABASE and the other PG* variables, as it is; try only settings
+    /// that a session can set. Without it, pgmeter creates its own databases on a running server and drops them
     #[arg(long, help_heading = "Server")]
     in_place: bool,
     /// Server setting of all trials; may be repeated
@@ -101,7 +104,7 @@ impl ScreenArguments {
         let keys = [
             ("version", self.pg_version.clone()),
             ("bin_dir", self.bin_dir.as_ref().map(|path| path.display().to_string())),
-            ("dsn", self.dsn.clone()),
+            ("dsn", self.address.text_with(self.connection.as_deref())?),
             ("in_place", self.in_place.then(|| "true".to_owned())),
         ];
         let keys = keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect();

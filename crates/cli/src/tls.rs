@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::Args;
 use report::Subject;
 use tls_scan::{ScanOptions, Way};
 
@@ -35,9 +35,6 @@ pub(crate) struct TlsArguments {
     timeout: Option<f64>,
     #[command(flatten)]
     output: OutputArguments,
-    /// Print help
-    #[arg(short = '?', long, action = ArgAction::Help)]
-    help: Option<bool>,
 }
 
 pub(crate) fn run(arguments: &TlsArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {

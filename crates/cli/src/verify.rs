@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use clap::{ArgAction, Args};
+use clap::Args;
 use run::ExitStatus;
 use run::options::seconds;
 
@@ -23,9 +23,6 @@ pub(crate) struct VerifyArguments {
     which: Option<String>,
     #[command(flatten)]
     server: ServerArguments,
-    /// Print help
-    #[arg(short = '?', long, action = ArgAction::Help)]
-    help: Option<bool>,
     #[command(flatten)]
     places: StoreArguments,
     /// Maximum time to wait for the server

@@ -34,7 +34,7 @@ pub use patience::{
     LockFailure, LockNotGranted, LockTry, LockWaits, LockingStatements, Patience, Remains, StatementFailure,
 };
 pub use publications::{publications_of_new_tables, refuse_published_table, subscriber_of_new_tables};
-pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, resolve};
+pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, connection_text, resolve};
 pub use session::{
     CANCELS_AT_ONCE, CancelRequest, Closer, Column, CopyIn, OwnSettings, RawConnection, ResultSet, Row,
     RowSink, Session, SessionSetting, StatementLimit, cancel, cancel_all, value_formats,

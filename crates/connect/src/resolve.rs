@@ -19,6 +19,7 @@ use crate::error::ConnectError;
 use crate::keywords::{self, Keyword, Treatment};
 use crate::password_file::{Entry, PasswordFile, Unused};
 use crate::patience::Patience;
+use crate::quote::connection_value;
 use crate::service;
 use crate::target::{Host, HostName, HostOrder, KeepAlive, SessionAttributes, Target, USUAL_DIRECTORIES};
 use crate::uri;
@@ -102,6 +103,24 @@ pub fn resolve(
     Ok(target)
 }
 
+/// A connection string and flags as one connection string, for places that keep one. If no flag adds to it, the string stays
+/// as it is; `None` if nothing is given.
+pub fn connection_text(
+    connection: Option<&str>,
+    overrides: &Overrides,
+) -> Result<Option<String>, ConnectError> {
+    let Overrides { host, port, user, dbname, fallback_application_name: _ } = overrides;
+    let are_flags_given = [host, port, user].iter().any(|flag| flag.is_some());
+    let text = connection.or(dbname.as_deref()).filter(|text| !text.is_empty());
+    if !are_flags_given && (connection.is_none() || dbname.is_none()) {
+        return Ok(text.map(str::to_owned));
+    }
+    let settings = Settings::of_words(connection, overrides, &Environment::default())?;
+    let pairs =
+        settings.values.iter().map(|(name, (value, _))| format!("{name}={}", connection_value(value)));
+    Ok(Some(pairs.collect::<Vec<_>>().join(" ")))
+}
+
 /// Source of a value, for messages.
 #[derive(Clone, Debug)]
 enum Origin {
@@ -137,6 +156,19 @@ impl Settings {
         overrides: &Overrides,
         environment: &Environment,
     ) -> Result<Settings, ConnectError> {
+        let mut settings = Settings::of_words(connection, overrides, environment)?;
+        settings.add_service(environment)?;
+        settings.add_variables(environment)?;
+        settings.refuse_zero_bytes()?;
+        Ok(settings)
+    }
+
+    /// What the connection string and the flags give; PGDATABASE if neither names a database.
+    fn of_words(
+        connection: Option<&str>,
+        overrides: &Overrides,
+        environment: &Environment,
+    ) -> Result<Settings, ConnectError> {
         let mut settings = Settings { values: BTreeMap::new() };
         let Overrides { host, port, user, dbname, fallback_application_name: _ } = overrides;
         for (name, flag, value) in [("host", "-h", host), ("port", "-p", port), ("user", "-U", user)] {
@@ -158,9 +190,6 @@ impl Settings {
         if let (Some(_), Some(flag)) = (connection, dbname) {
             settings.add_database_flag(flag)?;
         }
-        settings.add_service(environment)?;
-        settings.add_variables(environment)?;
-        settings.refuse_zero_bytes()?;
         Ok(settings)
     }
 

@@ -51,14 +51,21 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Reads, checks and plans an experiment; of a directory, its `experiment.toml`. Secret labels are hidden. Without `find_host`, values relative to a
-    /// server's host get no number, which is sufficient for reading the store.
+    /// Reads, checks and plans an experiment; of a directory, its `experiment.toml`. `dsn` names a running server instead of
+    /// the file's. Secret labels are hidden. Without `find_host`, values relative to a server's host get no number, which
+    /// is sufficient for reading the store.
     ///
     /// # Errors
     /// The file, or a file that it names, is invalid.
-    pub fn read(file: &Path, profile: Profile, find_host: Option<FindHost<'_>>) -> Result<Self, LabError> {
+    pub fn read(
+        file: &Path,
+        profile: Profile,
+        dsn: Option<&str>,
+        find_host: Option<FindHost<'_>>,
+    ) -> Result<Self, LabError> {
         let file = &if file.is_dir() { file.join("experiment.toml") } else { file.to_owned() };
-        let experiment = Experiment::read(file, profile)?;
+        let mut experiment = Experiment::read(file, profile)?;
+        experiment.connect_to(dsn)?;
         let folder = file.parent().unwrap_or(Path::new(".")).to_owned();
         let memory = Memory {
             available_bytes: server::available_memory(),
@@ -505,7 +512,7 @@ pub fn profile_name(profile: Profile) -> &'static str {
 
 /// The experiment file and all files that its trials read, by name relative to it.
 pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunError> {
-    let mut files = BTreeMap::new();
+    let (mut files, mut typed) = (BTreeMap::new(), BTreeMap::new());
     let mut add = |path: &Path| -> Result<(), RunError> {
         let name = path.strip_prefix(&subject.folder).unwrap_or(path).display().to_string();
         if let Entry::Vacant(entry) = files.entry(name) {
@@ -538,11 +545,15 @@ pub(crate) fn files(subject: &Subject) -> Result<BTreeMap<String, String>, RunEr
             if let ScriptSource::File(path) = &script.source {
                 add(path)?;
             }
+            if let ScriptSource::Text { name, text } = &script.source {
+                typed.insert(name.clone(), text.clone());
+            }
         }
         for setup in [&configuration.setup, &configuration.data.setup].into_iter().flatten() {
             add(setup)?;
         }
     }
+    files.extend(typed);
     Ok(files)
 }
 

@@ -153,6 +153,27 @@ impl Experiment {
         let experiment = config::read(text).and_then(|top| Reader { folder, profile }.experiment(top));
         Ok(experiment.map_err(|complaint| complaint.in_file(file))?)
     }
+
+    /// Runs on this server instead of that of the file; `None` changes nothing.
+    ///
+    /// # Errors
+    /// A factor of the file selects the server, or the connection string is invalid.
+    pub fn connect_to(&mut self, dsn: Option<&str>) -> Result<(), LabError> {
+        let Some(dsn) = dsn else { return Ok(()) };
+        let complain = |what: String| LabError::Typed { option: "-d".to_owned(), what };
+        let selecting = self.factors.iter().find(|factor| {
+            let mut keys = factor.levels.iter().flat_map(|level| &level.sets).map(|(key, _)| key.as_str());
+            keys.any(|key| keys::SERVER_CHOICES.contains(&keys::canonical(key).as_str()))
+        });
+        if let Some(factor) = selecting {
+            let name = &factor.name;
+            return Err(complain(format!(
+                "the factor {name} of the file selects the server: leave out the connection"
+            )));
+        }
+        let node = Node { value: Value::Text(dsn.to_owned()), place: Place::default() };
+        keys::set(&mut self.base, "dsn", &node, Folder::Typed).map_err(|complaint| complain(complaint.what))
+    }
 }
 
 /// A text of a type with rules.

@@ -459,9 +459,12 @@ pub(crate) fn canonical(name: &str) -> String {
     parent(name).map_or_else(|| name.to_owned(), |(parent, child)| format!("{parent}.{child}"))
 }
 
+/// Keys that select the server.
+pub(crate) const SERVER_CHOICES: [&str; 3] = ["version", "bin_dir", "dsn"];
+
 /// Keys that exclude each other in one table, with the reason. A level may still override the section's key.
 const EXCLUSIVE: [(&[&str], &str); 3] = [
-    (&["version", "bin_dir", "dsn"], "both select the server"),
+    (&SERVER_CHOICES, "both select the server"),
     (&["duration", "transactions"], "both end the trial"),
     (&["workers", "threads"], "both are the number of threads"),
 ];

@@ -1,9 +1,9 @@
 //! An experiment defined by keys and one factor on the command line instead of a file, parsed by the same tables.
 //! Used by `pgmeter compare`; the command line maps options to keys.
 
-use config::{Complaint, Entry, Folder, Node, Place, Value};
+use config::{Complaint, Folder, Node, Place, Value};
 use run::options::{RunOption, Value as OptionValue};
-use run::{RunSpec, ScriptSource, ScriptSpec};
+use run::{RunSpec, ScriptSpec};
 
 use crate::configuration::{Configuration, Origin};
 use crate::experiment::{Experiment, Factor, Level, Profile, add_level};
@@ -14,14 +14,16 @@ use crate::{LabError, keys};
 pub struct Typed {
     /// Keys of a trial with their values; the last one wins.
     pub keys: Vec<(String, String)>,
-    /// Built-in scripts and files with weights; empty: those of the keys, or the default.
-    pub scripts: Vec<(String, u32)>,
+    /// Scripts of the workload and of the user; empty: those of the keys, or the default.
+    pub scripts: Vec<ScriptSpec>,
     /// Goals, as texts.
     pub goals: Vec<String>,
     /// `KEY=LEVEL,LEVEL`.
     pub factor: String,
     /// Instead of a factor, changes of the schema: those of A and of B.
     pub ddl: [TypedDdl; 2],
+    /// Instead of a factor, connections to the servers of A and of B.
+    pub servers: Option<[String; 2]>,
 }
 
 /// A change of the schema on a command line: SQL or the names of files.
@@ -51,9 +53,6 @@ impl TypedDdl {
     }
 }
 
-/// Keys that select the server.
-const SERVER: [&str; 3] = ["version", "bin_dir", "dsn"];
-
 impl Typed {
     /// Adds options of a run: those with a key of the same name, and scripts.
     ///
@@ -82,11 +81,9 @@ impl Typed {
                 value => (option.set)(&mut scripts, value)?,
             }
         }
-        let typed_script = |script: ScriptSpec| match script.source {
-            ScriptSource::File(path) => (path.display().to_string(), script.weight),
-            ScriptSource::OfWorkload(name) | ScriptSource::Text { name, .. } => (name, script.weight),
-        };
-        self.scripts.extend(scripts.scripts.into_iter().map(typed_script));
+        for script in scripts.scripts {
+            self.scripts.push(run::read_standard_input(script).map_err(|error| error.to_string())?);
+        }
         Ok(())
     }
 
@@ -113,16 +110,14 @@ impl Typed {
         let empty = format!("name = \"{name}\"");
         let mut experiment = Experiment::parse(&empty, name, Folder::Typed, Profile::Full)?;
         let is = |key: &str| self.keys.iter().any(|(name, _)| name == key);
-        if is("in_place") && !is("dsn") && self.factor_key() != "dsn" {
+        if is("in_place") && !is("dsn") && self.factor_key() != "dsn" && self.servers.is_none() {
             experiment.base.server.origin = Origin::Running(String::new());
         }
         for (key, text) in &self.keys {
             set(&mut experiment.base, key, text).map_err(|what| typed(&shown(key, text), what))?;
         }
         if !self.scripts.is_empty() {
-            let node = at_no_place(Value::List(self.scripts.iter().map(script).collect()));
-            let set = keys::set(&mut experiment.base, "script", &node, Folder::Typed);
-            set.map_err(|complaint| typed("the script", complaint.what))?;
+            experiment.base.load.scripts = self.scripts.clone();
         }
         if !self.goals.is_empty() {
             let node = at_no_place(Value::List(
@@ -147,7 +142,7 @@ impl Typed {
         let why = |key: &str| {
             if keys::canonical(key) == factor {
                 Some("each level sets it for its side")
-            } else if SERVER.contains(&key) && SERVER.contains(&factor.as_str()) {
+            } else if keys::SERVER_CHOICES.contains(&key) && keys::SERVER_CHOICES.contains(&factor.as_str()) {
                 Some("both select the server")
             } else if factor == "dsn" && key.starts_with("settings.") {
                 Some("the settings of a running server stay unchanged")
@@ -155,9 +150,9 @@ impl Typed {
                 None
             }
         };
-        let scripts = self.scripts.iter().map(|(name, _)| ("script", name.as_str()));
-        let keys = self.keys.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        match keys.chain(scripts).find_map(|(key, value)| Some((shown(key, value), why(key)?))) {
+        let scripts = self.scripts.iter().map(|script| ("script", script.source.name()));
+        let keys = self.keys.iter().map(|(key, value)| (key.as_str(), value.clone()));
+        match keys.chain(scripts).find_map(|(key, value)| Some((shown(key, &value), why(key)?))) {
             None => Ok(()),
             Some((beside, why)) => {
                 let option = format!("{beside} cannot be combined with --factor {factor}");
@@ -191,6 +186,13 @@ impl Typed {
         if self.factor.is_empty() && self.ddl.iter().any(|ddl| ddl.sql.is_some()) {
             return self.schemas(base);
         }
+        if let Some(servers) = &self.servers {
+            let mut factor = Factor { name: "dsn".to_owned(), levels: Vec::new() };
+            for (text, option) in servers.iter().zip(["--a", "--b"]) {
+                add_text(&mut factor, text, base).map_err(|what| typed(option, what))?;
+            }
+            return Ok(factor);
+        }
         let (key, text) = self.factor.split_once('=').unwrap_or((&self.factor, ""));
         let complain = |what: String| typed(&format!("--factor {}", shown(key, text)), what);
         let Some((name, levels)) = self.factor.split_once('=') else {
@@ -205,12 +207,18 @@ impl Typed {
             if label.is_empty() {
                 return Err(complain("a level is empty".to_owned()));
             }
-            let node = set(&mut base.clone(), name, label).map_err(complain)?;
-            let level = Level { label: label.to_owned(), sets: vec![(name.to_owned(), node)] };
-            add_level(&mut factor.levels, level, Place::default()).map_err(|it| complain(it.what))?;
+            add_text(&mut factor, label, base).map_err(complain)?;
         }
         Ok(factor)
     }
+}
+
+/// Adds a level of the factor's own key, which is its label.
+fn add_text(factor: &mut Factor, label: &str, base: &Configuration) -> Result<(), String> {
+    let name = factor.name.clone();
+    let node = set(&mut base.clone(), &name, label)?;
+    let level = Level { label: label.to_owned(), sets: vec![(name, node)] };
+    add_level(&mut factor.levels, level, Place::default()).map_err(|complaint| complaint.what)
 }
 
 /// The quoted input in messages; a connection string is not shown, because it may contain a password.
@@ -248,13 +256,6 @@ fn at_no_place(value: Value) -> Node {
     Node { place: Place::default(), value }
 }
 
-fn script((name, weight): &(String, u32)) -> Node {
-    let entry =
-        |key: &str, value| Entry { key: key.to_owned(), place: Place::default(), node: at_no_place(value) };
-    let weight = entry("weight", Value::Integer(i64::from(*weight)));
-    at_no_place(Value::Table(vec![entry("script", Value::Text(name.clone())), weight]))
-}
-
 /// Splits at commas outside of brackets and quotation marks.
 fn split(text: &str) -> Vec<&str> {
     let (mut parts, mut from, mut depth, mut quoted) = (Vec::new(), 0, 0_u32, false);
@@ -276,13 +277,15 @@ fn split(text: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
+    use run::ScriptSource;
+
     use super::*;
     use crate::{NetworkKind, Plan};
 
     fn read(factor: &str, keys: &[(&str, &str)]) -> Result<Experiment, String> {
         let keys = keys.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-        let scripts =
-            if factor.starts_with("script=") { Vec::new() } else { vec![("select-only".to_owned(), 1)] };
+        let select_only = ScriptSpec::new(ScriptSource::OfWorkload("select-only".to_owned()));
+        let scripts = if factor.starts_with("script=") { Vec::new() } else { vec![select_only] };
         let typed = Typed { keys, scripts, factor: factor.to_owned(), ..Typed::default() };
         typed.experiment("compare").map_err(|error| error.to_string())
     }

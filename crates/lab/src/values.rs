@@ -94,6 +94,11 @@ pub(crate) fn beside(node: &Node, folder: Folder<'_>) -> Result<PathBuf, Complai
     folder.file(node, "the experiment")
 }
 
+/// Whether a file has this name.
+fn is_beside(node: &Node, folder: Folder<'_>) -> bool {
+    beside(node, folder).is_ok_and(|path| path.is_file())
+}
+
 pub(crate) fn pairs(target: &mut BTreeMap<String, String>, node: &Node) -> Result<(), Complaint> {
     let Value::Table(entries) = &node.value else { return Err(node.expected("a table of names and values")) };
     for entry in entries {
@@ -207,18 +212,21 @@ fn one_script(
     let node = &name;
     let name = node.text()?;
     let source = match workload {
-        _ if name.ends_with(".sql") => ScriptSource::File(beside(node, folder)?),
+        // No script of a workload has such a name.
+        _ if name.contains(['/', '.']) => ScriptSource::File(beside(node, folder)?),
         // The scripts of a directory's workload are looked up when it is read.
         Some(WorkloadName::Folder(_)) => ScriptSource::OfWorkload(name.to_owned()),
         Some(WorkloadName::Shipped(_)) | None => {
             let workload = workload.cloned().unwrap_or_default().open();
             let workload = workload.map_err(|error| Complaint::at(node.place, error.to_string()))?;
-            let names: Vec<&str> = workload.scripts().iter().map(|script| &*script.name).collect();
-            if !names.contains(&name) {
-                let names = names.join(", ");
-                return Err(node.expected(&format!("{names}, or the name of an .sql file")));
+            match workload.script(name) {
+                Ok(script) => ScriptSource::OfWorkload(script.name.to_string()),
+                Err(_) if is_beside(node, folder) => ScriptSource::File(beside(node, folder)?),
+                Err(_) => {
+                    let names: Vec<&str> = workload.scripts().iter().map(|script| &*script.name).collect();
+                    return Err(node.expected(&format!("{}, or the name of a file", names.join(", "))));
+                }
             }
-            ScriptSource::OfWorkload(name.to_owned())
         }
     };
     Ok(ScriptSpec { weight, ..ScriptSpec::new(source) })

@@ -37,13 +37,16 @@ impl Workloads {
         // pgbench's scripts may run on tables that the experiment's own SQL creates.
         let workload = self.open(&data.workload.clone().unwrap_or_default())?;
         if data.workload.is_some() {
-            let options = data.init_options().map_err(|error| error.to_string())?;
-            workload.check_options(&options).map_err(|error| error.to_string())?;
-            data.bytes_per_scale = workload.bytes_per_scale();
-            // In place, the scale is that of the tables.
-            if !data.scale_is_set && !server.in_place {
-                data.scale = workload.default_scale().unwrap_or(data.scale);
+            let mut options = data.init_options().map_err(|error| error.to_string())?;
+            if !data.scale_is_set {
+                options.scale = workload.default_scale().unwrap_or(data.scale);
             }
+            workload.check_options(&options).map_err(|error| error.to_string())?;
+            // In place, the scale is that of the tables.
+            if !server.in_place {
+                data.scale = options.scale;
+            }
+            data.bytes_per_scale = workload.bytes_per_scale();
             // Equal data are loaded once.
             data.scale_is_set = true;
         } else if let Some(name) = data.parameters.keys().next() {

@@ -65,7 +65,8 @@ fn read(path: &Path, profile: Profile) -> (Experiment, Plan) {
 #[test]
 fn a_directory_stands_for_its_experiment() {
     let folder = root().join("experiments/protocol");
-    let subject = Subject::read(&folder, Profile::Quick, None).unwrap_or_else(|error| panic!("{error}"));
+    let subject =
+        Subject::read(&folder, Profile::Quick, None, None).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((subject.file, subject.folder), (folder.join("experiment.toml"), folder));
 }
 

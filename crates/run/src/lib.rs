@@ -77,7 +77,7 @@ pub use plan_record::{connection_to, fresh_seed, host};
 pub use pooling::{PoolerInUse, check_pooling, with_pooler_remedy};
 pub use prepared::{Finished, Prepared};
 pub use runner::{Circumstances, OutputLoss, Runner, Tracers, connect};
-pub use scripts::{SCRIPTS_MAX, ScriptText, Scripts, read_script};
+pub use scripts::{SCRIPTS_MAX, ScriptText, Scripts, read_script, read_standard_input};
 pub use secrets::{mask_value, recorded_variables, secret_values, without_secret_values};
 pub use self_test::{self_test, self_test_spec};
 pub use serving::wait_for_end;

@@ -120,6 +120,21 @@ fn read_file(path: &Path) -> Result<Vec<u8>, RunError> {
     opened.and_then(read_script).map_err(unreadable)
 }
 
+/// Reads standard input if it is the script's source: for runs that read the text several times.
+///
+/// # Errors
+/// It cannot be read, or is not UTF-8.
+pub fn read_standard_input(spec: ScriptSpec) -> Result<ScriptSpec, RunError> {
+    let ScriptSource::File(path) = &spec.source else { return Ok(spec) };
+    if path != Path::new("-") {
+        return Ok(spec);
+    }
+    let Ok(text) = String::from_utf8(read_file(path)?) else {
+        return Err(RunError::Usage("the script on standard input is not UTF-8: convert it".to_owned()));
+    };
+    Ok(ScriptSpec { source: ScriptSource::Text { name: "-".to_owned(), text }, ..spec })
+}
+
 /// Files that are compared with the name of a missing script; a directory may have millions.
 const NEIGHBOURS_MAX: usize = 10_000;
 

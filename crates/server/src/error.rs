@@ -2,7 +2,7 @@
 //! `cli` prints them unchanged.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
@@ -85,10 +85,9 @@ pub enum ServerError {
     #[error("\"{text}\" is not a SHA-256 checksum; --checksum requires 64 hexadecimal digits")]
     NoChecksum { text: String },
 
-    #[error("root must not use {}: a user other than root can change {} (owner: user {uid}); set {variable} to \
-             a directory that only root can change, including all its parent \
-             directories", path.display(), place.display())]
-    OthersCanChange { path: PathBuf, place: PathBuf, uid: u32, variable: &'static str },
+    #[error("root must not use {}: {}; {}, or set {variable} to a directory that only root can change, including all its \
+             parent directories", path.display(), who_can_change(place, *uid, *mode), how_to_protect(place, *uid))]
+    OthersCanChange { path: PathBuf, place: PathBuf, uid: u32, mode: u32, variable: &'static str },
 
     #[error("the cache directory {} cannot be written: {source}; set PGMETER_CACHE_DIR to a writable \
              directory", path.display())]
@@ -290,5 +289,39 @@ impl ServerError {
     pub(crate) fn io(action: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> ServerError {
         let path = path.to_owned();
         move |source| ServerError::Io { action, path, source }
+    }
+}
+
+/// Which users can change a place, by its owner or its mode.
+fn who_can_change(place: &Path, uid: u32, mode: u32) -> String {
+    let place = place.display();
+    if uid == 0 {
+        format!("users other than root can change {place} (mode {:04o})", mode & 0o7777)
+    } else {
+        format!("{place} belongs to user {uid}, who can change it")
+    }
+}
+
+fn how_to_protect(place: &Path, uid: u32) -> String {
+    let place = place.display();
+    if uid == 0 { format!("run: chmod go-w {place}") } else { format!("run: chown root {place}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_can_change_a_place_is_told_with_what_ends_it() {
+        let told = |uid, mode| {
+            let (path, place) = (PathBuf::from("/a/b"), PathBuf::from("/a"));
+            ServerError::OthersCanChange { path, place, uid, mode, variable: "V" }.to_string()
+        };
+        let end = ", or set V to a directory that only root can change, including all its parent directories";
+        let of_mode =
+            "root must not use /a/b: users other than root can change /a (mode 1777); run: chmod go-w /a";
+        assert_eq!(told(0, 0o41777), format!("{of_mode}{end}"));
+        let of_owner = "root must not use /a/b: /a belongs to user 7, who can change it; run: chown root /a";
+        assert_eq!(told(7, 0o40755), format!("{of_owner}{end}"));
     }
 }

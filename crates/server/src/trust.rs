@@ -25,6 +25,8 @@ pub struct Changeable {
     pub place: PathBuf,
     /// Its owner.
     pub uid: u32,
+    /// Its permission bits.
+    pub mode: u32,
 }
 
 /// The first place at which a user other than root could modify the target of this absolute path. Missing parts count
@@ -59,7 +61,7 @@ pub fn changeable(path: &Path) -> io::Result<Option<Changeable>> {
             }
             // In a sticky directory, the owner of a link can replace it.
             if is_sticky && about.uid() != ROOT {
-                return Ok(Some(Changeable { place: next, uid: about.uid() }));
+                return Ok(Some(Changeable { place: next, uid: about.uid(), mode: about.mode() }));
             }
             let target = fs::read_link(&next)?;
             if target.is_absolute() {
@@ -95,7 +97,7 @@ fn examine(place: &Path, about: &Metadata, is_last: bool) -> Result<bool, Change
     let others =
         about.mode() & OTHERS_WRITE != 0 || (about.mode() & GROUP_WRITES != 0 && about.gid() != ROOT);
     if about.uid() != ROOT || (others && (!is_sticky || is_last)) {
-        return Err(Changeable { place: place.to_owned(), uid: about.uid() });
+        return Err(Changeable { place: place.to_owned(), uid: about.uid(), mode: about.mode() });
     }
     Ok(is_sticky)
 }
@@ -111,8 +113,8 @@ pub fn check_directory(path: &Path, variable: &'static str) -> Result<(), Server
     }
     match changeable(path).map_err(ServerError::io("follow", path))? {
         None => Ok(()),
-        Some(Changeable { place, uid }) => {
-            Err(ServerError::OthersCanChange { path: path.to_owned(), place, uid, variable })
+        Some(Changeable { place, uid, mode }) => {
+            Err(ServerError::OthersCanChange { path: path.to_owned(), place, uid, mode, variable })
         }
     }
 }
@@ -136,8 +138,9 @@ mod tests {
     }
 
     fn check(path: &Path, expected: Option<(&Path, u32)>) {
-        let expected = expected.map(|(place, uid)| Changeable { place: place.to_owned(), uid });
-        assert_eq!(changeable(path).unwrap(), expected, "{}", path.display());
+        let found = changeable(path).unwrap().map(|Changeable { place, uid, .. }| (place, uid));
+        let expected = expected.map(|(place, uid)| (place.to_owned(), uid));
+        assert_eq!(found, expected, "{}", path.display());
     }
 
     #[test]

@@ -19,6 +19,8 @@ use crate::version::Version;
 const INPUT_LENGTH: usize = 17 * 1024;
 /// After this many silent questions in a row, a server is asked no more: each takes as long as the time limit.
 const SILENT_MAX: u32 = 3;
+/// Bytes of an answer that are shown if it is none.
+const ANSWER_SHOWN: usize = 40;
 /// Longest error message that is read.
 const ERROR_LENGTH_MAX: usize = 32 * 1024;
 
@@ -40,6 +42,8 @@ pub(crate) struct Prober<'a> {
     pub(crate) pause: Duration,
     pub(crate) limit: Duration,
     pub(crate) connections: u32,
+    /// Whether SSLRequest was answered as PostgreSQL does.
+    pub(crate) is_postgresql: bool,
     silent: u32,
     random: RandomState,
 }
@@ -53,7 +57,17 @@ impl<'a> Prober<'a> {
         limit: Duration,
     ) -> Prober<'a> {
         let random = RandomState::new();
-        Prober { address, way, server_name, pause, limit, connections: 0, silent: 0, random }
+        Prober {
+            address,
+            way,
+            server_name,
+            pause,
+            limit,
+            connections: 0,
+            is_postgresql: false,
+            silent: 0,
+            random,
+        }
     }
 
     /// The outcome, and the server's messages if it continued.
@@ -99,12 +113,17 @@ impl<'a> Prober<'a> {
             connection.send(&request).map_err(interrupted)?;
             let mut received = Vec::new();
             receive(&mut connection, &mut received)?;
+            self.is_postgresql |= matches!(received[..], [b'S' | b'N'] | [b'E', ..]);
             match *received.as_slice() {
                 [b'S'] => {}
                 [b'N', ..] => return Err(Outcome::NotOffered),
                 [b'E', ..] => return Err(server_error(&mut connection, received)),
-                [b'S', ..] => return Err(unreadable("bytes after the answer to SSLRequest")),
-                _ => return Err(unreadable("the service there does not use PostgreSQL's protocol")),
+                _ => {
+                    let answer = &received[..received.len().min(ANSWER_SHOWN)];
+                    let reason =
+                        "the service there does not use PostgreSQL's protocol: it answered SSLRequest with";
+                    return Err(unreadable(&format!("{reason} \"{}\"", answer.escape_ascii())));
+                }
             }
         }
         Ok(connection)

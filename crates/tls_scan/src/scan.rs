@@ -48,7 +48,7 @@ pub fn scan(
     let mut ways = Vec::new();
     for way in &options.ways {
         let mut prober = Prober::new(&address, *way, server_name, options.pause, options.limit);
-        ways.push(seen.scan_way(&mut prober, tell));
+        ways.push(seen.scan_way(&mut prober, tell)?);
     }
     let chains: Vec<Chain> = seen.chains.iter().map(|chain| Chain::new(chain, host)).collect();
     let weaknesses = weaknesses(&ways, &chains, measured_at);
@@ -61,6 +61,17 @@ pub fn scan(
         chains,
         weaknesses,
     })
+}
+
+/// For a service that did not answer SSLRequest as PostgreSQL does, with or without TLS.
+fn other_service(prober: &Prober<'_>, outcome: &Outcome) -> ConnectError {
+    let seen = match outcome {
+        Outcome::Unreadable { reason } | Outcome::NotConnected { reason } => reason.clone(),
+        Outcome::NoAnswer => format!("it did not answer SSLRequest within {} s", prober.limit.as_secs_f64()),
+        _ => "it closed the connection after SSLRequest".to_owned(),
+    };
+    let address = prober.address;
+    ConnectError::Settings(format!("no PostgreSQL server answers at {address}: {seen}; check host and port"))
 }
 
 /// The first address that accepts a connection, or the error of the last.
@@ -85,7 +96,11 @@ struct Seen {
 }
 
 impl Seen {
-    fn scan_way(&mut self, prober: &mut Prober<'_>, tell: &mut dyn FnMut(String)) -> WayScan {
+    fn scan_way(
+        &mut self,
+        prober: &mut Prober<'_>,
+        tell: &mut dyn FnMut(String),
+    ) -> Result<WayScan, ConnectError> {
         let suites = Suite::all();
         (self.alpn, self.alpn_is_known) = (None, false);
         let mut versions = Vec::new();
@@ -97,6 +112,9 @@ impl Seen {
             });
             let offered: Vec<u16> = offered.map(|suite| suite.code).collect();
             let outcome = self.ask(prober, Offer { version, suites: &offered, is_exact: true });
+            if prober.way == Way::SslRequest && !prober.is_postgresql {
+                return Err(other_service(prober, &outcome));
+            }
             versions.push(VersionFinding { version, outcome });
         }
         let accepted = versions.iter().filter(|finding| finding.outcome.accepted().is_some());
@@ -109,14 +127,14 @@ impl Seen {
             self.keep(captured.certificates, captured.alpn);
         }
         let alpn = self.alpn.take().map(|name| String::from_utf8_lossy(&name).into_owned());
-        WayScan {
+        Ok(WayScan {
             way: prober.way,
             connections: prober.connections,
             alpn,
             alpn_is_known: self.alpn_is_known,
             versions,
             suites: findings,
-        }
+        })
     }
 
     /// One question for each suite, with the newest accepted version that has it.

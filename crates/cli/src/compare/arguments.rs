@@ -11,7 +11,9 @@ use results::ComparedMetric;
 use run::RunSpec;
 use run::options::{RunOption, percent};
 
-use crate::arguments::{AnnotationArguments, StoreArguments, Word, positive_seconds, words};
+use crate::arguments::{
+    AddressArguments, AnnotationArguments, StoreArguments, Word, positive_seconds, words,
+};
 use crate::failure::Failure;
 use crate::options::{self, RunCommand, RunOptions};
 use crate::output::OutputArguments;
@@ -61,6 +63,7 @@ impl RunCommand for Compare {
 }
 
 #[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct CompareArguments {
     /// Experiment file (TOML) with one factor of two levels; A is the first level, B the second
     #[arg(value_name = "FILE")]
@@ -89,22 +92,28 @@ pub(crate) struct CompareArguments {
     #[arg(long = "key", value_name = "KEY=VALUE", conflicts_with = "experiment", help_heading = "Load")]
     keys: Vec<String>,
     /// PostgreSQL version: a major one (9.6 to 18) or an exact one (16.4) [default: 18]
-    #[arg(long, visible_alias = "version", value_name = "VERSION", conflicts_with_all = ["experiment", "bin_dir", "dsn"], help_heading = "Server")]
+    #[arg(long, visible_alias = "version", value_name = "VERSION", conflicts_with_all = ["experiment", "bin_dir", "dbname", "host", "port", "username"], help_heading = "Server")]
     pg_version: Option<String>,
     /// Directory with the programs of an installed PostgreSQL
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "dsn"], help_heading = "Server")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiment", "dbname", "host", "port", "username"], help_heading = "Server")]
     bin_dir: Option<PathBuf>,
-    /// Connection string of a running server; without --in-place, the comparison creates its own databases there and drops them
-    #[arg(long, value_name = "CONNECTION", conflicts_with = "experiment", help_heading = "Server")]
-    pub(super) dsn: Option<String>,
-    /// Use the database of --dsn, or of PGHOST, PGDATABASE and the other PG* variables, as it is: no copies, no tables of
-    /// pgmeter's own, no vacuum, no checkpoints
+    #[command(flatten)]
+    address: AddressArguments,
+    /// Connection to the server of A; A and B have two servers that run, and otherwise the same load
+    #[arg(long, value_name = "CONNECTION", requires = "b", conflicts_with_all = ["experiment", "factor", "a_sql", "b_sql", "pg_version", "bin_dir", "dbname"], help_heading = "Server")]
+    a: Option<String>,
+    /// Connection to the server of B
+    #[arg(long, value_name = "CONNECTION", requires = "a", help_heading = "Server")]
+    b: Option<String>,
+    /// Use the database of -d, or of PGHOST, PGDATABASE and the other PG* variables, as it is: no copies, no tables of
+    /// pgmeter's own, no vacuum, no checkpoints. Without it, the comparison creates its own databases on the server and
+    /// drops them
     #[arg(long, conflicts_with_all = ["experiment", "pg_version", "bin_dir"], help_heading = "Server")]
     in_place: bool,
     /// Allow --a-sql and --b-sql to change the schema of your database in place; the changes are undone at the end
     #[arg(long, requires = "in_place", help_heading = "Server")]
     allow_ddl: bool,
-    /// Undo what killed comparisons left in the database of --dsn or of the PG* variables, and compare nothing
+    /// Undo what killed comparisons left in the database of -d or of the PG* variables, and compare nothing
     #[arg(long, conflicts_with_all = ["experiment", "factor", "a_sql", "b_sql", "pg_version", "bin_dir"], help_heading = "Server")]
     pub(super) undo: bool,
     /// Longest wait for a lock of one try to change your schema in place; others wait behind it that long
@@ -180,9 +189,10 @@ impl CompareArguments {
     fn comparable_without_annotation(&self) -> Result<Comparable, Failure> {
         let server_user = self.server_user.clone();
         let Some(file) = &self.experiment else {
-            if self.factor.is_none() && self.a_sql.is_none() && self.b_sql.is_none() {
-                let what = "specify the difference, such as --factor protocol=simple,prepared, --b-sql 'CREATE INDEX …', or \
-                            an experiment with one factor of two levels";
+            if [&self.factor, &self.a_sql, &self.b_sql, &self.a].iter().all(|difference| difference.is_none())
+            {
+                let what = "specify the difference, such as --factor protocol=simple,prepared, --b-sql 'CREATE INDEX …', \
+                            --a CONNECTION --b CONNECTION, or an experiment with one factor of two levels";
                 return Err(Failure::Usage(what.to_owned()));
             }
             let experiment = self.typed()?.experiment(NAME)?;
@@ -196,7 +206,8 @@ impl CompareArguments {
             });
         };
         let profile = if self.quick { Profile::Quick } else { Profile::Full };
-        let experiment = Experiment::read(file, profile)?;
+        let mut experiment = Experiment::read(file, profile)?;
+        experiment.connect_to(self.dsn()?.as_deref())?;
         let folder = Some(file.parent().unwrap_or(Path::new(".")).to_owned());
         Ok(Comparable {
             experiment,
@@ -206,6 +217,11 @@ impl CompareArguments {
             server_user,
             patience: self.patience(),
         })
+    }
+
+    /// The connection to a running server, if one is given.
+    pub(super) fn dsn(&self) -> Result<Option<String>, Failure> {
+        self.address.text_with(None)
     }
 
     /// How long changes of the schema wait for locks.
@@ -219,12 +235,13 @@ impl CompareArguments {
         let mut typed = Typed {
             factor: self.factor.clone().unwrap_or_default(),
             ddl: ddl.map(|(sql, undo)| TypedDdl { sql: sql.clone(), undo: undo.clone() }),
+            servers: self.a.clone().zip(self.b.clone()).map(|(a, b)| [a, b]),
             ..Typed::default()
         };
         let keys = [
             ("version", self.pg_version.clone()),
             ("bin_dir", self.bin_dir.as_ref().map(|path| path.display().to_string())),
-            ("dsn", self.dsn.clone()),
+            ("dsn", self.dsn()?),
             ("in_place", self.in_place.then(|| "true".to_owned())),
             ("allow_ddl", self.allow_ddl.then(|| "true".to_owned())),
         ];

@@ -22,10 +22,11 @@ pub(crate) fn run(
     signals: &Signals,
 ) -> Result<ExitStatus, Failure> {
     if arguments.undo {
-        let (dsn, patience) = (arguments.dsn.as_deref(), arguments.patience());
+        let (dsn, patience) = (arguments.dsn()?, arguments.patience());
         let places = arguments.places.places()?;
         let (undone, store) = (::lab::undo_left, places.clone());
-        let undo = |listener: ::lab::Listener<'_>| undone(dsn, &store, patience, listener, signals);
+        let undo =
+            |listener: ::lab::Listener<'_>| undone(dsn.as_deref(), &store, patience, listener, signals);
         listening(terminal, places, Output::default(), undo)?;
         return Ok(ExitStatus::Success);
     }

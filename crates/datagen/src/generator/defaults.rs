@@ -22,7 +22,7 @@ pub(crate) enum Choice<'a> {
 type TextRule = (&'static [&'static str], u32, bool, &'static str);
 
 /// The first that fits counts.
-const TEXTS: [TextRule; 32] = [
+const TEXTS: [TextRule; 35] = [
     (&["email", "mail", "e_mail"], 48, true, r"pattern='user[:count:]\.[a-z]{3,8}@example\.(com|org|net)'"),
     (
         &["first_name", "firstname", "given_name", "forename"],
@@ -60,6 +60,19 @@ const TEXTS: [TextRule; 32] = [
         false,
         "word=:Germany,France,India,Brazil,Japan,Spain,Italy,Sweden,Netherlands,Poland,Canada,Australia,Mexico,Kenya sub=power alpha=2.0",
     ),
+    // Codes of ISO 3166-1 and of the postal service.
+    (
+        &["country", "nation", "country_code"],
+        3,
+        false,
+        "word=:DEU,USA,FRA,GBR,IND,BRA,JPN,ESP,ITA,SWE,NLD,POL,CAN,AUS,MEX,ZAF sub=power alpha=2.0",
+    ),
+    (
+        &["country", "nation"],
+        2,
+        false,
+        "word=:DE,US,FR,GB,IN,BR,JP,ES,IT,SE,NL,PL,CA,AU,MX,ZA sub=power alpha=2.0",
+    ),
     (
         &["city", "town"],
         12,
@@ -68,6 +81,7 @@ const TEXTS: [TextRule; 32] = [
     ),
     (&["currency"], 3, false, "word=:EUR,USD,GBP,JPY,CHF,SEK,INR,BRL sub=power alpha=2.0"),
     (&["status", "state"], 9, false, "word=:active,pending,done,cancelled,new sub=power alpha=1.5"),
+    (&["state"], 2, false, "word=:CA,TX,FL,NY,PA,IL,OH,GA,NC,MI sub=power alpha=1.5"),
     (&["gender", "sex"], 1, false, "word=:f,m,x sub=power alpha=1.2"),
     (&["phone", "mobile", "tel", "telephone", "fax"], 15, true, r"pattern='\+1-\d{3}-\d{3}-\d{4}'"),
     (

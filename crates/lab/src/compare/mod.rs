@@ -17,6 +17,7 @@ use crate::configuration::Configuration;
 use crate::error::LabError;
 use crate::event::{Event, Listener};
 use crate::matrix::Cell;
+use crate::trial;
 use layout::Layout;
 use record::Setup;
 
@@ -62,6 +63,7 @@ pub fn compare(
         listener
             .warn("a missed goal does not end a comparison early: stop_on_miss is for trials of pgmeter lab");
     }
+    trial::check(&cells)?;
     let files = what.files(&cells)?;
     // A store that cannot be written is reported before the comparison starts.
     places.check()?;

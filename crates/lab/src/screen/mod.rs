@@ -13,7 +13,7 @@ use std::time::Duration;
 use config::{Entry, Node, Value};
 use connect::{Environment, Overrides};
 use results::NewDirectories;
-use run::{Control, RunError, StorePlaces};
+use run::{Control, RunError, ScriptSource, ScriptSpec, StorePlaces};
 use server::Locations;
 
 use crate::campaign::{Campaign, CampaignLimits, ExecutionContext, Subject, text_of};
@@ -204,7 +204,7 @@ fn write(
     }
     let file = directory.join(FILE_NAME);
     write_private(&file, &text(&file)?).map_err(unwritable)?;
-    Subject::read(&file, Profile::Full, Some(&find_host))
+    Subject::read(&file, Profile::Full, None, Some(&find_host))
 }
 
 /// Writes a file that only this user can read: a connection string may contain a password, which `lab resume` needs.
@@ -304,13 +304,18 @@ struct Script {
 /// The name of the screening, and its scripts.
 fn scripts(typed: &Typed) -> Result<(String, Vec<Script>), RunError> {
     let mut scripts: Vec<Script> = Vec::new();
-    for (name, weight) in &typed.scripts {
-        let path = Path::new(name);
-        let is_file = path.is_file() || name.contains(['/', '.']);
-        let mut script = Script { name: name.clone(), path: name.clone(), weight: *weight, content: None };
-        if is_file {
-            script.content = Some(text_of(path)?);
-            script.name = path.file_name().map_or(name.clone(), |name| name.to_string_lossy().into_owned());
+    for ScriptSpec { source, weight } in &typed.scripts {
+        let name = source.name();
+        let (path, content) = match source {
+            ScriptSource::File(path) => (path.display().to_string(), Some(text_of(path)?)),
+            ScriptSource::Text { text, .. } => (name.clone(), Some(text.clone())),
+            ScriptSource::OfWorkload(_) => (name.clone(), None),
+        };
+        let mut script = Script { name, path, weight: *weight, content };
+        if script.content.is_some() {
+            if script.name == "-" {
+                script.name = "stdin".to_owned();
+            }
             if !script.name.ends_with(".sql") {
                 script.name += ".sql";
             }
