@@ -8,6 +8,7 @@ mod archives;
 mod before_run;
 mod concurrent_forms;
 mod data;
+mod digests;
 mod error;
 mod existing_objects;
 mod folder;

@@ -247,6 +247,44 @@ fn a_table_that_others_make_between_two_steps_gets_no_mark() {
 }
 
 #[test]
+fn objects_that_a_user_has_altered_are_kept() {
+    let create = "drop table if exists t; drop sequence if exists s; drop function if exists f(int); \
+                  drop type if exists m; drop domain if exists d; create domain d as int check (value > 0); \
+                  create type m as enum ('a', 'b'); create sequence s increment 2; \
+                  create function f(a int default 1) returns int language sql as 'select 1'; create table t (a int);";
+    let own = steps(true, &[create]);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "altered");
+        session.execute("create role owner_of_altered").expect("a role");
+        load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
+        session.execute("select nextval('s'); grant select on t to public").expect("it is used");
+        load(&own, &mut session, &InitOptions::default()).expect("these are its own objects");
+        for (altered, back, told) in [
+            (
+                "alter domain d add constraint c check (value < 9)",
+                "alter domain d drop constraint c",
+                "public.d",
+            ),
+            ("alter domain d set default 7", "alter domain d drop default", "public.d"),
+            ("alter sequence s increment 3", "alter sequence s increment 2", "public.s"),
+            (
+                "create or replace function f(a int default 2) returns int language sql as 'select 1'",
+                "create or replace function f(a int default 1) returns int language sql as 'select 1'",
+                "public.f",
+            ),
+            ("alter table t owner to owner_of_altered", "alter table t owner to postgres", "public.t"),
+            ("alter type m add value 'c'", "select 1", "public.m"),
+        ] {
+            session.execute(altered).expect("a user changes it");
+            let error = load(&own, &mut session, &InitOptions::default()).expect_err(altered).to_string();
+            assert!(error.contains(told), "{major} {altered}: {error}");
+            session.execute(back).expect("a user changes it back");
+        }
+        session.execute("drop role owner_of_altered").expect("a role");
+    }
+}
+
+#[test]
 fn a_check_changes_nothing() {
     let manifest = "name = \"own\"\n[[load]]\nfile = \"a.sql\"\n[[scripts]]\nfile = \"a.sql\"\n[[checks]]\nfile = \"c.sql\"\n";
     let files = [("workload.toml", manifest), ("a.sql", "select 1;"), ("c.sql", "select lo_unlink(4711);")];
