@@ -1,5 +1,13 @@
-//! SQL for the digests of objects in marks: of what CREATE OR REPLACE and ALTER change. Privileges and values of sequences belong
+//! Digests in marks, most of them SQL: of what CREATE OR REPLACE and ALTER change. Privileges and values of sequences belong
 //! to no definition. The digests do not depend on the search path of users: they are computed under that of the catalogs.
+
+/// FNV-1a of bytes.
+pub(crate) fn checksum(bytes: impl Iterator<Item = u8>) -> String {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    let sum = bytes.fold(OFFSET, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(PRIME));
+    format!("{sum:016x}")
+}
 
 /// The digest of a relation's columns, and of a view's query, for the OID in `$`.
 pub(crate) const DIGEST_OF_RELATION: &str = "\

@@ -255,6 +255,19 @@ pub enum WorkloadError {
          it, use another database, or let `{init} --drop` drop it"
     )]
     CopiedTable { table: String, init: String },
+    /// A table of a workload of the same name that this one does not create.
+    #[error(
+        "{table} was made by `init` for the workload {workload} of another folder, and the schema of this folder does not \
+         create it; nothing was changed. Give one of the two workloads another name in its workload.toml, use another schema \
+         or database, or let `{init} --drop` drop it"
+    )]
+    OtherFolder { table: String, workload: String, init: String },
+    /// Objects of users belong to the tables that are to be dropped.
+    #[error(
+        "`init` would drop {objects} with its own tables, and did not make them in this form; nothing was changed. Drop them, \
+         move them to another table, use another database, or let `{init} --drop` drop them"
+    )]
+    Dependents { objects: String, init: String },
     /// Two loadings at the same time.
     #[error(
         "another init of the workload {workload} is running in this database (process {process}); wait until it ends, \

@@ -13,7 +13,7 @@ use crate::foreign_parts::{self, Parts};
 use crate::load::{execute, query, query_catalogs};
 use crate::loader::TableName;
 use crate::marks::{self, catalog_of};
-use crate::{protection, sql_names};
+use crate::{dependents, protection, sql_names};
 
 /// The objects of others, as they were before a transaction.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(crate) struct ForeignObjects {
     /// Rows of [`SHARED`] that the session had changed, by their kind.
     shared: BTreeMap<String, u64>,
     parts: Parts,
+    /// Objects of users that belong to the workload's relations, and their descriptions.
+    dependents: BTreeMap<ObjectKey, String>,
 }
 
 /// The catalog of an object, and its OID.
@@ -77,9 +79,14 @@ impl ForeignObjects {
     /// The objects without a mark of the workload. Like [`Session::query_catalogs`], it changes the search path of an open
     /// transaction.
     pub(crate) fn read(session: &mut Session, workload: &str) -> Result<ForeignObjects, WorkloadError> {
-        let marked = marks::find(session, workload)?.into_iter().filter(|object| object.is_own);
-        let own = marked.map(|object| (catalog_of(&object.kind).to_owned(), object.object.oid));
-        ForeignObjects::except(session, workload, own.collect())
+        let mut marked = marks::find(session, workload)?;
+        marked.retain(|object| object.is_own);
+        let dependents = dependents::of_users(session, &marked)?;
+        let dependents =
+            dependents.into_iter().map(|dependent| (dependent.key, dependent.described)).collect();
+        let own = marked.into_iter().map(|object| (catalog_of(&object.kind).to_owned(), object.object.oid));
+        let foreign = ForeignObjects::except(session, workload, own.collect())?;
+        Ok(ForeignObjects { dependents, ..foreign })
     }
 
     /// All objects but these. Partitions count as own only if they are among them: users attach theirs.
@@ -96,7 +103,8 @@ impl ForeignObjects {
         let shared = shared_changes(session)?;
         let mut parts = foreign_parts::read(session, &known)?;
         parts.retain(|_, part| !own.contains(&part.parent));
-        Ok(ForeignObjects { workload: workload.to_owned(), own, tables, others, shared, parts })
+        let (workload, dependents) = (workload.to_owned(), BTreeMap::new());
+        Ok(ForeignObjects { workload, own, tables, others, shared, parts, dependents })
     }
 
     /// These objects belong to the workload from now on.
@@ -172,6 +180,9 @@ impl ForeignObjects {
     pub(crate) fn now(&self, session: &mut Session) -> Result<ForeignObjects, WorkloadError> {
         let mut now = ForeignObjects::except(session, &self.workload, self.own.clone())?;
         now.others.retain(|key, _| self.others.contains_key(key) || WITH_MARKS.contains(&&*key.0));
+        let existing = dependents::existing(session, self.dependents.keys())?;
+        now.dependents = self.dependents.clone();
+        now.dependents.retain(|key, _| existing.contains(key));
         Ok(now)
     }
 
@@ -242,6 +253,9 @@ impl ForeignObjects {
                 changed.push(object);
             }
         }
+        let existing = dependents::existing(session, self.dependents.keys())?;
+        let dropped = self.dependents.iter().filter(|(key, _)| !existing.contains(*key));
+        changed.extend(dropped.map(|(_, described)| described.clone()));
         Ok(changed)
     }
 

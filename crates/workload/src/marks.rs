@@ -11,7 +11,7 @@ use stats::Scale;
 
 use crate::digests::{DIGEST_OF_RELATION, definition, digest};
 use crate::load::{InitOptions, execute, query, query_catalogs};
-use crate::{Workload, WorkloadError, namesakes};
+use crate::{Workload, WorkloadError, dependents, namesakes};
 
 /// Beginning of the line.
 const BEGINNING: &str = "pgmeter: workload=";
@@ -23,6 +23,8 @@ const PARAMETER: &str = "parameter.";
 pub(crate) struct Mark {
     pub(crate) workload: String,
     pub(crate) loaded: Loaded,
+    /// The folder that it was loaded from; empty for a built-in workload, and if it does not say so.
+    pub(crate) folder: String,
     /// The object that it was made for; `None` if it does not say so.
     pub(crate) object: Option<ObjectId>,
 }
@@ -46,6 +48,9 @@ pub(crate) struct ObjectId {
     /// Digest of the owner and of what else ALTER changes: of a function everything, of a type its constraints and labels, of a
     /// sequence its parameters. Empty if unknown: not all marks have it.
     pub(crate) definition: String,
+    /// Digests of the objects that belong to a relation and were made by the loading, or while it has not ended, by users;
+    /// `None` if unknown.
+    pub(crate) dependents: Option<String>,
     pub(crate) database: DatabaseId,
 }
 
@@ -80,7 +85,8 @@ impl DatabaseId {
     /// An object of this database, without a digest.
     pub(crate) fn object(&self, oid: impl Into<String>, name: impl Into<String>) -> ObjectId {
         let (digest, definition) = (String::new(), String::new());
-        ObjectId { oid: oid.into(), name: name.into(), digest, definition, database: self.clone() }
+        let (oid, name, database) = (oid.into(), name.into(), self.clone());
+        ObjectId { oid, name, digest, definition, dependents: None, database }
     }
 
     /// An object of this database, from its catalog.
@@ -240,13 +246,19 @@ fn unescaped(text: &str) -> Option<String> {
 
 impl fmt::Display for Mark {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Mark { workload, loaded, object } = self;
+        let Mark { workload, loaded, folder, object } = self;
         let state = if loaded.complete { "loaded" } else { "loading" };
         write!(out, "{BEGINNING}{workload} {} state={state}", loaded.options_text())?;
-        object.iter().try_for_each(|ObjectId { oid, name, digest, definition, database }| {
+        if !folder.is_empty() {
+            write!(out, " folder={folder}")?;
+        }
+        object.iter().try_for_each(|ObjectId { oid, name, digest, definition, dependents, database }| {
             write!(out, " oid={oid} name={} digest={digest}", escaped(name))?;
             if !definition.is_empty() {
                 write!(out, " definition={definition}")?;
+            }
+            if let Some(dependents) = dependents {
+                write!(out, " dependents={dependents}")?;
             }
             write!(out, " {database}")
         })
@@ -272,9 +284,11 @@ impl Mark {
         let object = value("oid").zip(value("database")).zip(name).map(|((oid, db), name)| ObjectId {
             digest: value("digest").unwrap_or_default(),
             definition: value("definition").unwrap_or_default(),
+            dependents: value("dependents"),
             ..database(db).object(oid, name)
         });
-        Some(Mark { workload, loaded: Loaded::parse(line)?, object })
+        let folder = value("folder").unwrap_or_default();
+        Some(Mark { workload, loaded: Loaded::parse(line)?, folder, object })
     }
 
     /// The comment with this mark instead of an earlier one.
@@ -360,10 +374,16 @@ pub(crate) fn complete(session: &mut Session, workload: &str) -> Result<(), Work
 
 /// The statements that do so. Statements after the rows may have added columns.
 pub(crate) fn completions(session: &mut Session, workload: &str) -> Result<Vec<String>, WorkloadError> {
-    let marked = find(session, workload)?;
+    let mut marked = find(session, workload)?;
+    marked.retain(|object| object.is_same() && !object.mark.loaded.complete);
+    let relations = marked.iter().filter(|object| catalog_of(&object.kind) == "pg_class");
+    let dependents = dependents::read(session, relations.map(|object| object.object.oid.as_str()))?;
     let mut statements = Vec::new();
-    for object in marked.iter().filter(|object| object.is_same() && !object.mark.loaded.complete) {
-        let mut mark = object.mark.of(object.object.clone());
+    for object in &marked {
+        let mut own = object.object.clone();
+        own.dependents =
+            (catalog_of(&object.kind) == "pg_class").then(|| dependents::word(&dependents, &own.oid));
+        let mut mark = object.mark.of(own);
         mark.loaded.complete = true;
         let comment = literal(&mark.added_to(&object.comment));
         statements.push(format!("comment on {} {} is {comment}", object.kind, object.identity));
@@ -408,7 +428,12 @@ mod tests {
         let indexes = Some("keys".to_owned());
         let loaded = Loaded { scale, seed: Some(7), indexes, parameters, complete };
         let database = DatabaseId { oid: "5".to_owned(), system: Some("76".to_owned()) };
-        Mark { workload: "shop".to_owned(), loaded, object: Some(database.object("16385", "public.\"a b\"")) }
+        Mark {
+            workload: "shop".to_owned(),
+            loaded,
+            folder: "5eed".to_owned(),
+            object: Some(database.object("16385", "public.\"a b\"")),
+        }
     }
 
     #[test]
@@ -417,7 +442,7 @@ mod tests {
         assert_eq!(
             comment,
             "All customers\nsince 2020\npgmeter: workload=shop scale=0.5 seed=7 indexes=keys \
-             parameter.corpus=mbox:/a%20b/50%25.mbox state=loading oid=16385 name=public.\"a%20b\" digest= database=5 system=76"
+             parameter.corpus=mbox:/a%20b/50%25.mbox state=loading folder=5eed oid=16385 name=public.\"a%20b\" digest= database=5 system=76"
         );
         assert_eq!(Mark::parse(&comment), Some(mark(false)));
         let again = mark(true).added_to(&comment);

@@ -60,6 +60,8 @@ impl fmt::Display for TableName {
 pub(crate) struct TableSet {
     /// The name of the workload.
     pub(crate) workload: String,
+    /// Its folder, as in marks.
+    pub(crate) folder: String,
     /// The command that loads it, for messages.
     pub(crate) init: String,
     /// The statements that create the tables. They are executed in one transaction.
@@ -439,6 +441,7 @@ mod tests {
         };
         let set = TableSet {
             workload: String::new(),
+            folder: String::new(),
             init: String::new(),
             schema: Vec::new(),
             names: Vec::new(),
@@ -471,6 +474,7 @@ mod tests {
         };
         let set = TableSet {
             workload: String::new(),
+            folder: String::new(),
             init: String::new(),
             schema: Vec::new(),
             names: Vec::new(),
