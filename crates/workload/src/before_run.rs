@@ -133,7 +133,7 @@ fn find_own(
         || !columns.is_empty() && columns.contains(&&*columns_of(session, &relation.oid)?);
     // TRUNCATE also empties partitions and tables that inherit.
     let is_marked = |child: &Relation| marked.iter().any(|object| object.identity == child.identity);
-    let mut children = protection::children(session, &relation.oid)?.into_iter();
+    let mut children = protection::children(session, &relation.oid)?.into_iter().map(|child| child.relation);
     let child = children.find(|child| !is_marked(child)).map(|child| child.identity);
     if !is_own || child.is_some() {
         let child = child.filter(|_| is_own);

@@ -93,8 +93,10 @@ impl ForeignObjects {
     fn except(
         session: &mut Session,
         workload: &str,
-        own: BTreeSet<ObjectKey>,
+        mut own: BTreeSet<ObjectKey>,
     ) -> Result<ForeignObjects, WorkloadError> {
+        let relations = relations_of_types(session, &own)?;
+        own.extend(relations.into_iter().map(|oid| ("pg_class".to_owned(), oid)));
         let is_own = |oid: &str| own.contains(&("pg_class".to_owned(), oid.to_owned()));
         let known = catalogs(session)?;
         let (mut tables, mut others) = (tables(session)?, definitions(session, &known)?);
@@ -288,6 +290,19 @@ fn locked(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
          where datname operator(pg_catalog.=) pg_catalog.current_database())",
     )?;
     Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
+}
+
+/// The relations of composite types, which are objects of their own in the catalogs.
+fn relations_of_types(
+    session: &mut Session,
+    own: &BTreeSet<ObjectKey>,
+) -> Result<Vec<String>, WorkloadError> {
+    let types = own.iter().filter(|(catalog, _)| catalog == "pg_type");
+    let types: Vec<String> = types.map(|(_, oid)| literal(oid)).collect();
+    let types = types.join(", ");
+    let sql =
+        format!("select typrelid from pg_type where typrelid <> 0 and oid = any (array[{types}]::oid[])");
+    Ok(query_catalogs(session, &sql)?.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
 /// The names of the server's catalogs.

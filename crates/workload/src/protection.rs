@@ -161,17 +161,26 @@ pub(crate) fn find(session: &mut Session, table: &TableName) -> Result<Option<Re
     Ok(rows.first().map(relation))
 }
 
+/// A partition of a table, or a table that inherits from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Child {
+    pub(crate) relation: Relation,
+    /// Otherwise its parent is a child of the table.
+    pub(crate) is_direct: bool,
+}
+
 /// The partitions of a table and the tables that inherit from it, at all levels, direct ones first. `table` is an OID or an
 /// identity.
-pub(crate) fn children(session: &mut Session, table: &str) -> Result<Vec<Relation>, WorkloadError> {
+pub(crate) fn children(session: &mut Session, table: &str) -> Result<Vec<Child>, WorkloadError> {
     let sql = format!(
         "with recursive child(oid, level) as (select inhrelid, 1 from pg_inherits where inhparent = {}::regclass \
          union select inhrelid, level + 1 from pg_inherits join child on inhparent = oid) \
-         select oid, (pg_identify_object('pg_class'::regclass, oid, 0)).identity from child \
+         select oid, (pg_identify_object('pg_class'::regclass, oid, 0)).identity, max(level) = 1 from child \
          group by oid order by min(level), 2",
         literal(table)
     );
-    Ok(query_catalogs(session, &sql)?.iter().map(relation).collect())
+    let child = |row: &Row| Child { relation: relation(row), is_direct: row.get(2) == Some("t") };
+    Ok(query_catalogs(session, &sql)?.iter().map(child).collect())
 }
 
 /// The tables of a schema.

@@ -13,7 +13,7 @@ use crate::WorkloadError;
 use crate::dependents::{self, Dependent};
 use crate::load::{InitOptions, query, query_catalogs};
 use crate::marks::{self, MarkedObject};
-use crate::protection::{self, refusal};
+use crate::protection::{self, Child, refusal};
 use crate::sql_names;
 
 /// What is dropped before a loading.
@@ -157,7 +157,7 @@ fn relations_of_others(
 ) -> Result<Vec<String>, WorkloadError> {
     let mut described = Vec::new();
     for (_, table) in objects.iter().filter(|(kind, _)| kind.ends_with("table")) {
-        for child in protection::children(session, table)? {
+        for Child { relation: child, .. } in protection::children(session, table)? {
             let is_known = objects.iter().any(|(_, identity)| *identity == child.identity);
             if !is_known && !foreign.contains(&child.oid) {
                 described.push(format!("the table {}", child.identity));

@@ -285,6 +285,36 @@ fn objects_that_a_user_has_altered_are_kept() {
 }
 
 #[test]
+fn own_composite_types_are_dropped_and_those_of_others_are_not() {
+    let own = steps(
+        true,
+        &[
+            "drop type if exists pair; create type pair as (a int, b int); comment on column pair.a is 'x'",
+            "create type later as (a int)",
+            "drop type later; alter type pair add attribute c int",
+        ],
+    );
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "composite_types");
+        for _ in 0..2 {
+            load(&own, &mut session, &InitOptions::default()).expect("own types");
+        }
+        session.execute("create type mine as (a int)").expect("a type");
+        for change in
+            ["drop type mine", "alter type mine add attribute b int", "comment on column mine.a is 'x'"]
+        {
+            let error = load(&steps(true, &[change]), &mut session, &InitOptions::default())
+                .expect_err(change)
+                .to_string();
+            assert!(error.contains("public.mine"), "{major} {change}: {error}");
+        }
+        session.execute("alter type pair add attribute d int").expect("a user changes it");
+        let error = load(&own, &mut session, &InitOptions::default()).expect_err("a change").to_string();
+        assert!(error.contains("public.pair"), "{major}: {error}");
+    }
+}
+
+#[test]
 fn a_check_changes_nothing() {
     let manifest = "name = \"own\"\n[[load]]\nfile = \"a.sql\"\n[[scripts]]\nfile = \"a.sql\"\n[[checks]]\nfile = \"c.sql\"\n";
     let files = [("workload.toml", manifest), ("a.sql", "select 1;"), ("c.sql", "select lo_unlink(4711);")];
