@@ -105,6 +105,25 @@ fn a_function_without_counted_rows_is_seen_by_its_lock() {
     }
 }
 
+/// ANALYZE calls the functions of indexes.
+#[test]
+fn the_statistics_of_an_index_change_no_rows_of_others() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "analyzed");
+        others(&mut session);
+        let function = EVIL.replace("begin delete", "begin if current_query() ~* ''analyze'' then delete");
+        let function = function.replace("public.staff; return a", "public.staff; end if; return a");
+        session.execute(&function).expect("a function");
+        let schema = "create table own (a int primary key, b int);\ncreate index i on own (public.evil(b));";
+        for jobs in [1, 2] {
+            let options = InitOptions { jobs, ..scaled(10.0) };
+            let error = load(&open(&folder(schema, &[])), &mut session, &options).expect_err("statistics");
+            assert!(error.to_string().contains("public.staff"), "{major}: {error}");
+            assert_eq!(lines(&mut session, ROWS_OF_STAFF), ["1"], "{major}");
+        }
+    }
+}
+
 #[test]
 fn a_foreign_key_to_a_table_of_others_is_no_change() {
     for major in [NEWEST, OLDEST] {
