@@ -201,6 +201,14 @@ pub enum WorkloadError {
         event_trigger.as_ref().map_or(String::new(), |name| format!(", the event trigger {name} of the database"))
     )]
     ForeignObjectChanged { object: String, workload: String, event_trigger: Option<String> },
+    /// A statement of the folder changed the value of a sequence that `init` did not make.
+    #[error(
+        "the SQL of the workload {workload} has changed the value of the sequence {sequence}, which `init` did not make for it. \
+         Its transaction was rolled back, but PostgreSQL does not roll back values of sequences. If no other session has used \
+         the sequence since, restore its value with: {restore}. Remove the statement, use another database, or allow it with \
+         --drop"
+    )]
+    SequenceChanged { sequence: String, workload: String, restore: String },
     /// The server does not count changed rows.
     #[error(
         "track_counts is off, so pgmeter cannot see whether the SQL of the workload changes rows of other tables. Set \
@@ -264,8 +272,8 @@ pub enum WorkloadError {
     OtherFolder { table: String, workload: String, init: String },
     /// Objects of users belong to the tables that are to be dropped.
     #[error(
-        "`init` would drop {objects} with its own tables, and did not make them in this form; nothing was changed. Drop them, \
-         move them to another table, use another database, or let `{init} --drop` drop them"
+        "`init` would drop {objects} with its own tables. It did not make them, or not in this form; nothing was changed. Drop \
+         them, move them to another table, use another database, or let `{init} --drop` drop them"
     )]
     Dependents { objects: String, init: String },
     /// Two loadings at the same time.

@@ -13,6 +13,7 @@ use crate::foreign_parts::{self, Parts};
 use crate::load::{execute, query, query_catalogs};
 use crate::loader::TableName;
 use crate::marks::{self, catalog_of};
+use crate::sequences::{self, ChangedSequence, Sequences};
 use crate::{dependents, protection, sql_names};
 
 /// The objects of others, as they were before a transaction.
@@ -29,6 +30,7 @@ pub(crate) struct ForeignObjects {
     parts: Parts,
     /// Objects of users that belong to the workload's relations, and their descriptions.
     dependents: BTreeMap<ObjectKey, String>,
+    sequences: Sequences,
 }
 
 /// The catalog of an object, and its OID.
@@ -106,7 +108,9 @@ impl ForeignObjects {
         let mut parts = foreign_parts::read(session, &known)?;
         parts.retain(|_, part| !own.contains(&part.parent));
         let (workload, dependents) = (workload.to_owned(), BTreeMap::new());
-        Ok(ForeignObjects { workload, own, tables, others, shared, parts, dependents })
+        let of_others = others.iter().filter(|(_, other)| other.described.starts_with(SEQUENCE));
+        let sequences = sequences::read(session, of_others.map(|((_, oid), _)| oid.as_str()))?;
+        Ok(ForeignObjects { workload, own, tables, others, shared, parts, dependents, sequences })
     }
 
     /// These objects belong to the workload from now on.
@@ -207,6 +211,14 @@ impl ForeignObjects {
     /// One was dropped or changed.
     pub(crate) fn check(&self, session: &mut Session) -> Result<(), WorkloadError> {
         count_rows(session, "pg_catalog.current_setting('track_counts')")?;
+        let sequences = sequences::changed(session, &self.sequences)?;
+        if let Some(ChangedSequence { identity: sequence, restore }) = sequences.into_iter().next() {
+            return Err(WorkloadError::SequenceChanged {
+                sequence,
+                workload: self.workload.clone(),
+                restore,
+            });
+        }
         match self.changed(session)?.into_iter().next() {
             None => Ok(()),
             Some(object) => {
@@ -258,6 +270,8 @@ impl ForeignObjects {
         let existing = dependents::existing(session, self.dependents.keys())?;
         let dropped = self.dependents.iter().filter(|(key, _)| !existing.contains(*key));
         changed.extend(dropped.map(|(_, described)| described.clone()));
+        let sequences = sequences::changed(session, &self.sequences)?;
+        changed.extend(sequences.into_iter().map(|sequence| format!("{SEQUENCE}{}", sequence.identity)));
         Ok(changed)
     }
 
@@ -271,6 +285,8 @@ impl ForeignObjects {
 
 /// How materialized views are described.
 const MATERIALIZED: &str = "the materialized view ";
+/// How sequences are described.
+const SEQUENCE: &str = "the sequence ";
 
 /// Runs in an open transaction what COMMIT would run: triggers of deferred constraints, and queries of cursors WITH HOLD, which
 /// are closed instead. What they change is seen then.

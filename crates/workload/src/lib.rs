@@ -29,6 +29,7 @@ mod protection;
 mod query_set;
 mod registry;
 mod schema_files;
+mod sequences;
 mod shelf;
 mod sql_names;
 mod standard;
