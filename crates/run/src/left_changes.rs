@@ -6,11 +6,9 @@
 use connect::quote::literal;
 use connect::{ConnectError, Row, Session};
 use results::Warning;
+pub use workload::COMPARISON_COMMENT;
 
 use crate::database_use;
-
-/// Begin of the comments.
-pub const COMPARISON_COMMENT: &str = "pgmeter compare: ";
 
 /// An index with the comment of a comparison that has ended or was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use crate::WorkloadError;
 use crate::load::{execute, failed, query_catalogs};
 use crate::loader::TableName;
 use crate::marks;
-use crate::protection;
+use crate::protection::{self, Relation};
 
 /// Which tables may be truncated before a run.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -132,25 +132,14 @@ fn find_own(
     let is_own = marked.iter().any(|object| object.identity == identity)
         || !columns.is_empty() && columns.contains(&&*columns_of(session, &relation.oid)?);
     // TRUNCATE also empties partitions and tables that inherit.
-    let is_marked = |child: &String| marked.iter().any(|object| object.identity == *child);
-    let child = children_of(session, &relation.oid)?.into_iter().find(|child| !is_marked(child));
+    let is_marked = |child: &Relation| marked.iter().any(|object| object.identity == child.identity);
+    let mut children = protection::children(session, &relation.oid)?.into_iter().map(|child| child.relation);
+    let child = children.find(|child| !is_marked(child)).map(|child| child.identity);
     if !is_own || child.is_some() {
         let child = child.filter(|_| is_own);
         return Err(WorkloadError::NotTruncated { table: identity, workload: workload.to_owned(), child });
     }
     Ok(Some(identity))
-}
-
-/// The partitions of a table and the tables that inherit from it, at all levels, with their schemas, quoted.
-fn children_of(session: &mut Session, oid: &str) -> Result<Vec<String>, WorkloadError> {
-    let sql = format!(
-        "with recursive child(oid) as (select inhrelid from pg_inherits where inhparent = {}::oid \
-         union select inhrelid from pg_inherits join child on inhparent = oid) \
-         select (pg_identify_object('pg_class'::regclass, oid, 0)).identity from child",
-        literal(oid)
-    );
-    let rows = query_catalogs(session, &sql)?;
-    Ok(rows.iter().map(|row| row.get(0).unwrap_or_default().to_owned()).collect())
 }
 
 /// `name type, name type, …`.

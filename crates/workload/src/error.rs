@@ -201,6 +201,14 @@ pub enum WorkloadError {
         event_trigger.as_ref().map_or(String::new(), |name| format!(", the event trigger {name} of the database"))
     )]
     ForeignObjectChanged { object: String, workload: String, event_trigger: Option<String> },
+    /// A statement of the folder changed the value of a sequence that `init` did not make.
+    #[error(
+        "the SQL of the workload {workload} has changed the value of the sequence {sequence}, which `init` did not make for it. \
+         Its transaction was rolled back, but PostgreSQL does not roll back values of sequences. If no other session has used \
+         the sequence since, restore its value with: {restore}. Remove the statement, use another database, or allow it with \
+         --drop"
+    )]
+    SequenceChanged { sequence: String, workload: String, restore: String },
     /// The server does not count changed rows.
     #[error(
         "track_counts is off, so pgmeter cannot see whether the SQL of the workload changes rows of other tables. Set \
@@ -255,6 +263,19 @@ pub enum WorkloadError {
          it, use another database, or let `{init} --drop` drop it"
     )]
     CopiedTable { table: String, init: String },
+    /// A table of a workload of the same name that this one does not create.
+    #[error(
+        "{table} was made by `init` for the workload {workload} of another folder, and the schema of this folder does not \
+         create it; nothing was changed. Give one of the two workloads another name in its workload.toml, use another schema \
+         or database, or let `{init} --drop` drop it"
+    )]
+    OtherFolder { table: String, workload: String, init: String },
+    /// Objects of users belong to the tables that are to be dropped.
+    #[error(
+        "`init` would drop {objects} with its own tables. It did not make them, or not in this form; nothing was changed. Drop \
+         them, move them to another table, use another database, or let `{init} --drop` drop them"
+    )]
+    Dependents { objects: String, init: String },
     /// Two loadings at the same time.
     #[error(
         "another init of the workload {workload} is running in this database (process {process}); wait until it ends, \

@@ -10,6 +10,7 @@ use stats::Scale;
 
 use crate::archives::NamedArchive;
 use crate::before_run::Preparation;
+use crate::digests::checksum;
 use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::{ForeignObjects, acting_on_all};
 use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
@@ -101,12 +102,11 @@ impl Folder {
             let sentence = format!("drops or changes tables of an earlier init: {}", replaced.join(", "));
             tell(progress, InitProgress::Dropping(&sentence))?;
         }
-        let workload = self.name().to_owned();
         let mut guard = StepGuard {
             existing: ExistingObjects::read(session)?,
             foreign: ForeignObjects::read(session, self.name())?,
             drops: options.drops,
-            mark: Mark { workload, loaded: Loaded::begun(options), object: None },
+            mark: self.mark(options),
         };
         // Earlier notices do not belong to the loading.
         session.take_notices();
@@ -141,6 +141,18 @@ impl Folder {
         let completions = marks::completions(session, self.name())?;
         guard.execute_own(session, &completions)?;
         Ok(report)
+    }
+
+    /// The mark of a loading that begins.
+    fn mark(&self, options: &InitOptions) -> Mark {
+        let path = self.folder.canonicalize().unwrap_or_default();
+        let is_built_in = path.as_os_str().is_empty();
+        let folder = if is_built_in {
+            String::new()
+        } else {
+            checksum(path.as_os_str().as_encoded_bytes().iter().copied())
+        };
+        Mark { workload: self.name().to_owned(), loaded: Loaded::begun(options), folder, object: None }
     }
 
     /// Examines the tables that the load steps would change.
@@ -178,7 +190,7 @@ impl Folder {
         let variables = (self as &dyn Workload).variables(&options.parameters, options.scale);
         let rows = tables.rows(&self.files(options), options, self.manifest.seed, &variables)?;
         let database = DatabaseId::read(session)?;
-        let set = tables.table_set(self.name(), self.init_command(), rows, (options, &database))?;
+        let set = tables.table_set(&self.mark(options), self.init_command(), rows, (options, &database))?;
         loader::load_tables(target, session, &set, options, progress)
     }
 

@@ -13,7 +13,8 @@ use crate::foreign_parts::{self, Parts};
 use crate::load::{execute, query, query_catalogs};
 use crate::loader::TableName;
 use crate::marks::{self, catalog_of};
-use crate::{protection, sql_names};
+use crate::sequences::{self, ChangedSequence, Sequences};
+use crate::{dependents, protection, sql_names};
 
 /// The objects of others, as they were before a transaction.
 #[derive(Debug)]
@@ -27,6 +28,9 @@ pub(crate) struct ForeignObjects {
     /// Rows of [`SHARED`] that the session had changed, by their kind.
     shared: BTreeMap<String, u64>,
     parts: Parts,
+    /// Objects of users that belong to the workload's relations, and their descriptions.
+    dependents: BTreeMap<ObjectKey, String>,
+    sequences: Sequences,
 }
 
 /// The catalog of an object, and its OID.
@@ -77,17 +81,24 @@ impl ForeignObjects {
     /// The objects without a mark of the workload. Like [`Session::query_catalogs`], it changes the search path of an open
     /// transaction.
     pub(crate) fn read(session: &mut Session, workload: &str) -> Result<ForeignObjects, WorkloadError> {
-        let marked = marks::find(session, workload)?.into_iter().filter(|object| object.is_own);
-        let own = marked.map(|object| (catalog_of(&object.kind).to_owned(), object.object.oid));
-        ForeignObjects::except(session, workload, own.collect())
+        let mut marked = marks::find(session, workload)?;
+        marked.retain(|object| object.is_own);
+        let dependents = dependents::of_users(session, &marked)?;
+        let dependents =
+            dependents.into_iter().map(|dependent| (dependent.key, dependent.described)).collect();
+        let own = marked.into_iter().map(|object| (catalog_of(&object.kind).to_owned(), object.object.oid));
+        let foreign = ForeignObjects::except(session, workload, own.collect())?;
+        Ok(ForeignObjects { dependents, ..foreign })
     }
 
     /// All objects but these. Partitions count as own only if they are among them: users attach theirs.
     fn except(
         session: &mut Session,
         workload: &str,
-        own: BTreeSet<ObjectKey>,
+        mut own: BTreeSet<ObjectKey>,
     ) -> Result<ForeignObjects, WorkloadError> {
+        let relations = relations_of_types(session, &own)?;
+        own.extend(relations.into_iter().map(|oid| ("pg_class".to_owned(), oid)));
         let is_own = |oid: &str| own.contains(&("pg_class".to_owned(), oid.to_owned()));
         let known = catalogs(session)?;
         let (mut tables, mut others) = (tables(session)?, definitions(session, &known)?);
@@ -96,7 +107,10 @@ impl ForeignObjects {
         let shared = shared_changes(session)?;
         let mut parts = foreign_parts::read(session, &known)?;
         parts.retain(|_, part| !own.contains(&part.parent));
-        Ok(ForeignObjects { workload: workload.to_owned(), own, tables, others, shared, parts })
+        let (workload, dependents) = (workload.to_owned(), BTreeMap::new());
+        let of_others = others.iter().filter(|(_, other)| other.described.starts_with(SEQUENCE));
+        let sequences = sequences::read(session, of_others.map(|((_, oid), _)| oid.as_str()))?;
+        Ok(ForeignObjects { workload, own, tables, others, shared, parts, dependents, sequences })
     }
 
     /// These objects belong to the workload from now on.
@@ -172,6 +186,9 @@ impl ForeignObjects {
     pub(crate) fn now(&self, session: &mut Session) -> Result<ForeignObjects, WorkloadError> {
         let mut now = ForeignObjects::except(session, &self.workload, self.own.clone())?;
         now.others.retain(|key, _| self.others.contains_key(key) || WITH_MARKS.contains(&&*key.0));
+        let existing = dependents::existing(session, self.dependents.keys())?;
+        now.dependents = self.dependents.clone();
+        now.dependents.retain(|key, _| existing.contains(key));
         Ok(now)
     }
 
@@ -194,6 +211,14 @@ impl ForeignObjects {
     /// One was dropped or changed.
     pub(crate) fn check(&self, session: &mut Session) -> Result<(), WorkloadError> {
         count_rows(session, "pg_catalog.current_setting('track_counts')")?;
+        let sequences = sequences::changed(session, &self.sequences)?;
+        if let Some(ChangedSequence { identity: sequence, restore }) = sequences.into_iter().next() {
+            return Err(WorkloadError::SequenceChanged {
+                sequence,
+                workload: self.workload.clone(),
+                restore,
+            });
+        }
         match self.changed(session)?.into_iter().next() {
             None => Ok(()),
             Some(object) => {
@@ -242,6 +267,11 @@ impl ForeignObjects {
                 changed.push(object);
             }
         }
+        let existing = dependents::existing(session, self.dependents.keys())?;
+        let dropped = self.dependents.iter().filter(|(key, _)| !existing.contains(*key));
+        changed.extend(dropped.map(|(_, described)| described.clone()));
+        let sequences = sequences::changed(session, &self.sequences)?;
+        changed.extend(sequences.into_iter().map(|sequence| format!("{SEQUENCE}{}", sequence.identity)));
         Ok(changed)
     }
 
@@ -255,6 +285,8 @@ impl ForeignObjects {
 
 /// How materialized views are described.
 const MATERIALIZED: &str = "the materialized view ";
+/// How sequences are described.
+const SEQUENCE: &str = "the sequence ";
 
 /// Runs in an open transaction what COMMIT would run: triggers of deferred constraints, and queries of cursors WITH HOLD, which
 /// are closed instead. What they change is seen then.
@@ -274,6 +306,19 @@ fn locked(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
          where datname operator(pg_catalog.=) pg_catalog.current_database())",
     )?;
     Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
+}
+
+/// The relations of composite types, which are objects of their own in the catalogs.
+fn relations_of_types(
+    session: &mut Session,
+    own: &BTreeSet<ObjectKey>,
+) -> Result<Vec<String>, WorkloadError> {
+    let types = own.iter().filter(|(catalog, _)| catalog == "pg_type");
+    let types: Vec<String> = types.map(|(_, oid)| literal(oid)).collect();
+    let types = types.join(", ");
+    let sql =
+        format!("select typrelid from pg_type where typrelid <> 0 and oid = any (array[{types}]::oid[])");
+    Ok(query_catalogs(session, &sql)?.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
 /// The names of the server's catalogs.

@@ -9,8 +9,9 @@ use connect::Session;
 use connect::quote::literal;
 use stats::Scale;
 
+use crate::digests::{DIGEST_OF_RELATION, definition, digest};
 use crate::load::{InitOptions, execute, query, query_catalogs};
-use crate::{Workload, WorkloadError, namesakes};
+use crate::{Workload, WorkloadError, dependents, namesakes};
 
 /// Beginning of the line.
 const BEGINNING: &str = "pgmeter: workload=";
@@ -22,6 +23,8 @@ const PARAMETER: &str = "parameter.";
 pub(crate) struct Mark {
     pub(crate) workload: String,
     pub(crate) loaded: Loaded,
+    /// The folder that it was loaded from; empty for a built-in workload, and if it does not say so.
+    pub(crate) folder: String,
     /// The object that it was made for; `None` if it does not say so.
     pub(crate) object: Option<ObjectId>,
 }
@@ -42,30 +45,13 @@ pub(crate) struct ObjectId {
     pub(crate) name: String,
     /// Digest of its definition: of a table the columns, of a view its query too, of a function its body; otherwise empty.
     pub(crate) digest: String,
+    /// Digest of the owner and of what else ALTER changes: of a function everything, of a type its constraints and labels, of a
+    /// sequence its parameters. Empty if unknown: not all marks have it.
+    pub(crate) definition: String,
+    /// Digests of the objects that belong to a relation and were made by the loading, or while it has not ended, by users;
+    /// `None` if unknown.
+    pub(crate) dependents: Option<String>,
     pub(crate) database: DatabaseId,
-}
-
-/// The digest of a relation's columns, and of a view's query, for the OID in `$`. It does not depend on the search path of
-/// users: it is computed under that of the catalogs.
-const DIGEST_OF_RELATION: &str = "\
-    (select coalesce(md5(string_agg(concat(a.attname, ' ', n.nspname, '.', y.typname, ' ', a.atttypmod), \
-    ',' order by a.attnum) || coalesce((select pg_get_viewdef(c.oid) from pg_class c \
-    where c.oid = $ and c.relkind in ('v', 'm')), '')), '') \
-    from pg_attribute a join pg_type y on y.oid = a.atttypid join pg_namespace n on n.oid = y.typnamespace \
-    where a.attrelid = $ and a.attnum > 0 and not a.attisdropped)";
-
-/// The digest of what CREATE OR REPLACE FUNCTION changes, for the OID in `$`.
-const DIGEST_OF_FUNCTION: &str = "\
-    (select md5(concat_ws('|', prosrc, probin, prolang, provolatile, proisstrict, prosecdef, proconfig)) \
-    from pg_proc where oid = $)";
-
-/// SQL for the digest of an object in a catalog, both of which are expressions.
-fn digest(class: &str, oid: &str) -> String {
-    format!(
-        "case {class} when 'pg_class'::regclass then {} when 'pg_proc'::regclass then {} else '' end",
-        DIGEST_OF_RELATION.replace('$', oid),
-        DIGEST_OF_FUNCTION.replace('$', oid)
-    )
 }
 
 /// SQL for the words of a relation's mark after the OID; `oid` and `identity` are expressions.
@@ -98,7 +84,9 @@ impl DatabaseId {
 
     /// An object of this database, without a digest.
     pub(crate) fn object(&self, oid: impl Into<String>, name: impl Into<String>) -> ObjectId {
-        ObjectId { oid: oid.into(), name: name.into(), digest: String::new(), database: self.clone() }
+        let (digest, definition) = (String::new(), String::new());
+        let (oid, name, database) = (oid.into(), name.into(), self.clone());
+        ObjectId { oid, name, digest, definition, dependents: None, database }
     }
 
     /// An object of this database, from its catalog.
@@ -110,12 +98,14 @@ impl DatabaseId {
     ) -> Result<ObjectId, WorkloadError> {
         let (class, number) = (format!("{}::regclass", literal(catalog)), format!("{}::oid", literal(oid)));
         let sql = format!(
-            "select identity, {} from pg_identify_object({class}, {number}, 0)",
-            digest(&class, &number)
+            "select identity, {}, {} from pg_identify_object({class}, {number}, 0)",
+            digest(&class, &number),
+            definition(&class, &number)
         );
         let rows = query_catalogs(session, &sql)?;
         let text = |column| rows.first().and_then(|row| row.get(column)).unwrap_or_default();
-        Ok(ObjectId { digest: text(1).to_owned(), ..self.object(oid, text(0)) })
+        let (digest, definition) = (text(1).to_owned(), text(2).to_owned());
+        Ok(ObjectId { digest, definition, ..self.object(oid, text(0)) })
     }
 }
 
@@ -140,10 +130,11 @@ impl ObjectId {
         self.oid == other.oid && own.oid == others.oid && !is_elsewhere
     }
 
-    /// Whether both have the same name and definition. A table that was renamed or got a column, and a function that was
-    /// replaced, belong to the user who did it.
+    /// Whether this object of a mark has the same name and definition. A table that was renamed or got a column, and a function
+    /// that was replaced, belong to the user who did it.
     fn is_like(&self, other: &ObjectId) -> bool {
-        self.name == other.name && self.digest == other.digest
+        let is_defined_alike = self.definition.is_empty() || self.definition == other.definition;
+        self.name == other.name && self.digest == other.digest && is_defined_alike
     }
 }
 
@@ -255,11 +246,21 @@ fn unescaped(text: &str) -> Option<String> {
 
 impl fmt::Display for Mark {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Mark { workload, loaded, object } = self;
+        let Mark { workload, loaded, folder, object } = self;
         let state = if loaded.complete { "loaded" } else { "loading" };
         write!(out, "{BEGINNING}{workload} {} state={state}", loaded.options_text())?;
-        object.iter().try_for_each(|ObjectId { oid, name, digest, database }| {
-            write!(out, " oid={oid} name={} digest={digest} {database}", escaped(name))
+        if !folder.is_empty() {
+            write!(out, " folder={folder}")?;
+        }
+        object.iter().try_for_each(|ObjectId { oid, name, digest, definition, dependents, database }| {
+            write!(out, " oid={oid} name={} digest={digest}", escaped(name))?;
+            if !definition.is_empty() {
+                write!(out, " definition={definition}")?;
+            }
+            if let Some(dependents) = dependents {
+                write!(out, " dependents={dependents}")?;
+            }
+            write!(out, " {database}")
         })
     }
 }
@@ -282,9 +283,12 @@ impl Mark {
         let name = value("name").and_then(|name| unescaped(&name));
         let object = value("oid").zip(value("database")).zip(name).map(|((oid, db), name)| ObjectId {
             digest: value("digest").unwrap_or_default(),
+            definition: value("definition").unwrap_or_default(),
+            dependents: value("dependents"),
             ..database(db).object(oid, name)
         });
-        Some(Mark { workload, loaded: Loaded::parse(line)?, object })
+        let folder = value("folder").unwrap_or_default();
+        Some(Mark { workload, loaded: Loaded::parse(line)?, folder, object })
     }
 
     /// The comment with this mark instead of an earlier one.
@@ -334,11 +338,12 @@ impl MarkedObject {
 pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedObject>, WorkloadError> {
     let sql = format!(
         "select o.type, coalesce(o.schema, ''), o.identity, d.description, d.objoid, \
-         {} from pg_description d \
+         {}, {} from pg_description d \
          cross join lateral pg_identify_object(d.classoid, d.objoid, 0) o \
          where d.objsubid = 0 and d.classoid in ('pg_class'::regclass, 'pg_type'::regclass, \
          'pg_proc'::regclass, 'pg_namespace'::regclass) and strpos(d.description, {}) > 0 order by d.objoid",
         digest("d.classoid", "d.objoid"),
+        definition("d.classoid", "d.objoid"),
         literal(&format!("{BEGINNING}{workload} "))
     );
     let rows = query_catalogs(session, &sql)?;
@@ -346,7 +351,8 @@ pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedOb
     let object = |row: &connect::Row| {
         let text = |column| row.get(column).unwrap_or_default().to_owned();
         let mark = Mark::parse(&text(3)).filter(|mark| mark.workload == workload)?;
-        let found = ObjectId { digest: text(5), ..database.object(text(4), text(2)) };
+        let (digest, definition) = (text(5), text(6));
+        let found = ObjectId { digest, definition, ..database.object(text(4), text(2)) };
         let is_own = mark.object.as_ref().is_some_and(|object| object.is(&found));
         Some(MarkedObject {
             kind: text(0),
@@ -368,10 +374,16 @@ pub(crate) fn complete(session: &mut Session, workload: &str) -> Result<(), Work
 
 /// The statements that do so. Statements after the rows may have added columns.
 pub(crate) fn completions(session: &mut Session, workload: &str) -> Result<Vec<String>, WorkloadError> {
-    let marked = find(session, workload)?;
+    let mut marked = find(session, workload)?;
+    marked.retain(|object| object.is_same() && !object.mark.loaded.complete);
+    let relations = marked.iter().filter(|object| catalog_of(&object.kind) == "pg_class");
+    let dependents = dependents::read(session, relations.map(|object| object.object.oid.as_str()))?;
     let mut statements = Vec::new();
-    for object in marked.iter().filter(|object| object.is_same() && !object.mark.loaded.complete) {
-        let mut mark = object.mark.of(object.object.clone());
+    for object in &marked {
+        let mut own = object.object.clone();
+        own.dependents =
+            (catalog_of(&object.kind) == "pg_class").then(|| dependents::word(&dependents, &own.oid));
+        let mut mark = object.mark.of(own);
         mark.loaded.complete = true;
         let comment = literal(&mark.added_to(&object.comment));
         statements.push(format!("comment on {} {} is {comment}", object.kind, object.identity));
@@ -416,7 +428,12 @@ mod tests {
         let indexes = Some("keys".to_owned());
         let loaded = Loaded { scale, seed: Some(7), indexes, parameters, complete };
         let database = DatabaseId { oid: "5".to_owned(), system: Some("76".to_owned()) };
-        Mark { workload: "shop".to_owned(), loaded, object: Some(database.object("16385", "public.\"a b\"")) }
+        Mark {
+            workload: "shop".to_owned(),
+            loaded,
+            folder: "5eed".to_owned(),
+            object: Some(database.object("16385", "public.\"a b\"")),
+        }
     }
 
     #[test]
@@ -425,7 +442,7 @@ mod tests {
         assert_eq!(
             comment,
             "All customers\nsince 2020\npgmeter: workload=shop scale=0.5 seed=7 indexes=keys \
-             parameter.corpus=mbox:/a%20b/50%25.mbox state=loading oid=16385 name=public.\"a%20b\" digest= database=5 system=76"
+             parameter.corpus=mbox:/a%20b/50%25.mbox state=loading folder=5eed oid=16385 name=public.\"a%20b\" digest= database=5 system=76"
         );
         assert_eq!(Mark::parse(&comment), Some(mark(false)));
         let again = mark(true).added_to(&comment);
@@ -456,6 +473,9 @@ mod tests {
         let renamed = ObjectId { name: "public.a_2025".to_owned(), ..own.clone() };
         let altered = ObjectId { digest: "d41d".to_owned(), ..own.clone() };
         assert!(!own.is(&renamed) && !own.is(&altered));
+        let defined = ObjectId { definition: "d41d".to_owned(), ..own.clone() };
+        assert!(own.is(&defined), "an earlier mark does not have it");
+        assert!(!defined.is(&ObjectId { definition: "e99a".to_owned(), ..own.clone() }));
     }
 
     #[test]

@@ -7,6 +7,8 @@ use connect::quote::literal;
 use connect::{Row, Session};
 
 use crate::WorkloadError;
+use crate::dependents;
+use crate::foreign_objects::ObjectKey;
 use crate::load::{query, query_catalogs};
 use crate::loader::TableName;
 use crate::marks::{self, DatabaseId, Mark, MarkedObject};
@@ -28,6 +30,8 @@ pub(crate) struct Protection {
     created: BTreeSet<TableName>,
     /// Tables that exist and were not made by `init` for the workload.
     foreign: BTreeSet<Relation>,
+    /// Objects of users that belong to the workload's tables.
+    of_users: BTreeSet<ObjectKey>,
 }
 
 impl Protection {
@@ -61,6 +65,7 @@ impl Protection {
     ) -> Result<Vec<String>, WorkloadError> {
         let (own, copied): (Vec<_>, Vec<_>) =
             marks::find(session, workload)?.into_iter().partition(|object| object.is_own);
+        self.of_users = dependents::of_users(session, &own)?.into_iter().map(|own| own.key).collect();
         let identities =
             |objects: Vec<MarkedObject>| objects.into_iter().map(|object| object.identity).collect();
         let (own, copied): (BTreeSet<String>, BTreeSet<String>) = (identities(own), identities(copied));
@@ -112,7 +117,10 @@ impl Protection {
                 None if drops => comment(session, &relation)?,
                 None => continue,
             };
-            let object = database.described(session, "pg_class", &relation.oid)?;
+            let mut object = database.described(session, "pg_class", &relation.oid)?;
+            let mut noted = dependents::read(session, [relation.oid.as_str()].into_iter())?;
+            noted.retain(|dependent| self.of_users.contains(&dependent.key) != mark.loaded.complete);
+            object.dependents = Some(dependents::word(&noted, &relation.oid));
             let marked = mark.of(object).added_to(&comment);
             if marked != comment {
                 statements.push(format!("comment on table {} is {}", relation.identity, literal(&marked)));
@@ -151,6 +159,28 @@ pub(crate) fn find(session: &mut Session, table: &TableName) -> Result<Option<Re
     let Some(oid) = find_relation(session, table)? else { return Ok(None) };
     let rows = query_catalogs(session, &format!("{RELATIONS} c.oid = {oid}"))?;
     Ok(rows.first().map(relation))
+}
+
+/// A partition of a table, or a table that inherits from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Child {
+    pub(crate) relation: Relation,
+    /// Otherwise its parent is a child of the table.
+    pub(crate) is_direct: bool,
+}
+
+/// The partitions of a table and the tables that inherit from it, at all levels, direct ones first. `table` is an OID or an
+/// identity.
+pub(crate) fn children(session: &mut Session, table: &str) -> Result<Vec<Child>, WorkloadError> {
+    let sql = format!(
+        "with recursive child(oid, level) as (select inhrelid, 1 from pg_inherits where inhparent = {}::regclass \
+         union select inhrelid, level + 1 from pg_inherits join child on inhparent = oid) \
+         select oid, (pg_identify_object('pg_class'::regclass, oid, 0)).identity, max(level) = 1 from child \
+         group by oid order by min(level), 2",
+        literal(table)
+    );
+    let child = |row: &Row| Child { relation: relation(row), is_direct: row.get(2) == Some("t") };
+    Ok(query_catalogs(session, &sql)?.iter().map(child).collect())
 }
 
 /// The tables of a schema.

@@ -21,7 +21,7 @@ use crate::loader::{
     AfterRows, LoadStatement, LoadTable, Purpose, RowSource, RowWriter, TableName, TableSet,
 };
 use crate::manifest::{BeforeRows, SqlFile};
-use crate::marks::{DatabaseId, Loaded, Mark};
+use crate::marks::{DatabaseId, Mark};
 use crate::workload::Check;
 use crate::{Answer, IndexSet, Query, QueryChoice, SchemaFiles, WorkloadError, sql_names};
 
@@ -240,7 +240,7 @@ impl GeneratedTables {
     /// Everything that the loader needs.
     pub(crate) fn table_set(
         &self,
-        workload: &str,
+        mark: &Mark,
         init: String,
         rows: Rows,
         (options, database): (&InitOptions, &DatabaseId),
@@ -268,8 +268,7 @@ impl GeneratedTables {
         if indexes.is_some_and(|name| name != SCHEMA_SET) {
             after.retain(|after| !statements::is_about_index(&after.statement.sql));
         }
-        let mark = Mark { workload: workload.to_owned(), loaded: Loaded::begun(options), object: None };
-        after.extend(statements::marks_of_views(&after, &mark, database));
+        after.extend(statements::marks_of_views(&after, mark, database));
         let sequences = |generation: &Generation| {
             let all = generation.tables().iter().flat_map(TableRows::sequences);
             all.map(|sequence| AfterRows {
@@ -286,7 +285,8 @@ impl GeneratedTables {
             }
             Rows::Own(tables) => tables,
         };
-        Ok(TableSet { workload: workload.to_owned(), init, schema, names: self.names(), tables, after })
+        let (workload, folder) = (mark.workload.clone(), mark.folder.clone());
+        Ok(TableSet { workload, folder, init, schema, names: self.names(), tables, after })
     }
 
     /// The statements that are executed: those of the schema, and of the chosen index set.

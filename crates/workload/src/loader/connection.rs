@@ -125,27 +125,10 @@ impl Connection<'_> {
                 })
             }
             Task::Chunk { note, part } => self
-                .noted(
-                    note,
-                    &format!("loading {}", part.relation),
-                    |connection| {
-                        let guarded = connection.shared.guarded;
-                        let before = guarded.map(|foreign| {
-                            begin_counting(connection.session)?;
-                            Ok::<_, WorkloadError>((foreign, changed_rows(connection.session)?))
-                        });
-                        let before = before.transpose()?;
-                        connection.empty(part)?;
-                        connection.copy(part)?;
-                        Ok(before)
-                    },
-                    |connection, before| {
-                        // Triggers, defaults and constraints may call functions that change others' rows.
-                        let Some((foreign, rows)) = before else { return Ok(()) };
-                        run_deferred(connection.session)?;
-                        foreign.check_rows(connection.session, &rows)
-                    },
-                )
+                .watched(note, &format!("loading {}", part.relation), |connection| {
+                    connection.empty(part)?;
+                    connection.copy(part)
+                })
                 .map_err(|error| error.of_rows(&part.relation)),
             Task::Noted { note, statement, mode } => {
                 self.noted_statement(note, statement, *mode).map_err(|error| error.of_statement(statement))
@@ -175,6 +158,30 @@ impl Connection<'_> {
         })
     }
 
+    /// The same for work whose triggers, defaults, constraints and indexes may call functions that change others' rows.
+    fn watched(
+        &mut self,
+        note: &Note,
+        doing: &str,
+        work: impl Fn(&mut Self) -> Result<(), WorkloadError>,
+    ) -> Result<(), WorkloadError> {
+        let work = |connection: &mut Self| {
+            let guarded = connection.shared.guarded;
+            let before = guarded.map(|foreign| {
+                begin_counting(connection.session)?;
+                Ok::<_, WorkloadError>((foreign, changed_rows(connection.session)?))
+            });
+            let before = before.transpose()?;
+            work(connection)?;
+            Ok(before)
+        };
+        self.noted(note, doing, work, |connection, before| {
+            let Some((foreign, rows)) = before else { return Ok(()) };
+            run_deferred(connection.session)?;
+            foreign.check_rows(connection.session, &rows)
+        })
+    }
+
     fn noted_statement(
         &mut self,
         note: &Note,
@@ -189,6 +196,7 @@ impl Connection<'_> {
                 self.statement("", sql)?;
                 self.noted(note, sql, |_| Ok(()), |_, ()| Ok(()))
             }
+            Mode::Watched => self.watched(note, sql, |connection| connection.execute(sql)),
             Mode::Transaction | Mode::Index => {
                 let is_of_user = statement.place.is_some();
                 let guarded = self.shared.guarded.filter(|_| is_of_user);

@@ -6,6 +6,7 @@ mod connection;
 mod executor;
 mod journal;
 mod memory;
+mod obstacles;
 mod plan;
 mod preparation;
 mod rows;

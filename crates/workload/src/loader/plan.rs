@@ -63,6 +63,8 @@ pub(crate) enum Mode {
     Transaction,
     /// The same, with the memory settings for building indexes.
     Index,
+    /// In one transaction with its note, which may not change rows of others.
+    Watched,
     /// Outside of a transaction, as VACUUM requires; the note follows it.
     Alone,
 }

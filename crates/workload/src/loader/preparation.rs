@@ -8,16 +8,17 @@ use connect::quote::literal;
 use connect::{ConnectError, LockTry, Row, Session, Target};
 
 use super::journal::{self, Journal, kind};
+use super::obstacles::{Marked, Obstacles};
 use super::plan::LoadStatement;
 use super::tables::{AfterRows, Purpose, TableName, TableSet};
 use crate::WorkloadError;
+use crate::digests::checksum;
 use crate::existing_objects::{ExistingObjects, Object};
 use crate::foreign_objects::{ForeignObjects, begin_counting, run_deferred};
 use crate::load::{
     InitOptions, InitProgress, Progress, Tell, begin_own, execute, failed, query, query_catalogs, with_locks,
 };
-use crate::marks::{self, DatabaseId, Loaded, Mark, MarkedObject};
-use crate::protection::refusal;
+use crate::marks::{self, DatabaseId, Loaded, Mark};
 use crate::sql_names;
 use crate::step_guard::{self, rolled_back};
 
@@ -80,7 +81,7 @@ pub(super) fn prepare(
     // The settings that the schema makes end with this connection.
     let mut own = Session::connect(target)
         .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
-    let mut announced = Vec::new();
+    let mut announced = String::new();
     with_locks(&mut own, progress, |own, locking, tell| {
         locking.repeat(own, |own, lock_try| {
             let begun = begin(own, set, options, lock_try, &mut announced, tell);
@@ -92,13 +93,9 @@ pub(super) fn prepare(
 
 /// The options, and a checksum of the statements.
 fn fingerprint(set: &TableSet, options: &InitOptions) -> [String; 2] {
-    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0100_0000_01b3;
     let after = set.after.iter().map(|after| &after.statement);
     let bytes = set.schema.iter().chain(after).flat_map(|statement| statement.sql.bytes().chain([0]));
-    // FNV-1a.
-    let sum = bytes.fold(OFFSET, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(PRIME));
-    [Loaded::begun(options).options_text(), format!("{sum:016x}")]
+    [Loaded::begun(options).options_text(), checksum(bytes)]
 }
 
 fn resume(
@@ -172,29 +169,6 @@ fn check_own(session: &mut Session, set: &TableSet, preparation: &Preparation) -
     foreign.map_or(Ok(()), |table| Err(marked.refusal(table.to_owned(), set)))
 }
 
-/// The objects with a mark of the workload.
-struct Marked {
-    /// Those whose mark was made for them.
-    own: Vec<MarkedObject>,
-    copied: BTreeSet<String>,
-}
-
-impl Marked {
-    fn find(session: &mut Session, workload: &str) -> Result<Marked, WorkloadError> {
-        let (own, copied): (Vec<_>, Vec<_>) =
-            marks::find(session, workload)?.into_iter().partition(|object| object.is_own);
-        Ok(Marked { own, copied: copied.into_iter().map(|object| object.identity).collect() })
-    }
-
-    fn is_own(&self, identity: &str) -> bool {
-        self.own.iter().any(|object| object.identity == identity)
-    }
-
-    fn refusal(&self, table: String, set: &TableSet) -> WorkloadError {
-        refusal(table, &self.copied, &set.workload, &set.init)
-    }
-}
-
 /// A key of the schema, for the table of this relation.
 fn key(purpose: Purpose, relations: &BTreeMap<TableName, String>, sql: &str, relation: &str) -> AfterRows {
     let table = relations.iter().find(|(_, known)| *known == relation).map(|(table, _)| table.clone());
@@ -207,7 +181,7 @@ fn begin(
     set: &TableSet,
     options: &InitOptions,
     lock_try: &LockTry,
-    announced: &mut Vec<String>,
+    announced: &mut String,
     tell: Tell<'_>,
 ) -> Result<Preparation, WorkloadError> {
     for statement in set.schema.iter().chain(set.after.iter().map(|after| &after.statement)) {
@@ -215,18 +189,18 @@ fn begin(
             return Err(WorkloadError::TransactionControl { place: statement.shown_place(), word });
         }
     }
-    let obstacles = obstacles(session, set, options)?;
-    let drops = drop_statements(&obstacles);
-    if *announced != drops {
-        tell(InitProgress::Dropping(&format!("before loading: {}", drops.join("; "))))?;
-        announced.clone_from(&drops);
+    let obstacles = Obstacles::find(session, set, options)?;
+    let sentence = obstacles.sentence();
+    if *announced != sentence {
+        tell(InitProgress::Dropping(&format!("before loading: {sentence}")))?;
+        announced.clone_from(&sentence);
     }
     let before = ExistingObjects::read(session)?;
     let foreign = (!options.drops).then(|| ForeignObjects::read(session, &set.workload)).transpose()?;
     let session_path = search_path(session)?;
-    let own_tables = tables_of_role(session, &obstacles)?;
+    let own_tables = tables_of_role(session, &obstacles.objects)?;
     begin_own(session)?;
-    drop_obstacles(session, &own_tables, &drops, lock_try)?;
+    drop_obstacles(session, &own_tables, &obstacles.drop_statements(), lock_try)?;
     foreign.as_ref().map_or(Ok(()), |_| begin_counting(session))?;
     for statement in &set.schema {
         let done = step_guard::execute_singly(session, &statement.sql).map_err(failed(&statement.sql));
@@ -240,7 +214,8 @@ fn begin(
     let oids = table_oids(session, set)?;
     // From here on, only names of pg_catalog are found.
     let database = DatabaseId::read(session)?;
-    let mark = Mark { workload: set.workload.clone(), loaded: Loaded::begun(options), object: None };
+    let (workload, folder) = (set.workload.clone(), set.folder.clone());
+    let mark = Mark { workload, loaded: Loaded::begun(options), folder, object: None };
     let made = before.mark_new(session, &mark)?;
     let relations = relations(session, &oids)?;
     let keys = remove_keys(session, &made, &relations)?;
@@ -323,84 +298,6 @@ fn entries(set: &TableSet, options: &InitOptions, preparation: &Preparation) -> 
         entries.push(entry(kind, statement.sql.clone(), relation.cloned().unwrap_or_default()));
     }
     entries
-}
-
-/// What is in the way, as kinds and identities: objects of an earlier loading, and with `--drop` all tables with the names
-/// of the workload's tables.
-///
-/// # Errors
-/// A table exists that `init` did not make.
-fn obstacles(
-    session: &mut Session,
-    set: &TableSet,
-    options: &InitOptions,
-) -> Result<Vec<(String, String)>, WorkloadError> {
-    let current = query(session, "select pg_catalog.current_schema()")?;
-    let current = first(&current);
-    let schema_of = |table: &TableName| table.schema.clone().unwrap_or_else(|| current.clone());
-    let pairs: Vec<String> = set
-        .names
-        .iter()
-        .map(|table| format!("({}, {})", literal(&schema_of(table)), literal(&table.name)))
-        .collect();
-    let journal = journal::find(session, &set.workload)?;
-    let mut existing: Vec<_> = journal.iter().map(|journal| ("table".to_owned(), journal.clone())).collect();
-    if !pairs.is_empty() {
-        let sql = format!(
-            "select o.type, o.identity from pg_class c join pg_namespace n on n.oid = c.relnamespace \
-             cross join lateral pg_identify_object('pg_class'::regclass, c.oid, 0) o \
-             where (n.nspname, c.relname) in ({})",
-            pairs.join(", ")
-        );
-        existing.extend(query_catalogs(session, &sql)?.iter().map(|row| (text(row, 0), text(row, 1))));
-    }
-    let schemas: BTreeSet<String> = set.names.iter().map(schema_of).collect();
-    let mut marked = Marked::find(session, &set.workload)?;
-    // A schema that was made by the loading is dropped with all that was made in it.
-    let is_schema = |object: &&MarkedObject| object.kind == "schema";
-    let own_schemas: BTreeSet<String> =
-        marked.own.iter().filter(is_schema).map(|object| object.identity.clone()).collect();
-    marked.own.retain(|object| {
-        let is_journal = journal.as_ref() == Some(&object.identity);
-        object.schema.is_empty()
-            || is_journal
-            || schemas.contains(&unquoted(&object.schema))
-            || own_schemas.contains(&object.schema)
-    });
-    // All together, because foreign keys may connect them.
-    let mut dropped = Vec::new();
-    for (kind, identity) in existing {
-        if marked.is_own(&identity) {
-            continue;
-        }
-        if !options.drops {
-            return Err(marked.refusal(identity, set));
-        }
-        dropped.push((kind, identity));
-    }
-    dropped.extend(marked.own.into_iter().map(|object| (object.kind, object.identity)));
-    // A loading that still runs locks the journal before its tables.
-    dropped.sort_by_key(|(_, identity)| journal.as_ref() != Some(identity));
-    Ok(dropped)
-}
-
-/// Drops objects, given by kind and identity, in an order in which they do not depend on later ones. Views may depend on
-/// earlier views.
-fn drop_statements(objects: &[(String, String)]) -> Vec<String> {
-    const TOGETHER: [&str; 2] = ["foreign table", "table"];
-    const ALONE: [&str; 6] = ["sequence", "aggregate", "function", "procedure", "type", "schema"];
-    let is_view = |(kind, _): &&(String, String)| kind.ends_with("view");
-    let drop = |(kind, identity): &(String, String)| format!("drop {kind} {identity}");
-    let mut drops: Vec<String> = objects.iter().filter(is_view).rev().map(drop).collect();
-    for kind in TOGETHER {
-        let of_kind = objects.iter().filter(|(own, _)| own == kind);
-        let names: Vec<&str> = of_kind.map(|(_, identity)| identity.as_str()).collect();
-        drops.extend((!names.is_empty()).then(|| format!("drop {kind} {}", names.join(", "))));
-    }
-    for kind in ALONE {
-        drops.extend(objects.iter().filter(|(own, _)| own == kind).rev().map(drop));
-    }
-    drops
 }
 
 /// Removes keys and foreign keys that the schema has created: one index build and one check at the end are faster than
@@ -549,17 +446,11 @@ fn finish_within(
     foreign.map_or(Ok(()), |foreign| foreign.check(session))
 }
 
-/// A name as the catalog has it: the server quotes names where necessary.
-fn unquoted(name: &str) -> String {
-    let inner = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    inner.map_or_else(|| name.to_owned(), |inner| inner.replace("\"\"", "\""))
-}
-
 /// The first value of the first row.
-fn first(rows: &[Row]) -> String {
+pub(super) fn first(rows: &[Row]) -> String {
     rows.first().map(|row| text(row, 0)).unwrap_or_default()
 }
 
-fn text(row: &Row, column: usize) -> String {
+pub(super) fn text(row: &Row, column: usize) -> String {
     row.get(column).unwrap_or_default().to_owned()
 }

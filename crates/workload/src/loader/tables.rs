@@ -60,6 +60,8 @@ impl fmt::Display for TableName {
 pub(crate) struct TableSet {
     /// The name of the workload.
     pub(crate) workload: String,
+    /// Its folder, as in marks.
+    pub(crate) folder: String,
     /// The command that loads it, for messages.
     pub(crate) init: String,
     /// The statements that create the tables. They are executed in one transaction.
@@ -381,16 +383,21 @@ impl TablePlan<'_> {
         plan.add_chain(jobs.collect(), after)
     }
 
-    /// VACUUM comes last: transactions that load other tables would keep it from marking pages as visible to all.
+    /// VACUUM comes last: transactions that load other tables would keep it from marking pages as visible to all. ANALYZE runs in
+    /// a transaction, because it calls the functions of indexes, which may change rows of others.
     fn vacuum(&self, plan: &mut Plan, after: &[usize]) {
         for table in &self.set.tables {
             let relation = self.relation(&table.table);
-            let note = self.note(format!("vacuum {relation}"));
-            if !self.is_done(&note.step) {
-                let statement = LoadStatement::new(format!("vacuum analyze {relation}"));
-                let task = Task::Noted { note, statement, mode: Mode::Alone };
-                plan.jobs.push(Job { step: VACUUM, task, after: after.to_vec() });
-            }
+            let jobs = [("vacuum", Mode::Alone), ("analyze", Mode::Watched)].into_iter().filter_map(
+                |(verb, mode)| {
+                    let step = format!("{verb} {relation}");
+                    let statement = LoadStatement::new(step.clone());
+                    let is_done = self.is_done(&step);
+                    let task = Task::Noted { note: self.note(step), statement, mode };
+                    (!is_done).then(|| Job::new(VACUUM, task))
+                },
+            );
+            plan.add_chain(jobs.collect(), after);
         }
     }
 }
@@ -439,6 +446,7 @@ mod tests {
         };
         let set = TableSet {
             workload: String::new(),
+            folder: String::new(),
             init: String::new(),
             schema: Vec::new(),
             names: Vec::new(),
@@ -471,6 +479,7 @@ mod tests {
         };
         let set = TableSet {
             workload: String::new(),
+            folder: String::new(),
             init: String::new(),
             schema: Vec::new(),
             names: Vec::new(),
@@ -482,7 +491,7 @@ mod tests {
             let names: Vec<_> = plan.jobs.iter().map(|job| STEPS[job.step].0).collect();
             names.join(" ")
         };
-        assert_eq!(steps(1), "rows rows keys keys indexes indexes vacuum vacuum");
-        assert_eq!(steps(2), "rows keys indexes rows keys indexes vacuum vacuum");
+        assert_eq!(steps(1), "rows rows keys keys indexes indexes vacuum vacuum vacuum vacuum");
+        assert_eq!(steps(2), "rows keys indexes rows keys indexes vacuum vacuum vacuum vacuum");
     }
 }

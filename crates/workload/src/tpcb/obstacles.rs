@@ -11,6 +11,8 @@ use super::schema;
 use super::step::Step;
 use crate::WorkloadError;
 use crate::load::{InitOptions, InitProgress, Progress, failed, query_catalogs, tell, with_locks};
+use crate::protection::{self, Child};
+use crate::sql_names;
 use crate::stopwatch::Stopwatch;
 use crate::workload::Workload;
 
@@ -74,7 +76,7 @@ impl Obstacles {
                 let table = obstacle.identity.clone();
                 return Err(WorkloadError::OtherTable { table, reason, init: init() });
             }
-            check_partitions(session, &obstacle.oid)?;
+            check_partitions(session, obstacle)?;
         }
         let in_schema = |own: &&Obstacle| self.0.iter().filter(|other| other.schema == own.schema).count();
         // That of a schema with few of them: the others may be a whole set that it hides in part.
@@ -168,17 +170,18 @@ impl Obstacle {
     }
 }
 
-/// Rejects partitions and inheriting tables that have other names than those of pgbench, or are in another schema: DROP
-/// TABLE would drop them too.
-fn check_partitions(session: &mut Session, number: &str) -> Result<(), WorkloadError> {
-    let sql = format!(
-        "select quote_ident(n.nspname) || '.' || quote_ident(c.relname) from pg_inherits \
-         join pg_class c on c.oid = inhrelid join pg_namespace n on n.oid = c.relnamespace \
-         join pg_class p on p.oid = inhparent where inhparent = {number} and (c.relnamespace <> p.relnamespace \
-         or c.relname !~ '^pgbench_accounts_[0-9]+$') order by 1 limit 1"
-    );
-    let rows = query_catalogs(session, &sql)?;
-    let Some(table) = rows.first().and_then(|row| row.get(0)) else { return Ok(()) };
-    let (table, workload) = (table.to_owned(), Tpcb::NAME.to_owned());
+/// Rejects partitions and inheriting tables that have other names than those of pgbench, are in another schema, or belong to a
+/// partition: DROP TABLE would drop them too.
+fn check_partitions(session: &mut Session, table: &Obstacle) -> Result<(), WorkloadError> {
+    let schema_of = |identity: &str| sql_names::of_identity(identity).and_then(|name| name.schema);
+    let is_pgbenchs = |child: &Child| {
+        let Some(name) = sql_names::of_identity(&child.relation.identity) else { return false };
+        let number = name.name.strip_prefix("pgbench_accounts_").unwrap_or_default();
+        let is_named = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        child.is_direct && is_named && name.schema == schema_of(&table.identity)
+    };
+    let mut children = protection::children(session, &table.oid)?.into_iter();
+    let Some(child) = children.find(|child| !is_pgbenchs(child)) else { return Ok(()) };
+    let (table, workload) = (child.relation.identity, Tpcb::NAME.to_owned());
     Err(WorkloadError::ForeignTable { table, workload, init: Tpcb.init_command() })
 }

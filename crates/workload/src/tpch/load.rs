@@ -71,6 +71,7 @@ fn table_set(options: &InitOptions) -> Result<TableSet, WorkloadError> {
     });
     Ok(TableSet {
         workload: Tpch::NAME.to_owned(),
+        folder: String::new(),
         init: Tpch.init_command(),
         schema: statements
             .into_iter()

@@ -244,12 +244,12 @@ fn load_steps_do_not_change_tables_of_others() {
     load(&workload, &mut session, &drops).expect("it is permitted");
     let comment = "select obj_description('mine'::regclass)";
     let mark = lines(&mut session, comment).remove(0);
-    assert!(mark.starts_with("pgmeter: workload=test scale=1 state=loaded oid="), "{mark}");
+    assert!(mark.starts_with("pgmeter: workload=test scale=1 state=loaded folder="), "{mark}");
     let again = InitOptions { scale: 2.into(), ..InitOptions::default() };
     load(&workload, &mut session, &again).expect("its own table");
     assert_eq!(lines(&mut session, "select x from mine"), ["2"]);
     let again = lines(&mut session, comment).remove(0);
-    assert!(again.starts_with("pgmeter: workload=test scale=2 state=loaded oid="), "{again}");
+    assert!(again.starts_with("pgmeter: workload=test scale=2 state=loaded folder="), "{again}");
     session
         .execute("drop table mine; create table mine (x int); insert into mine values (42)")
         .expect("a copy");

@@ -106,6 +106,57 @@ fn a_function_without_counted_rows_is_seen_by_its_lock() {
 }
 
 #[test]
+fn values_of_sequences_of_others_are_told() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "sequences");
+        session.execute("create sequence mine; create sequence \"Other\" start 5").expect("sequences");
+        session.execute("select nextval('mine'), nextval('mine')").expect("a value");
+        for (sql, restore) in [
+            ("select setval('mine', 1, false);", "select setval('public.mine', 2, true)."),
+            (
+                "do $$ begin perform nextval('\"Other\"'); end $$;",
+                "select setval('public.\"Other\"', 5, false).",
+            ),
+        ] {
+            for is_transaction in [true, false] {
+                let own = steps(is_transaction, &["create table if not exists own (id serial);", sql]);
+                let error = load(&own, &mut session, &InitOptions::default()).expect_err(sql).to_string();
+                assert!(error.contains(restore), "{major} {sql}: {error}");
+                let (_, restore) = error.split_once("restore its value with: ").expect("a remedy");
+                let (restore, _) = restore.split_once(". Remove").expect("a sentence");
+                session.execute(restore).expect("its value");
+            }
+        }
+        let restart = steps(true, &["alter sequence mine restart with 7;"]);
+        let error = load(&restart, &mut session, &InitOptions::default()).expect_err("restart").to_string();
+        let expected = if major == NEWEST { "nothing of it was changed" } else { "restore its value with" };
+        assert!(error.contains(expected), "{major}: {error}");
+        let reads =
+            "select last_value from mine; create table own2 (a serial); insert into own2 values (default);";
+        load(&steps(true, &[reads]), &mut session, &InitOptions::default()).expect("an own sequence");
+    }
+}
+
+/// ANALYZE calls the functions of indexes.
+#[test]
+fn the_statistics_of_an_index_change_no_rows_of_others() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "analyzed");
+        others(&mut session);
+        let function = EVIL.replace("begin delete", "begin if current_query() ~* ''analyze'' then delete");
+        let function = function.replace("public.staff; return a", "public.staff; end if; return a");
+        session.execute(&function).expect("a function");
+        let schema = "create table own (a int primary key, b int);\ncreate index i on own (public.evil(b));";
+        for jobs in [1, 2] {
+            let options = InitOptions { jobs, ..scaled(10.0) };
+            let error = load(&open(&folder(schema, &[])), &mut session, &options).expect_err("statistics");
+            assert!(error.to_string().contains("public.staff"), "{major}: {error}");
+            assert_eq!(lines(&mut session, ROWS_OF_STAFF), ["1"], "{major}");
+        }
+    }
+}
+
+#[test]
 fn a_foreign_key_to_a_table_of_others_is_no_change() {
     for major in [NEWEST, OLDEST] {
         let mut session = session(major, "references");
@@ -243,6 +294,82 @@ fn a_table_that_others_make_between_two_steps_gets_no_mark() {
         let marked = "select count(*) from pg_description where objoid = 'orders'::regclass";
         assert_eq!(lines(&mut session, marked), ["0"], "{major}");
         assert_eq!(lines(&mut session, "select count(*) from orders"), ["1"], "{major}");
+    }
+}
+
+/// A change of a user, its undo, and the object.
+const ALTERED: [(&str, &str, &str); 6] = [
+    ("alter domain d add constraint c check (value < 9)", "alter domain d drop constraint c", "public.d"),
+    ("alter domain d set default 7", "alter domain d drop default", "public.d"),
+    ("alter sequence s increment 3", "alter sequence s increment 2", "public.s"),
+    (
+        "create or replace function f(a int default 2) returns int language sql as 'select 1'",
+        "create or replace function f(a int default 1) returns int language sql as 'select 1'",
+        "public.f",
+    ),
+    ("alter table t owner to owner_of_altered", "alter table t owner to postgres", "public.t"),
+    ("alter type m add value 'c'", "select 1", "public.m"),
+];
+
+#[test]
+fn objects_that_a_user_has_altered_are_kept() {
+    let create = "drop table if exists t; drop sequence if exists s; drop function if exists f(int); \
+                  drop type if exists m; drop domain if exists d; create domain d as int check (value > 0); \
+                  create type m as enum ('a', 'b'); create sequence s increment 2; \
+                  create function f(a int default 1) returns int language sql as 'select 1'; create table t (a int);";
+    let body =
+        |number: u32| format!("function g() returns int language sql begin atomic select {number}; end");
+    let (one, two) = (format!("create or replace {}", body(1)), format!("create or replace {}", body(2)));
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "altered");
+        session.execute("create role owner_of_altered").expect("a role");
+        let (mut steps_of_major, mut altered) = (vec![create.to_owned()], ALTERED.to_vec());
+        if major == NEWEST {
+            steps_of_major.push(format!("drop function if exists g(); create {};", body(1)));
+            altered.insert(0, (&two, &one, "public.g"));
+        }
+        let files: Vec<&str> = steps_of_major.iter().map(String::as_str).collect();
+        let own = steps(true, &files);
+        load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
+        session.execute("select nextval('s'); grant select on t to public").expect("it is used");
+        load(&own, &mut session, &InitOptions::default()).expect("these are its own objects");
+        for (altered, back, told) in altered {
+            session.execute(altered).expect("a user changes it");
+            let error = load(&own, &mut session, &InitOptions::default()).expect_err(altered).to_string();
+            assert!(error.contains(told), "{major} {altered}: {error}");
+            session.execute(back).expect("a user changes it back");
+        }
+        session.execute("drop role owner_of_altered").expect("a role");
+    }
+}
+
+#[test]
+fn own_composite_types_are_dropped_and_those_of_others_are_not() {
+    let own = steps(
+        true,
+        &[
+            "drop type if exists pair; create type pair as (a int, b int); comment on column pair.a is 'x'",
+            "create type later as (a int)",
+            "drop type later; alter type pair add attribute c int",
+        ],
+    );
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "composite_types");
+        for _ in 0..2 {
+            load(&own, &mut session, &InitOptions::default()).expect("own types");
+        }
+        session.execute("create type mine as (a int)").expect("a type");
+        for change in
+            ["drop type mine", "alter type mine add attribute b int", "comment on column mine.a is 'x'"]
+        {
+            let error = load(&steps(true, &[change]), &mut session, &InitOptions::default())
+                .expect_err(change)
+                .to_string();
+            assert!(error.contains("public.mine"), "{major} {change}: {error}");
+        }
+        session.execute("alter type pair add attribute d int").expect("a user changes it");
+        let error = load(&own, &mut session, &InitOptions::default()).expect_err("a change").to_string();
+        assert!(error.contains("public.pair"), "{major}: {error}");
     }
 }
 

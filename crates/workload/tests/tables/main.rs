@@ -2,6 +2,7 @@
 //! `pgbench`. One program, so that all its tests share one server of each version.
 
 mod beside_pgbench;
+mod dependents;
 mod existing_tables;
 mod folder;
 mod generated;

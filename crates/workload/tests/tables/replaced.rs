@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use connect::Session;
-use pgmeter_workload::{InitOptions, InitProgress, Step};
+use pgmeter_workload::{InitOptions, InitProgress, PartitionMethod, Partitioning, Step};
 use testkit::cluster::Cluster;
 
 use crate::harness::{NEWEST, OLDEST, init, lines, make, session, target};
@@ -93,6 +93,32 @@ fn all_four_tables_are_replaced_and_named_before() {
             let expected =
                 format!("public.{table} exists already and has other columns than `init` gives it; nothing");
             assert!(error.starts_with(&expected), "{error}");
+        }
+    }
+}
+
+#[test]
+fn partitions_at_any_level_that_pgbench_did_not_make_are_not_dropped() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "deep_partitions");
+        let tables = if major == NEWEST {
+            let partitioning = Some(Partitioning { method: PartitionMethod::Range, partitions: 2 });
+            make(&mut session, &InitOptions { partitioning, ..InitOptions::default() }).expect("tables");
+            "drop table pgbench_accounts_1; create table pgbench_accounts_1 partition of pgbench_accounts \
+             for values from (minvalue) to (50001) partition by range (aid); \
+             create table pgbench_accounts_9 partition of pgbench_accounts_1 for values from (0) to (10)"
+        } else {
+            make(&mut session, &InitOptions::default()).expect("tables");
+            "create table pgbench_accounts_1 () inherits (pgbench_accounts); \
+             create table pgbench_accounts_9 () inherits (pgbench_accounts_1)"
+        };
+        session.execute(tables).expect("a partition of a partition");
+        let error = refused(&mut session, &InitOptions::default());
+        let expected = "public.pgbench_accounts_9 exists already and was not made by `init`";
+        assert!(error.starts_with(expected), "{major}: {error}");
+        session.execute("drop table pgbench_accounts_9").expect("a table");
+        if major == NEWEST {
+            make(&mut session, &InitOptions::default()).expect("the partitions have pgbench's names");
         }
     }
 }

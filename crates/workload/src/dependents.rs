@@ -1,0 +1,159 @@
+//! Objects that belong to relations of the workload, and that DROP TABLE drops too: indexes, constraints, triggers, rules,
+//! policies, defaults, statistics objects, sequences of columns and memberships in publications. The mark of a relation has a
+//! digest of each that it had when its loading was complete. Users have made or changed the others. While further steps of the
+//! loading may add some, the mark has those of users instead.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use connect::quote::literal;
+use connect::{Row, Session};
+
+use crate::WorkloadError;
+use crate::foreign_objects::ObjectKey;
+use crate::load::query_catalogs;
+use crate::marks::MarkedObject;
+
+/// Beginning of the comment of an index that exists only during a comparison, which drops it.
+pub const COMPARISON_COMMENT: &str = "pgmeter compare: ";
+
+/// An object that belongs to a relation.
+#[derive(Clone, Debug)]
+pub(crate) struct Dependent {
+    pub(crate) key: ObjectKey,
+    /// OID of the relation.
+    relation: String,
+    /// As the server names it.
+    kind: String,
+    /// Its kind and name, and the relation: `the trigger t on public.orders`.
+    pub(crate) described: String,
+    /// Of its name and definition.
+    digest: String,
+}
+
+impl Dependent {
+    pub(crate) fn is_sequence(&self) -> bool {
+        self.kind == "sequence"
+    }
+}
+
+/// The first version with statistics objects and publications.
+const PUBLICATIONS_FROM: u32 = 100_000;
+
+/// The catalog of a kind of dependents; queries of the relation, the OID and the definition.
+const KINDS: [(&str, &str); 9] = [
+    (
+        "pg_class",
+        "select i.indrelid, i.indexrelid, pg_get_indexdef(i.indexrelid) from pg_index i where not exists \
+         (select 1 from pg_constraint k where k.conindid = i.indexrelid and k.conrelid = i.indrelid \
+         and k.contype in ('p', 'u', 'x'))",
+    ),
+    (
+        "pg_class",
+        "select d.refobjid, c.oid, '' from pg_class c join pg_depend d on d.classid = 'pg_class'::regclass \
+         and d.objid = c.oid and d.refclassid = 'pg_class'::regclass and d.refobjsubid > 0 \
+         and d.deptype in ('a', 'i') where c.relkind = 'S'",
+    ),
+    (
+        "pg_constraint",
+        "select k.conrelid, k.oid, pg_get_constraintdef(k.oid) from pg_constraint k \
+         where k.conrelid <> 0 and k.conislocal and k.contype <> 't'",
+    ),
+    (
+        "pg_trigger",
+        "select t.tgrelid, t.oid, pg_get_triggerdef(t.oid) from pg_trigger t where not t.tgisinternal",
+    ),
+    (
+        "pg_rewrite",
+        "select r.ev_class, r.oid, pg_get_ruledef(r.oid) from pg_rewrite r where r.rulename <> '_RETURN'",
+    ),
+    (
+        "pg_policy",
+        "select p.polrelid, p.oid, concat_ws('|', p.polcmd, p.polroles, pg_get_expr(p.polqual, p.polrelid), \
+         pg_get_expr(p.polwithcheck, p.polrelid)) from pg_policy p",
+    ),
+    ("pg_attrdef", "select f.adrelid, f.oid, pg_get_expr(f.adbin, f.adrelid) from pg_attrdef f"),
+    ("pg_statistic_ext", "select s.stxrelid, s.oid, concat(s.stxkeys, s.stxkind) from pg_statistic_ext s"),
+    ("pg_publication_rel", "select m.prrelid, m.oid, '' from pg_publication_rel m"),
+];
+
+/// The catalogs that the oldest version does not have.
+const LATER: [&str; 2] = ["pg_statistic_ext", "pg_publication_rel"];
+
+fn kinds(session: &Session) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
+    let is_new = session.server_version_num() >= PUBLICATIONS_FROM;
+    KINDS.iter().filter(move |(catalog, _)| is_new || !LATER.contains(catalog))
+}
+
+/// The dependents of these relations, given by OID, in the order of their creation. Those of a partition that follow from its
+/// parent, and indexes of comparisons, do not count.
+pub(crate) fn read<'a>(
+    session: &mut Session,
+    relations: impl Iterator<Item = &'a str>,
+) -> Result<Vec<Dependent>, WorkloadError> {
+    let relations: Vec<String> = relations.map(literal).collect();
+    if relations.is_empty() {
+        return Ok(Vec::new());
+    }
+    let kinds = kinds(session).map(|(catalog, rows)| {
+        format!("select '{catalog}'::regclass as class, k.* from ({rows}) k(relation, oid, definition)")
+    });
+    let sql = format!(
+        "select a.class, a.oid, a.relation, o.type, concat('the ', \
+         replace(o.type, 'publication relation', 'membership'), ' ', o.identity, \
+         case when a.class in ('pg_class'::regclass, to_regclass('pg_statistic_ext')) \
+         then ' of ' || (pg_identify_object('pg_class'::regclass, a.relation, 0)).identity end), \
+         left(md5(concat(o.type, ' ', o.identity, ' ', a.definition)), 8) \
+         from ({}) a cross join lateral pg_identify_object(a.class, a.oid, 0) o \
+         where a.relation = any (array[{}]::oid[]) \
+         and not exists (select 1 from pg_depend d where d.classid = a.class and d.objid = a.oid \
+         and d.deptype in ('P', 'I')) \
+         and strpos(coalesce(obj_description(a.oid, a.class::text::name), ''), {}) <> 1 order by a.oid",
+        kinds.collect::<Vec<_>>().join(" union all "),
+        relations.join(", "),
+        literal(COMPARISON_COMMENT)
+    );
+    let dependent = |row: &Row| {
+        let [class, oid, relation, kind, described, digest] =
+            [0, 1, 2, 3, 4, 5].map(|column| row.get(column).unwrap_or_default().to_owned());
+        Dependent { key: (class, oid), relation, kind, described, digest }
+    };
+    Ok(query_catalogs(session, &sql)?.iter().map(dependent).collect())
+}
+
+/// The word of a mark: the digests of the dependents of a relation.
+pub(crate) fn word(dependents: &[Dependent], relation: &str) -> String {
+    let own = dependents.iter().filter(|dependent| dependent.relation == relation);
+    own.map(|dependent| dependent.digest.as_str()).collect::<Vec<_>>().join(",")
+}
+
+/// The dependents of these objects that users have made. None is known if an older version made the mark.
+pub(crate) fn of_users(session: &mut Session, own: &[MarkedObject]) -> Result<Vec<Dependent>, WorkloadError> {
+    let known = |object: &MarkedObject| {
+        let word = object.mark.object.as_ref()?.dependents.clone()?;
+        object.is_own.then(|| (object.object.oid.clone(), (word, object.mark.loaded.complete)))
+    };
+    let known: BTreeMap<String, (String, bool)> = own.iter().filter_map(known).collect();
+    let mut dependents = read(session, known.keys().map(String::as_str))?;
+    dependents.retain(|dependent| {
+        known.get(&dependent.relation).is_some_and(|(word, is_complete)| {
+            word.split(',').any(|digest| digest == dependent.digest) != *is_complete
+        })
+    });
+    Ok(dependents)
+}
+
+/// Those of these objects that are still there.
+pub(crate) fn existing<'a>(
+    session: &mut Session,
+    keys: impl Iterator<Item = &'a ObjectKey>,
+) -> Result<BTreeSet<ObjectKey>, WorkloadError> {
+    let of_key =
+        |(class, oid): &ObjectKey| format!("select '{class}', oid from {class} where oid = {}", literal(oid));
+    let parts: Vec<String> = keys.map(of_key).collect();
+    if parts.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let text = |row: &Row, column| row.get(column).unwrap_or_default().to_owned();
+    let rows = query_catalogs(session, &parts.join(" union all "))?;
+    Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
+}

@@ -1,0 +1,202 @@
+//! What DROP TABLE drops without naming it, before `init` drops tables: objects that users have added to the workload's tables,
+//! tables of another folder with the same name, partitions and sequences of others. On the oldest and the newest server.
+
+use std::ops::ControlFlow;
+
+use connect::Session;
+use pgmeter_workload::{InitOptions, InitProgress, Workload};
+
+use crate::generated::{folder, load, open, scaled};
+use crate::harmless_steps::steps;
+use crate::harness::{NEWEST, OLDEST, lines, session, target};
+
+const SCHEMA: &str = "create table own (id serial primary key, b int default 1 check (b < 1000000));\n\
+    create index own_b on own (b);\n\
+    create view seen as select id, b from own;\n\
+    create function same() returns trigger language plpgsql as 'begin return new; end';\n\
+    create trigger kept before update on own for each row execute procedure same();";
+
+/// The sentences about drops.
+fn told(workload: &dyn Workload, session: &mut Session, options: &InitOptions) -> Vec<String> {
+    let mut told = Vec::new();
+    let target = target(session);
+    let report = workload.load(&target, session, options, &mut |progress| {
+        if let InitProgress::Dropping(sentence) = progress {
+            told.push(sentence.to_owned());
+        }
+        ControlFlow::Continue(())
+    });
+    report.unwrap_or_else(|error| panic!("{error}"));
+    told
+}
+
+/// A statement of a user, the statement that takes it back, and the description.
+fn additions(major: &str) -> Vec<(&'static str, &'static str, &'static str)> {
+    let mut additions = vec![
+        ("create index mine on own (b desc)", "drop index mine", "the index public.mine of public.own"),
+        (
+            "alter table own add constraint few check (b < 2000000)",
+            "alter table own drop constraint few",
+            "the table constraint few on public.own",
+        ),
+        (
+            "create trigger audit after insert on own for each row execute procedure same()",
+            "drop trigger audit on own",
+            "the trigger audit on public.own",
+        ),
+        (
+            "create rule r as on delete to own do also nothing",
+            "drop rule r on own",
+            "the rule r on public.own",
+        ),
+        ("create policy p on own using (true)", "drop policy p on own", "the policy p on public.own"),
+        (
+            "alter view seen alter column b set default 7",
+            "alter view seen alter column b drop default",
+            "the default value for public.seen.b",
+        ),
+        (
+            "alter table own alter column b set default 2",
+            "alter table own alter column b set default 1",
+            "the default value for public.own.b",
+        ),
+        ("create sequence s owned by own.b", "drop sequence s", "the sequence public.s of public.own"),
+    ];
+    if major == NEWEST {
+        additions.extend([
+            (
+                "create statistics st on id, b from own",
+                "drop statistics st",
+                "the statistics object public.st of public.own",
+            ),
+            (
+                "create publication pub for table own",
+                "drop publication pub",
+                "the membership public.own in publication pub",
+            ),
+        ]);
+    }
+    additions
+}
+
+#[test]
+fn what_users_add_to_the_workloads_tables_is_named_and_kept() {
+    let folder = folder(SCHEMA, &[]);
+    let own = open(&folder);
+    let drops = InitOptions { drops: true, ..scaled(10.0) };
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "added");
+        load(&own, &mut session, &scaled(10.0)).expect("it is loaded");
+        load(&own, &mut session, &scaled(10.0)).expect("these are its own objects");
+        for (add, back, described) in additions(major) {
+            session.execute(add).expect(add);
+            let error = load(&own, &mut session, &scaled(10.0)).expect_err(add).to_string();
+            assert!(
+                error.starts_with(&format!("`init` would drop {described} with its own tables")),
+                "{major}: {error}"
+            );
+            session.execute(back).expect(back);
+            load(&own, &mut session, &scaled(10.0)).unwrap_or_else(|error| panic!("{back}: {error}"));
+            session.execute(add).expect(add);
+            let told = told(&own, &mut session, &drops);
+            assert!(told.iter().any(|sentence| sentence.contains(described)), "{told:?}");
+        }
+        // An index of a comparison, and what a run leaves.
+        session
+            .execute(
+                "create index compared on own (b); comment on index compared is 'pgmeter compare: index'; \
+                 analyze own; grant select on own to public; alter table own set (fillfactor = 90)",
+            )
+            .expect("use of the tables");
+        load(&own, &mut session, &scaled(10.0)).expect("it belongs to pgmeter");
+    }
+}
+
+#[test]
+fn load_steps_keep_what_users_add() {
+    let create = "drop table if exists own; create table own (a int); create index own_a on own (a)";
+    let keep = "create table if not exists own (a int); truncate own; insert into own values (1)";
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "added_to_steps");
+        for is_transaction in [true, false] {
+            let own = steps(is_transaction, &[create]);
+            session.execute("drop table if exists own").expect("own table");
+            for _ in 0..2 {
+                load(&own, &mut session, &InitOptions::default()).expect("its own objects");
+            }
+            session.execute("create index mine on own (a)").expect("an index");
+            // The index is not taken over by a loading that keeps it.
+            load(&steps(is_transaction, &[keep]), &mut session, &InitOptions::default()).expect("it is kept");
+            let error = load(&own, &mut session, &InitOptions::default()).expect_err("an index").to_string();
+            assert!(error.contains("drop or change the index public.mine of public.own"), "{major}: {error}");
+            assert_eq!(lines(&mut session, "select to_regclass('mine')"), ["mine"]);
+            let drops = InitOptions { drops: true, ..InitOptions::default() };
+            let told = told(&own, &mut session, &drops);
+            assert!(told.iter().any(|sentence| sentence.contains("the index public.mine")), "{told:?}");
+        }
+    }
+}
+
+#[test]
+fn tables_of_another_folder_with_the_same_name_are_kept() {
+    let first =
+        folder("create table a (id int primary key);\ncreate table common (id int primary key);", &[]);
+    let second = folder("create table common (id int primary key);", &[]);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "two_folders");
+        load(&open(&first), &mut session, &scaled(10.0)).expect("it is loaded");
+        let error =
+            load(&open(&second), &mut session, &scaled(10.0)).expect_err("another folder").to_string();
+        assert!(
+            error.starts_with("public.a was made by `init` for the workload own of another folder"),
+            "{error}"
+        );
+        assert_eq!(lines(&mut session, "select count(*) from a"), ["10"]);
+        let database = lines(&mut session, "select quote_ident(current_database())").remove(0);
+        let path = format!("alter database {database} set search_path");
+        session.execute(&format!("create schema other; {path} = other")).expect("a schema");
+        load(&open(&second), &mut session, &scaled(10.0)).expect("in another schema");
+        session.execute(&format!("{path} = public")).expect("a path");
+        // A folder with a moved copy, then an edited schema.
+        let moved =
+            folder("create table a (id int primary key);\ncreate table common (id int primary key);", &[]);
+        load(&open(&moved), &mut session, &scaled(10.0)).expect("the same tables");
+        std::fs::write(moved.path().join("schema.sql"), "create table common (id int primary key);")
+            .expect("a schema");
+        load(&open(&moved), &mut session, &scaled(10.0)).expect("an edited schema");
+        assert_eq!(lines(&mut session, "select to_regclass('public.a')"), ["NULL"]);
+        load(&open(&first), &mut session, &scaled(10.0)).expect("all tables");
+        let told = told(&open(&second), &mut session, &InitOptions { drops: true, ..scaled(10.0) });
+        assert!(told[0].contains("public.a"), "{told:?}");
+    }
+}
+
+#[test]
+fn partitions_and_sequences_of_others_are_named_before_their_drop() {
+    let own = folder("create table own (id int primary key);", &[]);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "named_children");
+        let tables = if major == NEWEST {
+            "create table own (id serial) partition by range (id); \
+             create table low partition of own for values from (0) to (100) partition by range (id); \
+             create table lowest partition of low for values from (0) to (10)"
+        } else {
+            "create table own (id serial); create table low () inherits (own); create table lowest () inherits (low)"
+        };
+        session.execute(tables).expect("tables of others");
+        session.execute("create sequence s owned by lowest.id").expect("a sequence");
+        let options = InitOptions { drops: true, ..scaled(10.0) };
+        if major == OLDEST {
+            // DROP TABLE without CASCADE drops no inheriting tables.
+            load(&open(&own), &mut session, &options).expect_err("others depend on it");
+            continue;
+        }
+        assert_eq!(
+            told(&open(&own), &mut session, &options),
+            [
+                "before loading: drop table public.own; with them, PostgreSQL drops the table public.low, the table \
+              public.lowest, the sequence public.own_id_seq of public.own, the sequence public.s of public.lowest"
+            ]
+        );
+    }
+}
