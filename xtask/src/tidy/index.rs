@@ -63,7 +63,10 @@ mod tests {
 
     #[test]
     fn an_index_with_each_page_once_passes() {
-        assert_eq!(check_index("- [Goals](goals.md)\n- [Store](store.md), [a](decisions/0001-a.md)\n"), [""; 0]);
+        assert_eq!(
+            check_index("- [Goals](goals.md)\n- [Store](store.md), [a](decisions/0001-a.md)\n"),
+            [""; 0]
+        );
     }
 
     #[test]
