@@ -31,7 +31,7 @@ fn broken(tree: &Tree, from: &str, target: &str) -> Option<&'static str> {
 }
 
 /// A path written in the file `from`, seen from the root.
-fn resolve(from: &str, path: &str) -> String {
+pub fn resolve(from: &str, path: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
     for part in path.trim_end_matches('/').split('/') {
@@ -45,7 +45,7 @@ fn resolve(from: &str, path: &str) -> String {
 }
 
 /// The targets of the links outside fenced blocks, with their lines.
-fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
+pub fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
     prose(text).flat_map(|(number, line)| {
         line.match_indices("](").filter_map(move |(at, _)| {
             let target = line[at + 2..].split(')').next()?;

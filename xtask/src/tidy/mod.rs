@@ -3,6 +3,7 @@
 
 mod arrows;
 mod commands;
+mod index;
 pub mod lines;
 mod links;
 mod map;
@@ -114,7 +115,7 @@ const BANS: &[Ban<'_>] = &[
 /// A rule's name and what it checks.
 type Rule = (&'static str, fn(&Tree) -> Vec<Problem>);
 
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 12] = [
     ("dependency arrows", arrows::check),
     ("sizes", sizes::check),
     ("caps of crates", lines::check),
@@ -124,6 +125,7 @@ const RULES: [Rule; 11] = [
     ("words", |tree| words::check(tree, BANS)),
     ("tables of workloads", workload_tables::check),
     ("links", links::check),
+    ("index of the manual", index::check),
     ("names in records", record::check),
     ("settings of sessions", session_settings::check),
 ];

@@ -1,4 +1,4 @@
--- Messages, and the trigger that makes a tsvector of each: docs/fulltext.md describes them.
+-- Messages, and the trigger that makes a tsvector of each: docs/shelf.md describes them.
 CREATE TABLE messages(
   id integer PRIMARY KEY,
   thread_id integer NOT NULL,

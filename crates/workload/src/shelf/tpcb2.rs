@@ -1,5 +1,5 @@
 //! The rows of the workload `tpcb2`: branches, their tellers and their accounts, with the sizes and ratios of TPC-B's
-//! specification. The folder `shelf/tpcb2` has the tables, the transaction and the checks; docs/tpcb2.md describes them.
+//! specification. The folder `shelf/tpcb2` has the tables, the transaction and the checks; docs/tpc.md describes them.
 
 use std::io::Write as _;
 

@@ -1,5 +1,5 @@
 //! The code of the workload `tpcds`, derived from TPC-DS: rows by the crate `tpcdsgen`, queries from an archive, expected
-//! answers, checks. Its tables are in shelf/tpcds; docs/tpcds.md describes it for users.
+//! answers, checks. Its tables are in shelf/tpcds; docs/tpc.md describes it for users.
 
 mod answers;
 mod checks;

@@ -1,5 +1,5 @@
 //! The workload `tpch`, derived from TPC-H: eight tables made by the crate `tpchgen`, 22 queries with their expected
-//! answers, refresh functions. docs/tpch.md describes it for users.
+//! answers, refresh functions. docs/tpc.md describes it for users.
 
 mod answers;
 mod checks;

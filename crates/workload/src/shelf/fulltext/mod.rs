@@ -1,5 +1,5 @@
 //! The workload `fulltext`: messages with a tsvector, and queries drawn from them. The folder `shelf/fulltext` has the
-//! tables, the trigger and the index sets; docs/fulltext.md describes them.
+//! tables, the trigger and the index sets; docs/shelf.md describes them.
 //!
 //! In reading order: `corpus` chooses the messages (`synthetic` with its `vocabulary`, `changelogs`, `mbox`), `sample` has
 //! the words that `expressions` draws queries from, `hits` computes their expected counts.

@@ -1,5 +1,5 @@
 //! The rows of the workload `tpcc`, derived from TPC-C: nine tables for each number of warehouses (clause 4.3.3 of its
-//! specification). The folder `shelf/tpcc` has the tables, transactions and checks; docs/tpcc.md describes them.
+//! specification). The folder `shelf/tpcc` has the tables, transactions and checks; docs/tpc.md describes them.
 
 mod rows;
 
