@@ -286,7 +286,7 @@ pub enum ServerError {
 
 impl ServerError {
     /// For `map_err` after a call on `path`.
-    pub(crate) fn io(action: &'static str, path: &std::path::Path) -> impl FnOnce(io::Error) -> ServerError {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ServerError {
         let path = path.to_owned();
         move |source| ServerError::Io { action, path, source }
     }

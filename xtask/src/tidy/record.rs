@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::tree::{Problem, Tree};
 
 const MANUAL: &str = "docs/record.md";
-const PINNED: &str = "crates/results/tests/snapshots/";
+const PINNED: &str = "crates/results/tests/integration/snapshots/";
 
 /// Compares the pinned document's names with the words in backquotes.
 pub fn check(tree: &Tree) -> Vec<Problem> {
@@ -36,7 +36,7 @@ mod tests {
         let pinned = "{\n  \"tps\": 1.0,\n  \"scripts\": [\n    \"a: b\"\n  ]\n}\n";
         texts(&check(&Tree::from_texts(&[
             ("docs/record.md", manual),
-            ("crates/results/tests/snapshots/a.snap", pinned),
+            ("crates/results/tests/integration/snapshots/a.snap", pinned),
         ])))
     }
 

@@ -148,7 +148,7 @@ fn flushes_are_shared_by_the_transactions_of_the_same_statistics() {
 
 /// A run on two CPUs whose eight backends were seen in these waits.
 fn observed(waits: &[(&str, &str, f64)]) -> Record {
-    let json = include_bytes!("../../../results/tests/record.json");
+    let json = include_bytes!("../../../results/tests/integration/record.json");
     let mut record = Record::from_json(json, std::path::Path::new("record.json")).unwrap();
     record.plan.scripts.iter_mut().for_each(|script| script.contention = None);
     record.plan.clients = 8;

@@ -1,4 +1,5 @@
-//! The tests of the public interface, in one program: each program that is linked takes seconds and tens of megabytes.
+//! The tests of the public interface. They are one program: each further one takes seconds to link, and tens of
+//! megabytes.
 
 mod file_system;
 mod power_loss;

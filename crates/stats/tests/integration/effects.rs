@@ -1,6 +1,6 @@
 //! Simulations of factorial experiments and of screenings: how often intervals contain the true effect, and which
 //! effects a screening finds. Seeded, so that the counts are reproducible; docs/statistics.md has the tables, which
-//! `cargo test --release -p pgmeter-stats --test effects -- --nocapture` prints.
+//! `cargo test --release -p pgmeter-stats --test integration effects -- --nocapture` prints.
 
 #![allow(clippy::print_stdout, reason = "the tables of the manual")]
 

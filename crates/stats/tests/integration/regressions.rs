@@ -1,6 +1,6 @@
 //! Simulations of query sets on two servers: how often a query is wrongly found slower, and how often a slower one is found;
 //! properties of the procedure of Benjamini and Hochberg. docs/statistics.md has the table, which `cargo test -p
-//! pgmeter-stats --test regressions -- --nocapture` prints.
+//! pgmeter-stats --test integration regressions -- --nocapture` prints.
 
 #![allow(clippy::print_stdout, reason = "the table of the manual")]
 
