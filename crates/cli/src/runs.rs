@@ -114,9 +114,10 @@ fn list(arguments: &ListArguments, terminal: &Terminal) -> Result<(), Failure> {
         label: label.clone(),
         host: host.clone(),
     };
-    let store = Store::open(places.announced(terminal)?.store())?;
+    let places = places.announced(terminal)?;
+    let store = Store::open(places.store())?;
     let entries = store.entries(&filter)?;
-    store.left_schema_changes()?.iter().for_each(|change| terminal.warn(change.sentence()));
+    run::left_by_killed(&store, &places)?.iter().for_each(|left| terminal.warn(left));
     terminal.print(&match format {
         ListFormat::Text => report::store_list(&entries, terminal.style()),
         ListFormat::Json => results::escaped_json(results::entries_json(&entries)),

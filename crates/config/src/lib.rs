@@ -7,6 +7,7 @@ mod document;
 mod files;
 mod inputs;
 mod numbers;
+mod output_folder;
 mod outputs;
 mod shell;
 
@@ -16,7 +17,8 @@ pub use document::{
 pub use files::{Folder, similar_file, text_of};
 pub use inputs::{Input, InputInterrupted, interrupt_inputs, open_input, open_regular, open_stdin};
 pub use numbers::in_plain_words;
-pub use outputs::{create_output, open_special_output, refuse_planted_links};
+pub use output_folder::OutputFolder;
+pub use outputs::{check_output, create_output, replace_output};
 pub use shell::shell_word;
 
 /// An error in a file.

@@ -1,36 +1,16 @@
 //! Creation of files that users name and that grow while they are written. A link or file that another user put there is
-//! replaced and never written through. Whole files are written by `report` and `results`, in the same way.
+//! replaced and never written through. `report`, `results`, `isolation` and others write all files that users name with it.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 
-/// As root: refuses a path that leads through a link of another user, who could have planted it to have files of others
-/// replaced. The last part may be a link, which is replaced and not followed.
-///
-/// # Errors
-/// Such a link; none if a part does not exist or cannot be read, which the writer of the file tells.
-pub fn refuse_planted_links(path: &Path) -> io::Result<()> {
-    if !rustix::process::geteuid().is_root() {
-        return Ok(());
-    }
-    // Without the file itself and the empty path.
-    for part in path.ancestors().skip(1).filter(|part| !part.as_os_str().is_empty()) {
-        let Ok(about) = fs::symlink_metadata(part) else { continue };
-        if about.is_symlink() && about.uid() != 0 {
-            return Err(io::Error::other(format!(
-                "{} is a link of user {}, who could have planted it; name the folder that it leads to",
-                part.display(),
-                about.uid()
-            )));
-        }
-    }
-    Ok(())
-}
+use crate::output_folder::{OutputFolder, is_followed};
 
 /// Names of drafts that are tried.
 const ATTEMPTS_MAX: u32 = 100;
@@ -41,17 +21,70 @@ const ATTEMPTS_MAX: u32 = 100;
 /// # Errors
 /// The file cannot be created; what was there remains.
 pub fn create_output(path: &Path) -> io::Result<File> {
-    refuse_planted_links(path)?;
-    if path.is_dir() {
+    let (folder, name) = OutputFolder::of_file(path)?;
+    let place = folder.path().join(name);
+    if is_special(&place)? {
+        return open_special_output(&place);
+    }
+    let (draft, file) = create_draft(&place)?;
+    publish(&draft, &place).map(|()| file)
+}
+
+/// Writes a whole file beside its place and renames it, so that nobody finds a part of it. What exists and is no regular file is
+/// written to, as by [`create_output`].
+///
+/// # Errors
+/// It cannot be written; then what was there remains.
+pub fn replace_output(path: &Path, content: &[u8]) -> io::Result<()> {
+    let (folder, name) = OutputFolder::of_file(path)?;
+    folder.replace(name, content)
+}
+
+impl OutputFolder {
+    /// As [`replace_output`], for a file in this folder.
+    ///
+    /// # Errors
+    /// It cannot be written; then what was there remains.
+    pub fn replace(&self, name: &OsStr, content: &[u8]) -> io::Result<()> {
+        let place = self.path().join(name);
+        if is_special(&place)? {
+            return open_special_output(&place)?.write_all(content);
+        }
+        let (draft, mut file) = create_draft(&place)?;
+        let written = file.write_all(content).inspect_err(|_| {
+            let _ = fs::remove_file(&draft);
+        });
+        written.and_then(|()| publish(&draft, &place))
+    }
+}
+
+/// Tries whether [`create_output`] and [`replace_output`] can write a file, without a trace.
+///
+/// # Errors
+/// It is a directory, or no file can be created beside it.
+pub fn check_output(path: &Path) -> io::Result<()> {
+    let (folder, name) = OutputFolder::of_file(path)?;
+    let place = folder.path().join(name);
+    if is_special(&place)? {
+        return Ok(());
+    }
+    create_draft(&place).and_then(|(draft, _)| fs::remove_file(draft))
+}
+
+/// Whether what is there is written to and not replaced: it exists and is no regular file. A link that another user could have
+/// put there is replaced.
+fn is_special(place: &Path) -> io::Result<bool> {
+    if place.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    if path.exists() && !path.is_file() {
-        return open_special_output(path);
-    }
-    let (draft, file) = create_draft(path)?;
-    fs::rename(&draft, path).map(|()| file).inspect_err(|_| {
+    Ok(is_followed(place) && place.exists() && !place.is_file())
+}
+
+/// Gives a draft its name.
+fn publish(draft: &Path, place: &Path) -> io::Result<()> {
+    fs::rename(draft, place).inspect_err(|_| {
         // The first error is the one to tell.
-        let _ = fs::remove_file(&draft);
+        let _ = fs::remove_file(draft);
     })
 }
 
@@ -59,7 +92,7 @@ pub fn create_output(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// It cannot be opened, or no process reads the named pipe: opening it would wait without an end.
-pub fn open_special_output(path: &Path) -> io::Result<File> {
+fn open_special_output(path: &Path) -> io::Result<File> {
     let without_waiting = OFlags::NONBLOCK.bits().cast_signed();
     let opened = OpenOptions::new().write(true).custom_flags(without_waiting).open(path);
     let file = opened.map_err(|error| match error.raw_os_error() {
@@ -91,7 +124,7 @@ fn create_draft(path: &Path) -> io::Result<(PathBuf, File)> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
+    use std::io::Read;
 
     use super::*;
 

@@ -11,8 +11,6 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use wire::SqlState;
-
 use crate::error::ConnectError;
 use crate::lock_wait::{LockHolder, LockWait, TOLD_AFTER, TellLockWait, in_words};
 use crate::session::{IDLE_LIMIT, Session, StatementLimit};
@@ -35,8 +33,6 @@ const LOOK_LIMIT: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(10);
 /// Tries to reset a setting: a cancel request for the statement before may hit the first one.
 const RESETS: usize = 3;
-/// Statements that need a transaction of their own, such as CREATE INDEX CONCURRENTLY.
-const ACTIVE_SQL_TRANSACTION: &str = "25001";
 
 /// How long statements wait for locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,6 +192,60 @@ impl LockTry {
         session.execute(&format!("SET LOCAL {}", set_to(rest))).map(drop)
     }
 
+    /// Executes statements in one transaction. `look` is called before its COMMIT; its error undoes the transaction.
+    ///
+    /// # Errors
+    /// A statement failed or was interrupted. Without a COMMIT the server rolls back, also after a lost connection; but a
+    /// statement that ended the transaction has committed those before it.
+    pub fn execute_in_transaction(
+        &self,
+        session: &mut Session,
+        statements: &[String],
+        continues: &dyn Fn() -> bool,
+        look: &mut dyn FnMut(&mut Session) -> Result<(), ConnectError>,
+    ) -> Result<(), StatementFailure> {
+        if !continues() {
+            return Err(StatementFailure::new(interrupted(), Remains::Nothing));
+        }
+        session.begin().map_err(|error| StatementFailure::new(error, Remains::Nothing))?;
+        let done = self.execute_each(session, statements, continues).and_then(|()| look(session));
+        if let Err(error) = done {
+            // Of a lost connection, this is the state before the failed statement.
+            let is_open = session.is_in_transaction();
+            if is_open && !session.is_lost() {
+                // If it fails, the connection is lost, and the server rolls back.
+                let _ = session.rollback();
+            }
+            let remains = if is_open { Remains::Nothing } else { Remains::Unknown };
+            return Err(StatementFailure::new(error, remains));
+        }
+        session.commit().map_err(|error| {
+            // The server rolls back if it reports an error, such as a violated deferred constraint.
+            let is_undone = error.server_error().is_some() && !session.is_lost();
+            StatementFailure::new(error, if is_undone { Remains::Nothing } else { Remains::Unknown })
+        })
+    }
+
+    /// The statements of a transaction, which have one limit for their waits in common.
+    fn execute_each(
+        &self,
+        session: &mut Session,
+        statements: &[String],
+        continues: &dyn Fn() -> bool,
+    ) -> Result<(), ConnectError> {
+        self.limit_transaction(session)?;
+        for (at, sql) in statements.iter().enumerate() {
+            if !continues() {
+                return Err(interrupted());
+            }
+            if at > 0 {
+                self.limit_statement(session)?;
+            }
+            session.execute(sql)?;
+        }
+        Ok(())
+    }
+
     fn note_pid(&self, session: &mut Session) -> Result<(), ConnectError> {
         // Behind a pooler, the key of the session is not that of the server's process.
         let rows = session.query("SELECT pg_catalog.pg_backend_pid()")?;
@@ -236,28 +286,6 @@ impl<'a> LockingStatements<'a> {
         Self { patience, continues, waits }
     }
 
-    /// Executes statements in one transaction, or one by one if one of them needs that.
-    ///
-    /// # Errors
-    /// A statement failed, was interrupted, or did not get its lock within the limit.
-    pub fn execute(&mut self, session: &mut Session, statements: &[String]) -> Result<(), StatementFailure> {
-        let Err(failure) = self.execute_in_transaction(session, statements) else { return Ok(()) };
-        if failure.remains != Remains::Nothing || !has_state(&failure.error, ACTIVE_SQL_TRANSACTION) {
-            return Err(failure);
-        }
-        for (done, sql) in statements.iter().enumerate() {
-            if !(self.continues)() {
-                let remains = if done == 0 { Remains::Nothing } else { Remains::PartAfter(done) };
-                return Err(StatementFailure::new(interrupted(), remains));
-            }
-            if let Err(error) = self.execute_alone(session, sql) {
-                let remains = if session.is_lost() { Remains::Unknown } else { Remains::PartAfter(done) };
-                return Err(StatementFailure::new(error, remains));
-            }
-        }
-        Ok(())
-    }
-
     /// Executes statements in one transaction, and repeats it until it has all locks.
     ///
     /// # Errors
@@ -268,7 +296,9 @@ impl<'a> LockingStatements<'a> {
         statements: &[String],
     ) -> Result<(), StatementFailure> {
         let continues = self.continues;
-        self.repeat(session, |session, this| transaction(session, statements, continues, this))
+        self.repeat(session, |session, this| {
+            this.execute_in_transaction(session, statements, continues, &mut |_| Ok(()))
+        })
     }
 
     /// Executes a statement that need not or cannot run in a transaction, and repeats it until it has its lock.
@@ -373,46 +403,8 @@ fn not_granted(tries: u64, seen: &Seen) -> ConnectError {
     ConnectError::LockNotGranted(Box::new(LockNotGranted { tries, longest, holders }))
 }
 
-fn has_state(error: &ConnectError, state: &str) -> bool {
-    error.sqlstate().is_some_and(|it: SqlState| it.to_string() == state)
-}
-
 pub(crate) fn set_to(lock_timeout: Duration) -> String {
     format!("lock_timeout = '{}ms'", lock_timeout.as_millis().clamp(1, i32::MAX as u128))
-}
-
-fn transaction(
-    session: &mut Session,
-    statements: &[String],
-    continues: &dyn Fn() -> bool,
-    this: &LockTry,
-) -> Result<(), StatementFailure> {
-    let failed = |session: &mut Session, error| {
-        // A statement that ended the transaction has committed those before it.
-        let is_undone = session.is_in_transaction() && session.execute("ROLLBACK").is_ok();
-        StatementFailure::new(error, if is_undone { Remains::Nothing } else { Remains::Unknown })
-    };
-    if !continues() {
-        return Err(StatementFailure::new(interrupted(), Remains::Nothing));
-    }
-    session.execute("BEGIN").map_err(|error| StatementFailure::new(error, Remains::Nothing))?;
-    if let Err(error) = this.limit_transaction(session) {
-        return Err(failed(session, error));
-    }
-    for (at, sql) in statements.iter().enumerate() {
-        if !continues() {
-            return Err(failed(session, interrupted()));
-        }
-        let limited = if at == 0 { Ok(()) } else { this.limit_statement(session) };
-        if let Err(error) = limited.and_then(|()| session.execute(sql).map(drop)) {
-            return Err(failed(session, error));
-        }
-    }
-    session.execute("COMMIT").map(drop).map_err(|error| {
-        // The server rolls back if it reports an error, such as a violated deferred constraint.
-        let is_undone = error.server_error().is_some() && !session.is_lost();
-        StatementFailure::new(error, if is_undone { Remains::Nothing } else { Remains::Unknown })
-    })
 }
 
 fn alone(session: &mut Session, sql: &str, this: &LockTry) -> Result<(), StatementFailure> {

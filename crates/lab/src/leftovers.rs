@@ -19,7 +19,7 @@ use crate::stopwatch::Stopwatch;
 
 /// Prefix of all databases of an execution.
 pub(super) fn prefix(mark: &str) -> String {
-    format!("pgmeter_lab_{mark}_")
+    format!("{EXPERIMENTS}{mark}_")
 }
 
 /// Prefix of all databases of a comparison. Several comparisons may use one server at the same time.
@@ -39,6 +39,7 @@ pub(super) fn data_database(prefix: &str, data: usize) -> String {
 
 const TRIAL: &str = "trial";
 const DATA: &str = "data_";
+const EXPERIMENTS: &str = "pgmeter_lab_";
 const COMPARISONS: &str = "pgmeter_compare_";
 /// Number of hexadecimal digits in a comparison's mark.
 const MARK_LENGTH: usize = 16;
@@ -117,6 +118,12 @@ fn unmarked(name: &str) -> String {
     )
 }
 
+/// Connection strings of the running servers on which a plan has databases of its own.
+fn running_servers(plan: &Plan) -> BTreeSet<&str> {
+    let servers = plan.servers.iter().filter(|server| !server.in_place);
+    servers.filter_map(|server| server.origin.dsn()).collect()
+}
+
 /// Removes the databases of executions whose process has ended, and of earlier experiments with the same name.
 pub(super) fn remove(
     plan: &Plan,
@@ -126,6 +133,10 @@ pub(super) fn remove(
 ) -> Result<(), RunError> {
     for execution in places.open()?.broken_executions(experiment)? {
         end(plan, &execution, places, listener)?;
+    }
+    for dsn in running_servers(plan) {
+        // A server that cannot be reached fails the trials with its reason.
+        let _ = warn_of_killed(dsn, listener);
     }
     Ok(())
 }
@@ -138,14 +149,8 @@ pub(super) fn end(
     places: &StorePlaces,
     listener: Listener<'_>,
 ) -> Result<(), RunError> {
-    let servers: BTreeSet<&str> = plan
-        .servers
-        .iter()
-        .filter(|server| !server.in_place)
-        .filter_map(|server| server.origin.dsn())
-        .collect();
     let mut is_clean = true;
-    for dsn in servers {
+    for dsn in running_servers(plan) {
         if let Err(failure) = removing(|| remove_from(dsn, &prefix(&execution.mark), listener)) {
             is_clean = false;
             listener.warn(format_args!(
@@ -189,6 +194,33 @@ pub(super) fn remove_abandoned(dsn: &str, listener: Listener<'_>) -> Result<(), 
             Err(error) => {
                 listener.warn(format_args!("cannot remove {name}, left behind by a comparison: {error}"))
             }
+        }
+    }
+    warn_of_experiments(&mut session, listener)
+}
+
+/// Databases of executions of experiments without sessions, found as [`ABANDONED`] finds those of comparisons.
+const ABANDONED_BY_EXPERIMENTS: &str = "CROSS JOIN LATERAL (SELECT pg_catalog.substring(d.datname::pg_catalog.text, \
+    '^pgmeter_lab_[0-9]+_[0-9a-f]{8}_') AS prefix) AS execution WHERE execution.prefix IS NOT NULL \
+    AND NOT EXISTS (SELECT FROM pg_catalog.pg_stat_activity AS a WHERE a.application_name = execution.prefix \
+    OR pg_catalog.strpos(a.datname::pg_catalog.text, execution.prefix) = 1 AND a.usesysid IS NOT NULL \
+    AND (a.query LIKE 'autovacuum: %') IS NOT TRUE)";
+
+/// Names the databases of killed experiments on a server. The next execution of the same experiment removes them.
+fn warn_of_killed(dsn: &str, listener: Listener<'_>) -> Result<(), RunError> {
+    let target = connect::resolve(Some(dsn), &Overrides::default(), &Environment::of_process())?;
+    warn_of_experiments(&mut Session::connect(&target)?, listener)
+}
+
+fn warn_of_experiments(session: &mut Session, listener: Listener<'_>) -> Result<(), RunError> {
+    for Database { name, is_own, is_marked, .. } in databases(session, EXPERIMENTS, ABANDONED_BY_EXPERIMENTS)?
+    {
+        if is_own && is_marked {
+            listener.warn(format_args!(
+                "the database \"{name}\" was left by an experiment that was killed; the next pgmeter lab run or resume of \
+                 that experiment removes it, or: {};",
+                drop_statement(&name)
+            ));
         }
     }
     Ok(())

@@ -587,7 +587,8 @@ fn load(target: &Target, spec: &DataSpec, listener: Listener<'_>, control: &Cont
 fn execute_file(target: &Target, path: &Path, control: &Control) -> Result<(), RunError> {
     let sql = text_of(path)?;
     let mut session = control.connect(target)?;
-    let done = control.guard(&mut session, |session| session.patiently(|session| session.execute(&sql)));
+    let done =
+        control.guard(&mut session, |session| session.patiently(|session| session.execute_of_user(&sql)));
     control.check()?;
-    done.map(drop).map_err(|error| RunError::Usage(format!("{}: {error}", path.display())))
+    done.map_err(|error| RunError::Usage(format!("{}: {error}", path.display())))
 }

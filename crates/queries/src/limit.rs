@@ -94,7 +94,7 @@ pub fn timed<E: WorkError>(
     };
     if failure.is_some() {
         // The counters are read outside of the transaction that the work may have left open.
-        let _ = session.execute("ROLLBACK");
+        let _ = session.rollback();
     }
     session.set_for_itself("SET statement_timeout = 0");
     let after = Reading { cpu, ..meter.read(session) };

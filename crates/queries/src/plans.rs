@@ -52,7 +52,7 @@ fn explain(
     };
     let rows = with_cancel(session, limit, stop, work);
     if rows.is_err() {
-        let _ = session.execute("ROLLBACK");
+        let _ = session.rollback();
     }
     clean_up(session, query);
     let text: Vec<&str> =

@@ -95,7 +95,7 @@ pub(crate) fn begin(session: &mut Session) -> Result<(), ConnectError> {
 /// Ends an execution that has [begun](begin).
 pub(crate) fn end(session: &mut Session) -> Result<(), ConnectError> {
     match session.is_pooled() {
-        true => session.execute("COMMIT").map(drop),
+        true => session.commit(),
         false => Ok(()),
     }
 }
@@ -215,7 +215,7 @@ impl Stream<'_> {
         let mut time = StepTime { stream, repeat: Some(first + repeat), ..outcome.into_time(self.limit) };
         if session.is_in_transaction() && !session.is_lost() {
             // Otherwise the next query would be part of it.
-            let _ = session.execute("rollback");
+            let _ = session.rollback();
             // Within the transaction, the server did not count its work.
             meter.take_last();
             time.error.get_or_insert_with(|| SafeText::from(OPEN_TRANSACTION));

@@ -1,53 +1,18 @@
 //! Files of reports: their place is tried before a run, and they are written whole or not at all. Called by `cli`, which
 //! tells the user.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::fs;
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-pub use config::create_output;
+use config::OutputFolder;
+
+pub use config::{check_output as check_place, create_output, replace_output as replace};
 
 /// Not as a file: where a shell has redirected it, a file of that name would replace the link in `/dev`.
 pub fn is_stdout(path: &Path) -> bool {
     path.as_os_str() == "-" || path == Path::new("/dev/stdout")
-}
-
-/// Whether a file can be written there.
-///
-/// # Errors
-/// It is a directory, or no file can be created beside it.
-pub fn check_place(path: &Path) -> io::Result<()> {
-    config::refuse_planted_links(path)?;
-    if path.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    if path.exists() && !path.is_file() {
-        return Ok(());
-    }
-    let draft = draft(path);
-    File::create_new(&draft).and_then(|_| fs::remove_file(&draft))
-}
-
-/// Writes beside the file and renames, so that nobody finds half a page.
-///
-/// # Errors
-/// It cannot be written; then the old file remains.
-pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    config::refuse_planted_links(path)?;
-    if path.exists() && !path.is_file() {
-        // A pipe or a device, such as /dev/stdout, cannot be replaced.
-        return config::open_special_output(path)?.write_all(content);
-    }
-    let draft = draft(path);
-    // Never through a link or into a file that somebody else put there.
-    let mut file = File::create_new(&draft)?;
-    let written = file.write_all(content).and_then(|()| fs::rename(&draft, path));
-    if written.is_err() {
-        // If it cannot be removed either, the first error is the one to tell.
-        let _ = fs::remove_file(&draft);
-    }
-    written
 }
 
 /// Fills a directory, which is created if it is missing: `write` puts files into an empty one, and they are moved. What has
@@ -56,25 +21,18 @@ pub fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// # Errors
 /// A file cannot be written.
 pub fn fill_directory(directory: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-    config::refuse_planted_links(&directory.join("pages"))?;
-    fs::create_dir_all(directory)?;
-    let draft = draft(&directory.join("pages"));
+    let folder = OutputFolder::create(directory)?;
+    let draft = folder.path().join(format!("pages.{}.part", std::process::id()));
     fs::DirBuilder::new().mode(0o700).create(&draft)?;
     let filled = write(&draft).and_then(|()| {
         fs::read_dir(&draft)?.try_for_each(|entry| {
             let entry = entry?;
-            fs::rename(entry.path(), directory.join(entry.file_name()))
+            fs::rename(entry.path(), folder.path().join(entry.file_name()))
         })
     });
     // The first error is the one to tell.
     let removed = fs::remove_dir_all(&draft);
     filled.and(removed)
-}
-
-fn draft(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    name.into()
 }
 
 #[cfg(test)]

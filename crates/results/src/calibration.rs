@@ -3,9 +3,9 @@
 //! ignored.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use config::OutputFolder;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{shown, write_advice};
@@ -98,19 +98,10 @@ impl Calibration {
             let why = write_advice(&error);
             ResultsError::Refused(format!("cannot keep the calibration in {}: {why}", shown(dir)))
         };
-        fs::create_dir_all(dir).map_err(failed)?;
-        let path = file(dir, &self.host, self.event_loop);
-        let draft = path.with_extension(format!("{}.part", std::process::id()));
+        let folder = OutputFolder::create(dir).map_err(failed)?;
         let json = indented(self);
-        // `create_new` does not follow links that another user may have created in a shared directory.
-        let mut file = fs::File::create_new(&draft).map_err(failed)?;
-        let written = file.write_all(json.as_bytes()).and_then(|()| fs::rename(&draft, &path));
-        written
-            .inspect_err(|_| {
-                // If removing fails too, the first error is reported.
-                let _ = fs::remove_file(&draft);
-            })
-            .map_err(failed)?;
+        let path = file(dir, &self.host, self.event_loop);
+        folder.replace(path.file_name().unwrap_or_default(), json.as_bytes()).map_err(failed)?;
         Ok(path)
     }
 

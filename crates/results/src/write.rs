@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use config::OutputFolder;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use tempfile::{Builder, TempPath};
@@ -29,20 +30,20 @@ impl Record {
     pub fn write_into(&self, dir: &Path) -> Result<PathBuf, ResultsError> {
         let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
         let failed = |source| ResultsError::Write { directory: dir.to_owned(), source };
-        config::refuse_planted_links(&dir.join("record")).map_err(failed)?;
-        fs::create_dir_all(dir).map_err(failed)?;
+        let folder = OutputFolder::create(dir).map_err(failed)?;
+        let place = folder.path();
         let stem = self.file_stem();
         let json = self.to_json();
-        let draft = draft(dir, &stem, |file| file.write_all(json.as_bytes())).map_err(failed)?;
-        let path = publish(draft, dir, &stem, rename_to_free_name).map_err(failed)?.ok_or_else(|| {
+        let draft = draft(place, &stem, |file| file.write_all(json.as_bytes())).map_err(failed)?;
+        let path = publish(draft, place, &stem, rename_to_free_name).map_err(failed)?.ok_or_else(|| {
             ResultsError::Refused(format!(
                 "cannot write a record into {}: {ATTEMPTS_MAX} records of that second are there already; choose another \
                  directory",
                 shown(dir)
             ))
         })?;
-        sync_directory(dir).map_err(failed)?;
-        Ok(path)
+        sync_directory(place).map_err(failed)?;
+        Ok(path.file_name().map_or(path.clone(), |name| dir.join(name)))
     }
 
     /// `2026-11-21T120301Z-tpcb-like`: when, and what.

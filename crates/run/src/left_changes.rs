@@ -5,10 +5,12 @@
 
 use connect::quote::literal;
 use connect::{ConnectError, Row, Session};
-use results::Warning;
+use results::{LeftChange, Store, Warning};
 pub use workload::COMPARISON_COMMENT;
 
-use crate::database_use;
+use crate::error::RunError;
+use crate::store_places::StorePlaces;
+use crate::{database_use, verification};
 
 /// An index with the comment of a comparison that has ended or was killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,10 +80,21 @@ pub fn left_indexes(session: &mut Session) -> Result<Vec<LeftIndex>, ConnectErro
     Ok(rows.iter().filter_map(left).collect())
 }
 
+/// What killed commands left, as the store and its journals know it, each in a sentence.
+///
+/// # Errors
+/// The store or a journal cannot be read.
+pub fn left_by_killed(store: &Store, places: &StorePlaces) -> Result<Vec<String>, RunError> {
+    let mut left: Vec<String> = store.left_schema_changes()?.iter().map(LeftChange::sentence).collect();
+    left.extend(store.left_executions()?);
+    left.extend(verification::left_verifications(places.records())?);
+    Ok(left)
+}
+
 /// As [`left_indexes`], for commands that do not compare: nothing while another command has the lock of the
 /// database, such as a comparison with indexes of its own there, behind a pooler, where that is not known, and nothing if
 /// the catalogs cannot be read.
-pub(crate) fn left_by_killed(session: &mut Session) -> Vec<LeftIndex> {
+pub(crate) fn indexes_left_by_killed(session: &mut Session) -> Vec<LeftIndex> {
     let left = left_indexes(session).unwrap_or_default();
     if left.is_empty() || session.is_pooled() || database_use::is_used(session) { Vec::new() } else { left }
 }

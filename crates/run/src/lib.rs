@@ -70,7 +70,7 @@ pub use exit_status::ExitStatus;
 pub use generator::{calibrations, calibrations_in, event_loop};
 pub use goals::check_goals;
 pub use keeper::{Keeper, Kept};
-pub use left_changes::{COMPARISON_COMMENT, LeftIndex, left_indexes};
+pub use left_changes::{COMPARISON_COMMENT, LeftIndex, left_by_killed, left_indexes};
 pub use loading::{load, loading_sessions};
 pub use options::event_loop_of_environment;
 pub use plan_record::{connection_to, fresh_seed, host};

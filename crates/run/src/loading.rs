@@ -13,7 +13,7 @@ use workload::{InitOptions, InitProgress, InitReport, Workload};
 use crate::control::Control;
 use crate::database_use::use_shared;
 use crate::error::RunError;
-use crate::left_changes::left_by_killed;
+use crate::left_changes::indexes_left_by_killed;
 
 /// Limits of the default number of loading sessions. More sessions mostly wait for each other when they write WAL.
 const SESSIONS_MIN: u32 = 2;
@@ -88,7 +88,7 @@ pub fn load(
     session.lift_statement_timeout();
     let result = control.guard(session, |session| {
         warnings.replace(publications_of_tables(session, options)?);
-        for index in left_by_killed(session) {
+        for index in indexes_left_by_killed(session) {
             let _ = step(InitProgress::Found(&index.sentence()));
         }
         use_shared(session, |session| Ok(workload.load(target, session, options, &mut step)?))

@@ -26,7 +26,7 @@ use crate::environment;
 use crate::error::RunError;
 use crate::event::Event;
 use crate::generator;
-use crate::left_changes::{LeftIndex, left_by_killed};
+use crate::left_changes::{LeftIndex, indexes_left_by_killed};
 use crate::load_watch::Watch;
 use crate::observing::Observing;
 use crate::places::{ATTEMPT_TIMEOUT, Places};
@@ -342,7 +342,7 @@ impl Runner {
         warnings.extend(is_pooled.then_some(Warning::ForeignPooler));
         warnings.extend(left.iter().map(LeftIndex::warning));
         control.check()?;
-        let verification = Planned::new(&self, control)?;
+        let verification = Planned::new(&self, control, events)?;
         let mut observing = Observing::start(&mut self, &places.addresses().collect::<Vec<_>>());
         if is_pooled && self.circumstances.compatibility == Compatibility::Pgmeter {
             self.check_pool(&mut observing, control, events)?;
@@ -497,7 +497,7 @@ impl Runner {
             let is_known = matches!(&facts, Some(Ok(facts)) if facts.version_num > 0);
             let is_pooled = is_known && session.is_pooled();
             let relations = self.find_relations(session);
-            let left = if is_known { left_by_killed(session) } else { Vec::new() };
+            let left = if is_known { indexes_left_by_killed(session) } else { Vec::new() };
             if session.is_lost() {
                 // Fails with the reason, instead of a load that cannot connect.
                 session.query("select 1")?;

@@ -60,7 +60,11 @@ impl Planned {
     ///
     /// # Errors
     /// The scripts cannot be verified, or the server is unreachable.
-    pub(crate) fn new(runner: &Runner, control: &Control) -> Result<Option<Self>, RunError> {
+    pub(crate) fn new(
+        runner: &Runner,
+        control: &Control,
+        events: &mut dyn FnMut(Event<'_>),
+    ) -> Result<Option<Self>, RunError> {
         if !runner.spec.verify {
             return Ok(None);
         }
@@ -70,6 +74,7 @@ impl Planned {
         };
         let mut session = control.connect(&runner.target)?;
         let (functions, schema) = control.guard(&mut session, |session| {
+            left_here(session, &records)?.iter().for_each(|sentence| events(Event::Warning(sentence)));
             let schema = schema(session)?;
             connect::refuse_published_table(session, &schema)?;
             Ok::<_, RunError>((functions_that_write(session, &runner.scripts.programs)?, schema))
@@ -282,6 +287,9 @@ pub fn verify_again(
     warn: &mut dyn FnMut(String),
 ) -> Result<Verification, RunError> {
     let journal = journal_of(places, which, warn)?;
+    let others =
+        Journal::all(places.records())?.valid.into_iter().filter(|it| it.is_left() && *it != journal);
+    others.for_each(|left| warn(left_sentence(&left)));
     settle(&journal, target, limit, MissingTable::IsAnError, ask, control)
 }
 
@@ -333,6 +341,36 @@ pub fn clean_verified(
         removed.extend(control.guard(&mut session, isolation::drop_leftovers)?);
     }
     Ok(removed)
+}
+
+/// Names what killed runs with `--verify` left, each in a sentence, by their journals beside the records.
+///
+/// # Errors
+/// The directory of the journals cannot be read.
+pub(crate) fn left_verifications(records: &Path) -> Result<Vec<String>, RunError> {
+    Ok(Journal::all(records)?.valid.iter().filter(|it| it.is_left()).map(left_sentence).collect())
+}
+
+/// Those of the session's database.
+fn left_here(session: &mut Session, records: &Path) -> Result<Vec<String>, RunError> {
+    let mut left = Journal::all(records)?.valid;
+    left.retain(Journal::is_left);
+    if left.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tables = session.query_catalogs(&TokenTable::all())?;
+    left.retain(|journal| tables.iter().any(|row| row.get(1) == Some(journal.description().table.name())));
+    Ok(left.iter().map(left_sentence).collect())
+}
+
+fn left_sentence(journal: &Journal) -> String {
+    let Description { table, started_at, .. } = journal.description();
+    let name = table.name();
+    format!(
+        "the run with --verify of {started_at} was killed, so its table {} and its journal were left; pgmeter verify {name} \
+         asks what became of its commits, and pgmeter verify --clean {name} removes both; give -d and the connection of the run",
+        table.quoted()
+    )
 }
 
 /// The journal of a run, by its record or, if it was killed, by its time in the store.

@@ -98,7 +98,7 @@ impl TokenTable {
 
     /// The tables of the database: schema, name.
     #[must_use]
-    pub(crate) fn all() -> String {
+    pub fn all() -> String {
         format!(
             "SELECT n.nspname, c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE c.relkind = \
              'r' AND pg_catalog.left(c.relname::text, {}) = {} AND pg_catalog.obj_description(c.oid, 'pg_class') = {} ORDER BY 1, 2",

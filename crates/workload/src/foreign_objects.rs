@@ -417,6 +417,17 @@ fn shared_changes(session: &mut Session) -> Result<BTreeMap<String, u64>, Worklo
         "select 'a large object', case when n > 0 and not exists (select 1 from pg_largeobject_metadata m where {is_new}) \
          then n else 0 end from pg_stat_get_xact_tuples_inserted('pg_largeobject'::regclass) n"
     ));
+    let in_description = of_transaction(session).replace('$', "d");
+    parts.push(format!(
+        "select 'a large object', count(*) from pg_description d where classoid = 'pg_largeobject'::regclass \
+         and {in_description} and not exists (select 1 from pg_largeobject_metadata m where m.oid = d.objoid and {is_new})"
+    ));
+    // A function can turn off the counting of rows, but ALTER ROLE … SET keeps this lock until the end.
+    parts.push(
+        "select 'a setting of a database or a role', count(*) from pg_locks where pid = pg_backend_pid() \
+         and relation = 'pg_db_role_setting'::regclass and mode = 'RowExclusiveLock'"
+            .to_owned(),
+    );
     let rows = query_catalogs(session, &parts.join(" union all "))?;
     let mut changes = BTreeMap::new();
     for row in &rows {

@@ -261,6 +261,11 @@ pub(crate) fn begin_own(session: &mut Session) -> Result<(), WorkloadError> {
     session.begin_own(OwnSettings::Limits).map_err(failed("begin"))
 }
 
+/// Commits the transaction that [`begin_own`] has begun.
+pub(crate) fn commit(session: &mut Session) -> Result<(), WorkloadError> {
+    session.commit().map_err(failed("commit"))
+}
+
 /// Runs one query; an error carries it.
 pub(crate) fn query(session: &mut Session, sql: &str) -> Result<Vec<Row>, WorkloadError> {
     session.query(sql).map_err(failed(sql))

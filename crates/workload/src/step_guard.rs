@@ -10,7 +10,7 @@ use crate::WorkloadError;
 use crate::concurrent_forms;
 use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::{ForeignObjects, begin_counting, run_deferred};
-use crate::load::{begin_own, execute, failed};
+use crate::load::{begin_own, commit, execute, failed};
 use crate::manifest::LoadStep;
 use crate::marks::Mark;
 
@@ -42,7 +42,8 @@ impl StepGuard {
         tell: &mut TellChanged<'_>,
     ) -> Result<(), WorkloadError> {
         let statements = script::statements(&step.file, &step.sql, variables)?;
-        if step.is_transaction || !self.drops {
+        // Behind a pooler, each statement is in a transaction of pgmeter.
+        if step.is_transaction || !self.drops || session.is_pooled() {
             refuse_transaction_control(step, &statements)?;
         }
         if step.is_transaction {
@@ -54,7 +55,7 @@ impl StepGuard {
                     tell(&[name])?;
                 }
                 // Alone, as written.
-                done(session.execute(&statement.sql).map(drop), step, statement)?;
+                done(session.execute_of_user(&statement.sql), step, statement)?;
                 continue;
             }
             if let Some(words) = concerns_others(&statement.sql) {
@@ -103,7 +104,7 @@ impl StepGuard {
                 // A mark is a comment, and event triggers act on it too.
                 .and_then(|made| run_deferred(session).map(|()| made))
                 .and_then(|made| self.judge(session, foreign.as_ref(), tell).map(|()| made))
-                .and_then(|made| execute(session, "commit").map(|()| made));
+                .and_then(|made| commit(session).map(|()| made));
             committed.map_err(|error| rolled_back(session, error, &place(step, last)))
         })?;
         self.foreign.adopt(&made);
@@ -141,7 +142,7 @@ impl StepGuard {
             .and_then(|()| statements.iter().try_for_each(|sql| execute(session, sql)))
             .and_then(|()| run_deferred(session))
             .and_then(|()| foreign.as_ref().map_or(Ok(()), |foreign| foreign.check(session)))
-            .and_then(|()| execute(session, "commit"));
+            .and_then(|()| commit(session));
         done.map_err(|error| rolled_back(session, error, "a mark of the loading"))
     }
 
@@ -242,9 +243,9 @@ pub(crate) fn rolled_back(session: &mut Session, error: WorkloadError, place: &s
     if session.is_lost() {
         return error;
     }
-    let failure = match session.execute("rollback") {
-        Ok(_) if !session.is_in_transaction() => return error,
-        Ok(_) => "the server is still in a transaction".to_owned(),
+    let failure = match session.rollback() {
+        Ok(()) if !session.is_in_transaction() => return error,
+        Ok(()) => "the server is still in a transaction".to_owned(),
         Err(failure) => failure.to_string(),
     };
     match error {

@@ -394,8 +394,8 @@ impl dyn Workload + '_ {
                         .and_then(|_| step_guard::query_singly(session, &sql));
                     if !session.is_lost() {
                         // Not all functions that change something respect READ ONLY: before version 16, lo_unlink does not.
-                        let ended = session.execute("ROLLBACK");
-                        return sets.and_then(|sets| ended.map(|_| sets));
+                        let ended = session.rollback();
+                        return sets.and_then(|sets| ended.map(|()| sets));
                     }
                     sets
                 });

@@ -54,15 +54,28 @@ fn guest_is_superuser(cluster: &Cluster) -> bool {
 fn a_crafted_name_of_a_database_gains_nothing_when_a_lab_cleans_up() {
     let (bench, cluster) = (Bench::new(), cluster_with_guest());
     bench.file("one.sql", "SELECT 1;\n");
-    let file = bench.file("cleaned.toml", &EXPERIMENT.replace("DSN", &cluster.conninfo()));
+    let file = EXPERIMENT.replace("DSN", &cluster.conninfo());
+    let other = bench.file("other.toml", &file.replace("repeats = 3", "repeats = 1"));
+    let file = bench.file("cleaned.toml", &file.replace("repeats = 3", "repeats = 10"));
     let mut lab = Running::start(&mut bench.command(["lab", "run", file, "--store", "out/"]));
     lab.hear("tps");
-    lab.signal(Signal::KILL);
-    lab.finish();
     let lab_database =
         "SELECT datname FROM pg_database WHERE datname LIKE 'pgmeter!_lab!_%!_trial' ESCAPE '!'";
     let trial = ask(&cluster, lab_database);
-    let prefix = trial.strip_suffix("trial").expect("the killed lab left it");
+    let prefix = trial.strip_suffix("trial").expect("the lab has made it");
+    let other = ["lab", "run", other, "--store", "other/", "--quick"];
+    let left = format!("the database \"{prefix}trial\" was left by an experiment that was killed");
+    let out = bench.run(other).exits(0);
+    assert!(!out.stderr.contains(&left), "it is in use: {}", out.stderr);
+    let out = bench.run(["runs", "--store", "out/"]).exits(0);
+    assert!(!out.stderr.contains("was killed"), "it has not ended: {}", out.stderr);
+    lab.signal(Signal::KILL);
+    lab.finish();
+    bench
+        .run(["runs", "--store", "out/"])
+        .exits(0)
+        .says(&[&format!("was killed, so databases whose names begin with {prefix} may be left")]);
+    bench.run(other).exits(0).says(&[&left, &format!("or: DROP DATABASE IF EXISTS \"{prefix}trial\";")]);
     let foreign = ["';ALTER ROLE guest SUPERUSER;--", "\";ALTER ROLE guest SUPERUSER;--", "trial2", "data_7"]
         .map(|rest| format!("{prefix}{rest}"));
     create_all(&cluster, &foreign);
@@ -75,6 +88,8 @@ fn a_crafted_name_of_a_database_gains_nothing_when_a_lab_cleans_up() {
         assert!(out.stderr.contains(&sentence), "{}", out.stderr);
     }
     assert_eq!(ask(&cluster, lab_database), "", "its own are gone");
+    let out = bench.run(["runs", "--store", "out/"]).exits(0);
+    assert!(!out.stderr.contains("was killed"), "{}", out.stderr);
 }
 
 #[test]

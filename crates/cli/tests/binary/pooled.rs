@@ -73,6 +73,55 @@ fn no_command_leaves_anything_in_a_pooled_connection() {
     run(&["pgbench", "-c", "1", "-t", "5", dsn], &[0]);
 }
 
+/// SQL of users that sets what outlives a transaction, also through a function.
+#[test]
+fn sql_of_users_leaves_nothing_in_a_pooled_connection() {
+    let cluster = Cluster::start("18");
+    let Some((mut pooler, _)) = pooled(&cluster) else { return };
+    let bench = Bench::new();
+    std::fs::create_dir_all(bench.path().join("rude/queries")).expect("a folder");
+    std::fs::create_dir_all(bench.path().join("rude/checks")).expect("a folder");
+    let rude = |number: u8| {
+        format!(
+            "SET work_mem = '{number}MB';\nSELECT set_config('enable_sort', 'off', false);\n\
+             PREPARE rude_{number} AS SELECT 1;\nLISTEN rude;\nSELECT pg_advisory_lock({number});\n"
+        )
+    };
+    bench.file(
+        "rude/workload.toml",
+        "name = \"rude\"\ntitle = \"Rude\"\n[[load]]\nfile = \"load.sql\"\n\n[[load]]\nfile = \"alone.sql\"\ntransaction = false\n",
+    );
+    bench.file(
+        "rude/load.sql",
+        &format!("{}DROP TABLE IF EXISTS rude;\nCREATE TABLE rude (id integer);\n", rude(1)),
+    );
+    bench.file("rude/alone.sql", &rude(2));
+    bench.file(
+        "rude/queries/q1.sql",
+        "SET work_mem = '3MB';\nPREPARE rude_3 AS SELECT 1;\nLISTEN rude;\nSELECT pg_advisory_lock(3);\n",
+    );
+    bench.file(
+        "rude/checks/rows.sql",
+        "SET work_mem = '4MB';\nPREPARE rude_4 AS SELECT 1;\n\
+         SELECT 1 FROM (SELECT pg_advisory_lock(4)::text AS got OFFSET 0) AS locked WHERE got = 'x';\n",
+    );
+    std::fs::create_dir_all(bench.path().join("schema")).expect("a folder");
+    bench.file("schema/workload.toml", "name = \"schema\"\ntitle = \"Schema\"\n");
+    bench.file(
+        "schema/schema.sql",
+        "SET statement_timeout = 0;\nSET work_mem = '9MB';\nSELECT set_config('search_path', '', false);\n\
+         CREATE TABLE public.s (id integer PRIMARY KEY);\nCREATE TEMP TABLE t (id integer);\n",
+    );
+    let dsn = pooler.conninfo();
+    let dsn = dsn.as_str();
+    let mut run = |words: &[&str], statuses: &[i32]| leaves_nothing(&bench, &mut pooler, words, statuses);
+    run(&["init", "--workload", "rude", "--scale", "1", dsn], &[0]);
+    run(&["init", "--workload", "rude", "--scale", "1", "--drop", dsn], &[0]);
+    run(&["check", "--workload", "rude", dsn], &[0]);
+    run(&["queries", "--workload", "rude", dsn], &[0]);
+    run(&["init", "--workload", "schema", "--scale", "1", dsn], &[0]);
+}
+
 /// A pooler that ignores the options of connections, as many are configured.
 #[test]
 #[allow(clippy::print_stderr)] // that it was skipped

@@ -143,13 +143,24 @@ fn a_killed_pgmeter_leaves_a_journal_that_can_be_judged() {
     let mut running = Running::start(&mut bench.command(run));
     running.hear("tps");
     bench.run(["verify", "--clean", "-d", &conninfo]).exits(0).says(&["has not ended, so its table"]);
+    let out = bench.run(["runs"]).exits(0);
+    assert!(!out.stderr.contains("was killed"), "it has not ended: {}", out.stderr);
     running.signal(Signal::KILL);
     running.finish();
+    let left = ["was killed, so its table", "pgmeter verify --clean pgmeter_verify_"];
+    bench.run(["runs"]).exits(0).says(&left);
+    let next = bench.run(["bench", "--verify", "-f", "s.sql", "-t", "1", &conninfo]).exits(0).says(&left);
+    let of_next = |line: &&str| line.contains("was killed");
+    assert_eq!(next.stderr.lines().filter(of_next).count(), 1, "{}", next.stderr);
+    bench.run(["verify", "last", "-d", &conninfo]).exits(0).says(&left);
+    bench.run(["verify", "last", "--clean", "-d", &conninfo]).exits(0);
     let again = bench.run(["verify", "last", "-d", &conninfo]).exits(0);
     assert!(again.stdout.contains("acknowledged are there"), "{}", again.stdout);
     let number = again.stdout.split_whitespace().skip_while(|word| *word != "acknowledged").nth(1);
     assert_ne!(number, Some("0"), "it had begun: {}", again.stdout);
     bench.run(["verify", "--clean", "-d", &conninfo]).exits(0).says(&["removed pgmeter_verify_"]);
+    let out = bench.run(["runs"]).exits(0);
+    assert!(!out.stderr.contains("was killed"), "{}", out.stderr);
 }
 
 #[test]

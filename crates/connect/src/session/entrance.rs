@@ -215,6 +215,7 @@ fn log_in(
                     closed_because: Arc::default(),
                     ended: None,
                     is_pooled: None,
+                    state: None,
                 });
             }
         }

@@ -10,6 +10,7 @@ mod own;
 mod raw;
 mod results;
 mod rows;
+mod state;
 mod stream;
 
 use std::fmt;
@@ -76,6 +77,8 @@ pub struct Session {
     ended: Option<String>,
     /// Whether it goes through a pooler, once this was asked.
     is_pooled: Option<bool>,
+    /// The state to restore after the current transaction.
+    state: Option<state::SessionState>,
 }
 
 impl Session {

@@ -65,7 +65,8 @@ impl OwnSettings {
 impl Session {
     /// Begins a transaction with these settings.
     pub fn begin_own(&mut self, settings: OwnSettings) -> Result<(), ConnectError> {
-        self.execute(&format!("BEGIN; {}", settings.sql())).map(drop)
+        self.begin()?;
+        self.execute(&settings.sql()).map(drop)
     }
 
     /// Does the work in a transaction with these settings, and commits it; after an error it is rolled back.
@@ -76,12 +77,12 @@ impl Session {
     ) -> Result<T, E> {
         self.begin_own(settings)?;
         let result = work(self).and_then(|result| {
-            self.execute("COMMIT")?;
+            self.commit()?;
             Ok(result)
         });
         if result.is_err() && !self.is_lost() && self.is_in_transaction() {
             // The first error is reported.
-            let _ = self.execute("ROLLBACK");
+            let _ = self.rollback();
         }
         result
     }

@@ -9,6 +9,7 @@ mod hosts;
 mod lock_waits;
 mod password_files;
 mod service_files;
+mod session_state;
 mod support;
 mod tls;
 mod tls_server;

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use connect::{ConnectError, LockTry, LockingStatements, Remains, Session, StatementFailure, Target};
+use connect::{ConnectError, LockingStatements, Remains, Session, StatementFailure, Target};
 use results::MadeObject;
 
 use super::{ACTIVE_SQL_TRANSACTION, has_state, identity};
@@ -31,6 +31,14 @@ pub(super) enum Ending {
 }
 
 impl Trace {
+    /// Reads that of the session's transaction.
+    fn read(&mut self, session: &mut Session) -> Result<(), ConnectError> {
+        let rows = session.query("SELECT pg_catalog.txid_current()")?;
+        self.transaction = rows.first().and_then(|row| row.get(0)).map(str::to_owned);
+        self.made = identity::of_transaction(session);
+        Ok(())
+    }
+
     /// Asks the server, on a new session, how the transaction ended after its COMMIT was sent.
     pub(super) fn ending(&self, target: &Target) -> Ending {
         let Some(transaction) = &self.transaction else { return Ending::Unknown };
@@ -69,7 +77,7 @@ pub(super) fn execute(
 ) -> Result<(), StatementFailure> {
     let tried = locking.repeat(session, |session, this| {
         *trace = Trace::default();
-        transaction(session, statements, continues, this, trace)
+        this.execute_in_transaction(session, statements, continues, &mut |session| trace.read(session))
     });
     let Err(failure) = tried else { return Ok(()) };
     match statements {
@@ -129,57 +137,4 @@ fn nothing(error: ConnectError) -> StatementFailure {
 
 fn interrupted() -> ConnectError {
     ConnectError::WrongStatement("interrupted")
-}
-
-fn transaction(
-    session: &mut Session,
-    statements: &[String],
-    continues: &dyn Fn() -> bool,
-    this: &LockTry,
-    trace: &mut Trace,
-) -> Result<(), StatementFailure> {
-    if !continues() {
-        return Err(nothing(interrupted()));
-    }
-    session.execute("BEGIN").map_err(nothing)?;
-    if let Err(error) = work(session, statements, continues, this, trace) {
-        // Without a COMMIT, the server rolls back, also after a lost connection. A statement that ended the transaction has
-        // committed those before it.
-        let is_open = session.is_lost() || session.is_in_transaction();
-        if !session.is_lost() && is_open {
-            let _ = session.execute("ROLLBACK");
-        }
-        let remains = if is_open { Remains::Nothing } else { Remains::Unknown };
-        return Err(StatementFailure { error: Box::new(error), remains });
-    }
-    session.execute("COMMIT").map(drop).map_err(|error| {
-        // The server rolls back if it reports an error, such as a violated deferred constraint.
-        let is_undone = error.server_error().is_some() && !session.is_lost();
-        let remains = if is_undone { Remains::Nothing } else { Remains::Unknown };
-        StatementFailure { error: Box::new(error), remains }
-    })
-}
-
-/// The statements, without the COMMIT.
-fn work(
-    session: &mut Session,
-    statements: &[String],
-    continues: &dyn Fn() -> bool,
-    this: &LockTry,
-    trace: &mut Trace,
-) -> Result<(), ConnectError> {
-    this.limit_transaction(session)?;
-    for (at, sql) in statements.iter().enumerate() {
-        if !continues() {
-            return Err(interrupted());
-        }
-        if at > 0 {
-            this.limit_statement(session)?;
-        }
-        session.execute(sql)?;
-    }
-    let rows = session.query("SELECT pg_catalog.txid_current()")?;
-    trace.transaction = rows.first().and_then(|row| row.get(0)).map(str::to_owned);
-    trace.made = identity::of_transaction(session);
-    Ok(())
 }

@@ -10,7 +10,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use config::{Entry, Node, Value};
+use config::{Entry, Node, OutputFolder, Value};
 use connect::{Environment, Overrides};
 use results::NewDirectories;
 use run::{Control, RunError, ScriptSource, ScriptSpec, StorePlaces};
@@ -196,14 +196,14 @@ fn write(
 ) -> Result<Subject, LabError> {
     let ScreeningFiles { directory, scripts, .. } = files;
     let unwritable = |error| RunError::System { what: format!("write {}", directory.display()), error };
-    fs::create_dir_all(directory).map_err(unwritable)?;
+    let output = OutputFolder::create(directory).map_err(unwritable)?;
     for script in scripts {
         if let Some(content) = &script.content {
-            fs::write(directory.join(&script.name), content).map_err(unwritable)?;
+            output.replace(script.name.as_ref(), content.as_bytes()).map_err(unwritable)?;
         }
     }
     let file = directory.join(FILE_NAME);
-    write_private(&file, &text(&file)?).map_err(unwritable)?;
+    write_private(&output.path().join(FILE_NAME), &text(&file)?).map_err(unwritable)?;
     Subject::read(&file, Profile::Full, None, Some(&find_host))
 }
 

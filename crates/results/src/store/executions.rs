@@ -80,6 +80,33 @@ impl Store {
         Ok(gone.map(|(execution, _)| execution).collect())
     }
 
+    /// Names the executions whose process has gone before they ended, if they may have left databases: each in a sentence.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn left_executions(&self) -> Result<Vec<String>, ResultsError> {
+        let own = Process::own();
+        let read = || -> rusqlite::Result<Vec<(String, Process)>> {
+            // Pgmeter's own servers end with their process; only on others, databases stay.
+            let sql = "SELECT name, profile, mark, e.hostname, e.boot_id, e.pid_namespace, e.pid, e.pid_started_ticks \
+                       FROM executions AS e JOIN experiments USING (experiment) \
+                       WHERE ended_at IS NULL AND files LIKE '%dsn%' ORDER BY execution";
+            let mut statement = self.connection.prepare(sql)?;
+            let rows = statement.query_map([], |row| {
+                let (name, profile, mark): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+                let sentence = format!(
+                    "an execution of the experiment {name} ({profile}) was killed, so databases whose names begin with \
+                     pgmeter_lab_{mark}_ may be left on its servers; the next pgmeter lab run or resume of this experiment \
+                     removes them, or drop them yourself with DROP DATABASE"
+                );
+                Ok((sentence, Process::read(row, 3)?))
+            })?;
+            rows.collect()
+        };
+        let open = read().map_err(failed(&self.path))?;
+        Ok(open.into_iter().filter(|(_, process)| process.is_gone(&own)).map(|(left, _)| left).collect())
+    }
+
     /// Declares the executing processes of an experiment as gone, for processes on other hosts and in other containers,
     /// whose state is not visible here. Their trials return to planned, and their objects are to be removed.
     ///

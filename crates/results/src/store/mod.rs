@@ -19,10 +19,11 @@ mod trials;
 mod undo;
 mod write;
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use config::OutputFolder;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
@@ -77,12 +78,10 @@ impl Store {
     /// The store cannot be created or written, or is not a pgmeter store.
     pub fn create(path: &Path) -> Result<Store, ResultsError> {
         let path = file_name(path)?;
-        let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        if let Some(directory) = directory {
-            let failed = |source| ResultsError::Write { directory: directory.to_owned(), source };
-            fs::create_dir_all(directory).map_err(failed)?;
-        }
-        make_private(&path)?;
+        let failed = |source| ResultsError::Write { directory: directory_of(&path).to_owned(), source };
+        let folder = OutputFolder::create(directory_of(&path)).map_err(failed)?;
+        make_private(&folder, &path).map_err(failed)?;
+        // SQLite opens the file and its journals by name, so who can exchange the folder could still redirect it.
         let mut store = Store::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         tables::prepare(&store.path, &mut store.connection)?;
         store.mark_killed()?;
@@ -179,11 +178,11 @@ fn file_name(path: &Path) -> Result<PathBuf, ResultsError> {
 
 /// Creates an empty file readable by its owner only, if it is missing. SQLite gives its journals the same permissions
 /// (`findCreateFileMode` in its os_unix.c).
-fn make_private(path: &Path) -> Result<(), ResultsError> {
-    match crate::write::private().open(path) {
-        Err(source) if source.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(ResultsError::Write { directory: directory_of(path).to_owned(), source })
-        }
+fn make_private(folder: &OutputFolder, path: &Path) -> io::Result<()> {
+    let name = path.file_name().unwrap_or_default();
+    folder.refuse_planted_link(name)?;
+    match crate::write::private().open(folder.path().join(name)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         _ => Ok(()),
     }
 }

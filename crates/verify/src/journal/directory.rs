@@ -163,6 +163,13 @@ impl Journal {
         file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
+    /// Whether its run was killed: it is known not to be in use, and its load has not ended.
+    #[must_use]
+    pub fn is_left(&self) -> bool {
+        let file = File::open(self.directory.join(DESCRIPTION));
+        file.is_ok_and(|file| file.try_lock().is_ok()) && self.directory.join(RESERVE).exists()
+    }
+
     /// Gives back the reserved space: nothing more is written to the journal.
     pub fn free_reserve(&self) {
         // Without it, only a full disk has less room.

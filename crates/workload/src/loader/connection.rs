@@ -14,7 +14,7 @@ use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, Sq
 use super::journal::Note;
 use super::plan::{LoadStatement, Mode, Part, Task};
 use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows, run_deferred};
-use crate::load::{ROWS_PER_PROGRESS, begin_own, failed, query};
+use crate::load::{ROWS_PER_PROGRESS, begin_own, commit, failed, query};
 use crate::step_guard::rolled_back;
 use crate::stopwatch::Stopwatch;
 use crate::{WorkloadError, init_lock};
@@ -349,7 +349,7 @@ impl Connection<'_> {
         if let Err(error) = work(self) {
             return Err(rolled_back(self.session, error, "a statement of the workload"));
         }
-        self.execute("commit")
+        commit(self.session)
     }
 
     /// Sends rows. Generating them takes a fraction of the server's time, and overlaps with it.

@@ -16,7 +16,8 @@ use crate::digests::checksum;
 use crate::existing_objects::{ExistingObjects, Object};
 use crate::foreign_objects::{ForeignObjects, begin_counting, run_deferred};
 use crate::load::{
-    InitOptions, InitProgress, Progress, Tell, begin_own, execute, failed, query, query_catalogs, with_locks,
+    InitOptions, InitProgress, Progress, Tell, begin_own, commit, execute, failed, query, query_catalogs,
+    with_locks,
 };
 use crate::marks::{self, DatabaseId, Loaded, Mark};
 use crate::sql_names;
@@ -245,7 +246,7 @@ fn begin(
     run_deferred(session)?;
     // After the marks: event triggers act on them too.
     preparation.foreign.iter().try_for_each(|foreign| foreign.check(session))?;
-    execute(session, "commit")?;
+    commit(session)?;
     Ok(preparation)
 }
 
@@ -423,11 +424,10 @@ pub(super) fn finish(
     let read = |before: &ForeignObjects| before.read_again(session);
     let foreign = preparation.foreign.as_ref().map(read).transpose()?;
     begin_own(session)?;
-    let done =
-        finish_within(session, set, preparation, foreign.as_ref()).and_then(|()| execute(session, "commit"));
+    let done = finish_within(session, set, preparation, foreign.as_ref()).and_then(|()| commit(session));
     if done.is_err() && !session.is_lost() {
         // The first error is reported.
-        let _ = session.execute("rollback");
+        let _ = session.rollback();
     }
     done
 }

@@ -5,6 +5,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
+use config::OutputFolder;
+
 use crate::WorkloadError;
 use crate::registry;
 
@@ -25,8 +27,8 @@ const NAME: &str = "own";
 /// The directory is not empty, or cannot be written.
 pub fn new_folder(folder: &Path) -> Result<Vec<String>, WorkloadError> {
     let failed = |source| WorkloadError::NewFolder { folder: folder.display().to_string(), source };
-    fs::create_dir_all(folder).map_err(failed)?;
-    if fs::read_dir(folder).map_err(failed)?.next().is_some() {
+    let output = OutputFolder::create(folder).map_err(failed)?;
+    if fs::read_dir(output.path()).map_err(failed)?.next().is_some() {
         return Err(failed(io::Error::other("the directory is not empty; choose another one")));
     }
     let name = name_of(folder);
@@ -34,12 +36,11 @@ pub fn new_folder(folder: &Path) -> Result<Vec<String>, WorkloadError> {
     let files = [("workload.toml", manifest.as_str())].into_iter().chain(FILES);
     let mut written = Vec::new();
     for (file, text) in files {
-        let path = folder.join(file);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).map_err(failed)?;
-        }
+        let path = Path::new(file);
+        let below = output.folder(path.parent().unwrap_or(Path::new(""))).map_err(failed)?;
+        let path = below.path().join(path.file_name().unwrap_or_default());
         // The directory was empty, so what is there by now is another one's.
-        File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)?;
+        File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed)?;
         written.push(file.to_owned());
     }
     let place = registry::argument_of(folder);

@@ -157,6 +157,23 @@ fn the_statistics_of_an_index_change_no_rows_of_others() {
 }
 
 #[test]
+fn a_setting_of_a_role_that_a_function_makes_without_counted_rows_is_seen() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "uncounted_settings");
+        let sql = "create function quiet() returns int language plpgsql set track_counts = off as \
+                   $$ begin alter role current_user set work_mem = '4321kB'; return 1; end $$; select quiet();";
+        for is_transaction in [true, false] {
+            let own = steps(is_transaction, &[sql]);
+            let error = load(&own, &mut session, &InitOptions::default()).expect_err("a setting of a role");
+            assert!(error.to_string().contains("a setting of a database or a role"), "{major}: {error}");
+            session.execute("drop function if exists quiet()").expect("own objects");
+        }
+        let settings = "select count(*) from pg_db_role_setting where setconfig::text like '%4321kB%'";
+        assert_eq!(lines(&mut session, settings), ["0"], "{major}");
+    }
+}
+
+#[test]
 fn a_foreign_key_to_a_table_of_others_is_no_change() {
     for major in [NEWEST, OLDEST] {
         let mut session = session(major, "references");

@@ -1,0 +1,69 @@
+//! What SQL of users leaves in a session, and that it does not stay in the connection of a pooler.
+
+use pgmeter_connect::{LockWaits, LockingStatements, OwnSettings, Patience};
+use testkit::cluster::Cluster;
+use testkit::pooler::PgBouncer;
+
+/// Each kind of state that outlives a transaction, some of it set by a function.
+const LEAVES: &str = "SET work_mem = '9MB'; SELECT set_config('search_path', 'pg_catalog', false); SET DateStyle = 'SQL, DMY'; \
+    PREPARE left_behind AS SELECT 1; LISTEN \"A channel\"; SELECT pg_advisory_lock(5), pg_advisory_lock(5), \
+    pg_advisory_lock(-6000000000), pg_advisory_lock_shared(-1, 7); CREATE TEMP TABLE left_table (id serial PRIMARY KEY); \
+    CREATE TEMP VIEW left_view AS SELECT id FROM left_table; CREATE ROLE left_role; SET ROLE left_role; SET LOCAL jit = off";
+/// The same, as it is found.
+const FOUND: &str = "SELECT concat_ws(' ', current_setting('work_mem'), current_setting('DateStyle'), \
+    current_setting('search_path'), current_setting('role'), current_setting('jit'), \
+    (SELECT string_agg(name, ',' ORDER BY name) FROM pg_settings WHERE source = 'session'), \
+    (SELECT count(*) FROM pg_prepared_statements), (SELECT count(*) FROM pg_listening_channels()), \
+    (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'), \
+    (SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema()))";
+
+#[test]
+#[allow(clippy::print_stderr)] // that it was skipped
+fn a_transaction_leaves_nothing_in_the_connection_of_a_pooler() {
+    for version in ["9.6", "18"] {
+        let cluster = Cluster::start(version);
+        let Some(mut pooler) = PgBouncer::start(&cluster) else {
+            eprintln!("SKIPPED: there is no pgbouncer");
+            return;
+        };
+        let mut application = pooler.session();
+        // What the application has set in this connection stays.
+        let set = "SET maintenance_work_mem = '99MB'; SET work_mem = '7MB'; SELECT pg_advisory_lock(99)";
+        let jit =
+            if version == "9.6" { "SET enable_sort = off" } else { "SET enable_sort = off; SET jit = on" };
+        application.execute(&format!("{set}; {jit}")).expect("settings");
+        let found = if version == "9.6" { FOUND.replace("'jit'", "'enable_sort'") } else { FOUND.to_owned() };
+        let leaves = if version == "9.6" { LEAVES.replace("jit", "enable_sort") } else { LEAVES.to_owned() };
+        let before = application.query(&found).expect("an answer")[0].get(0).map(str::to_owned);
+        let mut session = pooler.session();
+        assert!(session.is_pooled());
+        let mut check = |how: &str| {
+            let now = application.query(&found).expect("an answer")[0].get(0).map(str::to_owned);
+            assert_eq!(now, before, "{version}, {how}");
+            application.execute("DROP ROLE IF EXISTS left_role").expect("nobody has it");
+        };
+        session.begin_own(OwnSettings::Limits).expect("a transaction");
+        session.execute(&leaves).expect("it is executed");
+        session.commit().expect("a commit");
+        check("COMMIT");
+        session.begin_own(OwnSettings::Limits).expect("a transaction");
+        session.execute(&leaves).expect("it is executed");
+        session.execute("SELECT 1 / 0").expect_err("the transaction fails");
+        session.rollback().expect("a rollback");
+        check("ROLLBACK");
+        let mut waits = LockWaits::default();
+        LockingStatements::new(Patience::default(), &|| true, &mut waits)
+            .execute_in_transaction(&mut session, std::slice::from_ref(&leaves))
+            .expect("nobody has a lock");
+        check("locking");
+        session.execute_of_user(&leaves).expect("it is executed");
+        check("alone");
+        session.execute_of_user("VACUUM").expect("it needs no transaction of pgmeter");
+        let deferred = "CREATE TABLE IF NOT EXISTS d (i int UNIQUE DEFERRABLE INITIALLY DEFERRED)";
+        session.execute(deferred).expect("a table");
+        session
+            .execute_of_user(&format!("{leaves}; RESET ROLE; INSERT INTO public.d VALUES (1), (1)"))
+            .expect_err("not unique");
+        check("a failed COMMIT");
+    }
+}
