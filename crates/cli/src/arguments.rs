@@ -30,6 +30,7 @@ pub(crate) struct ConnectionArguments {
 
 /// The server's address as options. Commands with these have `-?` for their help, as pgbench does.
 #[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
 pub(crate) struct AddressArguments {
     /// Server host or directory of its socket
     #[arg(short = 'h', long, value_name = "HOST", help_heading = "Server")]

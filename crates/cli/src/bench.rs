@@ -23,7 +23,6 @@ use crate::signals::Signals;
 use crate::terminal::{self, Terminal};
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
 pub(crate) struct BenchArguments {
     #[command(flatten)]
     connection: ConnectionArguments,

@@ -12,7 +12,6 @@ use crate::signals::Signals;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
 pub(crate) struct CheckArguments {
     #[command(flatten)]
     connection: ConnectionArguments,

@@ -69,7 +69,6 @@ enum DataCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
 struct LearnArguments {
     /// Names of tables with statistics (run ANALYZE first); foreign keys between them are kept
     #[arg(value_name = "TABLE", required = true, value_parser = workload::table_name)]

@@ -20,7 +20,6 @@ use crate::terminal::{Bar, Terminal, Unit};
 const LINES_APART: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
 pub(crate) struct InitArguments {
     #[command(flatten)]
     connection: ConnectionArguments,

@@ -28,13 +28,11 @@ pub(crate) struct LabArguments {
 #[derive(Debug, Subcommand)]
 enum LabAction {
     /// Show trials, their order, the required servers and data, and the expected time, without starting anything
-    #[command(disable_help_flag = true)]
     Plan {
         #[command(flatten)]
         which: Which,
     },
     /// Run all trials of an experiment
-    #[command(disable_help_flag = true)]
     Run {
         #[command(flatten)]
         annotation: AnnotationArguments,
@@ -42,10 +40,8 @@ enum LabAction {
         trials: TrialsArguments,
     },
     /// Continue an interrupted experiment: run the missing trials
-    #[command(disable_help_flag = true)]
     Resume(TrialsArguments),
     /// Show the state of an experiment
-    #[command(disable_help_flag = true)]
     Status {
         #[command(flatten)]
         which: Which,

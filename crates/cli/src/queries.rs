@@ -21,7 +21,6 @@ use crate::signals::Signals;
 use crate::terminal::{Bar, Terminal};
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
 pub(crate) struct QueriesArguments {
     #[command(flatten)]
     connection: ConnectionArguments,
@@ -46,7 +45,7 @@ pub(crate) struct QueriesArguments {
     #[arg(long, value_name = "PERCENT", value_parser = regression_limit, requires = "b_dsn")]
     regress: Option<f64>,
     /// Side B of --regress: database name, conninfo string or URI; -h, -p, -U and -d are for side A alone
-    #[arg(long, value_name = "CONNECTION", requires = "regress")]
+    #[arg(long, visible_alias = "b", value_name = "CONNECTION", requires = "regress")]
     b_dsn: Option<String>,
     /// Time limit of an execution, such as 90s; an execution that reaches it is cancelled and counts as the limit; 0 for
     /// none [default: 5min]

@@ -54,7 +54,6 @@ impl RunCommand for Screen {
 }
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
 pub(crate) struct ScreenArguments {
     #[command(flatten)]
     run: RunOptions<Screen>,

@@ -20,7 +20,6 @@ const WAYS: [Word<&[Way]>; 3] = [
 ];
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
 pub(crate) struct TlsArguments {
     #[command(flatten)]
     connection: ConnectionArguments,

@@ -15,7 +15,6 @@ use crate::signals::Signals;
 use crate::terminal::Terminal;
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
 pub(crate) struct VerifyArguments {
     /// A run with --verify: its number, `last`, its label, its record, or the name of its table; with --isolation, the
     /// connection

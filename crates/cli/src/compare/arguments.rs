@@ -63,7 +63,6 @@ impl RunCommand for Compare {
 }
 
 #[derive(Debug, Args)]
-#[command(disable_help_flag = true)]
 pub(crate) struct CompareArguments {
     /// Experiment file (TOML) with one factor of two levels; A is the first level, B the second
     #[arg(value_name = "FILE")]

@@ -1,4 +1,5 @@
-//! What SQL of users leaves in a session, and that it does not stay in the connection of a pooler.
+//! What SQL of users leaves in a session, and that it does not stay in the connection of a pooler. Tried through PgBouncer,
+//! by the functions that the loader, comparisons and checks use.
 
 use pgmeter_connect::{LockWaits, LockingStatements, OwnSettings, Patience};
 use testkit::cluster::Cluster;
