@@ -41,7 +41,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use run::{ExitStatus, Machines};
 
@@ -165,7 +165,7 @@ fn show_usage_error(error: &clap::Error) -> ExitCode {
     let colour = colour && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let text = if colour { shown.ansi().to_string() } else { shown.to_string() };
     if to_stderr {
-        let advice = if lacks_a_command(error, std::env::args_os().skip(1)) { WITHOUT_COMMAND } else { "" };
+        let advice = advice(error, std::env::args_os().nth(1));
         terminal::write_styled(&(config::in_plain_words(&masked(&text)) + advice));
     } else {
         let terminal = Terminal::of_process(Colour::Auto);
@@ -183,13 +183,20 @@ fn show_usage_error(error: &clap::Error) -> ExitCode {
 const WITHOUT_COMMAND: &str = "\nOptions of a run follow a command: `pgmeter bench …` stores its results and writes pages, \
                                `pgmeter pgbench …` accepts pgbench's command line.\n";
 
-/// Whether the command line begins with an option that is not pgmeter's, as pgbench's does.
-fn lacks_a_command(error: &clap::Error, mut arguments: impl Iterator<Item = OsString>) -> bool {
-    let is_option = |argument: OsString| {
+const INITIALIZE: &str = "\nTo create and load pgbench's tables, run: pgmeter init\n";
+
+/// What to do about an option of pgbench's that is unknown here.
+fn advice(error: &clap::Error, first: Option<OsString>) -> &'static str {
+    let is_option = |argument: &OsString| {
         let bytes = argument.as_encoded_bytes();
         bytes.starts_with(b"-") && !bytes.starts_with(b"--color")
     };
-    error.kind() == ErrorKind::UnknownArgument && arguments.next().is_some_and(is_option)
+    match error.get(ContextKind::InvalidArg) {
+        _ if error.kind() != ErrorKind::UnknownArgument => "",
+        _ if first.as_ref().is_some_and(is_option) => WITHOUT_COMMAND,
+        Some(ContextValue::String(name)) if name == "-i" || name == "--initialize" => INITIALIZE,
+        _ => "",
+    }
 }
 
 /// Masks secrets in the quoted arguments of the first line; the following help contains none.

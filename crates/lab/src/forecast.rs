@@ -149,6 +149,11 @@ fn preparing_s(plan: &Plan, cell: usize, what: Preparation) -> f64 {
         + part(copies, COPYING_S + COPYING_PER_GB_S * data_bytes(data) as f64 / 1e9)
 }
 
+/// Estimated time to start a server and to load its data.
+pub(crate) fn setup_s(configuration: &Configuration) -> f64 {
+    STARTING_S * (1.0 + configuration.server.standbys.len() as f64) + loading_s(&configuration.data)
+}
+
 fn loading_s(data: &DataSpec) -> f64 {
     let gigabytes = match (&data.workload, data.bytes_per_scale) {
         (None, _) => 0.0,

@@ -285,7 +285,7 @@ impl<'a> SchemaSwitch<'a> {
                 } else {
                     ""
                 };
-                RunError::Usage(format!("the change of the schema failed: {error}{remedy}"))
+                RunError::Aborted(format!("the change of the schema failed: {error}{remedy}"))
             })
     }
 

@@ -3,14 +3,17 @@
 
 use ::isolation::{ANOMALIES, AnomalyRow, IsolationReport};
 use results::{
-    AnswerCheck, Check, ComparisonDecision, ComparisonRecord, ComparisonStatus, Grade, QueryRegression,
-    Record, Regressions, SelfTest, Status, StepResult, StepsRecord,
+    AnswerCheck, Check, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, Grade,
+    MetricFinding, QueryRegression, Record, Regressions, SelfTest, Status, StepResult, StepsRecord,
 };
 use stats::RegressionVerdict;
 use stats::goals::{GoalResult, GoalVerdict};
 use tls_scan::{Level, Scan};
 
+use crate::comparison;
 use crate::experiment::{self, Overview, Standing, Trial};
+use crate::figures::percent;
+use crate::metrics::Metric;
 use crate::prose::escaped_line;
 use crate::queries::verdict_name;
 use crate::self_test::{self, self_test};
@@ -198,29 +201,38 @@ impl Suite {
         }
     }
 
-    /// Whether B is worse than A, then a case for each goal of B.
+    /// A case for each metric, of which only the decisive one can fail, then a case for each goal of B.
     fn of_comparison(record: &ComparisonRecord) -> Suite {
         let [a, b] = &record.sides;
         let between = format!("A is {}, B is {}", escaped_line(&a.label), escaped_line(&b.label));
+        let tolerance = percent(record.method.tolerance, 1.0);
+        let decisive = record.finding(record.method.decisive).map(comparison::change);
+        let figure = decisive.map_or(String::new(), |change| format!("{change}, tolerance {tolerance}; "));
         let outcome = match record.decision {
             _ if record.status == ComparisonStatus::EndedEarly => {
-                CaseOutcome::Error("ended early", format!("ended early: {between}"))
+                CaseOutcome::Error("ended early", format!("ended early: {figure}{between}"))
             }
             ComparisonDecision::Better | ComparisonDecision::Equivalent | ComparisonDecision::NoWorse => {
                 CaseOutcome::Passed
             }
-            ComparisonDecision::WorseThanTolerance => CaseOutcome::Failure(format!("B is worse: {between}")),
-            ComparisonDecision::Undecided => CaseOutcome::Error("undecided", format!("undecided: {between}")),
+            ComparisonDecision::WorseThanTolerance => CaseOutcome::Failure(format!("{figure}{between}")),
+            ComparisonDecision::Undecided => {
+                CaseOutcome::Error("undecided", format!("undecided: {figure}{between}"))
+            }
         };
+        let short = |metric: ComparedMetric| Metric::from(metric).row().short;
+        let others = record.findings.iter().filter(|finding| finding.metric != record.method.decisive);
+        let passed = |finding: &MetricFinding| Case::new(short(finding.metric), CaseOutcome::Passed);
         Suite {
             name: escaped_line(&record.name),
             class: escaped_line(&record.factor),
-            cases: std::iter::once(Case::new("B is not worse than A", outcome))
+            cases: std::iter::once(Case::new(short(record.method.decisive), outcome))
+                .chain(others.map(passed))
                 .chain(goals(&b.goals, Measurement::Comparison))
                 .collect(),
             seconds: record.elapsed_s,
             started_at: record.started_at.to_string(),
-            hostname: String::new(),
+            hostname: record.hostname.clone(),
             summary: crate::text(&crate::comparison(record), &STYLE),
         }
     }

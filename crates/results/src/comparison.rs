@@ -24,6 +24,9 @@ pub struct ComparisonRecord {
     pub annotation: Annotation,
     /// Start of the comparison.
     pub started_at: UtcTime,
+    /// Name of the host of pgmeter; empty in records of earlier builds.
+    #[serde(default)]
+    pub hostname: String,
     /// The experiment's name.
     pub name: String,
     /// The factor that differs.
@@ -223,6 +226,7 @@ pub(crate) fn example() -> ComparisonRecord {
         pgmeter_version: "0.0.0".to_owned(),
         annotation: Annotation::default(),
         started_at: UtcTime::from_unix_millis(0),
+        hostname: "bench".to_owned(),
         name: "compare".to_owned(),
         factor: "protocol".to_owned(),
         sides: [side("simple"), side("prepared")],

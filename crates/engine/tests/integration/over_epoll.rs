@@ -1,6 +1,8 @@
 //! The tests of real sockets over epoll.
 //! The tests are in `sockets` and the same for each event loop.
 
+#![allow(clippy::duplicate_mod, reason = "the same tests for each event loop")]
+
 use pgmeter_engine::EventLoopChoice;
 
 #[path = "sockets/over_tls.rs"]

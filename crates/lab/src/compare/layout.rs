@@ -11,8 +11,10 @@ use run::{Circumstances, Control, RunError, StorePlaces, fresh_seed};
 
 use super::block::{BlockLengths, BlockResult, BlockStart, Side};
 use super::server_set::{Comparable, ServerSet};
+use super::time_plan::ServerStarts;
 use crate::configuration::Configuration;
 use crate::event::Listener;
+use crate::forecast;
 use crate::matrix::Cell;
 use crate::schema_change::SchemaCost;
 use crate::session_settings::{self, Settings, with_settings};
@@ -100,7 +102,7 @@ impl ReadySides<'_> {
 
 impl<'a> Layout<'a> {
     /// Determines the layout and prepares it.
-    pub(super) fn first(&self) -> Result<(ServerLayout, ReadySides<'a>), RunError> {
+    pub(super) fn first(&self, budget_s: f64) -> Result<(ServerLayout, ReadySides<'a>), RunError> {
         let [a, b] = [&self.cells[0].configuration, &self.cells[1].configuration];
         let runs_already = a.server.origin.dsn().is_some();
         let is_one_place = a.server.origin == b.server.origin
@@ -118,6 +120,7 @@ impl<'a> Layout<'a> {
                         .to_owned(),
                 ));
             }
+            self.warn_of_short_budget(budget_s);
             return Ok((ServerLayout::Apart, self.apart(0)?));
         }
         // Both have all settings that sessions are known to be able to set; of others, the server is asked.
@@ -133,7 +136,24 @@ impl<'a> Layout<'a> {
             return Ok((layout, self.on(servers, &others)?));
         }
         drop(servers);
+        self.warn_of_short_budget(budget_s);
         Ok((ServerLayout::Apart, self.apart(0)?))
+    }
+
+    /// Before anything is loaded, from estimates. After the first set-up, the time that it took decides.
+    fn warn_of_short_budget(&self, budget_s: f64) {
+        if self.cells.iter().any(|cell| cell.configuration.server.origin.dsn().is_some()) {
+            return;
+        }
+        let setup_s: f64 = self.cells.iter().map(|cell| forecast::setup_s(&cell.configuration)).sum();
+        let needed_s = ServerStarts::budget_for_an_answer_s(setup_s);
+        if needed_s > budget_s {
+            self.listener.warn(format_args!(
+                "--budget {budget_s}s may be too short for an answer: setting up the two servers takes about {setup_s:.0} s (an \
+                 estimate), and an answer needs three set-ups, each under load for as long. --budget {:.0}s is enough",
+                needed_s.ceil()
+            ));
+        }
     }
 
     /// One server for both, with their common settings.

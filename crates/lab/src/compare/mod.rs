@@ -73,7 +73,7 @@ pub fn compare(
     let conditions = Conditions::detect();
     let ask_password = circumstances.ask_password;
     let layout = Layout { what, cells, seed: options.seed, places, ask_password, listener, control };
-    let (server_layout, ready) = layout.first()?;
+    let (server_layout, ready) = layout.first(options.budget_s)?;
     control.check()?;
     let draws = layout.draws(&server_layout);
     let versions = [ready.sides[0].server_version(), ready.sides[1].server_version()];

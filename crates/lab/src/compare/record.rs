@@ -4,7 +4,7 @@
 use results::{
     Annotation, COMPARISON_SCHEMA, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision,
     ComparisonMethod, ComparisonNote, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew,
-    MetricFinding, MetricNoise, PgmeterBuild, UtcTime, Warning,
+    Host, MetricFinding, MetricNoise, PgmeterBuild, UtcTime, Warning,
 };
 
 use stats::goals::{GoalMeter, GoalResult};
@@ -60,6 +60,7 @@ pub(super) fn record(setup: Setup<'_>, run: ComparisonRun) -> ComparisonRecord {
         pgmeter_version: env!("CARGO_PKG_VERSION").to_owned(),
         annotation,
         started_at,
+        hostname: Host::detect().hostname,
         name,
         factor: level(&cells[0]).0,
         sides: [side(&cells[0], version_a, goals_a), side(&cells[1], version_b, goals_b)],

@@ -146,6 +146,17 @@ pub(crate) fn figures(finding: &MetricFinding) -> [Option<String>; 3] {
     [Some(change), end(finding.low), end(finding.high)]
 }
 
+/// *p99 +520 % (+162 … +1,367)*.
+pub(crate) fn change(finding: &MetricFinding) -> String {
+    let short = Metric::from(finding.metric).row().short;
+    let [change, low, high] = figures(finding);
+    let change = change.unwrap_or_default();
+    match low.zip(high) {
+        Some((low, high)) => format!("{short} {change}{TIE}% ({low}{TIE}…{TIE}{high})"),
+        None => format!("{short} {change}{TIE}%, without an interval"),
+    }
+}
+
 /// A share in per cent; an error says how many decimals make sense.
 fn signed(share: f64, error: f64) -> String {
     let text = figure(share * 100.0, error * 100.0);
@@ -433,6 +444,7 @@ mod tests {
             schema_version: results::COMPARISON_SCHEMA,
             pgmeter_version: "0.0.0".to_owned(),
             started_at: UtcTime::from_unix_millis(0),
+            hostname: "bench".to_owned(),
             name: "compare".to_owned(),
             factor: "protocol".to_owned(),
             sides: [side("simple"), side("prepared")],

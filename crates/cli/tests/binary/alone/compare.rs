@@ -189,7 +189,7 @@ fn what_makes_no_sense_is_told_in_one_sentence() {
             format!("pgmeter: error: {beside} cannot be combined with --factor {factor}: {why}\n")
         );
     }
-    assert!(tell(&["--factor", "clients=1,2", "-f", "nothing.sql"]).contains("there is no file"));
+    assert!(tell(&["--factor", "clients=1,2", "-f", "nothing.sql"]).contains("cannot read script \"nothing.sql\""));
     assert!(
         tell(&["--factor", "clients=1,2", "--budget", "2s", "--block", "1"])
             .contains("--block 1 is too long")
@@ -309,7 +309,7 @@ fn wal_that_others_write_is_not_that_of_a_load_that_only_reads() {
                 session.execute(insert).expect("rows are inserted");
             }
         });
-        let out = bench.run(on(&cluster.conninfo(), "variables.rows=1000,1001", "5s"));
+        let out = bench.run(on(&cluster.conninfo(), "variables.rows=1000,1001", "15s"));
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         out
     });
