@@ -233,7 +233,7 @@ impl Suite {
             seconds: record.elapsed_s,
             started_at: record.started_at.to_string(),
             hostname: record.hostname.clone(),
-            summary: crate::text(&crate::comparison(record), &STYLE),
+            summary: crate::text(&comparison(record), &STYLE),
         }
     }
 

@@ -43,7 +43,6 @@ mod secrets;
 mod servers;
 mod shelf;
 mod standbys;
-mod statistics;
 mod steps;
 mod store;
 mod tls;

@@ -3,8 +3,8 @@
 
 use results::{
     Annotation, COMPARISON_SCHEMA, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision,
-    ComparisonMethod, ComparisonNote, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew,
-    Host, MetricFinding, MetricNoise, PgmeterBuild, UtcTime, Warning,
+    ComparisonMethod, ComparisonNote, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew, Host,
+    MetricFinding, MetricNoise, PgmeterBuild, UtcTime, Warning,
 };
 
 use stats::goals::{GoalMeter, GoalResult};

@@ -1,6 +1,7 @@
 //! What the loader makes on real servers: by itself, on every version that counts, and beside an installed
 //! `pgbench`. One program, so that all its tests share one server of each version.
 
+mod alone;
 mod beside_pgbench;
 mod dependents;
 mod existing_tables;
@@ -13,7 +14,6 @@ mod init;
 mod interrupted;
 mod lasting;
 mod learn;
-mod locked_tables;
 mod pooler;
 mod prepare;
 mod replaced;

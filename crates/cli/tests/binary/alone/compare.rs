@@ -189,7 +189,10 @@ fn what_makes_no_sense_is_told_in_one_sentence() {
             format!("pgmeter: error: {beside} cannot be combined with --factor {factor}: {why}\n")
         );
     }
-    assert!(tell(&["--factor", "clients=1,2", "-f", "nothing.sql"]).contains("cannot read script \"nothing.sql\""));
+    assert!(
+        tell(&["--factor", "clients=1,2", "-f", "nothing.sql"])
+            .contains("cannot read script \"nothing.sql\"")
+    );
     assert!(
         tell(&["--factor", "clients=1,2", "--budget", "2s", "--block", "1"])
             .contains("--block 1 is too long")

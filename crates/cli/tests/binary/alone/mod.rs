@@ -7,3 +7,4 @@ mod generator;
 mod goals;
 mod observing;
 mod screen;
+mod statistics;
