@@ -120,6 +120,9 @@ fn sql_of_users_leaves_nothing_in_a_pooled_connection() {
     run(&["check", "--workload", "rude", dsn], &[0]);
     run(&["queries", "--workload", "rude", dsn], &[0]);
     run(&["init", "--workload", "schema", "--scale", "1", dsn], &[0]);
+    let script = bench.file("one.sql", "SELECT 1;\n");
+    let action = format!("0.3s:sql={}", rude(5));
+    run(&["bench", "-n", "-c", "1", "-T", "1", "-f", script, "--action", &action, dsn], &[0]);
 }
 
 /// A pooler that ignores the options of connections, as many are configured.

@@ -279,7 +279,7 @@ impl Work {
             // Others use the server, and would wait behind the action.
             session.limit_waits_of_statements();
         }
-        let result = session.execute(sql);
+        let result = session.execute_of_user(sql);
         let is_run_over = {
             let mut progress = locked(&self.progress);
             progress.running = None;
