@@ -117,6 +117,11 @@ fn a_link_in_the_place_of_the_draft_is_not_followed() {
     let path = calibration().keep(dir.path()).unwrap();
     let draft = path.with_extension(format!("{}.part", std::process::id()));
     std::os::unix::fs::symlink(&precious, &draft).unwrap();
-    assert!(calibration().keep(dir.path()).is_err());
+    calibration().keep(dir.path()).unwrap();
     assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&precious, &path).unwrap();
+    calibration().keep(dir.path()).unwrap();
+    assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+    assert!(!fs::symlink_metadata(&path).unwrap().is_symlink());
 }
