@@ -214,7 +214,7 @@ fn what_is_wrong_is_told_with_its_place_and_what_would_be_right() {
     insta::assert_snapshot!(named("[factors]\nscale = [\"50% of memory\", \"500% of memory\"]"), @r#"x.toml:3:27: expected a number above 0, at most 2147483647, or up to 400% of the memory of the server's host, such as "50% of memory", found "500% of memory""#);
     insta::assert_snapshot!(named("[load]\nscript = \"nowhere.sql\""), @r#"x.toml:3:10: there is no file nowhere.sql (looked for at FOLDER/nowhere.sql)"#);
     insta::assert_snapshot!(named("[load]\nscript = \"../batch.sql\""), @r#"x.toml:3:10: expected a file in the experiment's directory, found "../batch.sql""#);
-    insta::assert_snapshot!(named("[load]\nscript = \"select\""), @r#"x.toml:3:10: expected tpcb-like, simple-update, select-only, or the name of an .sql file, found "select""#);
+    insta::assert_snapshot!(named("[load]\nscript = \"selects\""), @r#"x.toml:3:10: expected tpcb-like, simple-update, select-only, or the name of a file, found "selects""#);
     insta::assert_snapshot!(named("[server]\nversion = 9.6"), @r#"x.toml:3:11: expected a version in quotation marks, such as "18", found 9.6"#);
     insta::assert_snapshot!(named("[server]\ndsn = \"postgresql://me:secret@host/db\""), @r#"x.toml:3:7: an experiment file must not contain a password: set PGPASSWORD or use a password file"#);
     insta::assert_snapshot!(named("[server]\nversion = \"18\"\nbin_dir = \"bin\""), @r#"x.toml:4:1: "bin_dir" cannot be combined with "version" of line 3: both select the server"#);
