@@ -164,21 +164,20 @@ fn build(programs: &mut Option<Programs>) -> Verdict {
         return Verdict::of_step(false, "", "clippy is not installed; run: rustup component add clippy");
     }
     let output = cargo(&programs::BUILD).output();
-    let is_built = |output: &&Output| output.status.success();
-    let messages = output.as_ref().ok().filter(is_built).map(|output| output.stdout.clone());
-    *programs = messages.and_then(|messages| Programs::parse(&String::from_utf8_lossy(&messages)));
-    let warnings = output.as_ref().map(|output| has_warnings(&stderr(output))).unwrap_or_default();
-    let mut verdict = judge(output, "all targets, with clippy; warnings are errors", stderr);
-    verdict.failed += usize::from(warnings && verdict.failed == 0);
+    let is_built = output.as_ref().is_ok_and(|output| output.status.success());
+    let messages = output.as_ref().map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let messages = messages.unwrap_or_default();
+    let diagnostics = programs::diagnostics(&messages);
+    *programs = if is_built { Programs::parse(&messages) } else { None };
+    let note = "all targets, with clippy; warnings are errors";
+    let mut verdict = judge(output, note, |_| diagnostics.clone());
+    if is_built && !diagnostics.is_empty() {
+        (verdict.failed, verdict.details) = (1, diagnostics);
+    }
     if verdict.failed == 0 && programs.is_none() {
         return Verdict::of_step(false, verdict.note, "cargo did not name the programs that it built");
     }
     verdict
-}
-
-/// Whether the compiler warned.
-fn has_warnings(stderr: &str) -> bool {
-    stderr.lines().any(|line| line.starts_with("warning"))
 }
 
 /// Clippy as a compiler: it compiles and warns in one pass. `cargo clippy` would read each crate, and all libraries, twice.
@@ -191,8 +190,9 @@ fn clippy_driver() -> PathBuf {
 
 /// How many of the programs are named that took longest.
 const SLOWEST: usize = 3;
-/// Several times as long as all tests take, and half of what continuous integration waits for a run.
-const TEST_LIMIT: Duration = Duration::from_secs(45 * 60);
+/// Longer than all tests take beside other work. With the build and the other steps it is less than the 90 minutes that
+/// continuous integration waits for a run.
+const TEST_LIMIT: Duration = Duration::from_secs(60 * 60);
 
 fn test(programs: &Programs, scratch: &Scratch) -> Verdict {
     match test_programs::run(&programs.tests, scratch, TEST_LIMIT) {
@@ -306,9 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn warnings_are_found_among_other_messages() {
-        assert!(has_warnings("note: a\nwarning: unused variable\n"));
-        assert!(!has_warnings("note: a warning\n"));
+    fn clippy_is_a_compiler() {
         assert!(clippy_driver().is_file());
     }
 

@@ -18,11 +18,21 @@ pub const BUILD: [&str; 12] = [
     PGMETER,
     "--bin",
     FUZZER,
-    "--message-format=json-render-diagnostics",
+    "--message-format=json",
 ];
 
 const PGMETER: &str = "pgmeter";
 const FUZZER: &str = "pgmeter-fuzz";
+
+/// What the compiler and clippy have to say, as they show it: warnings and errors of this project. Cargo's own warnings, such as
+/// that of a slow network, are none.
+pub fn diagnostics(messages: &str) -> String {
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let of_compiler = messages.filter(|message| message["reason"] == "compiler-message");
+    let is_counted = |message: &Value| matches!(message["level"].as_str(), Some("warning" | "error"));
+    let found = of_compiler.map(|message| message["message"].clone()).filter(is_counted);
+    found.filter_map(|message| message["rendered"].as_str().map(str::to_owned)).collect()
+}
 
 /// Paths of programs that steps of `ci` start.
 #[derive(Debug, PartialEq, Eq)]
@@ -105,6 +115,23 @@ mod tests {
         let name = "pgmeter-a/pgmeter".to_owned();
         let folder = "/w/crates/a".into();
         assert_eq!(found.tests, [TestProgram { name, path: "/t/deps/pgmeter-1".into(), folder }]);
+    }
+
+    #[test]
+    fn warnings_and_errors_of_the_compiler_are_shown_and_nothing_else() {
+        let message = |level: &str, text: &str| {
+            format!(
+                r#"{{"reason":"compiler-message","message":{{"level":"{level}","rendered":"{text}\n"}}}}"#
+            )
+        };
+        let messages = [
+            message("warning", "warning: unused"),
+            message("note", "note: a warning"),
+            message("error", "error: no such type"),
+            r#"{"reason":"build-finished","success":true}"#.to_owned(),
+            "warning: spurious network error".to_owned(),
+        ];
+        assert_eq!(diagnostics(&messages.join("\n")), "warning: unused\nerror: no such type\n");
     }
 
     #[test]

@@ -50,9 +50,10 @@ impl OutputFolder {
     /// # Errors
     /// As for [`OutputFolder::create`].
     pub fn folder(&self, below: &Path) -> io::Result<Self> {
-        let Some(directory) = &self.directory else { return Self::create(&self.path.join(below)) };
+        let path = self.path.join(below);
+        let Some(directory) = &self.directory else { return Self::create(&path) };
         let start = openat(directory, ".", HANDLE, Mode::empty())?;
-        Ok(Self::new(walk(start, below, true)?))
+        Ok(Self::new(walk(start, below, true)?, &path))
     }
 
     /// The folder of a file, which must exist, and the name of the file.
@@ -84,12 +85,18 @@ impl OutputFolder {
             }
             return Ok(Self { path: path.to_owned(), directory: None });
         }
-        Ok(Self::new(walk(openat(CWD, ".", HANDLE, Mode::empty())?, path, creates)?))
+        Ok(Self::new(walk(openat(CWD, ".", HANDLE, Mode::empty())?, path, creates)?, path))
     }
 
-    fn new(directory: OwnedFd) -> Self {
-        let path = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
-        Self { path, directory: Some(directory) }
+    /// A folder that was found at `path`.
+    fn new(directory: OwnedFd, path: &Path) -> Self {
+        let place = PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()));
+        // In a root directory without /proc, only the way itself has been looked at.
+        if place.exists() {
+            Self { path: place, directory: Some(directory) }
+        } else {
+            Self { path: path.to_owned(), directory: None }
+        }
     }
 
     /// A path of the folder that leads to no other one as long as this value exists.

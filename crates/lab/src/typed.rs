@@ -348,6 +348,33 @@ mod tests {
     }
 
     #[test]
+    fn two_servers_are_the_levels_of_their_connections() {
+        let typed =
+            |a: &str, b: &str| Typed { servers: Some([a.to_owned(), b.to_owned()]), ..Typed::default() };
+        let experiment = typed("host=a dbname=x,y", "host=b").experiment("compare").unwrap();
+        let cells = Plan::of(&experiment, "f", Folder::Typed).unwrap().cells;
+        let origins: Vec<_> = cells.into_iter().map(|cell| cell.configuration.server.origin).collect();
+        assert_eq!(origins, ["host=a dbname=x,y", "host=b"].map(|dsn| Origin::Running(dsn.to_owned())));
+        let refused =
+            typed("host=a password=geheim", "host=b").experiment("compare").unwrap_err().to_string();
+        assert!(refused.starts_with("--a: ") && !refused.contains("geheim"), "{refused}");
+    }
+
+    #[test]
+    fn a_connection_replaces_the_server_of_a_file_unless_a_factor_selects_it() {
+        let connected = |text: &str| {
+            let file = std::path::Path::new(".");
+            let mut experiment = Experiment::parse(text, "f", file, Profile::Full).unwrap();
+            let done = experiment.connect_to(Some("host=b"));
+            done.map(|()| experiment.base.server.origin).map_err(|error| error.to_string())
+        };
+        let file = "name = \"x\"\n[server]\nversion = \"16\"\n[factors]\n";
+        assert_eq!(connected(&format!("{file}clients = [1, 2]\n")), Ok(Origin::Running("host=b".to_owned())));
+        let refused = connected(&format!("{file}version = [\"16\", \"18\"]\n")).unwrap_err();
+        assert!(refused.contains("the factor version of the file selects the server"), "{refused}");
+    }
+
+    #[test]
     fn what_is_wrong_is_said_with_what_was_typed() {
         let sentence = |factor: &str, keys: &[(&str, &str)]| read(factor, keys).unwrap_err();
         assert_eq!(

@@ -201,7 +201,7 @@ impl Suite {
         }
     }
 
-    /// A case for each metric, of which only the decisive one can fail, then a case for each goal of B.
+    /// A case for each metric, then a case for each goal of B.
     fn of_comparison(record: &ComparisonRecord) -> Suite {
         let [a, b] = &record.sides;
         let between = format!("A is {}, B is {}", escaped_line(&a.label), escaped_line(&b.label));
@@ -222,12 +222,27 @@ impl Suite {
         };
         let short = |metric: ComparedMetric| Metric::from(metric).row().short;
         let others = record.findings.iter().filter(|finding| finding.metric != record.method.decisive);
-        let passed = |finding: &MetricFinding| Case::new(short(finding.metric), CaseOutcome::Passed);
+        let judged = |finding: &MetricFinding| {
+            let outcome = match finding.decision {
+                ComparisonDecision::WorseThanTolerance => {
+                    let decisive = short(record.method.decisive);
+                    let change = comparison::change(finding);
+                    CaseOutcome::Failure(format!(
+                        "{change}, tolerance {tolerance}; {decisive} determines the exit status; {between}"
+                    ))
+                }
+                ComparisonDecision::Better
+                | ComparisonDecision::Equivalent
+                | ComparisonDecision::NoWorse
+                | ComparisonDecision::Undecided => CaseOutcome::Passed,
+            };
+            Case::new(short(finding.metric), outcome)
+        };
         Suite {
             name: escaped_line(&record.name),
             class: escaped_line(&record.factor),
             cases: std::iter::once(Case::new(short(record.method.decisive), outcome))
-                .chain(others.map(passed))
+                .chain(others.map(judged))
                 .chain(goals(&b.goals, Measurement::Comparison))
                 .collect(),
             seconds: record.elapsed_s,

@@ -19,7 +19,7 @@ use crate::version::Version;
 const INPUT_LENGTH: usize = 17 * 1024;
 /// After this many silent questions in a row, a server is asked no more: each takes as long as the time limit.
 const SILENT_MAX: u32 = 3;
-/// Bytes of an answer that are shown if it is none.
+/// Length of the part of an unexpected answer that an error shows, in bytes.
 const ANSWER_SHOWN: usize = 40;
 /// Longest error message that is read.
 const ERROR_LENGTH_MAX: usize = 32 * 1024;

@@ -5,7 +5,7 @@ use std::fs;
 
 use testkit::cluster::Cluster;
 
-use crate::harness::{Bench, Finished};
+use crate::harness::{Bench, Finished, finish};
 
 /// Files and directories that a failed command has left, other than what was there before.
 fn left(bench: &Bench) -> Vec<String> {
@@ -184,6 +184,28 @@ fn comparisons_and_screenings_that_cannot_start_leave_nothing_behind() {
         );
     }
     assert!(!bench.path().join("out").exists(), "{:?}", left(&bench));
+}
+
+#[test]
+fn an_undefined_variable_is_told_with_file_and_line_before_anything_connects() {
+    let bench = Bench::new();
+    let script = std::path::Path::new(bench.file("script", "SELECT 1;\nSELECT :nme;\n")).to_owned();
+    bench.file("e.toml", "name = \"e\"\n[server]\ndsn = \"host=/nowhere\"\n[load]\nscript = \"script\"\n");
+    let nowhere = ["-h", "/nowhere"];
+    let commands: [&[&str]; 5] = [
+        &["bench", "-n", "-f", "script"],
+        &["compare", "--factor", "clients=1,2", "-f", "script"],
+        &["compare", "--factor", "clients=1,2", "-f", "-"],
+        &["screen", "--in-place", "-f", "script"],
+        &["lab", "run", "e.toml"],
+    ];
+    for words in commands {
+        let mut command = bench.command(words.iter().chain(&nowhere).copied());
+        command.stdin(std::fs::File::open(&script).expect("it was written"));
+        let out = finish(&mut command).exits(1).says(&[":2: undefined variable \":nme\""]);
+        assert!(!out.stderr.contains("cannot connect") && out.stdout.is_empty(), "{words:?}: {}", out.stderr);
+    }
+    bench.run(["bench", "-i"]).exits(1).says(&["pgmeter init"]);
 }
 
 #[test]

@@ -473,3 +473,24 @@ fn the_name_of_a_certificate_needs_a_host_beside_its_address() {
     }
     assert!(refusal("host=a hostaddr=127.0.0.1 sslmode=verify-full").is_none());
 }
+
+#[test]
+fn a_connection_string_and_flags_become_one_string() {
+    let text = |connection, flags: &Overrides| connection_text(connection, flags).unwrap();
+    let none = Overrides::default();
+    assert_eq!(text(None, &none), None);
+    assert_eq!(text(Some("shop"), &none), Some("shop".to_owned()));
+    assert_eq!(text(None, &flags("-", "-", "-", "host=b")), Some("host=b".to_owned()));
+    for (connection, given, host, port, user, database) in [
+        (None, flags("h", "5433", "u", "d b"), "h", 5433, "u", "d b"),
+        (Some("postgresql://v@a/x"), flags("-", "5433", "u", "-"), "a", 5433, "v", "x"),
+        (Some("host='a b'"), flags("h", "5433", "-", "d"), "a b", 5433, "alice", "d"),
+    ] {
+        let text = text(connection, &given).unwrap();
+        let target = resolved(&text, &[]);
+        assert_eq!((target.hosts[0].name.to_string().as_str(), target.hosts[0].port), (host, port), "{text}");
+        assert_eq!((target.user.as_str(), target.database.as_str()), (user, database), "{text}");
+    }
+    let both = connection_text(Some("host=a"), &flags("-", "-", "-", "host=b")).unwrap_err().to_string();
+    assert!(both.contains("two connection strings"), "{both}");
+}

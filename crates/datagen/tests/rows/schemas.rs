@@ -121,6 +121,15 @@ fn names_suggest_values() {
     check("customer_phone", "varchar(20)", |value| value.starts_with("+1-"));
     check("city", "text", |value| value.chars().all(char::is_alphabetic));
     check("country_code", "char(2)", |value| value.len() == 2);
+    fn is_code(value: &str) -> bool {
+        value.bytes().all(|byte| byte.is_ascii_uppercase())
+    }
+    let codes = |value: &str| ["DE", "US", "FR", "GB", "IN", "BR", "JP", "ES", "IT"].contains(&value);
+    let of_country = rows(&generation("CREATE TABLE t(country char(2) NOT NULL);", 100.0), "t");
+    assert!(of_country.iter().any(|row| codes(row[0].as_deref().expect("a value"))), "{of_country:?}");
+    check("country", "char(2)", |value| value.len() == 2 && is_code(value));
+    check("country", "char(3)", |value| value.len() == 3 && is_code(value));
+    check("state", "char(2)", |value| value.len() == 2 && is_code(value));
     check("age", "int", |value| (18..88).contains(&value.parse().expect("a number")));
     check("latitude", "double precision", |value| value.parse::<f64>().expect("a number").abs() <= 90.0);
     check("unit_price", "numeric(6,2)", |value| value.parse::<f64>().expect("a number") < 10_000.0);
