@@ -189,7 +189,8 @@ fn comparisons_and_screenings_that_cannot_start_leave_nothing_behind() {
 #[test]
 fn an_undefined_variable_is_told_with_file_and_line_before_anything_connects() {
     let bench = Bench::new();
-    let script = std::path::Path::new(bench.file("script", "SELECT 1;\nSELECT :nme;\n")).to_owned();
+    bench.file("script", "SELECT 1;\nSELECT :nme;\n");
+    let script = bench.path().join("script");
     bench.file("e.toml", "name = \"e\"\n[server]\ndsn = \"host=/nowhere\"\n[load]\nscript = \"script\"\n");
     let nowhere = ["-h", "/nowhere"];
     let commands: [&[&str]; 5] = [

@@ -21,6 +21,7 @@ use crate::configuration::{Configuration, Origin};
 use crate::event::Listener;
 use crate::experiment::{Experiment, Profile};
 use crate::load_words::counted;
+use crate::matrix::Cell;
 use crate::memory::Memory;
 use crate::outline::rough;
 use crate::plan::Plan;
@@ -28,6 +29,7 @@ use crate::preflight::preflight;
 use crate::relative::find_host;
 use crate::servers::{self, Programs};
 use crate::session_settings::refused_by_server;
+use crate::trial;
 use crate::typed::{self, Typed};
 use crate::{LabError, keys};
 use settings::{Host, Screened};
@@ -157,6 +159,9 @@ pub fn prepare_screening(
             let _ = writeln!(lines, "{} = {}", key.join("."), toml(&node.value));
         }
     }
+    // Mistakes in scripts are told before a server is asked.
+    base.load.scripts.clone_from(&typed.scripts);
+    trial::check(&[Cell { levels: Vec::new(), configuration: base.clone() }])?;
     let (screened, left_out) = screened(options, &base, control, listener)?;
     let fixed = |it: &&Screened| has(&typed, &format!("settings.{}", it.name));
     if let Some(it) = screened.iter().find(fixed) {
