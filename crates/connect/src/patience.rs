@@ -29,6 +29,9 @@ const LOOK_MAX: Duration = Duration::from_secs(2);
 const LOOKS_IN_TIME: u32 = 10;
 /// Limit for the connection that looks who holds a lock: the statement's result waits for its end.
 const LOOK_LIMIT: Duration = Duration::from_secs(2);
+/// The same behind a pooler, where a look may wait until the transaction that it looks at gives its connection back. If the
+/// look ended just when it gets that connection, the pooler would close it, and the application's settings would be lost.
+const POOLED_LOOK_LIMIT: Duration = Duration::from_secs(10);
 /// Added to the limit of a statement's answer, so that the server's `lock_timeout` comes first.
 const ANSWER: Duration = Duration::from_secs(10);
 /// Tries to reset a setting: a cancel request for the statement before may hit the first one.
@@ -480,9 +483,10 @@ fn watched<T>(
     telling: Telling,
     work: impl FnOnce(&mut Session, &LockTry) -> T,
 ) -> (T, Seen) {
+    let look_limit = if session.is_pooled() { POOLED_LOOK_LIMIT } else { LOOK_LIMIT };
     let target = Target {
-        connect_timeout: Some(LOOK_LIMIT),
-        control_timeout: Some(LOOK_LIMIT),
+        connect_timeout: Some(look_limit),
+        control_timeout: Some(look_limit),
         ..session.target_here()
     };
     let this = LockTry { lock_timeout, begun: Cell::new(None), pid: Arc::default() };

@@ -202,7 +202,7 @@ fn an_undefined_variable_is_told_with_file_and_line_before_anything_connects() {
     ];
     for words in commands {
         let mut command = bench.command(words.iter().chain(&nowhere).copied());
-        command.stdin(std::fs::File::open(&script).expect("it was written"));
+        command.stdin(fs::File::open(&script).expect("it was written"));
         let out = finish(&mut command).exits(1).says(&[":2: undefined variable \":nme\""]);
         assert!(!out.stderr.contains("cannot connect") && out.stdout.is_empty(), "{words:?}: {}", out.stderr);
     }
