@@ -49,12 +49,12 @@ use failure::Failure;
 use signals::Signals;
 use terminal::{Colour, Terminal};
 
-/// Benchmark PostgreSQL: throughput, latency percentiles, and the overhead of the measurement itself
+/// Benchmark PostgreSQL: latency percentiles, comparisons, experiments; a replacement for pgbench
 #[derive(Debug, Parser)]
 #[command(name = "pgmeter", version, max_term_width = 110, subcommand_required = true)]
 #[command(
-    after_help = "`pgmeter pgbench …`, or pgmeter started through a link named pgbench, accepts pgbench's command line:\n\
-                        see `pgmeter pgbench --help`"
+    after_help = "`pgmeter pgbench …`, or pgmeter started through a link named pgbench, accepts pgbench's command line: \
+                  see `pgmeter pgbench --help`"
 )]
 struct Arguments {
     /// When to use colour in reports

@@ -61,7 +61,7 @@ pub(crate) struct QueriesArguments {
     /// Execute each query once more with EXPLAIN (ANALYZE, BUFFERS), and keep its plan
     #[arg(long)]
     plans: bool,
-    /// Compare the answers with the expected ones, which tpch has at scales 0.01 and 1; the exit status is 6 if one
+    /// Compare the answers with the expected ones, which tpch (scales 0.01 and 1), tpcds (scale 1) and fulltext have; the exit status is 6 if one
     /// differs
     #[arg(long)]
     answers: bool,

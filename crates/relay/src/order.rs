@@ -138,7 +138,10 @@ impl Relay {
                     format!("fault {number} was not active")
                 }
             }),
-            Order::Heal => self.heal().map(|ended| format!("{ended} faults ended")),
+            Order::Heal => self.heal().map(|ended| match ended {
+                1 => "1 fault ended".to_owned(),
+                ended => format!("{ended} faults ended"),
+            }),
         };
         match answer {
             Ok(answer) => Some(answer),

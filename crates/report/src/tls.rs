@@ -96,7 +96,7 @@ fn answer(scan: &Scan) -> Banner {
     match (must, should + advice) {
         _ if !accepts && is_refused => Banner::new(
             Tone::Bad,
-            "The server does not offer TLS here. PostgreSQL offers it over TCP alone, with ssl = on.",
+            "The server does not offer TLS here. PostgreSQL offers it with ssl = on, and only over TCP.",
         ),
         _ if !accepts => Banner::new(Tone::Bad, "No version of TLS was accepted."),
         (0, 0) if open.is_empty() => {

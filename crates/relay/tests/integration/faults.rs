@@ -235,7 +235,7 @@ fn faults_are_ordered_by_lines_of_text_too() {
     client.read_exact(&mut [0]).expect("it was kept");
     assert_eq!(answer("slow 1h"), "error: expected a delay with a unit, such as slow 50ms");
     assert!(answer("slow 9000s").starts_with("error: a delay of 9000s is too long"));
-    assert_eq!((answer("cut").as_str(), answer("heal").as_str()), ("fault 2 began", "1 faults ended"));
+    assert_eq!((answer("cut").as_str(), answer("heal").as_str()), ("fault 2 began", "1 fault ended"));
     assert!(answer("").starts_with("connections=1 refused=0 "));
     assert_eq!(all.cut, 1);
 }

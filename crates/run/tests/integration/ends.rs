@@ -1,4 +1,5 @@
 //! How runs end: with which status, what of them is measured, and what the caller returns.
+//! Most servers here fail at a given statement of the first client.
 
 use std::thread;
 use std::time::Duration;

@@ -1,4 +1,5 @@
 //! Goals of runs: verdicts, and the end of runs that cannot meet them any more.
+//! Most limits are so far from what a null server does that chance does not matter.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
 //! What the load consists of, and what the record counts.
+//! Counts are compared with what the server received.
 
 use std::time::Duration;
 

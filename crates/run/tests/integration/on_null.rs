@@ -1,4 +1,5 @@
 //! Runs of small scripts on a null server.
+//! The other modules choose what the server does and what it notes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,4 +1,5 @@
 //! Specifications that are refused before anything is sent, and what is said about each.
+//! Each case is a mistake that users make.
 
 use std::time::Duration;
 
