@@ -101,7 +101,7 @@ pub fn binary(platform: Platform, directory: &Path) -> Result<PathBuf, String> {
     cargo.args(["build", "--release", "--locked", "--quiet", "--package", "pgmeter"]);
     cargo.args(["--target", platform.target, "--target-dir"]).arg(directory);
     // Saves 3 MB of generic code that several crates have. An ordinary release build is faster without it.
-    cargo.env("CARGO_PROFILE_RELEASE_LTO", "fat").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
+    cargo.env("CARGO_PROFILE_RELEASE_LTO", "fat");
     let paths = replaced_paths(directory)?;
     let rust_flags = paths.iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}"));
     let mut rust_flags: Vec<String> = rust_flags.collect();
