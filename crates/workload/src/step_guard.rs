@@ -259,7 +259,7 @@ pub(crate) fn rolled_back(session: &mut Session, error: WorkloadError, place: &s
 
 /// Whether a text is one statement of those that PostgreSQL executes outside of transaction blocks only. A function can raise
 /// the same error, so the error alone does not decide.
-fn runs_alone(sql: &str) -> bool {
+pub(crate) fn runs_alone(sql: &str) -> bool {
     let words = words(sql);
     let has = |word: &str| words.iter().any(|own| own == word);
     let is = |at: usize, word: &str| words.get(at).is_some_and(|own| own == word);

@@ -16,8 +16,8 @@ use crate::digests::checksum;
 use crate::existing_objects::{ExistingObjects, Object};
 use crate::foreign_objects::{ForeignObjects, begin_counting, run_deferred};
 use crate::load::{
-    InitOptions, InitProgress, Progress, Tell, begin_own, commit, execute, failed, query, query_catalogs,
-    with_locks,
+    InitOptions, InitProgress, Progress, Tell, begin_own, commit, connect_beside, execute, failed, query,
+    query_catalogs, with_locks,
 };
 use crate::marks::{self, DatabaseId, Loaded, Mark};
 use crate::sql_names;
@@ -80,7 +80,7 @@ pub(super) fn prepare(
         }
     }
     // The settings that the schema makes end with this connection.
-    let mut own = Session::connect(target)
+    let mut own = connect_beside(session, target)
         .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
     let mut announced = String::new();
     with_locks(&mut own, progress, |own, locking, tell| {
@@ -420,11 +420,15 @@ pub(super) fn finish(
     session: &mut Session,
     set: &TableSet,
     preparation: &Preparation,
+    lock_try: &LockTry,
 ) -> Result<(), WorkloadError> {
     let read = |before: &ForeignObjects| before.read_again(session);
     let foreign = preparation.foreign.as_ref().map(read).transpose()?;
     begin_own(session)?;
-    let done = finish_within(session, set, preparation, foreign.as_ref()).and_then(|()| commit(session));
+    let limited = lock_try.limit_transaction(session).map_err(failed("set local lock_timeout"));
+    let done = limited
+        .and_then(|()| finish_within(session, set, preparation, foreign.as_ref()))
+        .and_then(|()| commit(session));
     if done.is_err() && !session.is_lost() {
         // The first error is reported.
         let _ = session.rollback();
