@@ -277,6 +277,10 @@ impl ForeignObjects {
 
     /// The name of an object that existed.
     fn name(&self, key: &ObjectKey) -> Option<String> {
+        if key.0 == foreign_parts::ALL_TABLES {
+            let Table { identity, .. } = self.tables.values().next()?;
+            return Some(format!("{identity} (by the new publication {}, which is FOR ALL TABLES)", key.1));
+        }
         let table =
             || self.tables.get(&key.1).filter(|_| key.0 == "pg_class").map(|table| table.identity.clone());
         table().or_else(|| self.others.get(key).map(|object| object.described.clone()))
