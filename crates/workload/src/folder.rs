@@ -138,7 +138,7 @@ impl Folder {
         guard.mark.loaded.complete = true;
         let own = protection.marks(session, &guard.mark, options.drops)?;
         guard.execute_own(session, &own)?;
-        let completions = marks::completions(session, self.name())?;
+        let completions = marks::completions(session, self.name(), None)?;
         guard.execute_own(session, &completions)?;
         Ok(report)
     }

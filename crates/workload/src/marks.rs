@@ -2,7 +2,7 @@
 //! index set, the state, and the object that it was made for. A later `init` drops a table only if its mark was made for
 //! this table in this database; runs find the scale in every mark.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use connect::Session;
@@ -10,6 +10,7 @@ use connect::quote::literal;
 use stats::Scale;
 
 use crate::digests::{DIGEST_OF_RELATION, definition, digest};
+use crate::foreign_objects::ObjectKey;
 use crate::load::{InitOptions, execute, query, query_catalogs};
 use crate::{Workload, WorkloadError, dependents, namesakes};
 
@@ -367,17 +368,26 @@ pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedOb
     Ok(rows.iter().filter_map(object).collect())
 }
 
-/// Marks all objects of a loading that has ended.
-pub(crate) fn complete(session: &mut Session, workload: &str) -> Result<(), WorkloadError> {
-    completions(session, workload)?.iter().try_for_each(|sql| execute(session, sql))
+/// Marks all objects of a loading that has ended. `made` are the dependents of relations that it has made; `None`: all.
+pub(crate) fn complete(
+    session: &mut Session,
+    workload: &str,
+    made: Option<&BTreeSet<ObjectKey>>,
+) -> Result<(), WorkloadError> {
+    completions(session, workload, made)?.iter().try_for_each(|sql| execute(session, sql))
 }
 
 /// The statements that do so. Statements after the rows may have added columns.
-pub(crate) fn completions(session: &mut Session, workload: &str) -> Result<Vec<String>, WorkloadError> {
+pub(crate) fn completions(
+    session: &mut Session,
+    workload: &str,
+    made: Option<&BTreeSet<ObjectKey>>,
+) -> Result<Vec<String>, WorkloadError> {
     let mut marked = find(session, workload)?;
     marked.retain(|object| object.is_same() && !object.mark.loaded.complete);
     let relations = marked.iter().filter(|object| catalog_of(&object.kind) == "pg_class");
-    let dependents = dependents::read(session, relations.map(|object| object.object.oid.as_str()))?;
+    let mut dependents = dependents::read(session, relations.map(|object| object.object.oid.as_str()))?;
+    dependents.retain(|dependent| made.is_none_or(|made| made.contains(&dependent.key)));
     let mut statements = Vec::new();
     for object in &marked {
         let mut own = object.object.clone();

@@ -14,13 +14,13 @@ use connect::{
     ServerError, Session, SqlState, Target, Transport,
 };
 
-use super::journal::Note;
+use super::journal::{self, Note};
 use super::plan::{LoadStatement, Mode, Part, Task};
 use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows, run_deferred};
 use crate::load::{ROWS_PER_PROGRESS, begin_own, commit, connect_beside, failed, query};
 use crate::step_guard::{rolled_back, runs_alone};
 use crate::stopwatch::Stopwatch;
-use crate::{WorkloadError, init_lock};
+use crate::{WorkloadError, dependents, init_lock, marks};
 
 /// Pauses between reconnection attempts in milliseconds: a restarting server is usually available within them, even
 /// if it has to recover.
@@ -213,7 +213,15 @@ impl Connection<'_> {
         match mode {
             Mode::Alone => {
                 self.statement("", sql)?;
-                self.noted(note, sql, |_| Ok(()), |_, ()| Ok(()))
+                let creates = statement.place.is_some();
+                self.noted(
+                    note,
+                    sql,
+                    |_| Ok(()),
+                    |connection, ()| {
+                        if creates { connection.record_unknown(note) } else { Ok(()) }
+                    },
+                )
             }
             Mode::Watched => self.watched(note, sql, |connection| {
                 connection.end_lock_limit()?;
@@ -236,12 +244,24 @@ impl Connection<'_> {
                     connection.execute_with(&settings, sql)
                 };
                 self.noted(note, sql, work, |connection, ()| {
-                    let Some(foreign) = &foreign else { return Ok(()) };
-                    run_deferred(connection.session)?;
-                    foreign.check(connection.session)
+                    if foreign.is_some() {
+                        run_deferred(connection.session)?;
+                    }
+                    let made = dependents::made(connection.session)?;
+                    note.journal.record(connection.session, &made)?;
+                    foreign.as_ref().map_or(Ok(()), |foreign| foreign.check(connection.session))
                 })
             }
         }
+    }
+
+    /// Notes what belongs to the tables and is not yet known, after a statement that cannot run in a transaction.
+    fn record_unknown(&mut self, note: &Note) -> Result<(), WorkloadError> {
+        let Some(recorded) = journal::recorded(self.session, &note.journal.table)? else { return Ok(()) };
+        let own = marks::find(self.session, self.shared.locked.unwrap_or_default())?;
+        let unknown = dependents::unrecorded(self.session, &own, &recorded)?;
+        let unknown: Vec<_> = unknown.into_iter().map(|dependent| dependent.key).collect();
+        note.journal.record(self.session, &unknown)
     }
 
     /// Before a statement that a user wrote: the server must find one statement, and count the rows that it changes.

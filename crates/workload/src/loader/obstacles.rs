@@ -63,7 +63,12 @@ impl Obstacles {
             let (table, workload, init) = (object.identity.clone(), set.workload.clone(), set.init.clone());
             return Err(WorkloadError::OtherFolder { table, workload, init });
         }
-        let of_users = dependents::of_users(session, &marked.own)?;
+        let mut of_users = dependents::of_users(session, &marked.own)?;
+        if let Some(journal) = journal.as_ref().filter(|journal| marked.is_own(journal))
+            && let Some(recorded) = journal::recorded(session, journal)?
+        {
+            of_users.extend(dependents::unrecorded(session, &marked.own, &recorded)?);
+        }
         let mut of_others: Vec<String> = of_users.into_iter().map(|dependent| dependent.described).collect();
         if !of_others.is_empty() && !options.drops {
             return Err(WorkloadError::Dependents { objects: of_others.join(", "), init: set.init.clone() });

@@ -20,8 +20,8 @@ use crate::load::{
     query_catalogs, with_locks,
 };
 use crate::marks::{self, DatabaseId, Loaded, Mark};
-use crate::sql_names;
 use crate::step_guard::{self, rolled_back};
+use crate::{dependents, sql_names};
 
 /// What the loading of rows needs to know.
 #[derive(Debug, Default)]
@@ -237,7 +237,9 @@ fn begin(
         foreign,
         has_foreign_keys,
     };
-    for sql in journal::create(&journal, &entries(set, options, &preparation)) {
+    let mut entries = entries(set, options, &preparation);
+    entries.extend(journal::dependents(dependents::made(session)?));
+    for sql in journal::create(&journal, &entries) {
         execute(session, &sql)?;
     }
     preparation.journal = Journal::named(session, &journal)?;
@@ -444,7 +446,8 @@ fn finish_within(
 ) -> Result<(), WorkloadError> {
     foreign.map_or(Ok(()), |_| begin_counting(session))?;
     preparation.journal.hold(session)?;
-    marks::complete(session, &set.workload)?;
+    let recorded = journal::recorded(session, &preparation.journal.table)?;
+    marks::complete(session, &set.workload, recorded.as_ref())?;
     execute(session, &format!("drop table {}", preparation.journal.table))?;
     run_deferred(session)?;
     foreign.map_or(Ok(()), |foreign| foreign.check(session))

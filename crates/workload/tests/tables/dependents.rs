@@ -5,10 +5,11 @@ use std::ops::ControlFlow;
 
 use connect::Session;
 use pgmeter_workload::{InitOptions, InitProgress, Workload};
+use testkit::cluster::Cluster;
 
 use crate::generated::{folder, load, open, scaled};
 use crate::harmless_steps::steps;
-use crate::harness::{NEWEST, OLDEST, lines, session, target};
+use crate::harness::{NEWEST, OLDEST, conninfo, lines, session, target};
 
 const SCHEMA: &str = "create table own (id serial primary key, b int default 1 check (b < 1000000));\n\
     create index own_b on own (b);\n\
@@ -109,6 +110,48 @@ fn what_users_add_to_the_workloads_tables_is_named_and_kept() {
             )
             .expect("use of the tables");
         load(&own, &mut session, &scaled(10.0)).expect("it belongs to pgmeter");
+    }
+}
+
+/// A user adds an index when the rows are there; the loading then creates its own keys and indexes, or is broken off.
+fn load_with_an_addition(own: &dyn Workload, session: &mut Session, is_broken_off: bool) {
+    let (target, place) = (target(session), conninfo(session, "postgres"));
+    let mut is_added = false;
+    let loaded = own.load(&target, session, &scaled(10.0), &mut |progress| {
+        match progress {
+            InitProgress::Finished(step) if step.name == "tables" => {
+                let mut user = Cluster::session(&place);
+                user.execute("create index mine on own (b desc)").expect("a user adds an index");
+                is_added = true;
+            }
+            InitProgress::Waiting if is_added && is_broken_off => return ControlFlow::Break(()),
+            InitProgress::Finished(_) if is_added && is_broken_off => return ControlFlow::Break(()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(loaded.is_err(), is_broken_off, "{loaded:?}");
+}
+
+#[test]
+fn what_users_add_while_tables_are_loaded_is_named_and_kept() {
+    let folder = folder(SCHEMA, &[]);
+    let own = open(&folder);
+    for (major, is_broken_off) in [(NEWEST, false), (OLDEST, false), (NEWEST, true)] {
+        let mut session = session(major, "added_meanwhile");
+        load_with_an_addition(&own, &mut session, is_broken_off);
+        let refused = |session: &mut Session| {
+            let error = load(&own, session, &scaled(10.0)).expect_err("it would be dropped").to_string();
+            let told = "`init` would drop the index public.mine of public.own with its own tables";
+            assert!(error.starts_with(told), "{major}: {error}");
+        };
+        refused(&mut session);
+        if is_broken_off {
+            load(&own, &mut session, &InitOptions { resumes: true, ..scaled(10.0) }).expect("the rest");
+            refused(&mut session);
+        }
+        session.execute("drop index mine").expect("the user drops it");
+        load(&own, &mut session, &scaled(10.0)).expect("the others are its own");
     }
 }
 
