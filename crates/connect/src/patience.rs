@@ -410,11 +410,12 @@ impl<'a> LockingStatements<'a> {
                 Err(failure) if is_lock_timeout && failure.is_undone() && !session.is_lost() => failure,
                 done => return done,
             };
-            if !seen.holders.is_empty() && seen.holders.iter().all(self.is_own) {
+            // With the newest holders that are known: a look may be too late.
+            worst = worst.and_then(seen);
+            if !worst.holders.is_empty() && worst.holders.iter().all(self.is_own) {
                 for_own += tried.elapsed() + pause;
             }
-            lock_timeout = self.patience.lock_timeout.max(time_for_autovacuum(session, &seen.holders));
-            worst = worst.and_then(seen);
+            lock_timeout = self.patience.lock_timeout.max(time_for_autovacuum(session, &worst.holders));
             if begun.elapsed().saturating_sub(for_own) + pause >= self.patience.limit {
                 return Err(failure.with_cause(not_granted(tries, &worst)));
             }

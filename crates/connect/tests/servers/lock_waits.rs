@@ -74,7 +74,7 @@ fn a_wait_for_a_session_of_the_same_work_does_not_count() {
     let conninfo = Cluster::shared("18").database("own_waits");
     let mut session = Cluster::session(&conninfo);
     session.execute("create table shared (a int)").expect("a table");
-    let patience = Patience { lock_timeout: Duration::from_millis(400), limit: Duration::from_millis(500) };
+    let patience = Patience { lock_timeout: Duration::from_secs(1), limit: Duration::from_secs(2) };
     let sql = ["alter table shared alter a set default 1".to_owned()];
     for is_own in [false, true] {
         let mut holder = Cluster::session(&conninfo);
@@ -82,7 +82,7 @@ fn a_wait_for_a_session_of_the_same_work_does_not_count() {
         let mut waits = LockWaits::default();
         let done = thread::scope(|scope| {
             scope.spawn(move || {
-                thread::sleep(Duration::from_secs(3));
+                thread::sleep(Duration::from_secs(4));
                 holder.execute("commit").expect("the lock is released");
             });
             let own = |_: &LockHolder| is_own;
