@@ -156,6 +156,18 @@ pub(crate) fn unrecorded(
     Ok(dependents)
 }
 
+/// The dependents of these objects, except those of users.
+pub(crate) fn of_loading(
+    session: &mut Session,
+    own: &[MarkedObject],
+    of_users: &BTreeSet<ObjectKey>,
+) -> Result<BTreeSet<ObjectKey>, WorkloadError> {
+    let relations = own.iter().filter(|object| object.is_own && catalog_of(&object.kind) == "pg_class");
+    let dependents = read(session, relations.map(|object| object.object.oid.as_str()))?;
+    let keys = dependents.into_iter().map(|dependent| dependent.key);
+    Ok(keys.filter(|key| !of_users.contains(key)).collect())
+}
+
 /// The dependents of these objects that users have made. None is known if an older version made the mark.
 pub(crate) fn of_users(session: &mut Session, own: &[MarkedObject]) -> Result<Vec<Dependent>, WorkloadError> {
     let known = |object: &MarkedObject| {

@@ -107,6 +107,7 @@ impl Folder {
             foreign: ForeignObjects::read(session, self.name())?,
             drops: options.drops,
             mark: self.mark(options),
+            made: (!options.drops).then(|| protection.own_dependents.clone()),
         };
         // Earlier notices do not belong to the loading.
         session.take_notices();
@@ -127,7 +128,7 @@ impl Folder {
             let marked = if session.is_lost() || is_undone {
                 Ok(())
             } else {
-                let marks = protection.marks(session, &guard.mark, options.drops);
+                let marks = protection.marks(session, &guard.mark, guard.made.as_ref());
                 marks.and_then(|marks| guard.execute_own(session, &marks))
             };
             done.and(marked)?;
@@ -136,9 +137,9 @@ impl Folder {
             report.steps.push(time);
         }
         guard.mark.loaded.complete = true;
-        let own = protection.marks(session, &guard.mark, options.drops)?;
+        let own = protection.marks(session, &guard.mark, guard.made.as_ref())?;
         guard.execute_own(session, &own)?;
-        let completions = marks::completions(session, self.name(), None)?;
+        let completions = marks::completions(session, self.name(), guard.made.as_ref())?;
         guard.execute_own(session, &completions)?;
         Ok(report)
     }

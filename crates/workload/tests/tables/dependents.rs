@@ -181,6 +181,30 @@ fn load_steps_keep_what_users_add() {
 }
 
 #[test]
+fn what_users_add_between_load_steps_is_theirs() {
+    let create = "drop table if exists own; create table own (a int); create index own_a on own (a)";
+    for (major, is_transaction) in [(NEWEST, true), (NEWEST, false), (OLDEST, true)] {
+        let mut session = session(major, "added_between");
+        let (target, place) = (target(&mut session), conninfo(&mut session, "postgres"));
+        let own =
+            steps(is_transaction, &[create, "insert into own values (1); create index later on own (a)"]);
+        let add = &mut |progress: InitProgress<'_>| {
+            if matches!(progress, InitProgress::Finished(step) if step.name == "step0") {
+                Cluster::session(&place)
+                    .execute("create index mine on own (a)")
+                    .expect("a user adds an index");
+            }
+            ControlFlow::Continue(())
+        };
+        own.load(&target, &mut session, &InitOptions::default(), add).expect("it is loaded");
+        let error = load(&own, &mut session, &InitOptions::default()).expect_err("an index").to_string();
+        assert!(error.contains("drop or change the index public.mine of public.own"), "{major}: {error}");
+        session.execute("drop index mine").expect("the user drops it");
+        load(&own, &mut session, &InitOptions::default()).expect("the others are its own");
+    }
+}
+
+#[test]
 fn tables_of_another_folder_with_the_same_name_are_kept() {
     let first =
         folder("create table a (id int primary key);\ncreate table common (id int primary key);", &[]);
