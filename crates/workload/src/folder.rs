@@ -18,7 +18,7 @@ use crate::load::{self, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::loader::TableName;
 use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, MANIFEST, Manifest, TableEntry};
-use crate::marks::{DatabaseId, Loaded, Mark};
+use crate::marks::{DatabaseId, Loaded, Mark, MarkedObject};
 use crate::protection::Protection;
 use crate::schema_files::SchemaFiles;
 use crate::standard::Standard;
@@ -102,11 +102,13 @@ impl Folder {
             let sentence = format!("drops or changes tables of an earlier init: {}", replaced.join(", "));
             tell(progress, InitProgress::Dropping(&sentence))?;
         }
+        let mark = self.mark(options);
+        let is_of_another = |object: &MarkedObject| object.is_of_another(&mark.folder, &protection.names);
         let mut guard = StepGuard {
             existing: ExistingObjects::read(session)?,
-            foreign: ForeignObjects::read(session, self.name())?,
+            foreign: ForeignObjects::read_beside(session, self.name(), is_of_another)?,
             drops: options.drops,
-            mark: self.mark(options),
+            mark: mark.clone(),
             made: (!options.drops).then(|| protection.own_dependents.clone()),
         };
         // Earlier notices do not belong to the loading.

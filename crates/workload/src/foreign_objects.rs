@@ -12,7 +12,7 @@ use crate::existing_objects::{Object, of_transaction};
 use crate::foreign_parts::{self, Parts};
 use crate::load::{execute, query, query_catalogs};
 use crate::loader::TableName;
-use crate::marks::{self, catalog_of};
+use crate::marks::{self, MarkedObject, catalog_of};
 use crate::sequences::{self, ChangedSequence, Sequences};
 use crate::{dependents, protection, sql_names};
 
@@ -81,8 +81,17 @@ impl ForeignObjects {
     /// The objects without a mark of the workload. Like [`Session::query_catalogs`], it changes the search path of an open
     /// transaction.
     pub(crate) fn read(session: &mut Session, workload: &str) -> Result<ForeignObjects, WorkloadError> {
+        ForeignObjects::read_beside(session, workload, |_| false)
+    }
+
+    /// The same, with objects of another folder that has the workload's name.
+    pub(crate) fn read_beside(
+        session: &mut Session,
+        workload: &str,
+        is_of_another: impl Fn(&MarkedObject) -> bool,
+    ) -> Result<ForeignObjects, WorkloadError> {
         let mut marked = marks::find(session, workload)?;
-        marked.retain(|object| object.is_own);
+        marked.retain(|object| object.is_own && !is_of_another(object));
         let dependents = dependents::of_users(session, &marked)?;
         let dependents =
             dependents.into_iter().map(|dependent| (dependent.key, dependent.described)).collect();

@@ -12,7 +12,7 @@ use stats::Scale;
 use crate::digests::{DIGEST_OF_RELATION, definition, digest};
 use crate::foreign_objects::ObjectKey;
 use crate::load::{InitOptions, execute, query, query_catalogs};
-use crate::{Workload, WorkloadError, dependents, namesakes};
+use crate::{Workload, WorkloadError, dependents, namesakes, sql_names};
 
 /// Beginning of the line.
 const BEGINNING: &str = "pgmeter: workload=";
@@ -332,6 +332,14 @@ impl MarkedObject {
     /// Whether the mark was made for this object, whose columns may have changed since.
     pub(crate) fn is_same(&self) -> bool {
         self.mark.object.as_ref().is_some_and(|object| object.is_same(&self.object))
+    }
+
+    /// Whether another folder with the same name of its workload has made it. A folder that was moved makes objects of the same
+    /// names (`created`).
+    pub(crate) fn is_of_another(&self, folder: &str, created: &BTreeSet<String>) -> bool {
+        let is_created =
+            || sql_names::of_identity(&self.identity).is_some_and(|it| created.contains(&it.name));
+        self.mark.folder != folder && !is_created()
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Protection {
     /// Tables that statements change before they create them.
     changes: Vec<Change>,
     created: BTreeSet<TableName>,
+    /// The names of all objects that statements create, without their schemas.
+    pub(crate) names: BTreeSet<String>,
     /// Tables that exist and were not made by `init` for the workload.
     foreign: BTreeSet<Relation>,
     /// Objects of users that belong to the workload's tables.
@@ -47,10 +49,12 @@ impl Protection {
             }
         }
         self.created.extend(sql_names::created(sql));
+        self.names.extend(sql_names::created_name(sql));
     }
 
     /// A table that the workload names as its own.
     pub(crate) fn table(&mut self, table: TableName) {
+        self.names.insert(table.name.clone());
         self.created.insert(table);
     }
 

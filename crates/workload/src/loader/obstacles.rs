@@ -52,12 +52,18 @@ impl Obstacles {
             foreign.push(oid);
         }
         marked.retain_in_the_way(&created, journal.as_deref());
+        let statements = set.schema.iter().chain(set.after.iter().map(|after| &after.statement));
+        let names: BTreeSet<String> =
+            statements.filter_map(|statement| sql_names::created_name(&statement.sql)).collect();
         let is_of_another = |object: &&MarkedObject| {
             let is_relation = object.kind == "table" || object.kind.ends_with("view");
             let is_created =
                 || sql_names::of_identity(&object.identity).is_some_and(|name| created.contains(&name));
             let is_journal = journal.as_ref() == Some(&object.identity);
-            is_relation && object.mark.folder != set.folder && !is_journal && !is_created()
+            match is_relation {
+                true => object.mark.folder != set.folder && !is_journal && !is_created(),
+                false => object.is_of_another(&set.folder, &names),
+            }
         };
         if let Some(object) = marked.own.iter().find(is_of_another).filter(|_| !options.drops) {
             let (table, workload, init) = (object.identity.clone(), set.workload.clone(), set.init.clone());

@@ -4,7 +4,8 @@
 use std::ops::ControlFlow;
 
 use connect::Session;
-use pgmeter_workload::{InitOptions, InitProgress, Workload};
+use pgmeter_workload::{Folder, InitOptions, InitProgress, Workload};
+use tempfile::TempDir;
 use testkit::cluster::Cluster;
 
 use crate::generated::{folder, load, open, scaled};
@@ -236,6 +237,48 @@ fn tables_of_another_folder_with_the_same_name_are_kept() {
         let told = told(&open(&second), &mut session, &InitOptions { drops: true, ..scaled(10.0) });
         assert!(told[0].contains("public.a"), "{told:?}");
     }
+}
+
+/// Objects of one folder that another folder with the same name does not create, and statements that drop them.
+const OF_ANOTHER: [(&str, &str, &str); 3] = [
+    ("create type kind as enum ('a')", "drop type if exists kind", "public.kind"),
+    ("create sequence numbers", "drop sequence if exists numbers", "public.numbers"),
+    (
+        "create function f(a int) returns int language sql as 'select 1'",
+        "drop function if exists f(int)",
+        "public.f(integer)",
+    ),
+];
+
+#[test]
+fn types_sequences_and_functions_of_another_folder_with_the_same_name_are_kept() {
+    let common = "create table common (id int primary key);";
+    for major in [NEWEST, OLDEST] {
+        for (create, drop, object) in OF_ANOTHER {
+            let mut session = session(major, "objects_of_two_folders");
+            let (first, second) = (folder(&format!("{common}\n{create};"), &[]), folder(common, &[]));
+            load(&open(&first), &mut session, &scaled(10.0)).expect("it is loaded");
+            let error = load(&open(&second), &mut session, &scaled(10.0)).expect_err(object).to_string();
+            let told = format!("{object} was made by `init` for the workload own of another folder");
+            assert!(error.starts_with(&told), "{major}: {error}");
+            let step = folder_of_steps(drop);
+            let step = Folder::read(step.path()).expect("a workload");
+            let error = load(&step, &mut session, &InitOptions::default()).expect_err(object).to_string();
+            assert!(error.contains(&format!("{object}, which `init` did not make")), "{major}: {error}");
+            let moved = folder(&format!("{common}\n{create};"), &[]);
+            load(&open(&moved), &mut session, &scaled(10.0)).expect("the same objects");
+        }
+    }
+}
+
+/// A folder with a load step.
+fn folder_of_steps(sql: &str) -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    let manifest = "name = \"own\"\n[[scripts]]\nfile = \"s.sql\"\n[[load]]\nfile = \"load.sql\"\n";
+    for (name, text) in [("workload.toml", manifest), ("s.sql", "select 1;"), ("load.sql", sql)] {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
 }
 
 #[test]
