@@ -112,7 +112,8 @@ impl ForeignObjects {
         let known = catalogs(session)?;
         let (mut tables, mut others) = (tables(session)?, definitions(session, &known)?);
         tables.retain(|oid, _| !is_own(oid));
-        others.retain(|key, other| !own.contains(key) && !is_own(&other.relation));
+        let inner = inner_objects(session, &own)?;
+        others.retain(|key, other| !own.contains(key) && !is_own(&other.relation) && !inner.contains(key));
         let shared = shared_changes(session)?;
         let mut parts = foreign_parts::read(session, &known)?;
         parts.retain(|_, part| !own.contains(&part.parent));
@@ -332,6 +333,32 @@ fn relations_of_types(
     let sql =
         format!("select typrelid from pg_type where typrelid <> 0 and oid = any (array[{types}]::oid[])");
     Ok(query_catalogs(session, &sql)?.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
+}
+
+/// Objects that the server has made for these and drops with them, such as the cast of a range type.
+fn inner_objects(
+    session: &mut Session,
+    own: &BTreeSet<ObjectKey>,
+) -> Result<BTreeSet<ObjectKey>, WorkloadError> {
+    let sql = "select classid::regclass, objid, refclassid::regclass, refobjid from pg_depend \
+               where deptype = 'i' and refclassid <> 'pg_class'::regclass and classid not in ('pg_class'::regclass, \
+               'pg_rewrite'::regclass, 'pg_constraint'::regclass, 'pg_trigger'::regclass)";
+    let rows = query_catalogs(session, sql)?;
+    let key = |row: &connect::Row, column| {
+        let text = |column| row.get(column).unwrap_or_default().to_owned();
+        (text(column), text(column + 1))
+    };
+    let mut inner = BTreeSet::new();
+    loop {
+        // Those of a range type belong to its multirange type.
+        let is_of = |outer: &ObjectKey| own.contains(outer) || inner.contains(outer);
+        let found: BTreeSet<ObjectKey> =
+            rows.iter().filter(|row| is_of(&key(row, 2))).map(|row| key(row, 0)).collect();
+        if found == inner {
+            return Ok(inner);
+        }
+        inner = found;
+    }
 }
 
 /// The names of the server's catalogs.

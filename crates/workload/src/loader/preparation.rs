@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use connect::quote::literal;
-use connect::{ConnectError, LockTry, Row, Session, Target};
+use connect::{ConnectError, LockTry, Row, Session, SqlState, Target};
 
 use super::journal::{self, Journal, kind};
 use super::obstacles::{Marked, Obstacles};
@@ -278,10 +278,41 @@ fn drop_obstacles(
         execute(session, &format!("lock table {table} in access exclusive mode"))?;
         limit(lock_try.limit_statement(session))?;
     }
-    for sql in drops {
-        execute(session, sql).map_err(|error| error.not_permitted(&format!("cannot {sql}")))?;
+    drop_in_order(session, drops)
+}
+
+/// Drops objects that may depend on each other: one on which another depends comes later, when that one is gone.
+fn drop_in_order(session: &mut Session, drops: &[String]) -> Result<(), WorkloadError> {
+    let mut left: Vec<&String> = drops.iter().collect();
+    while !left.is_empty() {
+        let (mut postponed, mut failure) = (Vec::new(), None);
+        let before = left.len();
+        for sql in left {
+            execute(session, "savepoint pgmeter_drop")?;
+            match execute(session, sql) {
+                Ok(()) => {}
+                Err(error) if has_dependents(&error) => {
+                    execute(session, "rollback to savepoint pgmeter_drop")?;
+                    postponed.push(sql);
+                    failure.get_or_insert(error.not_permitted(&format!("cannot {sql}")));
+                }
+                Err(error) => return Err(error.not_permitted(&format!("cannot {sql}"))),
+            }
+            execute(session, "release savepoint pgmeter_drop")?;
+        }
+        if let Some(failure) = failure.filter(|_| postponed.len() == before) {
+            return Err(failure);
+        }
+        left = postponed;
     }
     Ok(())
+}
+
+/// Whether an object was not dropped because others depend on it.
+fn has_dependents(error: &WorkloadError) -> bool {
+    const DEPENDENT_OBJECTS: &[u8; 5] = b"2BP01";
+    let state = error.server_failure().and_then(ConnectError::sqlstate);
+    state.is_some_and(|state| Some(state) == SqlState::from_bytes(DEPENDENT_OBJECTS))
 }
 
 /// What the journal has at the beginning. Tables come before their keys.

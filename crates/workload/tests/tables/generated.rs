@@ -430,3 +430,30 @@ fn rows_are_the_same_whatever_the_settings_of_the_database_are() {
         assert!(seen.iter().all(|sum| *sum == seen[0]), "{major}: {seen:?}");
     }
 }
+
+/// Objects of a schema on which others of it depend.
+const CHAINED: [&str; 6] = [
+    "create type span as range (subtype = float8); create table own (id int)",
+    "create table own (id int); create function all_of_it() returns setof own language sql as 'select * from own'",
+    "create table own (id int); create type pair as (a own, b int); create table pairs (id int, p int)",
+    "create function is_even(a int) returns boolean language sql as 'select a % 2 = 0'; \
+     create domain even as int check (is_even(value * 2)); create table own (id int)",
+    "create type pair as (a int, b int); create type two as (a pair, b pair); create table own (id int)",
+    "create sequence numbers; create function next_number() returns bigint language sql as \
+     'select nextval(''numbers'')'; create table own (id int); alter table own add n bigint default next_number()",
+];
+
+#[test]
+fn objects_that_depend_on_each_other_are_loaded_again() {
+    for major in [NEWEST, OLDEST] {
+        for schema in CHAINED {
+            let folder = folder(schema, &[]);
+            let own = open(&folder);
+            let mut session = session(major, "chained");
+            for number in 0..2 {
+                let loaded = load(&own, &mut session, &scaled(10.0));
+                loaded.unwrap_or_else(|error| panic!("{major}, loading {number}, {schema}: {error}"));
+            }
+        }
+    }
+}
