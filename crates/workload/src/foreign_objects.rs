@@ -12,7 +12,7 @@ use crate::existing_objects::{Object, of_transaction};
 use crate::foreign_parts::{self, Parts};
 use crate::load::{execute, query, query_catalogs};
 use crate::loader::TableName;
-use crate::marks::{self, MarkedObject, catalog_of};
+use crate::marks::{self, MarkedObject, PLAIN_KINDS, catalog_of};
 use crate::sequences::{self, ChangedSequence, Sequences};
 use crate::{dependents, protection, sql_names};
 
@@ -195,7 +195,7 @@ impl ForeignObjects {
     /// be those of the loading.
     pub(crate) fn now(&self, session: &mut Session) -> Result<ForeignObjects, WorkloadError> {
         let mut now = ForeignObjects::except(session, &self.workload, self.own.clone())?;
-        now.others.retain(|key, _| self.others.contains_key(key) || WITH_MARKS.contains(&&*key.0));
+        now.others.retain(|key, _| self.others.contains_key(key) || has_marks(&key.0));
         let existing = dependents::existing(session, self.dependents.keys())?;
         now.dependents = self.dependents.clone();
         now.dependents.retain(|key, _| existing.contains(key));
@@ -204,7 +204,7 @@ impl ForeignObjects {
 
     /// Leaves out all objects of kinds that have no marks: an interrupted loading may have made them.
     pub(crate) fn leave_out_without_marks(&mut self) {
-        self.others.retain(|(catalog, _), _| WITH_MARKS.contains(&&**catalog));
+        self.others.retain(|(catalog, _), _| has_marks(catalog));
     }
 
     /// Leaves out a view that an interrupted loading of the workload has made, and not yet marked.
@@ -368,8 +368,11 @@ fn catalogs(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
     Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
-/// Catalogs of objects that can have marks.
-const WITH_MARKS: [&str; 4] = ["pg_class", "pg_proc", "pg_type", "pg_namespace"];
+/// Whether the objects of a catalog can have marks.
+fn has_marks(catalog: &str) -> bool {
+    ["pg_class", "pg_proc", "pg_type", "pg_namespace"].contains(&catalog)
+        || PLAIN_KINDS.iter().any(|(_, own, _)| *own == catalog)
+}
 
 /// Tables of which the session has changed rows, and their number, with those that it has not reported yet.
 pub(crate) fn changed_rows(session: &mut Session) -> Result<BTreeMap<String, String>, WorkloadError> {

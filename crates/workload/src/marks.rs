@@ -306,9 +306,23 @@ pub(crate) fn catalog_of(kind: &str) -> &'static str {
         "function" | "procedure" | "aggregate" => "pg_proc",
         "type" | "domain" => "pg_type",
         "schema" => "pg_namespace",
-        _ => "pg_class",
+        other => {
+            PLAIN_KINDS.iter().find(|(kind, ..)| *kind == other).map_or("pg_class", |(_, catalog, _)| catalog)
+        }
     }
 }
+
+/// Kinds without a definition in marks, in an order in which they can be dropped; their catalogs, and the columns of their
+/// schemas.
+pub(crate) const PLAIN_KINDS: [(&str, &str, Option<&str>); 7] = [
+    ("cast", "pg_cast", None),
+    ("operator class", "pg_opclass", Some("opcnamespace")),
+    ("operator family", "pg_opfamily", Some("opfnamespace")),
+    ("operator", "pg_operator", Some("oprnamespace")),
+    ("text search configuration", "pg_ts_config", Some("cfgnamespace")),
+    ("text search dictionary", "pg_ts_dict", Some("dictnamespace")),
+    ("collation", "pg_collation", Some("collnamespace")),
+];
 
 /// A marked object.
 #[derive(Clone, Debug)]
@@ -350,9 +364,10 @@ pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedOb
          {}, {} from pg_description d \
          cross join lateral pg_identify_object(d.classoid, d.objoid, 0) o \
          where d.objsubid = 0 and d.classoid in ('pg_class'::regclass, 'pg_type'::regclass, \
-         'pg_proc'::regclass, 'pg_namespace'::regclass) and strpos(d.description, {}) > 0 order by d.objoid",
+         'pg_proc'::regclass, 'pg_namespace'::regclass, {}) and strpos(d.description, {}) > 0 order by d.objoid",
         digest("d.classoid", "d.objoid"),
         definition("d.classoid", "d.objoid"),
+        PLAIN_KINDS.map(|(_, catalog, _)| format!("'{catalog}'::regclass")).join(", "),
         literal(&format!("{BEGINNING}{workload} "))
     );
     let rows = query_catalogs(session, &sql)?;

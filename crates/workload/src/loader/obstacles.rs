@@ -12,7 +12,7 @@ use super::tables::{TableName, TableSet};
 use crate::WorkloadError;
 use crate::dependents::{self, Dependent};
 use crate::load::{InitOptions, query, query_catalogs};
-use crate::marks::{self, MarkedObject};
+use crate::marks::{self, MarkedObject, PLAIN_KINDS};
 use crate::protection::{self, Child, refusal};
 use crate::sql_names;
 
@@ -100,7 +100,7 @@ impl Obstacles {
             let names: Vec<&str> = of_kind.map(|(_, identity)| identity.as_str()).collect();
             drops.extend((!names.is_empty()).then(|| format!("drop {kind} {}", names.join(", "))));
         }
-        for kind in ALONE {
+        for kind in PLAIN_KINDS.map(|(kind, ..)| kind).into_iter().chain(ALONE) {
             drops.extend(self.objects.iter().filter(|(own, _)| own == kind).rev().map(drop));
         }
         drops

@@ -432,7 +432,13 @@ fn rows_are_the_same_whatever_the_settings_of_the_database_are() {
 }
 
 /// Objects of a schema on which others of it depend.
-const CHAINED: [&str; 6] = [
+const CHAINED: [&str; 9] = [
+    "create type pair as (a int, b int); create function of_pair(pair) returns int language sql as 'select $1.a'; \
+     create cast (pair as int) with function of_pair(pair); create table own (id int)",
+    "create function plus(int, text) returns int language sql as 'select $1'; \
+     create operator ~~@ (procedure = plus, leftarg = int, rightarg = text); create table own (id int)",
+    "create collation simple (locale = 'C'); create text search configuration words (copy = simple); \
+     create table own (id int)",
     "create type span as range (subtype = float8); create table own (id int)",
     "create table own (id int); create function all_of_it() returns setof own language sql as 'select * from own'",
     "create table own (id int); create type pair as (a own, b int); create table pairs (id int, p int)",
