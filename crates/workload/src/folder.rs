@@ -34,6 +34,9 @@ use crate::{
 const FIXED_SIZES: &str =
     "each of its tables has a directive size. Leave out --scale, or replace size by mult in schema.sql";
 
+/// Of objects without marks.
+const NOT_DROPPED: &str = "; a later init does not drop it";
+
 /// A workload defined by a directory.
 #[derive(Clone, Debug)]
 pub struct Folder {
@@ -368,9 +371,9 @@ impl Workload for Folder {
             let made: Vec<String> = acting_on_all(session)?.difference(&before).cloned().collect();
             if !made.is_empty() {
                 let sentence = format!(
-                    "{} was created during the loading, and can act on all tables of this database; a later init does \
-                     not drop it",
-                    made.join(", ")
+                    "{} was created during the loading, and can act on all tables of this database{}",
+                    made.join(", "),
+                    if made.iter().all(|object| object.starts_with("the cast ")) { "" } else { NOT_DROPPED }
                 );
                 load::tell(progress, InitProgress::Found(&sentence)).map_err(|_| self.interrupted())?;
             }

@@ -405,7 +405,7 @@ fn count_rows(session: &mut Session, value: &str) -> Result<(), WorkloadError> {
 }
 
 /// Objects that act on all tables of a database: event triggers, casts, publications and default privileges. `init` does not
-/// mark them, and does not drop them later.
+/// mark them, except casts, and does not drop them later.
 pub(crate) fn acting_on_all(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
     let catalogs = ["pg_event_trigger", "pg_cast", "pg_default_acl", "pg_publication"];
     let is_known = |catalog: &&str| *catalog != "pg_publication" || session.server_version_num() >= 100_000;

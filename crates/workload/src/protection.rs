@@ -75,7 +75,7 @@ impl Protection {
         self.own_dependents = dependents::of_loading(session, &own, &self.of_users)?;
         let identities =
             |objects: Vec<MarkedObject>| objects.into_iter().map(|object| object.identity).collect();
-        let (own, copied): (BTreeSet<String>, BTreeSet<String>) = (identities(own), identities(copied));
+        let own: BTreeSet<String> = identities(own);
         for table in &self.created {
             let existing = find(session, table)?;
             self.foreign.extend(existing.filter(|relation| !own.contains(&relation.identity)));
@@ -140,12 +140,13 @@ impl Protection {
     }
 }
 
-/// The error about a table that `init` may not change. `copied` are the tables whose marks were made for others.
-pub(crate) fn refusal(table: String, copied: &BTreeSet<String>, workload: &str, init: &str) -> WorkloadError {
+/// The error about a table that `init` may not change. `copied` are the objects whose marks do not fit them.
+pub(crate) fn refusal(table: String, copied: &[MarkedObject], workload: &str, init: &str) -> WorkloadError {
     let init = init.to_owned();
-    match copied.contains(&table) {
-        true => WorkloadError::CopiedTable { table, init },
-        false => WorkloadError::ForeignTable { table, workload: workload.to_owned(), init },
+    match copied.iter().find(|object| object.identity == table) {
+        Some(object) if object.is_same() => WorkloadError::AlteredTable { table, init },
+        Some(_) => WorkloadError::CopiedTable { table, init },
+        None => WorkloadError::ForeignTable { table, workload: workload.to_owned(), init },
     }
 }
 

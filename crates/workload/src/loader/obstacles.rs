@@ -185,14 +185,14 @@ fn relations_of_others(
 pub(super) struct Marked {
     /// Those whose mark was made for them.
     own: Vec<MarkedObject>,
-    copied: BTreeSet<String>,
+    copied: Vec<MarkedObject>,
 }
 
 impl Marked {
     pub(super) fn find(session: &mut Session, workload: &str) -> Result<Marked, WorkloadError> {
         let (own, copied): (Vec<_>, Vec<_>) =
             marks::find(session, workload)?.into_iter().partition(|object| object.is_own);
-        Ok(Marked { own, copied: copied.into_iter().map(|object| object.identity).collect() })
+        Ok(Marked { own, copied })
     }
 
     /// Leaves out the objects in schemas of which the loading creates no table. A schema that was made by the loading is dropped

@@ -463,3 +463,24 @@ fn objects_that_depend_on_each_other_are_loaded_again() {
         }
     }
 }
+
+#[test]
+fn functions_extensions_and_altered_tables_in_the_way_are_explained() {
+    let function = "create function f(a int) returns int language sql as 'select 1'";
+    let schema = format!("{function}; create table own (id int)");
+    let own = folder(&schema, &[]);
+    let mut session = session(NEWEST, "functions_in_the_way");
+    load(&open(&own), &mut session, &scaled(10.0)).expect("it is loaded");
+    let changed = "create or replace function f(a int) returns int language sql as 'select 2'";
+    session.execute(changed).expect("a user changes it");
+    let error = load(&open(&own), &mut session, &scaled(10.0)).expect_err("it is the user's").to_string();
+    assert!(error.contains("or somebody has changed it since: drop it or rename it"), "{error}");
+    session.execute("drop function f(int); alter table own add mine int").expect("a user adds a column");
+    let error = load(&open(&own), &mut session, &scaled(10.0)).expect_err("it is the user's").to_string();
+    let told = "public.own was made by `init` and has been renamed or altered since";
+    assert!(error.starts_with(told), "{error}");
+    let other = folder("create extension plpgsql; create table other (id int)", &[]);
+    session.execute("drop table own").expect("its objects");
+    let error = load(&open(&other), &mut session, &scaled(10.0)).expect_err("it is there").to_string();
+    assert!(error.contains("Write CREATE EXTENSION IF NOT EXISTS instead"), "{error}");
+}
