@@ -185,11 +185,7 @@ fn begin(
     announced: &mut String,
     tell: Tell<'_>,
 ) -> Result<Preparation, WorkloadError> {
-    for statement in set.schema.iter().chain(set.after.iter().map(|after| &after.statement)) {
-        if let Some(word) = step_guard::transaction_control(&statement.sql) {
-            return Err(WorkloadError::TransactionControl { place: statement.shown_place(), word });
-        }
-    }
+    refuse_transaction_control(set)?;
     let obstacles = Obstacles::find(session, set, options)?;
     let sentence = obstacles.sentence();
     if *announced != sentence {
@@ -250,6 +246,15 @@ fn begin(
     preparation.foreign.iter().try_for_each(|foreign| foreign.check(session))?;
     commit(session)?;
     Ok(preparation)
+}
+
+fn refuse_transaction_control(set: &TableSet) -> Result<(), WorkloadError> {
+    for statement in set.schema.iter().chain(set.after.iter().map(|after| &after.statement)) {
+        if let Some(word) = step_guard::transaction_control(&statement.sql) {
+            return Err(WorkloadError::TransactionControl { place: statement.shown_place(), word });
+        }
+    }
+    Ok(())
 }
 
 /// The tables among these objects that the role owns. DROP TABLE names the reason for the others.
