@@ -31,7 +31,8 @@ pub use environment::Environment;
 pub use error::{Cause, ConnectError, connection_limit};
 pub use lock_wait::{LockHolder, LockWait, LockWaitLimit, TellLockWait, in_words as holders_in_words};
 pub use patience::{
-    LockFailure, LockNotGranted, LockTry, LockWaits, LockingStatements, Patience, Remains, StatementFailure,
+    IsOwn, LockFailure, LockNotGranted, LockTry, LockWaits, LockingStatements, Patience, Remains,
+    StatementFailure,
 };
 pub use publications::{publications_of_new_tables, refuse_published_table, subscriber_of_new_tables};
 pub use resolve::{DEFAULT_APPLICATION_NAME, Overrides, connection_text, resolve};

@@ -12,12 +12,15 @@ pub(crate) const TOLD_AFTER: Duration = Duration::from_secs(2);
 /// Process of a lock whose transaction is prepared (`pg_blocking_pids`).
 const PREPARED: &str = "0";
 
+/// What stands for the name of an autovacuum worker, which has none.
+const AUTOVACUUM: &str = "autovacuum";
+
 /// A session that held a lock for which a statement waited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LockHolder {
     /// Its process; 0 for a prepared transaction.
     pub pid: String,
-    /// Its `application_name`; empty if it has none or it is hidden from the role.
+    /// Its `application_name`, or that it is an autovacuum worker; empty if it has none or it is hidden from the role.
     pub application_name: String,
     /// Begin of its transaction, otherwise of its session; empty if hidden.
     pub since: String,
@@ -27,6 +30,10 @@ impl LockHolder {
     /// A session of which nothing is known.
     pub(crate) fn unknown() -> Self {
         Self { pid: "unknown".to_owned(), application_name: String::new(), since: String::new() }
+    }
+
+    pub(crate) fn is_autovacuum(&self) -> bool {
+        self.application_name == AUTOVACUUM
     }
 
     /// From columns `pid`, `application_name` and `since`.
@@ -71,7 +78,8 @@ impl LockWait {
     /// Asks on another connection whom the statement of a process waits for; `None` if it waits for no lock.
     pub(crate) fn of(session: &mut Session, pid: u32) -> Result<Option<LockWait>, ConnectError> {
         let rows = session.query_catalogs(&format!(
-            "SELECT blocking.holder, activity.application_name, \
+            "SELECT blocking.holder, CASE WHEN activity.datid IS NOT NULL AND activity.usesysid IS NULL \
+             OR activity.query LIKE 'autovacuum: %' THEN '{AUTOVACUUM}' ELSE activity.application_name END, \
              pg_catalog.to_char(coalesce(activity.xact_start, activity.backend_start), 'YYYY-MM-DD HH24:MI:SS'), \
              (SELECT query FROM pg_catalog.pg_stat_activity WHERE pid = {pid}) \
              FROM (SELECT DISTINCT pg_catalog.unnest(pg_catalog.pg_blocking_pids({pid})) AS holder) AS blocking \

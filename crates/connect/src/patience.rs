@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::error::ConnectError;
-use crate::lock_wait::{LockHolder, LockWait, TOLD_AFTER, TellLockWait, in_words};
+use crate::lock_wait::{LockHolder, LockWait, LockWaitLimit, TOLD_AFTER, TellLockWait, in_words};
 use crate::session::{IDLE_LIMIT, Session, StatementLimit};
 use crate::target::Target;
 
@@ -34,6 +34,8 @@ const LOOK_LIMIT: Duration = Duration::from_secs(2);
 const POOLED_LOOK_LIMIT: Duration = Duration::from_secs(10);
 /// Added to the limit of a statement's answer, so that the server's `lock_timeout` comes first.
 const ANSWER: Duration = Duration::from_secs(10);
+/// Time that an autovacuum needs to end after the server's request.
+const END_OF_AUTOVACUUM: Duration = Duration::from_millis(500);
 /// Tries to reset a setting: a cancel request for the statement before may hit the first one.
 const RESETS: usize = 3;
 
@@ -162,6 +164,16 @@ pub struct LockTry {
     begun: Cell<Option<Instant>>,
     /// The server's process whose waits are noted; 0 before it is known and after the statements.
     pid: Arc<AtomicU32>,
+    /// What the session has outside of tries.
+    usual: UsualLimits,
+}
+
+/// The limits of a session, and who is told whom it waits for.
+#[derive(Clone, Copy, Debug)]
+struct UsualLimits {
+    statement: StatementLimit,
+    lock_wait: Option<LockWaitLimit>,
+    tell: Option<TellLockWait>,
 }
 
 impl LockTry {
@@ -182,6 +194,17 @@ impl LockTry {
     /// Errors of the server.
     pub fn limit_each_statement(&self, session: &mut Session) -> Result<(), ConnectError> {
         session.execute(&format!("SET LOCAL {}", set_to(self.lock_timeout))).map(drop)
+    }
+
+    /// From here on, the statements of the transaction wait as those of the session do: long ones for which nobody waits, such
+    /// as COPY.
+    ///
+    /// # Errors
+    /// Errors of the server.
+    pub fn end_limit(&self, session: &mut Session) -> Result<(), ConnectError> {
+        self.pid.store(0, Ordering::Relaxed);
+        self.usual.set(session);
+        session.execute("SET LOCAL lock_timeout = 0").map(drop)
     }
 
     /// Limits the waits of the next statement to the rest of the time, because others wait for the locks that the
@@ -258,6 +281,14 @@ impl LockTry {
     }
 }
 
+impl UsualLimits {
+    fn set(self, session: &mut Session) {
+        session.set_statement_limit(self.statement);
+        session.limit_lock_waits(self.lock_wait);
+        session.tell_lock_waits(self.tell);
+    }
+}
+
 /// What remains of statements of which one failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remains {
@@ -269,12 +300,16 @@ pub enum Remains {
     Unknown,
 }
 
+/// Whether a session that holds a lock is one of pgmeter's own.
+pub type IsOwn<'a> = &'a dyn Fn(&LockHolder) -> bool;
+
 /// Runs statements that need locks.
 pub struct LockingStatements<'a> {
     patience: Patience,
     /// Whether to begin another statement or try.
     continues: &'a dyn Fn() -> bool,
     waits: &'a mut LockWaits,
+    is_own: IsOwn<'a>,
 }
 
 impl fmt::Debug for LockingStatements<'_> {
@@ -286,7 +321,13 @@ impl fmt::Debug for LockingStatements<'_> {
 impl<'a> LockingStatements<'a> {
     /// `continues` is asked before each statement and each try.
     pub fn new(patience: Patience, continues: &'a dyn Fn() -> bool, waits: &'a mut LockWaits) -> Self {
-        Self { patience, continues, waits }
+        Self { patience, continues, waits, is_own: &|_| false }
+    }
+
+    /// Waits for these sessions do not count: pgmeter's own work beside this one ends by itself.
+    #[must_use]
+    pub fn beside(self, is_own: IsOwn<'a>) -> Self {
+        Self { is_own, ..self }
     }
 
     /// Executes statements in one transaction, and repeats it until it has all locks.
@@ -351,11 +392,12 @@ impl<'a> LockingStatements<'a> {
     ) -> Result<T, E> {
         let begun = Instant::now();
         let (mut tries, mut pause, mut worst) = (0, PAUSE_MIN, Seen::default());
-        let mut telling = Telling::of(session);
+        let (mut telling, mut lock_timeout) = (Telling::of(session), self.patience.lock_timeout);
+        let mut for_own = Duration::ZERO;
         loop {
             let tried = Instant::now();
             telling.passed = tried.duration_since(begun);
-            let (done, mut seen) = watched(session, self.patience.lock_timeout, telling, &mut attempt);
+            let (done, mut seen) = watched(session, lock_timeout, telling, &mut attempt);
             telling.tell = telling.tell.filter(|_| !seen.is_told);
             let is_lock_timeout =
                 done.as_ref().is_err_and(|failure| failure.is_lock_timeout() || seen.is_cancelled);
@@ -368,8 +410,13 @@ impl<'a> LockingStatements<'a> {
                 Err(failure) if is_lock_timeout && failure.is_undone() && !session.is_lost() => failure,
                 done => return done,
             };
+            // With the newest holders that are known: a look may be too late.
             worst = worst.and_then(seen);
-            if begun.elapsed() + pause >= self.patience.limit {
+            if !worst.holders.is_empty() && worst.holders.iter().all(self.is_own) {
+                for_own += tried.elapsed() + pause;
+            }
+            lock_timeout = self.patience.lock_timeout.max(time_for_autovacuum(session, &worst.holders));
+            if begun.elapsed().saturating_sub(for_own) + pause >= self.patience.limit {
                 return Err(failure.with_cause(not_granted(tries, &worst)));
             }
             self.waits.total += pause;
@@ -396,6 +443,18 @@ impl<'a> LockingStatements<'a> {
 /// Its limit for locks would have to be set for the pooler's connection, which others get afterwards.
 const ALONE_BEHIND_POOLER: &str = "a statement outside of a transaction cannot be limited in its wait for locks behind a \
                                    connection pooler: connect to the server itself";
+
+/// How long a statement must wait so that the server ends the autovacuum that holds the lock; zero if none does. The server does
+/// so after `deadlock_timeout`, and a shorter `lock_timeout` would wait for the end of the autovacuum.
+fn time_for_autovacuum(session: &mut Session, holders: &[LockHolder]) -> Duration {
+    if !holders.iter().any(LockHolder::is_autovacuum) {
+        return Duration::ZERO;
+    }
+    let sql = "SELECT setting FROM pg_settings WHERE name = 'deadlock_timeout'";
+    let rows = session.query_catalogs(sql).unwrap_or_default();
+    let found = rows.first().and_then(|row| row.get(0)?.parse().ok());
+    found.map_or(Duration::ZERO, |timeout_ms| Duration::from_millis(timeout_ms) + END_OF_AUTOVACUUM)
+}
 
 fn interrupted() -> ConnectError {
     ConnectError::WrongStatement("interrupted")
@@ -489,20 +548,19 @@ fn watched<T>(
         control_timeout: Some(look_limit),
         ..session.target_here()
     };
-    let this = LockTry { lock_timeout, begun: Cell::new(None), pid: Arc::default() };
+    // The server ends the wait, and the watcher tells the user.
+    let statement = session.limit_for_locks(lock_timeout + ANSWER);
+    let (tell, lock_wait) = (session.tell_lock_waits(None), session.limit_lock_waits(None));
+    let usual = UsualLimits { statement, lock_wait, tell };
+    let this = LockTry { lock_timeout, begun: Cell::new(None), pid: Arc::default(), usual };
     let (done, is_done) = mpsc::channel::<()>();
     let looks = (lock_timeout / 4).clamp(Duration::from_millis(5), LOOK);
     let watched = Arc::clone(&this.pid);
     let watcher = thread::Builder::new().name("locks".to_owned());
     let watcher =
         watcher.spawn(move || watch(&target, &watched, &is_done, looks, lock_timeout, telling)).ok();
-    // The server ends the wait, and the watcher tells the user.
-    let before = session.limit_for_locks(lock_timeout + ANSWER);
-    let (tell, lock_limit) = (session.tell_lock_waits(None), session.limit_lock_waits(None));
     let result = work(session, &this);
-    session.set_statement_limit(before);
-    session.tell_lock_waits(tell);
-    session.limit_lock_waits(lock_limit);
+    usual.set(session);
     drop(done);
     let seen = watcher.and_then(|watcher| watcher.join().ok()).unwrap_or_default();
     (result, seen)

@@ -9,9 +9,10 @@ use connect::quote::literal;
 use connect::{Row, Session};
 
 use crate::WorkloadError;
+use crate::existing_objects::of_transaction;
 use crate::foreign_objects::ObjectKey;
 use crate::load::query_catalogs;
-use crate::marks::MarkedObject;
+use crate::marks::{MarkedObject, catalog_of};
 
 /// Beginning of the comment of an index that exists only during a comparison, which drops it.
 pub const COMPARISON_COMMENT: &str = "pgmeter compare: ";
@@ -39,41 +40,45 @@ impl Dependent {
 /// The first version with statistics objects and publications.
 const PUBLICATIONS_FROM: u32 = 100_000;
 
-/// The catalog of a kind of dependents; queries of the relation, the OID and the definition.
+/// The catalog of a kind of dependents; queries of the relation, the OID, the definition and the number of the transaction that
+/// has made it.
 const KINDS: [(&str, &str); 9] = [
     (
         "pg_class",
-        "select i.indrelid, i.indexrelid, pg_get_indexdef(i.indexrelid) from pg_index i where not exists \
+        "select i.indrelid, i.indexrelid, pg_get_indexdef(i.indexrelid), i.xmin from pg_index i where not exists \
          (select 1 from pg_constraint k where k.conindid = i.indexrelid and k.conrelid = i.indrelid \
          and k.contype in ('p', 'u', 'x'))",
     ),
     (
         "pg_class",
-        "select d.refobjid, c.oid, '' from pg_class c join pg_depend d on d.classid = 'pg_class'::regclass \
+        "select d.refobjid, c.oid, '', c.xmin from pg_class c join pg_depend d on d.classid = 'pg_class'::regclass \
          and d.objid = c.oid and d.refclassid = 'pg_class'::regclass and d.refobjsubid > 0 \
          and d.deptype in ('a', 'i') where c.relkind = 'S'",
     ),
     (
         "pg_constraint",
-        "select k.conrelid, k.oid, pg_get_constraintdef(k.oid) from pg_constraint k \
+        "select k.conrelid, k.oid, pg_get_constraintdef(k.oid), k.xmin from pg_constraint k \
          where k.conrelid <> 0 and k.conislocal and k.contype <> 't'",
     ),
     (
         "pg_trigger",
-        "select t.tgrelid, t.oid, pg_get_triggerdef(t.oid) from pg_trigger t where not t.tgisinternal",
+        "select t.tgrelid, t.oid, pg_get_triggerdef(t.oid), t.xmin from pg_trigger t where not t.tgisinternal",
     ),
     (
         "pg_rewrite",
-        "select r.ev_class, r.oid, pg_get_ruledef(r.oid) from pg_rewrite r where r.rulename <> '_RETURN'",
+        "select r.ev_class, r.oid, pg_get_ruledef(r.oid), r.xmin from pg_rewrite r where r.rulename <> '_RETURN'",
     ),
     (
         "pg_policy",
         "select p.polrelid, p.oid, concat_ws('|', p.polcmd, p.polroles, pg_get_expr(p.polqual, p.polrelid), \
-         pg_get_expr(p.polwithcheck, p.polrelid)) from pg_policy p",
+         pg_get_expr(p.polwithcheck, p.polrelid)), p.xmin from pg_policy p",
     ),
-    ("pg_attrdef", "select f.adrelid, f.oid, pg_get_expr(f.adbin, f.adrelid) from pg_attrdef f"),
-    ("pg_statistic_ext", "select s.stxrelid, s.oid, concat(s.stxkeys, s.stxkind) from pg_statistic_ext s"),
-    ("pg_publication_rel", "select m.prrelid, m.oid, '' from pg_publication_rel m"),
+    ("pg_attrdef", "select f.adrelid, f.oid, pg_get_expr(f.adbin, f.adrelid), f.xmin from pg_attrdef f"),
+    (
+        "pg_statistic_ext",
+        "select s.stxrelid, s.oid, concat(s.stxkeys, s.stxkind), s.xmin from pg_statistic_ext s",
+    ),
+    ("pg_publication_rel", "select m.prrelid, m.oid, '', m.xmin from pg_publication_rel m"),
 ];
 
 /// The catalogs that the oldest version does not have.
@@ -94,8 +99,13 @@ pub(crate) fn read<'a>(
     if relations.is_empty() {
         return Ok(Vec::new());
     }
+    select(session, &format!("a.relation = any (array[{}]::oid[])", relations.join(", ")))
+}
+
+/// Those that meet a condition on their row `a`.
+fn select(session: &mut Session, condition: &str) -> Result<Vec<Dependent>, WorkloadError> {
     let kinds = kinds(session).map(|(catalog, rows)| {
-        format!("select '{catalog}'::regclass as class, k.* from ({rows}) k(relation, oid, definition)")
+        format!("select '{catalog}'::regclass as class, k.* from ({rows}) k(relation, oid, definition, xmin)")
     });
     let sql = format!(
         "select a.class, a.oid, a.relation, o.type, concat('the ', \
@@ -104,12 +114,11 @@ pub(crate) fn read<'a>(
          then ' of ' || (pg_identify_object('pg_class'::regclass, a.relation, 0)).identity end), \
          left(md5(concat(o.type, ' ', o.identity, ' ', a.definition)), 8) \
          from ({}) a cross join lateral pg_identify_object(a.class, a.oid, 0) o \
-         where a.relation = any (array[{}]::oid[]) \
+         where {condition} \
          and not exists (select 1 from pg_depend d where d.classid = a.class and d.objid = a.oid \
          and d.deptype in ('P', 'I')) \
          and strpos(coalesce(obj_description(a.oid, a.class::text::name), ''), {}) <> 1 order by a.oid",
         kinds.collect::<Vec<_>>().join(" union all "),
-        relations.join(", "),
         literal(COMPARISON_COMMENT)
     );
     let dependent = |row: &Row| {
@@ -124,6 +133,39 @@ pub(crate) fn read<'a>(
 pub(crate) fn word(dependents: &[Dependent], relation: &str) -> String {
     let own = dependents.iter().filter(|dependent| dependent.relation == relation);
     own.map(|dependent| dependent.digest.as_str()).collect::<Vec<_>>().join(",")
+}
+
+/// The dependents of all relations that the current transaction has made.
+pub(crate) fn made(session: &mut Session) -> Result<Vec<ObjectKey>, WorkloadError> {
+    let condition = of_transaction(session).replace('$', "a");
+    Ok(select(session, &condition)?.into_iter().map(|dependent| dependent.key).collect())
+}
+
+/// The dependents of tables whose loading has not ended that are not among the `recorded` ones of the loading.
+pub(crate) fn unrecorded(
+    session: &mut Session,
+    own: &[MarkedObject],
+    recorded: &BTreeSet<ObjectKey>,
+) -> Result<Vec<Dependent>, WorkloadError> {
+    let is_loading = |object: &&MarkedObject| {
+        object.is_own && !object.mark.loaded.complete && catalog_of(&object.kind) == "pg_class"
+    };
+    let relations = own.iter().filter(is_loading).map(|object| object.object.oid.as_str());
+    let mut dependents = read(session, relations)?;
+    dependents.retain(|dependent| !recorded.contains(&dependent.key));
+    Ok(dependents)
+}
+
+/// The dependents of these objects, except those of users.
+pub(crate) fn of_loading(
+    session: &mut Session,
+    own: &[MarkedObject],
+    of_users: &BTreeSet<ObjectKey>,
+) -> Result<BTreeSet<ObjectKey>, WorkloadError> {
+    let relations = own.iter().filter(|object| object.is_own && catalog_of(&object.kind) == "pg_class");
+    let dependents = read(session, relations.map(|object| object.object.oid.as_str()))?;
+    let keys = dependents.into_iter().map(|dependent| dependent.key);
+    Ok(keys.filter(|key| !of_users.contains(key)).collect())
 }
 
 /// The dependents of these objects that users have made. None is known if an older version made the mark.

@@ -263,6 +263,12 @@ pub enum WorkloadError {
          it, use another database, or let `{init} --drop` drop it"
     )]
     CopiedTable { table: String, init: String },
+    /// A table that somebody has altered since `init` made it.
+    #[error(
+        "{table} was made by `init` and has been renamed or altered since: it has another name, owner, column or query; nothing \
+         was changed. Rename it, use another database, or let `{init} --drop` drop it"
+    )]
+    AlteredTable { table: String, init: String },
     /// A table of a workload of the same name that this one does not create.
     #[error(
         "{table} was made by `init` for the workload {workload} of another folder, and the schema of this folder does not \
@@ -498,6 +504,11 @@ impl WorkloadError {
             "42501" if error.message.to_lowercase().contains("schema") => (error.message.clone(), NO_SCHEMA),
             "3F000" => (error.message.clone(), NO_SCHEMA),
             "42501" => (error.message.clone(), "Connect as the owner or as a user with this privilege"),
+            "42710" if error.message.starts_with("extension") => {
+                (error.message.clone(), "Write CREATE EXTENSION IF NOT EXISTS instead")
+            }
+            "42710" if error.message.starts_with("type") => (error.message.clone(), IS_ALTERED),
+            "42723" => (error.message.clone(), IS_ALTERED),
             "2BP01" => {
                 (dependents.unwrap_or_else(|| error.message.clone()), "Drop the dependent objects first")
             }
@@ -526,6 +537,9 @@ impl WorkloadError {
         }
     }
 }
+
+/// What to do about an object that is not dropped before a loading.
+const IS_ALTERED: &str = "`init` did not make it, or somebody has changed it since: drop it or rename it";
 
 /// What to do about a role that may not create tables in the schema of its `search_path`.
 const NO_SCHEMA: &str = "Give the role a schema of its own, as the database's owner or a superuser: CREATE SCHEMA name \

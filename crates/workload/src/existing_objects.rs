@@ -6,7 +6,7 @@ use connect::{Row, Session};
 
 use crate::WorkloadError;
 use crate::load::{execute, query_catalogs};
-use crate::marks::{DatabaseId, Mark, catalog_of};
+use crate::marks::{DatabaseId, Mark, PLAIN_KINDS, catalog_of};
 
 /// Whether the current transaction has made the row `$`.
 const OF_TRANSACTION: &str = "$.xmin::text = (txid_current() & 4294967295)::text";
@@ -70,7 +70,7 @@ impl PartialEq for Object {
     }
 }
 
-/// Tables, views, sequences, types, functions and schemas that are not part of another object or of an extension; only those
+/// Tables, views, sequences, types, functions, schemas and plain objects that are not part of another object or of an extension; only those
 /// that the current transaction has made, if there is a condition on a row. GRANT changes the row of an object that another
 /// session has made, but not the row that says in which schema it is.
 fn objects(session: &mut Session, of_transaction: Option<&str>) -> Result<Vec<Object>, WorkloadError> {
@@ -83,6 +83,14 @@ fn objects(session: &mut Session, of_transaction: Option<&str>) -> Result<Vec<Ob
         ),
     };
     let itself = of_transaction.map_or_else(|| "true".to_owned(), |condition| condition.replace('$', "c"));
+    let plain = PLAIN_KINDS.map(|(_, catalog, schema)| {
+        let schema = schema.map(|column| format!(" and {column} <> 'pg_catalog'::regnamespace"));
+        format!(
+            " union all select oid, '{catalog}' from {catalog} c where {itself} and oid >= 16384{}",
+            schema.unwrap_or_default()
+        )
+    });
+    let plain = plain.concat();
     let sql = format!(
         "select o.type, o.identity, a.oid, coalesce(obj_description(a.oid, a.catalog::name), '') from (\
          select oid, 'pg_class'::text as catalog from pg_class c where relkind in ('r', 'p', 'v', 'm', 'S', 'f') \
@@ -93,7 +101,7 @@ fn objects(session: &mut Session, of_transaction: Option<&str>) -> Result<Vec<Ob
          and typrelid in (select oid from pg_class where relkind = 'c') \
          and typnamespace <> 'pg_catalog'::regnamespace \
          union all select oid, 'pg_proc' from pg_proc c where {} and pronamespace <> 'pg_catalog'::regnamespace \
-         union all select oid, 'pg_namespace' from pg_namespace c where {itself} and left(nspname, 3) <> 'pg_') a \
+         union all select oid, 'pg_namespace' from pg_namespace c where {itself} and left(nspname, 3) <> 'pg_'{plain}) a \
          cross join lateral pg_identify_object(a.catalog::regclass, a.oid, 0) o \
          where not exists (select 1 from pg_depend d where d.classid = a.catalog::regclass and d.objid = a.oid \
          and d.objsubid = 0 and (d.deptype in ('e', 'i') or d.deptype = 'a' and o.type = 'sequence')) \

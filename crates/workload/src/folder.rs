@@ -18,7 +18,7 @@ use crate::load::{self, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::loader::TableName;
 use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, MANIFEST, Manifest, TableEntry};
-use crate::marks::{DatabaseId, Loaded, Mark};
+use crate::marks::{DatabaseId, Loaded, Mark, MarkedObject};
 use crate::protection::Protection;
 use crate::schema_files::SchemaFiles;
 use crate::standard::Standard;
@@ -33,6 +33,9 @@ use crate::{
 /// Why the scale of a schema cannot be chosen.
 const FIXED_SIZES: &str =
     "each of its tables has a directive size. Leave out --scale, or replace size by mult in schema.sql";
+
+/// Of objects without marks.
+const NOT_DROPPED: &str = "; a later init does not drop it";
 
 /// A workload defined by a directory.
 #[derive(Clone, Debug)]
@@ -102,11 +105,14 @@ impl Folder {
             let sentence = format!("drops or changes tables of an earlier init: {}", replaced.join(", "));
             tell(progress, InitProgress::Dropping(&sentence))?;
         }
+        let mark = self.mark(options);
+        let is_of_another = |object: &MarkedObject| object.is_of_another(&mark.folder, &protection.names);
         let mut guard = StepGuard {
             existing: ExistingObjects::read(session)?,
-            foreign: ForeignObjects::read(session, self.name())?,
+            foreign: ForeignObjects::read_beside(session, self.name(), is_of_another)?,
             drops: options.drops,
-            mark: self.mark(options),
+            mark: mark.clone(),
+            made: (!options.drops).then(|| protection.own_dependents.clone()),
         };
         // Earlier notices do not belong to the loading.
         session.take_notices();
@@ -127,7 +133,7 @@ impl Folder {
             let marked = if session.is_lost() || is_undone {
                 Ok(())
             } else {
-                let marks = protection.marks(session, &guard.mark, options.drops);
+                let marks = protection.marks(session, &guard.mark, guard.made.as_ref());
                 marks.and_then(|marks| guard.execute_own(session, &marks))
             };
             done.and(marked)?;
@@ -136,9 +142,9 @@ impl Folder {
             report.steps.push(time);
         }
         guard.mark.loaded.complete = true;
-        let own = protection.marks(session, &guard.mark, options.drops)?;
+        let own = protection.marks(session, &guard.mark, guard.made.as_ref())?;
         guard.execute_own(session, &own)?;
-        let completions = marks::completions(session, self.name())?;
+        let completions = marks::completions(session, self.name(), guard.made.as_ref())?;
         guard.execute_own(session, &completions)?;
         Ok(report)
     }
@@ -365,9 +371,9 @@ impl Workload for Folder {
             let made: Vec<String> = acting_on_all(session)?.difference(&before).cloned().collect();
             if !made.is_empty() {
                 let sentence = format!(
-                    "{} was created during the loading, and can act on all tables of this database; a later init does \
-                     not drop it",
-                    made.join(", ")
+                    "{} was created during the loading, and can act on all tables of this database{}",
+                    made.join(", "),
+                    if made.iter().all(|object| object.starts_with("the cast ")) { "" } else { NOT_DROPPED }
                 );
                 load::tell(progress, InitProgress::Found(&sentence)).map_err(|_| self.interrupted())?;
             }

@@ -12,7 +12,7 @@ use crate::existing_objects::{Object, of_transaction};
 use crate::foreign_parts::{self, Parts};
 use crate::load::{execute, query, query_catalogs};
 use crate::loader::TableName;
-use crate::marks::{self, catalog_of};
+use crate::marks::{self, MarkedObject, PLAIN_KINDS, catalog_of};
 use crate::sequences::{self, ChangedSequence, Sequences};
 use crate::{dependents, protection, sql_names};
 
@@ -81,8 +81,17 @@ impl ForeignObjects {
     /// The objects without a mark of the workload. Like [`Session::query_catalogs`], it changes the search path of an open
     /// transaction.
     pub(crate) fn read(session: &mut Session, workload: &str) -> Result<ForeignObjects, WorkloadError> {
+        ForeignObjects::read_beside(session, workload, |_| false)
+    }
+
+    /// The same, with objects of another folder that has the workload's name.
+    pub(crate) fn read_beside(
+        session: &mut Session,
+        workload: &str,
+        is_of_another: impl Fn(&MarkedObject) -> bool,
+    ) -> Result<ForeignObjects, WorkloadError> {
         let mut marked = marks::find(session, workload)?;
-        marked.retain(|object| object.is_own);
+        marked.retain(|object| object.is_own && !is_of_another(object));
         let dependents = dependents::of_users(session, &marked)?;
         let dependents =
             dependents.into_iter().map(|dependent| (dependent.key, dependent.described)).collect();
@@ -103,7 +112,8 @@ impl ForeignObjects {
         let known = catalogs(session)?;
         let (mut tables, mut others) = (tables(session)?, definitions(session, &known)?);
         tables.retain(|oid, _| !is_own(oid));
-        others.retain(|key, other| !own.contains(key) && !is_own(&other.relation));
+        let inner = inner_objects(session, &own)?;
+        others.retain(|key, other| !own.contains(key) && !is_own(&other.relation) && !inner.contains(key));
         let shared = shared_changes(session)?;
         let mut parts = foreign_parts::read(session, &known)?;
         parts.retain(|_, part| !own.contains(&part.parent));
@@ -185,7 +195,7 @@ impl ForeignObjects {
     /// be those of the loading.
     pub(crate) fn now(&self, session: &mut Session) -> Result<ForeignObjects, WorkloadError> {
         let mut now = ForeignObjects::except(session, &self.workload, self.own.clone())?;
-        now.others.retain(|key, _| self.others.contains_key(key) || WITH_MARKS.contains(&&*key.0));
+        now.others.retain(|key, _| self.others.contains_key(key) || has_marks(&key.0));
         let existing = dependents::existing(session, self.dependents.keys())?;
         now.dependents = self.dependents.clone();
         now.dependents.retain(|key, _| existing.contains(key));
@@ -194,7 +204,7 @@ impl ForeignObjects {
 
     /// Leaves out all objects of kinds that have no marks: an interrupted loading may have made them.
     pub(crate) fn leave_out_without_marks(&mut self) {
-        self.others.retain(|(catalog, _), _| WITH_MARKS.contains(&&**catalog));
+        self.others.retain(|(catalog, _), _| has_marks(catalog));
     }
 
     /// Leaves out a view that an interrupted loading of the workload has made, and not yet marked.
@@ -277,6 +287,10 @@ impl ForeignObjects {
 
     /// The name of an object that existed.
     fn name(&self, key: &ObjectKey) -> Option<String> {
+        if key.0 == foreign_parts::ALL_TABLES {
+            let Table { identity, .. } = self.tables.values().next()?;
+            return Some(format!("{identity} (by the new publication {}, which is FOR ALL TABLES)", key.1));
+        }
         let table =
             || self.tables.get(&key.1).filter(|_| key.0 == "pg_class").map(|table| table.identity.clone());
         table().or_else(|| self.others.get(key).map(|object| object.described.clone()))
@@ -321,6 +335,32 @@ fn relations_of_types(
     Ok(query_catalogs(session, &sql)?.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
+/// Objects that the server has made for these and drops with them, such as the cast of a range type.
+fn inner_objects(
+    session: &mut Session,
+    own: &BTreeSet<ObjectKey>,
+) -> Result<BTreeSet<ObjectKey>, WorkloadError> {
+    let sql = "select classid::regclass, objid, refclassid::regclass, refobjid from pg_depend \
+               where deptype = 'i' and refclassid <> 'pg_class'::regclass and classid not in ('pg_class'::regclass, \
+               'pg_rewrite'::regclass, 'pg_constraint'::regclass, 'pg_trigger'::regclass)";
+    let rows = query_catalogs(session, sql)?;
+    let key = |row: &connect::Row, column| {
+        let text = |column| row.get(column).unwrap_or_default().to_owned();
+        (text(column), text(column + 1))
+    };
+    let mut inner = BTreeSet::new();
+    loop {
+        // Those of a range type belong to its multirange type.
+        let is_of = |outer: &ObjectKey| own.contains(outer) || inner.contains(outer);
+        let found: BTreeSet<ObjectKey> =
+            rows.iter().filter(|row| is_of(&key(row, 2))).map(|row| key(row, 0)).collect();
+        if found == inner {
+            return Ok(inner);
+        }
+        inner = found;
+    }
+}
+
 /// The names of the server's catalogs.
 fn catalogs(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
     let sql = "select relname from pg_class where relnamespace = 'pg_catalog'::regnamespace";
@@ -328,8 +368,11 @@ fn catalogs(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
     Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
-/// Catalogs of objects that can have marks.
-const WITH_MARKS: [&str; 4] = ["pg_class", "pg_proc", "pg_type", "pg_namespace"];
+/// Whether the objects of a catalog can have marks.
+fn has_marks(catalog: &str) -> bool {
+    ["pg_class", "pg_proc", "pg_type", "pg_namespace"].contains(&catalog)
+        || PLAIN_KINDS.iter().any(|(_, own, _)| *own == catalog)
+}
 
 /// Tables of which the session has changed rows, and their number, with those that it has not reported yet.
 pub(crate) fn changed_rows(session: &mut Session) -> Result<BTreeMap<String, String>, WorkloadError> {
@@ -362,7 +405,7 @@ fn count_rows(session: &mut Session, value: &str) -> Result<(), WorkloadError> {
 }
 
 /// Objects that act on all tables of a database: event triggers, casts, publications and default privileges. `init` does not
-/// mark them, and does not drop them later.
+/// mark them, except casts, and does not drop them later.
 pub(crate) fn acting_on_all(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
     let catalogs = ["pg_event_trigger", "pg_cast", "pg_default_acl", "pg_publication"];
     let is_known = |catalog: &&str| *catalog != "pg_publication" || session.server_version_num() >= 100_000;

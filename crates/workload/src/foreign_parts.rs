@@ -45,10 +45,13 @@ struct Kind {
     is_noticed: bool,
 }
 
-/// The kind of roles: what belongs to those that the loading has made is its own.
-const ROLES: usize = 3;
+/// Stands for the catalog where a row belongs to all tables.
+pub(crate) const ALL_TABLES: &str = "all tables";
 
-const KINDS: [Kind; 9] = [
+/// The kind of roles: what belongs to those that the loading has made is its own.
+const ROLES: usize = 5;
+
+const KINDS: [Kind; 11] = [
     Kind {
         what: "a trigger of a foreign key",
         catalog: "pg_trigger",
@@ -81,6 +84,30 @@ const KINDS: [Kind; 9] = [
         digest: "t",
         rows: "true",
         is_missed: true,
+        is_noticed: true,
+    },
+    // For the workload's own tables in publications of others.
+    Kind {
+        what: "a member of a publication",
+        catalog: "pg_publication_rel",
+        from: "pg_publication_rel",
+        key: "concat(t.prpubid, ':', t.prrelid)",
+        parent: ("'pg_publication'", "t.prpubid"),
+        digest: "t",
+        rows: "true",
+        // It is removed with the workload's table.
+        is_missed: false,
+        is_noticed: true,
+    },
+    Kind {
+        what: "a publication of all tables",
+        catalog: "pg_publication",
+        from: "pg_publication",
+        key: "t.oid",
+        parent: ("'all tables'", "quote_ident(t.pubname)"),
+        digest: "t",
+        rows: "t.puballtables and $",
+        is_missed: false,
         is_noticed: true,
     },
     Kind {

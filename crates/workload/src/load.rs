@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use connect::{ConnectError, LockWaits, LockingStatements, OwnSettings, Patience, Row, ServerError, Session};
+use connect::{
+    ConnectError, LockWaits, LockingStatements, OwnSettings, Patience, Row, ServerError, Session, Target,
+};
 
 use stats::Scale;
 
@@ -259,6 +261,13 @@ pub(crate) fn execute(session: &mut Session, sql: &str) -> Result<(), WorkloadEr
 /// Begins a transaction that the role's time limits do not end.
 pub(crate) fn begin_own(session: &mut Session) -> Result<(), WorkloadError> {
     session.begin_own(OwnSettings::Limits).map_err(failed("begin"))
+}
+
+/// Another session of the same loading, which tells the user too whom it waits for.
+pub(crate) fn connect_beside(session: &Session, target: &Target) -> Result<Session, ConnectError> {
+    let mut other = Session::connect(target)?;
+    other.tell_lock_waits(session.tells_lock_waits());
+    Ok(other)
 }
 
 /// Commits the transaction that [`begin_own`] has begun.

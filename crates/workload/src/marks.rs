@@ -2,7 +2,7 @@
 //! index set, the state, and the object that it was made for. A later `init` drops a table only if its mark was made for
 //! this table in this database; runs find the scale in every mark.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use connect::Session;
@@ -10,8 +10,9 @@ use connect::quote::literal;
 use stats::Scale;
 
 use crate::digests::{DIGEST_OF_RELATION, definition, digest};
+use crate::foreign_objects::ObjectKey;
 use crate::load::{InitOptions, execute, query, query_catalogs};
-use crate::{Workload, WorkloadError, dependents, namesakes};
+use crate::{Workload, WorkloadError, dependents, namesakes, sql_names};
 
 /// Beginning of the line.
 const BEGINNING: &str = "pgmeter: workload=";
@@ -305,9 +306,23 @@ pub(crate) fn catalog_of(kind: &str) -> &'static str {
         "function" | "procedure" | "aggregate" => "pg_proc",
         "type" | "domain" => "pg_type",
         "schema" => "pg_namespace",
-        _ => "pg_class",
+        other => {
+            PLAIN_KINDS.iter().find(|(kind, ..)| *kind == other).map_or("pg_class", |(_, catalog, _)| catalog)
+        }
     }
 }
+
+/// Kinds without a definition in marks, in an order in which they can be dropped; their catalogs, and the columns of their
+/// schemas.
+pub(crate) const PLAIN_KINDS: [(&str, &str, Option<&str>); 7] = [
+    ("cast", "pg_cast", None),
+    ("operator class", "pg_opclass", Some("opcnamespace")),
+    ("operator family", "pg_opfamily", Some("opfnamespace")),
+    ("operator", "pg_operator", Some("oprnamespace")),
+    ("text search configuration", "pg_ts_config", Some("cfgnamespace")),
+    ("text search dictionary", "pg_ts_dict", Some("dictnamespace")),
+    ("collation", "pg_collation", Some("collnamespace")),
+];
 
 /// A marked object.
 #[derive(Clone, Debug)]
@@ -332,6 +347,14 @@ impl MarkedObject {
     pub(crate) fn is_same(&self) -> bool {
         self.mark.object.as_ref().is_some_and(|object| object.is_same(&self.object))
     }
+
+    /// Whether another folder with the same name of its workload has made it. A folder that was moved makes objects of the same
+    /// names (`created`).
+    pub(crate) fn is_of_another(&self, folder: &str, created: &BTreeSet<String>) -> bool {
+        let is_created =
+            || sql_names::of_identity(&self.identity).is_some_and(|it| created.contains(&it.name));
+        self.mark.folder != folder && !is_created()
+    }
 }
 
 /// All objects with a mark of the workload in the current database.
@@ -341,9 +364,10 @@ pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedOb
          {}, {} from pg_description d \
          cross join lateral pg_identify_object(d.classoid, d.objoid, 0) o \
          where d.objsubid = 0 and d.classoid in ('pg_class'::regclass, 'pg_type'::regclass, \
-         'pg_proc'::regclass, 'pg_namespace'::regclass) and strpos(d.description, {}) > 0 order by d.objoid",
+         'pg_proc'::regclass, 'pg_namespace'::regclass, {}) and strpos(d.description, {}) > 0 order by d.objoid",
         digest("d.classoid", "d.objoid"),
         definition("d.classoid", "d.objoid"),
+        PLAIN_KINDS.map(|(_, catalog, _)| format!("'{catalog}'::regclass")).join(", "),
         literal(&format!("{BEGINNING}{workload} "))
     );
     let rows = query_catalogs(session, &sql)?;
@@ -367,17 +391,26 @@ pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedOb
     Ok(rows.iter().filter_map(object).collect())
 }
 
-/// Marks all objects of a loading that has ended.
-pub(crate) fn complete(session: &mut Session, workload: &str) -> Result<(), WorkloadError> {
-    completions(session, workload)?.iter().try_for_each(|sql| execute(session, sql))
+/// Marks all objects of a loading that has ended. `made` are the dependents of relations that it has made; `None`: all.
+pub(crate) fn complete(
+    session: &mut Session,
+    workload: &str,
+    made: Option<&BTreeSet<ObjectKey>>,
+) -> Result<(), WorkloadError> {
+    completions(session, workload, made)?.iter().try_for_each(|sql| execute(session, sql))
 }
 
 /// The statements that do so. Statements after the rows may have added columns.
-pub(crate) fn completions(session: &mut Session, workload: &str) -> Result<Vec<String>, WorkloadError> {
+pub(crate) fn completions(
+    session: &mut Session,
+    workload: &str,
+    made: Option<&BTreeSet<ObjectKey>>,
+) -> Result<Vec<String>, WorkloadError> {
     let mut marked = find(session, workload)?;
     marked.retain(|object| object.is_same() && !object.mark.loaded.complete);
     let relations = marked.iter().filter(|object| catalog_of(&object.kind) == "pg_class");
-    let dependents = dependents::read(session, relations.map(|object| object.object.oid.as_str()))?;
+    let mut dependents = dependents::read(session, relations.map(|object| object.object.oid.as_str()))?;
+    dependents.retain(|dependent| made.is_none_or(|made| made.contains(&dependent.key)));
     let mut statements = Vec::new();
     for object in &marked {
         let mut own = object.object.clone();

@@ -28,10 +28,14 @@ pub(crate) struct Protection {
     /// Tables that statements change before they create them.
     changes: Vec<Change>,
     created: BTreeSet<TableName>,
+    /// The names of all objects that statements create, without their schemas.
+    pub(crate) names: BTreeSet<String>,
     /// Tables that exist and were not made by `init` for the workload.
     foreign: BTreeSet<Relation>,
     /// Objects of users that belong to the workload's tables.
     of_users: BTreeSet<ObjectKey>,
+    /// The others that belong to them.
+    pub(crate) own_dependents: BTreeSet<ObjectKey>,
 }
 
 impl Protection {
@@ -45,10 +49,12 @@ impl Protection {
             }
         }
         self.created.extend(sql_names::created(sql));
+        self.names.extend(sql_names::created_name(sql));
     }
 
     /// A table that the workload names as its own.
     pub(crate) fn table(&mut self, table: TableName) {
+        self.names.insert(table.name.clone());
         self.created.insert(table);
     }
 
@@ -66,9 +72,10 @@ impl Protection {
         let (own, copied): (Vec<_>, Vec<_>) =
             marks::find(session, workload)?.into_iter().partition(|object| object.is_own);
         self.of_users = dependents::of_users(session, &own)?.into_iter().map(|own| own.key).collect();
+        self.own_dependents = dependents::of_loading(session, &own, &self.of_users)?;
         let identities =
             |objects: Vec<MarkedObject>| objects.into_iter().map(|object| object.identity).collect();
-        let (own, copied): (BTreeSet<String>, BTreeSet<String>) = (identities(own), identities(copied));
+        let own: BTreeSet<String> = identities(own);
         for table in &self.created {
             let existing = find(session, table)?;
             self.foreign.extend(existing.filter(|relation| !own.contains(&relation.identity)));
@@ -92,12 +99,13 @@ impl Protection {
     }
 
     /// The statements that mark the tables that the statements have created or filled so far. Transactions of the loading mark
-    /// what they create; a table without a mark may be that of another session, unless `drops` permits to mark it by its name.
+    /// what they create; a table without a mark may be that of another session, unless it is not known which dependents the loading
+    /// has `made`, because `--drop` permits all.
     pub(crate) fn marks(
         &self,
         session: &mut Session,
         mark: &Mark,
-        drops: bool,
+        made: Option<&BTreeSet<ObjectKey>>,
     ) -> Result<Vec<String>, WorkloadError> {
         let database = DatabaseId::read(session)?;
         let mut known = BTreeMap::new();
@@ -114,12 +122,14 @@ impl Protection {
             };
             let comment = match known.get(&relation.identity) {
                 Some(comment) => comment.clone(),
-                None if drops => comment(session, &relation)?,
+                None if made.is_none() => comment(session, &relation)?,
                 None => continue,
             };
             let mut object = database.described(session, "pg_class", &relation.oid)?;
             let mut noted = dependents::read(session, [relation.oid.as_str()].into_iter())?;
-            noted.retain(|dependent| self.of_users.contains(&dependent.key) != mark.loaded.complete);
+            let is_of_user =
+                |key: &ObjectKey| made.map_or(self.of_users.contains(key), |made| !made.contains(key));
+            noted.retain(|dependent| is_of_user(&dependent.key) != mark.loaded.complete);
             object.dependents = Some(dependents::word(&noted, &relation.oid));
             let marked = mark.of(object).added_to(&comment);
             if marked != comment {
@@ -130,12 +140,13 @@ impl Protection {
     }
 }
 
-/// The error about a table that `init` may not change. `copied` are the tables whose marks were made for others.
-pub(crate) fn refusal(table: String, copied: &BTreeSet<String>, workload: &str, init: &str) -> WorkloadError {
+/// The error about a table that `init` may not change. `copied` are the objects whose marks do not fit them.
+pub(crate) fn refusal(table: String, copied: &[MarkedObject], workload: &str, init: &str) -> WorkloadError {
     let init = init.to_owned();
-    match copied.contains(&table) {
-        true => WorkloadError::CopiedTable { table, init },
-        false => WorkloadError::ForeignTable { table, workload: workload.to_owned(), init },
+    match copied.iter().find(|object| object.identity == table) {
+        Some(object) if object.is_same() => WorkloadError::AlteredTable { table, init },
+        Some(_) => WorkloadError::CopiedTable { table, init },
+        None => WorkloadError::ForeignTable { table, workload: workload.to_owned(), init },
     }
 }
 

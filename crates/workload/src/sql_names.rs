@@ -55,6 +55,21 @@ pub(crate) fn created(sql: &str) -> Option<TableName> {
     at.name()
 }
 
+/// The name, without its schema, of the object that a statement creates, of those that can have marks.
+pub(crate) fn created_name(sql: &str) -> Option<String> {
+    const BEFORE: [&str; 8] =
+        ["or", "replace", "global", "local", "unlogged", "foreign", "recursive", "materialized"];
+    const KINDS: [&str; 9] =
+        ["table", "view", "sequence", "type", "domain", "function", "procedure", "aggregate", "schema"];
+    let tokens = tokens(sql);
+    let mut at = Reader { tokens: &tokens, at: 0 };
+    at.word("create").then_some(())?;
+    while BEFORE.iter().any(|word| at.word(word)) {}
+    KINDS.iter().any(|kind| at.word(kind)).then_some(())?;
+    at.words(&["if", "not", "exists"]);
+    Some(at.name()?.name)
+}
+
 /// Every word and quoted name of a statement, with the schema before it, as `to_regclass` reads it: some are names of
 /// relations. With each, whether it is certainly no keyword of VACUUM, CLUSTER, DROP INDEX or REINDEX.
 pub(crate) fn possible_names(sql: &str) -> Vec<(String, bool)> {

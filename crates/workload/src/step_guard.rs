@@ -1,18 +1,18 @@
 //! Executes the load steps of a folder so that objects of others stay as they are: each step, or each of its statements, is a
 //! transaction that is rolled back if it has changed one. `folder` runs the steps in their order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use connect::{ConnectError, LockTry, LockingStatements, ResultSet, Session, SqlState};
 use script::{Statement, statement_words};
 
-use crate::WorkloadError;
 use crate::concurrent_forms;
 use crate::existing_objects::ExistingObjects;
-use crate::foreign_objects::{ForeignObjects, begin_counting, run_deferred};
+use crate::foreign_objects::{ForeignObjects, ObjectKey, begin_counting, run_deferred};
 use crate::load::{begin_own, commit, execute, failed};
 use crate::manifest::LoadStep;
-use crate::marks::Mark;
+use crate::marks::{self, Mark};
+use crate::{WorkloadError, dependents};
 
 /// SQLSTATE of a statement that must not run in a transaction block.
 const IN_TRANSACTION: &[u8; 5] = b"25001";
@@ -26,6 +26,9 @@ pub(crate) struct StepGuard {
     /// Whether the user allows to change them (`--drop`). They are named then.
     pub(crate) drops: bool,
     pub(crate) mark: Mark,
+    /// The dependents of the workload's relations that the loading, or an earlier one, has made; `None` with `--drop`, where
+    /// statements may run outside of pgmeter's transactions.
+    pub(crate) made: Option<BTreeSet<ObjectKey>>,
 }
 
 /// Receives the names of objects of others that are changed with permission.
@@ -93,7 +96,7 @@ impl StepGuard {
         let has_others =
             self.foreign.has_tables() || foreign.as_ref().is_some_and(ForeignObjects::has_tables);
         let last = statements.last().map_or(1, |statement| statement.line);
-        let made = locking.repeat(session, |session, lock_try| {
+        let (made, dependents) = locking.repeat(session, |session, lock_try| {
             begin_own(session)?;
             let committed = limit_waits(session, lock_try, has_others)
                 .and_then(|()| foreign.as_ref().map_or(Ok(()), |_| begin_counting(session)))
@@ -104,10 +107,12 @@ impl StepGuard {
                 // A mark is a comment, and event triggers act on it too.
                 .and_then(|made| run_deferred(session).map(|()| made))
                 .and_then(|made| self.judge(session, foreign.as_ref(), tell).map(|()| made))
+                .and_then(|made| dependents::made(session).map(|dependents| (made, dependents)))
                 .and_then(|made| commit(session).map(|()| made));
             committed.map_err(|error| rolled_back(session, error, &place(step, last)))
         })?;
         self.foreign.adopt(&made);
+        self.made.iter_mut().for_each(|made| made.extend(dependents.iter().cloned()));
         Ok(())
     }
 
@@ -162,9 +167,15 @@ impl StepGuard {
         Ok(())
     }
 
+    /// All that belongs to the workload's relations.
+    fn dependents(&self, session: &mut Session) -> Result<BTreeSet<ObjectKey>, WorkloadError> {
+        let own = marks::find(session, &self.mark.workload)?;
+        dependents::of_loading(session, &own, &BTreeSet::new())
+    }
+
     /// Executes a statement that cannot run in a transaction, such as VACUUM. What it changes cannot be rolled back.
     fn alone(
-        &self,
+        &mut self,
         session: &mut Session,
         step: &LoadStep,
         statement: &Statement,
@@ -182,12 +193,16 @@ impl StepGuard {
                 place: place(step, statement.line),
             });
         }
+        let before = self.dependents(session)?;
         let executed =
             session.analyze(sql).and_then(|()| match words(sql).iter().any(|word| word == "concurrently") {
                 true => locking.execute_beside_others(session, sql),
                 false => locking.execute_alone(session, sql),
             });
         done(executed, step, statement)?;
+        let mut added = self.dependents(session)?;
+        added.retain(|key| !before.contains(key));
+        self.made.iter_mut().for_each(|made| made.extend(added.iter().cloned()));
         let changed = foreign.changed(session)?;
         changed.into_iter().next().map_or(Ok(()), |object| {
             let (workload, place) = (self.mark.workload.clone(), place(step, statement.line));
@@ -259,7 +274,7 @@ pub(crate) fn rolled_back(session: &mut Session, error: WorkloadError, place: &s
 
 /// Whether a text is one statement of those that PostgreSQL executes outside of transaction blocks only. A function can raise
 /// the same error, so the error alone does not decide.
-fn runs_alone(sql: &str) -> bool {
+pub(crate) fn runs_alone(sql: &str) -> bool {
     let words = words(sql);
     let has = |word: &str| words.iter().any(|own| own == word);
     let is = |at: usize, word: &str| words.get(at).is_some_and(|own| own == word);

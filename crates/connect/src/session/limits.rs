@@ -199,7 +199,8 @@ impl Session {
         mem::replace(&mut self.waiting.tell, tell)
     }
 
-    pub(crate) fn tells_lock_waits(&self) -> Option<TellLockWait> {
+    /// Who is told.
+    pub fn tells_lock_waits(&self) -> Option<TellLockWait> {
         self.waiting.tell
     }
 

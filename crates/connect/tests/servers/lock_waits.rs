@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::Duration;
 
-use pgmeter_connect::{LockWaits, LockingStatements, Patience};
+use pgmeter_connect::{LockHolder, LockWaits, LockingStatements, Patience};
 use testkit::cluster::Cluster;
 
 #[test]
@@ -65,5 +65,30 @@ fn the_waits_of_a_statement_have_one_limit_in_common() {
         assert!(failure.contains("the lock was not granted in 1 try"), "{version}: {failure}");
         let columns = "select count(*) from information_schema.columns where table_name = 'parent'";
         assert_eq!(session.query(columns).expect("columns")[0].get(0), Some("1"), "nothing of it remains");
+    }
+}
+
+/// Sessions of the same work end by themselves, however long that takes.
+#[test]
+fn a_wait_for_a_session_of_the_same_work_does_not_count() {
+    let conninfo = Cluster::shared("18").database("own_waits");
+    let mut session = Cluster::session(&conninfo);
+    session.execute("create table shared (a int)").expect("a table");
+    let patience = Patience { lock_timeout: Duration::from_secs(1), limit: Duration::from_secs(2) };
+    let sql = ["alter table shared alter a set default 1".to_owned()];
+    for is_own in [false, true] {
+        let mut holder = Cluster::session(&conninfo);
+        holder.execute("begin; select * from shared").expect("a lock");
+        let mut waits = LockWaits::default();
+        let done = thread::scope(|scope| {
+            scope.spawn(move || {
+                thread::sleep(Duration::from_secs(4));
+                holder.execute("commit").expect("the lock is released");
+            });
+            let own = |_: &LockHolder| is_own;
+            let mut locking = LockingStatements::new(patience, &|| true, &mut waits).beside(&own);
+            locking.execute_in_transaction(&mut session, &sql)
+        });
+        assert_eq!(done.is_ok(), is_own, "{done:?}");
     }
 }

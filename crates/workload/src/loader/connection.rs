@@ -9,15 +9,18 @@ use std::thread;
 use std::time::Duration;
 
 use connect::quote::literal;
-use connect::{Address, CancelKey, Closer, ConnectError, ServerError, Session, SqlState, Target, Transport};
+use connect::{
+    Address, CancelKey, Closer, ConnectError, LockHolder, LockTry, LockWaits, LockingStatements, Patience,
+    ServerError, Session, SqlState, Target, Transport,
+};
 
-use super::journal::Note;
+use super::journal::{self, Note};
 use super::plan::{LoadStatement, Mode, Part, Task};
 use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows, run_deferred};
-use crate::load::{ROWS_PER_PROGRESS, begin_own, commit, failed, query};
-use crate::step_guard::rolled_back;
+use crate::load::{ROWS_PER_PROGRESS, begin_own, commit, connect_beside, failed, query};
+use crate::step_guard::{rolled_back, runs_alone};
 use crate::stopwatch::Stopwatch;
-use crate::{WorkloadError, init_lock};
+use crate::{WorkloadError, dependents, init_lock, marks};
 
 /// Pauses between reconnection attempts in milliseconds: a restarting server is usually available within them, even
 /// if it has to recover.
@@ -77,6 +80,8 @@ pub(super) struct Connection<'a> {
     pub(super) events: Sender<Event>,
     /// The workload whose [`init_lock`] the connection has.
     pub(super) locked: Option<&'a str>,
+    /// Limits the waits of the current work for locks.
+    pub(super) lock_try: Option<&'a LockTry>,
 }
 
 /// State shared by all loading connections.
@@ -91,8 +96,22 @@ pub(super) struct Shared<'a> {
     pub(super) locked: Option<&'a str>,
     /// The objects of others, which statements may not change; `None` if they may.
     pub(super) guarded: Option<&'a ForeignObjects>,
+    /// Whether statements wait for locks in short tries, so that others do not wait behind them for long.
+    pub(super) limits_lock_waits: bool,
+    /// All loading connections.
+    pub(super) connections: &'a [Cancel],
     /// Set when the work has to stop.
     pub(super) halt: &'a AtomicBool,
+}
+
+impl Shared<'_> {
+    /// Whether a session is one of the loading connections.
+    fn is_own(&self, holder: &LockHolder) -> bool {
+        let is_it = |running: Running| running.key.process_id.to_string() == holder.pid;
+        self.connections
+            .iter()
+            .any(|cancel| cancel.lock().unwrap_or_else(PoisonError::into_inner).clone().is_some_and(is_it))
+    }
 }
 
 impl Connection<'_> {
@@ -109,7 +128,7 @@ impl Connection<'_> {
                 (1..=*partitions).try_for_each(|number| self.statement("", &(statement.0)(number)))
             }
             Task::Together(statements) => {
-                self.with_reconnect(&statements[statements.len() - 1], |connection, _| {
+                self.in_tries(&statements[statements.len() - 1], |connection, _| {
                     connection.in_transaction(|connection| {
                         statements.iter().try_for_each(|sql| connection.execute(sql))
                     })
@@ -117,7 +136,7 @@ impl Connection<'_> {
             }
             Task::Load { truncate, parts } => {
                 let doing = parts.last().map_or(String::new(), |part| format!("loading {}", part.relation));
-                self.with_reconnect(&doing, |connection, _| {
+                self.in_tries(&doing, |connection, _| {
                     connection.in_transaction(|connection| {
                         connection.execute(truncate)?;
                         parts.iter().try_for_each(|part| connection.copy(part))
@@ -142,10 +161,10 @@ impl Connection<'_> {
         &mut self,
         note: &Note,
         doing: &str,
-        work: impl Fn(&mut Self) -> Result<T, WorkloadError>,
-        look: impl Fn(&mut Self, T) -> Result<(), WorkloadError>,
+        work: impl Fn(&mut Connection<'_>) -> Result<T, WorkloadError>,
+        look: impl Fn(&mut Connection<'_>, T) -> Result<(), WorkloadError>,
     ) -> Result<(), WorkloadError> {
-        self.with_reconnect(doing, |connection, attempt| {
+        self.in_tries(doing, |connection, attempt| {
             if attempt > 0 && note.is_there(connection.session)? {
                 return Ok(());
             }
@@ -163,10 +182,10 @@ impl Connection<'_> {
         &mut self,
         note: &Note,
         doing: &str,
-        work: impl Fn(&mut Self) -> Result<(), WorkloadError>,
+        work: impl Fn(&mut Connection<'_>) -> Result<(), WorkloadError>,
     ) -> Result<(), WorkloadError> {
-        let work = |connection: &mut Self| {
-            let guarded = connection.shared.guarded;
+        let guarded = self.shared.guarded;
+        let work = |connection: &mut Connection<'_>| {
             let before = guarded.map(|foreign| {
                 begin_counting(connection.session)?;
                 Ok::<_, WorkloadError>((foreign, changed_rows(connection.session)?))
@@ -194,9 +213,20 @@ impl Connection<'_> {
         match mode {
             Mode::Alone => {
                 self.statement("", sql)?;
-                self.noted(note, sql, |_| Ok(()), |_, ()| Ok(()))
+                let creates = statement.place.is_some();
+                self.noted(
+                    note,
+                    sql,
+                    |_| Ok(()),
+                    |connection, ()| {
+                        if creates { connection.record_unknown(note) } else { Ok(()) }
+                    },
+                )
             }
-            Mode::Watched => self.watched(note, sql, |connection| connection.execute(sql)),
+            Mode::Watched => self.watched(note, sql, |connection| {
+                connection.end_lock_limit()?;
+                connection.execute(sql)
+            }),
             Mode::Transaction | Mode::Index => {
                 let is_of_user = statement.place.is_some();
                 let guarded = self.shared.guarded.filter(|_| is_of_user);
@@ -207,19 +237,31 @@ impl Connection<'_> {
                     foreign = guarded.map(read).transpose()?;
                     Ok(())
                 })?;
-                let work = |connection: &mut Self| {
+                let work = |connection: &mut Connection<'_>| {
                     if is_of_user {
                         connection.look_at(&settings, sql, foreign.is_some())?;
                     }
                     connection.execute_with(&settings, sql)
                 };
                 self.noted(note, sql, work, |connection, ()| {
-                    let Some(foreign) = &foreign else { return Ok(()) };
-                    run_deferred(connection.session)?;
-                    foreign.check(connection.session)
+                    if foreign.is_some() {
+                        run_deferred(connection.session)?;
+                    }
+                    let made = dependents::made(connection.session)?;
+                    note.journal.record(connection.session, &made)?;
+                    foreign.as_ref().map_or(Ok(()), |foreign| foreign.check(connection.session))
                 })
             }
         }
+    }
+
+    /// Notes what belongs to the tables and is not yet known, after a statement that cannot run in a transaction.
+    fn record_unknown(&mut self, note: &Note) -> Result<(), WorkloadError> {
+        let Some(recorded) = journal::recorded(self.session, &note.journal.table)? else { return Ok(()) };
+        let own = marks::find(self.session, self.shared.locked.unwrap_or_default())?;
+        let unknown = dependents::unrecorded(self.session, &own, &recorded)?;
+        let unknown: Vec<_> = unknown.into_iter().map(|dependent| dependent.key).collect();
+        note.journal.record(self.session, &unknown)
     }
 
     /// Before a statement that a user wrote: the server must find one statement, and count the rows that it changes.
@@ -234,10 +276,52 @@ impl Connection<'_> {
     /// One statement in its own transaction with `settings`. If it is repeated after a lost connection, it may have
     /// succeeded before: its object then exists.
     fn statement(&mut self, settings: &str, sql: &str) -> Result<(), WorkloadError> {
-        self.with_reconnect(sql, |connection, attempt| match connection.execute_with(settings, sql) {
+        let unless_there = |attempt, done| match done {
             Err(WorkloadError::Query { source, .. }) if attempt > 0 && is_there_already(&source) => Ok(()),
             other => other,
+        };
+        if !self.shared.limits_lock_waits || runs_alone(sql) {
+            return self.with_reconnect(sql, |connection, attempt| {
+                unless_there(attempt, connection.execute_with(settings, sql))
+            });
+        }
+        self.in_tries(sql, |connection, attempt| {
+            let done = connection.in_transaction(|connection| connection.execute_with(settings, sql));
+            unless_there(attempt, done)
         })
+    }
+
+    /// Does repeatable work in transactions, again and again until it has all locks, and from its beginning if the connection is
+    /// lost. Waits for the other loading connections do not count: they end by themselves.
+    fn in_tries(
+        &mut self,
+        doing: &str,
+        mut work: impl FnMut(&mut Connection<'_>, usize) -> Result<(), WorkloadError>,
+    ) -> Result<(), WorkloadError> {
+        self.with_reconnect(doing, |connection, attempt| {
+            let Connection { shared, cancel, locked, .. } = *connection;
+            if !shared.limits_lock_waits {
+                return work(connection, attempt);
+            }
+            let events = &connection.events;
+            let continues = || !shared.halt.load(Ordering::Relaxed);
+            let is_own = |holder: &LockHolder| shared.is_own(holder);
+            let (patience, mut waits) = (Patience::for_session(connection.session), LockWaits::default());
+            LockingStatements::new(patience, &continues, &mut waits).beside(&is_own).repeat(
+                connection.session,
+                |session, lock_try| {
+                    let (events, lock_try) = (events.clone(), Some(lock_try));
+                    let mut this = Connection { session, shared, cancel, events, locked, lock_try };
+                    work(&mut this, attempt)
+                },
+            )
+        })
+    }
+
+    /// From here on, the transaction waits for locks without a limit: nobody waits behind these waits.
+    fn end_lock_limit(&mut self) -> Result<(), WorkloadError> {
+        let ended = self.lock_try.map_or(Ok(()), |lock_try| lock_try.end_limit(self.session));
+        ended.map_err(failed("set local lock_timeout"))
     }
 
     /// Does repeatable work, and repeats it if the connection is lost.
@@ -283,7 +367,7 @@ impl Connection<'_> {
                 self.check()?;
                 thread::sleep(Duration::from_millis(LOOK_MS));
             }
-            match Session::connect(self.shared.target) {
+            match connect_beside(self.session, self.shared.target) {
                 Ok(session) => {
                     *self.session = session;
                     self.begin();
@@ -346,7 +430,9 @@ impl Connection<'_> {
         work: impl FnOnce(&mut Self) -> Result<(), WorkloadError>,
     ) -> Result<(), WorkloadError> {
         begin_own(self.session)?;
-        if let Err(error) = work(self) {
+        let limited = self.lock_try.map_or(Ok(()), |lock_try| lock_try.limit_transaction(self.session));
+        let limited = limited.map_err(failed("set local lock_timeout"));
+        if let Err(error) = limited.and_then(|()| work(self)) {
             return Err(rolled_back(self.session, error, "a statement of the workload"));
         }
         commit(self.session)
@@ -354,6 +440,7 @@ impl Connection<'_> {
 
     /// Sends rows. Generating them takes a fraction of the server's time, and overlaps with it.
     fn copy(&mut self, part: &Part) -> Result<(), WorkloadError> {
+        self.end_lock_limit()?;
         let sql = copy_statement(self.session, part)?;
         let failed = |source| WorkloadError::Query { sql: sql.clone(), source };
         // Otherwise the role's settings would decide what a text such as that of a time means.
@@ -415,7 +502,6 @@ impl Connection<'_> {
         if self.shared.halt.load(Ordering::Relaxed) { Err(WorkloadError::Interrupted) } else { Ok(()) }
     }
 
-    /// The receiver is gone when the work has to stop.
     /// Empties a table whose rows are frozen: FREEZE requires that the same transaction does so. Tables that inherit from it
     /// keep their rows.
     fn empty(&mut self, part: &Part) -> Result<(), WorkloadError> {
@@ -426,6 +512,7 @@ impl Connection<'_> {
         self.execute(&format!("truncate {only}{}", part.relation))
     }
 
+    /// The receiver is gone when the work has to stop.
     pub(super) fn tell(&self, event: Event) -> Result<(), WorkloadError> {
         self.events.send(event).map_err(|_| WorkloadError::Interrupted)
     }

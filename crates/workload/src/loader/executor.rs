@@ -153,6 +153,7 @@ impl Monitor<'_, '_> {
         let count = sessions.len().min(jobs.len());
         let queue = Queue::new(jobs);
         let cancels: Vec<Cancel> = (0..count).map(|_| Cancel::default()).collect();
+        let shared = Shared { connections: &cancels, ..shared };
         thread::scope(|scope| {
             let (events, told) = mpsc::channel();
             for (number, (session, cancel)) in sessions.iter_mut().zip(&cancels).enumerate() {
@@ -160,7 +161,8 @@ impl Monitor<'_, '_> {
                 scope.spawn(move || {
                     let _halt = HaltOnPanic(shared.halt);
                     let locked = shared.locked.filter(|_| number == 0);
-                    let mut connection = Connection { session, shared, cancel, events, locked };
+                    let mut connection =
+                        Connection { session, shared, cancel, events, locked, lock_try: None };
                     if let Err(error) = take_jobs(&mut connection, queue) {
                         // The receiver is gone only if the messages are no longer needed.
                         let _ = connection.tell(Event::Failed(error));

@@ -1,13 +1,15 @@
 //! The journal of a loading: a small table in the loaded database. Each chunk of rows and each statement leaves a note in
 //! its own transaction, so `--resume` knows exactly what is there. Dropped at the end.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use connect::quote::{identifier, literal};
 use connect::{Session, SqlState};
 
 use crate::WorkloadError;
-use crate::load::{query, query_catalogs};
+use crate::foreign_objects::ObjectKey;
+use crate::load::{execute, query, query_catalogs};
 
 /// Longest name of a relation.
 const NAME_LENGTH_MAX: usize = 63;
@@ -24,6 +26,9 @@ pub(super) mod kind {
     pub(crate) const KEY: &str = "key";
     /// The same of a foreign key.
     pub(crate) const FOREIGN_KEY: &str = "foreign key";
+    /// An object that belongs to a table and was made by the loading: its catalog and its OID. One row is empty, because earlier
+    /// versions have no such rows.
+    pub(crate) const DEPENDENT: &str = "dependent";
     /// Something that is done.
     pub(crate) const DONE: &str = "done";
 }
@@ -70,6 +75,22 @@ pub(super) fn read(session: &mut Session, table: &str) -> Result<Vec<Entry>, Wor
     Ok(rows.iter().map(|row| (text(row, 0), text(row, 1), text(row, 2))).collect())
 }
 
+/// The dependents of its tables that a loading has made; `None` if its journal does not say so.
+pub(super) fn recorded(
+    session: &mut Session,
+    table: &str,
+) -> Result<Option<BTreeSet<ObjectKey>>, WorkloadError> {
+    let entries = read(session, table)?.into_iter().filter(|(kind, ..)| kind == kind::DEPENDENT);
+    let recorded: BTreeSet<ObjectKey> = entries.map(|(_, catalog, oid)| (catalog, oid)).collect();
+    Ok((!recorded.is_empty()).then_some(recorded))
+}
+
+/// The entries of these dependents at the beginning.
+pub(super) fn dependents(made: Vec<ObjectKey>) -> impl Iterator<Item = Entry> {
+    let none = (String::new(), String::new());
+    [none].into_iter().chain(made).map(|(catalog, oid)| (kind::DEPENDENT.to_owned(), catalog, oid))
+}
+
 /// The table of a schema, quoted.
 pub(super) fn in_schema(schema: &str, workload: &str) -> String {
     format!("{}.{}", identifier(schema), identifier(&table_name(workload)))
@@ -94,6 +115,18 @@ impl Journal {
 
     pub(super) fn oid(&self) -> &str {
         &self.oid
+    }
+
+    /// Notes that the loading has made these dependents of its tables.
+    pub(super) fn record(&self, session: &mut Session, made: &[ObjectKey]) -> Result<(), WorkloadError> {
+        if made.is_empty() {
+            return Ok(());
+        }
+        let rows = made.iter().map(|(catalog, oid)| {
+            format!("({}, {}, {})", literal(kind::DEPENDENT), literal(catalog), literal(oid))
+        });
+        let rows: Vec<String> = rows.collect();
+        execute(session, &format!("insert into {} values {}", self.table, rows.join(", ")))
     }
 
     /// Locks the journal until the end of the transaction, so that no other loading drops the tables.

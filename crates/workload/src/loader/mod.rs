@@ -18,7 +18,7 @@ use connect::{Session, Target};
 
 use crate::WorkloadError;
 use crate::foreign_objects::ForeignObjects;
-use crate::load::{Progress, StepTime};
+use crate::load::{Progress, StepTime, connect_beside};
 
 pub(crate) use plan::{Job, LoadStatement, Part, Plan, StatementOf, StepName, Task};
 pub use rows::{RowSource, RowWriter};
@@ -38,6 +38,8 @@ pub(crate) struct Execution<'a> {
     pub(crate) locked: Option<&'a str>,
     /// The objects of others, which statements may not change; `None` if they may.
     pub(crate) guarded: Option<&'a ForeignObjects>,
+    /// Whether statements wait for locks in short tries.
+    pub(crate) limits_lock_waits: bool,
 }
 
 /// Carries out a plan. Connections other than `session` are opened for it, at most as many as the server accepts.
@@ -50,10 +52,10 @@ pub(crate) fn work(
     execution: &Execution<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<StepTime>, WorkloadError> {
-    let Execution { target, search_path, locked, guarded, .. } = *execution;
+    let Execution { target, search_path, locked, guarded, limits_lock_waits, .. } = *execution;
     let mut others = Vec::new();
     while others.len() + 1 < execution.connections {
-        let Ok(other) = Session::connect(target) else { break };
+        let Ok(other) = connect_beside(session, target) else { break };
         others.push(other);
     }
     let settings =
@@ -66,6 +68,8 @@ pub(crate) fn work(
         search_path,
         locked,
         guarded,
+        limits_lock_waits,
+        connections: &[],
         halt: &AtomicBool::new(false),
     };
     let mut sessions: Vec<&mut Session> = [&mut *session].into_iter().chain(&mut others).collect();

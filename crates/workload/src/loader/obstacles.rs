@@ -12,7 +12,7 @@ use super::tables::{TableName, TableSet};
 use crate::WorkloadError;
 use crate::dependents::{self, Dependent};
 use crate::load::{InitOptions, query, query_catalogs};
-use crate::marks::{self, MarkedObject};
+use crate::marks::{self, MarkedObject, PLAIN_KINDS};
 use crate::protection::{self, Child, refusal};
 use crate::sql_names;
 
@@ -52,18 +52,29 @@ impl Obstacles {
             foreign.push(oid);
         }
         marked.retain_in_the_way(&created, journal.as_deref());
+        let statements = set.schema.iter().chain(set.after.iter().map(|after| &after.statement));
+        let names: BTreeSet<String> =
+            statements.filter_map(|statement| sql_names::created_name(&statement.sql)).collect();
         let is_of_another = |object: &&MarkedObject| {
             let is_relation = object.kind == "table" || object.kind.ends_with("view");
             let is_created =
                 || sql_names::of_identity(&object.identity).is_some_and(|name| created.contains(&name));
             let is_journal = journal.as_ref() == Some(&object.identity);
-            is_relation && object.mark.folder != set.folder && !is_journal && !is_created()
+            match is_relation {
+                true => object.mark.folder != set.folder && !is_journal && !is_created(),
+                false => object.is_of_another(&set.folder, &names),
+            }
         };
         if let Some(object) = marked.own.iter().find(is_of_another).filter(|_| !options.drops) {
             let (table, workload, init) = (object.identity.clone(), set.workload.clone(), set.init.clone());
             return Err(WorkloadError::OtherFolder { table, workload, init });
         }
-        let of_users = dependents::of_users(session, &marked.own)?;
+        let mut of_users = dependents::of_users(session, &marked.own)?;
+        if let Some(journal) = journal.as_ref().filter(|journal| marked.is_own(journal))
+            && let Some(recorded) = journal::recorded(session, journal)?
+        {
+            of_users.extend(dependents::unrecorded(session, &marked.own, &recorded)?);
+        }
         let mut of_others: Vec<String> = of_users.into_iter().map(|dependent| dependent.described).collect();
         if !of_others.is_empty() && !options.drops {
             return Err(WorkloadError::Dependents { objects: of_others.join(", "), init: set.init.clone() });
@@ -89,7 +100,7 @@ impl Obstacles {
             let names: Vec<&str> = of_kind.map(|(_, identity)| identity.as_str()).collect();
             drops.extend((!names.is_empty()).then(|| format!("drop {kind} {}", names.join(", "))));
         }
-        for kind in ALONE {
+        for kind in PLAIN_KINDS.map(|(kind, ..)| kind).into_iter().chain(ALONE) {
             drops.extend(self.objects.iter().filter(|(own, _)| own == kind).rev().map(drop));
         }
         drops
@@ -174,14 +185,14 @@ fn relations_of_others(
 pub(super) struct Marked {
     /// Those whose mark was made for them.
     own: Vec<MarkedObject>,
-    copied: BTreeSet<String>,
+    copied: Vec<MarkedObject>,
 }
 
 impl Marked {
     pub(super) fn find(session: &mut Session, workload: &str) -> Result<Marked, WorkloadError> {
         let (own, copied): (Vec<_>, Vec<_>) =
             marks::find(session, workload)?.into_iter().partition(|object| object.is_own);
-        Ok(Marked { own, copied: copied.into_iter().map(|object| object.identity).collect() })
+        Ok(Marked { own, copied })
     }
 
     /// Leaves out the objects in schemas of which the loading creates no table. A schema that was made by the loading is dropped

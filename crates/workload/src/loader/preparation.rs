@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use connect::quote::literal;
-use connect::{ConnectError, LockTry, Row, Session, Target};
+use connect::{ConnectError, LockTry, Row, Session, SqlState, Target};
 
 use super::journal::{self, Journal, kind};
 use super::obstacles::{Marked, Obstacles};
@@ -16,12 +16,12 @@ use crate::digests::checksum;
 use crate::existing_objects::{ExistingObjects, Object};
 use crate::foreign_objects::{ForeignObjects, begin_counting, run_deferred};
 use crate::load::{
-    InitOptions, InitProgress, Progress, Tell, begin_own, commit, execute, failed, query, query_catalogs,
-    with_locks,
+    InitOptions, InitProgress, Progress, Tell, begin_own, commit, connect_beside, execute, failed, query,
+    query_catalogs, with_locks,
 };
 use crate::marks::{self, DatabaseId, Loaded, Mark};
-use crate::sql_names;
 use crate::step_guard::{self, rolled_back};
+use crate::{dependents, sql_names};
 
 /// What the loading of rows needs to know.
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ pub(super) fn prepare(
         }
     }
     // The settings that the schema makes end with this connection.
-    let mut own = Session::connect(target)
+    let mut own = connect_beside(session, target)
         .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
     let mut announced = String::new();
     with_locks(&mut own, progress, |own, locking, tell| {
@@ -185,11 +185,7 @@ fn begin(
     announced: &mut String,
     tell: Tell<'_>,
 ) -> Result<Preparation, WorkloadError> {
-    for statement in set.schema.iter().chain(set.after.iter().map(|after| &after.statement)) {
-        if let Some(word) = step_guard::transaction_control(&statement.sql) {
-            return Err(WorkloadError::TransactionControl { place: statement.shown_place(), word });
-        }
-    }
+    refuse_transaction_control(set)?;
     let obstacles = Obstacles::find(session, set, options)?;
     let sentence = obstacles.sentence();
     if *announced != sentence {
@@ -237,7 +233,9 @@ fn begin(
         foreign,
         has_foreign_keys,
     };
-    for sql in journal::create(&journal, &entries(set, options, &preparation)) {
+    let mut entries = entries(set, options, &preparation);
+    entries.extend(journal::dependents(dependents::made(session)?));
+    for sql in journal::create(&journal, &entries) {
         execute(session, &sql)?;
     }
     preparation.journal = Journal::named(session, &journal)?;
@@ -248,6 +246,15 @@ fn begin(
     preparation.foreign.iter().try_for_each(|foreign| foreign.check(session))?;
     commit(session)?;
     Ok(preparation)
+}
+
+fn refuse_transaction_control(set: &TableSet) -> Result<(), WorkloadError> {
+    for statement in set.schema.iter().chain(set.after.iter().map(|after| &after.statement)) {
+        if let Some(word) = step_guard::transaction_control(&statement.sql) {
+            return Err(WorkloadError::TransactionControl { place: statement.shown_place(), word });
+        }
+    }
+    Ok(())
 }
 
 /// The tables among these objects that the role owns. DROP TABLE names the reason for the others.
@@ -276,10 +283,41 @@ fn drop_obstacles(
         execute(session, &format!("lock table {table} in access exclusive mode"))?;
         limit(lock_try.limit_statement(session))?;
     }
-    for sql in drops {
-        execute(session, sql).map_err(|error| error.not_permitted(&format!("cannot {sql}")))?;
+    drop_in_order(session, drops)
+}
+
+/// Drops objects that may depend on each other: one on which another depends comes later, when that one is gone.
+fn drop_in_order(session: &mut Session, drops: &[String]) -> Result<(), WorkloadError> {
+    let mut left: Vec<&String> = drops.iter().collect();
+    while !left.is_empty() {
+        let (mut postponed, mut failure) = (Vec::new(), None);
+        let before = left.len();
+        for sql in left {
+            execute(session, "savepoint pgmeter_drop")?;
+            match execute(session, sql) {
+                Ok(()) => {}
+                Err(error) if has_dependents(&error) => {
+                    execute(session, "rollback to savepoint pgmeter_drop")?;
+                    postponed.push(sql);
+                    failure.get_or_insert(error.not_permitted(&format!("cannot {sql}")));
+                }
+                Err(error) => return Err(error.not_permitted(&format!("cannot {sql}"))),
+            }
+            execute(session, "release savepoint pgmeter_drop")?;
+        }
+        if let Some(failure) = failure.filter(|_| postponed.len() == before) {
+            return Err(failure);
+        }
+        left = postponed;
     }
     Ok(())
+}
+
+/// Whether an object was not dropped because others depend on it.
+fn has_dependents(error: &WorkloadError) -> bool {
+    const DEPENDENT_OBJECTS: &[u8; 5] = b"2BP01";
+    let state = error.server_failure().and_then(ConnectError::sqlstate);
+    state.is_some_and(|state| Some(state) == SqlState::from_bytes(DEPENDENT_OBJECTS))
 }
 
 /// What the journal has at the beginning. Tables come before their keys.
@@ -420,11 +458,15 @@ pub(super) fn finish(
     session: &mut Session,
     set: &TableSet,
     preparation: &Preparation,
+    lock_try: &LockTry,
 ) -> Result<(), WorkloadError> {
     let read = |before: &ForeignObjects| before.read_again(session);
     let foreign = preparation.foreign.as_ref().map(read).transpose()?;
     begin_own(session)?;
-    let done = finish_within(session, set, preparation, foreign.as_ref()).and_then(|()| commit(session));
+    let limited = lock_try.limit_transaction(session).map_err(failed("set local lock_timeout"));
+    let done = limited
+        .and_then(|()| finish_within(session, set, preparation, foreign.as_ref()))
+        .and_then(|()| commit(session));
     if done.is_err() && !session.is_lost() {
         // The first error is reported.
         let _ = session.rollback();
@@ -440,7 +482,8 @@ fn finish_within(
 ) -> Result<(), WorkloadError> {
     foreign.map_or(Ok(()), |_| begin_counting(session))?;
     preparation.journal.hold(session)?;
-    marks::complete(session, &set.workload)?;
+    let recorded = journal::recorded(session, &preparation.journal.table)?;
+    marks::complete(session, &set.workload, recorded.as_ref())?;
     execute(session, &format!("drop table {}", preparation.journal.table))?;
     run_deferred(session)?;
     foreign.map_or(Ok(()), |foreign| foreign.check(session))

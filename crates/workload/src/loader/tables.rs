@@ -15,7 +15,7 @@ use super::rows::RowSource;
 use super::{Execution, work};
 use crate::WorkloadError;
 use crate::concurrent_forms;
-use crate::load::{InitOptions, InitProgress, InitReport, Progress, StepTime, tell};
+use crate::load::{InitOptions, InitProgress, InitReport, Progress, StepTime, tell, with_locks};
 use crate::stopwatch::Stopwatch;
 
 /// A table with fewer rows is one chunk: more connections would not make it faster.
@@ -168,6 +168,7 @@ fn load(
         search_path: &preparation.search_path,
         locked: Some(&set.workload),
         guarded: preparation.foreign.as_ref(),
+        limits_lock_waits: true,
     };
     if !plan.jobs.is_empty() {
         let done = work(plan, session, &execution, progress);
@@ -179,7 +180,9 @@ fn load(
         *session = Session::connect(target)
             .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
     }
-    session.patiently(|session| preparation::finish(session, set, &preparation))?;
+    with_locks(session, progress, |session, locking, _| {
+        locking.repeat(session, |session, lock_try| preparation::finish(session, set, &preparation, lock_try))
+    })?;
     Ok(report)
 }
 

@@ -61,6 +61,7 @@ pub(super) fn init(
             search_path: "",
             locked: None,
             guarded: None,
+            limits_lock_waits: !options.waits_as_pgbench,
         };
         report.steps.extend(loader::work(phase.into(), session, &execution, progress)?);
         before.extend(steps);

@@ -4,11 +4,13 @@
 use std::ops::ControlFlow;
 
 use connect::Session;
-use pgmeter_workload::{InitOptions, InitProgress, Workload};
+use pgmeter_workload::{Folder, InitOptions, InitProgress, Workload};
+use tempfile::TempDir;
+use testkit::cluster::Cluster;
 
 use crate::generated::{folder, load, open, scaled};
 use crate::harmless_steps::steps;
-use crate::harness::{NEWEST, OLDEST, lines, session, target};
+use crate::harness::{NEWEST, OLDEST, conninfo, lines, session, target};
 
 const SCHEMA: &str = "create table own (id serial primary key, b int default 1 check (b < 1000000));\n\
     create index own_b on own (b);\n\
@@ -112,6 +114,48 @@ fn what_users_add_to_the_workloads_tables_is_named_and_kept() {
     }
 }
 
+/// A user adds an index when the rows are there; the loading then creates its own keys and indexes, or is broken off.
+fn load_with_an_addition(own: &dyn Workload, session: &mut Session, is_broken_off: bool) {
+    let (target, place) = (target(session), conninfo(session, "postgres"));
+    let mut is_added = false;
+    let loaded = own.load(&target, session, &scaled(10.0), &mut |progress| {
+        match progress {
+            InitProgress::Finished(step) if step.name == "tables" => {
+                let mut user = Cluster::session(&place);
+                user.execute("create index mine on own (b desc)").expect("a user adds an index");
+                is_added = true;
+            }
+            InitProgress::Waiting if is_added && is_broken_off => return ControlFlow::Break(()),
+            InitProgress::Finished(_) if is_added && is_broken_off => return ControlFlow::Break(()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(loaded.is_err(), is_broken_off, "{loaded:?}");
+}
+
+#[test]
+fn what_users_add_while_tables_are_loaded_is_named_and_kept() {
+    let folder = folder(SCHEMA, &[]);
+    let own = open(&folder);
+    for (major, is_broken_off) in [(NEWEST, false), (OLDEST, false), (NEWEST, true)] {
+        let mut session = session(major, "added_meanwhile");
+        load_with_an_addition(&own, &mut session, is_broken_off);
+        let refused = |session: &mut Session| {
+            let error = load(&own, session, &scaled(10.0)).expect_err("it would be dropped").to_string();
+            let told = "`init` would drop the index public.mine of public.own with its own tables";
+            assert!(error.starts_with(told), "{major}: {error}");
+        };
+        refused(&mut session);
+        if is_broken_off {
+            load(&own, &mut session, &InitOptions { resumes: true, ..scaled(10.0) }).expect("the rest");
+            refused(&mut session);
+        }
+        session.execute("drop index mine").expect("the user drops it");
+        load(&own, &mut session, &scaled(10.0)).expect("the others are its own");
+    }
+}
+
 #[test]
 fn load_steps_keep_what_users_add() {
     let create = "drop table if exists own; create table own (a int); create index own_a on own (a)";
@@ -134,6 +178,30 @@ fn load_steps_keep_what_users_add() {
             let told = told(&own, &mut session, &drops);
             assert!(told.iter().any(|sentence| sentence.contains("the index public.mine")), "{told:?}");
         }
+    }
+}
+
+#[test]
+fn what_users_add_between_load_steps_is_theirs() {
+    let create = "drop table if exists own; create table own (a int); create index own_a on own (a)";
+    for (major, is_transaction) in [(NEWEST, true), (NEWEST, false), (OLDEST, true)] {
+        let mut session = session(major, "added_between");
+        let (target, place) = (target(&mut session), conninfo(&mut session, "postgres"));
+        let own =
+            steps(is_transaction, &[create, "insert into own values (1); create index later on own (a)"]);
+        let add = &mut |progress: InitProgress<'_>| {
+            if matches!(progress, InitProgress::Finished(step) if step.name == "step0") {
+                Cluster::session(&place)
+                    .execute("create index mine on own (a)")
+                    .expect("a user adds an index");
+            }
+            ControlFlow::Continue(())
+        };
+        own.load(&target, &mut session, &InitOptions::default(), add).expect("it is loaded");
+        let error = load(&own, &mut session, &InitOptions::default()).expect_err("an index").to_string();
+        assert!(error.contains("drop or change the index public.mine of public.own"), "{major}: {error}");
+        session.execute("drop index mine").expect("the user drops it");
+        load(&own, &mut session, &InitOptions::default()).expect("the others are its own");
     }
 }
 
@@ -169,6 +237,48 @@ fn tables_of_another_folder_with_the_same_name_are_kept() {
         let told = told(&open(&second), &mut session, &InitOptions { drops: true, ..scaled(10.0) });
         assert!(told[0].contains("public.a"), "{told:?}");
     }
+}
+
+/// Objects of one folder that another folder with the same name does not create, and statements that drop them.
+const OF_ANOTHER: [(&str, &str, &str); 3] = [
+    ("create type kind as enum ('a')", "drop type if exists kind", "public.kind"),
+    ("create sequence numbers", "drop sequence if exists numbers", "public.numbers"),
+    (
+        "create function f(a int) returns int language sql as 'select 1'",
+        "drop function if exists f(int)",
+        "public.f(integer)",
+    ),
+];
+
+#[test]
+fn types_sequences_and_functions_of_another_folder_with_the_same_name_are_kept() {
+    let common = "create table common (id int primary key);";
+    for major in [NEWEST, OLDEST] {
+        for (create, drop, object) in OF_ANOTHER {
+            let mut session = session(major, "objects_of_two_folders");
+            let (first, second) = (folder(&format!("{common}\n{create};"), &[]), folder(common, &[]));
+            load(&open(&first), &mut session, &scaled(10.0)).expect("it is loaded");
+            let error = load(&open(&second), &mut session, &scaled(10.0)).expect_err(object).to_string();
+            let told = format!("{object} was made by `init` for the workload own of another folder");
+            assert!(error.starts_with(&told), "{major}: {error}");
+            let step = folder_of_steps(drop);
+            let step = Folder::read(step.path()).expect("a workload");
+            let error = load(&step, &mut session, &InitOptions::default()).expect_err(object).to_string();
+            assert!(error.contains(&format!("{object}, which `init` did not make")), "{major}: {error}");
+            let moved = folder(&format!("{common}\n{create};"), &[]);
+            load(&open(&moved), &mut session, &scaled(10.0)).expect("the same objects");
+        }
+    }
+}
+
+/// A folder with a load step.
+fn folder_of_steps(sql: &str) -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    let manifest = "name = \"own\"\n[[scripts]]\nfile = \"s.sql\"\n[[load]]\nfile = \"load.sql\"\n";
+    for (name, text) in [("workload.toml", manifest), ("s.sql", "select 1;"), ("load.sql", sql)] {
+        std::fs::write(folder.path().join(name), text).expect("a file");
+    }
+    folder
 }
 
 #[test]

@@ -430,3 +430,57 @@ fn rows_are_the_same_whatever_the_settings_of_the_database_are() {
         assert!(seen.iter().all(|sum| *sum == seen[0]), "{major}: {seen:?}");
     }
 }
+
+/// Objects of a schema on which others of it depend.
+const CHAINED: [&str; 9] = [
+    "create type pair as (a int, b int); create function of_pair(pair) returns int language sql as 'select $1.a'; \
+     create cast (pair as int) with function of_pair(pair); create table own (id int)",
+    "create function plus(int, text) returns int language sql as 'select $1'; \
+     create operator ~~@ (procedure = plus, leftarg = int, rightarg = text); create table own (id int)",
+    "create collation simple (locale = 'C'); create text search configuration words (copy = simple); \
+     create table own (id int)",
+    "create type span as range (subtype = float8); create table own (id int)",
+    "create table own (id int); create function all_of_it() returns setof own language sql as 'select * from own'",
+    "create table own (id int); create type pair as (a own, b int); create table pairs (id int, p int)",
+    "create function is_even(a int) returns boolean language sql as 'select a % 2 = 0'; \
+     create domain even as int check (is_even(value * 2)); create table own (id int)",
+    "create type pair as (a int, b int); create type two as (a pair, b pair); create table own (id int)",
+    "create sequence numbers; create function next_number() returns bigint language sql as \
+     'select nextval(''numbers'')'; create table own (id int); alter table own add n bigint default next_number()",
+];
+
+#[test]
+fn objects_that_depend_on_each_other_are_loaded_again() {
+    for major in [NEWEST, OLDEST] {
+        for schema in CHAINED {
+            let folder = folder(schema, &[]);
+            let own = open(&folder);
+            let mut session = session(major, "chained");
+            for number in 0..2 {
+                let loaded = load(&own, &mut session, &scaled(10.0));
+                loaded.unwrap_or_else(|error| panic!("{major}, loading {number}, {schema}: {error}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn functions_extensions_and_altered_tables_in_the_way_are_explained() {
+    let function = "create function f(a int) returns int language sql as 'select 1'";
+    let schema = format!("{function}; create table own (id int)");
+    let own = folder(&schema, &[]);
+    let mut session = session(NEWEST, "functions_in_the_way");
+    load(&open(&own), &mut session, &scaled(10.0)).expect("it is loaded");
+    let changed = "create or replace function f(a int) returns int language sql as 'select 2'";
+    session.execute(changed).expect("a user changes it");
+    let error = load(&open(&own), &mut session, &scaled(10.0)).expect_err("it is the user's").to_string();
+    assert!(error.contains("or somebody has changed it since: drop it or rename it"), "{error}");
+    session.execute("drop function f(int); alter table own add mine int").expect("a user adds a column");
+    let error = load(&open(&own), &mut session, &scaled(10.0)).expect_err("it is the user's").to_string();
+    let told = "public.own was made by `init` and has been renamed or altered since";
+    assert!(error.starts_with(told), "{error}");
+    let other = folder("create extension plpgsql; create table other (id int)", &[]);
+    session.execute("drop table own").expect("its objects");
+    let error = load(&open(&other), &mut session, &scaled(10.0)).expect_err("it is there").to_string();
+    assert!(error.contains("Write CREATE EXTENSION IF NOT EXISTS instead"), "{error}");
+}

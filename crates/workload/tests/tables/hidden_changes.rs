@@ -242,6 +242,10 @@ fn parts_of_the_objects_of_others_stay() {
             checks.push(("alter publication pub drop table staff".to_owned(), "public.staff"));
             checks.push(("alter publication pub add table dept".to_owned(), "public.dept"));
             checks.push(("alter publication pub drop tables in schema private".to_owned(), "schema private"));
+            checks.push(("alter publication pub add table own".to_owned(), "the publication pub"));
+            let of_all = "the new publication everything, which is FOR ALL TABLES";
+            checks.push(("create publication everything for all tables".to_owned(), of_all));
+            checks.push(("create publication here for tables in schema public".to_owned(), "schema public"));
         }
         session.execute("create role boss; create role clerk").expect("roles");
         for (sql, told) in checks {

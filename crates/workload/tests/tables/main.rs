@@ -14,6 +14,7 @@ mod init;
 mod interrupted;
 mod lasting;
 mod learn;
+mod lock_waits;
 mod pooler;
 mod prepare;
 mod replaced;

@@ -1,0 +1,94 @@
+//! Locks on the new tables that other sessions hold while a loading goes on: the loading waits for them in short tries, so that
+//! the statements of others do not wait behind it. On the oldest and the newest server.
+
+use std::ops::ControlFlow;
+use std::sync::mpsc;
+use std::thread;
+
+use connect::Session;
+use pgmeter_workload::{InitOptions, InitProgress, Tpcb, Workload, WorkloadError};
+use testkit::cluster::Cluster;
+
+use crate::generated::{folder, open, scaled};
+use crate::harness::{NEWEST, OLDEST, conninfo, lines, session, target};
+
+/// Waits of the loading that must be seen: more than one, so that a statement that waits without a limit is noticed.
+const WAITS: u32 = 3;
+
+/// Loads while another session reads `table` in an open transaction from the moment of `is_here` on, until others have read it
+/// beside some waits of the loading.
+fn load_beside_a_reader(
+    workload: &dyn Workload,
+    session: &mut Session,
+    options: &InitOptions,
+    table: &str,
+    is_here: impl Fn(&InitProgress<'_>) -> bool,
+) -> Result<(), WorkloadError> {
+    let place = conninfo(session, "postgres");
+    let target = target(session);
+    let mut holder = Cluster::session(&place);
+    let (begin, is_begun) = mpsc::channel();
+    thread::scope(|scope| {
+        let mut application = Cluster::session(&place);
+        let others = scope.spawn(move || {
+            // A busy machine needs more than the tries of a second; without them the statement would wait for the holder.
+            application.execute("set statement_timeout = '20s'").expect("a setting");
+            let mut holder: Session = is_begun.recv().expect("the loading comes so far");
+            let waits =
+                format!("select count(*) from pg_locks where not granted and relation = '{table}'::regclass");
+            let mut seen = 0;
+            while seen < WAITS {
+                seen += u32::from(lines(&mut application, &waits) != ["0"]);
+                application.query(&format!("select 1 from {table} limit 1")).expect("in time");
+            }
+            holder.execute("commit").expect("it ends");
+        });
+        let mut begin = Some(begin);
+        let loaded = workload.load(&target, session, options, &mut |progress| {
+            if let Some(begin) = begin.take_if(|_| is_here(&progress)) {
+                holder.execute(&format!("begin; select 1 from {table}")).expect("a lock");
+                let holder = std::mem::replace(&mut holder, Cluster::session(&place));
+                begin.send(holder).expect("it waits");
+            }
+            ControlFlow::Continue(())
+        });
+        others.join().expect("nobody waited for long");
+        loaded.map(drop)
+    })
+}
+
+#[test]
+fn others_read_new_tables_while_keys_indexes_and_frozen_rows_wait_for_a_reader() {
+    let schema = "create table own (id int primary key, b int); create index own_b on own (b);";
+    let folder = folder(schema, &[]);
+    let own = open(&folder);
+    // One chunk is frozen, so its table is emptied; the key of several chunks is the first to need the table alone.
+    for (major, rows, jobs) in [(NEWEST, 1000.0, 1), (OLDEST, 1000.0, 1), (NEWEST, 100_000.0, 2)] {
+        let mut session = session(major, "beside_reader");
+        let options = InitOptions { jobs, ..scaled(rows) };
+        let is_created = |progress: &InitProgress<'_>| matches!(progress, InitProgress::Finished(step) if step.name == "tables");
+        load_beside_a_reader(&own, &mut session, &options, "own", is_created)
+            .unwrap_or_else(|error| panic!("{major}, {jobs} jobs: {error}"));
+        assert_eq!(lines(&mut session, "select count(*) from own"), [rows.to_string()]);
+        let indexes = "select indexname from pg_indexes where tablename = 'own' order by 1";
+        assert_eq!(lines(&mut session, indexes), ["own_b", "own_pkey"]);
+    }
+}
+
+#[test]
+fn others_read_the_tables_of_pgbench_while_their_rows_and_keys_wait_for_a_reader() {
+    for (major, moment) in [
+        (NEWEST, "generating data (client-side)"),
+        (NEWEST, "creating primary keys"),
+        (OLDEST, "creating primary keys"),
+    ] {
+        let mut session = session(major, "beside_reader");
+        let is_here = |progress: &InitProgress<'_>| matches!(progress, InitProgress::Started { doing } if *doing == moment);
+        let options = InitOptions::default();
+        load_beside_a_reader(&Tpcb, &mut session, &options, "pgbench_accounts", is_here)
+            .unwrap_or_else(|error| panic!("{major}, {moment}: {error}"));
+        assert_eq!(lines(&mut session, "select count(*) from pgbench_accounts"), ["100000"]);
+        let keys = "select count(*) from pg_constraint where conname = 'pgbench_accounts_pkey'";
+        assert_eq!(lines(&mut session, keys), ["1"]);
+    }
+}
