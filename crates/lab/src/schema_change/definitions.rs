@@ -26,9 +26,10 @@ const RELATIONS: &str = "(SELECT c.*, c.oid AS id, nspname, format('%I.%I', nspn
 /// Objects of users in `o`, with a schema of users in `n`.
 const USERS: &str = "n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'";
 
-/// Kinds of objects: columns kind, object and definition. `acl(A, K, O)` stands for sorted privileges, with the defaults of
-/// the owner O for objects of kind K. The oldest version lacks the columns that are read from `to_jsonb`.
-const KINDS: [&str; 12] = [
+/// Kinds of objects: columns kind, object and definition. `acl(A, K, O)` stands for the sorted privileges A, if they differ
+/// from those that the owner O of an object of kind K has by default; `words(W)` for sorted words; `since(V, C)` for a column
+/// that versions before V lack. What is the same for most objects is left out, which makes the query several times as fast.
+const KINDS: [&str; 13] = [
     "SELECT 'schema', quote_ident(nspname), jsonb_build_object('owner', nspowner::regrole, \
      'privileges', acl(nspacl, n, nspowner)) FROM pg_namespace AS n WHERE {USERS}",
     "SELECT CASE relkind WHEN 'r' THEN 'table' WHEN 'p' THEN 'table' WHEN 'i' THEN 'index' WHEN 'I' THEN 'index' \
@@ -36,23 +37,28 @@ const KINDS: [&str; 12] = [
      jsonb_build_object('owner', relowner::regrole, 'privileges', acl(relacl, r, relowner), \
      'storage parameters', words(reloptions), 'storage parameters of TOAST', \
      (SELECT words(t.reloptions) FROM pg_class AS t WHERE t.oid = c.reltoastrelid), 'persistence', relpersistence, \
-     'tablespace', (SELECT spcname FROM pg_tablespace WHERE oid = reltablespace), \
-     'access method', (SELECT amname FROM pg_am WHERE oid = relam), 'replica identity', nullif(relreplident, 'n'), \
+     'tablespace', CASE WHEN reltablespace <> 0 THEN (SELECT spcname FROM pg_tablespace \
+     WHERE oid = reltablespace) END, \
+     'access method', CASE WHEN relam <> 0 AND relkind <> 'i' THEN (SELECT amname FROM pg_am \
+     WHERE oid = relam) END, 'replica identity', nullif(relreplident, 'n'), \
      'row security', concat(relrowsecurity, relforcerowsecurity), 'type', nullif(reloftype, 0)::regtype, \
-     'parents', (SELECT string_agg(inhparent::regclass::text, ', ' ORDER BY inhseqno) FROM pg_inherits WHERE inhrelid = id), \
      'query', CASE WHEN relkind IN ('v', 'm') THEN md5(pg_get_viewdef(id)) END) FROM {RELATIONS}",
+    "SELECT 'table', name, jsonb_build_object('parents', string_agg(inhparent::regclass::text, ', ' ORDER BY inhseqno)) \
+     FROM pg_inherits JOIN {RELATIONS} ON id = inhrelid WHERE relkind IN ('r', 'p') GROUP BY name",
     "SELECT 'index', name, jsonb_build_object('definition', pg_get_indexdef(indexrelid), 'CLUSTER', \
      nullif(indisclustered, false), 'replica identity', nullif(indisreplident, false), 'validity', indisvalid) \
      FROM pg_index JOIN {RELATIONS} ON id = indexrelid",
     "SELECT 'column', format('%s.%I', name, attname), jsonb_build_object('type', format_type(atttypid, atttypmod), \
-     'NOT NULL', attnotnull, 'default', (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef WHERE adrelid = attrelid \
-     AND adnum = attnum), 'privileges', acl(attacl, c, relowner), 'options', words(attoptions), \
-     'statistics target', nullif(a.j ->> 'attstattarget', '-1'), 'storage', attstorage, \
-     'compression', a.j ->> 'attcompression', 'identity', a.j ->> 'attidentity', 'generation', a.j ->> 'attgenerated', \
-     'collation', (SELECT collname FROM pg_collation AS o WHERE o.oid = attcollation), 'inheritance', \
+     'NOT NULL', attnotnull, 'default', CASE WHEN atthasdef THEN (SELECT pg_get_expr(adbin, adrelid) FROM pg_attrdef \
+     WHERE adrelid = attrelid AND adnum = attnum) END, 'privileges', acl(attacl, c, relowner), 'options', words(attoptions), \
+     'statistics target', nullif(attstattarget, -1), 'storage', attstorage, \
+     'compression', since(140000, attcompression), 'identity', since(100000, attidentity), 'generation', since(120000, attgenerated), \
+     'collation', CASE WHEN attcollation NOT IN (0, 100) THEN (SELECT collname FROM pg_collation AS o \
+     WHERE o.oid = attcollation) END, 'inheritance', \
      concat(attislocal, attinhcount), 'options of the foreign table', words(attfdwoptions)) \
-     FROM (SELECT *, to_jsonb(a) AS j FROM pg_attribute AS a WHERE attnum > 0 AND NOT attisdropped) AS a \
-     JOIN {RELATIONS} ON id = attrelid WHERE relkind <> 'S'",
+     FROM pg_attribute AS a \
+     JOIN {RELATIONS} ON id = attrelid WHERE attnum > 0 AND NOT attisdropped AND (relkind IN ('r', 'p', 'm', 'f', 'c') \
+     OR attstattarget >= 0 OR attacl IS NOT NULL OR atthasdef)",
     "SELECT 'constraint', format('%I on %s', conname, CASE conrelid WHEN 0 THEN contypid::regtype::text \
      ELSE conrelid::regclass::text END), jsonb_build_object('definition', pg_get_constraintdef(o.oid), 'validation', \
      convalidated, 'inheritance', concat(conislocal, coninhcount, connoinherit)) \
@@ -129,9 +135,9 @@ const WHOLE: [(u32, &str); 13] = [
     (PARTITIONS_FROM, "pg_publication"),
 ];
 
-/// The definitions of all objects of a database.
+/// The definitions of all objects of a database, by name and kind, as JSON.
 #[derive(Debug, Default)]
-pub(super) struct Definitions(BTreeMap<(String, String), Map<String, Value>>);
+pub(super) struct Definitions(BTreeMap<(String, String), Vec<String>>);
 
 impl Definitions {
     /// Reads those of the session's database, but for system schemas and temporary objects.
@@ -149,8 +155,7 @@ impl Definitions {
             let (Some(kind), Some(object), Some(text)) = (row.get(0), row.get(1), row.get(2)) else {
                 continue;
             };
-            let Ok(definition) = serde_json::from_str::<Map<String, Value>>(text) else { continue };
-            definitions.0.entry((object.to_owned(), kind.to_owned())).or_default().extend(definition);
+            definitions.0.entry((object.to_owned(), kind.to_owned())).or_default().push(text.to_owned());
         }
         Ok(definitions)
     }
@@ -164,7 +169,10 @@ impl Definitions {
                 None => found.push(format!("{kind} {name}: is new")),
                 Some(before) if before == definition => {}
                 Some(before) => {
-                    found.push(format!("{kind} {name}: {}", changed_parts(before, definition).join(", ")));
+                    found.push(format!(
+                        "{kind} {name}: {}",
+                        changed_parts(&parts(before), &parts(definition)).join(", ")
+                    ));
                 }
             }
         }
@@ -175,6 +183,14 @@ impl Definitions {
         }
         (!found.is_empty()).then(|| found.join("; "))
     }
+}
+
+/// The parts of a definition.
+fn parts(definition: &[String]) -> Map<String, Value> {
+    definition
+        .iter()
+        .flat_map(|text| serde_json::from_str::<Map<String, Value>>(text).unwrap_or_default())
+        .collect()
 }
 
 /// The parts of a definition that differ, with short values.
@@ -205,7 +221,7 @@ fn sql(version: u32) -> String {
     let kinds = KINDS
         .into_iter()
         .chain(later)
-        .map(|sql| expanded(&sql.replace("{RELATIONS}", RELATIONS).replace("{USERS}", USERS)));
+        .map(|sql| expanded(&sql.replace("{RELATIONS}", RELATIONS).replace("{USERS}", USERS), version));
     let whole = WHOLE.iter().filter(|(since, _)| version >= *since).map(|(_, catalog)| {
         format!(
             "SELECT replace(i.type, '_', ' '), i.identity, (SELECT jsonb_object_agg(key, value) \
@@ -222,19 +238,28 @@ fn sql(version: u32) -> String {
     )
 }
 
-/// Replaces `acl(…)` and `words(…)`, whose order has no meaning.
-fn expanded(sql: &str) -> String {
-    const SORTED: &str = "(SELECT string_agg(item::text, ', ' ORDER BY item::text) FROM unnest(";
+/// Replaces `acl(…)` and `words(…)`, whose order has no meaning, and `since(…)`.
+fn expanded(sql: &str, version: u32) -> String {
+    let sorted = |items: &str| {
+        format!("(SELECT string_agg(item::text, ', ' ORDER BY item::text) FROM unnest({items}) AS item)")
+    };
     let mut text = sql.to_owned();
-    for word in ["acl(", "words("] {
+    for word in ["acl(", "words(", "since("] {
         while let Some(at) = text.find(word) {
             let rest = &text[at + word.len()..];
             let Some(end) = rest.find(')') else { return text };
-            let items = match rest[..end].split(", ").collect::<Vec<_>>().as_slice() {
-                [privileges, kind, owner] => format!("coalesce({privileges}, acldefault('{kind}', {owner}))"),
-                _ => rest[..end].to_owned(),
+            let value = match rest[..end].split(", ").collect::<Vec<_>>().as_slice() {
+                [items, kind, owner] => {
+                    let usual = sorted(&format!("acldefault('{kind}', {owner})"));
+                    format!("CASE WHEN {items} IS NOT NULL THEN nullif({}, {usual}) END", sorted(items))
+                }
+                [since, column] if since.parse().is_ok_and(|since: u32| version >= since) => {
+                    (*column).to_owned()
+                }
+                [_, _] => "NULL".to_owned(),
+                _ => format!("CASE WHEN {0} IS NOT NULL THEN {1} END", &rest[..end], sorted(&rest[..end])),
             };
-            text = format!("{}{SORTED}{items}) AS item){}", &text[..at], &rest[end + 1..]);
+            text = format!("{}{value}{}", &text[..at], &rest[end + 1..]);
         }
     }
     text
