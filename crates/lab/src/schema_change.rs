@@ -3,6 +3,7 @@
 
 mod attempt;
 mod change;
+mod definitions;
 mod identity;
 mod indexes;
 mod marks;
@@ -22,6 +23,7 @@ use crate::event::Listener;
 use crate::stopwatch::Stopwatch;
 use attempt::{Ending, Trace};
 use change::{concurrent_drop, has_word, in_words};
+use definitions::Definitions;
 use indexes::CreatedIndex;
 
 pub(crate) use change::SchemaChange;
@@ -54,8 +56,16 @@ pub(crate) struct SchemaSwitch<'a> {
     places: StorePlaces,
     /// The current change in the store.
     noted: Option<i64>,
-    /// Number of dropped columns in the database before the first change.
-    dropped_columns: Option<u64>,
+    /// The database before the first change.
+    before: Option<Before>,
+}
+
+/// What is compared with the state after the last undo.
+struct Before {
+    /// Number of dropped columns.
+    dropped_columns: u64,
+    /// `None`: they could not be read.
+    definitions: Option<Definitions>,
 }
 
 /// What the changes of the schema have cost so far.
@@ -97,7 +107,7 @@ impl<'a> SchemaSwitch<'a> {
             cost: SchemaCost::default(),
             places,
             noted: None,
-            dropped_columns: None,
+            before: None,
         }
     }
 
@@ -160,8 +170,9 @@ impl<'a> SchemaSwitch<'a> {
                 .say(format_args!("changing the schema in place; at the end: {}", wanted.undo_in_words()));
             self.is_announced = true;
         }
-        if self.dropped_columns.is_none() {
-            self.dropped_columns = Some(dropped_columns(session)?);
+        if self.before.is_none() {
+            let definitions = self.definitions(session);
+            self.before = Some(Before { dropped_columns: dropped_columns(session)?, definitions });
         }
         let before = to_analyze(session)?;
         self.note(session, &wanted)?;
@@ -385,20 +396,25 @@ impl<'a> SchemaSwitch<'a> {
 
     /// Undoes the current change at the end. If that fails, it is not tried again: the error says what is left.
     pub(crate) fn restore(&mut self) -> Result<(), RunError> {
-        if self.has_given_up || (self.current.is_none() && self.dropped_columns.is_none()) {
+        if self.has_given_up || (self.current.is_none() && self.before.is_none()) {
             return Ok(());
         }
         // The work may have been interrupted, so this does not check for signals.
         let control = Control::default();
         let undone = Session::connect(&self.target).map_err(RunError::from).and_then(|mut session| {
             session.patiently(|session| self.undo(session, &control))?;
-            self.warn_of_dropped_columns(&mut session);
-            Ok(())
+            Ok(self.before.take().and_then(|before| self.differences(&mut session, &before)))
         });
         if self.current.is_none() {
-            return Ok(());
+            return undone.ok().flatten().map_or(Ok(()), |differences| {
+                Err(RunError::Aborted(format!(
+                    "the schema of the database {} differs from before the changes, after the undo of the last one: {differences}. \
+                     If no other session did this, the change and its undo did: restore it yourself",
+                    self.target.database
+                )))
+            });
         }
-        undone.map_err(|error| {
+        undone.map(drop).map_err(|error| {
             if std::mem::replace(&mut self.has_given_up, true) {
                 return error;
             }
@@ -410,16 +426,29 @@ impl<'a> SchemaSwitch<'a> {
         })
     }
 
-    /// ADD COLUMN and DROP COLUMN leave something that no undo removes.
-    fn warn_of_dropped_columns(&mut self, session: &mut Session) {
-        let (Some(before), Ok(now)) = (self.dropped_columns.take(), dropped_columns(session)) else { return };
-        if now > before {
+    /// Compares the database with before the first change. ADD COLUMN and DROP COLUMN leave something that no undo removes,
+    /// which is only told.
+    fn differences(&self, session: &mut Session, before: &Before) -> Option<String> {
+        let now = dropped_columns(session).unwrap_or_default();
+        if now > before.dropped_columns {
             self.listener.warn(format_args!(
                 "the tables of the database have {} more dropped columns than before the changes of the schema; a table can \
                  have 1,600 columns, with the dropped ones, until it is made anew",
-                now - before
+                now - before.dropped_columns
             ));
         }
+        before.definitions.as_ref()?.differences(&self.definitions(session)?)
+    }
+
+    /// `None`, with a warning, if the definitions cannot be read.
+    fn definitions(&self, session: &mut Session) -> Option<Definitions> {
+        let warn = |error: &ConnectError| {
+            self.listener.warn(format_args!(
+                "pgmeter cannot say whether the schema is as before after the last undo, because the catalogs cannot be read: \
+                 {error}"
+            ));
+        };
+        Definitions::read(session).inspect_err(warn).ok()
     }
 
     /// The SQL that is left to run.

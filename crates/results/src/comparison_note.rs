@@ -77,6 +77,11 @@ pub enum ComparisonNote {
         #[serde(default)]
         longest_wait_s: f64,
     },
+    /// The schema of the database is not as before, after the last undo or because that failed.
+    SchemaNotRestored {
+        /// What differs, or why it could not be undone.
+        reason: SafeText,
+    },
     /// The two servers were already running and were not restarted.
     ServersNotRestarted,
     /// Something that runs are warned of too.

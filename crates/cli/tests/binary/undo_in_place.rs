@@ -267,6 +267,30 @@ fn a_change_whose_session_is_ended_before_its_commit_is_not_undone() {
 }
 
 #[test]
+fn an_undo_that_restores_less_than_there_was_is_told() {
+    let bench = Bench::new();
+    let dsn = orders(Cluster::shared("18"));
+    bench.file("count.sql", COUNT);
+    let mut session = Cluster::session(&dsn);
+    let identity = "CREATE UNIQUE INDEX orders_id ON orders (id); ALTER TABLE orders ALTER id SET NOT NULL; \
+                    ALTER TABLE orders REPLICA IDENTITY USING INDEX orders_id";
+    session.execute(identity).expect("it is made");
+    let short =
+        |change| changing(&dsn, change).into_iter().map(|word| if word == "2min" { "1s" } else { word });
+    let words: Vec<&str> = short("DROP INDEX orders_id")
+        .chain(["--b-undo", "CREATE UNIQUE INDEX orders_id ON orders (id)"])
+        .collect();
+    let told =
+        ["differs from before", "index public.orders_id: replica identity changed from true to nothing"];
+    let out = bench.run(words).exits(2).says(&told);
+    assert!(out.stdout.contains("public.orders_id: replica"), "the report has it too: {}", out.stdout);
+    let words: Vec<&str> = short("ALTER TABLE orders SET (fillfactor = 50)")
+        .chain(["--b-undo", "ALTER TABLE orders RESET (fillfactor)"])
+        .collect();
+    assert!(!bench.run(words).stderr.contains("differs from before"));
+}
+
+#[test]
 fn an_undo_is_executed_only_if_what_the_change_made_is_still_there() {
     let bench = Bench::new();
     let cluster = Cluster::start("18");

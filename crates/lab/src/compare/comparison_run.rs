@@ -59,8 +59,8 @@ pub struct ComparisonRun {
     /// The goals of A and of B. All blocks count, also those for the noise floor.
     pub(super) goals: [GoalMeter; 2],
     pub(super) schema_changes: SchemaCost,
-    /// Why the last change of the schema could not be undone.
-    pub(super) not_undone: Option<RunError>,
+    /// Why the schema is not as before after the last undo.
+    pub(super) not_undone: Option<String>,
     /// Why it ended early.
     pub(super) ended_early: Option<String>,
     /// WAL in the blocks of scripts that only read, in bytes, and the time of these blocks.
@@ -110,7 +110,7 @@ impl ComparisonRun {
         };
         let PairRunner { mut run, ready, .. } = runner;
         if let Some(mut ready) = ready {
-            run.not_undone = ready.restore_schema().err();
+            run.not_undone = ready.restore_schema().err().map(|error| error.to_string());
             run.schema_changes = ready.cost_of_schema();
         }
         run.elapsed_s = run.stopwatch.seconds();

@@ -31,7 +31,7 @@ pub struct Compared {
     pub record: ComparisonRecord,
     /// Its number in the store, or why it was not stored.
     pub kept: Result<i64, RunError>,
-    /// Why it ended early, or why the last change of the schema could not be undone.
+    /// Why it ended early, or why the schema is not as before after the last undo.
     pub failure: Option<RunError>,
 }
 
@@ -79,8 +79,8 @@ pub fn compare(
     let versions = [ready.sides[0].server_version(), ready.sides[1].server_version()];
     let processors = ProcessorTimes::now();
     let output = circumstances.output.map(|begin| begin());
-    let mut run = ComparisonRun::run(&layout, ready, draws, options).map_err(RunError::after_begin)?;
-    let failure = run.not_undone.take().or_else(|| run.early_end());
+    let run = ComparisonRun::run(&layout, ready, draws, options).map_err(RunError::after_begin)?;
+    let failure = run.not_undone.clone().map(RunError::Aborted).or_else(|| run.early_end());
     if let Some(messages) = output.map(|end| end()).filter(|&messages| messages > 0) {
         listener.tell(Event::MeasurementWarning(Warning::MessagesLost { messages }));
     }

@@ -155,6 +155,8 @@ fn notes(
     let ended_early =
         run.ended_early.as_ref().map(|reason| ComparisonNote::EndedEarly { reason: reason.as_str().into() });
     let mut notes = Vec::from_iter(ended_early);
+    let not_undone = run.not_undone.as_ref().map(|reason| reason.as_str().into());
+    notes.extend(not_undone.map(|reason| ComparisonNote::SchemaNotRestored { reason }));
     notes.extend(is_biased.then_some(ComparisonNote::BiasedNoiseFloor));
     let only_reads = run.only_reads;
     notes.extend(relevance::notes(&Measured {

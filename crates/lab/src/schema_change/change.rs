@@ -56,6 +56,13 @@ impl SchemaChange {
                  copy of the database"
             )));
         }
+        if let Some(sql) = statements.iter().find(|sql| parts(sql).iter().any(|part| is_temporary(part))) {
+            return Err(RunError::Usage(format!(
+                "a temporary object exists only in the session that makes it, so neither the load nor the undo would find it, \
+                 and behind a connection pooler it would stay in a connection of others: {sql}; leave out TEMP, or add ON \
+                 COMMIT DROP"
+            )));
+        }
         let indexes: Vec<NewIndex> = statements.iter().filter_map(|sql| NewIndex::of(sql)).collect();
         let has_all = indexes.len() == statements.len();
         let indexes = if has_all { indexes } else { Vec::new() };
@@ -94,12 +101,33 @@ pub(super) fn in_words(statements: &[String]) -> String {
     statements.iter().map(|sql| format!("{sql};")).collect::<Vec<_>>().join(" ")
 }
 
+/// The statements that are joined by `\;`.
+fn parts(sql: &str) -> Vec<String> {
+    let joined = script::statements("", sql, &BTreeMap::new()).unwrap_or_default();
+    let parts: Vec<String> = joined.into_iter().map(|statement| statement.sql).collect();
+    if parts.is_empty() { vec![sql.to_owned()] } else { parts }
+}
+
+/// Whether a statement makes an object that outlives its transaction, but not its session.
+fn is_temporary(sql: &str) -> bool {
+    let found: Vec<String> = words(sql).map(str::to_ascii_uppercase).collect();
+    let found: Vec<&str> = found.iter().map(String::as_str).collect();
+    let has = |wanted: &[&str]| found.windows(wanted.len()).any(|window| window == wanted);
+    let is_made = match found.as_slice() {
+        ["CREATE", rest @ ..] => {
+            let is_before_kind = |word: &&&str| ["OR", "REPLACE", "LOCAL", "GLOBAL"].contains(*word);
+            let kind = rest.iter().find(|word| !is_before_kind(word));
+            kind.is_some_and(|kind| ["TEMP", "TEMPORARY"].contains(kind)) || has(&["PG_TEMP", "."])
+        }
+        ["SELECT" | "WITH", ..] => has(&["INTO", "TEMP"]) || has(&["INTO", "TEMPORARY"]),
+        _ => false,
+    };
+    is_made && !has(&["ON", "COMMIT", "DROP"])
+}
+
 /// Whether a statement, or one of several joined by `\;`, removes or overwrites data.
 fn loses_data(sql: &str) -> bool {
-    let joined = script::statements("", sql, &BTreeMap::new()).unwrap_or_default();
-    let parts: Vec<&str> = joined.iter().map(|statement| statement.sql.as_str()).collect();
-    let parts = if parts.is_empty() { vec![sql] } else { parts };
-    parts.into_iter().any(|part| {
+    parts(sql).iter().any(|part| {
         let found: Vec<String> = words(part).map(str::to_ascii_uppercase).collect();
         let found: Vec<&str> = found.iter().map(String::as_str).collect();
         let drops_column = |pair: &[&str]| pair[0] == "DROP" && !NO_COLUMNS.contains(&pair[1]);
@@ -164,10 +192,7 @@ fn statements_of(key: &str, sql: &StepSql) -> Result<Vec<String>, RunError> {
 
 /// The words by which a statement, or one of several joined by `\;`, controls transactions.
 fn transaction_control(sql: &str) -> Option<String> {
-    let joined = script::statements("", sql, &BTreeMap::new()).unwrap_or_default();
-    let parts: Vec<&str> = joined.iter().map(|statement| statement.sql.as_str()).collect();
-    let parts = if parts.is_empty() { vec![sql] } else { parts };
-    parts.into_iter().find_map(|part| {
+    parts(sql).iter().find_map(|part| {
         let is_meant = |control: &&&[&str]| {
             let mut words = words(part);
             control.iter().all(|wanted| words.next().is_some_and(|word| word.eq_ignore_ascii_case(wanted)))
@@ -194,8 +219,7 @@ impl NewIndex {
     /// The index of `CREATE [UNIQUE] INDEX [CONCURRENTLY] name ON [ONLY] table …` (manual, CREATE INDEX).
     fn of(sql: &str) -> Option<Self> {
         // Statements joined by `\\;` are one message, which has one transaction.
-        let parts = script::statements("", sql, &BTreeMap::new()).unwrap_or_default();
-        if parts.len() > 1 {
+        if parts(sql).len() > 1 {
             return None;
         }
         let mut words = words(sql).peekable();
@@ -375,6 +399,34 @@ mod tests {
             "CREATE RULE r AS ON DELETE TO t DO INSTEAD NOTHING",
         ] {
             assert!(!loses_data(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn temporary_objects_are_refused_unless_the_transaction_drops_them() {
+        for sql in [
+            "CREATE TEMP TABLE x (id int)",
+            "create /* a */ local temporary table x (id int)",
+            "CREATE OR REPLACE TEMP VIEW v AS SELECT 1",
+            "CREATE TABLE pg_temp.x (id int)",
+            "SELECT 1 AS id INTO TEMP x",
+            "CREATE TABLE y (id int)\\; CREATE TEMP SEQUENCE s",
+        ] {
+            let configuration = Configuration {
+                ddl: Some(StepSql::Here(sql.to_owned())),
+                ddl_undo: Some(StepSql::Here("SELECT 1".to_owned())),
+                ..Configuration::default()
+            };
+            let refused = SchemaChange::of(&configuration).unwrap_err().to_string();
+            assert!(refused.contains("exists only in the session that makes it"), "{sql}: {refused}");
+        }
+        for sql in [
+            "CREATE TEMP TABLE x ON COMMIT DROP AS SELECT 1",
+            "CREATE TABLE temp (temporary int)",
+            "ALTER TABLE t ADD COLUMN temp int",
+            "CREATE INDEX temp ON t (temp)",
+        ] {
+            assert!(!is_temporary(sql), "{sql}");
         }
     }
 

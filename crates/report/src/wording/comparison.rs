@@ -10,7 +10,7 @@ use super::{counted, warnings::warning};
 use crate::comparison::figures;
 use crate::figures::{TIE, fixed, latency};
 use crate::metrics::{Metric, Quantity};
-use crate::prose::{enumerate, escaped_line};
+use crate::prose::{capitalised, enumerate, escaped_line};
 
 /// So few set-ups of two servers are called few.
 const SETUPS_FEW: u64 = 5;
@@ -98,6 +98,7 @@ pub(crate) fn comparison_note(note: &ComparisonNote) -> String {
                 latency(switch_s * 1e6)
             )
         }
+        ComparisonNote::SchemaNotRestored { reason } => capitalised(&escaped_line(reason.as_str())),
         ComparisonNote::ServersNotRestarted => {
             "The two servers were already running and were not restarted. Chance differences between their starts are part \
              of the change."
@@ -267,6 +268,16 @@ mod tests {
             &ComparisonNote::SchemaChanged { switches: 1, switch_s: 0.75, tries: 1, longest_wait_s: 0.0 },
             "Both sides use one database, whose schema was changed 1 time between A and B, in 750 ms each time. No \
              statement of a change was seen to wait for a lock.",
+        );
+    }
+
+    #[test]
+    fn a_schema_that_is_not_as_before_is_told() {
+        check(
+            &ComparisonNote::SchemaNotRestored {
+                reason: "the schema differs: table public.u: is new".into(),
+            },
+            "The schema differs: table public.u: is new.",
         );
     }
 
