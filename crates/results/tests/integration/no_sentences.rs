@@ -126,8 +126,12 @@ fn notes_of_a_comparison_hold_figures_and_the_names_of_settings_but_no_sentence(
     let schema = json!({"$defs": {"ComparisonNote": schema_for!(ComparisonNote)}});
     let Texts { plain, from_outside } = texts_of(&schema, &["ComparisonNote"]);
     assert_eq!(plain.into_iter().collect::<Vec<_>>(), [""; 0]);
-    // The error that ended the comparison, and the name of a setting.
-    let texts = ["ComparisonNote/ended_early/reason", "ComparisonNote/setting_without_effect/setting"];
+    // The error that ended the comparison, the failed undo or the names of objects that differ, and the name of a setting.
+    let texts = [
+        "ComparisonNote/ended_early/reason",
+        "ComparisonNote/schema_not_restored/reason",
+        "ComparisonNote/setting_without_effect/setting",
+    ];
     assert_eq!(from_outside.into_iter().collect::<Vec<_>>(), texts);
 }
 

@@ -33,9 +33,9 @@ fn a_goal_is_met_missed_or_undecided_by_its_interval() {
 
 #[test]
 fn a_goal_of_a_script_is_about_its_transactions_only() {
-    let scripts = vec![script("fast", "SELECT 1;", 1), script("slow", "\\sleep 3 ms\nSELECT 2;", 1)];
+    let scripts = vec![script("fast", "SELECT 1;", 1), script("slow", "\\sleep 40 ms\nSELECT 2;", 1)];
     let (goals, limit) =
-        (goals(&["script=fast: p50 < 3ms", "script=slow: p50 < 3ms"]), Limit::TransactionsPerClient(400));
+        (goals(&["script=fast: p50 < 40ms", "script=slow: p50 < 40ms"]), Limit::TransactionsPerClient(60));
     let of_scripts = verdicts(RunSpec { scripts, goals, limit, ..spec("") });
     assert_eq!(of_scripts, [GoalVerdict::Met, GoalVerdict::Missed]);
 }

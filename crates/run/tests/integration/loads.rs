@@ -77,7 +77,7 @@ fn the_warm_up_is_load_but_not_measured() {
     let finished =
         run_on(statements.noted(), RunSpec { warmup, limit, ..spec("SELECT 'warm';") }).expect("a run");
     let counts = assert_adds_up(&finished);
-    assert!(counts.succeeded > 0 && (counts.succeeded as usize) < statements.count("SELECT 'warm';"));
+    assert!(counts.succeeded > 0 && counts.succeeded < statements.count("SELECT 'warm';") as u64);
     assert!(finished.record.summary.duration_s < 0.35, "{}", finished.record.summary.duration_s);
 }
 
