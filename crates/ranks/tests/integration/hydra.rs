@@ -242,7 +242,8 @@ fn a_broken_link_is_noticed_on_both_sides() {
         assert!(ip(&format!("-n {} link set {} down", hosts.names[0], hosts.link)));
         job.join().unwrap()
     });
-    assert_eq!(ending.status.code(), ABORTED, "{}", ending.text);
+    // On a busy machine, a signal ended mpiexec itself once: it aborts the ranks over the broken link.
+    assert!([ABORTED, None].contains(&ending.status.code()), "{}", ending.text);
     let seen = ending.ranks.each_ref().map(|seen| seen.as_deref().unwrap_or_default());
     assert!(["absent [2, 3]", "unknown [1, 2, 3]"].contains(&seen[0]), "{}", ending.text);
     assert_eq!(seen[2..], ["unknown [0, 1, 3]", "unknown [0, 1, 2]"], "{}", ending.text);
