@@ -61,8 +61,8 @@ pub(crate) struct QueriesArguments {
     /// Execute each query once more with EXPLAIN (ANALYZE, BUFFERS), and keep its plan
     #[arg(long)]
     plans: bool,
-    /// Compare the answers with the expected ones, which tpch (scales 0.01 and 1), tpcds (scale 1) and fulltext have; the exit status is 6 if one
-    /// differs
+    /// Compare the answers with the expected ones, which tpch (scales 0.01 and 1), tpcds (scale 1) and fulltext have; the
+    /// exit status is 6 if one differs
     #[arg(long)]
     answers: bool,
     /// Write the rows of each answer to a new file in this directory, such as q1.tsv

@@ -35,6 +35,9 @@ pub(crate) use marks::warn_of_left;
 
 /// A statement that needs a transaction of its own.
 const ACTIVE_SQL_TRANSACTION: &str = "25001";
+/// Beginning of a warning; the reason follows.
+const NOT_COMPARED: &str = "pgmeter cannot say whether the schema is as before after the last undo, because the catalogs cannot be read";
+
 /// The schema of a database in use, which is switched between changes. Dropping this undoes the current change.
 pub(crate) struct SchemaSwitch<'a> {
     target: Target,
@@ -406,7 +409,12 @@ impl<'a> SchemaSwitch<'a> {
             Ok(self.before.take().and_then(|before| self.differences(&mut session, &before)))
         });
         if self.current.is_none() {
-            return undone.ok().flatten().map_or(Ok(()), |differences| {
+            self.before = None;
+            let compared = undone.unwrap_or_else(|error| {
+                self.listener.warn(format_args!("{NOT_COMPARED}: {error}"));
+                None
+            });
+            return compared.map_or(Ok(()), |differences| {
                 Err(RunError::Aborted(format!(
                     "the schema of the database {} differs from before the changes, after the undo of the last one: {differences}. \
                      If no other session did this, the change and its undo did: restore it yourself",
@@ -443,10 +451,7 @@ impl<'a> SchemaSwitch<'a> {
     /// `None`, with a warning, if the definitions cannot be read.
     fn definitions(&self, session: &mut Session) -> Option<Definitions> {
         let warn = |error: &ConnectError| {
-            self.listener.warn(format_args!(
-                "pgmeter cannot say whether the schema is as before after the last undo, because the catalogs cannot be read: \
-                 {error}"
-            ));
+            self.listener.warn(format_args!("{NOT_COMPARED}: {error}"));
         };
         Definitions::read(session).inspect_err(warn).ok()
     }

@@ -70,8 +70,8 @@ impl PartialEq for Object {
     }
 }
 
-/// Tables, views, sequences, types, functions, schemas and plain objects that are not part of another object or of an extension; only those
-/// that the current transaction has made, if there is a condition on a row. GRANT changes the row of an object that another
+/// Tables, views, sequences, types, functions, schemas and plain objects that are not part of another object or of an
+/// extension; only those that the current transaction has made, if there is a condition on a row. GRANT changes the row of an object that another
 /// session has made, but not the row that says in which schema it is.
 fn objects(session: &mut Session, of_transaction: Option<&str>) -> Result<Vec<Object>, WorkloadError> {
     let made = |catalog: &str| match of_transaction {

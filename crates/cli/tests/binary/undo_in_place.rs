@@ -287,7 +287,9 @@ fn an_undo_that_restores_less_than_there_was_is_told() {
     let words: Vec<&str> = short("ALTER TABLE orders SET (fillfactor = 50)")
         .chain(["--b-undo", "ALTER TABLE orders RESET (fillfactor)"])
         .collect();
-    assert!(!bench.run(words).stderr.contains("differs from before"));
+    let out = bench.run(words);
+    assert!(out.stdout.contains("fillfactor"), "both sides ran: {}\n{}", out.stdout, out.stderr);
+    assert!(!out.stderr.contains("differs from before"), "{}", out.stderr);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The time that statements of one transaction may wait for locks, as the server sees it. Tests of commands, such as
 //! `in_place` of the binary, show what other sessions see of it.
 
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
@@ -81,13 +82,18 @@ fn a_wait_for_a_session_of_the_same_work_does_not_count() {
         holder.execute("begin; select * from shared").expect("a lock");
         let mut waits = LockWaits::default();
         let done = thread::scope(|scope| {
+            let (end, is_ended) = mpsc::channel::<()>();
             scope.spawn(move || {
-                thread::sleep(Duration::from_secs(4));
+                // An own session works for longer than the limit; another one until the wait has ended.
+                let longest = if is_own { Duration::from_secs(4) } else { Duration::MAX };
+                let _ = is_ended.recv_timeout(longest);
                 holder.execute("commit").expect("the lock is released");
             });
             let own = |_: &LockHolder| is_own;
             let mut locking = LockingStatements::new(patience, &|| true, &mut waits).beside(&own);
-            locking.execute_in_transaction(&mut session, &sql)
+            let done = locking.execute_in_transaction(&mut session, &sql);
+            drop(end);
+            done
         });
         assert_eq!(done.is_ok(), is_own, "{done:?}");
     }

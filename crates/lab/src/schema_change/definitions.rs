@@ -157,6 +157,8 @@ impl Definitions {
             };
             definitions.0.entry((object.to_owned(), kind.to_owned())).or_default().push(text.to_owned());
         }
+        // The server may return rows in any order.
+        definitions.0.values_mut().for_each(|definition| definition.sort());
         Ok(definitions)
     }
 
@@ -212,7 +214,9 @@ fn changed_parts(before: &Map<String, Value>, now: &Map<String, Value>) -> Vec<S
             format!("{part} changed")
         }
     };
-    parts.filter(differs).map(part_in_words).collect()
+    let changed: Vec<String> = parts.filter(differs).map(part_in_words).collect();
+    // Of several rows with one part, one hides the others.
+    if changed.is_empty() { vec!["definition changed".to_owned()] } else { changed }
 }
 
 /// The query of all definitions.

@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stderr, reason = "a test that cannot run says so aloud")]
 
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -242,8 +243,9 @@ fn a_broken_link_is_noticed_on_both_sides() {
         assert!(ip(&format!("-n {} link set {} down", hosts.names[0], hosts.link)));
         job.join().unwrap()
     });
-    // On a busy machine, a signal ended mpiexec itself once: it aborts the ranks over the broken link.
-    assert!([ABORTED, None].contains(&ending.status.code()), "{}", ending.text);
+    // If mpiexec passes the abort on to the other host after that connection broke, it dies of SIGPIPE (2 of 25 tries).
+    let is_broken_pipe = ending.status.signal() == Some(rustix::process::Signal::PIPE.as_raw());
+    assert!(is_broken_pipe || ending.status.code() == ABORTED, "{}: {}", ending.status, ending.text);
     let seen = ending.ranks.each_ref().map(|seen| seen.as_deref().unwrap_or_default());
     assert!(["absent [2, 3]", "unknown [1, 2, 3]"].contains(&seen[0]), "{}", ending.text);
     assert_eq!(seen[2..], ["unknown [0, 1, 3]", "unknown [0, 1, 2]"], "{}", ending.text);

@@ -73,12 +73,12 @@ fn one_seed_is_one_sequence_of_random_numbers() {
 #[test]
 fn the_warm_up_is_load_but_not_measured() {
     let statements = Statements::default();
-    let (warmup, limit) = (Duration::from_millis(300), Limit::Duration(Duration::from_millis(300)));
+    let (warmup, limit) = (Duration::from_secs(1), Limit::Duration(Duration::from_millis(300)));
     let finished =
         run_on(statements.noted(), RunSpec { warmup, limit, ..spec("SELECT 'warm';") }).expect("a run");
     let counts = assert_adds_up(&finished);
     assert!(counts.succeeded > 0 && counts.succeeded < statements.count("SELECT 'warm';") as u64);
-    assert!(finished.record.summary.duration_s < 0.35, "{}", finished.record.summary.duration_s);
+    assert!(finished.record.summary.duration_s < 1.0, "{}", finished.record.summary.duration_s);
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn what_was_due_while_the_server_was_silent_is_skipped_and_counted() {
     assert!(counts.skipped > 50, "{counts:?}");
     let share = finished.record.summary.late_or_skipped_share.expect("there is a limit");
     let expected = (counts.skipped + counts.late) as f64 / counts.scheduled as f64;
-    assert!((share - expected).abs() < 0.05, "{share} {expected}");
+    assert!((share - expected).abs() < 1e-9, "{share} {expected}");
 }
 
 #[test]
