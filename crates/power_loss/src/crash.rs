@@ -101,7 +101,7 @@ mod tests {
         let mut shell = Command::new("sh").args(["-c", "sleep 600 & sleep 600 & wait"]).spawn().unwrap();
         let pid = Pid::from_child(&shell);
         while children(pid).unwrap().len() < 2 {
-            std::thread::yield_now();
+            std::thread::sleep(std::time::Duration::from_millis(5));
         }
         let doomed = Doomed::hold(shell.id()).unwrap();
         assert_eq!(doomed.processes.len(), 3);

@@ -309,8 +309,7 @@ mod tests {
             let postmaster = Path::new("/proc").join(pid);
             while postmaster.exists() || Path::new(&directory).exists() {
                 assert!(since.elapsed() < LIMIT, "{ending}: {directory} is still there");
-                // Yields the CPU.
-                std::thread::sleep(Duration::from_millis(5));
+                crate::condition::pause();
             }
         }
     }

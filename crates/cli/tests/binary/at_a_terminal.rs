@@ -224,14 +224,14 @@ fn ctrl_c_while_tables_are_loaded_cancels_the_statement_on_the_server() {
         };
         let run = Running::start(&mut run);
         while !is_waiting() {
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
         run.signal(Signal::INT);
         let out = run.finish().exits(code);
         assert!(!out.stderr.contains("panicked"), "{}", out.stderr);
         // Long before the lock is given up.
         while is_waiting() {
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
     }
 }

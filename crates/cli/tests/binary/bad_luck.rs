@@ -74,7 +74,7 @@ fn an_interrupted_run_reports_what_it_has_and_leaves_no_query_running() {
                    where datname = current_database() and pid <> pg_backend_pid()";
     // The server needs a moment to end a cancelled backend; the test's own limit is the runner's.
     while session.query(running).expect("the query is right")[0].get(0) != Some("0") {
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
 }
 
@@ -138,7 +138,7 @@ fn a_loading_that_was_interrupted_is_gone_on_with_and_loads_only_what_is_missing
     let mut ask = |sql: &str| observer.query(sql).expect("the query is right")[0].get(0).map(str::to_owned);
     let run = Running::start(&mut bench.command(layout.iter().chain(&["--resume"])));
     while ask("select exists(select 1 from pgbench_accounts_3)").as_deref() != Some("t") {
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
     run.signal(Signal::INT);
     run.finish().exits(130).says(&["pgmeter init --resume"]);
@@ -216,7 +216,7 @@ fn a_null_server_without_descriptors_says_that_clients_wait() {
             loop {
                 match UnixStream::connect(&socket) {
                     Ok(client) => break client,
-                    Err(_) => std::thread::yield_now(),
+                    Err(_) => testkit::condition::pause(),
                 }
             }
         })

@@ -33,7 +33,7 @@ fn await_load(bench: &Bench) {
     let since = Instant::now();
     while !loaded.exists() {
         assert!(since.elapsed() < DEADLINE, "the load never began");
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
 }
 
@@ -108,7 +108,7 @@ fn a_run_that_waits_for_a_lock_ends_and_leaves_no_statement_waiting() {
         let since = Instant::now();
         while observer.query(waiting).expect("the query is right")[0].get(0) != Some("0") {
             assert!(since.elapsed() < DEADLINE, "a statement still waits");
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
     }
 }
@@ -130,7 +130,7 @@ fn a_request_to_terminate_is_obeyed_while_the_preparation_of_a_run_waits_for_a_l
         let since = Instant::now();
         while observer.query(waiting).expect("the query is right")[0].get(0) != Some("1") {
             assert!(since.elapsed() < DEADLINE, "nothing waits for the lock");
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
         run.signal(signal);
         ends(run).exits(status).says(&["interrupted; nothing was measured"]);
@@ -260,7 +260,7 @@ fn a_loading_whose_server_is_stopped_fails_and_one_that_is_interrupted_ends() {
         let mut observer = Cluster::session(&conninfo);
         let copying = "select count(*) from pg_stat_progress_copy";
         while observer.query(copying).expect("the query is right")[0].get(0) == Some("0") {
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
         drop(observer);
         cluster.signal(Signal::STOP);

@@ -89,7 +89,7 @@ fn left_behind(bench: &Bench, pids: &[u32]) -> Vec<String> {
         if left.is_empty() || since.elapsed() > PATIENCE {
             return left;
         }
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
 }
 

@@ -262,7 +262,7 @@ fn a_pooler_that_is_killed_spoils_one_trial_and_the_next_has_another() {
     let mut first = Vec::new();
     while first.is_empty() {
         first = poolers_of(run.pid());
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
     kill_process(Pid::from_raw(first[0]).expect("a process"), Signal::KILL).expect("it is there");
     let out = run.finish();
@@ -288,7 +288,7 @@ fn no_pooler_outlives_a_killed_experiment() {
     let mut poolers = Vec::new();
     while poolers.is_empty() {
         poolers = poolers_of(run.pid());
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
     run.signal(Signal::KILL);
     run.finish();

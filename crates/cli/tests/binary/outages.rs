@@ -262,12 +262,12 @@ fn a_paused_server_continues_when_pgmeter_is_interrupted_or_killed() {
             ["bench", "-n", "-T", "300", "-f", script, "--action", "200ms:pause=200s", &server.conninfo];
         let run = Running::start(&mut bench.command(words));
         while !is_paused(data) {
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
         run.signal(signal);
         run.finish();
         while is_paused(data) {
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
         server.answers();
     }

@@ -67,7 +67,7 @@ pub(crate) fn ends(mut run: Running) -> Finished {
             run.signal(Signal::KILL);
             panic!("it did not end:\n{}", run.finish().stderr);
         }
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
     run.finish()
 }

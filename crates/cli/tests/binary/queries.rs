@@ -51,7 +51,7 @@ fn a_result_that_cannot_be_stored_is_shown_and_copied() {
     let run = Running::start(&mut bench.command(words));
     let waiting = "select 1 from pg_locks where locktype = 'advisory' and objid = 4711 and not granted";
     while observer.query(waiting).expect("an answer").is_empty() {
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
     take_store_away(&bench, "gone");
     holder.execute("select pg_advisory_unlock(4711)").expect("no lock");

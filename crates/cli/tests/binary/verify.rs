@@ -258,7 +258,7 @@ fn ctrl_c_ends_a_verification_that_waits_for_a_lock() {
         let words = ["verify", "1", "--verify-timeout", "10min", "-d", &conninfo];
         let verifying = Running::start(&mut bench.command(words));
         while observer.query(waits).expect("a catalog")[0].get(0) != Some("1") {
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
         verifying.signal(Signal::INT);
         let again = format!("repeat it with `pgmeter verify {table}`");
@@ -418,7 +418,7 @@ pub(crate) fn start_again(cluster: &mut Cluster) {
     let since = Instant::now();
     while let Err(error) = cluster.server().restart() {
         assert!(since.elapsed() < LIMIT, "the server does not start again: {error}");
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
 }
 

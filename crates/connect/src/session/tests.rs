@@ -232,7 +232,7 @@ fn a_server_that_drips_is_given_up_too() {
         peer.hear_first();
         // Only notices, at intervals below the limit: the limit is for the whole connection attempt.
         while peer.try_to_say(&notice("wait")) {
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
     });
     fake.target.connect_timeout = Some(Duration::from_millis(50));

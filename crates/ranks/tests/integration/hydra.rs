@@ -179,7 +179,7 @@ impl Hosts {
             while ending.ranks[rank].is_none() && fault.is_empty() && Instant::now() < deadline {
                 let text = std::fs::read_to_string(folder.path().join(rank.to_string())).unwrap_or_default();
                 ending.ranks[rank] = text.lines().next().filter(|_| text.ends_with('\n')).map(str::to_owned);
-                std::thread::yield_now();
+                testkit::condition::pause();
             }
         }
         ending
@@ -236,7 +236,7 @@ fn a_broken_link_is_noticed_on_both_sides() {
             String::from_utf8_lossy(&output.stdout).split_whitespace().count() >= 3
         };
         while !ranks_are_there() && !job.is_finished() {
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
         // The ranks need some rounds together: their connection setup is not what is tested.
         std::thread::sleep(Duration::from_secs(1));

@@ -201,7 +201,7 @@ fn an_abort_names_the_exit_status() {
     let (manager, mut streams) = ProcessManager::start(2);
     job(streams.remove(0), 0, 2, PATIENT).abort(3).unwrap();
     while manager.abort_line().is_none() {
-        thread::yield_now();
+        testkit::condition::pause();
     }
     assert_eq!(manager.abort_line().unwrap(), "cmd=abort exitcode=3");
     let other = Job::new(streams.remove(0).into(), 1, 2, PATIENT);

@@ -123,7 +123,7 @@ fn a_connection_that_is_requested_in_a_black_hole_is_made_after_it() {
     let begun = Instant::now();
     while begun.elapsed() < WATCHED {
         assert!(place.listener.accept().is_err(), "the request has arrived");
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
     place.listener.set_nonblocking(false).expect("a listener");
     assert!(place.relay.end(hole).expect("it runs"));

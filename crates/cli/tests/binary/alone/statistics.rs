@@ -137,7 +137,7 @@ fn beside_a_lock(bench: &Bench, conninfo: &str, options: &[&str]) -> String {
     let since = Instant::now();
     while observer.query(waiting).expect("the query is right")[0].get(0) != Some("2") {
         assert!(since.elapsed() < DEADLINE, "nothing waits for the lock");
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
     holder.execute("select pg_sleep(2); commit").expect("the lock is released");
     ends(run).exits(0).stdout

@@ -58,7 +58,7 @@ fn wait_until_active(conninfo: &str) {
     let active = "select count(*) from pg_stat_activity where datname = current_database() and state = 'active' \
                   and (query like 'insert into pgbench_accounts%' or query like 'copy pgbench_accounts%')";
     while count(&mut session, active) == "0" {
-        std::thread::yield_now();
+        testkit::condition::pause();
     }
 }
 

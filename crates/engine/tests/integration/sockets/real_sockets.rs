@@ -420,7 +420,7 @@ fn a_connection_for_each_transaction_is_made_and_closed() {
         assert!(outcome.reconnects.time > Duration::ZERO);
         // The last Terminate messages were sent, but may not have been received yet.
         while log.requests().len() < 3 * 200 {
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
         let heard = log.requests();
         for connection in 0..200 {

@@ -27,7 +27,7 @@ fn while_read<T>(session: &mut Session, table: &str, work: impl FnOnce(&mut Sess
     let ended = thread::spawn(move || {
         for is_waiting in ["t", "f"] {
             while lines(&mut observer, &sql)[0] != is_waiting {
-                thread::yield_now();
+                testkit::condition::pause();
             }
         }
         drop(reader);

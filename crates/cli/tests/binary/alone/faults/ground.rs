@@ -120,7 +120,7 @@ impl Ground {
                         where backend_type = 'client backend' and pid <> pg_backend_pid()";
         let since = Instant::now();
         while !ask(sessions).is_empty() && since.elapsed() < PATIENCE {
-            std::thread::yield_now();
+            testkit::condition::pause();
         }
         let mut left = ask(sessions);
         // The next experiment or comparison removes those of one whose server did not answer.
