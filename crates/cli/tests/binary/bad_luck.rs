@@ -17,7 +17,7 @@ fn a_server_that_disappears_leaves_a_record_marked_as_failed() {
     let bench = Bench::new();
     let mut cluster = Cluster::start("18");
     let script = bench.file("one.sql", "SELECT 1;");
-    let flags = ["bench", "-n", "-c", "4", "-T", "600", "-P", "1", "-f", script];
+    let flags = ["bench", "-n", "-c", "4", "-R", "500", "-T", "600", "-P", "1", "-f", script];
     let mut run = Running::start(&mut bench.command(flags.iter().chain(&[cluster.conninfo().as_str()])));
     run.hear("tps");
     cluster.server().stop().expect("the server stops");
@@ -60,7 +60,7 @@ fn an_interrupted_run_reports_what_it_has_and_leaves_no_query_running() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("interrupted");
     let script = bench.file("nap.sql", "SELECT 1;\nSELECT pg_sleep(600) WHERE random() < 0.1;");
-    let flags = ["bench", "-n", "-c", "3", "-T", "600", "-P", "1", "-f", script];
+    let flags = ["bench", "-n", "-c", "3", "-R", "500", "-T", "600", "-P", "1", "-f", script];
     let mut run = Running::start(&mut bench.command(flags.iter().chain(&[conninfo.as_str()])));
     run.hear("tps");
     // Twice, as `timeout` does: to the program, and to its process group.

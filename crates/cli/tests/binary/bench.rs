@@ -160,7 +160,7 @@ fn a_warm_up_is_run_and_not_measured() {
     let mut session = Cluster::session(&conninfo);
     session.execute("create table seen (client int)").expect("the table is new");
     let script = bench.file("see.sql", "INSERT INTO seen VALUES (:client_id);");
-    let flags = ["bench", "-n", "-c", "2", "-T", "1", "--warmup", "1", "-P", "1", "-f", script];
+    let flags = ["bench", "-n", "-c", "2", "-R", "500", "-T", "1", "--warmup", "1", "-P", "1", "-f", script];
     let out = bench.run(flags.iter().chain(&[conninfo.as_str()])).exits(0);
     assert!(out.stderr.contains("warm-up"), "{}", out.stderr);
     let record = bench.record();

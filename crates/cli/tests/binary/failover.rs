@@ -9,7 +9,8 @@ use crate::harness::{Bench, Finished, Running};
 
 const TABLE: &str = "create table t (id int primary key, a int not null default 0); \
                      insert into t select g from generate_series(1, 100) as g";
-const SCRIPT: &str = "\\set id :client_id + 1\nBEGIN;\nUPDATE t SET a = a + 1 WHERE id = :id;\nCOMMIT;\n";
+const SCRIPT: &str =
+    "\\set id :client_id + 1\nBEGIN;\nUPDATE t SET a = a + 1 WHERE id = :id;\n\\sleep 5 ms\nCOMMIT;\n";
 /// The page cache of the system survives the death of a server, so a flush protects from nothing here.
 const DURABLE: [(&str, &str); 1] = [("synchronous_commit", "on")];
 const CLIENTS: u64 = 4;

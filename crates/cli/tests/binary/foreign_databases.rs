@@ -7,7 +7,7 @@ use testkit::cluster::Cluster;
 use crate::harness::{Bench, Running};
 
 const EXPERIMENT: &str = "name = \"cleaned\"\n[server]\ndsn = \"DSN\"\n[data]\nworkload = \"none\"\n\
-                          [load]\nduration = \"1s\"\nwarmup = \"0s\"\nscript = \"one.sql\"\n[design]\nrepeats = 3\n";
+                          [load]\nrate = 200\nduration = \"1s\"\nwarmup = \"0s\"\nscript = \"one.sql\"\n[design]\nrepeats = 3\n";
 
 fn ask(cluster: &Cluster, sql: &str) -> String {
     let rows = Cluster::session(&cluster.conninfo()).query(sql).expect("the statement is right");

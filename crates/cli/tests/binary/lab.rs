@@ -16,6 +16,7 @@ const EXPERIMENT: &str = r#"
 name = "clients"
 [load]
 script = "select-only"
+rate = 200
 duration = "1s"
 warmup = "0s"
 [factors]

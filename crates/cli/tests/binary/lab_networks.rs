@@ -14,6 +14,7 @@ const NETWORKS: &str = r#"
 name = "networks"
 [load]
 script = "select-only"
+rate = 200
 duration = "1s"
 warmup = "0s"
 [factors]
@@ -73,7 +74,7 @@ fn a_relay_ends_with_the_lab_however_that_ends() {
 fn what_no_network_can_be_is_told_before_anything_is_started() {
     let bench = Bench::new();
     for (network, says) in [
-        ("{ delay = \"1ms\", jitter = \"2ms\" }", "networks.toml:8:"),
+        ("{ delay = \"1ms\", jitter = \"2ms\" }", "networks.toml:9:"),
         ("{ delay = \"2h\" }", "must not exceed one hour"),
         ("{ delay = \"10\" }", "a number with a unit"),
         ("{ bandwidth = \"0Mbit\" }", "above zero"),

@@ -24,6 +24,7 @@ const MODES: &str = r#"
 name = "modes"
 [load]
 script = "select-only"
+rate = 300
 duration = "1s"
 warmup = "0s"
 clients = 4
@@ -88,6 +89,7 @@ const NETWORKS: &str = r#"
 name = "pooled"
 [load]
 script = "simple-update"
+rate = 300
 duration = "1s"
 warmup = "0s"
 clients = 3

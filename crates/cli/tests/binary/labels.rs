@@ -8,7 +8,7 @@ use testkit::cluster::Cluster;
 
 use crate::harness::{Bench, Finished, finish};
 
-const SCRIPT: &str = "SELECT 1;";
+const SCRIPT: &str = "\\sleep 2 ms\nSELECT 1;";
 const FILE: &str = "name = \"ladder\"\nlabel = \"nightly\"\nnote = \"from the file\"\n[load]\nscript = \"one.sql\"\n\
     transactions = 5\n[design]\nrepeats = 1\n[factors]\nclients = [1, 2]\n";
 

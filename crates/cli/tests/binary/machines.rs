@@ -217,7 +217,20 @@ fn an_order_with_a_long_script_takes_several_rounds() {
 /// A run of three ranks for a minute, of which one gets a signal. The other ranks' ends, and the line of the run in the store.
 fn with_signal(name: &str, rank: usize, signal: Signal) -> (Vec<Ended>, String) {
     let (bench, conninfo) = prepared(name);
-    let arguments = words(&["bench", "-f", "draw.sql", "-c", "3", "-T", "60", "--observe", "off", &conninfo]);
+    let arguments = words(&[
+        "bench",
+        "-f",
+        "draw.sql",
+        "-c",
+        "3",
+        "-R",
+        "200",
+        "-T",
+        "60",
+        "--observe",
+        "off",
+        &conninfo,
+    ]);
     let job = Job::start(&bench, 3, |_| arguments.clone());
     let begun = Instant::now();
     while Cluster::session(&conninfo).query("select from drawn limit 1").expect("rows").is_empty() {

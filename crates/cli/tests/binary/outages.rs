@@ -15,6 +15,7 @@ name = "outages"
 [load]
 script = "select-only"
 clients = 2
+rate = 200
 duration = "3s"
 warmup = "0s"
 [factors]
@@ -82,6 +83,7 @@ const KILLED: &str = r#"
 name = "killed"
 [load]
 script = "select-only"
+rate = 200
 duration = "2s"
 warmup = "0s"
 [factors]
@@ -123,6 +125,7 @@ name = "promoted"
 settings = { shared_buffers = "16MB" }
 [load]
 clients = 2
+rate = 200
 duration = "4s"
 warmup = "0s"
 on_disconnect = "reconnect"
@@ -219,7 +222,8 @@ fn a_permanent_server_takes_faults_and_is_up_afterwards_whatever_happened() {
     let server = Permanent::start(&bench);
     let script = bench.file("one.sql", "SELECT 1;\n\\sleep 5 ms\n");
     let run = |action: &str| {
-        let words = ["bench", "-n", "-T", "2", "-f", script, "--action", action, &server.conninfo];
+        let words =
+            ["bench", "-n", "-R", "200", "-T", "2", "-f", script, "--action", action, &server.conninfo];
         bench.run(words)
     };
     run("500ms:pause=400ms").exits(0);
@@ -258,8 +262,19 @@ fn a_paused_server_continues_when_pgmeter_is_interrupted_or_killed() {
     let data = status.lines().find_map(|line| line.strip_prefix("data ")).expect("its directory").trim();
     let data = Path::new(data);
     for signal in [Signal::INT, Signal::KILL] {
-        let words =
-            ["bench", "-n", "-T", "300", "-f", script, "--action", "200ms:pause=200s", &server.conninfo];
+        let words = [
+            "bench",
+            "-n",
+            "-R",
+            "200",
+            "-T",
+            "300",
+            "-f",
+            script,
+            "--action",
+            "200ms:pause=200s",
+            &server.conninfo,
+        ];
         let run = Running::start(&mut bench.command(words));
         while !is_paused(data) {
             testkit::condition::pause();
@@ -286,14 +301,14 @@ fn faults_of_servers_that_pgmeter_does_not_manage_are_refused_in_one_sentence() 
         ("1:cut", "an embedded server of an experiment (pgmeter lab), with a relay before it"),
         ("1:stop", "--action: stop requires a mode: stop=smart, stop=fast or stop=immediate"),
     ] {
-        let words = ["bench", "-n", "-T", "2", "-f", script, "--action", action, &conninfo];
+        let words = ["bench", "-n", "-R", "200", "-T", "2", "-f", script, "--action", action, &conninfo];
         let out = bench.run(words).exits(1);
         assert!(out.stderr.contains(reason), "{action}: {}", out.stderr);
         assert_eq!(out.stderr.lines().count(), 1, "{}", out.stderr);
     }
     let experiment = |server: &str, action: &str| {
         format!(
-            "name = \"e\"\n[server]\n{server}\n[load]\nscript = \"select-only\"\nduration = \"2s\"\n[[action]]\nat = \
+            "name = \"e\"\n[server]\n{server}\n[load]\nscript = \"select-only\"\nrate = 200\nduration = \"2s\"\n[[action]]\nat = \
              \"1s\"\n{action}\n[factors]\nclients = [1, 2]\n"
         )
     };

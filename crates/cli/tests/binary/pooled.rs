@@ -147,7 +147,7 @@ fn settings_that_a_pooler_ignores_are_refused() {
     let screened = ["goes through a connection pooler, so ", why[1]];
     bench.run(words.iter().chain(&["--settings", "settings.toml"])).exits(1).says(&screened);
     let experiment = format!(
-        "name = \"e\"\n[server]\ndsn = \"{dsn}\"\nin_place = true\n[load]\nfiles = [\"one.sql\"]\nduration = \"1s\"\n\
+        "name = \"e\"\n[server]\ndsn = \"{dsn}\"\nin_place = true\n[load]\nfiles = [\"one.sql\"]\nrate = 200\nduration = \"1s\"\n\
          [factors]\nwork_mem = [\"1MB\", \"2MB\"]\n[design]\nrepeats = 1\n"
     );
     bench.file("e.toml", &experiment.replace("files = [\"one.sql\"]", "script = \"one.sql\""));

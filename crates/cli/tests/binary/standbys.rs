@@ -15,6 +15,7 @@ standby_network = { delay = "2ms" }
 [load]
 script = ["write.sql", "near.sql", "any.sql"]
 clients = 3
+rate = 200
 duration = "3s"
 warmup = "0s"
 observe = "full"
@@ -99,6 +100,7 @@ workload = "none"
 [load]
 script = "check.sql"
 clients = 1
+rate = 200
 duration = "1s"
 warmup = "0s"
 [factors]
