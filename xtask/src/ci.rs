@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::fuzz;
 use crate::leftovers::Scratch;
+use crate::memory;
 use crate::programs::{self, Programs};
 use crate::test_output::TestCounts;
 use crate::test_programs::{self, Ended};
@@ -45,6 +46,7 @@ enum Extent {
 
 /// Runs the checks; true if nothing failed.
 pub fn run(arguments: &[&str]) -> bool {
+    memory::enter_namespace(arguments);
     match *arguments {
         [] => check(Extent::Change),
         ["--all"] => check(Extent::All),
@@ -196,7 +198,13 @@ const TEST_LIMIT: Duration = Duration::from_secs(60 * 60);
 
 fn test(programs: &Programs, scratch: &Scratch) -> Verdict {
     match test_programs::run(&programs.tests, scratch, TEST_LIMIT) {
-        Ok(ended) => judge_tests(&ended),
+        Ok(ended) => {
+            let mut verdict = judge_tests(&ended);
+            if !scratch.is_in_memory() {
+                verdict.note.push_str("; their files were on a disk, which takes longer");
+            }
+            verdict
+        }
         Err(error) => Verdict::of_step(false, "", format!("the tests did not run: {error}")),
     }
 }

@@ -9,6 +9,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::memory;
+
 /// The names of pgmeter's own temporary folders begin with this, and so does that of the scratch directory.
 const PREFIX: &str = "pgm-";
 const CI_PREFIX: &str = "pgm-ci-";
@@ -17,14 +19,18 @@ const CI_PREFIX: &str = "pgm-ci-";
 const SUBFOLDERS: [&str; 3] = ["tmp", "state", "data"];
 /// All users may create files in the first; pgmeter keeps no server in a directory that another user could change.
 const SUBFOLDER_MODES: [u32; 3] = [0o1777, 0o755, 0o755];
+/// The folder inside it for servers whose tests read from a disk, also if the others are in memory.
+const DISK_SUBFOLDER: &str = "disk";
 /// The files of a state folder without servers.
-const EMPTY_STATE: [&str; 2] = ["state/servers", "state/servers/.lock"];
+const EMPTY_STATE: [&str; 4] = ["state/servers", "state/servers/.lock", "disk/servers", "disk/servers/.lock"];
 /// How long to wait for a server to stop whose owner was killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The scratch directory. [`Scratch::remove`] deletes it; the next start deletes one that was left behind.
 pub struct Scratch {
     folder: PathBuf,
+    /// Whether the subfolders are file systems in memory.
+    is_in_memory: bool,
     /// Other folders of pgmeter that existed before the tests began.
     before: Vec<PathBuf>,
     /// How many commands were started.
@@ -37,19 +43,28 @@ impl Scratch {
         let parent = std::env::temp_dir();
         sweep(&parent)?;
         let folder = parent.join(format!("{CI_PREFIX}{}", std::process::id()));
+        std::fs::create_dir_all(folder.join(DISK_SUBFOLDER))?;
+        let mut is_in_memory = memory::may_mount();
         for (inner, mode) in SUBFOLDERS.into_iter().zip(SUBFOLDER_MODES) {
             let path = folder.join(inner);
             std::fs::create_dir_all(&path)?;
+            is_in_memory = is_in_memory && memory::mount(&path)?;
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode))?;
         }
         let before = folders_of_ours(&parent)?;
-        Ok(Scratch { folder, before, commands: AtomicU32::new(0) })
+        Ok(Scratch { folder, is_in_memory, before, commands: AtomicU32::new(0) })
     }
 
     /// Makes a command and its children use the directory.
     pub fn set_environment(&self, command: &mut Command) {
         let [temporary, state, data] = SUBFOLDERS.map(|inner| self.folder.join(inner));
         command.env("TMPDIR", temporary).env("PGMETER_STATE_DIR", state).env("XDG_DATA_HOME", data);
+        command.env("PGMETER_TEST_DISK_DIR", self.folder.join(DISK_SUBFOLDER));
+    }
+
+    /// Whether the files of the tests are in memory.
+    pub fn is_in_memory(&self) -> bool {
+        self.is_in_memory
     }
 
     /// Runs a command; returns its exit status, stdout and stderr. After `limit` it is killed, and all processes that it
@@ -108,6 +123,9 @@ impl Scratch {
 
     /// Deletes the directory and everything in it.
     pub fn remove(self) -> io::Result<()> {
+        if self.is_in_memory {
+            SUBFOLDERS.iter().for_each(|inner| memory::unmount(&self.folder.join(inner)));
+        }
         std::fs::remove_dir_all(&self.folder)
     }
 }
@@ -135,7 +153,8 @@ fn folders_of_ours(parent: &Path) -> io::Result<Vec<PathBuf>> {
 /// Files at the first level of the subfolders, and those in a state folder that an empty one does not have.
 fn files_below(folder: &Path) -> io::Result<Vec<String>> {
     let mut found = Vec::new();
-    let mut folders: Vec<PathBuf> = SUBFOLDERS.iter().map(|inner| folder.join(inner)).collect();
+    let mut folders: Vec<PathBuf> =
+        SUBFOLDERS.iter().chain(&[DISK_SUBFOLDER]).map(|inner| folder.join(inner)).collect();
     while let Some(next) = folders.pop() {
         for entry in std::fs::read_dir(next)? {
             let path = entry?.path();
@@ -194,6 +213,13 @@ mod tests {
         }
     }
 
+    impl Scratch {
+        fn at(folder: &Path) -> Scratch {
+            let commands = AtomicU32::new(0);
+            Scratch { folder: folder.to_owned(), is_in_memory: false, before: Vec::new(), commands }
+        }
+    }
+
     impl Drop for Temporary {
         fn drop(&mut self) {
             std::fs::remove_dir_all(&self.0).expect("the folder is ours");
@@ -203,7 +229,8 @@ mod tests {
     #[test]
     fn a_forgotten_file_is_found() {
         let place = Temporary::new("files");
-        SUBFOLDERS.iter().for_each(|inner| std::fs::create_dir_all(place.0.join(inner)).expect("a folder"));
+        let folders = SUBFOLDERS.iter().chain(&[DISK_SUBFOLDER]);
+        folders.for_each(|inner| std::fs::create_dir_all(place.0.join(inner)).expect("a folder"));
         assert_eq!(files_below(&place.0).expect("readable"), [""; 0]);
         std::fs::write(place.0.join("tmp/forgotten"), "").expect("writable");
         assert!(files_below(&place.0).expect("readable")[0].ends_with("/tmp/forgotten"));
@@ -212,7 +239,7 @@ mod tests {
     #[test]
     fn a_forgotten_server_is_found_and_an_empty_state_folder_is_not_one() {
         let place = Temporary::new("state");
-        for inner in ["tmp", "state/servers", "data"] {
+        for inner in ["tmp", "state/servers", "data", "disk"] {
             std::fs::create_dir_all(place.0.join(inner)).expect("a folder");
         }
         std::fs::write(place.0.join("state/servers/.lock"), "").expect("writable");
@@ -247,7 +274,7 @@ mod tests {
     #[test]
     fn a_forgotten_process_that_still_has_our_output_is_not_waited_for() {
         let place = Temporary::new("run");
-        let scratch = Scratch { folder: place.0.clone(), before: Vec::new(), commands: AtomicU32::new(0) };
+        let scratch = Scratch::at(&place.0);
         let mut command = Command::new("sh");
         command.args(["-c", "echo said >&2; sleep 600 & echo $!"]);
         let (status, stdout, stderr) = scratch.run(&mut command, TEST_LIMIT).expect("a shell");
@@ -261,7 +288,7 @@ mod tests {
     #[test]
     fn what_does_not_end_is_killed_with_all_that_it_started() {
         let place = Temporary::new("limit");
-        let scratch = Scratch { folder: place.0.clone(), before: Vec::new(), commands: AtomicU32::new(0) };
+        let scratch = Scratch::at(&place.0);
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600 & echo $!; wait"]).env("TMPDIR", &place.0);
         let (status, stdout, _) = scratch.run(&mut command, Duration::from_millis(500)).expect("a shell");

@@ -16,6 +16,7 @@ mod fetch_postgres;
 mod fuzz;
 mod leftovers;
 mod managed_server;
+mod memory;
 mod programs;
 mod prove;
 mod test_output;

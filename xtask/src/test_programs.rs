@@ -17,7 +17,7 @@ use crate::test_output::{self, TestCounts};
 /// Programs that run at the same time.
 const PROGRAMS_AT_ONCE: usize = 2;
 /// Tests of a program that run at the same time.
-const TEST_THREADS: usize = 3;
+const TEST_THREADS: usize = 4;
 /// A part of the path of a test that measures.
 const ALONE: &str = "alone::";
 

@@ -20,8 +20,11 @@ const SETTINGS: [(&str, &str); 5] = [
     ("shared_buffers", "64MB"),
     ("max_connections", "300"),
 ];
-/// So few that a small table does not fit in.
+/// So few that a small table does not fit in: for tests of reads from disk. The server is in the folder that
+/// [`ON_DISK`] names, if any.
 pub const FEW_BUFFERS: (&str, &str) = ("shared_buffers", "1MB");
+/// A folder on a disk, where the others are in memory.
+const ON_DISK: &str = "PGMETER_TEST_DISK_DIR";
 /// Length of the part of a test's name in the name of its database, which PostgreSQL limits to 63 bytes.
 const NAME_LENGTH: usize = 48;
 
@@ -109,7 +112,9 @@ impl Cluster {
         let started = of_process.and_then(|locations| {
             sweep(&locations);
             // Ignores installed programs, so that tests are the same on all machines.
-            let locations = Locations { search_path: Vec::new(), ..locations };
+            let disk = std::env::var_os(ON_DISK).filter(|_| settings.contains(&FEW_BUFFERS));
+            let state_dir = disk.map_or(locations.state_dir, PathBuf::from);
+            let locations = Locations { search_path: Vec::new(), state_dir, ..locations };
             let installation = obtain(major, bin_dir, &locations, &mut |_| {})?;
             let settings =
                 SETTINGS.iter().chain(settings).map(|&(name, value)| (name.to_owned(), value.to_owned()));

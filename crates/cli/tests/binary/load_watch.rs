@@ -29,8 +29,7 @@ fn a_load_pauses_while_its_condition_holds_and_the_report_says_so() {
         let bench = Bench::new();
         let conninfo = database(major, "load_pauses");
         let script = bench.file("one.sql", "SELECT 1;\n\\sleep 1 ms\n");
-        let mut words =
-            vec!["bench", "-n", "-c", "2", "-T", "8", "-f", script, "--pause-when", FLAG];
+        let mut words = vec!["bench", "-n", "-c", "2", "-T", "8", "-f", script, "--pause-when", FLAG];
         words.extend([
             "--action",
             "1s:sql=insert into flag values (1)",
