@@ -265,8 +265,8 @@ pub enum WorkloadError {
     CopiedTable { table: String, init: String },
     /// A table that somebody has altered since `init` made it.
     #[error(
-        "{table} was made by `init` and has been renamed or altered since: it has another name, owner, column or query; nothing \
-         was changed. Rename it, use another database, or let `{init} --drop` drop it"
+        "{table} was made by `init` and has been renamed or altered since: it has another name, owner or definition; nothing was \
+         changed. Rename it, use another database, or let `{init} --drop` drop it"
     )]
     AlteredTable { table: String, init: String },
     /// A table of a workload of the same name that this one does not create.

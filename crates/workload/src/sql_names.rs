@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::loader::TableName;
+use crate::marks::PLAIN_KINDS;
 
 /// A token of SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,8 +56,19 @@ pub(crate) fn created(sql: &str) -> Option<TableName> {
     at.name()
 }
 
-/// The name, without its schema, of the object that a statement creates, of those that can have marks.
-pub(crate) fn created_name(sql: &str) -> Option<String> {
+/// An object that a statement creates, of those that can have marks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CreatedObject {
+    /// As DROP names it, except that a domain is a `domain` and all views are a `view`.
+    pub(crate) kind: &'static str,
+    /// `None` for casts and operators, which have no names that are words.
+    pub(crate) name: Option<TableName>,
+    /// Whether the statement does nothing if there is such an object.
+    pub(crate) is_if_not_exists: bool,
+}
+
+/// The object that a statement creates.
+pub(crate) fn created_object(sql: &str) -> Option<CreatedObject> {
     const BEFORE: [&str; 8] =
         ["or", "replace", "global", "local", "unlogged", "foreign", "recursive", "materialized"];
     const KINDS: [&str; 9] =
@@ -65,9 +77,18 @@ pub(crate) fn created_name(sql: &str) -> Option<String> {
     let mut at = Reader { tokens: &tokens, at: 0 };
     at.word("create").then_some(())?;
     while BEFORE.iter().any(|word| at.word(word)) {}
-    KINDS.iter().any(|kind| at.word(kind)).then_some(())?;
-    at.words(&["if", "not", "exists"]);
-    Some(at.name()?.name)
+    let plain = PLAIN_KINDS.iter().map(|(kind, ..)| *kind);
+    let kind = KINDS.into_iter().chain(plain).find(|kind| {
+        let words: Vec<&str> = kind.split(' ').collect();
+        at.words(&words)
+    })?;
+    let is_if_not_exists = at.words(&["if", "not", "exists"]);
+    Some(CreatedObject { kind, name: at.name(), is_if_not_exists })
+}
+
+/// The name of this object, without its schema.
+pub(crate) fn created_name(sql: &str) -> Option<String> {
+    Some(created_object(sql)?.name?.name)
 }
 
 /// Every word and quoted name of a statement, with the schema before it, as `to_regclass` reads it: some are names of
@@ -490,5 +511,25 @@ mod tests {
         assert_eq!(name(worked_on("ALTER TABLE ONLY public.a ADD PRIMARY KEY (b)")), "public.a");
         assert_eq!(name(worked_on("CREATE INDEX i ON a USING gin (b)")), "a");
         assert_eq!(first_words("COMMENT ON INDEX i IS 'x'", 3), ["comment", "on", "index"]);
+    }
+
+    #[test]
+    fn created_objects_have_kinds_and_names() {
+        let object = |sql| {
+            let object = created_object(sql)?;
+            let name = object.name.map(|name| name.to_string());
+            Some((object.kind, name.unwrap_or_default(), object.is_if_not_exists))
+        };
+        let found = |kind, name: &str, is_if_not_exists| Some((kind, name.to_owned(), is_if_not_exists));
+        assert_eq!(object("CREATE MATERIALIZED VIEW a.b AS SELECT 1"), found("view", "a.b", false));
+        assert_eq!(object("create or replace function f(int) returns int"), found("function", "f", false));
+        assert_eq!(object("CREATE SCHEMA IF NOT EXISTS \"A\""), found("schema", "A", true));
+        assert_eq!(
+            object("create operator class o for type t using btree"),
+            found("operator class", "o", false)
+        );
+        assert_eq!(object("create operator = (leftarg = t)"), found("operator", "", false));
+        assert_eq!(object("create cast (a as b) without function"), found("cast", "", false));
+        assert_eq!(object("create index i on t (a)"), None);
     }
 }

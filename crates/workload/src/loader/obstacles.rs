@@ -7,14 +7,15 @@ use connect::Session;
 use connect::quote::literal;
 
 use super::journal;
+use super::plan::LoadStatement;
 use super::preparation::{first, text};
 use super::tables::{TableName, TableSet};
 use crate::WorkloadError;
 use crate::dependents::{self, Dependent};
 use crate::load::{InitOptions, query, query_catalogs};
-use crate::marks::{self, MarkedObject, PLAIN_KINDS};
+use crate::marks::{self, MarkedObject, PLAIN_KINDS, catalog_of};
 use crate::protection::{self, Child, refusal};
-use crate::sql_names;
+use crate::sql_names::{self, CreatedObject};
 
 /// What is dropped before a loading.
 #[derive(Debug)]
@@ -51,10 +52,21 @@ impl Obstacles {
             objects.push((kind, identity));
             foreign.push(oid);
         }
+        let statements: Vec<&LoadStatement> = statements(set).collect();
+        let will_exist: Vec<CreatedObject> =
+            statements.iter().filter_map(|statement| sql_names::created_object(&statement.sql)).collect();
+        for object in marked.copied_in_the_way(&will_exist, &current) {
+            let named = (object.kind.clone(), object.identity.clone());
+            if objects.contains(&named) {
+                continue;
+            }
+            if !options.drops {
+                return Err(marked.refusal(named.1, set));
+            }
+            objects.push(named);
+        }
         marked.retain_in_the_way(&created, journal.as_deref());
-        let statements = set.schema.iter().chain(set.after.iter().map(|after| &after.statement));
-        let names: BTreeSet<String> =
-            statements.filter_map(|statement| sql_names::created_name(&statement.sql)).collect();
+        let names: BTreeSet<String> = will_exist.into_iter().filter_map(|it| Some(it.name?.name)).collect();
         let is_of_another = |object: &&MarkedObject| {
             let is_relation = object.kind == "table" || object.kind.ends_with("view");
             let is_created =
@@ -114,10 +126,13 @@ impl Obstacles {
     }
 }
 
+fn statements(set: &TableSet) -> impl Iterator<Item = &LoadStatement> {
+    set.schema.iter().chain(set.after.iter().map(|after| &after.statement))
+}
+
 /// The tables and views that the statements of a set create, with their schemas.
 fn created(set: &TableSet, current: &str) -> BTreeSet<TableName> {
-    let statements = set.schema.iter().chain(set.after.iter().map(|after| &after.statement));
-    let views = statements.filter_map(|statement| sql_names::created_view(&statement.sql));
+    let views = statements(set).filter_map(|statement| sql_names::created_view(&statement.sql));
     let names = set.names.iter().cloned().chain(views.map(|created| created.view));
     names
         .map(|TableName { schema, name }| TableName {
@@ -195,6 +210,15 @@ impl Marked {
         Ok(Marked { own, copied })
     }
 
+    /// The objects with another mark than their own whose names the statements need. `current` is the schema of names without one.
+    fn copied_in_the_way<'a>(
+        &'a self,
+        created: &'a [CreatedObject],
+        current: &'a str,
+    ) -> impl Iterator<Item = &'a MarkedObject> {
+        self.copied.iter().filter(move |object| created.iter().any(|it| is_created(object, it, current)))
+    }
+
     /// Leaves out the objects in schemas of which the loading creates no table. A schema that was made by the loading is dropped
     /// with all that was made in it.
     fn retain_in_the_way(&mut self, created: &BTreeSet<TableName>, journal: Option<&str>) {
@@ -216,6 +240,24 @@ impl Marked {
 
     pub(super) fn refusal(&self, table: String, set: &TableSet) -> WorkloadError {
         refusal(table, &self.copied, &set.workload, &set.init)
+    }
+}
+
+/// Whether an object that cannot be created has this object in its way, as far as the text of the statement tells it. Functions
+/// of one name are told apart by the name in the mark, which has their arguments.
+fn is_created(object: &MarkedObject, created: &CreatedObject, current: &str) -> bool {
+    if catalog_of(&object.kind) != catalog_of(created.kind) {
+        return false;
+    }
+    let has_marked_name = object.mark.object.as_ref().is_some_and(|own| own.name == object.identity);
+    let found = sql_names::of_identity(&object.identity).map(|found| found.name);
+    let schema = created.name.as_ref().and_then(|name| name.schema.as_deref()).unwrap_or(current);
+    let is_named = created.name.as_ref().map(|name| &name.name) == found.as_ref();
+    match catalog_of(&object.kind) {
+        "pg_class" | "pg_type" => is_named && schema == unquoted(&object.schema),
+        "pg_proc" => is_named && schema == unquoted(&object.schema) && has_marked_name,
+        "pg_namespace" => is_named && !created.is_if_not_exists,
+        _ => has_marked_name,
     }
 }
 

@@ -18,4 +18,5 @@ mod lock_waits;
 mod pooler;
 mod prepare;
 mod replaced;
+mod restored;
 mod versions;
