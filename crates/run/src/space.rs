@@ -135,11 +135,11 @@ fn present_bytes(workload: &dyn Workload, session: &mut Session) -> Option<u64> 
     if oids.is_empty() {
         return None;
     }
+    let tables = oids.join(", ");
     let sql = format!(
-        "select coalesce(sum(c.relpages), 0) * current_setting('block_size')::bigint from pg_class c \
-         join pg_class t on t.oid in ({}) where c.oid = t.oid or c.oid = t.reltoastrelid \
-         or c.oid in (select indexrelid from pg_index where indrelid = t.oid)",
-        oids.join(", ")
+        "select coalesce(sum(relpages), 0) * current_setting('block_size')::bigint from pg_class where oid in ({tables}) \
+         or oid = any (array(select reltoastrelid from pg_class where oid in ({tables}))) \
+         or oid = any (array(select indexrelid from pg_index where indrelid in ({tables})))"
     );
     session.query_catalogs(&sql).ok()?.first()?.get(0)?.parse().ok()
 }

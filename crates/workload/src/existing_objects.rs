@@ -8,12 +8,14 @@ use crate::WorkloadError;
 use crate::load::{execute, query_catalogs};
 use crate::marks::{DatabaseId, Mark, PLAIN_KINDS, catalog_of};
 
-/// Whether the current transaction has made the row `$`.
-const OF_TRANSACTION: &str = "$.xmin::text = (txid_current() & 4294967295)::text";
+/// Whether the current transaction has made the row `$`. The age is not positive then, and is cheap to compute for all rows.
+const OF_TRANSACTION: &str =
+    "case when age($.xmin) <= 0 then $.xmin::text = (txid_current() & 4294967295)::text else false end";
 /// The same with its subtransactions, such as a block with EXCEPTION of PL/pgSQL. Their numbers are higher, and like the
 /// transaction they are in progress; changes of other transactions are visible only when these are not.
 /// The server refuses numbers that no transaction has had yet, so only those just above the transaction's are asked for.
-const OF_SUBTRANSACTIONS: &str = "case when $.xmin::text::bigint - (txid_current() & 4294967295) between 0 and 1000000 \
+const OF_SUBTRANSACTIONS: &str = "case when age($.xmin) > 0 then false \
+    when $.xmin::text::bigint - (txid_current() & 4294967295) between 0 and 1000000 \
     then txid_status(txid_current() - (txid_current() & 4294967295) + $.xmin::text::bigint) = 'in progress' \
     else false end";
 /// The first version with `txid_status`.
@@ -94,14 +96,14 @@ fn objects(session: &mut Session, of_transaction: Option<&str>) -> Result<Vec<Ob
     let sql = format!(
         "select o.type, o.identity, a.oid, coalesce(obj_description(a.oid, a.catalog::name), '') from (\
          select oid, 'pg_class'::text as catalog from pg_class c where relkind in ('r', 'p', 'v', 'm', 'S', 'f') \
-         and {} and relnamespace <> 'pg_catalog'::regnamespace \
-         union all select oid, 'pg_type' from pg_type c where {} and typtype in ('e', 'd', 'r') \
+         and {} and oid >= 16384 and relnamespace <> 'pg_catalog'::regnamespace \
+         union all select oid, 'pg_type' from pg_type c where {} and oid >= 16384 and typtype in ('e', 'd', 'r') \
          and typnamespace <> 'pg_catalog'::regnamespace \
-         union all select oid, 'pg_type' from pg_type c where typtype = 'c' and {itself} \
+         union all select oid, 'pg_type' from pg_type c where typtype = 'c' and oid >= 16384 and {itself} \
          and typrelid in (select oid from pg_class where relkind = 'c') \
          and typnamespace <> 'pg_catalog'::regnamespace \
-         union all select oid, 'pg_proc' from pg_proc c where {} and pronamespace <> 'pg_catalog'::regnamespace \
-         union all select oid, 'pg_namespace' from pg_namespace c where {itself} and left(nspname, 3) <> 'pg_'{plain}) a \
+         union all select oid, 'pg_proc' from pg_proc c where {} and oid >= 16384 and pronamespace <> 'pg_catalog'::regnamespace \
+         union all select oid, 'pg_namespace' from pg_namespace c where {itself} and oid >= 16384 and left(nspname, 3) <> 'pg_'{plain}) a \
          cross join lateral pg_identify_object(a.catalog::regclass, a.oid, 0) o \
          where not exists (select 1 from pg_depend d where d.classid = a.catalog::regclass and d.objid = a.oid \
          and d.objsubid = 0 and (d.deptype in ('e', 'i') or d.deptype = 'a' and o.type = 'sequence')) \

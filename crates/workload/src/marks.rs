@@ -357,18 +357,24 @@ impl MarkedObject {
     }
 }
 
-/// All objects with a mark of the workload in the current database.
+/// A text as a pattern of LIKE with the escape character `!`.
+fn like_text(text: &str) -> String {
+    text.replace('!', "!!").replace('%', "!%").replace('_', "!_")
+}
+
+/// All objects with a mark of the workload in the current database. The server estimates that few rows match such a pattern,
+/// and plans accordingly.
 pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedObject>, WorkloadError> {
     let sql = format!(
         "select o.type, coalesce(o.schema, ''), o.identity, d.description, d.objoid, \
          {}, {} from pg_description d \
          cross join lateral pg_identify_object(d.classoid, d.objoid, 0) o \
          where d.objsubid = 0 and d.classoid in ('pg_class'::regclass, 'pg_type'::regclass, \
-         'pg_proc'::regclass, 'pg_namespace'::regclass, {}) and strpos(d.description, {}) > 0 order by d.objoid",
+         'pg_proc'::regclass, 'pg_namespace'::regclass, {}) and d.description like {} escape '!' order by d.objoid",
         digest("d.classoid", "d.objoid"),
         definition("d.classoid", "d.objoid"),
         PLAIN_KINDS.map(|(_, catalog, _)| format!("'{catalog}'::regclass")).join(", "),
-        literal(&format!("{BEGINNING}{workload} "))
+        literal(&format!("%{} %", like_text(&format!("{BEGINNING}{workload}"))))
     );
     let rows = query_catalogs(session, &sql)?;
     let database = DatabaseId::read(session)?;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::net::{Shutdown, shutdown};
 
 use super::stream::Patience;
-use super::{CATALOGS_ALONE, CancelRequest, Session, cancel_all};
+use super::{CATALOGS_ALONE, CancelRequest, Session, WITHOUT_JIT, cancel_all};
 use crate::error::{Cause, ConnectError};
 use crate::lock_wait::{LockWait, LockWaitLimit, TOLD_AFTER, TellLockWait, in_words};
 use crate::target::Target;
@@ -171,6 +171,7 @@ enum Look {
 pub(crate) fn first_words(sql: &str) -> String {
     let mut words = String::new();
     let sql = sql.strip_prefix(CATALOGS_ALONE).unwrap_or(sql);
+    let sql = sql.strip_prefix(WITHOUT_JIT).unwrap_or(sql);
     for word in sql.split_whitespace().take(WORDS_SHOWN) {
         let blank = if words.is_empty() { "" } else { " " };
         words.push_str(blank);

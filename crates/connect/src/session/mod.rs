@@ -51,6 +51,14 @@ const SQL_LENGTH_MAX: usize = 1024 * 1024 * 1024 - 64;
 const CATALOGS_ALONE: &str = "SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true), \
                               pg_catalog.set_config('statement_timeout', '0', true), \
                               pg_catalog.set_config('extra_float_digits', '3', true); ";
+/// Compiling a query of catalogs takes several times as long as executing it. Outside of a transaction block, the setting ends
+/// with the message; within one, [`JIT_AGAIN`] restores it for the statements of the user. Where it is off, both do nothing.
+const WITHOUT_JIT: &str = "SELECT set_config('pgmeter.jit', 'on', true), set_config('jit', 'off', true) \
+                           WHERE current_setting('jit', true) = 'on'; ";
+const JIT_AGAIN: &str = "; SELECT set_config('jit', 'on', true), set_config('pgmeter.jit', '', true) \
+                         WHERE current_setting('pgmeter.jit', true) = 'on'";
+/// The first version with JIT compilation.
+const JIT_FROM: u32 = 110_000;
 /// The name of a prepared statement that is tried.
 const PREPARED_STATEMENT: &str = "pgmeter_prepared_statement";
 const SQL_TOO_LONG: &str = "the statement exceeds the server's limit of 1 GiB";
@@ -166,16 +174,22 @@ impl Session {
 
     /// Runs one or more statements; returns the last result set.
     pub fn query(&mut self, sql: &str) -> Result<Vec<Row>, ConnectError> {
-        let sets = self.query_sets(sql)?;
-        let last = sets.into_iter().rev().find(|set| set.returns_rows);
-        Ok(last.map(|set| set.rows).unwrap_or_default())
+        self.query_sets(sql).map(last_rows)
     }
 
     /// Runs a query of system catalogs and returns its rows. Names resolve to `pg_catalog` only, independent of the
     /// `search_path` of the database or role: other relations need a schema or an OID. Within an open transaction this
     /// also holds for later statements.
     pub fn query_catalogs(&mut self, sql: &str) -> Result<Vec<Row>, ConnectError> {
-        self.query(&format!("{CATALOGS_ALONE}{sql}"))
+        if self.server_version_num() < JIT_FROM {
+            return self.query(&format!("{CATALOGS_ALONE}{sql}"));
+        }
+        if !self.is_in_transaction() {
+            return self.query(&format!("{CATALOGS_ALONE}{WITHOUT_JIT}{sql}"));
+        }
+        let mut sets = self.query_sets(&format!("{CATALOGS_ALONE}{WITHOUT_JIT}{sql}{JIT_AGAIN}"))?;
+        sets.pop();
+        Ok(last_rows(sets))
     }
 
     /// Runs one or more statements; returns all result sets.
@@ -369,6 +383,12 @@ impl Session {
         self.ended = Some(sentence.clone());
         ConnectError::Lost(sentence)
     }
+}
+
+/// The rows of the last statement that returns some.
+fn last_rows(sets: Vec<ResultSet>) -> Vec<Row> {
+    let last = sets.into_iter().rev().find(|set| set.returns_rows);
+    last.map(|set| set.rows).unwrap_or_default()
 }
 
 impl Drop for Session {

@@ -6,14 +6,15 @@ use crate::error::ConnectError;
 use crate::patience::set_to;
 
 /// Time limits that could end pgmeter's own statements: pgmeter has limits of its own. Older servers do not have all of
-/// them, so the server chooses. All names are those of the catalogs, whatever the search path holds.
+/// them, so the server chooses; the view of all settings would take it a millisecond. All names are those of the catalogs,
+/// whatever the search path holds.
 /// On Linux, the server looks whether pgmeter is there while it executes a long statement; on other systems it may refuse that.
-const LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.pg_settings \
-    WHERE name OPERATOR(pg_catalog.=) ANY ('{statement_timeout,lock_timeout,idle_in_transaction_session_timeout,\
-    transaction_timeout}'::pg_catalog.text[]); \
-    SELECT pg_catalog.set_config(name, '1000', true) FROM pg_catalog.pg_settings \
-    WHERE name OPERATOR(pg_catalog.=) 'client_connection_check_interval' \
-    AND pg_catalog.version() OPERATOR(pg_catalog.~~) '%linux%'";
+const LIMITS: &str = "SELECT pg_catalog.set_config(name, '0', true) FROM pg_catalog.unnest('{statement_timeout,lock_timeout,\
+    idle_in_transaction_session_timeout,transaction_timeout}'::pg_catalog.text[]) AS name \
+    WHERE pg_catalog.current_setting(name, true) IS NOT NULL; \
+    SELECT pg_catalog.set_config(name, '1000', true) \
+    FROM (VALUES ('client_connection_check_interval'::pg_catalog.text)) AS setting (name) \
+    WHERE pg_catalog.current_setting(name, true) IS NOT NULL AND pg_catalog.version() OPERATOR(pg_catalog.~~) '%linux%'";
 /// A stopped or unreachable pgmeter must not hold its locks without an end, also where the role has no limit. Between the
 /// statements of a transaction, pgmeter takes no such time.
 pub(crate) const IDLE_LIMIT: &str = "SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '60s', true) \
