@@ -99,11 +99,6 @@ pub(crate) fn read<'a>(
     if relations.is_empty() {
         return Ok(Vec::new());
     }
-    select(session, &format!("a.relation = any (array[{}]::oid[])", relations.join(", ")))
-}
-
-/// Those that meet a condition on their row `a`.
-fn select(session: &mut Session, condition: &str) -> Result<Vec<Dependent>, WorkloadError> {
     let kinds = kinds(session).map(|(catalog, rows)| {
         format!("select '{catalog}'::regclass as class, k.* from ({rows}) k(relation, oid, definition, xmin)")
     });
@@ -114,11 +109,12 @@ fn select(session: &mut Session, condition: &str) -> Result<Vec<Dependent>, Work
          then ' of ' || (pg_identify_object('pg_class'::regclass, a.relation, 0)).identity end), \
          left(md5(concat(o.type, ' ', o.identity, ' ', a.definition)), 8) \
          from ({}) a cross join lateral pg_identify_object(a.class, a.oid, 0) o \
-         where {condition} \
+         where a.relation = any (array[{}]::oid[]) \
          and not exists (select 1 from pg_depend d where d.classid = a.class and d.objid = a.oid \
          and d.deptype in ('P', 'I')) \
          and strpos(coalesce(obj_description(a.oid, a.class::text::name), ''), {}) <> 1 order by a.oid",
         kinds.collect::<Vec<_>>().join(" union all "),
+        relations.join(", "),
         literal(COMPARISON_COMMENT)
     );
     let dependent = |row: &Row| {
@@ -135,10 +131,20 @@ pub(crate) fn word(dependents: &[Dependent], relation: &str) -> String {
     own.map(|dependent| dependent.digest.as_str()).collect::<Vec<_>>().join(",")
 }
 
-/// The dependents of all relations that the current transaction has made.
+/// The dependents of all relations that the current transaction has made, also those that [`read`] leaves out.
 pub(crate) fn made(session: &mut Session) -> Result<Vec<ObjectKey>, WorkloadError> {
-    let condition = of_transaction(session).replace('$', "a");
-    Ok(select(session, &condition)?.into_iter().map(|dependent| dependent.key).collect())
+    let condition = of_transaction(session).replace('$', "k");
+    let kinds = kinds(session).map(|(catalog, rows)| {
+        format!(
+            "select '{catalog}'::regclass, k.oid from ({rows}) k(relation, oid, definition, xmin) where {condition}"
+        )
+    });
+    let sql = format!("{} order by 2", kinds.collect::<Vec<_>>().join(" union all "));
+    let key = |row: &Row| {
+        let [class, oid] = [0, 1].map(|column| row.get(column).unwrap_or_default().to_owned());
+        (class, oid)
+    };
+    Ok(query_catalogs(session, &sql)?.iter().map(key).collect())
 }
 
 /// The dependents of tables whose loading has not ended that are not among the `recorded` ones of the loading.

@@ -8,21 +8,22 @@ use connect::quote::literal;
 use connect::{Session, Target};
 use stats::Scale;
 
+use crate::acting_on_all;
 use crate::archives::NamedArchive;
 use crate::before_run::Preparation;
 use crate::digests::checksum;
 use crate::existing_objects::ExistingObjects;
-use crate::foreign_objects::{ForeignObjects, acting_on_all};
+use crate::foreign_objects::ForeignObjects;
 use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
 use crate::load::{self, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::loader::TableName;
 use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, MANIFEST, Manifest, TableEntry};
-use crate::marks::{DatabaseId, Loaded, Mark, MarkedObject};
+use crate::marks::{DatabaseId, Loaded, Mark};
 use crate::protection::Protection;
 use crate::schema_files::SchemaFiles;
 use crate::standard::Standard;
-use crate::step_guard::StepGuard;
+use crate::step_guard::{StepEffect, StepGuard};
 use crate::stopwatch::Stopwatch;
 use crate::tpcb::Step;
 use crate::workload::{Check, ONLY_TPCB, PerMinute, Script, Tables, Workload, check_indexes};
@@ -33,9 +34,6 @@ use crate::{
 /// Why the scale of a schema cannot be chosen.
 const FIXED_SIZES: &str =
     "each of its tables has a directive size. Leave out --scale, or replace size by mult in schema.sql";
-
-/// Of objects without marks.
-const NOT_DROPPED: &str = "; a later init does not drop it";
 
 /// A workload defined by a directory.
 #[derive(Clone, Debug)]
@@ -106,10 +104,11 @@ impl Folder {
             tell(progress, InitProgress::Dropping(&sentence))?;
         }
         let mark = self.mark(options);
-        let is_of_another = |object: &MarkedObject| object.is_of_another(&mark.folder, &protection.names);
+        let mut marked = marks::find(session, self.name())?;
+        marked.retain(|object| !object.is_of_another(&mark.folder, &protection.names));
         let mut guard = StepGuard {
             existing: ExistingObjects::read(session)?,
-            foreign: ForeignObjects::read_beside(session, self.name(), is_of_another)?,
+            foreign: ForeignObjects::read_beside(session, self.name(), marked)?,
             drops: options.drops,
             mark: mark.clone(),
             made: (!options.drops).then(|| protection.own_dependents.clone()),
@@ -120,9 +119,12 @@ impl Folder {
             tell(progress, InitProgress::Started { doing: &format!("running {}", step.file) })?;
             let stopwatch = Stopwatch::start();
             let done = with_locks(session, progress, |session, locking, tell| {
-                guard.run(session, step, &variables, locking, &mut |objects| {
-                    let sentence = format!("{} drops or changes {}", step.file, objects.join(", "));
-                    tell(InitProgress::Dropping(&sentence))
+                guard.run(session, step, &variables, locking, &mut |effect| match effect {
+                    StepEffect::Changes(objects) => {
+                        let sentence = format!("{} drops or changes {}", step.file, objects.join(", "));
+                        tell(InitProgress::Dropping(&sentence))
+                    }
+                    StepEffect::ActsOnAll(sentence) => tell(InitProgress::Found(sentence)),
                 })
             });
             for notice in session.take_notices() {
@@ -360,7 +362,8 @@ impl Workload for Folder {
     ) -> Result<InitReport, WorkloadError> {
         self.check_options(options)?;
         init_lock::hold(session, self.name(), |session| {
-            let before = acting_on_all(session)?;
+            let known = acting_on_all::sentences(session)?.into_iter().collect();
+            let progress = &mut acting_on_all::once(known, progress);
             let report = match &self.generated {
                 Some(tables) => {
                     let options = &options.with_index_set(self);
@@ -368,13 +371,8 @@ impl Workload for Folder {
                 }
                 None => self.run_steps(session, options, progress)?,
             };
-            let made: Vec<String> = acting_on_all(session)?.difference(&before).cloned().collect();
-            if !made.is_empty() {
-                let sentence = format!(
-                    "{} was created during the loading, and can act on all tables of this database{}",
-                    made.join(", "),
-                    if made.iter().all(|object| object.starts_with("the cast ")) { "" } else { NOT_DROPPED }
-                );
+            // Those of statements outside of transactions.
+            for sentence in acting_on_all::sentences(session)? {
                 load::tell(progress, InitProgress::Found(&sentence)).map_err(|_| self.interrupted())?;
             }
             Ok(report)

@@ -81,17 +81,17 @@ impl ForeignObjects {
     /// The objects without a mark of the workload. Like [`Session::query_catalogs`], it changes the search path of an open
     /// transaction.
     pub(crate) fn read(session: &mut Session, workload: &str) -> Result<ForeignObjects, WorkloadError> {
-        ForeignObjects::read_beside(session, workload, |_| false)
+        let marked = marks::find(session, workload)?;
+        ForeignObjects::read_beside(session, workload, marked)
     }
 
-    /// The same, with objects of another folder that has the workload's name.
+    /// The same, if the objects with a mark of the workload are known, without those that belong to others nevertheless.
     pub(crate) fn read_beside(
         session: &mut Session,
         workload: &str,
-        is_of_another: impl Fn(&MarkedObject) -> bool,
+        mut marked: Vec<MarkedObject>,
     ) -> Result<ForeignObjects, WorkloadError> {
-        let mut marked = marks::find(session, workload)?;
-        marked.retain(|object| object.is_own && !is_of_another(object));
+        marked.retain(|object| object.is_own);
         let dependents = dependents::of_users(session, &marked)?;
         let dependents =
             dependents.into_iter().map(|dependent| (dependent.key, dependent.described)).collect();
@@ -368,19 +368,29 @@ fn catalogs(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
     Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
+/// Whether a function of a user may act on pgmeter's own COMMENT and DROP.
+pub(crate) fn has_event_triggers(session: &mut Session) -> Result<bool, WorkloadError> {
+    let enabled = "select 1 from pg_event_trigger where evtenabled <> 'D' limit 1";
+    Ok(!query_catalogs(session, enabled)?.is_empty())
+}
+
 /// Whether the objects of a catalog can have marks.
 fn has_marks(catalog: &str) -> bool {
     ["pg_class", "pg_proc", "pg_type", "pg_namespace"].contains(&catalog)
         || PLAIN_KINDS.iter().any(|(_, own, _)| *own == catalog)
 }
 
-/// Tables of which the session has changed rows, and their number, with those that it has not reported yet.
+/// Tables of users of which the session has changed rows, and their number, with those that it has not reported yet. The
+/// view `pg_stat_xact_all_tables` would also look up their names and indexes.
 pub(crate) fn changed_rows(session: &mut Session) -> Result<BTreeMap<String, String>, WorkloadError> {
     let rows = query(
         session,
-        "select relid, n_tup_ins operator(pg_catalog.+) n_tup_upd operator(pg_catalog.+) n_tup_del \
-         from pg_catalog.pg_stat_xact_all_tables where n_tup_ins operator(pg_catalog.>) 0 \
-         or n_tup_upd operator(pg_catalog.>) 0 or n_tup_del operator(pg_catalog.>) 0",
+        "select oid, rows from (select oid, pg_catalog.pg_stat_get_xact_tuples_inserted(oid) \
+         operator(pg_catalog.+) pg_catalog.pg_stat_get_xact_tuples_updated(oid) \
+         operator(pg_catalog.+) pg_catalog.pg_stat_get_xact_tuples_deleted(oid) as rows \
+         from pg_catalog.pg_class where oid operator(pg_catalog.>=) 16384 \
+         and relkind operator(pg_catalog.=) any (array['r', 'm', 'p', 'f']::pg_catalog.\"char\"[])) t \
+         where rows operator(pg_catalog.>) 0",
     )?;
     let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
     Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
@@ -402,22 +412,6 @@ fn count_rows(session: &mut Session, value: &str) -> Result<(), WorkloadError> {
     let rows = query(session, &format!("select {value}"))?;
     let is_on = rows.first().and_then(|row| row.get(0)) == Some("on");
     if is_on { Ok(()) } else { Err(WorkloadError::RowsNotCounted) }
-}
-
-/// Objects that act on all tables of a database: event triggers, casts, publications and default privileges. `init` does not
-/// mark them, except casts, and does not drop them later.
-pub(crate) fn acting_on_all(session: &mut Session) -> Result<BTreeSet<String>, WorkloadError> {
-    let catalogs = ["pg_event_trigger", "pg_cast", "pg_default_acl", "pg_publication"];
-    let is_known = |catalog: &&str| *catalog != "pg_publication" || session.server_version_num() >= 100_000;
-    let parts = catalogs.iter().copied().filter(is_known).map(|catalog| {
-        format!(
-            "select concat('the ', o.type, ' ', o.identity) from {catalog} t cross join lateral \
-             pg_identify_object('{catalog}'::regclass, t.oid, 0) o where t.oid >= 16384"
-        )
-    });
-    let parts: Vec<String> = parts.collect();
-    let rows = query_catalogs(session, &parts.join(" union all "))?;
-    Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
 /// The schema in which users share their objects.

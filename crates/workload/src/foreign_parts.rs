@@ -51,6 +51,25 @@ pub(crate) const ALL_TABLES: &str = "all tables";
 /// The kind of roles: what belongs to those that the loading has made is its own.
 const ROLES: usize = 5;
 
+/// Rows of the server's own objects that GRANT, ALTER or CREATE OR REPLACE has written. The age of a row that the current
+/// transaction has made is not positive, also in a subtransaction, and that of no row before it, so nothing is read in advance.
+const SYSTEM_OBJECTS: Kind = Kind {
+    what: "the privileges or definitions of the server's own objects",
+    catalog: "pg_class",
+    from: "(select 1 from pg_class where oid < 16384 and age(xmin) <= 0 \
+           union all select 2 from pg_attribute where attrelid < 16384 and age(xmin) <= 0 \
+           union all select 3 from pg_proc where oid < 16384 and age(xmin) <= 0 \
+           union all select 4 from pg_type where oid < 16384 and age(xmin) <= 0 \
+           union all select 5 from pg_language where oid < 16384 and age(xmin) <= 0 \
+           union all select 6 from pg_namespace where nspname <> 'public' and oid < 16384 and age(xmin) <= 0)",
+    key: "''",
+    parent: ("''", "''"),
+    digest: "''",
+    rows: "true",
+    is_missed: false,
+    is_noticed: true,
+};
+
 const KINDS: [Kind; 11] = [
     Kind {
         what: "a trigger of a foreign key",
@@ -178,29 +197,7 @@ const KINDS: [Kind; 11] = [
         is_missed: false,
         is_noticed: true,
     },
-    Kind {
-        what: "the privileges of the server's own objects",
-        catalog: "pg_class",
-        from: "(select concat_ws('|', \
-               (select string_agg(concat(oid, relacl), ',' order by oid) from pg_class \
-               where relacl is not null and oid < 16384), \
-               (select string_agg(concat(attrelid, ':', attnum, attacl), ',' order by attrelid, attnum) \
-               from pg_attribute where attacl is not null and attrelid < 16384), \
-               (select string_agg(concat(oid, proacl), ',' order by oid) from pg_proc \
-               where proacl is not null and oid < 16384), \
-               (select string_agg(concat(oid, typacl), ',' order by oid) from pg_type \
-               where typacl is not null and oid < 16384), \
-               (select string_agg(concat(oid, lanacl), ',' order by oid) from pg_language \
-               where lanacl is not null and oid < 16384), \
-               (select string_agg(concat(oid, nspacl), ',' order by oid) from pg_namespace \
-               where nspacl is not null and nspname <> 'public' and oid < 16384)) as acl)",
-        key: "''",
-        parent: ("''", "''"),
-        digest: "t.acl",
-        rows: "true",
-        is_missed: false,
-        is_noticed: false,
-    },
+    SYSTEM_OBJECTS,
 ];
 
 /// The rows of all kinds. `known` are the catalogs of the server.

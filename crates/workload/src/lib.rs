@@ -4,6 +4,7 @@
 //! [`WorkloadName`] finds one by its name or its folder. No load is made here (that is the engine's work), and nothing
 //! is printed.
 
+mod acting_on_all;
 mod archives;
 mod before_run;
 mod concurrent_forms;

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use connect::{ConnectError, LockTry, LockingStatements, ResultSet, Session, SqlState};
 use script::{Statement, statement_words};
 
+use crate::acting_on_all;
 use crate::concurrent_forms;
 use crate::existing_objects::ExistingObjects;
-use crate::foreign_objects::{ForeignObjects, ObjectKey, begin_counting, run_deferred};
+use crate::foreign_objects::{ForeignObjects, ObjectKey, begin_counting, has_event_triggers, run_deferred};
 use crate::load::{begin_own, commit, execute, failed};
 use crate::manifest::LoadStep;
 use crate::marks::{self, Mark};
@@ -31,8 +32,17 @@ pub(crate) struct StepGuard {
     pub(crate) made: Option<BTreeSet<ObjectKey>>,
 }
 
-/// Receives the names of objects of others that are changed with permission.
-pub(crate) type TellChanged<'a> = dyn FnMut(&[String]) -> Result<(), WorkloadError> + 'a;
+/// What the user learns of a step before its transaction is committed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StepEffect<'a> {
+    /// It drops or changes these objects of others with permission.
+    Changes(&'a [String]),
+    /// A sentence about an object that acts on all tables.
+    ActsOnAll(&'a str),
+}
+
+/// Receives what a step does.
+pub(crate) type TellEffect<'a> = dyn FnMut(StepEffect<'_>) -> Result<(), WorkloadError> + 'a;
 
 impl StepGuard {
     /// Executes a load step.
@@ -42,7 +52,7 @@ impl StepGuard {
         step: &LoadStep,
         variables: &BTreeMap<String, String>,
         locking: &mut LockingStatements<'_>,
-        tell: &mut TellChanged<'_>,
+        tell: &mut TellEffect<'_>,
     ) -> Result<(), WorkloadError> {
         let statements = script::statements(&step.file, &step.sql, variables)?;
         // Behind a pooler, each statement is in a transaction of pgmeter.
@@ -55,7 +65,7 @@ impl StepGuard {
         for statement in &statements {
             if self.drops {
                 if let Some(name) = prepared_by_others(&statement.sql) {
-                    tell(&[name])?;
+                    tell(StepEffect::Changes(&[name]))?;
                 }
                 // Alone, as written.
                 done(session.execute_of_user(&statement.sql), step, statement)?;
@@ -79,7 +89,7 @@ impl StepGuard {
             }
         }
         let changed = if self.drops { self.foreign.changed(session)? } else { Vec::new() };
-        if changed.is_empty() { Ok(()) } else { tell(&changed) }
+        if changed.is_empty() { Ok(()) } else { tell(StepEffect::Changes(&changed)) }
     }
 
     /// Executes statements in one transaction, and repeats it until it has all locks: where others have tables, it waits for
@@ -90,7 +100,7 @@ impl StepGuard {
         step: &LoadStep,
         statements: &[Statement],
         locking: &mut LockingStatements<'_>,
-        tell: &mut TellChanged<'_>,
+        tell: &mut TellEffect<'_>,
     ) -> Result<(), WorkloadError> {
         let foreign = if self.drops { None } else { Some(self.foreign.now(session)?) };
         let has_others =
@@ -116,21 +126,26 @@ impl StepGuard {
         Ok(())
     }
 
-    /// Before the commit: an error if objects of others were changed, or their names if that is allowed.
+    /// Before the commit: an error if objects of others were changed, or their names if that is allowed; and what acts on all.
     fn judge(
         &self,
         session: &mut Session,
         foreign: Option<&ForeignObjects>,
-        tell: &mut TellChanged<'_>,
+        tell: &mut TellEffect<'_>,
     ) -> Result<(), WorkloadError> {
         if let Some(foreign) = foreign {
-            return foreign.check(session);
+            foreign.check(session)?;
+        } else {
+            let changed = self.foreign.changed(session)?;
+            if !changed.is_empty() {
+                tell(StepEffect::Changes(&changed))?;
+            }
         }
-        let changed = self.foreign.changed(session)?;
-        if changed.is_empty() { Ok(()) } else { tell(&changed) }
+        let acting = acting_on_all::sentences(session)?;
+        acting.iter().try_for_each(|sentence| tell(StepEffect::ActsOnAll(sentence)))
     }
 
-    /// Executes statements of pgmeter in one transaction. Event triggers of users may act on them.
+    /// Executes statements of pgmeter in one transaction. Only event triggers of users may act on them.
     pub(crate) fn execute_own(
         &self,
         session: &mut Session,
@@ -139,7 +154,8 @@ impl StepGuard {
         if statements.is_empty() {
             return Ok(());
         }
-        let foreign = if self.drops { None } else { Some(self.foreign.now(session)?) };
+        let is_guarded = !self.drops && has_event_triggers(session)?;
+        let foreign = is_guarded.then(|| self.foreign.now(session)).transpose()?;
         begin_own(session)?;
         let done = foreign
             .as_ref()

@@ -20,7 +20,7 @@ use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows, run_d
 use crate::load::{ROWS_PER_PROGRESS, begin_own, commit, connect_beside, failed, query};
 use crate::step_guard::{rolled_back, runs_alone};
 use crate::stopwatch::Stopwatch;
-use crate::{WorkloadError, dependents, init_lock, marks};
+use crate::{WorkloadError, acting_on_all, dependents, init_lock, marks};
 
 /// Pauses between reconnection attempts in milliseconds: a restarting server is usually available within them, even
 /// if it has to recover.
@@ -43,6 +43,8 @@ pub(super) enum Event {
     Partitions(u32),
     /// A notice of the server.
     Notice(ServerError),
+    /// Something that the user should know, as a sentence.
+    Found(String),
     /// What was sent of a part of the rows of a table; nothing at the start and after a reconnection.
     Rows { table: Arc<str>, total: u64, part: String, sent: Sent },
     /// The connection was lost and is made again.
@@ -249,10 +251,17 @@ impl Connection<'_> {
                     }
                     let made = dependents::made(connection.session)?;
                     note.journal.record(connection.session, &made)?;
-                    foreign.as_ref().map_or(Ok(()), |foreign| foreign.check(connection.session))
+                    foreign.as_ref().map_or(Ok(()), |foreign| foreign.check(connection.session))?;
+                    if is_of_user { connection.tell_acting() } else { Ok(()) }
                 })
             }
         }
+    }
+
+    /// Tells what acts on all tables, before the commit.
+    fn tell_acting(&mut self) -> Result<(), WorkloadError> {
+        let sentences = acting_on_all::sentences(self.session)?;
+        sentences.into_iter().try_for_each(|sentence| self.tell(Event::Found(sentence)))
     }
 
     /// Notes what belongs to the tables and is not yet known, after a statement that cannot run in a transaction.

@@ -213,6 +213,7 @@ impl Monitor<'_, '_> {
     fn event(&mut self, event: Event) -> Result<(), WorkloadError> {
         match event {
             Event::Partitions(partitions) => self.say(InitProgress::Partitions(partitions)),
+            Event::Found(sentence) => self.say(InitProgress::Found(&sentence)),
             Event::Notice(notice) => self.say(InitProgress::Notice(&notice)),
             Event::Lost { doing, reason } => self.say(InitProgress::Lost { doing: &doing, reason: &reason }),
             Event::Rows { table, total, part, sent } => {

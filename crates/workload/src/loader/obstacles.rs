@@ -13,7 +13,7 @@ use super::tables::{TableName, TableSet};
 use crate::WorkloadError;
 use crate::dependents::{self, Dependent};
 use crate::load::{InitOptions, query, query_catalogs};
-use crate::marks::{self, MarkedObject, PLAIN_KINDS, catalog_of};
+use crate::marks::{MarkedObject, PLAIN_KINDS, catalog_of};
 use crate::protection::{self, Child, refusal};
 use crate::sql_names::{self, CreatedObject};
 
@@ -27,7 +27,8 @@ pub(super) struct Obstacles {
 }
 
 impl Obstacles {
-    /// Objects of an earlier loading, and with `--drop` all tables with the names of the workload's tables.
+    /// Objects of an earlier loading, which are among the `marked` ones of the workload, and with `--drop` all tables with the
+    /// names of the workload's tables.
     ///
     /// # Errors
     /// A table exists that `init` did not make, or that it made from another folder, or objects of users belong to a table.
@@ -35,11 +36,12 @@ impl Obstacles {
         session: &mut Session,
         set: &TableSet,
         options: &InitOptions,
+        marked: Vec<MarkedObject>,
     ) -> Result<Obstacles, WorkloadError> {
         let current = first(&query(session, "select pg_catalog.current_schema()")?);
         let created = created(set, &current);
         let journal = journal::find(session, &set.workload)?;
-        let mut marked = Marked::find(session, &set.workload)?;
+        let mut marked = Marked::new(marked);
         let mut objects = Vec::new();
         let mut foreign = Vec::new();
         for Existing { oid, kind, identity } in existing(session, set, &current, journal.as_deref())? {
@@ -204,10 +206,9 @@ pub(super) struct Marked {
 }
 
 impl Marked {
-    pub(super) fn find(session: &mut Session, workload: &str) -> Result<Marked, WorkloadError> {
-        let (own, copied): (Vec<_>, Vec<_>) =
-            marks::find(session, workload)?.into_iter().partition(|object| object.is_own);
-        Ok(Marked { own, copied })
+    pub(super) fn new(marked: Vec<MarkedObject>) -> Marked {
+        let (own, copied) = marked.into_iter().partition(|object| object.is_own);
+        Marked { own, copied }
     }
 
     /// The objects with another mark than their own whose names the statements need. `current` is the schema of names without one.

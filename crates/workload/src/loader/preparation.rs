@@ -12,9 +12,10 @@ use super::obstacles::{Marked, Obstacles};
 use super::plan::LoadStatement;
 use super::tables::{AfterRows, Purpose, TableName, TableSet};
 use crate::WorkloadError;
+use crate::acting_on_all;
 use crate::digests::checksum;
 use crate::existing_objects::{ExistingObjects, Object};
-use crate::foreign_objects::{ForeignObjects, begin_counting, run_deferred};
+use crate::foreign_objects::{ForeignObjects, begin_counting, has_event_triggers, run_deferred};
 use crate::load::{
     InitOptions, InitProgress, Progress, Tell, begin_own, commit, connect_beside, execute, failed, query,
     query_catalogs, with_locks,
@@ -163,7 +164,7 @@ fn foreign_objects(
 
 /// Rejects an interrupted loading of another database, such as one that was restored from a dump.
 fn check_own(session: &mut Session, set: &TableSet, preparation: &Preparation) -> Result<(), WorkloadError> {
-    let marked = Marked::find(session, &set.workload)?;
+    let marked = Marked::new(marks::find(session, &set.workload)?);
     let mut tables =
         [&*preparation.journal.table].into_iter().chain(preparation.relations.values().map(String::as_str));
     let foreign = tables.find(|table| !marked.is_own(table));
@@ -186,26 +187,22 @@ fn begin(
     tell: Tell<'_>,
 ) -> Result<Preparation, WorkloadError> {
     refuse_transaction_control(set)?;
-    let obstacles = Obstacles::find(session, set, options)?;
+    let marked = marks::find(session, &set.workload)?;
+    let obstacles = Obstacles::find(session, set, options, marked.clone())?;
     let sentence = obstacles.sentence();
     if *announced != sentence {
         tell(InitProgress::Dropping(&format!("before loading: {sentence}")))?;
         announced.clone_from(&sentence);
     }
     let before = ExistingObjects::read(session)?;
-    let foreign = (!options.drops).then(|| ForeignObjects::read(session, &set.workload)).transpose()?;
+    let read = || ForeignObjects::read_beside(session, &set.workload, marked);
+    let foreign = (!options.drops).then(read).transpose()?;
     let session_path = search_path(session)?;
     let own_tables = tables_of_role(session, &obstacles.objects)?;
     begin_own(session)?;
     drop_obstacles(session, &own_tables, &obstacles.drop_statements(), lock_try)?;
     foreign.as_ref().map_or(Ok(()), |_| begin_counting(session))?;
-    for statement in &set.schema {
-        let done = step_guard::execute_singly(session, &statement.sql).map_err(failed(&statement.sql));
-        done.map_err(|error| error.of_statement(statement))?;
-        if !session.is_in_transaction() {
-            return Err(WorkloadError::TransactionEnded { place: statement.shown_place() });
-        }
-    }
+    execute_schema(session, set)?;
     run_deferred(session)?;
     let path = search_path(session)?;
     let oids = table_oids(session, set)?;
@@ -244,8 +241,22 @@ fn begin(
     run_deferred(session)?;
     // After the marks: event triggers act on them too.
     preparation.foreign.iter().try_for_each(|foreign| foreign.check(session))?;
+    for sentence in acting_on_all::sentences(session)? {
+        tell(InitProgress::Found(&sentence))?;
+    }
     commit(session)?;
     Ok(preparation)
+}
+
+fn execute_schema(session: &mut Session, set: &TableSet) -> Result<(), WorkloadError> {
+    for statement in &set.schema {
+        let done = step_guard::execute_singly(session, &statement.sql).map_err(failed(&statement.sql));
+        done.map_err(|error| error.of_statement(statement))?;
+        if !session.is_in_transaction() {
+            return Err(WorkloadError::TransactionEnded { place: statement.shown_place() });
+        }
+    }
+    Ok(())
 }
 
 fn refuse_transaction_control(set: &TableSet) -> Result<(), WorkloadError> {
@@ -460,8 +471,11 @@ pub(super) fn finish(
     preparation: &Preparation,
     lock_try: &LockTry,
 ) -> Result<(), WorkloadError> {
-    let read = |before: &ForeignObjects| before.read_again(session);
-    let foreign = preparation.foreign.as_ref().map(read).transpose()?;
+    // The statements are pgmeter's.
+    let foreign = match preparation.foreign.as_ref() {
+        Some(before) if has_event_triggers(session)? => Some(before.read_again(session)?),
+        _ => None,
+    };
     begin_own(session)?;
     let limited = lock_try.limit_transaction(session).map_err(failed("set local lock_timeout"));
     let done = limited

@@ -344,27 +344,6 @@ fn an_audit_of_ddl_is_named_and_works_if_it_is_permitted() {
 }
 
 #[test]
-fn new_objects_that_act_on_all_tables_are_named() {
-    let sql = "create function stop() returns event_trigger language plpgsql as 'begin end'; \
-               create event trigger stops on ddl_command_start execute procedure stop();";
-    let own = steps(true, &[sql]);
-    for major in [NEWEST, OLDEST] {
-        let mut session = session(major, "acting");
-        let mut told = Vec::new();
-        own.load(&target(&mut session), &mut session, &InitOptions::default(), &mut |progress| {
-            if let InitProgress::Found(sentence) = progress {
-                told.push(sentence.to_owned());
-            }
-            ControlFlow::Continue(())
-        })
-        .expect("it is loaded");
-        let expected = "the event trigger stops was created during the loading, and can act on all tables of this \
-                        database; a later init does not drop it";
-        assert_eq!(told, [expected]);
-    }
-}
-
-#[test]
 fn with_permission_the_end_of_a_prepared_transaction_is_named() {
     let own = steps(false, &["rollback prepared 'nobody';"]);
     let mut session = session(NEWEST, "two_phases");

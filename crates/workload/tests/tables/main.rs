@@ -1,6 +1,7 @@
 //! What the loader makes on real servers: by itself, on every version that counts, and beside an installed
 //! `pgbench`. One program, so that all its tests share one server of each version.
 
+mod acting_on_all;
 mod alone;
 mod beside_pgbench;
 mod dependents;
