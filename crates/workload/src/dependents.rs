@@ -13,6 +13,7 @@ use crate::existing_objects::of_transaction;
 use crate::foreign_objects::ObjectKey;
 use crate::load::query_catalogs;
 use crate::marks::{MarkedObject, catalog_of};
+use crate::sql_names;
 
 /// Beginning of the comment of an index that exists only during a comparison, which drops it.
 pub const COMPARISON_COMMENT: &str = "pgmeter compare: ";
@@ -32,6 +33,12 @@ pub(crate) struct Dependent {
 }
 
 impl Dependent {
+    /// The name of a constraint; `None` for other kinds.
+    pub(crate) fn constraint(&self) -> Option<String> {
+        let rest = self.described.strip_prefix("the table constraint ")?;
+        sql_names::of_identity(rest).map(|name| name.name)
+    }
+
     pub(crate) fn is_sequence(&self) -> bool {
         self.kind == "sequence"
     }

@@ -291,7 +291,7 @@ pub enum WorkloadError {
     /// Its connection was lost, and another loading began.
     #[error("another init has dropped the tables of this one and loads its own; this one has ended")]
     Replaced,
-    /// The connection was lost for good.
+    /// The connection was lost for good, or a lock was not granted.
     #[error("{source}; continue with `{init} --resume` and the same options")]
     ConnectionLost { init: String, source: Box<WorkloadError> },
     /// A statement needs a privilege, or other objects depend on what it drops.
@@ -479,6 +479,14 @@ impl WorkloadError {
             }
         });
         if is_lost { Self::ConnectionLost { init: init.to_owned(), source: Box::new(self) } } else { self }
+    }
+
+    /// An error of a lock that was not granted, with the way to continue.
+    pub(crate) fn with_resume_after_lock(self, init: &str) -> WorkloadError {
+        match self.server_failure() {
+            Some(ConnectError::LockNotGranted(_)) => self.with_resume(init),
+            _ => self,
+        }
     }
 
     /// With a remedy, if the error has one.

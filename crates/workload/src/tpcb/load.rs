@@ -12,6 +12,7 @@ use super::step::Step;
 use crate::WorkloadError;
 use crate::load::{InitOptions, InitReport, Progress};
 use crate::loader::{self, Execution};
+use crate::workload::Workload;
 
 /// The greatest scale and number of partitions, as in `pgbench`: what its `int` holds.
 const COUNT_MAX: u32 = i32::MAX.unsigned_abs();
@@ -63,7 +64,12 @@ pub(super) fn init(
             guarded: None,
             limits_lock_waits: !options.waits_as_pgbench,
         };
-        report.steps.extend(loader::work(phase.into(), session, &execution, progress)?);
+        let done = loader::work(phase.into(), session, &execution, progress);
+        let is_resumable = before.contains(&Step::CreateTables) && !options.waits_as_pgbench;
+        report.steps.extend(done.map_err(|error| match is_resumable {
+            true => error.with_resume_after_lock(&Tpcb.init_command()),
+            false => error,
+        })?);
         before.extend(steps);
     }
     if let Some(first) = report.steps.first_mut() {

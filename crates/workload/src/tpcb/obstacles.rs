@@ -10,6 +10,7 @@ use super::existing::oids_of_names;
 use super::schema;
 use super::step::Step;
 use crate::WorkloadError;
+use crate::dependents::{self, Dependent};
 use crate::load::{InitOptions, InitProgress, Progress, failed, query_catalogs, tell, with_locks};
 use crate::protection::{self, Child};
 use crate::sql_names;
@@ -32,9 +33,20 @@ const ACCOUNT_NUMBERS: [&str; 2] = ["integer", "bigint"];
 /// The kind of a relation that is a table, partitioned or not.
 const TABLE: &str = "table";
 
+/// The constraints that `pgbench -i` and the server make, without the name of the table at their beginning. Since version 18, NOT
+/// NULL is a constraint.
+const CONSTRAINTS: [&str; 7] =
+    ["pkey", "bid_fkey", "tid_fkey", "aid_fkey", "aid_not_null", "bid_not_null", "tid_not_null"];
+/// So many objects are named; the others are counted.
+const NAMED_MAX: usize = 10;
+
 /// Relations that have the names of pgbench's tables.
 #[derive(Debug)]
-pub(super) struct Obstacles(Vec<Obstacle>);
+pub(super) struct Obstacles {
+    relations: Vec<Obstacle>,
+    /// Objects of users that are dropped with them, described.
+    dependents: Vec<String>,
+}
 
 #[derive(Debug)]
 struct Obstacle {
@@ -64,23 +76,26 @@ impl Obstacles {
              cross join lateral pg_identify_object('pg_class'::regclass, c.oid, 0) o \
              where c.oid in ({oids}) order by c.relname"
         );
-        Ok(Obstacles(query_catalogs(session, &sql)?.iter().map(Obstacle::new).collect()))
+        let relations: Vec<Obstacle> = query_catalogs(session, &sql)?.iter().map(Obstacle::new).collect();
+        let dependents = dependents_of_users(session, &relations)?;
+        Ok(Obstacles { relations, dependents })
     }
 
     /// Refuses relations that pgbench did not make: others than tables, tables with other columns or with partitions of
     /// others, and before a drop also tables of which one schema does not have all four.
     pub(super) fn check(&self, session: &mut Session, steps: &[Step]) -> Result<(), WorkloadError> {
         let init = || Tpcb.init_command();
-        for obstacle in &self.0 {
+        for obstacle in &self.relations {
             if let Some(reason) = obstacle.difference() {
                 let table = obstacle.identity.clone();
                 return Err(WorkloadError::OtherTable { table, reason, init: init() });
             }
             check_partitions(session, obstacle)?;
         }
-        let in_schema = |own: &&Obstacle| self.0.iter().filter(|other| other.schema == own.schema).count();
+        let in_schema =
+            |own: &&Obstacle| self.relations.iter().filter(|other| other.schema == own.schema).count();
         // That of a schema with few of them: the others may be a whole set that it hides in part.
-        let Some(fewest) = self.0.iter().min_by_key(in_schema) else { return Ok(()) };
+        let Some(fewest) = self.relations.iter().min_by_key(in_schema) else { return Ok(()) };
         if in_schema(&fewest) == COLUMNS.len() || !steps.contains(&Step::DropTables) {
             return Ok(());
         }
@@ -89,13 +104,19 @@ impl Obstacles {
 
     /// Says what is dropped.
     pub(super) fn announce(&self, progress: &mut Progress<'_>) -> Result<(), WorkloadError> {
-        if self.0.is_empty() {
+        if self.relations.is_empty() {
             return Ok(());
         }
-        let tables =
-            self.0.iter().filter(|own| own.kind == TABLE).map(Obstacle::with_rows).collect::<Vec<_>>();
+        let tables = self
+            .relations
+            .iter()
+            .filter(|own| own.kind == TABLE)
+            .map(Obstacle::with_rows)
+            .collect::<Vec<_>>();
         let tables = (!tables.is_empty()).then(|| format!("drop table {}", tables.join(", ")));
-        let drops: Vec<String> = self.drops_of_others().chain(tables).collect();
+        let dependents = (!self.dependents.is_empty())
+            .then(|| format!("with them, PostgreSQL drops {}", listed(&self.dependents)));
+        let drops: Vec<String> = self.drops_of_others().chain(tables).chain(dependents).collect();
         tell(progress, InitProgress::Dropping(&format!("before loading: {}", drops.join("; "))))
     }
 
@@ -107,13 +128,13 @@ impl Obstacles {
         options: &InitOptions,
         progress: &mut Progress<'_>,
     ) -> Result<Replaced, WorkloadError> {
-        if self.0.is_empty() {
+        if self.relations.is_empty() {
             return Ok(Replaced::default());
         }
         let stopwatch = Stopwatch::start();
         let drop = schema::drop_tables();
         // One by one: DROP TABLE of several tables holds the first lock for as long as it waits for the others.
-        let tables = self.0.iter().filter(|own| own.kind == TABLE);
+        let tables = self.relations.iter().filter(|own| own.kind == TABLE);
         let locks = tables.map(|own| format!("lock table {} in access exclusive mode", own.identity));
         let mut statements: Vec<String> = locks.chain(self.drops_of_others()).chain([drop.clone()]).collect();
         let creates = options.steps.get(1) == Some(&Step::CreateTables);
@@ -129,7 +150,7 @@ impl Obstacles {
 
     /// The statements that drop views and other relations that are not tables.
     fn drops_of_others(&self) -> impl Iterator<Item = String> {
-        let others = self.0.iter().filter(|own| own.kind != TABLE);
+        let others = self.relations.iter().filter(|own| own.kind != TABLE);
         others.map(|own| format!("drop {} {}", own.kind, own.identity))
     }
 }
@@ -167,6 +188,37 @@ impl Obstacle {
         let rows =
             self.rows.map(|rows| format!(" (about {rows} {})", if rows == 1 { "row" } else { "rows" }));
         format!("{}{}", self.identity, rows.unwrap_or_default())
+    }
+}
+
+/// What users have added to the tables and to their partitions. The keys of pgbench are its own.
+fn dependents_of_users(session: &mut Session, relations: &[Obstacle]) -> Result<Vec<String>, WorkloadError> {
+    let mut tables = Vec::new();
+    for table in relations.iter().filter(|own| own.kind == TABLE) {
+        let children = protection::children(session, &table.oid)?;
+        let children = children.into_iter().map(|child| (child.relation.oid, table.name.clone()));
+        tables.extend([(table.oid.clone(), table.name.clone())].into_iter().chain(children));
+    }
+    let dependents = dependents::read(session, tables.iter().map(|(oid, _)| oid.as_str()))?;
+    let is_pgbenchs = |dependent: &Dependent| {
+        let is_of = |name: &str| {
+            let rest = tables.iter().find_map(|(_, table)| name.strip_prefix(table.as_str()))?;
+            // Of a partition.
+            let rest = rest.trim_start_matches(|c: char| c == '_' || c.is_ascii_digit());
+            CONSTRAINTS.contains(&rest).then_some(())
+        };
+        dependent.constraint().is_some_and(|name| is_of(&name).is_some())
+    };
+    let of_users = dependents.into_iter().filter(|dependent| !is_pgbenchs(dependent));
+    Ok(of_users.map(|dependent| dependent.described).collect())
+}
+
+/// The first of these, and the number of the others.
+fn listed(described: &[String]) -> String {
+    let named = described.iter().take(NAMED_MAX).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match described.len().saturating_sub(NAMED_MAX) {
+        0 => named,
+        more => format!("{named} and {more} more"),
     }
 }
 

@@ -4,6 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use connect::Session;
 use pgmeter_workload::{InitOptions, InitProgress, Tpcb, Workload, WorkloadError};
@@ -90,5 +91,34 @@ fn others_read_the_tables_of_pgbench_while_their_rows_and_keys_wait_for_a_reader
         assert_eq!(lines(&mut session, "select count(*) from pgbench_accounts"), ["100000"]);
         let keys = "select count(*) from pg_constraint where conname = 'pgbench_accounts_pkey'";
         assert_eq!(lines(&mut session, keys), ["1"]);
+    }
+}
+
+#[test]
+fn a_lock_that_the_tables_of_pgbench_did_not_get_is_told_with_the_way_to_continue() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "not_granted");
+        let mut target = target(&mut session);
+        target.patience.limit = Duration::from_millis(300);
+        let mut session = Session::connect(&target).expect("a session");
+        let mut holder = Session::connect(&target).expect("a session");
+        let error = Tpcb
+            .load(&target, &mut session, &InitOptions::default(), &mut |progress| {
+                if matches!(progress, InitProgress::Started { doing } if doing == "creating primary keys") {
+                    holder.execute("begin; select 1 from pgbench_accounts limit 1").expect("a lock");
+                }
+                ControlFlow::Continue(())
+            })
+            .expect_err("it does not get the lock")
+            .to_string();
+        assert!(error.contains("the lock was not granted in "), "{major}: {error}");
+        let remedy = "; continue with `pgmeter init --resume` and the same options";
+        assert!(error.ends_with(remedy), "{major}: {error}");
+        holder.execute("commit").expect("it ends");
+        let resumed = InitOptions { resumes: true, ..InitOptions::default() };
+        Tpcb.load(&target, &mut session, &resumed, &mut |_| ControlFlow::Continue(()))
+            .expect("it is continued");
+        let keys = "select count(*) from pg_constraint where conname like 'pgbench%_pkey'";
+        assert_eq!(lines(&mut session, keys), ["3"], "{major}");
     }
 }

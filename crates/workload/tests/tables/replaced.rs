@@ -98,6 +98,45 @@ fn all_four_tables_are_replaced_and_named_before() {
 }
 
 #[test]
+fn additions_to_pgbenchs_tables_are_named_before_they_are_dropped_with_them() {
+    for (major, partitions) in [(NEWEST, 0), (NEWEST, 2), (OLDEST, 0)] {
+        let mut session = session(major, "additions");
+        let method = PartitionMethod::Range;
+        let partitioning = (partitions > 0).then_some(Partitioning { method, partitions });
+        let mut options = InitOptions { partitioning, ..InitOptions::default() };
+        options.add_foreign_keys();
+        make(&mut session, &options).expect("tables");
+        assert!(!told(&mut session, &options).join("").contains("with them"), "{major}: these are pgbench's");
+        let function = "create function f() returns trigger language plpgsql as 'begin return new; end'";
+        session.execute(function).expect("a function");
+        let additions = "create index by_balance on pgbench_tellers (tbalance); \
+                         create trigger audit before insert on pgbench_history for each row execute procedure f(); \
+                         alter table pgbench_branches add constraint positive check (bbalance > -1000000000)";
+        session.execute(additions).expect("additions");
+        let mut expected = vec![
+            "the index public.by_balance of public.pgbench_tellers",
+            "the trigger audit on public.pgbench_history",
+            "the table constraint positive on public.pgbench_branches",
+        ];
+        if major == NEWEST {
+            session.execute("create publication feed for table pgbench_accounts").expect("a publication");
+            expected.push("the membership public.pgbench_accounts in publication feed");
+        }
+        let said = told(&mut session, &options).join("");
+        let (_, said) = said.split_once("; with them, PostgreSQL drops ").expect("it names them");
+        assert_eq!(said, expected.join(", "), "{major}");
+        let columns: Vec<String> =
+            (1..=12).map(|number| format!("create index i{number} on pgbench_tellers (tbalance)")).collect();
+        session.execute(&columns.join("; ")).expect("indexes");
+        let said = told(&mut session, &options).join("");
+        assert!(
+            said.ends_with("the index public.i10 of public.pgbench_tellers and 2 more"),
+            "{major}: {said}"
+        );
+    }
+}
+
+#[test]
 fn partitions_at_any_level_that_pgbench_did_not_make_are_not_dropped() {
     for major in [NEWEST, OLDEST] {
         let mut session = session(major, "deep_partitions");
