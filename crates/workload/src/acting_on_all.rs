@@ -1,5 +1,6 @@
-//! Objects that act on more than the workload's own ones: event triggers, casts, publications and default privileges. `init`
-//! does not mark them, except casts, and does not drop them later. So it names new ones before their transaction is committed.
+//! Objects that act on more than the workload's own ones: event triggers, casts, publications, default privileges and
+//! replication slots. `init` does not mark them, except casts, and does not drop them later. So it names new ones before their
+//! transaction is committed. Replication slots belong to no transaction.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -11,8 +12,10 @@ use crate::load::{InitProgress, Progress, query_catalogs};
 
 /// The catalogs of such objects.
 const CATALOGS: [&str; 4] = ["pg_event_trigger", "pg_cast", "pg_default_acl", "pg_publication"];
+const NEW_SLOT: &str = "since the loading began, there is the replication slot ";
 /// The first version with publications.
 const PUBLICATIONS_FROM: u32 = 100_000;
+const SLOT: &str = "replication slot";
 /// Of objects without marks.
 const NOT_DROPPED: &str = "; a later init does not drop it";
 
@@ -27,13 +30,21 @@ pub(crate) fn sentences(session: &mut Session) -> Result<Vec<String>, WorkloadEr
              pg_identify_object('{catalog}'::regclass, t.oid, 0) o where t.oid >= 16384"
         )
     });
-    let parts: Vec<String> = parts.collect();
+    // Since 10, a slot can be temporary, as that of pg_basebackup is.
+    let is_kept = if session.server_version_num() >= PUBLICATIONS_FROM { "not temporary" } else { "true" };
+    let slots = format!("select '{SLOT}', quote_ident(slot_name) from pg_replication_slots where {is_kept}");
+    let parts: Vec<String> = parts.chain([slots]).collect();
     let rows = query_catalogs(session, &parts.join(" union all "))?;
     let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
     Ok(rows.iter().map(|row| sentence(&text(row, 0), &text(row, 1))).collect())
 }
 
 fn sentence(kind: &str, identity: &str) -> String {
+    if kind == SLOT {
+        return format!(
+            "{NEW_SLOT}{identity}, which keeps WAL until it is dropped; a later init does not drop it"
+        );
+    }
     if kind == "default acl" {
         return format!(
             "the loading changes the default privileges {identity}: objects that the role creates later have other \
@@ -44,6 +55,14 @@ fn sentence(kind: &str, identity: &str) -> String {
     format!(
         "the loading creates the {kind} {identity}, which can act on all tables of this database{remains}"
     )
+}
+
+/// Sentences about replication slots that are in a sentence of before, and in none of now.
+pub(crate) fn dropped_slots(before: &BTreeSet<String>, now: &[String]) -> Vec<String> {
+    let dropped = before.iter().filter(|sentence| !now.contains(sentence));
+    let name =
+        dropped.filter_map(|sentence| sentence.strip_prefix(NEW_SLOT)?.split_once(", which keeps WAL"));
+    name.map(|(name, _)| format!("the replication slot {name} was dropped after the loading began")).collect()
 }
 
 /// Passes the progress on, each sentence about something found once, and not those that were known before.

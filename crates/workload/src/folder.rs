@@ -1,7 +1,7 @@
 //! A workload defined by a directory: its SQL files load and check the data, its scripts run. Built in or
 //! user-defined. `manifest` parses the directory.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use connect::quote::literal;
@@ -362,20 +362,25 @@ impl Workload for Folder {
     ) -> Result<InitReport, WorkloadError> {
         self.check_options(options)?;
         init_lock::hold(session, self.name(), |session| {
-            let known = acting_on_all::sentences(session)?.into_iter().collect();
-            let progress = &mut acting_on_all::once(known, progress);
+            let known: BTreeSet<String> = acting_on_all::sentences(session)?.into_iter().collect();
+            let progress = &mut acting_on_all::once(known.clone(), progress);
             let report = match &self.generated {
                 Some(tables) => {
                     let options = &options.with_index_set(self);
-                    self.generate(tables, (target, session), options, progress)?
+                    self.generate(tables, (target, session), options, progress)
                 }
-                None => self.run_steps(session, options, progress)?,
+                None => self.run_steps(session, options, progress),
             };
-            // Those of statements outside of transactions.
-            for sentence in acting_on_all::sentences(session)? {
-                load::tell(progress, InitProgress::Found(&sentence)).map_err(|_| self.interrupted())?;
+            // Those of statements outside of transactions. After an error, they remain too.
+            let Ok(now) = acting_on_all::sentences(session) else { return report };
+            for sentence in now.iter().chain(&acting_on_all::dropped_slots(&known, &now)) {
+                let told = load::tell(progress, InitProgress::Found(sentence));
+                // The first error is reported.
+                if report.is_ok() {
+                    told.map_err(|_| self.interrupted())?;
+                }
             }
-            Ok(report)
+            report
         })
     }
 

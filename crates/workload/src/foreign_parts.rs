@@ -51,17 +51,20 @@ pub(crate) const ALL_TABLES: &str = "all tables";
 /// The kind of roles: what belongs to those that the loading has made is its own.
 const ROLES: usize = 5;
 
-/// Rows of the server's own objects that GRANT, ALTER or CREATE OR REPLACE has written. The age of a row that the current
+/// Rows of the server's own objects that GRANT, ALTER, COMMENT or CREATE OR REPLACE has written. The age of a row that the current
 /// transaction has made is not positive, also in a subtransaction, and that of no row before it, so nothing is read in advance.
+/// Definitions of extensions and schemas have their comments.
 const SYSTEM_OBJECTS: Kind = Kind {
-    what: "the privileges or definitions of the server's own objects",
+    what: "the privileges, definitions or comments of the server's own objects",
     catalog: "pg_class",
-    from: "(select 1 from pg_class where oid < 16384 and age(xmin) <= 0 \
-           union all select 2 from pg_attribute where attrelid < 16384 and age(xmin) <= 0 \
-           union all select 3 from pg_proc where oid < 16384 and age(xmin) <= 0 \
-           union all select 4 from pg_type where oid < 16384 and age(xmin) <= 0 \
-           union all select 5 from pg_language where oid < 16384 and age(xmin) <= 0 \
-           union all select 6 from pg_namespace where nspname <> 'public' and oid < 16384 and age(xmin) <= 0)",
+    from: "(select from pg_class where oid < 16384 and age(xmin) <= 0 \
+           union all select from pg_attribute where attrelid < 16384 and age(xmin) <= 0 \
+           union all select from pg_proc where oid < 16384 and age(xmin) <= 0 \
+           union all select from pg_type where oid < 16384 and age(xmin) <= 0 \
+           union all select from pg_language where oid < 16384 and age(xmin) <= 0 \
+           union all select from pg_namespace where nspname <> 'public' and oid < 16384 and age(xmin) <= 0 \
+           union all select from pg_description where objoid < 16384 and age(xmin) <= 0 \
+           and classoid not in ('pg_extension'::regclass, 'pg_namespace'::regclass))",
     key: "''",
     parent: ("''", "''"),
     digest: "''",
@@ -70,7 +73,79 @@ const SYSTEM_OBJECTS: Kind = Kind {
     is_noticed: true,
 };
 
-const KINDS: [Kind; 11] = [
+/// COMMENT … IS NULL leaves no row.
+const SYSTEM_COMMENTS: Kind = Kind {
+    what: "the comments of the server's own objects",
+    catalog: "pg_description",
+    from: "(select count(*) as number from pg_description where objoid < 16384 \
+           and classoid not in ('pg_extension'::regclass, 'pg_namespace'::regclass))",
+    key: "''",
+    parent: ("''", "''"),
+    digest: "t.number",
+    rows: "true",
+    is_missed: false,
+    is_noticed: false,
+};
+
+/// ALTER INDEX … ALTER COLUMN … SET STATISTICS.
+const INDEX_COLUMNS: Kind = Kind {
+    what: "a column of an index",
+    catalog: "pg_attribute",
+    from: "(select i.indrelid, a.attrelid, a.attnum from pg_attribute a join pg_index i on i.indexrelid = a.attrelid \
+           where a.attrelid >= 16384 and age(a.xmin) <= 0)",
+    key: "concat(t.attrelid, ':', t.attnum)",
+    parent: ("'pg_class'", "t.indrelid"),
+    digest: "''",
+    rows: "true",
+    is_missed: false,
+    is_noticed: true,
+};
+
+/// ALTER … DEPENDS ON EXTENSION: DROP EXTENSION drops the object too.
+const EXTENSION_DEPENDENTS: Kind = Kind {
+    what: "an object that depends on an extension",
+    catalog: "pg_depend",
+    from: "pg_depend",
+    key: "concat(t.classid, '.', t.objid, '.', t.refobjid)",
+    parent: (
+        "case t.classid when 'pg_trigger'::regclass then 'pg_class' else t.classid::regclass::text end",
+        "case t.classid when 'pg_class'::regclass \
+         then coalesce((select indrelid from pg_index where indexrelid = t.objid), t.objid) \
+         when 'pg_trigger'::regclass then (select tgrelid from pg_trigger where oid = t.objid) else t.objid end",
+    ),
+    digest: "''",
+    rows: "t.refclassid = 'pg_extension'::regclass and t.deptype = 'x'",
+    is_missed: true,
+    is_noticed: true,
+};
+
+/// The planner of each user of the table uses a new one. A dropped one is an object of others.
+const STATISTICS: Kind = Kind {
+    what: "a statistics object",
+    catalog: "pg_statistic_ext",
+    from: "pg_statistic_ext",
+    key: "t.oid",
+    parent: ("'pg_class'", "t.stxrelid"),
+    digest: "''",
+    rows: "true",
+    is_missed: false,
+    is_noticed: true,
+};
+
+/// GRANT … ON PARAMETER, for the whole server.
+const PARAMETERS: Kind = Kind {
+    what: "the privileges on a parameter",
+    catalog: "pg_parameter_acl",
+    from: "pg_parameter_acl",
+    key: "t.parname",
+    parent: ("''", "''"),
+    digest: "t.paracl",
+    rows: "true",
+    is_missed: true,
+    is_noticed: true,
+};
+
+const KINDS: [Kind; 16] = [
     Kind {
         what: "a trigger of a foreign key",
         catalog: "pg_trigger",
@@ -198,6 +273,11 @@ const KINDS: [Kind; 11] = [
         is_noticed: true,
     },
     SYSTEM_OBJECTS,
+    SYSTEM_COMMENTS,
+    INDEX_COLUMNS,
+    EXTENSION_DEPENDENTS,
+    STATISTICS,
+    PARAMETERS,
 ];
 
 /// The rows of all kinds. `known` are the catalogs of the server.

@@ -26,6 +26,18 @@ fn told(own: &dyn Workload, conninfo: &str, options: &InitOptions, seen: &str) -
     told
 }
 
+/// The same of a load that may fail, without what is seen.
+fn sentences(own: &dyn Workload, session: &mut Session) -> Vec<String> {
+    let mut told = Vec::new();
+    let _ = own.load(&target(session), session, &InitOptions::default(), &mut |progress| {
+        if let InitProgress::Found(sentence) = progress {
+            told.push(sentence.to_owned());
+        }
+        ControlFlow::Continue(())
+    });
+    told
+}
+
 const EVENT_TRIGGERS: &str = "select count(*) from pg_event_trigger";
 const DEFAULT_PRIVILEGES: &str = "select count(*) from pg_default_acl";
 const CHANGED: &str = "the loading changes the default privileges for role postgres on tables: objects that the role \
@@ -71,5 +83,22 @@ fn default_privileges_of_a_step_or_a_schema_are_named_before_the_commit() {
                 assert_eq!(told, [], "{major}, workload {number}: nothing is new");
             }
         }
+    }
+}
+
+/// No rollback drops a slot or brings it back.
+#[test]
+fn new_and_dropped_replication_slots_are_named_also_after_an_error() {
+    for major in [NEWEST, OLDEST] {
+        let cluster = Cluster::start_with(major, &[("wal_level", "replica"), ("max_replication_slots", "4")]);
+        let mut session = Cluster::session(&cluster.database("slots"));
+        let new = "since the loading began, there is the replication slot one, which keeps WAL until it is dropped; a later init \
+                   does not drop it";
+        let create = "select pg_create_physical_replication_slot('one'); select 1 / 0;";
+        assert_eq!(sentences(&steps(true, &[create]), &mut session), [new], "{major}");
+        assert_eq!(sentences(&steps(true, &["select 1"]), &mut session), [""; 0], "{major}");
+        let dropped = "the replication slot one was dropped after the loading began";
+        let drop = "select pg_drop_replication_slot('one');";
+        assert_eq!(sentences(&steps(true, &[drop]), &mut session), [dropped], "{major}");
     }
 }

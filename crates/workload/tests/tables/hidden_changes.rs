@@ -201,6 +201,12 @@ const PARTS: &str = "create table dept (id int primary key, head int references 
     comment on column names.name is 'x'; comment on large object 4711 is 'x'; \
     create operator family fam using btree; select lo_put(4711, 0, 'abc')";
 
+/// The same for kinds that older servers do not have.
+const FURTHER_PARTS: &str = "create publication pub for table staff, tables in schema private; \
+    create index expression on dept ((id + 1)); \
+    create function used() returns int language sql as 'select 1'; \
+    alter function used() depends on extension plpgsql";
+
 #[test]
 fn parts_of_the_objects_of_others_stay() {
     for major in [NEWEST, OLDEST] {
@@ -228,6 +234,13 @@ fn parts_of_the_objects_of_others_stay() {
             ("revoke select on pg_catalog.pg_stat_activity from public".to_owned(), "own objects"),
             ("revoke all on function pg_catalog.pg_sleep(float8) from public".to_owned(), "own objects"),
             ("revoke all on language plpgsql from public".to_owned(), "own objects"),
+            ("alter function pg_catalog.pg_sleep(float8) cost 7".to_owned(), "own objects"),
+            ("comment on language plpgsql is 'hacked'".to_owned(), "own objects"),
+            ("comment on function pg_catalog.pg_sleep(float8) is null".to_owned(), "own objects"),
+            ("comment on table pg_catalog.pg_class is 'hacked'".to_owned(), "own objects"),
+            ("alter trigger keeps on staff depends on extension plpgsql".to_owned(), "public.staff"),
+            ("alter index staff_name depends on extension plpgsql".to_owned(), "public.staff"),
+            ("alter function keep() depends on extension plpgsql".to_owned(), "function public.keep()"),
             ("alter table staff set (toast.autovacuum_enabled = false)".to_owned(), "public.staff"),
             (
                 "alter operator family fam using btree add operator 1 < (int,int8)".to_owned(),
@@ -236,13 +249,16 @@ fn parts_of_the_objects_of_others_stay() {
             ("alter extension plpgsql drop function plpgsql_call_handler()".to_owned(), "extension plpgsql"),
         ];
         if major == NEWEST {
-            session
-                .execute("create publication pub for table staff, tables in schema private")
-                .expect("a publication");
+            session.execute(FURTHER_PARTS).expect("further parts");
             checks.push(("alter publication pub drop table staff".to_owned(), "public.staff"));
             checks.push(("alter publication pub add table dept".to_owned(), "public.dept"));
             checks.push(("alter publication pub drop tables in schema private".to_owned(), "schema private"));
             checks.push(("alter publication pub add table own".to_owned(), "the publication pub"));
+            checks.push(("alter index expression alter column 1 set statistics 7".to_owned(), "public.dept"));
+            checks.push(("create statistics s on id, name from staff".to_owned(), "public.staff"));
+            checks.push(("grant set on parameter work_mem to clerk".to_owned(), "a parameter"));
+            checks
+                .push(("alter function used() no depends on extension plpgsql".to_owned(), "public.used()"));
             let of_all = "the new publication everything, which is FOR ALL TABLES";
             checks.push(("create publication everything for all tables".to_owned(), of_all));
             checks.push(("create publication here for tables in schema public".to_owned(), "schema public"));
