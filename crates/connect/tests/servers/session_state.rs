@@ -1,7 +1,7 @@
 //! What SQL of users leaves in a session, and that it does not stay in the connection of a pooler. Tried through PgBouncer,
 //! by the functions that the loader, comparisons and checks use.
 
-use pgmeter_connect::{LockWaits, LockingStatements, OwnSettings, Patience};
+use pgmeter_connect::{LockWaits, LockingStatements, OwnSettings, Patience, Row, Session};
 use testkit::cluster::Cluster;
 use testkit::pooler::PgBouncer;
 
@@ -67,4 +67,31 @@ fn a_transaction_leaves_nothing_in_the_connection_of_a_pooler() {
             .expect_err("not unique");
         check("a failed COMMIT");
     }
+}
+
+/// The value of `jit` for a question of pgmeter's own, and for a statement of the user afterwards.
+fn jit(session: &mut Session) -> [String; 2] {
+    let first = |rows: Vec<Row>| rows[0].get(0).unwrap_or_default().to_owned();
+    let own = first(session.query_catalogs("SELECT current_setting('jit')").expect("an answer"));
+    [own, first(session.query("SELECT pg_catalog.current_setting('jit')").expect("an answer"))]
+}
+
+#[test]
+fn only_queries_of_catalogs_are_not_compiled() {
+    let mut session = Cluster::session(&Cluster::shared("18").database("jit"));
+    session.execute("SET jit = on").expect("a setting");
+    assert_eq!(jit(&mut session), ["off", "on"]);
+    session.execute("BEGIN").expect("a transaction");
+    assert_eq!(jit(&mut session), ["off", "on"], "in a transaction of statements of the user");
+    session.execute("SET LOCAL jit = off").expect("a setting");
+    assert_eq!(jit(&mut session), ["off", "off"], "the user's own setting");
+    session.execute("ROLLBACK; BEGIN; SAVEPOINT a").expect("a savepoint");
+    session.query_catalogs("SELECT 1 / 0").expect_err("it fails");
+    session.execute("ROLLBACK TO a").expect("a rollback");
+    assert_eq!(jit(&mut session), ["off", "on"], "after an error");
+    session.execute("COMMIT").expect("a commit");
+    assert_eq!(jit(&mut session), ["off", "on"]);
+    let mut oldest = Cluster::session(&Cluster::shared("9.6").database("jit"));
+    let rows = oldest.query_catalogs("SELECT 'there is no such setting'").expect("an answer");
+    assert_eq!(rows[0].get(0), Some("there is no such setting"));
 }
