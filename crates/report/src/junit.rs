@@ -238,11 +238,14 @@ impl Suite {
             };
             Case::new(short(finding.metric), outcome)
         };
+        let unjudged = record.unjudged.iter().filter(|unjudged| unjudged.metric != record.method.decisive);
+        let unjudged = unjudged.map(|unjudged| Case::new(short(unjudged.metric), CaseOutcome::Passed));
         Suite {
             name: escaped_line(&record.name),
             class: escaped_line(&record.factor),
             cases: std::iter::once(Case::new(short(record.method.decisive), outcome))
                 .chain(others.map(judged))
+                .chain(unjudged)
                 .chain(goals(&b.goals, Measurement::Comparison))
                 .collect(),
             seconds: record.elapsed_s,

@@ -2,7 +2,9 @@
 //! be recomputed. Made by `cli`, shown by `report`, stored as one JSON text.
 
 use serde::{Deserialize, Serialize};
-use stats::comparison::{Block, ComparedMetric, ComparisonDecision, MetricFinding, MetricNoise};
+use stats::comparison::{
+    Block, ComparedMetric, ComparisonDecision, Draw, MetricFinding, MetricNoise, Pair, Purpose,
+};
 use stats::goals::GoalResult;
 
 use crate::safe_text::indented;
@@ -46,6 +48,9 @@ pub struct ComparisonRecord {
     pub decision: ComparisonDecision,
     /// Findings for each measured metric.
     pub findings: Vec<MetricFinding>,
+    /// Metrics that too few pairs have for a finding, without a verdict.
+    #[serde(default)]
+    pub unjudged: Vec<UnjudgedMetric>,
     /// The noise floor: the difference between identical sides, by metric.
     pub noise_floor: Vec<MetricNoise>,
     /// What to know before relying on the answer.
@@ -171,6 +176,36 @@ pub struct ComparedPair {
     pub blocks: Vec<ComparedBlock>,
 }
 
+impl ComparedPair {
+    /// The pair as the statistics have it, without its order: a record of others may have any.
+    pub fn pair(&self) -> Pair {
+        let draw = |is_candidate: bool| {
+            let blocks = self.blocks.iter().filter(|block| block.is_candidate == is_candidate);
+            Draw { blocks: blocks.map(|block| block.figures).collect() }
+        };
+        Pair {
+            purpose: if self.is_noise_floor { Purpose::NoiseFloor } else { Purpose::Comparison },
+            order: Vec::new(),
+            base: draw(false),
+            candidate: draw(true),
+        }
+    }
+}
+
+/// The figures of a metric that too few pairs have for a finding.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UnjudgedMetric {
+    /// The metric.
+    pub metric: ComparedMetric,
+    /// The geometric mean of all blocks of A, also of those for the noise floor and of an incomplete pair; the unit is
+    /// that of a finding. `null` if none has the metric.
+    pub a: Option<f64>,
+    /// The same of B.
+    pub b: Option<f64>,
+    /// Complete pairs with a value.
+    pub pairs: usize,
+}
+
 /// One block of load on one side.
 #[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedBlock {
@@ -268,6 +303,7 @@ pub(crate) fn example() -> ComparisonRecord {
             order_effect: None,
             carry_over: None,
         }],
+        unjudged: Vec::new(),
         noise_floor: Vec::new(),
         notes: Vec::new(),
         pairs: vec![ComparedPair {

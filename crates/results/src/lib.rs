@@ -103,7 +103,7 @@ pub use calendar::{UtcTime, unix_now};
 pub use calibration::{Calibration, Level};
 pub use comparison::{
     COMPARISON_SCHEMA, Checkpoints, ComparedBlock, ComparedPair, ComparedSide, ComparisonMethod,
-    ComparisonRecord, ComparisonStatus, DrawnAnew,
+    ComparisonRecord, ComparisonStatus, DrawnAnew, UnjudgedMetric,
 };
 pub use comparison_note::{ComparisonNote, NoEffect};
 pub use conditions::{Conditions, ProcessorShares, ProcessorTimes};

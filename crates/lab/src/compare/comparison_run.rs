@@ -5,7 +5,7 @@ use results::{
     Checkpoints, ComparedBlock, ComparedMetric, ComparedPair, ComparisonStatus, DrawnAnew, MetricFinding,
 };
 use run::RunError;
-use stats::comparison::{Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question, Side, order};
+use stats::comparison::{Block, Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question, Side, order};
 use stats::goals::GoalMeter;
 
 use super::block::{self, BlockLengths, BlockStart};
@@ -56,6 +56,8 @@ pub struct ComparisonRun {
     pub(super) status: ComparisonStatus,
     pub(super) elapsed_s: f64,
     pub(super) found_after_s: Option<f64>,
+    /// All blocks of A and of B, also those for the noise floor and of an incomplete pair.
+    pub(super) blocks_of_sides: [Vec<Block>; 2],
     /// The goals of A and of B. All blocks count, also those for the noise floor.
     pub(super) goals: [GoalMeter; 2],
     pub(super) schema_changes: SchemaCost,
@@ -94,6 +96,7 @@ impl ComparisonRun {
             status: ComparisonStatus::Complete,
             elapsed_s: 0.0,
             found_after_s: None,
+            blocks_of_sides: Default::default(),
             goals: ready.sides.each_ref().map(block::Side::goal_meter),
             schema_changes: SchemaCost::default(),
             not_undone: None,
@@ -364,6 +367,7 @@ impl PairRunner<'_, '_> {
         let (bytes, seconds) = &mut self.run.wal_of_others;
         *bytes += ran.wal_of_others.unwrap_or_default();
         *seconds += self.run.lengths.block_s + self.run.lengths.warmup_s;
+        self.run.blocks_of_sides[runs_on].push(ran.block);
         draw.blocks.push(ran.block);
         pair.pair.order.push(side);
         pair.kept.blocks.push(ComparedBlock::new(which == 1, &ran.block));

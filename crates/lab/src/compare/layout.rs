@@ -142,18 +142,7 @@ impl<'a> Layout<'a> {
 
     /// Before anything is loaded, from estimates. After the first set-up, the time that it took decides.
     fn warn_of_short_budget(&self, budget_s: f64) {
-        if self.cells.iter().any(|cell| cell.configuration.server.origin.dsn().is_some()) {
-            return;
-        }
-        let setup_s: f64 = self.cells.iter().map(|cell| forecast::setup_s(&cell.configuration)).sum();
-        let needed_s = ServerStarts::budget_for_an_answer_s(setup_s);
-        if needed_s > budget_s {
-            self.listener.warn(format_args!(
-                "--budget {budget_s}s may be too short for an answer: setting up the two servers takes about {setup_s:.0} s (an \
-                 estimate), and an answer needs three set-ups, each under load for as long. --budget {:.0}s is enough",
-                needed_s.ceil()
-            ));
-        }
+        short_budget(&self.cells, budget_s).into_iter().for_each(|warning| self.listener.warn(warning));
     }
 
     /// One server for both, with their common settings.
@@ -227,6 +216,22 @@ impl<'a> Layout<'a> {
     }
 }
 
+/// A warning if the budget is less than an answer from two servers needs, by the estimates of their set-up.
+fn short_budget(cells: &[Cell; 2], budget_s: f64) -> Option<String> {
+    if cells.iter().any(|cell| cell.configuration.server.origin.dsn().is_some()) {
+        return None;
+    }
+    let setup_s: f64 = cells.iter().map(|cell| forecast::setup_s(&cell.configuration)).sum();
+    let needed_s = ServerStarts::budget_for_an_answer_s(setup_s);
+    (needed_s > budget_s).then(|| {
+        format!(
+            "--budget {budget_s}s may be too short for an answer: setting up the two servers takes about {setup_s:.0} s (an \
+             estimate), and an answer needs three set-ups, each under load for as long. --budget {:.0}s is enough",
+            needed_s.ceil()
+        )
+    })
+}
+
 /// Index of a side in arrays.
 pub(super) fn place(side: stats::comparison::Side) -> usize {
     match side {
@@ -241,4 +246,26 @@ fn only_in(one: &Configuration, other: &Configuration) -> Settings {
         |(name, value): &(&String, &String)| other.server.settings.get(*name).is_none_or(|it| it != *value);
     let settings = one.server.settings.iter().filter(differs);
     settings.map(|(name, value)| (name.clone(), value.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::configuration::Origin;
+
+    #[test]
+    fn a_budget_too_short_for_three_set_ups_is_told_before_anything_is_loaded_and_the_one_it_names_is_enough()
+    {
+        let mut cells =
+            [(); 2].map(|()| Cell { levels: Vec::new(), configuration: Configuration::default() });
+        let warning = short_budget(&cells, 1.0).expect("no server is set up in a fifth of a second");
+        assert!(warning.starts_with("--budget 1s may be too short for an answer"), "{warning}");
+        let enough = warning.rsplit("--budget ").next().and_then(|rest| rest.split('s').next()).unwrap();
+        let enough_s: f64 = enough.parse().expect(&warning);
+        assert_eq!(short_budget(&cells, enough_s), None);
+        assert!(short_budget(&cells, enough_s - 1.0).is_some());
+        // Servers that run already are not set up.
+        cells[1].configuration.server.origin = Origin::Running("host=b".to_owned());
+        assert_eq!(short_budget(&cells, 1.0), None);
+    }
 }

@@ -4,9 +4,9 @@
 use results::{
     Annotation, COMPARISON_SCHEMA, ComparedMetric, ComparedPair, ComparedSide, ComparisonDecision,
     ComparisonMethod, ComparisonNote, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew, Host,
-    MetricFinding, MetricNoise, PgmeterBuild, UtcTime, Warning,
+    MetricFinding, MetricNoise, PgmeterBuild, UnjudgedMetric, UtcTime, Warning,
 };
-
+use stats::comparison::Block;
 use stats::goals::{GoalMeter, GoalResult};
 
 use super::comparison_run::{ComparisonRun, ERROR_RATE};
@@ -83,6 +83,7 @@ pub(super) fn record(setup: Setup<'_>, run: ComparisonRun) -> ComparisonRecord {
         status: run.status,
         elapsed_s: run.elapsed_s,
         difference_found_after_s: run.found_after_s,
+        unjudged: unjudged(&run, &findings),
         decision: EmptyBlocks::of(&run.pairs).leaves(decided, run.options.tolerance, tps_low),
         findings,
         noise_floor,
@@ -115,23 +116,38 @@ fn finding(metric: ComparedMetric, run: &ComparisonRun) -> Option<MetricFinding>
     Some(MetricFinding { smallest_difference: found.smallest_difference.filter(|_| is_whole), ..found })
 }
 
+/// The figures of the metrics without a finding.
+fn unjudged(run: &ComparisonRun, findings: &[MetricFinding]) -> Vec<UnjudgedMetric> {
+    let is_unjudged = |metric: &ComparedMetric| findings.iter().all(|finding| finding.metric != *metric);
+    let figures = |metric: ComparedMetric| {
+        let [a, b] = run.blocks_of_sides.each_ref().map(|blocks| mean_ln(metric, blocks).map(f64::exp));
+        let compared = run.pairs.iter().filter(|pair| !pair.is_noise_floor);
+        let pairs = compared.filter(|pair| pair.pair().ln_ratio(metric).is_some()).count();
+        (a.is_some() || b.is_some()).then_some(UnjudgedMetric { metric, a, b, pairs })
+    };
+    ComparedMetric::ALL.into_iter().filter(is_unjudged).filter_map(figures).collect()
+}
+
 /// Means of the logarithms of a metric over the blocks of A and of B.
-fn mean_lns(metric: ComparedMetric, pairs: &[ComparedPair]) -> [f64; 2] {
+fn mean_lns(metric: ComparedMetric, pairs: &[ComparedPair]) -> [Option<f64>; 2] {
     [false, true].map(|is_candidate| {
         let blocks = pairs.iter().filter(|pair| !pair.is_noise_floor).flat_map(|pair| &pair.blocks);
-        let figures = blocks.filter(|block| block.is_candidate == is_candidate);
-        let lns: Vec<f64> = figures
-            .filter_map(|block| block.figure(metric).map(f64::ln))
-            .filter(|ln| ln.is_finite())
-            .collect();
-        lns.iter().sum::<f64>() / lns.len() as f64
+        let of_side = blocks.filter(|block| block.is_candidate == is_candidate);
+        mean_ln(metric, of_side.map(|block| &block.figures))
     })
+}
+
+/// The mean of the logarithms of a metric: the logarithm of its geometric mean.
+fn mean_ln<'a>(metric: ComparedMetric, blocks: impl IntoIterator<Item = &'a Block>) -> Option<f64> {
+    let lns = blocks.into_iter().filter_map(|block| block.figure(metric).map(f64::ln));
+    let lns: Vec<f64> = lns.filter(|ln| ln.is_finite()).collect();
+    (!lns.is_empty()).then(|| lns.iter().sum::<f64>() / lns.len() as f64)
 }
 
 /// Warns if outlying blocks make the plain means disagree with the estimated change.
 fn means_differ(finding: &MetricFinding, pairs: &[ComparedPair]) -> Option<ComparisonNote> {
     let [a, b] = mean_lns(finding.metric, pairs);
-    let ratio_of_means = (b - a).exp();
+    let ratio_of_means = (b? - a?).exp();
     let MetricFinding { metric, ratio, low, high, .. } = *finding;
     let is_inside = low.zip(high).is_none_or(|(low, high)| (low..=high).contains(&ratio_of_means));
     // JSON has no infinity.

@@ -8,7 +8,7 @@ use results::{
 
 use stats::comparison::confidence_of_agreement;
 
-use super::{MOST, charts, figures};
+use super::{MOST, figures};
 use crate::figures::{TIE, fixed, percent};
 use crate::metrics::Metric;
 use crate::wording;
@@ -89,7 +89,7 @@ const LARGE_RATIO: f64 = 2.0;
 fn agreement(record: &ComparisonRecord) -> Option<String> {
     let metric = record.method.decisive;
     let compared = record.pairs.iter().filter(|pair| !pair.is_noise_floor);
-    let ratios: Vec<f64> = compared.map(|pair| charts::ln_ratio(pair, metric)).collect::<Option<_>>()?;
+    let ratios: Vec<f64> = compared.map(|pair| pair.pair().ln_ratio(metric)).collect::<Option<_>>()?;
     let (low, high) = ratios
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), ratio| (low.min(*ratio), high.max(*ratio)));

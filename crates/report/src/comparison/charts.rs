@@ -1,8 +1,8 @@
 //! The charts of a comparison: the change in each pair beside the noise floor, and the estimate with its interval as pairs
 //! were added, recomputed from the pairs of the record.
 
-use results::{ComparedMetric, ComparedPair, ComparisonRecord, DrawnAnew};
-use stats::comparison::{Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question};
+use results::{ComparedPair, ComparisonRecord, DrawnAnew};
+use stats::comparison::{Comparison, PAIRS_OF_SEQUENCE, Question};
 
 use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
 use crate::metrics::{Metric, Quantity};
@@ -26,7 +26,7 @@ pub(super) fn pairs(record: &ComparisonRecord) -> Vec<Chart> {
     let points = |is_noise_floor: bool| -> Vec<Point> {
         let of_purpose = record.pairs.iter().filter(|pair| pair.is_noise_floor == is_noise_floor);
         let change = |pair: &ComparedPair| {
-            let change = ln_ratio(pair, metric)?.exp_m1();
+            let change = pair.pair().ln_ratio(metric)?.exp_m1();
             change.is_finite().then(|| Point::new(pair.start_s, change))
         };
         // A line that ends after each point is a dot.
@@ -80,7 +80,7 @@ pub(super) fn interval(record: &ComparisonRecord) -> Vec<Chart> {
     let every = record.pairs.len().div_ceil(moments).max(1);
     let [mut middle, mut low, mut high] = [Vec::new(), Vec::new(), Vec::new()];
     for (at, pair) in (1..).zip(&record.pairs) {
-        comparison.add(read(pair));
+        comparison.add(pair.pair());
         if at % every != 0 && at != record.pairs.len() {
             continue;
         }
@@ -109,24 +109,4 @@ pub(super) fn interval(record: &ComparisonRecord) -> Vec<Chart> {
 fn lines(title: String, caption: &str, y: Axis, series: Vec<Series>) -> Chart {
     let x = Axis::new("time", Quantity::Seconds);
     Chart::new(title, caption, Plot::Lines { x, y, series, is_stacked: false, bands: Vec::new() })
-}
-
-/// ln(B ÷ A) of a metric in a pair.
-pub(super) fn ln_ratio(pair: &ComparedPair, metric: ComparedMetric) -> Option<f64> {
-    read(pair).ln_ratio(metric)
-}
-
-/// A pair of the record as statistics have it.
-fn read(pair: &ComparedPair) -> Pair {
-    let draw = |is_candidate: bool| {
-        let blocks = pair.blocks.iter().filter(|block| block.is_candidate == is_candidate);
-        Draw { blocks: blocks.map(|block| block.figures).collect() }
-    };
-    Pair {
-        purpose: if pair.is_noise_floor { Purpose::NoiseFloor } else { Purpose::Comparison },
-        // Effects of the order are not drawn, and files of others may hold any order.
-        order: Vec::new(),
-        base: draw(false),
-        candidate: draw(true),
-    }
 }

@@ -1,9 +1,9 @@
 //! A comparison as a table for other programs: a line for each figure of each block, then the findings. docs/reports.md has
 //! the columns.
 
-use results::{ComparedMetric, ComparisonRecord};
+use results::{ComparedMetric, ComparisonRecord, UnjudgedMetric};
 
-use super::in_unit;
+use super::table::in_unit;
 use crate::csv::quoted;
 use crate::metrics::Metric;
 
@@ -32,22 +32,24 @@ pub fn comparison_csv(record: &ComparisonRecord) -> String {
             }
         }
     }
+    let mut of_all_blocks = |part: &str, side: &str, metric: ComparedMetric, value: Option<f64>| {
+        let Some(value) = value.filter(|value| value.is_finite()) else { return };
+        let empty = String::new;
+        let name = Metric::from(metric).column().to_owned();
+        line([part.to_owned(), empty(), empty(), empty(), side.to_owned(), name, value.to_string()]);
+    };
     for finding in &record.findings {
         let metric = finding.metric;
-        let figures = [
-            ("finding", "A", Some(in_unit(metric, finding.a))),
-            ("finding", "B", Some(in_unit(metric, finding.b))),
-            ("ratio", "", Some(finding.ratio)),
-            ("ratio_low", "", finding.low),
-            ("ratio_high", "", finding.high),
-            ("smallest_difference", "", finding.smallest_difference),
-        ];
-        for (part, side, value) in figures {
-            let Some(value) = value.filter(|value| value.is_finite()) else { continue };
-            let empty = String::new;
-            let name = Metric::from(metric).column().to_owned();
-            line([part.to_owned(), empty(), empty(), empty(), side.to_owned(), name, value.to_string()]);
-        }
+        of_all_blocks("finding", "A", metric, Some(in_unit(metric, finding.a)));
+        of_all_blocks("finding", "B", metric, Some(in_unit(metric, finding.b)));
+        of_all_blocks("ratio", "", metric, Some(finding.ratio));
+        of_all_blocks("ratio_low", "", metric, finding.low);
+        of_all_blocks("ratio_high", "", metric, finding.high);
+        of_all_blocks("smallest_difference", "", metric, finding.smallest_difference);
+    }
+    for &UnjudgedMetric { metric, a, b, pairs: _ } in &record.unjudged {
+        of_all_blocks("unjudged", "A", metric, a.map(|a| in_unit(metric, a)));
+        of_all_blocks("unjudged", "B", metric, b.map(|b| in_unit(metric, b)));
     }
     out
 }

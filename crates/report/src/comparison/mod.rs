@@ -5,6 +5,7 @@ mod answer;
 mod charts;
 mod csv;
 mod goals;
+mod table;
 
 use results::{
     ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonMethod, ComparisonRecord, ComparisonStatus,
@@ -14,13 +15,11 @@ use results::{
 pub use csv::comparison_csv;
 
 use crate::chart::Chart;
-use crate::document::{Audience, Block, Cell, Column, Document, Fact, Section, Table, Tone, with_contents};
+use crate::document::{Audience, Block, Document, Fact, Section, Tone, with_contents};
 use crate::figures::{TIE, decimals_for, fixed, percent};
 use crate::metrics::{Metric, Quantity};
 use crate::prose::{capitalised, escaped_line};
 use crate::wording;
-
-const NANOS_PER_MICRO: f64 = 1e3;
 
 /// The document of a comparison.
 pub fn comparison(record: &ComparisonRecord) -> Document {
@@ -69,9 +68,10 @@ fn of_page(record: &ComparisonRecord) -> [Section; 7] {
     ]
 }
 
-/// Nothing if there were too few pairs.
+/// Nothing if no block ended.
 fn figures_of(record: &ComparisonRecord) -> Vec<Block> {
-    if record.findings.is_empty() { Vec::new() } else { vec![Block::Table(table(record))] }
+    let table = table::table(record);
+    if table.rows.is_empty() { Vec::new() } else { vec![Block::Table(table)] }
 }
 
 fn sides(record: &ComparisonRecord) -> Vec<Block> {
@@ -173,61 +173,6 @@ fn figure(percent: f64, error: f64) -> String {
     let text = fixed(percent.abs(), decimals);
     // Zero has no sign.
     if percent < 0.0 && !is_zero(&text) { format!("−{text}") } else { text }
-}
-
-/// A row for each metric.
-fn table(record: &ComparisonRecord) -> Table {
-    let row = |finding: &MetricFinding| {
-        let metric = Metric::from(finding.metric);
-        let figure = |value: f64| Cell::text(metric.quantity().shown(in_unit(finding.metric, value)));
-        let [change, low, high] = figures(finding);
-        let interval = low.zip(high).map_or("unknown".to_owned(), |(low, high)| format!("{low} … {high}"));
-        let seen = finding.smallest_difference.map_or("—".to_owned(), |it| percent(it.min(MOST), 1.0));
-        let is_decisive = finding.metric == record.method.decisive;
-        let tone = match finding.different.filter(|_| is_decisive) {
-            Some(true) => Tone::Good,
-            Some(false) => Tone::Bad,
-            None => Tone::Plain,
-        };
-        vec![
-            Cell::text(metric.row().short),
-            figure(finding.a),
-            figure(finding.b),
-            Cell::text(change.map_or("unknown".to_owned(), |change| format!("{change}{TIE}%"))),
-            Cell::text(interval),
-            Cell::text(seen),
-            Cell::text(if is_decisive { found(finding) } else { "" }).with_tone(tone),
-        ]
-    };
-    let figures = ["A", "B", "change", "95 %", "detectable"].map(Column::figures);
-    let columns = std::iter::once(Column::text("")).chain(figures).chain([Column::text("B is")]).collect();
-    Table { columns, rows: record.findings.iter().map(row).collect(), ..Table::default() }
-}
-
-/// A figure of a comparison, whose times are nanoseconds, as the table of metrics has it.
-fn in_unit(metric: ComparedMetric, value: f64) -> f64 {
-    match Metric::from(metric).quantity() {
-        Quantity::Microseconds => value / NANOS_PER_MICRO,
-        Quantity::PerSecond
-        | Quantity::Seconds
-        | Quantity::Share
-        | Quantity::Bytes
-        | Quantity::Number
-        | Quantity::Percentile
-        | Quantity::Count => value,
-    }
-}
-
-/// The word for the metric that decides; others have none, because one of many metrics often differs by chance. An
-/// interval that holds 0 is inconclusive, whatever else is known.
-fn found(finding: &MetricFinding) -> &'static str {
-    match (finding.different, finding.decision) {
-        (Some(true), _) => "better",
-        (Some(false), _) => "worse",
-        (None, ComparisonDecision::Equivalent) => "inconclusive (within tolerance)",
-        (None, ComparisonDecision::NoWorse) => "inconclusive (no worse)",
-        (None, _) => "inconclusive",
-    }
 }
 
 /// Noise floor, order, method, and what else a reader should know.
@@ -397,7 +342,7 @@ fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String>
 
 #[cfg(test)]
 mod tests {
-    use results::{Annotation, Checkpoints, ComparedPair, ComparedSide, UtcTime};
+    use results::{Annotation, Checkpoints, ComparedPair, ComparedSide, UnjudgedMetric, UtcTime};
     use stats::comparison::Block;
 
     use super::*;
@@ -472,6 +417,7 @@ mod tests {
                 finding(ComparedMetric::Tps, with(|(tps, _)| tps.is_some())),
                 finding(ComparedMetric::P99, with(|(_, p99)| p99.is_some())),
             ],
+            unjudged: Vec::new(),
             noise_floor: Vec::new(),
             notes: Vec::new(),
             pairs: blocks.iter().map(pair).collect(),
@@ -508,6 +454,37 @@ mod tests {
         let text = told(&record);
         assert!(text.contains("p99 is of 6 of 12 blocks: the others are blocks with fewer than"), "{text}");
         assert!(text.contains("pairs, each of 2 blocks of 0.25 s per side, new connections"), "{text}");
+    }
+
+    #[test]
+    fn metrics_without_a_finding_show_both_sides_without_a_verdict_in_all_formats() {
+        let mut record = record(&[]);
+        let unjudged =
+            |metric, a, b| UnjudgedMetric { metric, a: Some(a), b: Some(b), pairs: record.pairs.len() };
+        record.unjudged = vec![
+            unjudged(ComparedMetric::Tps, 1_000.0, 1_042.0),
+            UnjudgedMetric { b: None, ..unjudged(ComparedMetric::P50, 2e6, 0.0) },
+        ];
+        record.findings.clear();
+        record.decision = ComparisonDecision::Undecided;
+        let text = told(&record);
+        assert!(text.contains("Inconclusive: there were too few pairs for an answer"), "{text}");
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let row = "tps 1,000 1,042 — — — no verdict: 0 of the 6 pairs needed p50 2.00 ms — — — — no verdict";
+        assert!(words.contains(row), "{text}");
+        record.method.draws = DrawnAnew::Servers;
+        assert!(told(&record).contains("no verdict: 0 of the 3 pairs needed"), "{text}");
+        let csv = comparison_csv(&record);
+        assert!(
+            csv.ends_with(
+                "unjudged,,,,A,tps,1000\nunjudged,,,,B,tps,1042\nunjudged,,,,A,response_p50_us,2000\n"
+            ),
+            "{csv}"
+        );
+        let document = comparison(&record);
+        for shown in [crate::markdown(&document), crate::html(&document)] {
+            assert!(shown.contains("no verdict: 0 of the 3 pairs needed"), "{shown}");
+        }
     }
 
     /// A comparison without an interval, whose pairs had these ratios of tps.

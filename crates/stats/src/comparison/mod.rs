@@ -25,5 +25,5 @@ pub use crossover::CrossoverEffect;
 pub use findings::{Comparison, MetricFinding, MetricNoise, Question};
 pub use pair::{Block, ComparedMetric, Draw, Pair, Purpose, Side};
 pub use schedule::{Components, Costs, PAIRS_OF_SEQUENCE, Schedule, order};
-pub use sequential::{ComparisonDecision, Estimate, POWER, SequentialTest};
+pub use sequential::{ComparisonDecision, Estimate, OBSERVATIONS_MIN, POWER, SequentialTest};
 pub use signed_rank::confidence_of_agreement;

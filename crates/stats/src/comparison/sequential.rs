@@ -67,8 +67,8 @@ const PLAIN_Z: f64 = 30.0;
 /// transactions, whose ratios have few values, cannot agree on one by chance.
 const EARLY_LN_RATIO_MIN: f64 = 0.405;
 
-/// Minimum number of draws to estimate their variation.
-const DRAWS_MIN: usize = 3;
+/// Minimum number of observations (sequences or draws of servers) to estimate their variation, and so for an interval.
+pub const OBSERVATIONS_MIN: usize = 3;
 
 /// The sequential test of one metric.
 #[derive(Clone, Debug)]
@@ -334,7 +334,7 @@ impl SequentialTest {
     /// Mean, and standard deviation of a single draw.
     fn moments(&self) -> Option<(f64, f64)> {
         let count = self.ln_ratios.len();
-        let sample = SampleMean::of(&self.ln_ratios).filter(|_| count >= DRAWS_MIN)?;
+        let sample = SampleMean::of(&self.ln_ratios).filter(|_| count >= OBSERVATIONS_MIN)?;
         Some((sample.mean, (sample.variance * count as f64).sqrt()))
     }
 

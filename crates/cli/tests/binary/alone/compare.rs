@@ -65,6 +65,27 @@ fn too_little_time_leaves_it_undecided_and_the_answer_says_how_it_was_made() {
     assert_eq!(record.to_json(), out.stdout);
 }
 
+#[test]
+fn a_budget_that_ends_before_the_first_pair_shows_the_figures_of_both_sides_without_a_verdict() {
+    let bench = Bench::new();
+    bench.file("rows.sql", ROWS);
+    // The four blocks of the first sequence, which is for the noise floor, take longer.
+    let mut words = on_shared("settings.work_mem=1MB,2MB", "1s");
+    let block = words.iter().position(|word| word == "--block").expect("it has a length") + 1;
+    "0.25".clone_into(&mut words[block]);
+    let out = bench.run(words).exits(3);
+    let sentence = "Inconclusive: there were too few pairs for an answer. Increase --budget.";
+    for words in [sentence, "no verdict: 0 of the 6 pairs needed"] {
+        assert!(told(&out.stdout).contains(words), "{}", out.stdout);
+    }
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let record = store.comparison(1).expect("it is kept");
+    assert!(record.findings.is_empty() && record.pairs.iter().all(|pair| pair.is_noise_floor));
+    let tps = record.unjudged.iter().find(|unjudged| unjudged.metric == ComparedMetric::Tps);
+    let tps = tps.expect("both sides ran");
+    assert!(tps.a.is_some_and(|a| a > 0.0) && tps.b.is_some_and(|b| b > 0.0), "{tps:?}");
+}
+
 const COUNTERS: &str = "CREATE TABLE IF NOT EXISTS counters AS SELECT i AS id, 0 AS n FROM generate_series(1, 20000) i;\n\
     CREATE UNIQUE INDEX IF NOT EXISTS counters_id ON counters (id);\n";
 const COUNT: &str = "\\set id random(1, 20000)\nUPDATE counters SET n = n + 1 WHERE id = :id;\n";
