@@ -98,7 +98,7 @@ mod compare;
 mod fault_site;
 
 pub use campaign::{Campaign, CampaignLimits, ExecutionContext, Subject, file_missing, profile_name};
-pub use compare::{Comparable, CompareOptions, Compared, ComparisonRun, compare};
+pub use compare::{Comparable, CompareOptions, Compared, ComparisonRun, compare, compared_metric};
 pub use config::{Folder, Place};
 pub use configuration::{
     Configuration, DataSpec, Network, NetworkKind, Origin, Restore, ServerSpec, default_load,

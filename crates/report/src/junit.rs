@@ -3,7 +3,7 @@
 
 use ::isolation::{ANOMALIES, AnomalyRow, IsolationReport};
 use results::{
-    AnswerCheck, Check, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, Grade,
+    AnswerCheck, Check, ComparedFigure, ComparisonDecision, ComparisonRecord, ComparisonStatus, Grade,
     MetricFinding, QueryRegression, Record, Regressions, SelfTest, Status, StepResult, StepsRecord,
 };
 use stats::RegressionVerdict;
@@ -13,7 +13,6 @@ use tls_scan::{Level, Scan};
 use crate::comparison;
 use crate::experiment::{self, Overview, Standing, Trial};
 use crate::figures::percent;
-use crate::metrics::Metric;
 use crate::prose::escaped_line;
 use crate::queries::verdict_name;
 use crate::self_test::{self, self_test};
@@ -206,7 +205,8 @@ impl Suite {
         let [a, b] = &record.sides;
         let between = format!("A is {}, B is {}", escaped_line(&a.label), escaped_line(&b.label));
         let tolerance = percent(record.method.tolerance, 1.0);
-        let decisive = record.finding(record.method.decisive).map(comparison::change);
+        let decisive =
+            record.finding(record.method.decisive).map(|finding| comparison::change(record, finding));
         let figure = decisive.map_or(String::new(), |change| format!("{change}, tolerance {tolerance}; "));
         let outcome = match record.decision {
             _ if record.status == ComparisonStatus::EndedEarly => {
@@ -220,13 +220,14 @@ impl Suite {
                 CaseOutcome::Error("undecided", format!("undecided: {figure}{between}"))
             }
         };
-        let short = |metric: ComparedMetric| Metric::from(metric).row().short;
-        let others = record.findings.iter().filter(|finding| finding.metric != record.method.decisive);
+        let decisive = ComparedFigure::from(record.method.decisive);
+        let name = |figure: ComparedFigure| comparison::names::of_figure(record, figure);
+        let others = record.findings.iter().filter(|finding| finding.figure() != decisive);
         let judged = |finding: &MetricFinding| {
             let outcome = match finding.decision {
                 ComparisonDecision::WorseThanTolerance => {
-                    let decisive = short(record.method.decisive);
-                    let change = comparison::change(finding);
+                    let decisive = name(decisive);
+                    let change = comparison::change(record, finding);
                     CaseOutcome::Failure(format!(
                         "{change}, tolerance {tolerance}; {decisive} determines the exit status; {between}"
                     ))
@@ -236,14 +237,14 @@ impl Suite {
                 | ComparisonDecision::NoWorse
                 | ComparisonDecision::Undecided => CaseOutcome::Passed,
             };
-            Case::new(short(finding.metric), outcome)
+            Case::new(name(finding.figure()), outcome)
         };
-        let unjudged = record.unjudged.iter().filter(|unjudged| unjudged.metric != record.method.decisive);
-        let unjudged = unjudged.map(|unjudged| Case::new(short(unjudged.metric), CaseOutcome::Passed));
+        let unjudged = record.unjudged.iter().filter(|unjudged| unjudged.figure() != decisive);
+        let unjudged = unjudged.map(|unjudged| Case::new(name(unjudged.figure()), CaseOutcome::Passed));
         Suite {
             name: escaped_line(&record.name),
             class: escaped_line(&record.factor),
-            cases: std::iter::once(Case::new(short(record.method.decisive), outcome))
+            cases: std::iter::once(Case::new(name(decisive), outcome))
                 .chain(others.map(judged))
                 .chain(unjudged)
                 .chain(goals(&b.goals, Measurement::Comparison))

@@ -2,8 +2,8 @@
 //! formats, experiments and comparisons take their figures from here. To add a metric is to add a row.
 
 use results::{
-    BlockSources, ComparedMetric, Counts, Lag, Latency, PerTransaction, PoolerFigures, Record,
-    StandbyFigures, StoredRun, Summary, TrafficPerTransaction, Verification,
+    BlockSources, Counts, Lag, Latency, PerTransaction, PoolerFigures, Record, StandbyFigures, StoredRun,
+    Summary, TrafficPerTransaction, Verification,
 };
 
 use crate::figures::{
@@ -497,21 +497,6 @@ impl Metric {
     /// The figure as every format but CSV and JSON shows it.
     pub(crate) fn shown<'a>(self, run: impl Into<Measured<'a>>) -> Option<String> {
         Some(self.quantity().shown(self.of(run)?))
-    }
-}
-
-impl From<ComparedMetric> for Metric {
-    fn from(metric: ComparedMetric) -> Metric {
-        match metric {
-            ComparedMetric::Tps => Metric::Tps,
-            ComparedMetric::P50 => Metric::P50,
-            ComparedMetric::P99 => Metric::P99,
-            ComparedMetric::ServerCpu => Metric::ServerCpu,
-            ComparedMetric::ClientCpu => Metric::ClientCpu,
-            ComparedMetric::Wal => Metric::WalBytes,
-            ComparedMetric::FullPageImages => Metric::FullPageImages,
-            ComparedMetric::BlocksRead => Metric::BlocksRead,
-        }
     }
 }
 

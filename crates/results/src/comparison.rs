@@ -3,7 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 use stats::comparison::{
-    Block, ComparedMetric, ComparisonDecision, Draw, MetricFinding, MetricNoise, Pair, Purpose,
+    Block, ComparedFigure, ComparedMetric, ComparisonDecision, Draw, MergedPercentile, MetricFinding,
+    MetricNoise, Pair, Purpose,
 };
 use stats::goals::GoalResult;
 
@@ -100,6 +101,10 @@ pub struct ComparisonMethod {
     pub error_rate_of_others: Option<f64>,
     /// The metric that decides the comparison.
     pub decisive: ComparedMetric,
+    /// Names of the scripts of a mix, whose latencies are compared too; empty without a mix, and if the sides have
+    /// different scripts.
+    #[serde(default)]
+    pub scripts: Vec<String>,
     /// Seed of the order of the blocks and of the scripts' random numbers.
     pub seed: u64,
     /// Whether a checkpoint preceded each block.
@@ -174,6 +179,9 @@ pub struct ComparedPair {
     pub start_s: f64,
     /// In the order in which they ran.
     pub blocks: Vec<ComparedBlock>,
+    /// Percentiles of the blocks of this pair and of earlier ones together, if single blocks have too few transactions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<MergedPercentile>,
 }
 
 impl ComparedPair {
@@ -181,13 +189,14 @@ impl ComparedPair {
     pub fn pair(&self) -> Pair {
         let draw = |is_candidate: bool| {
             let blocks = self.blocks.iter().filter(|block| block.is_candidate == is_candidate);
-            Draw { blocks: blocks.map(|block| block.figures).collect() }
+            Draw { blocks: blocks.map(|block| block.figures.clone()).collect() }
         };
         Pair {
             purpose: if self.is_noise_floor { Purpose::NoiseFloor } else { Purpose::Comparison },
             order: Vec::new(),
             base: draw(false),
             candidate: draw(true),
+            merged: self.merged.clone(),
         }
     }
 }
@@ -197,8 +206,11 @@ impl ComparedPair {
 pub struct UnjudgedMetric {
     /// The metric.
     pub metric: ComparedMetric,
-    /// The geometric mean of all blocks of A, also of those for the noise floor and of an incomplete pair; the unit is
-    /// that of a finding. `null` if none has the metric.
+    /// Of this script of a mix, from 0; absent if it is of all scripts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<usize>,
+    /// A, in the unit of a finding: the geometric mean of its blocks, or the percentile of all their transactions
+    /// together. Blocks for the noise floor and of an incomplete pair count too. `null` if there is no value.
     pub a: Option<f64>,
     /// The same of B.
     pub b: Option<f64>,
@@ -206,8 +218,15 @@ pub struct UnjudgedMetric {
     pub pairs: usize,
 }
 
+impl UnjudgedMetric {
+    /// What it is of.
+    pub fn figure(&self) -> ComparedFigure {
+        ComparedFigure { metric: self.metric, script: self.script }
+    }
+}
+
 /// One block of load on one side.
-#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ComparedBlock {
     /// Whether it belongs to the candidate: B, or the second of two identical sides.
     pub is_candidate: bool,
@@ -217,24 +236,27 @@ pub struct ComparedBlock {
 }
 
 impl ComparedBlock {
-    /// Minimum number of transactions for a block's p99.
-    pub const TRANSACTIONS_FOR_P99: u64 = 100;
-
     /// The block, from its figures.
     pub fn new(is_candidate: bool, figures: &Block) -> Self {
-        Self { is_candidate, figures: *figures }
+        Self { is_candidate, figures: figures.clone() }
     }
 
     /// One of its figures.
-    pub fn figure(&self, metric: ComparedMetric) -> Option<f64> {
-        self.figures.figure(metric)
+    pub fn figure(&self, figure: impl Into<ComparedFigure>) -> Option<f64> {
+        self.figures.figure(figure)
     }
 }
 
 impl ComparisonRecord {
-    /// The finding for a metric.
-    pub fn finding(&self, metric: ComparedMetric) -> Option<&MetricFinding> {
-        self.findings.iter().find(|finding| finding.metric == metric)
+    /// What it compares, in the order of output.
+    pub fn figures(&self) -> Vec<ComparedFigure> {
+        ComparedFigure::all(self.method.decisive, self.method.scripts.len())
+    }
+
+    /// The finding for a figure.
+    pub fn finding(&self, figure: impl Into<ComparedFigure>) -> Option<&MetricFinding> {
+        let figure = figure.into();
+        self.findings.iter().find(|finding| finding.figure() == figure)
     }
 
     /// The comparison as JSON, as stored and as shown to programs.
@@ -244,6 +266,7 @@ impl ComparisonRecord {
 }
 
 /// A comparison for tests.
+// Long because: a comparison has many fields.
 #[cfg(test)]
 pub(crate) fn example() -> ComparisonRecord {
     let side = |label: &str| ComparedSide {
@@ -277,6 +300,7 @@ pub(crate) fn example() -> ComparisonRecord {
             error_rate: 0.05,
             error_rate_of_others: Some(0.05),
             decisive: ComparedMetric::Tps,
+            scripts: Vec::new(),
             seed: 1,
             checkpoints: Checkpoints::NotNeeded,
             setup_s: Some(0.05),
@@ -287,6 +311,7 @@ pub(crate) fn example() -> ComparisonRecord {
         decision: ComparisonDecision::Better,
         findings: vec![MetricFinding {
             metric: ComparedMetric::Tps,
+            script: None,
             a: 1000.0,
             b: 1042.0,
             pairs: 1,
@@ -310,6 +335,7 @@ pub(crate) fn example() -> ComparisonRecord {
             is_noise_floor: false,
             start_s: 0.0,
             blocks: vec![block(false, 1000.0), block(true, 1042.0)],
+            merged: Vec::new(),
         }],
     }
 }

@@ -149,7 +149,8 @@ pub use service_level::ServiceLevel;
 pub use stalls::{Stall, Stalls};
 pub use stats::AttemptOutcome;
 pub use stats::comparison::{
-    ComparedMetric, ComparisonDecision, CrossoverEffect, MetricFinding, MetricNoise,
+    ComparedFigure, ComparedMetric, ComparisonDecision, CrossoverEffect, MetricFinding, MetricNoise,
+    Percentile,
 };
 pub use stats::goals::{Goal, GoalResult, GoalStop, GoalTally, GoalVerdict};
 pub use stats::rules::{Rule, RuleResult, RuleVerdict};

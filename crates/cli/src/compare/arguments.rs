@@ -134,8 +134,9 @@ pub(crate) struct CompareArguments {
     /// Largest deterioration of B that you accept
     #[arg(long, value_name = "PERCENT", default_value = "2%", help_heading = "Comparison", value_parser = percent)]
     tolerance: f64,
-    /// Metric that determines the verdict [default: tps; with a rate: p50]
-    #[arg(long, value_name = "METRIC", help_heading = "Comparison", value_parser = words(&ComparedMetric::WORDS))]
+    /// Metric that determines the verdict: tps, p50, p99 or any other percentile of latency such as p95 or p99.9,
+    /// server-cpu, client-cpu, wal, full-page-images or blocks-read [default: tps; with a rate: p50]
+    #[arg(long, value_name = "METRIC", help_heading = "Comparison", value_parser = ::lab::compared_metric)]
     metric: Option<ComparedMetric>,
     /// Length of a block [default: 0.25 s, more if transactions take long]
     #[arg(long, value_name = "TIME", help_heading = "Comparison", value_parser = positive_seconds)]

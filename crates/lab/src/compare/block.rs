@@ -13,11 +13,10 @@ use connect::quote::literal;
 use connect::{ConnectError, Session, SqlState, Target};
 use engine::{AbortCause, End, Limit, Outcome, Progress, Tracer, WorkerIntro};
 use observe::LoadCpu;
-use results::ComparedBlock;
 use run::{Control, Event, Load, RunError, Runner, VacuumEvent};
 use stats::comparison::Block;
 use stats::goals::GoalMeter;
-use stats::{Completions, Interval, ScriptStats, Timestamp};
+use stats::{Completions, Interval, Timestamp};
 
 use crate::event::Listener;
 use crate::stopwatch::Stopwatch;
@@ -121,10 +120,11 @@ pub(super) struct BlockLengths {
 
 /// Result of a block.
 pub(super) struct BlockResult {
+    /// Without latencies.
     pub(super) block: Block,
     /// Measured, successful transactions.
     pub(super) transactions: u64,
-    /// All of its transactions, for the goals.
+    /// All of its transactions, for the goals and the latencies.
     pub(super) interval: Interval,
     /// Mean response time.
     pub(super) mean_s: f64,
@@ -391,7 +391,7 @@ impl Counts {
     }
 }
 
-/// `cpu_s` is the CPU time of the backends and their parallel workers, from the end of the warm-up to the end of the load.
+/// All figures but the latencies. `cpu_s` is the CPU time of the backends and their parallel workers, from the end of the warm-up to the end of the load.
 fn figures(outcome: Outcome, cpu_s: Option<f64>, of_load: &OfLoad, setup_s: f64) -> BlockResult {
     let OfLoad { counts: server, wal_of_others } = *of_load;
     let total = &outcome.summary.total;
@@ -399,18 +399,16 @@ fn figures(outcome: Outcome, cpu_s: Option<f64>, of_load: &OfLoad, setup_s: f64)
     // One that failed costs as much as others.
     let ended = transactions + total.counts.failed;
     let each = |sum: f64| (transactions > 0).then(|| sum / ended as f64);
-    let [p50_ns, p99_ns] = percentiles(total);
     let all = ended + outcome.warmup_transactions;
     let of_all = |count: Option<f64>| count.filter(|_| all > 0).map(|count| count / all as f64);
     let block = Block {
         tps: Some(outcome.summary.tps()).filter(|tps| *tps > 0.0),
-        p50_ns,
-        p99_ns,
         cpu_ns_per_transaction: cpu_s.and_then(|cpu| each(cpu * NANOS_PER_SECOND)),
         client_cpu_ns_per_transaction: each(outcome.client_cpu.as_secs_f64() * NANOS_PER_SECOND),
         wal_bytes_per_transaction: of_all(server.wal_bytes),
         full_page_images_per_transaction: of_all(server.full_page_images),
         blocks_read_per_transaction: of_all(server.blocks_read),
+        ..Block::default()
     };
     let mean_s = total.response.mean_ns().unwrap_or_default() / NANOS_PER_SECOND;
     let interval = Interval {
@@ -421,15 +419,6 @@ fn figures(outcome: Outcome, cpu_s: Option<f64>, of_load: &OfLoad, setup_s: f64)
         due_skips: Vec::new(),
     };
     BlockResult { block, transactions, interval, mean_s, wal_of_others, setup_s }
-}
-
-/// The median and the p99 of all transactions that were due, however they ended, as reports have them. `None` if none
-/// succeeded, or if too few did for a p99.
-fn percentiles(total: &ScriptStats) -> [Option<f64>; 2] {
-    let succeeded = total.counts.succeeded;
-    let times = stats::times_of_all(total, [0.5, 0.99]).filter(|_| succeeded > 0);
-    let [p50, p99] = times.map_or([None; 2], |times| times.quantiles_ns.map(|ns| Some(ns as f64)));
-    [p50, p99.filter(|_| succeeded >= ComparedBlock::TRANSACTIONS_FOR_P99)]
 }
 
 /// Reads the CPU time when a worker's clients have finished and are still connected.
@@ -451,37 +440,7 @@ fn locked(reading: &Mutex<Option<LoadCpu>>) -> MutexGuard<'_, Option<LoadCpu>> {
 
 #[cfg(test)]
 mod tests {
-    use stats::{Ending, Recorder, Sample};
-
     use super::*;
-
-    #[test]
-    fn percentiles_of_a_block_are_those_of_all_transactions_that_were_due() {
-        let mut recorder = Recorder::new(1, None);
-        let mut record = |number: u64, took_ms: u64, ending: Ending| {
-            let finished = Timestamp::from_nanos(took_ms * 1_000_000);
-            let (scheduled, traffic) = (Timestamp::ZERO, stats::Traffic::default());
-            let started = if ending == Ending::Skipped { finished } else { scheduled };
-            let sample =
-                Sample { script: 0, scheduled, started, finished, tries: 1, business: 1, ending, traffic };
-            (0..number).for_each(|_| recorder.record(&sample));
-        };
-        record(100, 4, Ending::Succeeded);
-        record(10, 1_000, Ending::Skipped);
-        let [p50, p99] =
-            percentiles(&recorder.hand_over(Timestamp::ZERO, Timestamp::ZERO, Interval::new(1)).total());
-        assert!(p50.is_some_and(|ns| (3.9e6..4.1e6).contains(&ns)), "{p50:?}");
-        assert!(p99.is_some_and(|ns| ns >= 1e9), "{p99:?}");
-    }
-
-    #[test]
-    fn a_block_without_a_success_has_no_percentiles_and_a_short_one_no_p99() {
-        assert_eq!(percentiles(&ScriptStats::new()), [None, None]);
-        let mut recorder = Recorder::new(1, None);
-        recorder.record_prompt(0, Timestamp::ZERO, Timestamp::from_nanos(5));
-        let interval = recorder.hand_over(Timestamp::ZERO, Timestamp::ZERO, Interval::new(1));
-        assert_eq!(percentiles(&interval.total()), [Some(5.0), None]);
-    }
 
     #[test]
     fn wal_beside_scripts_that_only_read_is_that_of_others_unless_they_change_rows() {

@@ -5,10 +5,13 @@ use results::{
     Checkpoints, ComparedBlock, ComparedMetric, ComparedPair, ComparisonStatus, DrawnAnew, MetricFinding,
 };
 use run::RunError;
-use stats::comparison::{Block, Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question, Side, order};
+use stats::comparison::{
+    Block, Comparison, Draw, PAIRS_OF_SEQUENCE, Pair, Purpose, Question, RANKS_MIN, Side, order,
+};
 use stats::goals::GoalMeter;
 
 use super::block::{self, BlockLengths, BlockStart};
+use super::latencies::{Latencies, Mix};
 use super::layout::{Layout, ReadySides, place};
 use super::probe::Probe;
 use super::time_plan::{SequencePlan, ServerStarts};
@@ -19,8 +22,6 @@ use crate::stopwatch::Stopwatch;
 
 /// Error probability of the decisive metric, and of the others together.
 pub(super) const ERROR_RATE: f64 = 0.05;
-/// Planned sequences with which ranks can decide; fewer are tested with Student's t.
-const SEQUENCES_FOR_RANKS: usize = 8;
 /// Sequences for the noise floor of a server, twice the required minimum.
 const NOISE_FLOOR_OF_A_SERVER: usize = 12;
 
@@ -56,6 +57,9 @@ pub struct ComparisonRun {
     pub(super) status: ComparisonStatus,
     pub(super) elapsed_s: f64,
     pub(super) found_after_s: Option<f64>,
+    /// The scripts whose latencies are compared too.
+    pub(super) mix: Mix,
+    pub(super) latencies: Latencies,
     /// All blocks of A and of B, also those for the noise floor and of an incomplete pair.
     pub(super) blocks_of_sides: [Vec<Block>; 2],
     /// The goals of A and of B. All blocks count, also those for the noise floor.
@@ -83,14 +87,17 @@ impl ComparisonRun {
         options: CompareOptions,
     ) -> Result<Self, RunError> {
         let mut seeds = 0;
-        let Probe { lengths, checkpoints, setup_s } =
+        let Probe { lengths, checkpoints, setup_s, transactions } =
             Probe::of(&mut ready, options, layout, || block_seed(options.seed, &mut seeds))?;
+        let mix = Mix::of(&layout.cells);
         let run = Self {
             options,
             lengths,
             checkpoints,
             setup_s,
-            comparison: Comparison::new(&question(options, 1)),
+            comparison: Comparison::new(&question(options, &mix, 1)),
+            latencies: Latencies::new(options.decisive, &mix, transactions),
+            mix,
             pairs_planned: 0,
             pairs: Vec::new(),
             status: ComparisonStatus::Complete,
@@ -209,12 +216,15 @@ impl PairRunner<'_, '_> {
         run.options.blocks = blocks;
         let planned = whole((sequences - noise_floor).max(1.0));
         run.pairs_planned = PAIRS_OF_SEQUENCE * planned;
-        let question = question(run.options, planned);
-        run.comparison = if planned < SEQUENCES_FOR_RANKS {
+        let question = question(run.options, &run.mix, planned);
+        run.comparison = if planned < RANKS_MIN {
             Comparison::of_few_sequences(&question)
         } else {
             Comparison::new(&question)
         };
+        for (figure, numbers) in run.latencies.planned(planned, blocks) {
+            run.comparison.plan_merged(figure, numbers);
+        }
         first.into_iter().for_each(|pair| run.comparison.add(pair));
         run.schema_changes = self.ready.as_ref().map(ReadySides::cost_of_schema).unwrap_or_default();
         self.tell(ComparisonEvent::Begins(PAIRS_OF_SEQUENCE as f64 * sequences));
@@ -244,7 +254,8 @@ impl PairRunner<'_, '_> {
         let servers = ServerStarts::of(self.run.options.budget_s, starting_s);
         self.run.setup_s = starting_s;
         self.run.pairs_planned = whole(servers.starts);
-        self.run.comparison = Comparison::of_few_draws(&question(self.run.options, self.run.pairs_planned));
+        self.run.comparison =
+            Comparison::of_few_draws(&question(self.run.options, &self.run.mix, self.run.pairs_planned));
         if let Some(needed_s) = servers.budget_needed_s(starting_s) {
             self.layout.listener.warn(format_args!(
                 "--budget {}s is too short for an answer: setting up the two servers took {starting_s:.1} s, and an answer needs \
@@ -310,6 +321,9 @@ impl PairRunner<'_, '_> {
         // alike.
         let mut pair = self.begin(purpose, at % PAIRS_OF_SEQUENCE);
         sides.into_iter().try_for_each(|side| self.block(&mut pair, side))?;
+        if purpose == Purpose::Comparison && at % PAIRS_OF_SEQUENCE == PAIRS_OF_SEQUENCE - 1 {
+            pair.kept.merged = self.run.latencies.end(PAIRS_OF_SEQUENCE);
+        }
         Ok(self.end(pair))
     }
 
@@ -328,6 +342,7 @@ impl PairRunner<'_, '_> {
                 break;
             }
         }
+        pair.kept.merged = self.run.latencies.end(1);
         Ok(self.end(pair))
     }
 
@@ -340,13 +355,19 @@ impl PairRunner<'_, '_> {
     }
 
     fn begin(&self, purpose: Purpose, side_of_noise: usize) -> RunningPair {
-        let pair = Pair { purpose, order: Vec::new(), base: Draw::default(), candidate: Draw::default() };
+        let pair = Pair {
+            purpose,
+            order: Vec::new(),
+            base: Draw::default(),
+            candidate: Draw::default(),
+            merged: Vec::new(),
+        };
         let is_noise_floor = purpose == Purpose::NoiseFloor;
         let start_s = self.run.stopwatch.seconds();
         RunningPair {
             pair,
             side_of_noise,
-            kept: ComparedPair { is_noise_floor, start_s, blocks: Vec::new() },
+            kept: ComparedPair { is_noise_floor, start_s, blocks: Vec::new(), merged: Vec::new() },
         }
     }
 
@@ -360,23 +381,28 @@ impl PairRunner<'_, '_> {
         };
         let lengths = self.run.lengths;
         let Some(ready) = &mut self.ready else { return Err(RunError::Usage("no side is ready".to_owned())) };
-        let ran = ready.run_block(runs_on, lengths, seed, start, self.layout)?;
+        let mut ran = ready.run_block(runs_on, lengths, seed, start, self.layout)?;
         let draw = if which == 0 { &mut pair.pair.base } else { &mut pair.pair.candidate };
         self.run.goals[runs_on].take(&ran.interval);
+        self.run.latencies.take(runs_on, &ran.interval, &mut ran.block);
+        if !pair.kept.is_noise_floor {
+            self.run.latencies.merge(side, &ran.interval);
+        }
         self.run.only_reads &= ran.wal_of_others.is_some();
         let (bytes, seconds) = &mut self.run.wal_of_others;
         *bytes += ran.wal_of_others.unwrap_or_default();
         *seconds += self.run.lengths.block_s + self.run.lengths.warmup_s;
-        self.run.blocks_of_sides[runs_on].push(ran.block);
-        draw.blocks.push(ran.block);
+        self.run.blocks_of_sides[runs_on].push(ran.block.clone());
         pair.pair.order.push(side);
         pair.kept.blocks.push(ComparedBlock::new(which == 1, &ran.block));
+        draw.blocks.push(ran.block);
         Ok(())
     }
 
     fn end(&mut self, pair: RunningPair) -> Pair {
+        let merged = pair.kept.merged.clone();
         self.run.pairs.push(pair.kept);
-        pair.pair
+        Pair { merged, ..pair.pair }
     }
 }
 
@@ -388,8 +414,9 @@ struct RunningPair {
     side_of_noise: usize,
 }
 
-fn question(options: CompareOptions, numbers: usize) -> Question {
-    Question { error_rate: ERROR_RATE, tolerance: options.tolerance, numbers, decisive: options.decisive }
+fn question(options: CompareOptions, mix: &Mix, numbers: usize) -> Question {
+    let CompareOptions { tolerance, decisive, .. } = options;
+    Question { error_rate: ERROR_RATE, tolerance, numbers, decisive, scripts: mix.names.len() }
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, is above 0")]

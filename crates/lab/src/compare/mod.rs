@@ -3,6 +3,7 @@
 
 mod block;
 mod comparison_run;
+mod latencies;
 mod layout;
 mod probe;
 mod record;
@@ -22,6 +23,7 @@ use layout::Layout;
 use record::Setup;
 
 pub use comparison_run::{CompareOptions, ComparisonRun};
+pub use latencies::compared_metric;
 pub use server_set::Comparable;
 
 /// A comparison that has ended.

@@ -45,6 +45,8 @@ pub(super) struct Probe {
     pub(super) checkpoints: Checkpoints,
     /// Time to prepare a block.
     pub(super) setup_s: f64,
+    /// Expected transactions in a block of the slower side.
+    pub(super) transactions: f64,
 }
 
 impl Probe {
@@ -57,7 +59,8 @@ impl Probe {
     ) -> Result<Self, RunError> {
         let usual = options.block_s.unwrap_or(BLOCK_S);
         let lengths = BlockLengths { block_s: usual, warmup_s: WARMUP_S.max(usual / 10.0) };
-        let mut probe = Self { lengths, checkpoints: Checkpoints::NotNeeded, setup_s: 0.0 };
+        let mut probe =
+            Self { lengths, checkpoints: Checkpoints::NotNeeded, setup_s: 0.0, transactions: 0.0 };
         // Writes what loading has left in the buffers before anything is measured.
         let may_checkpoint = options.checkpoints && may_checkpoint(ready, layout)?;
         let mut writes = false;
@@ -87,6 +90,7 @@ impl Probe {
         if options.block_s.is_none() {
             probe.lengths = needs.lengths(options.budget_s);
         }
+        probe.transactions = needs.tps.map_or(0.0, |(low, _)| low * probe.lengths.block_s);
         Ok(probe)
     }
 

@@ -6,7 +6,7 @@ use results::{
     ComparisonMethod, ComparisonNote, ComparisonRecord, ComparisonStatus, Conditions, DrawnAnew, Host,
     MetricFinding, MetricNoise, PgmeterBuild, UnjudgedMetric, UtcTime, Warning,
 };
-use stats::comparison::Block;
+use stats::comparison::{Block, ComparedFigure};
 use stats::goals::{GoalMeter, GoalResult};
 
 use super::comparison_run::{ComparisonRun, ERROR_RATE};
@@ -37,11 +37,12 @@ pub(super) struct Setup<'a> {
 
 /// Builds the record.
 pub(super) fn record(setup: Setup<'_>, run: ComparisonRun) -> ComparisonRecord {
-    let findings: Vec<_> = ComparedMetric::ALL.iter().filter_map(|metric| finding(*metric, &run)).collect();
+    let findings: Vec<_> = run.comparison.figures().filter_map(|figure| finding(figure, &run)).collect();
+    let of_all_scripts = run.comparison.figures().filter(|figure| figure.script.is_none());
     let noise_floor: Vec<_> =
-        ComparedMetric::ALL.iter().filter_map(|metric| run.comparison.noise_floor(*metric)).collect();
+        of_all_scripts.filter_map(|figure| run.comparison.noise_floor(figure.metric)).collect();
     let notes = notes(&setup, &run, &findings, &noise_floor);
-    let deciding = findings.iter().find(|finding| finding.metric == run.options.decisive);
+    let deciding = findings.iter().find(|finding| finding.figure() == run.options.decisive.into());
     let decided = deciding.map_or(ComparisonDecision::Undecided, |finding| finding.decision);
     let tps_low = deciding.filter(|it| it.metric == ComparedMetric::Tps).and_then(|finding| finding.low);
     let Setup {
@@ -76,6 +77,7 @@ pub(super) fn record(setup: Setup<'_>, run: ComparisonRun) -> ComparisonRecord {
             error_rate: ERROR_RATE,
             error_rate_of_others: Some(ERROR_RATE),
             decisive: run.options.decisive,
+            scripts: run.mix.names.clone(),
             seed: run.options.seed,
             checkpoints: run.checkpoints,
             setup_s: Some(run.setup_s),
@@ -110,22 +112,35 @@ fn goals(meter: &GoalMeter, elapsed_s: f64) -> Vec<GoalResult> {
     meter.evaluate().into_iter().map(of_comparison).collect()
 }
 
-fn finding(metric: ComparedMetric, run: &ComparisonRun) -> Option<MetricFinding> {
-    let found = run.comparison.finding(metric)?;
+fn finding(figure: ComparedFigure, run: &ComparisonRun) -> Option<MetricFinding> {
+    let found = run.comparison.finding(figure)?;
     let is_whole = run.status == ComparisonStatus::Complete;
     Some(MetricFinding { smallest_difference: found.smallest_difference.filter(|_| is_whole), ..found })
 }
 
 /// The figures of the metrics without a finding.
 fn unjudged(run: &ComparisonRun, findings: &[MetricFinding]) -> Vec<UnjudgedMetric> {
-    let is_unjudged = |metric: &ComparedMetric| findings.iter().all(|finding| finding.metric != *metric);
-    let figures = |metric: ComparedMetric| {
-        let [a, b] = run.blocks_of_sides.each_ref().map(|blocks| mean_ln(metric, blocks).map(f64::exp));
-        let compared = run.pairs.iter().filter(|pair| !pair.is_noise_floor);
-        let pairs = compared.filter(|pair| pair.pair().ln_ratio(metric).is_some()).count();
-        (a.is_some() || b.is_some()).then_some(UnjudgedMetric { metric, a, b, pairs })
+    let is_unjudged = |figure: &ComparedFigure| findings.iter().all(|finding| finding.figure() != *figure);
+    let figures = |figure: ComparedFigure| {
+        let [a, b] = match figure.metric.percentile() {
+            Some(_) => run.latencies.of_sides(figure),
+            None => run.blocks_of_sides.each_ref().map(|blocks| mean_ln(figure.metric, blocks).map(f64::exp)),
+        };
+        let ComparedFigure { metric, script } = figure;
+        let pairs = pairs_with(figure, &run.pairs);
+        (a.is_some() || b.is_some()).then_some(UnjudgedMetric { metric, script, a, b, pairs })
     };
-    ComparedMetric::ALL.into_iter().filter(is_unjudged).filter_map(figures).collect()
+    run.comparison.figures().filter(is_unjudged).filter_map(figures).collect()
+}
+
+/// Pairs of A and B with a value.
+fn pairs_with(figure: ComparedFigure, pairs: &[ComparedPair]) -> usize {
+    let compared = pairs.iter().filter(|pair| !pair.is_noise_floor);
+    let number = |pair: &ComparedPair| match pair.merged.iter().find(|merged| merged.figure() == figure) {
+        Some(merged) => merged.pairs,
+        None => usize::from(pair.pair().ln_ratio(figure).is_some()),
+    };
+    compared.map(number).sum()
 }
 
 /// Means of the logarithms of a metric over the blocks of A and of B.
@@ -185,7 +200,8 @@ fn notes(
     let bytes_per_s = bytes / seconds;
     notes.extend((bytes_per_s > WAL_OF_OTHERS_MIN).then_some(ComparisonNote::WalOfOthers { bytes_per_s }));
     notes.extend(EmptyBlocks::of(pairs).note(run.options.tolerance));
-    notes.extend(findings.iter().filter_map(|finding| means_differ(finding, pairs)));
+    let of_all_scripts = findings.iter().filter(|finding| finding.script.is_none());
+    notes.extend(of_all_scripts.filter_map(|finding| means_differ(finding, pairs)));
     notes.extend(host_warnings(&setup.conditions).map(ComparisonNote::Run));
     notes.extend(layout_note(setup, run));
     let SchemaCost { switches, waits, .. } = run.schema_changes;
@@ -291,6 +307,7 @@ mod tests {
             is_noise_floor: *is_noise_floor,
             start_s: 0.0,
             blocks: vec![block(false, *a), block(true, *b)],
+            merged: Vec::new(),
         };
         of.iter().map(pair).collect()
     }

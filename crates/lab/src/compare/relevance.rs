@@ -175,6 +175,7 @@ mod tests {
             is_noise_floor: false,
             start_s: 0.0,
             blocks: vec![ComparedBlock::new(false, &block), ComparedBlock::new(true, &block)],
+            merged: Vec::new(),
         }];
         let cells = ["1", "2"].map(|value| cell(setting, value));
         notes(&Measured { cells: &cells, pairs: &pairs, checkpoints, only_reads: false })

@@ -1,6 +1,8 @@
 //! The answer of a comparison: the decision in a sentence, and why a setting cannot have an effect.
 //! The notes of the report are in `wording`.
 
+use std::borrow::Cow;
+
 use results::{
     Checkpoints, ComparedMetric, ComparisonDecision, ComparisonNote, ComparisonRecord, ComparisonStatus,
     MetricFinding, NoEffect,
@@ -8,9 +10,9 @@ use results::{
 
 use stats::comparison::confidence_of_agreement;
 
-use super::{MOST, figures};
+use super::notes::is_merged;
+use super::{MOST, figures, names};
 use crate::figures::{TIE, fixed, percent};
-use crate::metrics::Metric;
 use crate::wording;
 
 /// The decision and, if a setting cannot have an effect on this load, why.
@@ -88,6 +90,9 @@ const LARGE_RATIO: f64 = 2.0;
 /// are too few.
 fn agreement(record: &ComparisonRecord) -> Option<String> {
     let metric = record.method.decisive;
+    if is_merged(record, metric.into()) {
+        return None;
+    }
     let compared = record.pairs.iter().filter(|pair| !pair.is_noise_floor);
     let ratios: Vec<f64> = compared.map(|pair| pair.pair().ln_ratio(metric)).collect::<Option<_>>()?;
     let (low, high) = ratios
@@ -131,12 +136,12 @@ fn in_words(finding: &MetricFinding) -> String {
     match (finding.different, low.zip(high)) {
         (_, None) => format!(
             "Inconclusive: {} of B {}{TIE}%, without an interval, since there were too few pairs",
-            Metric::from(finding.metric).row().short,
+            names::short(finding.metric),
             change.unwrap_or_default()
         ),
         (None, Some((low, high))) => format!(
             "Inconclusive: {} of B {}{TIE}% (95{TIE}%: {low}{TIE}…{TIE}{high})",
-            Metric::from(finding.metric).row().short,
+            names::short(finding.metric),
             change.unwrap_or_default()
         ),
         (Some(_), Some((low, high))) => {
@@ -148,15 +153,18 @@ fn in_words(finding: &MetricFinding) -> String {
 }
 
 /// What B is, and what more and less of a metric is called.
-fn words(metric: ComparedMetric) -> (&'static str, &'static str, &'static str) {
-    match metric {
+fn words(metric: ComparedMetric) -> (Cow<'static, str>, &'static str, &'static str) {
+    let (name, more, less) = match metric {
         ComparedMetric::Tps => ("B is", "faster", "slower"),
         ComparedMetric::P50 => ("The median latency of B is", "longer", "shorter"),
-        ComparedMetric::P99 => ("p99 of B is", "longer", "shorter"),
+        ComparedMetric::P99 | ComparedMetric::Percentile(_) => {
+            return (format!("{} of B is", names::short(metric)).into(), "longer", "shorter");
+        }
         ComparedMetric::ServerCpu => ("The server's CPU time for a transaction of B is", "more", "less"),
         ComparedMetric::ClientCpu => ("The client's CPU time for a transaction of B is", "more", "less"),
         ComparedMetric::Wal => ("WAL for a transaction of B is", "more", "less"),
         ComparedMetric::FullPageImages => ("B writes full-page images for a transaction", "more", "less"),
         ComparedMetric::BlocksRead => ("B reads blocks for a transaction", "more", "less"),
-    }
+    };
+    (name.into(), more, less)
 }

@@ -4,8 +4,10 @@
 use results::{ComparedPair, ComparisonRecord, DrawnAnew};
 use stats::comparison::{Comparison, PAIRS_OF_SEQUENCE, Question};
 
+use super::names;
+use super::notes::is_merged;
 use crate::chart::{Axis, Chart, Colour, Plot, Point, Series};
-use crate::metrics::{Metric, Quantity};
+use crate::metrics::Quantity;
 
 /// Moments at which the interval is recomputed.
 const MOMENTS_MAX: usize = 200;
@@ -44,7 +46,7 @@ pub(super) fn pairs(record: &ComparisonRecord) -> Vec<Chart> {
         return Vec::new();
     }
     let y = Axis::new("change", Quantity::Share);
-    let title = format!("Change of the {} in each pair", Metric::from(metric).title());
+    let title = format!("Change of the {} in each pair", names::title(metric));
     vec![lines(title, "B ÷ A − 1; for the noise floor, both sides are identical", y, series)]
 }
 
@@ -59,9 +61,12 @@ pub(super) fn interval(record: &ComparisonRecord) -> Vec<Chart> {
             DrawnAnew::Servers => method.pairs_planned,
         },
         decisive: method.decisive,
+        scripts: 0,
     };
     let is_sound = |rate: f64| rate > 0.0 && rate < 1.0;
-    if !(1..=NUMBERS_MAX).contains(&question.numbers)
+    // Merged blocks give few observations, of a number that was planned for them alone.
+    if is_merged(record, method.decisive.into())
+        || !(1..=NUMBERS_MAX).contains(&question.numbers)
         || !is_sound(question.error_rate)
         || !is_sound(question.tolerance)
     {
@@ -102,7 +107,7 @@ pub(super) fn interval(record: &ComparisonRecord) -> Vec<Chart> {
         Series { label: String::new(), ..end(high) },
     ];
     let y = Axis::new("change", Quantity::Share);
-    let title = format!("Change of the {} with its interval", Metric::from(method.decisive).title());
+    let title = format!("Change of the {} with its interval", names::title(method.decisive));
     vec![lines(title, "B ÷ A − 1, if the comparison had ended then", y, series)]
 }
 

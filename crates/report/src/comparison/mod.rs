@@ -5,11 +5,13 @@ mod answer;
 mod charts;
 mod csv;
 mod goals;
+pub(crate) mod names;
+mod notes;
 mod table;
 
 use results::{
-    ComparedBlock, ComparedMetric, ComparisonDecision, ComparisonMethod, ComparisonRecord, ComparisonStatus,
-    CrossoverEffect, DrawnAnew, MetricFinding, MetricNoise,
+    ComparisonDecision, ComparisonMethod, ComparisonRecord, ComparisonStatus, CrossoverEffect, DrawnAnew,
+    MetricFinding, MetricNoise,
 };
 
 pub use csv::comparison_csv;
@@ -17,9 +19,8 @@ pub use csv::comparison_csv;
 use crate::chart::Chart;
 use crate::document::{Audience, Block, Document, Fact, Section, Tone, with_contents};
 use crate::figures::{TIE, decimals_for, fixed, percent};
-use crate::metrics::{Metric, Quantity};
+use crate::metrics::Quantity;
 use crate::prose::{capitalised, escaped_line};
-use crate::wording;
 
 /// The document of a comparison.
 pub fn comparison(record: &ComparisonRecord) -> Document {
@@ -33,7 +34,7 @@ pub fn comparison(record: &ComparisonRecord) -> Document {
 
 fn of_terminal(record: &ComparisonRecord) -> [Section; 4] {
     let section = |id, blocks| Section::new(id, "", "", Audience::Terminal, blocks);
-    let notes = notes(record).iter().map(|note| format!("Note: {note}")).collect();
+    let notes = notes::notes(record).iter().map(|note| format!("Note: {note}")).collect();
     [
         section("answer", vec![Block::Paragraph(Tone::Strong, answer::answer(record))]),
         section("figures", figures_of(record)),
@@ -51,7 +52,7 @@ fn of_page(record: &ComparisonRecord) -> [Section; 7] {
             Tone::Plain
         }
     };
-    let notes: Vec<String> = notes(record).iter().map(|note| capitalised(note)).collect();
+    let notes: Vec<String> = notes::notes(record).iter().map(|note| capitalised(note)).collect();
     let warnings = if notes.is_empty() { Vec::new() } else { vec![Block::List(Tone::Caution, notes)] };
     let drawn = |charts: Vec<Chart>| charts.into_iter().map(|it| Block::Chart(Box::new(it))).collect();
     let mut pairs: Vec<Block> = drawn(charts::pairs(record));
@@ -99,7 +100,7 @@ fn method(record: &ComparisonRecord) -> Vec<Fact> {
         Fact::new("tolerance", percent(method.tolerance, 1.0)),
         Fact::new("error rate of the decisive metric", percent(method.error_rate, 1.0)),
         Fact::new("error rate of the other metrics", error_rate_of_others(method)),
-        Fact::new("decisive metric", Metric::from(method.decisive).title()),
+        Fact::new("decisive metric", names::title(method.decisive)),
         Fact::new("duration", Quantity::Seconds.shown(record.elapsed_s)),
         Fact::new("seed", method.seed.to_string()),
         Fact::new("started", record.started_at.to_string()),
@@ -147,8 +148,8 @@ pub(crate) fn figures(finding: &MetricFinding) -> [Option<String>; 3] {
 }
 
 /// *p99 +520 % (+162 … +1,367)*.
-pub(crate) fn change(finding: &MetricFinding) -> String {
-    let short = Metric::from(finding.metric).row().short;
+pub(crate) fn change(record: &ComparisonRecord, finding: &MetricFinding) -> String {
+    let short = names::of_figure(record, finding.figure());
     let [change, low, high] = figures(finding);
     let change = change.unwrap_or_default();
     match low.zip(high) {
@@ -201,24 +202,15 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
 /// The meaning of the intervals of metrics that do not decide.
 fn together(record: &ComparisonRecord) -> Option<String> {
     let method = &record.method;
-    let decides = Metric::from(method.decisive).row().short;
-    let others = record.findings.iter().filter(|it| it.metric != method.decisive && it.low.is_some()).count();
+    let decides = names::short(method.decisive);
+    let others =
+        record.findings.iter().filter(|it| it.figure() != method.decisive.into() && it.low.is_some()).count();
     let rate = method.error_rate_of_others.filter(|_| others > 0)?;
     let confidence = (1.0 - rate) * 100.0;
     Some(format!(
         "Only {decides} decides. The intervals of the other metrics hold together with {confidence:.0}{TIE}% confidence \
          (Šidák)."
     ))
-}
-
-/// What to know before using the figures.
-fn notes(record: &ComparisonRecord) -> Vec<String> {
-    let effects = record.findings.iter().flat_map(not_negligible);
-    let lacking = record.findings.iter().filter_map(|finding| lacking(record, finding));
-    let of_record =
-        record.notes.iter().filter(|note| !answer::is_without_effect(note)).map(wording::comparison_note);
-    let of_method = wording::notes_of_method(&record.method);
-    effects.chain(lacking).chain(of_record).chain(of_method).collect()
 }
 
 fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
@@ -230,7 +222,7 @@ fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
     format!(
         "Noise floor: {} of identical sides differs by {ratio} % (95 %: {low} … {high}, {} pairs). The standard deviation of \
          a pair is {}{of_sides}.",
-        Metric::from(noise.metric).row().short,
+        names::short(noise.metric),
         noise.pairs,
         percent(noise.pair_deviation, 1.0),
     )
@@ -252,31 +244,9 @@ fn order(finding: &MetricFinding) -> Option<String> {
     });
     Some(format!(
         "Order: {} of the second block of a pair differs by {} from the first{carried}.",
-        Metric::from(finding.metric).row().short,
+        names::short(finding.metric),
         effect(order)
     ))
-}
-
-fn not_negligible(finding: &MetricFinding) -> Vec<String> {
-    let name = Metric::from(finding.metric).row().short;
-    let order = finding.order_effect.filter(|it| !it.is_negligible).map(|it| {
-        format!(
-            "The order is not negligible: {name} of the second block of a pair differs by {} from the first. Each \
-             side goes first equally often, so the effect cancels out of the change.",
-            effect(&it)
-        )
-    });
-    let carried = finding.carry_over.filter(|it| !it.is_negligible).map(|it| {
-        // In A B B A and B A A B, B follows A three times for each time that it follows itself, and A likewise.
-        let off = (it.ratio.ln().abs() / 4.0).exp_m1();
-        format!(
-            "Carry-over is not negligible: {name} of a block that follows B differs by {} from one that follows A. \
-             The change may be off by {}. Longer blocks (--block) reduce this error.",
-            effect(&it),
-            percent(off, 1.0)
-        )
-    });
-    order.into_iter().chain(carried).collect()
 }
 
 fn method_line(record: &ComparisonRecord) -> String {
@@ -304,49 +274,16 @@ fn method_line(record: &ComparisonRecord) -> String {
     )
 }
 
-/// A metric that some pairs have no figure for: those that have one may not be like the others. Of what all metrics lack
-/// only tps tells.
-fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String> {
-    let pairs = || record.pairs.iter().filter(|pair| !pair.is_noise_floor);
-    let blocks = || pairs().flat_map(|pair| &pair.blocks);
-    let with = |metric: ComparedMetric| {
-        blocks().filter(|block| block.figure(metric).is_some_and(|figure| figure > 0.0)).count()
-    };
-    let (made, all) = (pairs().count(), blocks().count());
-    let (pairs_due, blocks_due) = match record.finding(ComparedMetric::Tps) {
-        Some(tps) if finding.metric != ComparedMetric::Tps => (tps.pairs, with(ComparedMetric::Tps)),
-        _ => (made, all),
-    };
-    let known = with(finding.metric);
-    let (of, others) = if finding.pairs < pairs_due {
-        (format!("{} of {made} pairs", finding.pairs), "had a block")
-    } else if known < blocks_due {
-        (format!("{known} of {all} blocks"), "are blocks")
-    } else {
-        return None;
-    };
-    let why = match finding.metric {
-        ComparedMetric::P99 => {
-            let least = ComparedBlock::TRANSACTIONS_FOR_P99;
-            format!("with fewer than {least} transactions; give --block more seconds")
-        }
-        ComparedMetric::ServerCpu => "in which not all backends' time could be read".to_owned(),
-        ComparedMetric::Wal | ComparedMetric::FullPageImages => "in which none was written".to_owned(),
-        ComparedMetric::BlocksRead => "in which none was read".to_owned(),
-        ComparedMetric::Tps | ComparedMetric::P50 | ComparedMetric::ClientCpu => {
-            "without a transaction".to_owned()
-        }
-    };
-    Some(format!("{} is of {of}: the others {others} {why}.", Metric::from(finding.metric).row().short))
-}
-
 #[cfg(test)]
 mod tests {
-    use results::{Annotation, Checkpoints, ComparedPair, ComparedSide, UnjudgedMetric, UtcTime};
-    use stats::comparison::Block;
+    use results::{
+        Annotation, Checkpoints, ComparedBlock, ComparedMetric, ComparedPair, ComparedSide, Percentile,
+        UnjudgedMetric, UtcTime,
+    };
+    use stats::comparison::{Block, MergedPercentile, ScriptLatencies};
 
     use super::*;
-    use crate::{TextStyle, text};
+    use crate::{Subject, TextStyle, text};
 
     /// A comparison whose pairs had blocks with these figures, tps and p99, on both sides; better, by tps.
     // Long because: a comparison has many fields.
@@ -364,9 +301,11 @@ mod tests {
             is_noise_floor: false,
             start_s: 0.0,
             blocks: vec![block(false, *figures), block(true, *figures)],
+            merged: Vec::new(),
         };
         let finding = |metric, pairs| MetricFinding {
             metric,
+            script: None,
             a: 1000.0,
             b: 1042.0,
             pairs,
@@ -405,6 +344,7 @@ mod tests {
                 error_rate: 0.05,
                 error_rate_of_others: Some(0.05),
                 decisive: ComparedMetric::Tps,
+                scripts: Vec::new(),
                 seed: 1,
                 checkpoints: Checkpoints::NotNeeded,
                 setup_s: Some(0.05),
@@ -460,7 +400,7 @@ mod tests {
     fn metrics_without_a_finding_show_both_sides_without_a_verdict_in_all_formats() {
         let mut record = record(&[]);
         let unjudged =
-            |metric, a, b| UnjudgedMetric { metric, a: Some(a), b: Some(b), pairs: record.pairs.len() };
+            |metric, a, b| UnjudgedMetric { metric, script: None, a: Some(a), b: Some(b), pairs: 0 };
         record.unjudged = vec![
             unjudged(ComparedMetric::Tps, 1_000.0, 1_042.0),
             UnjudgedMetric { b: None, ..unjudged(ComparedMetric::P50, 2e6, 0.0) },
@@ -477,7 +417,7 @@ mod tests {
         let csv = comparison_csv(&record);
         assert!(
             csv.ends_with(
-                "unjudged,,,,A,tps,1000\nunjudged,,,,B,tps,1042\nunjudged,,,,A,response_p50_us,2000\n"
+                "unjudged,,,,A,tps,1000,\nunjudged,,,,B,tps,1042,\nunjudged,,,,A,response_p50_us,2000,\n"
             ),
             "{csv}"
         );
@@ -485,6 +425,96 @@ mod tests {
         for shown in [crate::markdown(&document), crate::html(&document)] {
             assert!(shown.contains("no verdict: 0 of the 3 pairs needed"), "{shown}");
         }
+    }
+
+    /// A comparison of a mix of two scripts that a p95 decides.
+    fn of_mix() -> ComparisonRecord {
+        let mut record = record(&[(Some(900.0), None); 3]);
+        let p95 = ComparedMetric::from("p95".parse::<Percentile>().expect("it is one"));
+        record.method.decisive = p95;
+        record.method.scripts = ["read.sql", "write.sql"].map(str::to_owned).into();
+        for pair in &mut record.pairs {
+            for block in &mut pair.blocks {
+                block.figures.percentile_ns = Some(7e6);
+                let tails = [3e6, 8e6].map(|ns| ScriptLatencies { p50_ns: Some(1e6), tail_ns: Some(ns) });
+                block.figures.scripts = tails.into();
+            }
+        }
+        let finding = MetricFinding { a: 7e6, b: 8e6, ..record.findings[0] };
+        let of = |metric, script| MetricFinding { metric, script, ..finding };
+        record.findings = vec![
+            record.findings[0],
+            of(p95, None),
+            of(ComparedMetric::P50, Some(0)),
+            of(p95, Some(0)),
+            MetricFinding { decision: ComparisonDecision::WorseThanTolerance, ..of(p95, Some(1)) },
+        ];
+        let [a, b] = [Some(1e6), Some(2e6)];
+        record.unjudged =
+            vec![UnjudgedMetric { metric: ComparedMetric::P50, script: Some(1), a, b, pairs: 3 }];
+        record
+    }
+
+    #[test]
+    fn each_script_of_a_mix_has_its_latencies_in_all_formats_and_the_percentile_of_all_decides() {
+        let record = of_mix();
+        let text = told(&record);
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for row in [
+            "p95 of B is 4.2 % longer",
+            "p95 7.00 ms 8.00 ms +4.2 % +2.9 … +5.6 1.1 % better",
+            "p50 of read.sql 7.00 ms 8.00 ms +4.2 % +2.9 … +5.6 1.1 % p95 of read.sql",
+            "p50 of write.sql 1.00 ms 2.00 ms — — — no verdict: 3 of the 6 pairs needed",
+        ] {
+            assert!(words.contains(row), "{row}: {text}");
+        }
+        assert_eq!(words.matches("better").count(), 1, "{text}");
+        let csv = comparison_csv(&record);
+        for line in [
+            "pair,1,0,1,A,response_p95_us,7000,\n",
+            "pair,3,0,2,B,response_p95_us,8000,write.sql\n",
+            "finding,,,,B,response_p95_us,8000,read.sql\n",
+            "unjudged,,,,B,response_p50_us,2000,write.sql\n",
+        ] {
+            assert!(csv.contains(line), "{line}: {csv}");
+        }
+        let junit = crate::junit::junit(Subject::Comparison(&record));
+        for case in ["p95", "p50 of read.sql", "p95 of write.sql", "p50 of write.sql"] {
+            assert!(junit.contains(&format!("name=\"{case}\"")), "{case}: {junit}");
+        }
+        assert!(
+            junit.contains("p95 of write.sql +4.2") && junit.contains("p95 determines the exit status"),
+            "{junit}"
+        );
+        let document = comparison(&record);
+        for shown in [crate::markdown(&document), crate::html(&document)] {
+            assert!(shown.contains("p95 of write.sql") && shown.contains("p50 of write.sql"), "{shown}");
+        }
+        let json: ComparisonRecord = serde_json::from_str(&record.to_json()).expect("it can be read");
+        assert_eq!(json, record);
+    }
+
+    #[test]
+    fn a_percentile_of_several_pairs_tells_of_how_many_groups_it_is() {
+        let mut record = record(&[(Some(90.0), None); 6]);
+        record.findings[1].pairs = 6;
+        for pair in record.pairs.iter_mut().skip(2).step_by(3) {
+            let metric = ComparedMetric::P99;
+            pair.merged = vec![MergedPercentile { metric, script: None, pairs: 3, a_ns: 2e6, b_ns: 3e6 }];
+        }
+        let text = told(&record);
+        let note = "Note: p99 is of 2 groups of pairs (6 pairs in all), each with at least 100 transactions of A and of B: \
+                    single blocks have too few.\n";
+        assert!(text.contains(note), "{text}");
+        let csv = comparison_csv(&record);
+        assert!(csv.contains("merged,6,0,,B,response_p99_us,3000,\n"), "{csv}");
+        // Without a finding, more pairs of as few transactions would not help.
+        record.pairs.iter_mut().for_each(|pair| pair.merged.clear());
+        let [a, b] = [Some(2e6), Some(3e6)];
+        record.unjudged = vec![UnjudgedMetric { metric: ComparedMetric::P99, script: None, a, b, pairs: 0 }];
+        record.findings.truncate(1);
+        let words = told(&record).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("p99 2.00 ms 3.00 ms — — — no verdict: too few transactions"), "{words}");
     }
 
     /// A comparison without an interval, whose pairs had these ratios of tps.

@@ -6,12 +6,10 @@ use results::{
 };
 use stats::comparison::{OBSERVATIONS_MIN, PAIRS_OF_SEQUENCE};
 
-use super::{MOST, figures};
+use super::{MOST, figures, names};
 use crate::document::{Cell, Column, Table, Tone};
 use crate::figures::{TIE, percent};
-use crate::metrics::{Metric, Quantity};
 
-const NANOS_PER_MICRO: f64 = 1e3;
 const NOTHING: &str = "—";
 
 /// A row for each metric.
@@ -27,14 +25,14 @@ fn row(record: &ComparisonRecord, finding: &MetricFinding) -> Vec<Cell> {
     let [change, low, high] = figures(finding);
     let interval = low.zip(high).map_or("unknown".to_owned(), |(low, high)| format!("{low} … {high}"));
     let seen = finding.smallest_difference.map_or(NOTHING.to_owned(), |it| percent(it.min(MOST), 1.0));
-    let is_decisive = finding.metric == record.method.decisive;
+    let is_decisive = finding.figure() == record.method.decisive.into();
     let tone = match finding.different.filter(|_| is_decisive) {
         Some(true) => Tone::Good,
         Some(false) => Tone::Bad,
         None => Tone::Plain,
     };
     vec![
-        Cell::text(Metric::from(finding.metric).row().short),
+        Cell::text(names::of_figure(record, finding.figure())),
         figure(finding.metric, Some(finding.a)),
         figure(finding.metric, Some(finding.b)),
         Cell::text(change.map_or("unknown".to_owned(), |change| format!("{change}{TIE}%"))),
@@ -50,30 +48,20 @@ fn row_without_verdict(record: &ComparisonRecord, unjudged: &UnjudgedMetric) -> 
         DrawnAnew::Connections => PAIRS_OF_SEQUENCE * OBSERVATIONS_MIN,
         DrawnAnew::Servers => OBSERVATIONS_MIN,
     };
-    let UnjudgedMetric { metric, a, b, pairs } = *unjudged;
+    let UnjudgedMetric { metric, a, b, pairs, .. } = *unjudged;
+    let made = record.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
+    let verdict = if metric.percentile().is_some() && made >= pairs_needed {
+        "no verdict: too few transactions".to_owned()
+    } else {
+        format!("no verdict: {pairs} of the {pairs_needed} pairs needed")
+    };
     let [change, interval, seen] = [NOTHING; 3].map(Cell::text);
-    let verdict = format!("no verdict: {pairs} of the {pairs_needed} pairs needed");
-    let name = Cell::text(Metric::from(metric).row().short);
+    let name = Cell::text(names::of_figure(record, unjudged.figure()));
     vec![name, figure(metric, a), figure(metric, b), change, interval, seen, Cell::text(verdict)]
 }
 
 fn figure(metric: ComparedMetric, value: Option<f64>) -> Cell {
-    let shown = |value| Metric::from(metric).quantity().shown(in_unit(metric, value));
-    Cell::text(value.map_or(NOTHING.to_owned(), shown))
-}
-
-/// A figure of a comparison, whose times are nanoseconds, as the table of metrics has it.
-pub(super) fn in_unit(metric: ComparedMetric, value: f64) -> f64 {
-    match Metric::from(metric).quantity() {
-        Quantity::Microseconds => value / NANOS_PER_MICRO,
-        Quantity::PerSecond
-        | Quantity::Seconds
-        | Quantity::Share
-        | Quantity::Bytes
-        | Quantity::Number
-        | Quantity::Percentile
-        | Quantity::Count => value,
-    }
+    Cell::text(value.map_or(NOTHING.to_owned(), |value| names::shown(metric, value)))
 }
 
 /// The word for the metric that decides; others have none, because one of many metrics often differs by chance. An

@@ -7,9 +7,9 @@ use results::{
 };
 
 use super::{counted, warnings::warning};
-use crate::comparison::figures;
+use crate::comparison::{figures, names};
 use crate::figures::{TIE, fixed, latency};
-use crate::metrics::{Metric, Quantity};
+use crate::metrics::Quantity;
 use crate::prose::{capitalised, enumerate, escaped_line};
 
 /// So few set-ups of two servers are called few.
@@ -30,7 +30,7 @@ pub(crate) fn comparison_in_short(line: &ComparisonLine) -> String {
         if is_whole { String::new() } else { format!("{}, ", escaped_line(&line.status).replace('_', " ")) };
     let change = line.finding.as_ref().and_then(|finding| {
         let [change, ..] = figures(finding);
-        Some(format!(": {} {}{TIE}%", Metric::from(finding.metric).row().short, change?))
+        Some(format!(": {} {}{TIE}%", names::short(finding.metric), change?))
     });
     format!("{status}{decision}{}", change.unwrap_or_default())
 }
@@ -66,7 +66,7 @@ pub(crate) fn comparison_note(note: &ComparisonNote) -> String {
             "The geometric means of all blocks differ by {} in {}, and the change shown is {}. The change is estimated from \
              the pairs by ranks, so blocks far from the others hardly affect it.",
             signed_percent(ratio_of_means - 1.0),
-            Metric::from(*metric).row().short,
+            names::short(*metric),
             signed_percent(ratio - 1.0)
         ),
         ComparisonNote::TooFewSetups { setups, setup_s, setups_needed, budget_needed_s } => format!(

@@ -80,7 +80,10 @@ pub(super) fn insert(
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
+    use crate::{Entry, ListFilter};
 
     #[test]
     fn a_comparison_comes_back_as_it_was_kept() {
@@ -103,5 +106,41 @@ mod tests {
             })
             .unwrap();
         assert_eq!(row, ("better".to_owned(), 1.042));
+    }
+
+    #[test]
+    fn the_findings_of_a_script_have_its_name_and_the_list_has_the_finding_that_decides() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::create(&directory.path().join("s.sqlite")).unwrap();
+        let mut record = crate::comparison::example();
+        let p95 = "p95".parse().unwrap();
+        record.method.decisive = p95;
+        record.method.scripts = ["read.sql", "write.sql"].map(str::to_owned).into();
+        let finding = crate::MetricFinding { metric: p95, ..record.findings[0] };
+        let of_script = crate::MetricFinding { script: Some(1), ratio: 2.0, ..finding };
+        record.findings = vec![record.findings[0], of_script, finding];
+        store.add_comparison(&record, &BTreeMap::new()).unwrap();
+        assert_eq!(store.comparison(1).unwrap(), record);
+        let mut rows = store.connection.prepare("SELECT metric, script FROM comparison_findings").unwrap();
+        let rows = rows.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let rows: Vec<(String, Option<String>)> = rows.collect::<Result<_, _>>().unwrap();
+        let p95 = |script: Option<&str>| ("p95".to_owned(), script.map(str::to_owned));
+        assert_eq!(rows, [("tps".to_owned(), None), p95(Some("write.sql")), p95(None)]);
+        let entries = store.entries(&ListFilter::default()).unwrap();
+        let [Entry::Comparison(line)] = entries.as_slice() else { panic!("{entries:?}") };
+        assert_eq!(line.finding, Some(finding));
+    }
+
+    #[test]
+    fn a_record_from_before_scripts_and_merged_percentiles_can_be_read() {
+        let mut record = crate::comparison::example();
+        let mut json: serde_json::Value = serde_json::from_str(&record.to_json()).unwrap();
+        assert!(json.as_object_mut().unwrap().remove("unjudged").is_some());
+        assert!(json["method"].as_object_mut().unwrap().remove("scripts").is_some());
+        let earlier: ComparisonRecord = COMPARISON.read(json.to_string().as_bytes(), Path::new("c")).unwrap();
+        // Not stored.
+        record.findings[0].smallest_difference_so_far = None;
+        assert_eq!(earlier, record);
+        assert!(!record.to_json().contains("percentile_ns") && !record.to_json().contains("\"merged\""));
     }
 }

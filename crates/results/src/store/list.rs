@@ -305,7 +305,8 @@ SELECT comparison, json_extract(record, '$.status'), started_at, name, json_extr
        json_extract(record, '$.sides[0].label'),
        json_extract(record, '$.sides[1].label'), decision,
        (SELECT value FROM json_each(record, '$.findings')
-        WHERE json_extract(value, '$.metric') = json_extract(record, '$.method.decisive')), label, note
+        WHERE json_extract(value, '$.metric') = json_extract(record, '$.method.decisive')
+              AND json_extract(value, '$.script') IS NULL), label, note
 FROM comparisons
 WHERE CONDITIONS
   AND (:host IS NULL OR hostname = :host)

@@ -25,14 +25,16 @@ const VIEWS: &str = include_str!("views.sql");
 
 /// Upgrades of a store from format n, from 1, to n + 1. A new store is created with all tables; views are recreated
 /// after an upgrade. The steps are: query sets; only views, for transactions with an unknown ending; signs of life;
-/// changes of schemas; only views, for response times of all transactions; what changes of schemas have made.
-const STEPS: [&str; 6] = [
+/// changes of schemas; only views, for response times of all transactions; what changes of schemas have made; only views,
+/// for the scripts of comparisons.
+const STEPS: [&str; 7] = [
     include_str!("query_sets.sql"),
     "",
     "ALTER TABLE runs ADD COLUMN alive_at TEXT",
     SCHEMA_CHANGES,
     "",
     WHAT_CHANGES_MADE,
+    "",
 ];
 
 /// The first format in which runs have signs of life.

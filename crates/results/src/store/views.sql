@@ -243,9 +243,9 @@ SELECT comparison, name, status, decision, started_at, ended_at,
        (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
         WHERE json_extract(value, '$.metric') = 'tps') AS tps_ratio,
        (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
-        WHERE json_extract(value, '$.metric') = 'p50') AS p50_ratio,
+        WHERE json_extract(value, '$.metric') = 'p50' AND json_extract(value, '$.script') IS NULL) AS p50_ratio,
        (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
-        WHERE json_extract(value, '$.metric') = 'p99') AS p99_ratio,
+        WHERE json_extract(value, '$.metric') = 'p99' AND json_extract(value, '$.script') IS NULL) AS p99_ratio,
        (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
         WHERE json_extract(value, '$.metric') = 'server_cpu') AS server_cpu_ratio,
        (SELECT json_extract(value, '$.ratio') FROM json_each(record, '$.findings')
@@ -259,6 +259,7 @@ FROM comparisons;
 CREATE VIEW comparison_findings AS
 SELECT comparison,
        json_extract(finding.value, '$.metric') AS metric,
+       json_extract(comparisons.record, '$.method.scripts[' || json_extract(finding.value, '$.script') || ']') AS script,
        json_extract(finding.value, '$.a') AS a,
        json_extract(finding.value, '$.b') AS b,
        json_extract(finding.value, '$.pairs') AS pairs,

@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::pair::{ComparedMetric, Pair, Side};
+use crate::comparison::figure::ComparedFigure;
+use crate::comparison::pair::{Pair, Side};
 use crate::{CONFIDENCE, SampleMean};
 
 /// Confidence level of the interval outside of which an effect is not negligible: of the decisive metric, and of the
@@ -42,8 +43,8 @@ pub(crate) struct Crossover {
 
 impl Crossover {
     /// The sequences of blocks in consecutive pairs; those with a missing value are ignored.
-    pub(crate) fn add<'a>(&mut self, metric: ComparedMetric, pairs: impl IntoIterator<Item = &'a Pair>) {
-        let blocks: Vec<_> = pairs.into_iter().flat_map(|pair| pair.in_order(metric)).collect();
+    pub(crate) fn add<'a>(&mut self, figure: ComparedFigure, pairs: impl IntoIterator<Item = &'a Pair>) {
+        let blocks: Vec<_> = pairs.into_iter().flat_map(|pair| pair.in_order(figure)).collect();
         for sequence in blocks.chunks_exact(BLOCKS_OF_SEQUENCE) {
             let &[(opens, first), (_, second), (_, third), (closes, fourth)] = sequence else { continue };
             debug_assert_eq!(opens, closes, "ABBA or BAAB");
@@ -97,6 +98,7 @@ fn effect(found: &SampleMean, is_decisive: bool) -> CrossoverEffect {
 mod tests {
     use super::*;
     use crate::SplitMix64;
+    use crate::comparison::ComparedMetric;
     use crate::comparison::pair::{Purpose, tests::draw};
     use crate::comparison::schedule::order;
 
@@ -121,10 +123,10 @@ mod tests {
                     before = *side;
                 }
                 let [base, candidate] = tps.map(|tps: Vec<f64>| draw(&tps));
-                Pair { purpose: Purpose::Comparison, order: sides, base, candidate }
+                Pair { purpose: Purpose::Comparison, order: sides, base, candidate, merged: Vec::new() }
             };
             let (one, other) = (pair(2 * sequence), pair(2 * sequence + 1));
-            crossover.add(ComparedMetric::Tps, [&one, &other]);
+            crossover.add(ComparedMetric::Tps.into(), [&one, &other]);
         }
         crossover
     }
@@ -172,9 +174,9 @@ mod tests {
         for at in 0..20 {
             let pair = |at: usize| {
                 let (purpose, order) = (Purpose::Comparison, order(5, at, 1));
-                Pair { purpose, order, base: draw(&[10.0]), candidate: draw(&[10.0]) }
+                Pair { purpose, order, base: draw(&[10.0]), candidate: draw(&[10.0]), merged: Vec::new() }
             };
-            crossover.add(ComparedMetric::Tps, [&pair(2 * at), &pair(2 * at + 1)]);
+            crossover.add(ComparedMetric::Tps.into(), [&pair(2 * at), &pair(2 * at + 1)]);
         }
         let (order, carried) = (crossover.order_effect(false).unwrap(), crossover.carry_over(false).unwrap());
         assert!(order.is_negligible && carried.is_negligible);

@@ -7,17 +7,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::comparison::boundary::Boundary;
 use crate::comparison::crossover::{Crossover, CrossoverEffect};
+use crate::comparison::figure::{ComparedFigure, ComparedMetric};
 use crate::comparison::normal::upper_quantile;
-use crate::comparison::pair::{ComparedMetric, Pair, Purpose};
+use crate::comparison::pair::{Pair, Purpose};
 use crate::comparison::schedule::{PAIRS_MIN, PAIRS_OF_SEQUENCE};
 use crate::comparison::sequential::{ComparisonDecision, SequentialTest, deviation};
 use crate::comparison::signed_rank::{WalshAverages, averages, critical_by_approximation};
 use crate::screening::simultaneous;
 use crate::series::mean;
 
-/// Planned observations with which ranks can decide on metrics whose intervals hold together; with fewer, Student's t
-/// tests them. Nine observations that agree are as improbable as their error rate; interim analyses need some more.
-const RANKS_OF_OTHERS_MIN: usize = 12;
+/// Planned observations with which ranks can decide on the decisive metric; with fewer, Student's t tests it.
+pub const RANKS_MIN: usize = 8;
+
+/// The same for figures whose intervals hold together, each with this error rate. Nine observations that agree are as
+/// improbable as the error rate of seven figures; interim analyses need three more.
+fn ranks_of_others_min(error_rate: f64) -> usize {
+    let (mut agreeing, mut probability) = (1, 1.0);
+    while probability > error_rate {
+        (agreeing, probability) = (agreeing + 1, probability / 2.0);
+    }
+    agreeing + 3
+}
 
 /// Parameters of a comparison.
 #[derive(Copy, Clone, Debug, PartialEq)]
@@ -31,6 +41,8 @@ pub struct Question {
     pub numbers: usize,
     /// The metric that determines when to stop.
     pub decisive: ComparedMetric,
+    /// Number of scripts of a mix, whose latencies are compared too; 0 or 1: there is no mix.
+    pub scripts: usize,
 }
 
 /// Minimum number of sequences, or draws of servers, for a reliable estimate of the variation.
@@ -40,22 +52,26 @@ const DRAWS_FOR_DETECTABLE: usize = 5;
 /// A comparison in progress.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    decisive: ComparedMetric,
+    question: Question,
+    /// Error rate of each figure that does not decide.
+    error_rate_of_each: f64,
     /// Pairs per observation: two of a sequence, or one draw of servers.
     pairs_of_number: usize,
-    metrics: Vec<MetricState>,
+    figures: Vec<FigureState>,
     /// Pairs of an incomplete sequence: of the comparison, and of the noise floor.
     begun: [Option<Pair>; 2],
 }
 
-/// State of a metric.
+/// State of a figure.
 #[derive(Clone, Debug)]
-struct MetricState {
-    metric: ComparedMetric,
+struct FigureState {
+    figure: ComparedFigure,
     test: SequentialTest,
     crossover: Crossover,
-    /// The logarithms of all blocks of A and of B.
+    /// The logarithms of all blocks of A and of B, or of merged blocks.
     blocks: [Vec<f64>; 2],
+    /// For each observation of merged blocks, the pairs that it is of.
+    merged_pairs: Vec<usize>,
     floor: Vec<f64>,
 }
 
@@ -90,43 +106,63 @@ impl Comparison {
         pairs_of_number: usize,
         test: fn(Arc<Boundary>, f64, f64) -> SequentialTest,
     ) -> Comparison {
-        let Question { error_rate, tolerance, numbers, decisive } = *question;
+        let Question { error_rate, tolerance, numbers, decisive, scripts } = *question;
         assert!(error_rate > 0.0 && error_rate < 1.0, "an error rate is between 0 and 1");
+        let figures = ComparedFigure::all(decisive, scripts);
         let boundary = Arc::new(Boundary::new(error_rate, numbers));
-        let error_rate_of_each = 1.0 - simultaneous(1.0 - error_rate, ComparedMetric::ALL.len() - 1);
+        let error_rate_of_each = 1.0 - simultaneous(1.0 - error_rate, figures.len() - 1);
         let boundary_of_others = Arc::new(Boundary::new(error_rate_of_each, numbers));
-        let test_of_others = if numbers < RANKS_OF_OTHERS_MIN { SequentialTest::by_student } else { test };
-        let state = |metric| MetricState {
-            metric,
-            test: if metric == decisive {
+        let test_of_others =
+            if numbers < ranks_of_others_min(error_rate_of_each) { SequentialTest::by_student } else { test };
+        let state = |figure: ComparedFigure| FigureState {
+            figure,
+            test: if figure == decisive.into() {
                 test(Arc::clone(&boundary), error_rate, tolerance)
             } else {
                 test_of_others(Arc::clone(&boundary_of_others), error_rate_of_each, tolerance)
             },
             crossover: Crossover::default(),
             blocks: Default::default(),
+            merged_pairs: Vec::new(),
             floor: Vec::new(),
         };
-        let metrics = ComparedMetric::ALL.map(state).into();
-        Comparison { decisive, pairs_of_number, metrics, begun: [None, None] }
+        let figures = figures.into_iter().map(state).collect();
+        Comparison { question: *question, error_rate_of_each, pairs_of_number, figures, begun: [None, None] }
+    }
+
+    /// Plans a percentile whose observations are of merged blocks, and so fewer than those of other figures. Their
+    /// boundary is one for this number. To be called before any pair is added.
+    ///
+    /// # Panics
+    /// If the comparison does not have the figure.
+    pub fn plan_merged(&mut self, figure: ComparedFigure, numbers: usize) {
+        let Question { error_rate, tolerance, decisive, .. } = self.question;
+        let (error_rate, ranks_min) = if figure == decisive.into() {
+            (error_rate, RANKS_MIN)
+        } else {
+            (self.error_rate_of_each, ranks_of_others_min(self.error_rate_of_each))
+        };
+        let boundary = Arc::new(Boundary::new(error_rate, numbers.max(1)));
+        // Draws of servers are few, and so are those that are merged.
+        let has_ranks = numbers >= ranks_min && self.pairs_of_number == PAIRS_OF_SEQUENCE;
+        let test = if has_ranks { SequentialTest::by_ranks } else { SequentialTest::by_student };
+        let state = self.figures.iter_mut().find(|state| state.figure == figure);
+        state.expect("every figure has its state").test = test(boundary, error_rate, tolerance);
     }
 
     /// Adds a pair of either purpose; two consecutive pairs of the same purpose are a sequence, which counts when it
-    /// is complete. A metric without a value in a pair ignores that sequence.
+    /// is complete. A metric without a value in a pair ignores that sequence. A percentile of merged blocks is an
+    /// observation by itself, in the pair that ends it.
     pub fn add(&mut self, pair: Pair) {
         let purpose = pair.purpose;
         if purpose == Purpose::Comparison {
-            for state in &mut self.metrics {
-                let draws = [&pair.base, &pair.candidate];
-                let sides = state.blocks.iter_mut().zip(draws);
-                sides.for_each(|(blocks, draw)| blocks.extend(draw.lns(state.metric)));
-            }
+            self.figures.iter_mut().for_each(|state| state.add_blocks(&pair));
         }
         if purpose == Purpose::Comparison && self.pairs_of_number == 1 {
-            for state in &mut self.metrics {
-                if let Some(ln_ratio) = pair.ln_ratio(state.metric) {
-                    state.test.add(state.metric.sign() * ln_ratio);
-                    state.crossover.add(state.metric, [&pair]);
+            for state in &mut self.figures {
+                if let Some(ln_ratio) = pair.ln_ratio(state.figure) {
+                    state.test.add(state.figure.metric.sign() * ln_ratio);
+                    state.crossover.add(state.figure, [&pair]);
                 }
             }
             return;
@@ -139,7 +175,7 @@ impl Comparison {
             *begun = Some(pair);
             return;
         };
-        for state in &mut self.metrics {
+        for state in &mut self.figures {
             state.add(purpose, &one, &pair);
         }
     }
@@ -150,51 +186,75 @@ impl Comparison {
         if self.is_settled() {
             return;
         }
-        self.metrics.iter_mut().for_each(|state| state.test.close());
+        self.figures.iter_mut().for_each(|state| state.test.close());
     }
 
     /// The current verdict on the decisive metric. Cheap enough to call after each pair.
     pub fn decision(&self) -> ComparisonDecision {
-        self.state(self.decisive).test.decision()
+        self.state(self.question.decisive.into()).test.decision()
     }
 
     /// Whether a difference of any size was found in the decisive metric: true if B is better. Equally cheap.
     pub fn different(&self) -> Option<bool> {
-        self.state(self.decisive).test.different()
+        self.state(self.question.decisive.into()).test.different()
     }
 
     /// Whether more pairs could not change the verdict.
     pub fn is_settled(&self) -> bool {
-        self.state(self.decisive).test.is_settled()
+        self.state(self.question.decisive.into()).test.is_settled()
     }
 
-    /// The finding on a metric; `None` before two observations.
-    pub fn finding(&self, metric: ComparedMetric) -> Option<MetricFinding> {
-        let state = self.state(metric);
-        state.finding(self.pairs_of_number, metric == self.decisive)
+    /// What is compared, in the order of output.
+    pub fn figures(&self) -> impl Iterator<Item = ComparedFigure> {
+        self.figures.iter().map(|state| state.figure)
     }
 
-    /// The noise floor of a metric; `None` with fewer than twelve pairs.
+    /// The finding on a figure; `None` before two observations.
+    pub fn finding(&self, figure: impl Into<ComparedFigure>) -> Option<MetricFinding> {
+        let figure = figure.into();
+        self.state(figure).finding(self.pairs_of_number, figure == self.question.decisive.into())
+    }
+
+    /// The noise floor of a metric of all scripts; `None` with fewer than twelve pairs.
     pub fn noise_floor(&self, metric: ComparedMetric) -> Option<MetricNoise> {
-        MetricNoise::of_sequences(metric, &self.state(metric).floor)
+        MetricNoise::of_sequences(metric, &self.state(metric.into()).floor)
     }
 
-    fn state(&self, metric: ComparedMetric) -> &MetricState {
-        let found = self.metrics.iter().find(|state| state.metric == metric);
-        found.expect("every metric has its state")
+    fn state(&self, figure: ComparedFigure) -> &FigureState {
+        let found = self.figures.iter().find(|state| state.figure == figure);
+        found.expect("every figure has its state")
     }
 }
 
-impl MetricState {
+impl FigureState {
+    /// The blocks of a pair of the comparison.
+    fn add_blocks(&mut self, pair: &Pair) {
+        let [a, b] = &mut self.blocks;
+        let Some(merged) = pair.merged(self.figure) else {
+            a.extend(pair.base.lns(self.figure));
+            b.extend(pair.candidate.lns(self.figure));
+            return;
+        };
+        if let Some([ln_a, ln_b]) = merged.lns() {
+            a.push(ln_a);
+            b.push(ln_b);
+            self.merged_pairs.push(merged.pairs);
+        }
+    }
+
     /// A complete sequence.
     fn add(&mut self, purpose: Purpose, one: &Pair, other: &Pair) {
-        let ln_ratios = one.ln_ratio(self.metric).zip(other.ln_ratio(self.metric));
-        let Some((one_ratio, other_ratio)) = ln_ratios else { return };
-        let ln_ratio = f64::midpoint(one_ratio, other_ratio);
+        let ratios = [one, other].map(|pair| pair.ln_ratio(self.figure));
+        let ln_ratio = match ratios {
+            // The blocks of both pairs, and of earlier ones.
+            [_, Some(merged)] if other.merged(self.figure).is_some() => merged,
+            [Some(one), Some(other)] => f64::midpoint(one, other),
+            _ => return,
+        };
         match purpose {
             Purpose::Comparison => {
-                self.test.add(self.metric.sign() * ln_ratio);
-                self.crossover.add(self.metric, [one, other]);
+                self.test.add(self.figure.metric.sign() * ln_ratio);
+                self.crossover.add(self.figure, [one, other]);
             }
             Purpose::NoiseFloor => self.floor.push(ln_ratio),
         }
@@ -202,7 +262,7 @@ impl MetricState {
 
     fn finding(&self, pairs_of_number: usize, is_decisive: bool) -> Option<MetricFinding> {
         let known = self.test.estimate()?;
-        let sign = self.metric.sign();
+        let sign = self.figure.metric.sign();
         let centre = sign * known.centre;
         let ends = |(low, high): (f64, f64)| {
             let (one, other) = ((sign * low).exp(), (sign * high).exp());
@@ -214,11 +274,16 @@ impl MetricState {
         let [a, b] = self.blocks.each_ref().map(|blocks| mean(blocks));
         let middle = f64::midpoint(a, b);
         let interval = known.interval.map(ends);
+        let pairs = match self.merged_pairs.get(..known.numbers) {
+            Some(merged) if !merged.is_empty() => merged.iter().sum(),
+            _ => known.numbers * pairs_of_number,
+        };
         Some(MetricFinding {
-            metric: self.metric,
+            metric: self.figure.metric,
+            script: self.figure.script,
             a: (middle - centre / 2.0).exp(),
             b: (middle + centre / 2.0).exp(),
-            pairs: known.numbers * pairs_of_number,
+            pairs,
             decision: known.decision,
             different: known.different,
             ratio: centre.exp(),
@@ -230,7 +295,7 @@ impl MetricState {
                 .map(|(low, high)| (high - 1.0).max(1.0 / low - 1.0)),
             smallest_difference: detectable(known.smallest_of_all_planned),
             smallest_difference_so_far: detectable(known.smallest_so_far),
-            pair_deviation: known.deviation * (pairs_of_number as f64).sqrt(),
+            pair_deviation: known.deviation * (pairs as f64 / known.numbers as f64).sqrt(),
             outlying: if sign > 0.0 { (better, worse) } else { (worse, better) },
             order_effect: self.crossover.order_effect(is_decisive),
             carry_over: self.crossover.carry_over(is_decisive),
@@ -244,6 +309,9 @@ impl MetricState {
 pub struct MetricFinding {
     /// The metric.
     pub metric: ComparedMetric,
+    /// Of this script of a mix, from 0; absent if it is of all scripts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<usize>,
     /// A in transactions per second, nanoseconds, bytes, or a number. The geometric mean of all blocks of both sides,
     /// divided such that B ÷ A is `ratio`, which is estimated from the pairs by ranks.
     pub a: f64,
@@ -280,6 +348,13 @@ pub struct MetricFinding {
     pub order_effect: Option<CrossoverEffect>,
     /// A block after B ÷ a block after A; `null` with fewer than three sequences of each kind.
     pub carry_over: Option<CrossoverEffect>,
+}
+
+impl MetricFinding {
+    /// What it is of.
+    pub fn figure(&self) -> ComparedFigure {
+        ComparedFigure { metric: self.metric, script: self.script }
+    }
 }
 
 /// Observations more than three standard deviations above and below the centre, where the deviation is estimated from

@@ -7,7 +7,13 @@
 
 pub(crate) mod normal;
 
+mod percentile;
+
+mod figure;
+
 mod pair;
+
+mod merging;
 
 pub(crate) mod signed_rank;
 
@@ -22,8 +28,11 @@ mod schedule;
 mod findings;
 
 pub use crossover::CrossoverEffect;
-pub use findings::{Comparison, MetricFinding, MetricNoise, Question};
-pub use pair::{Block, ComparedMetric, Draw, Pair, Purpose, Side};
+pub use figure::{ComparedFigure, ComparedMetric};
+pub use findings::{Comparison, MetricFinding, MetricNoise, Question, RANKS_MIN};
+pub use merging::{Merging, percentile_ns};
+pub use pair::{Block, Draw, MergedPercentile, Pair, Purpose, ScriptLatencies, Side};
+pub use percentile::{NotAPercentile, Percentile};
 pub use schedule::{Components, Costs, PAIRS_OF_SEQUENCE, Schedule, order};
 pub use sequential::{ComparisonDecision, Estimate, OBSERVATIONS_MIN, POWER, SequentialTest};
 pub use signed_rank::confidence_of_agreement;

@@ -1,8 +1,9 @@
 //! The data of a comparison: blocks of load, their draws, and pairs of draws. Filled in by the caller that runs the
-//! load.
+//! load. `figure` names what is compared.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::comparison::figure::{ComparedFigure, ComparedMetric};
 
 /// A side of a comparison; A is the baseline.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -23,84 +24,8 @@ impl Side {
     }
 }
 
-/// A metric of a comparison.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum ComparedMetric {
-    /// Transactions per second.
-    Tps,
-    /// The median latency.
-    P50,
-    /// 99th percentile of latency.
-    P99,
-    /// CPU time of the server's backends per transaction.
-    ServerCpu,
-    /// CPU time of the load generator per transaction.
-    ClientCpu,
-    /// WAL bytes per transaction.
-    Wal,
-    /// Full-page images in the WAL per transaction.
-    FullPageImages,
-    /// Blocks that the server read per transaction.
-    BlocksRead,
-}
-
-impl ComparedMetric {
-    /// Their names in options, with descriptions.
-    pub const WORDS: [(&str, &str, ComparedMetric); 8] = [
-        ("tps", "Transactions per second", ComparedMetric::Tps),
-        ("p50", "Median latency", ComparedMetric::P50),
-        ("p99", "99th percentile of latency", ComparedMetric::P99),
-        ("server-cpu", "CPU time of the server's backends per transaction", ComparedMetric::ServerCpu),
-        ("client-cpu", "CPU time of pgmeter per transaction", ComparedMetric::ClientCpu),
-        ("wal", "WAL per transaction", ComparedMetric::Wal),
-        ("full-page-images", "Full-page images in the WAL per transaction", ComparedMetric::FullPageImages),
-        ("blocks-read", "Blocks read per transaction", ComparedMetric::BlocksRead),
-    ];
-
-    /// Name in tables.
-    pub fn words(self) -> &'static str {
-        match self {
-            ComparedMetric::Tps => "tps",
-            ComparedMetric::P50 => "p50",
-            ComparedMetric::P99 => "p99",
-            ComparedMetric::ServerCpu => "server CPU/tx",
-            ComparedMetric::ClientCpu => "client CPU/tx",
-            ComparedMetric::Wal => "WAL/tx",
-            ComparedMetric::FullPageImages => "full pages/tx",
-            ComparedMetric::BlocksRead => "blocks read/tx",
-        }
-    }
-
-    /// All metrics in the order of output.
-    pub const ALL: [ComparedMetric; 8] = [
-        ComparedMetric::Tps,
-        ComparedMetric::P50,
-        ComparedMetric::P99,
-        ComparedMetric::ServerCpu,
-        ComparedMetric::ClientCpu,
-        ComparedMetric::Wal,
-        ComparedMetric::FullPageImages,
-        ComparedMetric::BlocksRead,
-    ];
-
-    /// 1 if more is better, −1 if less is better.
-    pub(crate) fn sign(self) -> f64 {
-        match self {
-            ComparedMetric::Tps => 1.0,
-            ComparedMetric::P50
-            | ComparedMetric::P99
-            | ComparedMetric::ServerCpu
-            | ComparedMetric::ClientCpu
-            | ComparedMetric::Wal
-            | ComparedMetric::FullPageImages
-            | ComparedMetric::BlocksRead => -1.0,
-        }
-    }
-}
-
 /// The figures of one block: one side under load, usually for a fraction of a second. `None`: unknown.
-#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Block {
     /// Transactions per second.
     pub tps: Option<f64>,
@@ -108,6 +33,9 @@ pub struct Block {
     pub p50_ns: Option<f64>,
     /// 99th percentile of latency, in nanoseconds.
     pub p99_ns: Option<f64>,
+    /// The percentile of latency that decides, in nanoseconds; not stored if another metric decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentile_ns: Option<f64>,
     /// CPU time of the server's backends in nanoseconds per transaction.
     pub cpu_ns_per_transaction: Option<f64>,
     /// CPU time of the load generator in nanoseconds per transaction.
@@ -118,15 +46,60 @@ pub struct Block {
     pub full_page_images_per_transaction: Option<f64>,
     /// Blocks per transaction that were not in shared buffers.
     pub blocks_read_per_transaction: Option<f64>,
+    /// The latencies of each script of a mix, in the order of the scripts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scripts: Vec<ScriptLatencies>,
+}
+
+/// The latencies of one script of a mix in a block.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScriptLatencies {
+    /// Median latency, in nanoseconds.
+    pub p50_ns: Option<f64>,
+    /// The percentile that decides, or the 99th, in nanoseconds.
+    pub tail_ns: Option<f64>,
+}
+
+impl ScriptLatencies {
+    fn set(&mut self, metric: ComparedMetric, ns: Option<f64>) {
+        match metric {
+            ComparedMetric::P50 => self.p50_ns = ns,
+            ComparedMetric::P99 | ComparedMetric::Percentile(_) => self.tail_ns = ns,
+            ComparedMetric::Tps
+            | ComparedMetric::ServerCpu
+            | ComparedMetric::ClientCpu
+            | ComparedMetric::Wal
+            | ComparedMetric::FullPageImages
+            | ComparedMetric::BlocksRead => {}
+        }
+    }
+
+    fn figure(&self, metric: ComparedMetric) -> Option<f64> {
+        match metric {
+            ComparedMetric::P50 => self.p50_ns,
+            ComparedMetric::P99 | ComparedMetric::Percentile(_) => self.tail_ns,
+            ComparedMetric::Tps
+            | ComparedMetric::ServerCpu
+            | ComparedMetric::ClientCpu
+            | ComparedMetric::Wal
+            | ComparedMetric::FullPageImages
+            | ComparedMetric::BlocksRead => None,
+        }
+    }
 }
 
 impl Block {
-    /// The value of a metric.
-    pub fn figure(&self, metric: ComparedMetric) -> Option<f64> {
+    /// The value of a figure.
+    pub fn figure(&self, figure: impl Into<ComparedFigure>) -> Option<f64> {
+        let ComparedFigure { metric, script } = figure.into();
+        if let Some(script) = script {
+            return self.scripts.get(script)?.figure(metric);
+        }
         match metric {
             ComparedMetric::Tps => self.tps,
             ComparedMetric::P50 => self.p50_ns,
             ComparedMetric::P99 => self.p99_ns,
+            ComparedMetric::Percentile(_) => self.percentile_ns,
             ComparedMetric::ServerCpu => self.cpu_ns_per_transaction,
             ComparedMetric::ClientCpu => self.client_cpu_ns_per_transaction,
             ComparedMetric::Wal => self.wal_bytes_per_transaction,
@@ -135,9 +108,32 @@ impl Block {
         }
     }
 
+    /// Sets a percentile; no effect on other figures.
+    pub fn set_latency(&mut self, figure: ComparedFigure, ns: Option<f64>) {
+        let ComparedFigure { metric, script } = figure;
+        let Some(script) = script else {
+            match metric {
+                ComparedMetric::P50 => self.p50_ns = ns,
+                ComparedMetric::P99 => self.p99_ns = ns,
+                ComparedMetric::Percentile(_) => self.percentile_ns = ns,
+                ComparedMetric::Tps
+                | ComparedMetric::ServerCpu
+                | ComparedMetric::ClientCpu
+                | ComparedMetric::Wal
+                | ComparedMetric::FullPageImages
+                | ComparedMetric::BlocksRead => {}
+            }
+            return;
+        };
+        if self.scripts.len() <= script {
+            self.scripts.resize(script + 1, ScriptLatencies::default());
+        }
+        self.scripts[script].set(metric, ns);
+    }
+
     /// The natural logarithm of a value; `None` if it is unknown, not positive or not finite.
-    pub(crate) fn ln(&self, metric: ComparedMetric) -> Option<f64> {
-        self.figure(metric).map(f64::ln).filter(|ln| ln.is_finite())
+    pub(crate) fn ln(&self, figure: impl Into<ComparedFigure>) -> Option<f64> {
+        self.figure(figure).map(f64::ln).filter(|ln| ln.is_finite())
     }
 }
 
@@ -151,13 +147,14 @@ pub struct Draw {
 
 impl Draw {
     /// The known values, as logarithms.
-    pub(crate) fn lns(&self, metric: ComparedMetric) -> Vec<f64> {
-        self.blocks.iter().filter_map(|block| block.ln(metric)).collect()
+    pub(crate) fn lns(&self, figure: impl Into<ComparedFigure>) -> Vec<f64> {
+        let figure = figure.into();
+        self.blocks.iter().filter_map(|block| block.ln(figure)).collect()
     }
 
-    /// The mean of the logarithms of a metric: the logarithm of its geometric mean.
-    pub(crate) fn mean_ln(&self, metric: ComparedMetric) -> Option<f64> {
-        let lns = self.lns(metric);
+    /// The mean of the logarithms of a figure: the logarithm of its geometric mean.
+    pub fn mean_ln(&self, figure: impl Into<ComparedFigure>) -> Option<f64> {
+        let lns = self.lns(figure);
         (!lns.is_empty()).then(|| lns.iter().sum::<f64>() / lns.len() as f64)
     }
 }
@@ -182,23 +179,63 @@ pub struct Pair {
     pub base: Draw,
     /// A draw of B, or in a pair for the noise floor another draw of the same side.
     pub candidate: Draw,
+    /// Percentiles of the blocks of this pair and the ones before it, if single blocks have too few transactions.
+    pub merged: Vec<MergedPercentile>,
+}
+
+/// A percentile of the transactions of several blocks of each side together, because a single block has too few.
+#[derive(Copy, Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MergedPercentile {
+    /// The percentile.
+    pub metric: ComparedMetric,
+    /// Of this script of a mix, from 0; absent if it is of all scripts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub script: Option<usize>,
+    /// Consecutive pairs whose blocks are merged.
+    pub pairs: usize,
+    /// Of A, in nanoseconds.
+    pub a_ns: f64,
+    /// Of B.
+    pub b_ns: f64,
+}
+
+impl MergedPercentile {
+    /// The figure.
+    pub fn figure(&self) -> ComparedFigure {
+        ComparedFigure { metric: self.metric, script: self.script }
+    }
+
+    /// The logarithms of both sides, if they are finite.
+    pub(crate) fn lns(&self) -> Option<[f64; 2]> {
+        let lns = [self.a_ns.ln(), self.b_ns.ln()];
+        lns.iter().all(|ln| ln.is_finite()).then_some(lns)
+    }
 }
 
 impl Pair {
-    /// ln(candidate ÷ base), the pair's contribution to a metric.
-    pub fn ln_ratio(&self, metric: ComparedMetric) -> Option<f64> {
-        Some(self.candidate.mean_ln(metric)? - self.base.mean_ln(metric)?)
+    /// ln(candidate ÷ base), the pair's contribution to a figure; of several pairs, the last one has it.
+    pub fn ln_ratio(&self, figure: impl Into<ComparedFigure>) -> Option<f64> {
+        let figure = figure.into();
+        if let Some(merged) = self.merged(figure) {
+            return merged.lns().map(|[a, b]| b - a);
+        }
+        Some(self.candidate.mean_ln(figure)? - self.base.mean_ln(figure)?)
     }
 
-    /// The blocks in the order of execution, with the logarithm of the metric, if known.
-    pub(crate) fn in_order(&self, metric: ComparedMetric) -> impl Iterator<Item = (Side, Option<f64>)> {
+    /// The figure of several pairs that end with this one.
+    pub(crate) fn merged(&self, figure: ComparedFigure) -> Option<&MergedPercentile> {
+        self.merged.iter().find(|merged| merged.figure() == figure)
+    }
+
+    /// The blocks in the order of execution, with the logarithm of the figure, if known.
+    pub(crate) fn in_order(&self, figure: ComparedFigure) -> impl Iterator<Item = (Side, Option<f64>)> {
         let (mut base, mut candidate) = (self.base.blocks.iter(), self.candidate.blocks.iter());
         self.order.iter().map(move |&side| {
             let block = match side {
                 Side::A => base.next(),
                 Side::B => candidate.next(),
             };
-            (side, block.and_then(|block| block.ln(metric)))
+            (side, block.and_then(|block| block.ln(figure)))
         })
     }
 }
@@ -219,6 +256,7 @@ pub(crate) mod tests {
             order: order(0, 0, base.len()),
             base: draw(base),
             candidate: draw(candidate),
+            merged: Vec::new(),
         }
     }
 

@@ -3,7 +3,8 @@
 
 use crate::SplitMix64;
 use crate::comparison::boundary::Boundary;
-use crate::comparison::pair::{ComparedMetric, Draw, Pair, Side};
+use crate::comparison::figure::ComparedMetric;
+use crate::comparison::pair::{Draw, Pair, Side};
 use crate::comparison::sequential::{POWER, deviation};
 use crate::comparison::signed_rank::WalshAverages;
 

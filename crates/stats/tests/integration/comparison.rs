@@ -3,8 +3,8 @@
 
 use pgmeter_stats::SplitMix64;
 use pgmeter_stats::comparison::{
-    Block, ComparedMetric, Comparison, ComparisonDecision, Components, Draw, Pair, Purpose, Question,
-    SequentialTest, Side, order,
+    Block, ComparedFigure, ComparedMetric, Comparison, ComparisonDecision, Components, Draw, Pair, Purpose,
+    Question, ScriptLatencies, SequentialTest, Side, order,
 };
 
 use crate::simulation::{SimulatedMachine, SimulatedRun};
@@ -184,7 +184,7 @@ fn draws_with_bad_luck_hardly_move_the_estimate() {
 }
 
 fn question(numbers: usize, decisive: ComparedMetric) -> Question {
-    Question { error_rate: ERROR_RATE, tolerance: TOLERANCE, numbers, decisive }
+    Question { error_rate: ERROR_RATE, tolerance: TOLERANCE, numbers, decisive, scripts: 0 }
 }
 
 /// A whole comparison, B 30 % faster, every fourth sequence for the noise floor, three pairs without CPU times.
@@ -431,6 +431,9 @@ fn nothing_is_said_of_too_few_pairs_or_of_single_blocks() {
     assert_eq!(Components::of(&pairs(machine(0.02, 0.02), 50, 1), ComparedMetric::Tps), None);
 }
 
+/// Scripts of a mix.
+const SCRIPTS: usize = 3;
+
 /// A comparison of a server with itself whose metrics vary independently, or whose WAL differs by this factor. The time
 /// is over after all planned sequences.
 fn of_itself(empty: Comparison, sequences: usize, wal: f64, random: &mut SplitMix64) -> Comparison {
@@ -449,13 +452,20 @@ fn of_itself(empty: Comparison, sequences: usize, wal: f64, random: &mut SplitMi
             wal_bytes_per_transaction: figure().map(|bytes| if is_candidate { wal * bytes } else { bytes }),
             full_page_images_per_transaction: figure(),
             blocks_read_per_transaction: figure(),
+            percentile_ns: None,
+            scripts: Vec::new(),
         };
-        let (base, candidate) = (block(false), block(true));
+        let (mut base, mut candidate) = (block(false), block(true));
+        for block in [&mut base, &mut candidate] {
+            let latencies = |_| ScriptLatencies { p50_ns: figure(), tail_ns: figure() };
+            block.scripts = (0..SCRIPTS).map(latencies).collect();
+        }
         comparison.add(Pair {
             purpose: Purpose::Comparison,
             order: order(1, at, 1),
             base: Draw { blocks: vec![base] },
             candidate: Draw { blocks: vec![candidate] },
+            merged: Vec::new(),
         });
     }
     comparison.close();
@@ -468,27 +478,29 @@ fn one_of_the_metrics_that_do_not_decide_differs_by_chance_in_at_most_one_compar
     let mut random = SplitMix64::new(3);
     // Three standard errors of a share of 5 %.
     let limit = ERROR_RATE + 3.0 * (ERROR_RATE * (1.0 - ERROR_RATE) / COMPARISONS as f64).sqrt();
-    for (sequences, empty) in [
-        (6, Comparison::of_few_sequences as fn(&Question) -> Comparison),
-        (9, Comparison::new),
-        (24, Comparison::new),
+    for (sequences, empty, scripts) in [
+        (6, Comparison::of_few_sequences as fn(&Question) -> Comparison, 0),
+        (9, Comparison::new, 0),
+        (24, Comparison::new, 0),
+        (9, Comparison::new, SCRIPTS),
+        (24, Comparison::new, SCRIPTS),
     ] {
-        let empty = empty(&question(sequences, ComparedMetric::Tps));
-        let others = || ComparedMetric::ALL.into_iter().filter(|metric| *metric != ComparedMetric::Tps);
-        let is_found = |comparison: &Comparison, metric| {
-            comparison.finding(metric).is_some_and(|finding| finding.different.is_some())
+        let empty = empty(&Question { scripts, ..question(sequences, ComparedMetric::Tps) });
+        let others: Vec<_> = empty.figures().filter(|figure| *figure != ComparedMetric::Tps.into()).collect();
+        let is_found = |comparison: &Comparison, figure: ComparedFigure| {
+            comparison.finding(figure).is_some_and(|finding| finding.different.is_some())
         };
         let mut alarms = 0;
         for _ in 0..COMPARISONS {
             let comparison = of_itself(empty.clone(), sequences, 1.0, &mut random);
-            alarms += usize::from(others().any(|metric| is_found(&comparison, metric)));
+            alarms += usize::from(others.iter().any(|figure| is_found(&comparison, *figure)));
         }
         let share = alarms as f64 / COMPARISONS as f64;
-        assert!(share <= limit, "{share} of the comparisons of {sequences} sequences");
+        assert!(share <= limit, "{share} of the comparisons of {sequences} sequences, {scripts} scripts");
         // The correction leaves differences to be found.
         let found = (0..20).filter(|_| {
             let comparison = of_itself(empty.clone(), sequences, 2.0, &mut random);
-            is_found(&comparison, ComparedMetric::Wal)
+            is_found(&comparison, ComparedMetric::Wal.into())
         });
         assert!(found.count() >= 18, "{sequences} sequences");
     }

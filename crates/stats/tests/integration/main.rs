@@ -5,6 +5,7 @@ mod allocation;
 mod comparison;
 mod effects;
 mod goals;
+mod merged_percentiles;
 mod properties;
 mod regressions;
 mod simulation;

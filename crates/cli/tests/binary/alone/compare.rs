@@ -86,6 +86,78 @@ fn a_budget_that_ends_before_the_first_pair_shows_the_figures_of_both_sides_with
     assert!(tps.a.is_some_and(|a| a > 0.0) && tps.b.is_some_and(|b| b > 0.0), "{tps:?}");
 }
 
+#[test]
+fn any_percentile_may_decide_and_another_word_is_told_with_the_nearest_metric() {
+    let bench = Bench::new();
+    bench.file("rows.sql", ROWS);
+    let mut words = on_shared("variables.rows=1000,20000", "5min");
+    words.extend(["--metric", "p95"].map(str::to_owned));
+    let out = bench.run(&words).exits(5);
+    for words in ["p95 of B is ", "% longer (95 %: +", "Only p95 decides."] {
+        assert!(told(&out.stdout).contains(words), "{}", out.stdout);
+    }
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let record = store.comparison(1).expect("it is kept");
+    let p95: ComparedMetric = "p95".parse().expect("it is a percentile");
+    assert_eq!(record.method.decisive, p95);
+    assert!(record.finding(p95).is_some_and(|finding| finding.ratio > 2.0), "{:?}", record.finding(p95));
+    assert!(record.finding(ComparedMetric::P50).is_some() && record.method.scripts.is_empty());
+    let listed = bench.run(["runs", "--store", "out/"]).exits(0);
+    assert!(listed.stdout.contains("B worse: p95 +"), "{}", listed.stdout);
+    for (word, hint) in [("p100", "such as p95 or p99.9"), ("server_cpu", "did you mean server-cpu?")] {
+        let last = words.len() - 1;
+        word.clone_into(&mut words[last]);
+        bench.run(&words).exits(1).says(&["expected tps, p50, p99, server-cpu,", hint]);
+    }
+}
+
+#[test]
+fn each_script_of_a_mix_has_its_latencies_beside_those_of_all() {
+    let bench = Bench::new();
+    bench.file("rows.sql", ROWS);
+    bench.file("one.sql", "SELECT 1;\n");
+    let mut words = on_shared("settings.work_mem=1MB,2MB", "8s");
+    words.extend(["-f", "one.sql@3"].map(str::to_owned));
+    let out = bench.run(words);
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let record = store.comparison(1).expect("it is kept");
+    assert_eq!(record.method.scripts, ["rows.sql", "one.sql"]);
+    for (script, name) in record.method.scripts.iter().enumerate() {
+        for metric in [ComparedMetric::P50, ComparedMetric::P99] {
+            let finding = record.findings.iter().any(|it| (it.metric, it.script) == (metric, Some(script)));
+            let unjudged = record.unjudged.iter().any(|it| (it.metric, it.script) == (metric, Some(script)));
+            assert!(finding != unjudged, "{name} {metric:?}: {:?} {:?}", record.findings, record.unjudged);
+            let row = format!("{} of {name} ", metric.name());
+            assert!(out.stdout.contains(&row), "{row}: {}", out.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_p99_that_no_block_has_enough_transactions_for_is_of_the_blocks_of_several_pairs() {
+    let bench = Bench::new();
+    // At most 20 transactions in a block of a tenth of a second, whatever the machine.
+    bench.file("rows.sql", "SELECT pg_sleep(0.005), :rows;\n");
+    let out = bench.run(on_shared("settings.work_mem=1MB,2MB", "12s"));
+    let store = Store::open(&bench.path().join("out/")).expect("the store is there");
+    let record = store.comparison(1).expect("it is kept");
+    let blocks = || record.pairs.iter().flat_map(|pair| &pair.blocks);
+    assert!(blocks().count() > 0 && blocks().all(|block| block.figures.p99_ns.is_none()));
+    let sides = match record.finding(ComparedMetric::P99) {
+        Some(finding) => {
+            assert!(told(&out.stdout).contains("groups of pairs"), "{}", out.stdout);
+            let merged = record.pairs.iter().flat_map(|pair| &pair.merged);
+            assert_eq!(merged.map(|merged| merged.pairs).sum::<usize>(), finding.pairs);
+            [Some(finding.a), Some(finding.b)]
+        }
+        None => {
+            let p99 = record.unjudged.iter().find(|unjudged| unjudged.metric == ComparedMetric::P99);
+            p99.map_or([None; 2], |p99| [p99.a, p99.b])
+        }
+    };
+    assert!(sides.iter().all(|ns| ns.is_some_and(|ns| ns >= 5e6)), "{sides:?}: {}", out.stdout);
+}
+
 const COUNTERS: &str = "CREATE TABLE IF NOT EXISTS counters AS SELECT i AS id, 0 AS n FROM generate_series(1, 20000) i;\n\
     CREATE UNIQUE INDEX IF NOT EXISTS counters_id ON counters (id);\n";
 const COUNT: &str = "\\set id random(1, 20000)\nUPDATE counters SET n = n + 1 WHERE id = :id;\n";
@@ -283,7 +355,7 @@ fn what_a_killed_comparison_left_goes_with_the_next_and_what_a_living_one_needs_
     bench.run(["report", "--comparison", "9", "--store", "out/"]).exits(1).says(&[sentence]);
     for (format, words) in [
         ("json", "\"schema_version\""),
-        ("csv", "part,pair,start_s,block,side,metric,value\n"),
+        ("csv", "part,pair,start_s,block,side,metric,value,script\n"),
         ("markdown", "## Sides and method"),
         ("html", "<h2>Pairs and noise floor</h2>"),
         ("svg", "<svg xmlns="),

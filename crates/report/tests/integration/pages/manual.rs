@@ -46,7 +46,7 @@ fn the_manual_says_of_each_figure_what_it_leaves_out_and_when_it_is_not_shown() 
         assert_eq!((cells.len(), cells[0]), (3, metrics[name]), "{name}");
     }
     let compared = rows_of(manual, "### Figures of comparisons\n");
-    let mut names: Vec<&str> = ComparedMetric::ALL.iter().map(|metric| metric.words()).collect();
+    let mut names: Vec<_> = ComparedMetric::ALL.iter().map(|metric| metric.name()).collect();
     names.sort_unstable();
     assert_eq!(compared.keys().copied().collect::<Vec<_>>(), names);
     assert!(compared.values().all(|cells| cells.len() == 3), "{compared:?}");

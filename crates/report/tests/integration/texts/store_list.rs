@@ -76,6 +76,7 @@ fn comparison(decision: ComparisonDecision, status: &str) -> Entry {
         decision: Some(decision),
         finding: Some(MetricFinding {
             metric: ComparedMetric::Tps,
+            script: None,
             a: 1_000.0,
             b: 1_042.0,
             pairs: 40,

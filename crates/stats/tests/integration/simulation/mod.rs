@@ -72,7 +72,7 @@ impl SimulatedRun {
             };
             draw.blocks.push(self.block(luck));
         }
-        Pair { purpose, order: order.to_vec(), base, candidate }
+        Pair { purpose, order: order.to_vec(), base, candidate, merged: Vec::new() }
     }
 
     fn luck(&mut self) -> f64 {
@@ -100,6 +100,8 @@ impl SimulatedRun {
             wal_bytes_per_transaction: Some(512.0),
             full_page_images_per_transaction: Some(0.0),
             blocks_read_per_transaction: None,
+            percentile_ns: None,
+            scripts: Vec::new(),
         }
     }
 }
