@@ -11,6 +11,7 @@ use results::{
 use stats::comparison::confidence_of_agreement;
 
 use super::notes::is_merged;
+use super::table::lacks_transactions;
 use super::{MOST, figures, names};
 use crate::figures::{TIE, fixed, percent};
 use crate::wording;
@@ -41,8 +42,10 @@ pub(super) fn sentence(record: &ComparisonRecord) -> String {
             ComparisonStatus::Complete => " Increase --budget.",
             ComparisonStatus::Interrupted | ComparisonStatus::EndedEarly => "",
         };
+        let lacks_transactions = lacks_transactions(record, record.method.decisive);
+        let few = if lacks_transactions { "transactions" } else { "pairs" };
         return agreement(record)
-            .unwrap_or_else(|| format!("Inconclusive: there were too few pairs for an answer.{remedy}"));
+            .unwrap_or_else(|| format!("Inconclusive: there were too few {few} for an answer.{remedy}"));
     };
     if let Some(sentence) = agreement(record).filter(|_| finding.low.zip(finding.high).is_none()) {
         return sentence;

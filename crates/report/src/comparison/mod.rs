@@ -515,6 +515,9 @@ mod tests {
         record.findings.truncate(1);
         let words = told(&record).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("p99 2.00 ms 3.00 ms — — — no verdict: too few transactions"), "{words}");
+        record.method.decisive = ComparedMetric::P99;
+        let text = told(&record);
+        assert!(text.contains("Inconclusive: there were too few transactions for an answer."), "{text}");
     }
 
     /// A comparison without an interval, whose pairs had these ratios of tps.

@@ -42,18 +42,27 @@ fn row(record: &ComparisonRecord, finding: &MetricFinding) -> Vec<Cell> {
     ]
 }
 
-/// The figures alone: a change would look like an answer.
-fn row_without_verdict(record: &ComparisonRecord, unjudged: &UnjudgedMetric) -> Vec<Cell> {
-    let pairs_needed = match record.method.draws {
+/// Pairs that an interval needs.
+fn pairs_needed(record: &ComparisonRecord) -> usize {
+    match record.method.draws {
         DrawnAnew::Connections => PAIRS_OF_SEQUENCE * OBSERVATIONS_MIN,
         DrawnAnew::Servers => OBSERVATIONS_MIN,
-    };
-    let UnjudgedMetric { metric, a, b, pairs, .. } = *unjudged;
+    }
+}
+
+/// Whether a metric without a finding lacks transactions, and not pairs.
+pub(super) fn lacks_transactions(record: &ComparisonRecord, metric: ComparedMetric) -> bool {
     let made = record.pairs.iter().filter(|pair| !pair.is_noise_floor).count();
-    let verdict = if metric.percentile().is_some() && made >= pairs_needed {
+    metric.percentile().is_some() && made >= pairs_needed(record)
+}
+
+/// The figures alone: a change would look like an answer.
+fn row_without_verdict(record: &ComparisonRecord, unjudged: &UnjudgedMetric) -> Vec<Cell> {
+    let UnjudgedMetric { metric, a, b, pairs, .. } = *unjudged;
+    let verdict = if lacks_transactions(record, metric) {
         "no verdict: too few transactions".to_owned()
     } else {
-        format!("no verdict: {pairs} of the {pairs_needed} pairs needed")
+        format!("no verdict: {pairs} of the {} pairs needed", pairs_needed(record))
     };
     let [change, interval, seen] = [NOTHING; 3].map(Cell::text);
     let name = Cell::text(names::of_figure(record, unjudged.figure()));
