@@ -181,9 +181,9 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
     let mut lines = Vec::new();
     let method = &record.method;
     let noise = record.noise_floor.iter().find(|noise| noise.metric == method.decisive);
-    lines.extend(together(record));
+    lines.extend(notes::together(record));
     lines.extend(noise.map(|noise| noise_floor(record, noise)));
-    lines.extend(record.finding(method.decisive).and_then(order));
+    lines.extend(record.finding(method.decisive).and_then(notes::order));
     lines.push(method_line(record));
     let out = record.finding(method.decisive).map_or((0, 0), |finding| finding.outlying);
     if out.0 + out.1 > 0 {
@@ -197,20 +197,6 @@ fn lines(record: &ComparisonRecord) -> Vec<String> {
         ));
     }
     lines
-}
-
-/// The meaning of the intervals of metrics that do not decide.
-fn together(record: &ComparisonRecord) -> Option<String> {
-    let method = &record.method;
-    let decides = names::short(method.decisive);
-    let others =
-        record.findings.iter().filter(|it| it.figure() != method.decisive.into() && it.low.is_some()).count();
-    let rate = method.error_rate_of_others.filter(|_| others > 0)?;
-    let confidence = (1.0 - rate) * 100.0;
-    Some(format!(
-        "Only {decides} decides. The intervals of the other metrics hold together with {confidence:.0}{TIE}% confidence \
-         (Šidák)."
-    ))
 }
 
 fn noise_floor(record: &ComparisonRecord, noise: &MetricNoise) -> String {
@@ -233,20 +219,6 @@ fn effect(effect: &CrossoverEffect) -> String {
     let error = (effect.high - effect.low) / 2.0;
     let [ratio, low, high] = [effect.ratio, effect.low, effect.high].map(|end| signed(end - 1.0, error));
     format!("{ratio} % (95 %: {low} … {high})")
-}
-
-/// Of the metric that decides, whatever it is.
-fn order(finding: &MetricFinding) -> Option<String> {
-    let order = finding.order_effect.as_ref()?;
-    let carried = finding.carry_over.as_ref();
-    let carried = carried.map_or(String::new(), |it| {
-        format!("; a block that follows B differs by {} from one that follows A", effect(it))
-    });
-    Some(format!(
-        "Order: {} of the second block of a pair differs by {} from the first{carried}.",
-        names::short(finding.metric),
-        effect(order)
-    ))
 }
 
 fn method_line(record: &ComparisonRecord) -> String {

@@ -4,7 +4,7 @@
 use results::{ComparedFigure, ComparedMetric, ComparisonRecord, MetricFinding, Percentile};
 
 use super::{answer, effect, names};
-use crate::figures::percent;
+use crate::figures::{TIE, percent};
 use crate::wording;
 
 /// What to know before using the figures.
@@ -96,4 +96,32 @@ fn lacking(record: &ComparisonRecord, finding: &MetricFinding) -> Option<String>
         }
     };
     Some(format!("{} is of {of}: the others {others} {why}.", names::of_figure(record, figure)))
+}
+
+/// The meaning of the intervals of metrics that do not decide.
+pub(super) fn together(record: &ComparisonRecord) -> Option<String> {
+    let method = &record.method;
+    let decides = names::short(method.decisive);
+    let others =
+        record.findings.iter().filter(|it| it.figure() != method.decisive.into() && it.low.is_some()).count();
+    let rate = method.error_rate_of_others.filter(|_| others > 0)?;
+    let confidence = (1.0 - rate) * 100.0;
+    Some(format!(
+        "Only {decides} decides. The intervals of the other metrics hold together with {confidence:.0}{TIE}% confidence \
+         (Šidák)."
+    ))
+}
+
+/// Of the metric that decides, whatever it is.
+pub(super) fn order(finding: &MetricFinding) -> Option<String> {
+    let order = finding.order_effect.as_ref()?;
+    let carried = finding.carry_over.as_ref();
+    let carried = carried.map_or(String::new(), |it| {
+        format!("; a block that follows B differs by {} from one that follows A", effect(it))
+    });
+    Some(format!(
+        "Order: {} of the second block of a pair differs by {} from the first{carried}.",
+        names::short(finding.metric),
+        effect(order)
+    ))
 }
