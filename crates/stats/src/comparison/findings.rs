@@ -313,7 +313,8 @@ pub struct MetricFinding {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<usize>,
     /// A in transactions per second, nanoseconds, bytes, or a number. The geometric mean of all blocks of both sides,
-    /// divided such that B ÷ A is `ratio`, which is estimated from the pairs by ranks.
+    /// divided such that B ÷ A is `ratio`, which is estimated from the pairs by ranks. Of a percentile of several
+    /// pairs together: the geometric mean of those percentiles.
     pub a: f64,
     /// The same of B.
     pub b: f64,
