@@ -12,13 +12,16 @@ use crate::pgbench::DEBIAN;
 use connect::{Overrides, Session, resolve};
 use server::{Environment, Instrumentation, Locations, Server, ServerOptions, StandbyOptions, obtain, sweep};
 
-/// Small and fast, without durability.
-const SETTINGS: [(&str, &str); 5] = [
+/// Small and fast, without durability. The tests of a process leave hundreds of databases: autovacuum would be busy in
+/// them all the time. The files can be in memory, so that WAL that nobody needs is removed early.
+const SETTINGS: [(&str, &str); 7] = [
     ("fsync", "off"),
     ("full_page_writes", "off"),
     ("synchronous_commit", "off"),
     ("shared_buffers", "64MB"),
     ("max_connections", "300"),
+    ("autovacuum_naptime", "1h"),
+    ("max_wal_size", "256MB"),
 ];
 /// So few that a small table does not fit in: for tests of reads from disk. The server is in the folder that
 /// [`ON_DISK`] names, if any.

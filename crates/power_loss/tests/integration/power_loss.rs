@@ -191,7 +191,7 @@ fn a_killed_owner_leaves_no_process_no_mount_and_no_file() {
     let since = Instant::now();
     while Path::new(&directory).exists() {
         assert!(since.elapsed() < LIMIT, "{directory} is still there");
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
