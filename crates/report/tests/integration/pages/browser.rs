@@ -199,6 +199,8 @@ fn pointer_and_arrow_keys_show_values_and_a_table_has_them_all() {
     let tps = record.intervals[1].counts.succeeded;
     let shown = format!("succeeded {},{:03}\u{a0}tps", tps / 1000, tps % 1000);
     assert!(said.as_str().is_some_and(|said| said.contains(&shown)), "no {shown} in {said}");
+    // The other charts follow with the next frame.
+    browser.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(0))))");
     let followed = "document.querySelectorAll('#chart-1 line.cursor, #chart-6 line.cursor').length";
     assert_eq!(browser.value(followed), 1, "charts on the axis of time follow, others do not");
     browser.value(
