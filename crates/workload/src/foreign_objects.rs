@@ -191,6 +191,11 @@ impl ForeignObjects {
         Ok(now)
     }
 
+    /// The same without the values of sequences: others may take values of theirs while rows are loaded for a long time.
+    pub(crate) fn definitions_again(&self, session: &mut Session) -> Result<ForeignObjects, WorkloadError> {
+        Ok(ForeignObjects { sequences: Sequences::new(), ..self.read_again(session)? })
+    }
+
     /// The objects of others as they are now, also those that others have made since. Of kinds without marks, new objects may
     /// be those of the loading.
     pub(crate) fn now(&self, session: &mut Session) -> Result<ForeignObjects, WorkloadError> {

@@ -39,6 +39,7 @@ mod stopwatch;
 pub mod tpcb;
 mod tpcds;
 mod tpch;
+mod user_functions;
 mod workload;
 
 pub use archives::NamedArchive;

@@ -20,7 +20,7 @@ use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows, run_d
 use crate::load::{ROWS_PER_PROGRESS, begin_own, commit, connect_beside, failed, query};
 use crate::step_guard::{rolled_back, runs_alone};
 use crate::stopwatch::Stopwatch;
-use crate::{WorkloadError, acting_on_all, dependents, init_lock, marks};
+use crate::{WorkloadError, acting_on_all, dependents, init_lock, marks, user_functions};
 
 /// Pauses between reconnection attempts in milliseconds: a restarting server is usually available within them, even
 /// if it has to recover.
@@ -187,6 +187,7 @@ impl Connection<'_> {
         work: impl Fn(&mut Connection<'_>) -> Result<(), WorkloadError>,
     ) -> Result<(), WorkloadError> {
         let guarded = self.shared.guarded;
+        let definitions = self.definitions(doing, guarded)?;
         let work = |connection: &mut Connection<'_>| {
             let before = guarded.map(|foreign| {
                 begin_counting(connection.session)?;
@@ -199,8 +200,26 @@ impl Connection<'_> {
         self.noted(note, doing, work, |connection, before| {
             let Some((foreign, rows)) = before else { return Ok(()) };
             run_deferred(connection.session)?;
-            foreign.check_rows(connection.session, &rows)
+            foreign.check_rows(connection.session, &rows)?;
+            definitions.as_ref().map_or(Ok(()), |foreign| foreign.check(connection.session))
         })
+    }
+
+    /// The objects of others before a transaction of generated rows, or of a statement that pgmeter makes. Only functions of users
+    /// can change their definitions there. Read before the transaction, whose search path reading would change.
+    fn definitions(
+        &mut self,
+        doing: &str,
+        guarded: Option<&ForeignObjects>,
+    ) -> Result<Option<ForeignObjects>, WorkloadError> {
+        let Some(foreign) = guarded else { return Ok(None) };
+        let mut found = None;
+        self.with_reconnect(doing, |connection, _| {
+            let calls = user_functions::exist(connection.session)?;
+            found = calls.then(|| foreign.definitions_again(connection.session)).transpose()?;
+            Ok(())
+        })?;
+        Ok(found)
     }
 
     fn noted_statement(
@@ -231,16 +250,18 @@ impl Connection<'_> {
             }),
             Mode::Transaction | Mode::Index => {
                 let is_of_user = statement.place.is_some();
-                let guarded = self.shared.guarded.filter(|_| is_of_user);
+                let guarded = self.shared.guarded;
+                let mut foreign = if is_of_user { None } else { self.definitions(sql, guarded)? };
                 // Before the transaction, whose search path reading would change.
-                let mut foreign = None;
+                let guarded = guarded.filter(|_| is_of_user);
                 self.with_reconnect(sql, |connection, _| {
-                    let read = |before: &ForeignObjects| before.read_again(connection.session);
-                    foreign = guarded.map(read).transpose()?;
+                    if let Some(before) = guarded {
+                        foreign = Some(before.read_again(connection.session)?);
+                    }
                     Ok(())
                 })?;
                 let work = |connection: &mut Connection<'_>| {
-                    if is_of_user {
+                    if is_of_user || foreign.is_some() {
                         connection.look_at(&settings, sql, foreign.is_some())?;
                     }
                     connection.execute_with(&settings, sql)

@@ -11,6 +11,7 @@ mod generated;
 mod harmless_steps;
 mod harness;
 mod hidden_changes;
+mod hidden_definitions;
 mod init;
 mod interrupted;
 mod lasting;

@@ -1,0 +1,94 @@
+//! Changes of others' definitions by functions that run while generated rows are loaded, and at the commit. On the oldest and
+//! the newest server.
+
+use connect::Session;
+use pgmeter_workload::InitOptions;
+
+use crate::generated::{folder, load, open, scaled};
+use crate::harness::{NEWEST, OLDEST, lines, session};
+
+/// A manifest with which triggers exist while rows are loaded.
+const TRIGGERS: &str = "name = \"own\"\nbefore_rows = [\"triggers\"]\n";
+/// Files, definitions and privileges of the table of others; nothing if it was dropped.
+const STATE: &str = "select concat_ws(' ', relfilenode, relacl, relnatts, (select count(*) from public.staff)) \
+    from pg_class where oid = to_regclass('public.staff')";
+
+fn others(session: &mut Session) {
+    session
+        .execute("create table staff (id int primary key, name text); insert into staff values (1, 'a')")
+        .expect("objects of others");
+}
+
+/// Loads generated rows whose schema must not change the table of others.
+#[track_caller]
+fn check_rolled_back(session: &mut Session, schema: &str) {
+    let before = lines(session, STATE);
+    for jobs in [1, 2] {
+        let options = InitOptions { jobs, ..scaled(10.0) };
+        let own = folder(schema, &[]);
+        std::fs::write(own.path().join("workload.toml"), TRIGGERS).expect("a manifest");
+        let error = load(&open(&own), session, &options).expect_err(schema).to_string();
+        assert!(error.contains("public.staff") && error.contains("rolled back"), "{schema}: {error}");
+        assert_eq!(lines(session, STATE), before, "{schema}");
+    }
+    session.execute("drop table if exists own, own2, own_pgmeter cascade").expect("own objects");
+    session.execute("drop domain if exists odd; drop function if exists zap() cascade").expect("own objects");
+}
+
+#[test]
+fn functions_that_run_for_generated_rows_change_no_definitions_of_others() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "definitions_by_rows");
+        others(&mut session);
+        for change in [
+            "truncate public.staff",
+            "drop table public.staff",
+            "alter table public.staff add if_new int",
+            "grant select on public.staff to public",
+        ] {
+            let once = format!(
+                "begin begin execute ''{change}''; exception when undefined_table or duplicate_column then null; end;"
+            );
+            check_rolled_back(
+                &mut session,
+                &format!(
+                    "create table own (a int primary key, b int);\n\
+                     create function zap() returns trigger language plpgsql as '{once} return new; end';\n\
+                     create trigger tg before insert on own for each row execute procedure zap();"
+                ),
+            );
+        }
+        let zap = "create function zap() returns boolean language plpgsql as \
+                   'begin truncate public.staff; return true; end';";
+        check_rolled_back(
+            &mut session,
+            &format!("{zap}\ncreate table own (a int primary key, b int, check (a < 0 or zap()));"),
+        );
+        check_rolled_back(
+            &mut session,
+            &format!(
+                "{zap}\ncreate domain odd as int check (value < 0 or zap());\n\
+                      create table own (a int primary key, b odd);"
+            ),
+        );
+    }
+}
+
+#[test]
+fn connections_that_load_rows_beside_each_other_do_not_disturb_each_other() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "definitions_beside");
+        others(&mut session);
+        let schema = "create function id() returns trigger language plpgsql as 'begin return new; end';\n\
+                      create table own (a int primary key, b int);\n\
+                      create table own2 (a int primary key, b int references own);\n\
+                      create index own_b on own (b);\n\
+                      create trigger tg before insert on own for each row execute procedure id();";
+        let own = folder(schema, &[]);
+        std::fs::write(own.path().join("workload.toml"), TRIGGERS).expect("a manifest");
+        for _ in 0..2 {
+            let options = InitOptions { jobs: 3, ..scaled(10.0) };
+            load(&open(&own), &mut session, &options).expect("own tables only");
+        }
+    }
+}
