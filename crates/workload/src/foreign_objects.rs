@@ -61,11 +61,13 @@ struct Table {
 const DEFINITION: &str = "\
     md5(concat_ws('|', n.nspname, c.relname, c.relowner, c.relfilenode, c.reltablespace, c.relpersistence, c.relchecks, \
     c.relrowsecurity, c.relforcerowsecurity, c.relreplident, c.reloptions, c.relacl, \
-    (select x.reloptions::text from pg_class x where x.oid = c.reltoastrelid), \
+    (select concat(x.reloptions, ':', x.relfilenode, ':', (select string_agg(f.relfilenode::text, ',' order by f.oid) \
+    from pg_index j join pg_class f on f.oid = j.indexrelid where j.indrelid = x.oid)) \
+    from pg_class x where x.oid = c.reltoastrelid), \
     (select string_agg(a::text, ',' order by attnum) from pg_attribute a where attrelid = c.oid), \
     (select string_agg(concat(oid, ':', xmin), ',' order by oid) from pg_attrdef where adrelid = c.oid), \
     (select string_agg(concat(oid, ':', xmin), ',' order by oid) from pg_constraint where conrelid = c.oid), \
-    (select string_agg(concat(indexrelid, i.relname, i.reloptions, i.reltablespace, indisvalid, indisclustered, \
+    (select string_agg(concat(indexrelid, i.relname, ':', i.relfilenode, i.reloptions, i.reltablespace, indisvalid, indisclustered, \
     indisreplident), ',' order by indexrelid) from pg_index join pg_class i on i.oid = indexrelid \
     where indrelid = c.oid), \
     (select string_agg(concat(oid, ':', xmin), ',' order by oid) from pg_trigger \
@@ -491,7 +493,8 @@ const CATALOGS: [(&str, &str, &str); 21] = [
          (select string_agg(concat(r.oid, ':', r.xmin), ',' order by r.oid) from pg_rewrite r where r.ev_class = t.oid), \
          (select string_agg(concat(g.oid, ':', g.xmin), ',' order by g.oid) from pg_trigger g \
          where g.tgrelid = t.oid), \
-         (select string_agg(i.indexrelid::text, ',' order by i.indexrelid) from pg_index i where i.indrelid = t.oid), \
+         (select string_agg(concat(f.oid, ':', f.relfilenode), ',' order by f.oid) \
+         from pg_index i join pg_class f on f.oid = i.indexrelid where i.indrelid = t.oid), \
          (select x.reloptions::text from pg_class x where x.oid = t.reltoastrelid))",
         "t.relkind in ('v', 'm', 'S', 'c') and t.relnamespace{users}",
     ),

@@ -5,6 +5,7 @@ use connect::Session;
 use pgmeter_workload::InitOptions;
 
 use crate::generated::{folder, load, open, scaled};
+use crate::harmless_steps::steps;
 use crate::harness::{NEWEST, OLDEST, lines, session};
 
 /// A manifest with which triggers exist while rows are loaded.
@@ -90,5 +91,49 @@ fn connections_that_load_rows_beside_each_other_do_not_disturb_each_other() {
             let options = InitOptions { jobs: 3, ..scaled(10.0) };
             load(&open(&own), &mut session, &options).expect("own tables only");
         }
+    }
+}
+
+/// In a transaction, also those with CONCURRENTLY, and outside of one.
+#[test]
+fn indexes_of_others_are_not_rebuilt() {
+    const FILES: &str = "select string_agg(relname || relfilenode, ' ' order by oid) from pg_class \
+        where relkind in ('i', 't') and oid >= 16384";
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "reindex");
+        others(&mut session);
+        session
+            .execute(
+                "create index staff_name on staff (name); create materialized view frozen as select id from staff; \
+                 create unique index frozen_id on frozen (id)",
+            )
+            .expect("indexes of others");
+        let toast = "select reltoastrelid::regclass from pg_class where relname = 'staff'";
+        let toast = format!("reindex table {}", lines(&mut session, toast).remove(0));
+        let mut checks = vec![
+            ("reindex table staff", "public.staff"),
+            ("reindex index staff_name", "public.staff"),
+            ("reindex table frozen", "public.frozen"),
+            ("reindex schema public", "public."),
+            (&toast, "public.staff"),
+        ];
+        if major == NEWEST {
+            checks.push(("reindex table concurrently staff", "public.staff"));
+            checks.push(("reindex (concurrently) index staff_name", "public.staff"));
+            checks.push(("reindex index concurrently frozen_id", "public.frozen"));
+        }
+        let before = lines(&mut session, FILES);
+        for (sql, told) in checks {
+            for is_transaction in [true, false] {
+                let own = steps(is_transaction, &[sql]);
+                let error = load(&own, &mut session, &InitOptions::default()).expect_err(sql).to_string();
+                let is_told = error.contains(told) || is_transaction && error.contains("transaction block");
+                assert!(is_told, "{major} {sql}: {error}");
+                assert_eq!(lines(&mut session, FILES), before, "{major} {sql}");
+            }
+        }
+        let own = "create table own (a int primary key); reindex table own; reindex index own_pkey; \
+                   analyze staff; create table own2 (a int references staff)";
+        load(&steps(true, &[own]), &mut session, &InitOptions::default()).expect("own indexes");
     }
 }
