@@ -145,7 +145,26 @@ const PARAMETERS: Kind = Kind {
     is_noticed: true,
 };
 
-const KINDS: [Kind; 16] = [
+/// Names without a schema mean them first, also in the sessions of others. Those of extensions belong to these.
+const SERVERS_SCHEMA: Kind = Kind {
+    what: "the schema pg_catalog (its functions, operators or types)",
+    catalog: "pg_proc",
+    from: "(select * from (select 'pg_proc'::regclass as class, oid, xmin from pg_proc \
+           where oid >= 16384 and pronamespace = 'pg_catalog'::regnamespace \
+           union all select 'pg_operator'::regclass, oid, xmin from pg_operator \
+           where oid >= 16384 and oprnamespace = 'pg_catalog'::regnamespace \
+           union all select 'pg_type'::regclass, oid, xmin from pg_type \
+           where oid >= 16384 and typnamespace = 'pg_catalog'::regnamespace) o \
+           where not exists (select 1 from pg_depend d where d.classid = o.class and d.objid = o.oid and d.deptype = 'e'))",
+    key: "concat(t.class::oid, '.', t.oid)",
+    parent: ("''", "''"),
+    digest: "t.xmin",
+    rows: "true",
+    is_missed: true,
+    is_noticed: true,
+};
+
+const KINDS: [Kind; 17] = [
     Kind {
         what: "a trigger of a foreign key",
         catalog: "pg_trigger",
@@ -278,6 +297,7 @@ const KINDS: [Kind; 16] = [
     EXTENSION_DEPENDENTS,
     STATISTICS,
     PARAMETERS,
+    SERVERS_SCHEMA,
 ];
 
 /// The rows of all kinds. `known` are the catalogs of the server.

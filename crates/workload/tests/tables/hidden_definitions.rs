@@ -137,3 +137,32 @@ fn indexes_of_others_are_not_rebuilt() {
         load(&steps(true, &[own]), &mut session, &InitOptions::default()).expect("own indexes");
     }
 }
+
+#[test]
+fn the_servers_schema_gets_no_new_objects() {
+    const NEW: &str =
+        "select count(*) from pg_proc where oid >= 16384 and pronamespace = 'pg_catalog'::regnamespace";
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "servers_schema");
+        others(&mut session);
+        for sql in [
+            "create function pg_catalog.abs(text) returns text language sql as 'select $1';",
+            "create operator pg_catalog.@@@@ (leftarg = int, rightarg = int, procedure = int4pl);",
+            "create type pg_catalog.mine as enum ('a');",
+            "create domain pg_catalog.odd as int;",
+            "create function mine() returns int language sql as 'select 1'; alter function mine() set schema pg_catalog;",
+        ] {
+            for is_transaction in [true, false] {
+                let own = steps(is_transaction, &[sql]);
+                let error = load(&own, &mut session, &InitOptions::default()).expect_err(sql).to_string();
+                assert!(error.contains("the schema pg_catalog"), "{major} {sql}: {error}");
+                assert_eq!(lines(&mut session, NEW), ["0"], "{major} {sql}");
+                session.execute("drop function if exists public.mine()").expect("own objects");
+            }
+            let schema = format!("create table own (a int primary key, b int);\n{sql}");
+            let error =
+                load(&open(&folder(&schema, &[])), &mut session, &scaled(10.0)).expect_err(sql).to_string();
+            assert!(error.contains("the schema pg_catalog"), "{major} {sql}: {error}");
+        }
+    }
+}
