@@ -14,7 +14,7 @@ use crate::load::{execute, query, query_catalogs};
 use crate::loader::TableName;
 use crate::marks::{self, MarkedObject, PLAIN_KINDS, catalog_of};
 use crate::sequences::{self, ChangedSequence, Sequences};
-use crate::{dependents, protection, sql_names};
+use crate::{dependents, protection, sql_names, user_functions};
 
 /// The objects of others, as they were before a transaction.
 #[derive(Debug)]
@@ -310,10 +310,20 @@ const MATERIALIZED: &str = "the materialized view ";
 const SEQUENCE: &str = "the sequence ";
 
 /// Runs in an open transaction what COMMIT would run: triggers of deferred constraints, and queries of cursors WITH HOLD, which
-/// are closed instead. What they change is seen then.
+/// are closed instead. What they change is seen then. A trigger can defer the constraints again, and change further rows.
 pub(crate) fn run_deferred(session: &mut Session) -> Result<(), WorkloadError> {
-    execute(session, "close all")?;
-    execute(session, "set constraints all immediate")
+    run_deferred_once(session)?;
+    let rounds = if user_functions::may_defer(session)? { DEFERRALS_MAX } else { 0 };
+    (0..rounds).try_for_each(|_| run_deferred_once(session))
+}
+
+/// So often a trigger may defer itself again.
+const DEFERRALS_MAX: usize = 16;
+
+fn run_deferred_once(session: &mut Session) -> Result<(), WorkloadError> {
+    execute(session, "set constraints all immediate")?;
+    // After the triggers, which can open them.
+    execute(session, "close all")
 }
 
 /// The relations whose rows the current transaction has locked to change them: a function can turn off the counting of rows,

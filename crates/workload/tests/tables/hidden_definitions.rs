@@ -166,3 +166,51 @@ fn the_servers_schema_gets_no_new_objects() {
         }
     }
 }
+
+/// A trigger that defers the constraints again and inserts a row fires once more, up to the level at which it changes others.
+#[test]
+fn triggers_that_defer_themselves_again_are_seen() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "deferred_again");
+        others(&mut session);
+        let before = lines(&mut session, STATE);
+        for change in ["delete from public.staff", "truncate public.staff"] {
+            for level in [2, 5] {
+                let zap = format!(
+                    "create function zap() returns trigger language plpgsql as 'begin if new.level >= {level} then \
+                     {change}; else set constraints all deferred; insert into public.deep values (new.level + 1); \
+                     end if; return null; end';\n\
+                     create table deep (level int primary key);\n\
+                     create constraint trigger z after insert on deep deferrable initially deferred \
+                     for each row execute procedure zap();\n"
+                );
+                let step = format!("{zap} insert into deep values (1);");
+                for is_transaction in [true, false] {
+                    let own = steps(is_transaction, &[&step]);
+                    let error =
+                        load(&own, &mut session, &InitOptions::default()).expect_err(&step).to_string();
+                    assert!(error.contains("public.staff"), "{major} {step}: {error}");
+                    assert_eq!(lines(&mut session, STATE), before, "{major} {step}");
+                    session
+                        .execute("drop table if exists deep; drop function if exists zap()")
+                        .expect("own objects");
+                }
+                let schema = format!(
+                    "create table own (a int primary key, b int);\n{zap}\
+                     create function add() returns trigger language plpgsql as 'begin \
+                     insert into public.deep select 1 where not exists (select from public.deep); return new; end';\n\
+                     create trigger tg before insert on own for each row execute procedure add();"
+                );
+                let own = folder(&schema, &[]);
+                std::fs::write(own.path().join("workload.toml"), TRIGGERS).expect("a manifest");
+                let error = load(&open(&own), &mut session, &scaled(10.0)).expect_err(&schema).to_string();
+                assert!(error.contains("public.staff"), "{major} {schema}: {error}");
+                assert_eq!(lines(&mut session, STATE), before, "{major} {schema}");
+                session.execute("drop table if exists own, deep, own_pgmeter cascade").expect("own objects");
+                session
+                    .execute("drop function if exists zap(); drop function if exists add()")
+                    .expect("own objects");
+            }
+        }
+    }
+}
