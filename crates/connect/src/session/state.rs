@@ -1,4 +1,4 @@
-//! The state of a session that outlives a transaction: settings, prepared statements, channels, temporary relations and locks.
+//! The state of a session that outlives a transaction: settings, prepared statements, channels, temporary objects and locks.
 //! Behind a pooler it would stay in a connection that others get next, so each transaction of pgmeter restores it: in the
 //! message of its COMMIT or ROLLBACK, before the pooler can pass the connection on. Functions of `Session` call this.
 
@@ -23,9 +23,10 @@ const STATE: &str = "\
     FROM pg_prepared_statements WHERE from_sql \
     UNION ALL SELECT concat('channel ', channel), format('UNLISTEN %I', channel) \
     FROM pg_listening_channels() AS listening (channel) \
-    UNION ALL SELECT concat('temporary relation ', oid), format('DROP %s IF EXISTS pg_temp.%I CASCADE', \
-    CASE relkind WHEN 'v' THEN 'VIEW' WHEN 'S' THEN 'SEQUENCE' ELSE 'TABLE' END, relname) \
-    FROM pg_class WHERE relnamespace = pg_my_temp_schema() AND relkind IN ('r', 'p', 'v', 'S') \
+    UNION ALL SELECT concat('temporary ', d.classid::regclass, ' ', d.objid), \
+    format('DROP %s IF EXISTS %s CASCADE', replace(o.type, 'statistics object', 'statistics'), o.identity) FROM pg_depend d \
+    CROSS JOIN LATERAL pg_identify_object(d.classid, d.objid, 0) o WHERE d.refclassid = 'pg_namespace'::regclass \
+    AND d.refobjid = pg_my_temp_schema() AND d.refobjsubid = 0 AND d.deptype = 'n' AND d.classid <> 'pg_default_acl'::regclass \
     UNION ALL SELECT concat_ws(' ', 'lock', classid, objid, objsubid, mode), format('SELECT pg_advisory_unlock%s(%s)', \
     CASE mode WHEN 'ShareLock' THEN '_shared' ELSE '' END, CASE objsubid WHEN 2 THEN concat_ws(', ', \
     classid::bigint - CASE WHEN classid::bigint > 2147483647 THEN 4294967296 ELSE 0 END, \
@@ -36,8 +37,11 @@ const STATE: &str = "\
 /// The state before a transaction.
 #[derive(Debug)]
 pub(super) struct SessionState {
-    /// Process of the server, and its search path.
+    /// Process of the server.
     process: String,
+    /// Whether the server is a standby, where no transaction can write.
+    is_standby: bool,
+    /// The search path.
     search_path: String,
     /// The first column of [`STATE`].
     there: Vec<String>,
@@ -49,7 +53,8 @@ impl SessionState {
     /// Begins a transaction and reads the state. `None`: the server cannot restore it, or answers otherwise than PostgreSQL.
     fn begin(session: &mut Session) -> Result<Option<SessionState>, ConnectError> {
         let sets = session.query_sets(&format!(
-            "BEGIN; SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('search_path'); SAVEPOINT pgmeter_state; \
+            "BEGIN; SELECT pg_catalog.pg_backend_pid(), pg_catalog.current_setting('search_path'), \
+             pg_catalog.pg_is_in_recovery(); SAVEPOINT pgmeter_state; \
              SELECT pg_catalog.set_config('search_path', 'pg_catalog, pg_temp', true); \
              SELECT name, setting FROM pg_settings WHERE source = 'session' AND name <> 'search_path'; {STATE}; \
              SELECT lanname FROM pg_language WHERE lanname = 'plpgsql'; \
@@ -76,13 +81,15 @@ impl SessionState {
         Ok(is_restorable.then(|| SessionState {
             process: text(path, 0),
             search_path: text(path, 1),
+            is_standby: path.get(2) == Some("t"),
             there: there.iter().map(|row| text(row, 0)).collect(),
             settings: settings.iter().map(|row| (text(row, 0), text(row, 1))).collect(),
         }))
     }
 
     /// SQL that restores it, for the message that ends the transaction. It never fails, so an error is that of the COMMIT. If a
-    /// statement of a user has ended the transaction, the connection may be another one by now, which stays as it is.
+    /// statement of a user has ended the transaction, the connection may be another one by now, which stays as it is. The
+    /// transaction can write, although the user may have set `default_transaction_read_only`: DROP needs that.
     fn restore(&self) -> String {
         // The search path is last: SET LOCAL after RESET would make the default a setting of the session.
         let array = |texts: &mut dyn Iterator<Item = &String>| {
@@ -110,7 +117,8 @@ impl SessionState {
             names = array(&mut self.settings.iter().map(|(name, _)| name)),
             values = array(&mut self.settings.iter().map(|(_, value)| value)),
         );
-        format!("DO {}", literal(&body))
+        let begin = if self.is_standby { "BEGIN" } else { "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE" };
+        format!("{begin}; DO {}; COMMIT", literal(&body))
     }
 }
 
@@ -143,8 +151,9 @@ impl Session {
                 let restore = state.restore();
                 let ended = self.execute(&format!("{sql}; {restore}"));
                 if ended.is_err() && !self.is_lost() {
-                    // The server has rolled back and has not read the rest of the message.
-                    let _ = self.execute(&restore);
+                    // The server has not executed the rest of the message.
+                    let open = if self.is_in_transaction() { "ROLLBACK; " } else { "" };
+                    let _ = self.execute(&format!("{open}{restore}"));
                 }
                 ended.map(drop)
             }

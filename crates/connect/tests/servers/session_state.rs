@@ -9,14 +9,24 @@ use testkit::pooler::PgBouncer;
 const LEAVES: &str = "SET work_mem = '9MB'; SELECT set_config('search_path', 'pg_catalog', false); SET DateStyle = 'SQL, DMY'; \
     PREPARE left_behind AS SELECT 1; LISTEN \"A channel\"; SELECT pg_advisory_lock(5), pg_advisory_lock(5), \
     pg_advisory_lock(-6000000000), pg_advisory_lock_shared(-1, 7); CREATE TEMP TABLE left_table (id serial PRIMARY KEY); \
-    CREATE TEMP VIEW left_view AS SELECT id FROM left_table; CREATE ROLE left_role; SET ROLE left_role; SET LOCAL jit = off";
+    CREATE TEMP VIEW left_view AS SELECT id FROM left_table; CREATE TYPE pg_temp.\"A mood\" AS ENUM ('x'); \
+    CREATE DOMAIN pg_temp.d AS pg_temp.\"A mood\"; CREATE TYPE pg_temp.pair AS (a int, b pg_temp.d); \
+    CREATE TYPE pg_temp.span AS RANGE (subtype = int); CREATE FUNCTION pg_temp.\"A f\"(pg_temp.pair) RETURNS int LANGUAGE sql \
+    AS 'SELECT 1'; CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE sql AS 'SELECT 1'; \
+    CREATE AGGREGATE pg_temp.total (int) (sfunc = int4pl, stype = int); \
+    CREATE OPERATOR pg_temp.=== (procedure = int4pl, leftarg = int, rightarg = int); \
+    CREATE OPERATOR FAMILY pg_temp.fam USING btree; CREATE COLLATION pg_temp.coll (locale = 'C'); \
+    CREATE TEXT SEARCH DICTIONARY pg_temp.dict (template = simple); \
+    CREATE TEXT SEARCH CONFIGURATION pg_temp.conf (copy = simple); \
+    CREATE ROLE left_role; SET ROLE left_role; SET LOCAL jit = off; SET default_transaction_read_only = on";
 /// The same, as it is found.
 const FOUND: &str = "SELECT concat_ws(' ', current_setting('work_mem'), current_setting('DateStyle'), \
     current_setting('search_path'), current_setting('role'), current_setting('jit'), \
     (SELECT string_agg(name, ',' ORDER BY name) FROM pg_settings WHERE source = 'session'), \
     (SELECT count(*) FROM pg_prepared_statements), (SELECT count(*) FROM pg_listening_channels()), \
     (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'), \
-    (SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema()))";
+    (SELECT count(*) FROM pg_class WHERE relnamespace = pg_my_temp_schema()), \
+    (SELECT count(*) FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = pg_my_temp_schema()))";
 
 #[test]
 #[allow(clippy::print_stderr)] // that it was skipped
