@@ -180,11 +180,6 @@ impl ForeignObjects {
         Ok(if names_any { None } else { any() })
     }
 
-    /// Whether others have tables in the database.
-    pub(crate) fn has_tables(&self) -> bool {
-        !self.tables.is_empty()
-    }
-
     /// The same objects as they are now, without those that were dropped since.
     pub(crate) fn read_again(&self, session: &mut Session) -> Result<ForeignObjects, WorkloadError> {
         let mut now = ForeignObjects::read(session, &self.workload)?;

@@ -92,8 +92,8 @@ impl StepGuard {
         if changed.is_empty() { Ok(()) } else { tell(StepEffect::Changes(&changed)) }
     }
 
-    /// Executes statements in one transaction, and repeats it until it has all locks: where others have tables, it waits for
-    /// each lock as long as others may wait behind it.
+    /// Executes statements in one transaction, and repeats it until it has all locks. It waits for each lock only as long as
+    /// others may wait behind it.
     fn transaction(
         &mut self,
         session: &mut Session,
@@ -103,12 +103,10 @@ impl StepGuard {
         tell: &mut TellEffect<'_>,
     ) -> Result<(), WorkloadError> {
         let foreign = if self.drops { None } else { Some(self.foreign.now(session)?) };
-        let has_others =
-            self.foreign.has_tables() || foreign.as_ref().is_some_and(ForeignObjects::has_tables);
         let last = statements.last().map_or(1, |statement| statement.line);
         let (made, dependents) = locking.repeat(session, |session, lock_try| {
             begin_own(session)?;
-            let committed = limit_waits(session, lock_try, has_others)
+            let committed = limit_waits(session, lock_try)
                 .and_then(|()| foreign.as_ref().map_or(Ok(()), |_| begin_counting(session)))
                 .and_then(|()| self.statements(session, step, statements))
                 // With the search path of the step.
@@ -227,9 +225,9 @@ impl StepGuard {
     }
 }
 
-fn limit_waits(session: &mut Session, lock_try: &LockTry, has_others: bool) -> Result<(), WorkloadError> {
-    let limited = if has_others { lock_try.limit_each_statement(session) } else { Ok(()) };
-    limited.map_err(failed("set local lock_timeout"))
+/// Sessions that read the tables of an earlier loading wait behind the step too.
+fn limit_waits(session: &mut Session, lock_try: &LockTry) -> Result<(), WorkloadError> {
+    lock_try.limit_each_statement(session).map_err(failed("set local lock_timeout"))
 }
 
 /// Executes SQL of a user so that the server finds the same statements in it as pgmeter: with other settings of the client,

@@ -1,4 +1,4 @@
-//! Locks on the new tables that other sessions hold while a loading goes on: the loading waits for them in short tries, so that
+//! Locks on the tables of a workload that other sessions hold during a loading: the loading waits for them in short tries, so that
 //! the statements of others do not wait behind it. On the oldest and the newest server.
 
 use std::ops::ControlFlow;
@@ -10,7 +10,8 @@ use connect::Session;
 use pgmeter_workload::{InitOptions, InitProgress, Tpcb, Workload, WorkloadError};
 use testkit::cluster::Cluster;
 
-use crate::generated::{folder, open, scaled};
+use crate::generated::{folder, load, open, scaled};
+use crate::harmless_steps::steps;
 use crate::harness::{NEWEST, OLDEST, conninfo, lines, session, target};
 
 /// Waits of the loading that must be seen: more than one, so that a statement that waits without a limit is noticed.
@@ -91,6 +92,35 @@ fn others_read_the_tables_of_pgbench_while_their_rows_and_keys_wait_for_a_reader
         assert_eq!(lines(&mut session, "select count(*) from pgbench_accounts"), ["100000"]);
         let keys = "select count(*) from pg_constraint where conname = 'pgbench_accounts_pkey'";
         assert_eq!(lines(&mut session, keys), ["1"]);
+    }
+}
+
+#[test]
+fn others_read_the_table_of_an_earlier_load_while_a_load_step_waits_to_drop_it() {
+    // There are no other tables in the database.
+    let step = "drop table if exists own; create table own (a int)";
+    for (major, is_transaction) in [(NEWEST, true), (OLDEST, true), (NEWEST, false)] {
+        let mut session = session(major, "step_beside_reader");
+        let place = conninfo(&mut session, "postgres");
+        load(&steps(is_transaction, &[step]), &mut session, &InitOptions::default()).expect("it is loaded");
+        let mut holder = Cluster::session(&place);
+        holder.execute("begin; select 1 from own").expect("a lock");
+        let loading = thread::spawn(move || {
+            let own = steps(is_transaction, &[step]);
+            load(&own, &mut session, &InitOptions::default()).map(drop).map_err(|error| error.to_string())
+        });
+        let mut application = Cluster::session(&place);
+        // A busy machine needs more than the tries of a second; without them the statement would wait for the holder.
+        application.execute("set statement_timeout = '20s'").expect("a setting");
+        let waits = "select count(*) from pg_locks where not granted and relation = 'own'::regclass";
+        for _ in 0..WAITS {
+            while lines(&mut application, waits) == ["0"] {
+                assert!(!loading.is_finished(), "{major}: it does not wait for the lock");
+            }
+            application.query("select 1 from own limit 1").expect("in time");
+        }
+        holder.execute("commit").expect("it ends");
+        assert_eq!(loading.join().expect("it has ended"), Ok(()), "{major}");
     }
 }
 
