@@ -23,7 +23,7 @@ const DIGEST_OF_FUNCTION: &str = "\
     from pg_proc where oid = $)";
 
 /// The digest of the owner and the definition of the object `$` in each catalog.
-const DEFINITIONS: [(&str, &str); 4] = [
+const DEFINITIONS: [(&str, &str); 6] = [
     (
         "pg_class",
         "(select md5(concat_ws('|', c.relowner, case when c.relkind = 'S' then case when has_sequence_privilege(c.oid, \
@@ -47,6 +47,16 @@ const DEFINITIONS: [(&str, &str); 4] = [
          from pg_type y where y.oid = $)",
     ),
     ("pg_namespace", "(select md5(s.nspowner::text) from pg_namespace s where s.oid = $)"),
+    (
+        "pg_ts_config",
+        "(select md5(concat_ws('|', f.cfgowner, f.cfgparser, (select string_agg(concat(m.maptokentype, ' ', m.mapseqno, ' ', \
+         m.mapdict), ',' order by m.maptokentype, m.mapseqno) from pg_ts_config_map m where m.mapcfg = f.oid))) \
+         from pg_ts_config f where f.oid = $)",
+    ),
+    (
+        "pg_ts_dict",
+        "(select md5(concat_ws('|', h.dictowner, h.dicttemplate, h.dictinitoption)) from pg_ts_dict h where h.oid = $)",
+    ),
 ];
 
 /// SQL for the digest of the definition of an object in a catalog, both of which are expressions.

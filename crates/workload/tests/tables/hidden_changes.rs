@@ -335,7 +335,7 @@ fn a_table_that_others_make_between_two_steps_gets_no_mark() {
 }
 
 /// A change of a user, its undo, and the object.
-const ALTERED: [(&str, &str, &str); 6] = [
+const ALTERED: [(&str, &str, &str); 9] = [
     ("alter domain d add constraint c check (value < 9)", "alter domain d drop constraint c", "public.d"),
     ("alter domain d set default 7", "alter domain d drop default", "public.d"),
     ("alter sequence s increment 3", "alter sequence s increment 2", "public.s"),
@@ -345,12 +345,30 @@ const ALTERED: [(&str, &str, &str); 6] = [
         "public.f",
     ),
     ("alter table t owner to owner_of_altered", "alter table t owner to postgres", "public.t"),
+    (
+        "alter text search configuration tsc alter mapping for asciiword with english_stem",
+        "alter text search configuration tsc alter mapping for asciiword with simple",
+        "public.tsc",
+    ),
+    (
+        "alter text search configuration tsc drop mapping for email",
+        "alter text search configuration tsc add mapping for email with simple",
+        "public.tsc",
+    ),
+    (
+        "alter text search dictionary tsd (accept = false)",
+        "alter text search dictionary tsd (accept = true)",
+        "public.tsd",
+    ),
     ("alter type m add value 'c'", "select 1", "public.m"),
 ];
 
 #[test]
 fn objects_that_a_user_has_altered_are_kept() {
     let create = "drop table if exists t; drop sequence if exists s; drop function if exists f(int); \
+                  drop text search configuration if exists tsc; create text search configuration tsc (copy = simple); \
+                  drop text search dictionary if exists tsd; \
+                  create text search dictionary tsd (template = simple, accept = true); \
                   drop type if exists m; drop domain if exists d; create domain d as int check (value > 0); \
                   create type m as enum ('a', 'b'); create sequence s increment 2; \
                   create function f(a int default 1) returns int language sql as 'select 1'; create table t (a int);";
