@@ -1,7 +1,7 @@
 //! Objects that belong to relations of the workload, and that DROP TABLE drops too: indexes, constraints, triggers, rules,
-//! policies, defaults, statistics objects, sequences of columns and memberships in publications. The mark of a relation has a
-//! digest of each that it had when its loading was complete. Users have made or changed the others. While further steps of the
-//! loading may add some, the mark has those of users instead.
+//! policies, defaults, statistics objects, sequences of columns and memberships in publications and subscriptions. DROP SCHEMA
+//! drops memberships too. The mark of a relation or schema has a digest of each that it had when its loading was complete. Users
+//! have made or changed the others. While further steps of the loading may add some, a relation's mark has those of users instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,17 +12,17 @@ use crate::WorkloadError;
 use crate::existing_objects::of_transaction;
 use crate::foreign_objects::ObjectKey;
 use crate::load::query_catalogs;
-use crate::marks::{MarkedObject, catalog_of};
+use crate::marks::{MarkedObject, has_dependents};
 use crate::sql_names;
 
 /// Beginning of the comment of an index that exists only during a comparison, which drops it.
 pub const COMPARISON_COMMENT: &str = "pgmeter compare: ";
 
-/// An object that belongs to a relation.
+/// An object that belongs to a relation or a schema.
 #[derive(Clone, Debug)]
 pub(crate) struct Dependent {
     pub(crate) key: ObjectKey,
-    /// OID of the relation.
+    /// OID of the relation or schema.
     relation: String,
     /// As the server names it.
     kind: String,
@@ -44,12 +44,9 @@ impl Dependent {
     }
 }
 
-/// The first version with statistics objects and publications.
-const PUBLICATIONS_FROM: u32 = 100_000;
-
 /// The catalog of a kind of dependents; queries of the relation, the OID, the definition and the number of the transaction that
 /// has made it.
-const KINDS: [(&str, &str); 9] = [
+const KINDS: [(&str, &str); 11] = [
     (
         "pg_class",
         "select i.indrelid, i.indexrelid, pg_get_indexdef(i.indexrelid), i.xmin from pg_index i where not exists \
@@ -86,18 +83,36 @@ const KINDS: [(&str, &str); 9] = [
         "select s.stxrelid, s.oid, concat(s.stxkeys, s.stxkind), s.xmin from pg_statistic_ext s",
     ),
     ("pg_publication_rel", "select m.prrelid, m.oid, '', m.xmin from pg_publication_rel m"),
+    ("pg_publication_namespace", "select m.pnnspid, m.oid, '', m.xmin from pg_publication_namespace m"),
+    (
+        SUBSCRIPTIONS,
+        "select m.srrelid, m.srrelid, \
+         'subscription ' || (pg_identify_object('pg_subscription'::regclass, m.srsubid, 0)).identity, m.xmin \
+         from pg_subscription_rel m",
+    ),
 ];
 
-/// The catalogs that the oldest version does not have.
-const LATER: [&str; 2] = ["pg_statistic_ext", "pg_publication_rel"];
+/// The catalog of memberships in subscriptions. They have no OID and no identity, so the OID is that of the relation, and the
+/// definition is the subscription.
+const SUBSCRIPTIONS: &str = "pg_subscription_rel";
+
+/// The catalogs that the oldest version does not have, and the first version that has them.
+const LATER: [(&str, u32); 4] = [
+    ("pg_statistic_ext", 100_000),
+    ("pg_publication_rel", 100_000),
+    (SUBSCRIPTIONS, 100_000),
+    ("pg_publication_namespace", 150_000),
+];
 
 fn kinds(session: &Session) -> impl Iterator<Item = &'static (&'static str, &'static str)> {
-    let is_new = session.server_version_num() >= PUBLICATIONS_FROM;
-    KINDS.iter().filter(move |(catalog, _)| is_new || !LATER.contains(catalog))
+    let version = session.server_version_num();
+    let is_missing =
+        move |catalog: &str| LATER.iter().any(|(later, from)| *later == catalog && version < *from);
+    KINDS.iter().filter(move |(catalog, _)| !is_missing(catalog))
 }
 
-/// The dependents of these relations, given by OID, in the order of their creation. Those of a partition that follow from its
-/// parent, and indexes of comparisons, do not count.
+/// The dependents of these relations and schemas, given by OID, in the order of their creation. Those of a partition that
+/// follow from its parent, and indexes of comparisons, do not count.
 pub(crate) fn read<'a>(
     session: &mut Session,
     relations: impl Iterator<Item = &'a str>,
@@ -110,12 +125,15 @@ pub(crate) fn read<'a>(
         format!("select '{catalog}'::regclass as class, k.* from ({rows}) k(relation, oid, definition, xmin)")
     });
     let sql = format!(
-        "select a.class, a.oid, a.relation, o.type, concat('the ', \
-         replace(o.type, 'publication relation', 'membership'), ' ', o.identity, \
+        "select a.class, a.oid, a.relation, o.type, concat('the ', case o.type when 'publication relation' then 'membership' \
+         when 'publication namespace' then 'membership of the schema' \
+         else case a.class when to_regclass('{SUBSCRIPTIONS}') then 'membership' else o.type end end, ' ', o.identity, \
          case when a.class in ('pg_class'::regclass, to_regclass('pg_statistic_ext')) \
-         then ' of ' || (pg_identify_object('pg_class'::regclass, a.relation, 0)).identity end), \
+         then ' of ' || (pg_identify_object('pg_class'::regclass, a.relation, 0)).identity \
+         when a.class = to_regclass('{SUBSCRIPTIONS}') then ' in ' || a.definition end), \
          left(md5(concat(o.type, ' ', o.identity, ' ', a.definition)), 8) \
-         from ({}) a cross join lateral pg_identify_object(a.class, a.oid, 0) o \
+         from ({}) a cross join lateral pg_identify_object(case a.class when to_regclass('{SUBSCRIPTIONS}') \
+         then 'pg_class'::regclass else a.class end, a.oid, 0) o \
          where a.relation = any (array[{}]::oid[]) \
          and not exists (select 1 from pg_depend d where d.classid = a.class and d.objid = a.oid \
          and d.deptype in ('P', 'I')) \
@@ -161,7 +179,7 @@ pub(crate) fn unrecorded(
     recorded: &BTreeSet<ObjectKey>,
 ) -> Result<Vec<Dependent>, WorkloadError> {
     let is_loading = |object: &&MarkedObject| {
-        object.is_own && !object.mark.loaded.complete && catalog_of(&object.kind) == "pg_class"
+        object.is_own && !object.mark.loaded.complete && has_dependents(&object.kind)
     };
     let relations = own.iter().filter(is_loading).map(|object| object.object.oid.as_str());
     let mut dependents = read(session, relations)?;
@@ -175,7 +193,7 @@ pub(crate) fn of_loading(
     own: &[MarkedObject],
     of_users: &BTreeSet<ObjectKey>,
 ) -> Result<BTreeSet<ObjectKey>, WorkloadError> {
-    let relations = own.iter().filter(|object| object.is_own && catalog_of(&object.kind) == "pg_class");
+    let relations = own.iter().filter(|object| object.is_own && has_dependents(&object.kind));
     let dependents = read(session, relations.map(|object| object.object.oid.as_str()))?;
     let keys = dependents.into_iter().map(|dependent| dependent.key);
     Ok(keys.filter(|key| !of_users.contains(key)).collect())
@@ -202,8 +220,10 @@ pub(crate) fn existing<'a>(
     session: &mut Session,
     keys: impl Iterator<Item = &'a ObjectKey>,
 ) -> Result<BTreeSet<ObjectKey>, WorkloadError> {
-    let of_key =
-        |(class, oid): &ObjectKey| format!("select '{class}', oid from {class} where oid = {}", literal(oid));
+    let of_key = |(class, oid): &ObjectKey| {
+        let column = if class == SUBSCRIPTIONS { "srrelid" } else { "oid" };
+        format!("select '{class}', {column} from {class} where {column} = {}", literal(oid))
+    };
     let parts: Vec<String> = keys.map(of_key).collect();
     if parts.is_empty() {
         return Ok(BTreeSet::new());

@@ -49,8 +49,8 @@ pub(crate) struct ObjectId {
     /// Digest of the owner and of what else ALTER changes: of a function everything, of a type its constraints and labels, of a
     /// sequence its parameters. Empty if unknown: not all marks have it.
     pub(crate) definition: String,
-    /// Digests of the objects that belong to a relation and were made by the loading, or while it has not ended, by users;
-    /// `None` if unknown.
+    /// Digests of the objects that belong to a relation or schema and were made by the loading, or while it has not ended, by
+    /// users; `None` if unknown.
     pub(crate) dependents: Option<String>,
     pub(crate) database: DatabaseId,
 }
@@ -312,8 +312,12 @@ pub(crate) fn catalog_of(kind: &str) -> &'static str {
     }
 }
 
-/// Kinds without a definition in marks, in an order in which they can be dropped; their catalogs, and the columns of their
-/// schemas.
+/// Whether marks of a kind have the dependents of its objects: memberships in publications belong to schemas too.
+pub(crate) fn has_dependents(kind: &str) -> bool {
+    ["pg_class", "pg_namespace"].contains(&catalog_of(kind))
+}
+
+/// Further kinds, in an order in which they can be dropped; their catalogs, and the columns of their schemas.
 pub(crate) const PLAIN_KINDS: [(&str, &str, Option<&str>); 7] = [
     ("cast", "pg_cast", None),
     ("operator class", "pg_opclass", Some("opcnamespace")),
@@ -414,14 +418,13 @@ pub(crate) fn completions(
 ) -> Result<Vec<String>, WorkloadError> {
     let mut marked = find(session, workload)?;
     marked.retain(|object| object.is_same() && !object.mark.loaded.complete);
-    let relations = marked.iter().filter(|object| catalog_of(&object.kind) == "pg_class");
+    let relations = marked.iter().filter(|object| has_dependents(&object.kind));
     let mut dependents = dependents::read(session, relations.map(|object| object.object.oid.as_str()))?;
     dependents.retain(|dependent| made.is_none_or(|made| made.contains(&dependent.key)));
     let mut statements = Vec::new();
     for object in &marked {
         let mut own = object.object.clone();
-        own.dependents =
-            (catalog_of(&object.kind) == "pg_class").then(|| dependents::word(&dependents, &own.oid));
+        own.dependents = has_dependents(&object.kind).then(|| dependents::word(&dependents, &own.oid));
         let mut mark = object.mark.of(own);
         mark.loaded.complete = true;
         let comment = literal(&mark.added_to(&object.comment));

@@ -114,6 +114,71 @@ fn what_users_add_to_the_workloads_tables_is_named_and_kept() {
     }
 }
 
+/// Refuses a change of a user, also if it is made again, until it is taken back.
+#[track_caller]
+fn check_kept(
+    own: &Folder,
+    session: &mut Session,
+    options: &InitOptions,
+    change: [&str; 2],
+    described: &str,
+) {
+    let [add, back] = change;
+    load(own, session, options).expect("it is loaded");
+    load(own, session, options).expect("these are its own objects");
+    session.execute(add).expect(add);
+    let error = load(own, session, options).expect_err(add).to_string();
+    assert!(error.contains(described), "{error}");
+    session.execute(back).expect(back);
+    load(own, session, options).unwrap_or_else(|error| panic!("{back}: {error}"));
+}
+
+#[test]
+fn a_membership_of_a_loaded_schema_in_a_publication_is_named_and_kept() {
+    let mut session = session(NEWEST, "schema_in_publication");
+    let (add, back) = ("create publication pub for tables in schema app", "drop publication pub");
+    let described = "the membership of the schema app in publication pub";
+    let folder = folder("create schema app; create table app.own (id int primary key);", &[]);
+    check_kept(&open(&folder), &mut session, &scaled(10.0), [add, back], described);
+    session.execute("drop schema app cascade").expect("own objects");
+    let step = "drop schema if exists app cascade; create schema app; create table app.own (id int)";
+    for is_transaction in [true, false] {
+        let own = steps(is_transaction, &[step]);
+        check_kept(&own, &mut session, &InitOptions::default(), [add, back], described);
+    }
+    // A publication of the workload itself is in the way of nothing.
+    let own = steps(
+        true,
+        &["drop publication if exists mine", step, "create publication mine for tables in schema app"],
+    );
+    session.execute("drop schema app cascade").expect("own objects");
+    load(&own, &mut session, &InitOptions::default()).expect("it is loaded");
+    session.execute("drop publication mine").expect("own objects");
+    load(&own, &mut session, &InitOptions::default()).expect("its own objects");
+}
+
+#[test]
+fn a_membership_of_a_loaded_table_in_a_subscription_is_named_and_kept() {
+    let mut session = session(NEWEST, "subscribed");
+    let add = "create subscription sub connection 'host=127.0.0.1' publication pub with (connect = false, slot_name = none); \
+               insert into pg_subscription_rel (srsubid, srrelid, srsubstate) \
+               select s.oid, 'own'::regclass, 'r' from pg_subscription s where subname = 'sub'";
+    let described = "the membership public.own in subscription sub";
+    let folder = folder("create table own (id int primary key);", &[]);
+    check_kept(&open(&folder), &mut session, &scaled(10.0), [add, "drop subscription sub"], described);
+    session.execute("drop table own").expect("own objects");
+    let step = "drop table if exists own; create table own (id int)";
+    for is_transaction in [true, false] {
+        let own = steps(is_transaction, &[step]);
+        check_kept(&own, &mut session, &InitOptions::default(), [add, "drop subscription sub"], described);
+    }
+    session.execute(add).expect("a subscription");
+    let own = steps(true, &[step]);
+    let told = told(&own, &mut session, &InitOptions { drops: true, ..InitOptions::default() });
+    session.execute("drop subscription sub").expect("it is there");
+    assert!(told.iter().any(|sentence| sentence.contains(described)), "{told:?}");
+}
+
 /// A user adds an index when the rows are there; the loading then creates its own keys and indexes, or is broken off.
 fn load_with_an_addition(own: &dyn Workload, session: &mut Session, is_broken_off: bool) {
     let (target, place) = (target(session), conninfo(session, "postgres"));
