@@ -274,7 +274,7 @@ fn a_comparison_keeps_no_secret() {
     let factor = format!("variables.token={},{}", secret("a"), secret("b"));
     let variable = format!("secret_thing={}", secret("variable"));
     let words = ["compare", "--factor", &factor, "--key", "workload=none", "-f", "script.sql", "--dsn", &dsn];
-    let more = ["-D", &variable, "--key", "protocol=simple", "--budget", "1s", "--block", "0.1"];
+    let more = ["-D", &variable, "--key", "protocol=simple", "--budget", "3s", "--block", "0.7"];
     let mut command = bench.command(words.iter().chain(&more));
     search.run(command.env("PGPASSWORD", secret("environment")), 3);
     for format in ["text", "json", "csv", "markdown", "html", "svg"] {
