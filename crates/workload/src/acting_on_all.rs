@@ -41,9 +41,7 @@ pub(crate) fn sentences(session: &mut Session) -> Result<Vec<String>, WorkloadEr
 
 fn sentence(kind: &str, identity: &str) -> String {
     if kind == SLOT {
-        return format!(
-            "{NEW_SLOT}{identity}, which keeps WAL until it is dropped; a later init does not drop it"
-        );
+        return format!("{NEW_SLOT}{identity}, which keeps WAL until it is dropped{NOT_DROPPED}");
     }
     if kind == "default acl" {
         return format!(

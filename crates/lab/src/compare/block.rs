@@ -391,7 +391,8 @@ impl Counts {
     }
 }
 
-/// All figures but the latencies. `cpu_s` is the CPU time of the backends and their parallel workers, from the end of the warm-up to the end of the load.
+/// All figures but the latencies. `cpu_s` is the CPU time of the backends and their parallel workers, from the end of the
+/// warm-up to the end of the load.
 fn figures(outcome: Outcome, cpu_s: Option<f64>, of_load: &OfLoad, setup_s: f64) -> BlockResult {
     let OfLoad { counts: server, wal_of_others } = *of_load;
     let total = &outcome.summary.total;

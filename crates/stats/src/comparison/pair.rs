@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::comparison::figure::{ComparedFigure, ComparedMetric};
+use crate::comparison::percentile::Percentile;
 
 /// A side of a comparison; A is the baseline.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -61,29 +62,17 @@ pub struct ScriptLatencies {
 }
 
 impl ScriptLatencies {
-    fn set(&mut self, metric: ComparedMetric, ns: Option<f64>) {
-        match metric {
-            ComparedMetric::P50 => self.p50_ns = ns,
-            ComparedMetric::P99 | ComparedMetric::Percentile(_) => self.tail_ns = ns,
-            ComparedMetric::Tps
-            | ComparedMetric::ServerCpu
-            | ComparedMetric::ClientCpu
-            | ComparedMetric::Wal
-            | ComparedMetric::FullPageImages
-            | ComparedMetric::BlocksRead => {}
+    fn set(&mut self, percentile: Percentile, ns: Option<f64>) {
+        match percentile {
+            Percentile::P50 => self.p50_ns = ns,
+            _ => self.tail_ns = ns,
         }
     }
 
-    fn figure(&self, metric: ComparedMetric) -> Option<f64> {
-        match metric {
-            ComparedMetric::P50 => self.p50_ns,
-            ComparedMetric::P99 | ComparedMetric::Percentile(_) => self.tail_ns,
-            ComparedMetric::Tps
-            | ComparedMetric::ServerCpu
-            | ComparedMetric::ClientCpu
-            | ComparedMetric::Wal
-            | ComparedMetric::FullPageImages
-            | ComparedMetric::BlocksRead => None,
+    fn figure(&self, percentile: Percentile) -> Option<f64> {
+        match percentile {
+            Percentile::P50 => self.p50_ns,
+            _ => self.tail_ns,
         }
     }
 }
@@ -93,7 +82,7 @@ impl Block {
     pub fn figure(&self, figure: impl Into<ComparedFigure>) -> Option<f64> {
         let ComparedFigure { metric, script } = figure.into();
         if let Some(script) = script {
-            return self.scripts.get(script)?.figure(metric);
+            return self.scripts.get(script)?.figure(metric.percentile()?);
         }
         match metric {
             ComparedMetric::Tps => self.tps,
@@ -110,25 +99,19 @@ impl Block {
 
     /// Sets a percentile; no effect on other figures.
     pub fn set_latency(&mut self, figure: ComparedFigure, ns: Option<f64>) {
-        let ComparedFigure { metric, script } = figure;
-        let Some(script) = script else {
-            match metric {
-                ComparedMetric::P50 => self.p50_ns = ns,
-                ComparedMetric::P99 => self.p99_ns = ns,
-                ComparedMetric::Percentile(_) => self.percentile_ns = ns,
-                ComparedMetric::Tps
-                | ComparedMetric::ServerCpu
-                | ComparedMetric::ClientCpu
-                | ComparedMetric::Wal
-                | ComparedMetric::FullPageImages
-                | ComparedMetric::BlocksRead => {}
+        let Some(percentile) = figure.metric.percentile() else { return };
+        let Some(script) = figure.script else {
+            match percentile {
+                Percentile::P50 => self.p50_ns = ns,
+                Percentile::P99 => self.p99_ns = ns,
+                _ => self.percentile_ns = ns,
             }
             return;
         };
         if self.scripts.len() <= script {
             self.scripts.resize(script + 1, ScriptLatencies::default());
         }
-        self.scripts[script].set(metric, ns);
+        self.scripts[script].set(percentile, ns);
     }
 
     /// The natural logarithm of a value; `None` if it is unknown, not positive or not finite.
