@@ -4,10 +4,11 @@
 //! engine; [`null`] runs them over real sockets and answers at once; [`request_log`] keeps what they were asked.
 //! [`cluster`] is a real PostgreSQL, thrown away after the test; [`certificates`] are for its TLS; [`pgbench`] is where
 //! the original is, if it is installed; [`pooler`] is PgBouncer, if it is. [`fault_proxy`] damages the traffic of a real
-//! server; [`small_disk`] fills up; [`process_manager`] starts the ranks of a job; [`condition`] waits for the processes
-//! of a test.
+//! server; [`closed_port`] has no server; [`small_disk`] fills up; [`process_manager`] starts the ranks of a job;
+//! [`condition`] waits for the processes of a test.
 
 pub mod certificates;
+pub mod closed_port;
 pub mod cluster;
 pub mod condition;
 pub mod fake;

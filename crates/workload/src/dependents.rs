@@ -172,19 +172,16 @@ pub(crate) fn made(session: &mut Session) -> Result<Vec<ObjectKey>, WorkloadErro
     Ok(query_catalogs(session, &sql)?.iter().map(key).collect())
 }
 
-/// The dependents of tables whose loading has not ended that are not among the `recorded` ones of the loading.
-pub(crate) fn unrecorded(
+/// The dependents of tables whose loading has not ended.
+pub(crate) fn of_unfinished(
     session: &mut Session,
     own: &[MarkedObject],
-    recorded: &BTreeSet<ObjectKey>,
 ) -> Result<Vec<Dependent>, WorkloadError> {
     let is_loading = |object: &&MarkedObject| {
         object.is_own && !object.mark.loaded.complete && has_dependents(&object.kind)
     };
     let relations = own.iter().filter(is_loading).map(|object| object.object.oid.as_str());
-    let mut dependents = read(session, relations)?;
-    dependents.retain(|dependent| !recorded.contains(&dependent.key));
-    Ok(dependents)
+    read(session, relations)
 }
 
 /// The dependents of these objects, except those of users.

@@ -1,15 +1,10 @@
 //! Where clients go, and what the user is asked on the way: several hosts in one run, passwords at a terminal.
 //! What connection strings may say is tested in `connect`; here it is the binary's part.
 
+use testkit::closed_port::ClosedPort;
 use testkit::cluster::Cluster;
 
 use crate::harness::Bench;
-
-/// A port where nobody listens, for the moment.
-fn dead_port() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    listener.local_addr().expect("it has an address").port().to_string()
-}
 
 fn ask(conninfo: &str, sql: &str) -> String {
     let rows = Cluster::session(conninfo).query(sql).expect("the query is right");
@@ -29,11 +24,12 @@ fn the_load_is_spread_over_the_hosts_that_answer() {
         Cluster::session(conninfo).execute("create table seen (client int)").expect("a table");
         ask(conninfo, "show port")
     });
+    let closed = ClosedPort::take();
     let hosts = format!(
         "host=127.0.0.1,127.0.0.1,127.0.0.1 port={},{},{} user=spreader password=secret \
          dbname=spread load_balance_hosts=random",
         ports[0],
-        dead_port(),
+        closed.number(),
         ports[1]
     );
     let bench = Bench::new();

@@ -2,6 +2,7 @@
 //! tested in `src/resolve/tests.rs`.
 
 use pgmeter_connect::{HostOrder, Session};
+use testkit::closed_port::ClosedPort;
 use testkit::cluster::Cluster;
 
 use crate::support::{ask, refusal, session, target};
@@ -11,15 +12,10 @@ fn port(cluster: &Cluster) -> String {
     ask(&mut session(&cluster.conninfo()), "show port")
 }
 
-/// A port without a listener.
-fn dead_port() -> String {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port().to_string()
-}
-
 #[test]
 fn a_dead_host_is_passed_over_and_named_if_all_are_dead() {
-    let (dead, alive) = (dead_port(), port(Cluster::shared("18")));
+    let (closed, alive) = (ClosedPort::take(), port(Cluster::shared("18")));
+    let dead = closed.number();
     let password = Cluster::shared("18").password();
     let hosts = format!("host=127.0.0.1,127.0.0.1 user=postgres dbname=postgres password={password}");
     let mut found = session(&format!("{hosts} port={dead},{alive}"));

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use pgmeter_tls_scan::{Outcome, ScanOptions, Version, Way, scan};
+use testkit::closed_port::ClosedPort;
 
 use crate::outcome;
 
@@ -150,8 +151,8 @@ fn a_choice_that_was_not_offered_is_no_acceptance() {
 
 #[test]
 fn a_server_that_is_not_there_is_an_error() {
-    let port =
-        TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port").port();
+    let closed = ClosedPort::take();
+    let port = closed.number();
     let conninfo = format!("host=127.0.0.1 port={port} user=u");
     let environment = connect::Environment::default();
     let target =

@@ -287,9 +287,8 @@ impl Connection<'_> {
 
     /// Notes what belongs to the tables and is not yet known, after a statement that cannot run in a transaction.
     fn record_unknown(&mut self, note: &Note) -> Result<(), WorkloadError> {
-        let Some(recorded) = journal::recorded(self.session, &note.journal.table)? else { return Ok(()) };
         let own = marks::find(self.session, self.shared.locked.unwrap_or_default())?;
-        let unknown = dependents::unrecorded(self.session, &own, &recorded)?;
+        let unknown = journal::unrecorded(self.session, &note.journal.table, &own)?;
         let unknown: Vec<_> = unknown.into_iter().map(|dependent| dependent.key).collect();
         note.journal.record(self.session, &unknown)
     }

@@ -8,8 +8,10 @@ use connect::quote::{identifier, literal};
 use connect::{Session, SqlState};
 
 use crate::WorkloadError;
+use crate::dependents::{self, Dependent};
 use crate::foreign_objects::ObjectKey;
 use crate::load::{execute, query, query_catalogs};
+use crate::marks::MarkedObject;
 
 /// Longest name of a relation.
 const NAME_LENGTH_MAX: usize = 63;
@@ -85,8 +87,22 @@ pub(super) fn recorded(
     Ok((!recorded.is_empty()).then_some(recorded))
 }
 
+/// The dependents of tables whose loading has not ended that the journal does not have; none if an earlier version made the
+/// journal.
+pub(super) fn unrecorded(
+    session: &mut Session,
+    table: &str,
+    own: &[MarkedObject],
+) -> Result<Vec<Dependent>, WorkloadError> {
+    // Before the records: a loading that still runs commits a dependent together with its record.
+    let mut dependents = dependents::of_unfinished(session, own)?;
+    let Some(recorded) = recorded(session, table)? else { return Ok(Vec::new()) };
+    dependents.retain(|dependent| !recorded.contains(&dependent.key));
+    Ok(dependents)
+}
+
 /// The entries of these dependents at the beginning.
-pub(super) fn dependents(made: Vec<ObjectKey>) -> impl Iterator<Item = Entry> {
+pub(super) fn dependent_entries(made: Vec<ObjectKey>) -> impl Iterator<Item = Entry> {
     let none = (String::new(), String::new());
     [none].into_iter().chain(made).map(|(catalog, oid)| (kind::DEPENDENT.to_owned(), catalog, oid))
 }

@@ -84,10 +84,8 @@ impl Obstacles {
             return Err(WorkloadError::OtherFolder { table, workload, init });
         }
         let mut of_users = dependents::of_users(session, &marked.own)?;
-        if let Some(journal) = journal.as_ref().filter(|journal| marked.is_own(journal))
-            && let Some(recorded) = journal::recorded(session, journal)?
-        {
-            of_users.extend(dependents::unrecorded(session, &marked.own, &recorded)?);
+        if let Some(journal) = journal.as_ref().filter(|journal| marked.is_own(journal)) {
+            of_users.extend(journal::unrecorded(session, journal, &marked.own)?);
         }
         let mut of_others: Vec<String> = of_users.into_iter().map(|dependent| dependent.described).collect();
         if !of_others.is_empty() && !options.drops {

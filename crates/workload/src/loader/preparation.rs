@@ -231,7 +231,7 @@ fn begin(
         has_foreign_keys,
     };
     let mut entries = entries(set, options, &preparation);
-    entries.extend(journal::dependents(dependents::made(session)?));
+    entries.extend(journal::dependent_entries(dependents::made(session)?));
     for sql in journal::create(&journal, &entries) {
         execute(session, &sql)?;
     }
