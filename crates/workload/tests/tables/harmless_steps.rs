@@ -8,6 +8,7 @@ use std::thread;
 use connect::Session;
 use pgmeter_workload::{Folder, InitOptions, InitProgress, Workload};
 use testkit::cluster::Cluster;
+use testkit::condition::pause;
 
 use crate::generated::{folder, load, open, scaled};
 use crate::harness::{NEWEST, OLDEST, conninfo, lines, session, target};
@@ -193,7 +194,9 @@ fn tables_that_others_make_meanwhile_are_not_marked_and_not_changed() {
         let steps = steps(true, &["create schema app; create table app.own (id int);", wait, grant]);
         let other = thread::spawn(move || {
             let mut other = Cluster::session(&place);
-            while lines(&mut other, "select count(*) from pg_namespace where nspname = 'app'") != ["1"] {}
+            while lines(&mut other, "select count(*) from pg_namespace where nspname = 'app'") != ["1"] {
+                pause();
+            }
             other
                 .execute("create table app.invoices (id int); insert into app.invoices values (1)")
                 .expect("made");
@@ -249,6 +252,7 @@ fn a_step_does_not_make_others_wait_behind_it() {
             application
                 .execute("insert into staff values (-1); delete from staff where id = -1")
                 .expect("in time");
+            pause();
         }
         holder.execute("commit").expect("it ends");
         loading.join().expect("it has ended").expect("it got its lock");

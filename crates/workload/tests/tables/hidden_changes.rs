@@ -6,6 +6,7 @@ use std::thread;
 use connect::Session;
 use pgmeter_workload::{InitOptions, Workload};
 use testkit::cluster::Cluster;
+use testkit::condition::pause;
 
 use crate::generated::{folder, load, open, scaled};
 use crate::harmless_steps::{EVIL, STAFF, steps};
@@ -321,7 +322,9 @@ fn a_table_that_others_make_between_two_steps_gets_no_mark() {
         let other = thread::spawn(move || {
             let waits = "select count(*) from pg_locks l join pg_database d on d.oid = l.database \
                          where locktype = 'advisory' and not granted and datname = current_database()";
-            while lines(&mut other, waits) != ["1"] {}
+            while lines(&mut other, waits) != ["1"] {
+                pause();
+            }
             other
                 .execute("alter table later rename to orders; select pg_advisory_unlock(4711)")
                 .expect("renamed");

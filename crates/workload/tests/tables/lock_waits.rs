@@ -9,6 +9,7 @@ use std::time::Duration;
 use connect::Session;
 use pgmeter_workload::{InitOptions, InitProgress, Tpcb, Workload, WorkloadError};
 use testkit::cluster::Cluster;
+use testkit::condition::pause;
 
 use crate::generated::{folder, load, open, scaled};
 use crate::harmless_steps::steps;
@@ -42,6 +43,7 @@ fn load_beside_a_reader(
             while seen < WAITS {
                 seen += u32::from(lines(&mut application, &waits) != ["0"]);
                 application.query(&format!("select 1 from {table} limit 1")).expect("in time");
+                pause();
             }
             holder.execute("commit").expect("it ends");
         });
@@ -116,6 +118,7 @@ fn others_read_the_table_of_an_earlier_load_while_a_load_step_waits_to_drop_it()
         for _ in 0..WAITS {
             while lines(&mut application, waits) == ["0"] {
                 assert!(!loading.is_finished(), "{major}: it does not wait for the lock");
+                pause();
             }
             application.query("select 1 from own limit 1").expect("in time");
         }
