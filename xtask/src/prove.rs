@@ -1,11 +1,11 @@
 //! Long proofs, of which `cargo xtask ci` runs a selection. They are tests of `pgmeter` with variables, and write nothing into
-//! the repository. `prove faults`: the whole fault matrix (`crates/cli/tests/binary/alone/faults`), a line for each cell.
+//! the repository. `prove faults`: the whole fault matrix (`crates/cli/tests/binary/faults`), a line for each cell.
 //! `prove failures`: the positive controls of `--verify` (`crates/cli/tests/binary/verify.rs`), with many kills of a server.
 
 use std::process::Command;
 
 /// The test that runs the cells.
-const TEST: &str = "alone::faults::commands_end_as_the_fault_matrix_says";
+const TEST: &str = "faults::commands_end_as_the_fault_matrix_says";
 /// Its variables: the cells, and how many run at once.
 const CELLS: &str = "PGMETER_TEST_FAULTS";
 const JOBS: &str = "PGMETER_TEST_FAULT_JOBS";

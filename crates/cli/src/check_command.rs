@@ -15,7 +15,8 @@ use crate::terminal::Terminal;
 pub(crate) struct CheckArguments {
     #[command(flatten)]
     connection: ConnectionArguments,
-    /// Name of a built-in workload, or a directory that contains a workload.toml [default: tpcb]
+    /// Name of a built-in workload, a directory with a workload.toml or a schema.sql, or a file with a schema [default:
+    /// tpcb]
     #[arg(long, value_name = "WORKLOAD")]
     workload: Option<String>,
     /// Set a parameter of the workload; may be repeated

@@ -23,8 +23,9 @@ const LINES_APART: Duration = Duration::from_secs(30);
 pub(crate) struct InitArguments {
     #[command(flatten)]
     connection: ConnectionArguments,
-    /// Name of a built-in workload, or a directory that contains a workload.toml [default: tpcb, pgbench's tables]
-    #[arg(long, value_name = "WORKLOAD")]
+    /// Name of a built-in workload, a directory with a workload.toml or a schema.sql, or a file with a schema [default:
+    /// tpcb, pgbench's tables]
+    #[arg(long, value_name = "WORKLOAD", visible_alias = "schema")]
     workload: Option<String>,
     /// Set a parameter of the workload; may be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
@@ -83,7 +84,7 @@ pub(crate) struct InitArguments {
     /// a subscriber of logical replication would get the rows
     #[arg(long)]
     yes: bool,
-    /// Do not show progress; as a superuser, do not list the SQL of a directory before it is executed
+    /// Do not show progress
     #[arg(short, long)]
     quiet: bool,
 }
@@ -97,9 +98,6 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     workload.check_options(&options)?;
     let mut target = arguments.connection.target()?;
     let mut session = connect_asking(&mut target, signals)?;
-    if !arguments.quiet && session.parameter("is_superuser") == Some("on") {
-        workload.listing().iter().for_each(|line| terminal.say(line));
-    }
     if !arguments.yes {
         let can_ask = terminal.is_interactive() && io::stdin().is_terminal();
         let streams = can_ask.then(|| (io::stdin().lock(), io::stderr()));

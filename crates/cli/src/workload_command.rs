@@ -22,12 +22,12 @@ enum WorkloadCommand {
     List,
     /// Describe a workload: tables, parameters, index sets, scripts, queries, checks
     Show {
-        /// Name, or a directory that contains a workload.toml
+        /// Name, a directory with a workload.toml or a schema.sql, or a file with a schema
         workload: String,
     },
     /// Download, verify and unpack the archives that a workload needs
     Prepare {
-        /// Name, or a directory that contains a workload.toml
+        /// Name, a directory with a workload.toml or a schema.sql, or a file with a schema
         workload: String,
     },
     /// Write a small complete workload to a directory, as a template for your own

@@ -132,7 +132,8 @@ pub const OPTIONS: &[RunOption] = &[
         ..of_workload(
             "workload",
             Kind::Text,
-            "Built-in workload (see pgmeter workload list), or a directory that contains a workload.toml",
+            "Built-in workload (see pgmeter workload list), a directory with a workload.toml or a schema.sql, or a file \
+             with a schema",
         )
         .sets(unset, |spec, value| {
             let text: Option<String> = value.optional()?;

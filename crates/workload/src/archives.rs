@@ -7,7 +7,8 @@ use config::{Complaint, Node, Table};
 use server::{Archive, FetchProgress, ServerError};
 
 use crate::WorkloadError;
-use crate::manifest::{FILE_LENGTH_MAX, MANIFEST, short_name};
+use crate::manifest::short_name;
+use crate::user_files::ManifestText;
 
 const KEYS: [&str; 5] = ["name", "file", "url", "sha256", "only"];
 
@@ -117,9 +118,8 @@ fn url(node: &Node) -> Result<String, Complaint> {
 /// The archives of a directory's workload.toml. Other keys are not read: they may name files of an archive that is not
 /// unpacked yet.
 fn of_folder(folder: &Path) -> Result<Vec<NamedArchive>, WorkloadError> {
-    let file = folder.join(MANIFEST).display().to_string();
-    let unreadable = |source| WorkloadError::Read { file: file.clone(), source };
-    let text = config::text_of(Path::new(&file), FILE_LENGTH_MAX).map_err(unreadable)?;
+    let ManifestText { file, text } = ManifestText::read(folder)?;
+    let file = file.unwrap_or_else(|| folder.to_owned()).display().to_string();
     let archives = |mut top: Table| read(top.list("archives")?, Some(folder));
     Ok(config::read(&text).and_then(archives).map_err(|complaint| complaint.in_file(&file))?)
 }

@@ -20,7 +20,7 @@ use crate::tpcb::{script_list, step_letters};
 pub enum WorkloadError {
     /// Neither a built-in workload nor a directory.
     #[error(
-        "there is no workload and no directory \"{name}\"; {}",
+        "there is no workload, no directory and no file \"{name}\"; {}",
         nearest.as_ref().map_or(format!("pgmeter includes: {known}"), |nearest| format!("did you mean {nearest}?"))
     )]
     UnknownWorkload { name: String, known: String, nearest: Option<String> },

@@ -18,7 +18,7 @@ use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
 use crate::load::{self, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::loader::TableName;
-use crate::manifest::{BeforeRun, FILE_LENGTH_MAX, Files, MANIFEST, Manifest, TableEntry};
+use crate::manifest::{BeforeRun, Files, MANIFEST, Manifest, TableEntry};
 use crate::marks::{DatabaseId, Loaded, Mark};
 use crate::protection::Protection;
 use crate::schema_files::SchemaFiles;
@@ -26,10 +26,9 @@ use crate::standard::Standard;
 use crate::step_guard::{StepEffect, StepGuard};
 use crate::stopwatch::Stopwatch;
 use crate::tpcb::Step;
+use crate::user_files::{self, ManifestText};
 use crate::workload::{Check, ONLY_TPCB, PerMinute, Script, Tables, Workload, check_indexes};
-use crate::{
-    Answer, IndexSet, Query, QueryChoice, WorkloadError, init_lock, listing, loader, marks, registry,
-};
+use crate::{Answer, IndexSet, Query, QueryChoice, WorkloadError, init_lock, loader, marks, registry};
 
 /// Why the scale of a schema cannot be chosen.
 const FIXED_SIZES: &str =
@@ -42,23 +41,22 @@ pub struct Folder {
     /// The tables, if their rows are generated.
     generated: Option<GeneratedTables>,
     own: OwnCode,
-    /// The directory, for files that directives name.
+    /// The directory or the file with the schema. Empty if it is built in.
     folder: PathBuf,
     /// Its name in `--workload`.
     place: String,
 }
 
 impl Folder {
-    /// Reads a directory with all its files.
+    /// Reads a directory with all its files, or a file with a schema.
     ///
     /// # Errors
     /// A file cannot be read or is invalid; the error contains the position.
     pub fn read(folder: &Path) -> Result<Folder, WorkloadError> {
-        let file = folder.join(MANIFEST);
-        let unreadable = |source| WorkloadError::Read { file: file.display().to_string(), source };
-        let text = config::text_of(&file, FILE_LENGTH_MAX).map_err(unreadable)?;
-        let mut manifest = Manifest::parse(&text, &file.display().to_string(), Files::Folder(folder))?;
-        manifest.files.insert(0, (file, text));
+        let ManifestText { file, text } = ManifestText::read(folder)?;
+        let named = file.as_deref().unwrap_or(folder).display().to_string();
+        let mut manifest = Manifest::parse(&text, &named, user_files::files_of(folder))?;
+        manifest.files.splice(0..0, file.map(|file| (file, text)));
         Folder::new(manifest, folder, registry::argument_of(folder), OwnCode::default())
     }
 
@@ -204,7 +202,8 @@ impl Folder {
 
     /// The files that directives may name.
     fn files(&self, options: &InitOptions) -> SchemaFiles {
-        SchemaFiles::new(&self.folder, options.allows_files).with_archives(&self.manifest.archives)
+        SchemaFiles::new(user_files::directory_of(&self.folder), options.allows_files)
+            .with_archives(&self.manifest.archives)
     }
 
     /// The first option in use that is for pgbench's tables.
@@ -459,11 +458,6 @@ impl Workload for Folder {
     fn default_scale(&self) -> Option<Scale> {
         let generated = self.generated.as_ref()?;
         self.manifest.size.or_else(|| generated.default_size())
-    }
-
-    fn listing(&self) -> Vec<String> {
-        let is_of_a_user = !self.folder.as_os_str().is_empty();
-        if is_of_a_user { listing::lines(&self.manifest, self.generated.as_ref()) } else { Vec::new() }
     }
 
     fn data_checks(&self, loaded: &Loaded) -> Result<Vec<Check>, WorkloadError> {

@@ -1,6 +1,6 @@
 //! Workloads: scripts, the tables that they work on, and how these are made, prepared and checked.
 //!
-//! A [`Workload`] is a value: [`Tpcb`], the tables and scripts of `pgbench`, or a [`Folder`] with a workload.toml.
+//! A [`Workload`] is a value: [`Tpcb`], the tables and scripts of `pgbench`, or a [`Folder`] of a user.
 //! [`WorkloadName`] finds one by its name or its folder. No load is made here (that is the engine's work), and nothing
 //! is printed.
 
@@ -39,6 +39,7 @@ mod stopwatch;
 pub mod tpcb;
 mod tpcds;
 mod tpch;
+mod user_files;
 mod user_functions;
 mod workload;
 

@@ -1,18 +1,12 @@
-//! Texts about workloads: the list of built-in ones, the description of one, and the SQL of a user that `init` will run.
-//! `pgmeter workload` and `pgmeter init` print them.
+//! Texts about workloads: the list of built-in ones, and the description of one. `pgmeter workload` prints them.
 
 use std::collections::BTreeMap;
-use std::iter;
 
 use stats::Scale;
 
 use crate::archives::NamedArchive;
-use crate::generated::GeneratedTables;
-use crate::manifest::Manifest;
 use crate::{Query, QueryChoice, Workload, WorkloadError, WorkloadName};
 
-/// Longest beginning of a statement.
-const STATEMENT_LENGTH_MAX: usize = 90;
 /// Most names of queries in a description.
 const NAMES_MAX: usize = 200;
 /// Names of more queries.
@@ -109,39 +103,6 @@ fn names(queries: &[Query]) -> String {
         ..=NAMES_MAX => names(NAMES_MAX),
         many => format!("{many}, the first are {}", names(NAMES_SHOWN)),
     }
-}
-
-/// The statements that loading a folder executes: a line for each file, and one for each statement.
-pub(crate) fn lines(manifest: &Manifest, tables: Option<&GeneratedTables>) -> Vec<String> {
-    let none = BTreeMap::new();
-    let steps = manifest.load.iter().map(|step| (&step.file, &step.sql));
-    let indexes = manifest.indexes.iter().map(|file| (&file.file, &file.sql));
-    let mut files: Vec<(&String, Vec<(u32, String)>)> = Vec::new();
-    for (file, sql) in steps.chain(indexes) {
-        // They were read before: there are no errors.
-        let statements = script::statements(file, sql, &none).unwrap_or_default().into_iter();
-        files.push((file, statements.map(|statement| (statement.line, statement.sql)).collect()));
-    }
-    if let (Some(schema), Some(tables)) = (&manifest.schema, tables) {
-        // It may have been written by pg_dump, with lines for psql.
-        let statements = tables.schema().statements().iter();
-        files.push((
-            &schema.file,
-            statements.map(|statement| (statement.line, statement.text.clone())).collect(),
-        ));
-    }
-    files.into_iter().flat_map(|(file, statements)| of_file(file, &statements)).collect()
-}
-
-fn of_file(file: &str, statements: &[(u32, String)]) -> Vec<String> {
-    let noun = if statements.len() == 1 { "statement" } else { "statements" };
-    let statement = |(line, sql): &(u32, String)| {
-        let first = sql.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-        let visible = first.chars().map(|c| if c.is_control() { ' ' } else { c });
-        format!("  {line}: {}", visible.take(STATEMENT_LENGTH_MAX).collect::<String>())
-    };
-    let head = format!("{file}: {} {noun}", statements.len());
-    iter::once(head).chain(statements.iter().map(statement)).collect()
 }
 
 /// A number of bytes for readers, such as `15.7 MB`.

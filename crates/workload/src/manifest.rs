@@ -19,6 +19,7 @@ use crate::archives::{self, NamedArchive};
 use crate::generated::{is_comment, queries};
 use crate::registry;
 use crate::standard::Standard;
+use crate::user_files;
 use crate::workload::{Check, PerMinute, Script};
 
 /// The file that defines a workload's directory.
@@ -27,7 +28,7 @@ pub(crate) const MANIFEST: &str = "workload.toml";
 /// Maximum length of a file: SQL that generates rows is short, and the rows themselves do not belong in it.
 pub(crate) const FILE_LENGTH_MAX: u64 = 16 << 20;
 /// Most characters of a name.
-const NAME_LENGTH_MAX: usize = 63;
+pub(crate) const NAME_LENGTH_MAX: usize = 63;
 /// The most rows of a unit of scale.
 const ROWS_PER_SCALE_MAX: u64 = 1_000_000_000;
 /// The most bytes of a unit of scale: a terabyte.
@@ -61,7 +62,7 @@ const KEYS: [&str; 20] = [
 ];
 
 /// The schema of a workload without load steps.
-const SCHEMA: &str = "schema.sql";
+pub(crate) const SCHEMA: &str = "schema.sql";
 /// The greatest seed: TOML has signed numbers.
 const SEED_MAX: u64 = i64::MAX.unsigned_abs();
 
@@ -70,6 +71,8 @@ const SEED_MAX: u64 = i64::MAX.unsigned_abs();
 pub(crate) enum Files<'a> {
     /// A directory on disk.
     Folder(&'a Path),
+    /// A file with a schema, and no others.
+    Schema(&'a Path),
     /// Built in, by name.
     Embedded(&'a [(&'a str, &'a str)]),
 }
@@ -258,7 +261,7 @@ impl Reader<'_> {
     fn workload_name(&self, node: &Node) -> Result<String, Complaint> {
         let name = short_name(node)?;
         match self.files {
-            Files::Folder(_) if !registry::is_free(&name) => {
+            Files::Folder(_) | Files::Schema(_) if !registry::is_free(&name) => {
                 let what = format!("\"{name}\" is the name of a built-in workload: choose another name");
                 Err(Complaint::at(node.place, what))
             }
@@ -288,6 +291,7 @@ impl Reader<'_> {
                 let text = text_of(&path)?;
                 (path, text)
             }
+            Files::Schema(path) => (path.to_owned(), text_of(path)?),
             Files::Embedded(files) => {
                 let found = files.iter().find(|(file, _)| *file == name);
                 let missing = || Complaint::at(node.place, format!("there is no file {name}"));
@@ -344,6 +348,7 @@ impl Reader<'_> {
     fn path(&self, name: &str) -> String {
         match self.files {
             Files::Folder(folder) => folder.join(name).display().to_string(),
+            Files::Schema(path) => path.display().to_string(),
             Files::Embedded(_) => name.to_owned(),
         }
     }
@@ -355,6 +360,7 @@ impl Reader<'_> {
                 let is_inside = |name: &&str| name.split_once('/').is_some_and(|(first, _)| first == folder);
                 files.iter().map(|(name, _)| *name).filter(is_inside).map(str::to_owned).collect()
             }
+            Files::Schema(_) => Vec::new(),
             Files::Folder(root) => match fs::read_dir(root.join(folder)) {
                 Ok(entries) => {
                     let name = |entry: fs::DirEntry| entry.file_name().to_str().map(str::to_owned);
@@ -379,10 +385,18 @@ impl Reader<'_> {
     fn schema(&mut self) -> Result<Option<SqlFile>, Problem> {
         let is_there = match self.files {
             Files::Folder(folder) => folder.join(SCHEMA).is_file(),
+            Files::Schema(_) => true,
             Files::Embedded(files) => files.iter().any(|(name, _)| *name == SCHEMA),
         };
         if !is_there {
             return Ok(None);
+        }
+        let path = self.path(SCHEMA);
+        if user_files::is_archive_of_pg_dump(Path::new(&path)) {
+            let word = config::shell_word(&path);
+            let what =
+                format!("{path} is not SQL but an archive of pg_dump: use `pg_restore -f schema.sql {word}`");
+            return Err(Problem::InFile(what));
         }
         let schema = self.each(vec![unlisted(SCHEMA.to_owned())], |reader, node| {
             let (file, sql) = reader.text_of(&node)?;

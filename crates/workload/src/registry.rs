@@ -74,7 +74,7 @@ const NO_WORKLOAD: &str = "none";
 pub enum WorkloadName {
     /// A built-in workload.
     Shipped(&'static str),
-    /// A directory with a workload.toml.
+    /// A directory with a workload.toml or a schema.sql, or a file with a schema.
     Folder(PathBuf),
 }
 
@@ -109,16 +109,16 @@ impl WorkloadName {
         }
     }
 
-    /// Finds a workload by name or by directory, relative to `base`. The directory is not read yet.
+    /// Finds a workload by name, directory or schema, relative to `base`. The directory is not read yet.
     ///
     /// # Errors
-    /// It is neither a name nor a directory.
+    /// It is neither a name nor a directory or file.
     pub fn find(text: &str, base: &Path) -> Result<WorkloadName, WorkloadError> {
         if let Some(row) = WORKLOADS.iter().find(|row| row.name == text) {
             return Ok(WorkloadName::Shipped(row.name));
         }
         let folder = base.join(text);
-        if !text.is_empty() && folder.is_dir() {
+        if !text.is_empty() && (folder.is_dir() || folder.is_file()) {
             return Ok(WorkloadName::Folder(folder));
         }
         let known: Vec<&str> = Self::shipped().collect();
@@ -222,12 +222,17 @@ mod tests {
     #[test]
     fn what_is_neither_a_name_nor_a_folder_is_refused_with_the_nearest_name() {
         let refusal = |text| WorkloadName::find(text, Path::new("/nonexistent")).expect_err(text).to_string();
-        assert_eq!(refusal("tpbc"), "there is no workload and no directory \"tpbc\"; did you mean tpcb?");
+        assert_eq!(
+            refusal("tpbc"),
+            "there is no workload, no directory and no file \"tpbc\"; did you mean tpcb?"
+        );
         let shop = refusal("./shop");
         assert!(
-            shop.starts_with("there is no workload and no directory \"./shop\"; pgmeter includes: tpcb"),
+            shop.starts_with(
+                "there is no workload, no directory and no file \"./shop\"; pgmeter includes: tpcb"
+            ),
             "{shop}"
         );
-        assert!(refusal("").starts_with("there is no workload and no directory \"\""));
+        assert!(refusal("").starts_with("there is no workload, no directory and no file \"\""));
     }
 }

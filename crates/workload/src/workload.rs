@@ -175,11 +175,6 @@ pub trait Workload: Debug + Send + Sync {
         None
     }
 
-    /// The SQL of a user that loading executes, one line for each statement; empty for built-in workloads.
-    fn listing(&self) -> Vec<String> {
-        Vec::new()
-    }
-
     /// The archives that it needs.
     fn archives(&self) -> &[NamedArchive] {
         &[]

@@ -66,7 +66,7 @@ END$do$;
 SELECT public.captures();
 "#;
 
-const SCRIPT: &str = "TABLE ledger;\nSELECT 1;\n";
+const SCRIPT: &str = "TABLE ledger;\nSELECT 1;\n\\sleep 2 ms\n";
 
 const EXPERIMENT: &str = r#"
 name = "trapped"

@@ -2,9 +2,7 @@
 //! nothing else uses. What they assert must hold on a busy machine all the same.
 
 mod compare;
-mod faults;
 mod generator;
 mod goals;
 mod observing;
-mod screen;
 mod statistics;

@@ -20,7 +20,8 @@ const CUT: &str = "server-killed/bench/io_uring,server-killed/quickstart/epoll,s
     backend-killed/bench/epoll,backend-killed/compare/io_uring,lock-held/bench/io_uring,lock-held/init/no-loop,\
     disk-full/bench/io_uring,slow-reader/bench/io_uring,slow-reader/bench/epoll,reset/bench/io_uring,\
     reset/compare/epoll,reset/pgbench,wrong-bytes/bench/epoll,wrong-bytes/pgbench/io_uring";
-const JOBS_OF_CUT: usize = 4;
+/// Other tests run beside these.
+const JOBS_OF_CUT: usize = 2;
 
 /// Whether words like `server-killed/bench` choose a cell.
 fn is_chosen(choice: &str, name: &str) -> bool {

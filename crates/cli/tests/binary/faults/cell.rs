@@ -127,7 +127,9 @@ impl<'a> Cell<'a> {
     /// The command of the row, ready to be started.
     fn command(&self) -> Result<Command, NotTried> {
         let Row { fault, tried, .. } = *self.row;
-        self.bench.file("load.sql", &script(fault));
+        // Blocks of a comparison take as long as they are told to: they need not take the processors too.
+        let pause = if tried == Tried::Compare { "\n\\sleep 5 ms\n" } else { "" };
+        self.bench.file("load.sql", &(script(fault) + pause));
         self.bench.file("tables.sql", &tables(fault));
         let conninfo = self.ground.as_ref().map(Ground::conninfo).unwrap_or_default();
         let is_paused = fault == Fault::ServerPaused;

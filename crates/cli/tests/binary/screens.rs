@@ -18,7 +18,7 @@ fn one_server_has_the_settings_of_each_trial_in_turns() {
     bench.file(
         "check.sql",
         "SELECT 1 / (current_setting('shared_buffers') IN ('16MB', '32MB') AND current_setting('work_mem') IN ('1MB', \
-         '2MB'))::int;\n",
+         '2MB'))::int;\n\\sleep 5 ms\n",
     );
     let words =
         ["screen", "-f", "check.sql", "--settings", "settings.toml", "--budget", "1min", "--seed", "1"];
@@ -54,7 +54,7 @@ fn in_place_only_settings_of_a_session_are_tried() {
     let bench = Bench::new();
     let dsn = Cluster::shared("18").database("screened");
     bench.file("settings.toml", SETTINGS);
-    bench.file("one.sql", "SELECT 1;\n");
+    bench.file("one.sql", "SELECT 1;\n\\sleep 5 ms\n");
     let words = ["screen", "--in-place", "--dsn", &dsn, "-f", "one.sql", "--settings", "settings.toml"];
     let out = bench.run(words.iter().chain(&["--budget", "25s", "--store", "out/"]));
     assert!(matches!(out.status.code(), Some(0 | 3)), "{}{}", out.stdout, out.stderr);

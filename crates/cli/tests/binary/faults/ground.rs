@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use connect::{Overrides, Session, resolve};
 use rustix::process::Signal;
 use testkit::cluster::Cluster;
+use testkit::condition::pause;
 use testkit::fault_proxy::{FaultProxy, WireFault};
 use testkit::small_disk::SmallDisk;
 
@@ -106,6 +107,7 @@ impl Ground {
                 Ok(session) => return session,
                 Err(error) => assert!(since.elapsed() < PATIENCE, "the server did not recover: {error}"),
             }
+            pause();
         }
     }
 
@@ -120,7 +122,7 @@ impl Ground {
                         where backend_type = 'client backend' and pid <> pg_backend_pid()";
         let since = Instant::now();
         while !ask(sessions).is_empty() && since.elapsed() < PATIENCE {
-            testkit::condition::pause();
+            pause();
         }
         let mut left = ask(sessions);
         // The next experiment or comparison removes those of one whose server did not answer.
@@ -217,6 +219,7 @@ impl Struck<'_> {
             if since.elapsed() > PATIENCE || run.has_ended() {
                 return None;
             }
+            pause();
         }
     }
 
