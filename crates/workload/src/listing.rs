@@ -1,4 +1,5 @@
-//! Texts about workloads: the list of built-in ones, and the description of one. `pgmeter workload` prints them.
+//! Texts about workloads for people: the list of built-in ones, and the description of one. `pgmeter workload` prints them,
+//! and other commands print what checks of a workload are running.
 
 use std::collections::BTreeMap;
 
