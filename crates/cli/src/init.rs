@@ -77,6 +77,9 @@ pub(crate) struct InitArguments {
     /// Permit directives of a schema to name files outside of the workload's directory
     #[arg(long)]
     allow_files: bool,
+    /// Execute also statements of a schema with settings and roles that the server does not have
+    #[arg(long)]
+    strict: bool,
     /// Continue an interrupted load: do only the missing parts; requires the same options as before, except --jobs
     #[arg(long)]
     resume: bool,
@@ -143,6 +146,7 @@ fn options(arguments: &InitArguments, default_scale: Scale) -> Result<InitOption
         seed: arguments.random_seed,
         drops: arguments.drop,
         allows_files: arguments.allow_files,
+        is_strict: arguments.strict,
         ignores_subscribers: arguments.yes,
         ..InitOptions::default()
     };

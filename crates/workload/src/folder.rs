@@ -28,7 +28,9 @@ use crate::stopwatch::Stopwatch;
 use crate::tpcb::Step;
 use crate::user_files::{self, ManifestText};
 use crate::workload::{Check, ONLY_TPCB, PerMinute, Script, Tables, Workload, check_indexes};
-use crate::{Answer, IndexSet, Query, QueryChoice, WorkloadError, init_lock, loader, marks, registry};
+use crate::{
+    Answer, IndexSet, Query, QueryChoice, WorkloadError, init_lock, loader, marks, registry, unavailable,
+};
 
 /// Why the scale of a schema cannot be chosen.
 const FIXED_SIZES: &str =
@@ -196,7 +198,13 @@ impl Folder {
         let variables = (self as &dyn Workload).variables(&options.parameters, options.scale);
         let rows = tables.rows(&self.files(options), options, self.manifest.seed, &variables)?;
         let database = DatabaseId::read(session)?;
-        let set = tables.table_set(&self.mark(options), self.init_command(), rows, (options, &database))?;
+        let mut set =
+            tables.table_set(&self.mark(options), self.init_command(), rows, (options, &database))?;
+        if !options.is_strict
+            && let Some(sentence) = unavailable::leave_out(session, &mut set)?
+        {
+            load::tell(progress, InitProgress::Found(&sentence)).map_err(|_| self.interrupted())?;
+        }
         loader::load_tables(target, session, &set, options, progress)
     }
 

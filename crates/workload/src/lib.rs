@@ -39,6 +39,7 @@ mod stopwatch;
 pub mod tpcb;
 mod tpcds;
 mod tpch;
+mod unavailable;
 mod user_files;
 mod user_functions;
 mod workload;

@@ -63,6 +63,8 @@ pub struct InitOptions {
     pub ignores_subscribers: bool,
     /// Directives of a schema may name files outside of the workload's folder.
     pub allows_files: bool,
+    /// Execute also the statements of a schema that name settings or roles that the server does not have.
+    pub is_strict: bool,
 }
 
 impl Default for InitOptions {
@@ -86,6 +88,7 @@ impl Default for InitOptions {
             waits_as_pgbench: false,
             ignores_subscribers: false,
             allows_files: false,
+            is_strict: false,
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::load::{InitOptions, execute, query, query_catalogs};
 use crate::{Workload, WorkloadError, dependents, namesakes, sql_names};
 
 /// Beginning of the line.
-const BEGINNING: &str = "pgmeter: workload=";
+pub(crate) const BEGINNING: &str = "pgmeter: workload=";
 /// Beginning of the key of a parameter.
 const PARAMETER: &str = "parameter.";
 

@@ -8,7 +8,7 @@ use crate::marks::PLAIN_KINDS;
 
 /// A token of SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Token {
+pub(crate) enum Token {
     /// A word outside of quotes, in lower case.
     Word(String),
     /// A quoted identifier, without its quotes.
@@ -373,7 +373,8 @@ impl Reader<'_> {
     }
 }
 
-fn tokens(sql: &str) -> Vec<Token> {
+/// The tokens of a text.
+pub(crate) fn tokens(sql: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {

@@ -1,7 +1,7 @@
 //! Statements after CREATE TABLE that generated rows do not follow: rows of INSERT and COPY, and tables that are dropped,
 //! renamed or moved. Each is an error with its place.
 
-use super::split::Piece;
+use super::split::{self, Piece};
 use super::tokens::Tokens;
 use super::{Name, Table, find};
 use crate::directive::Directives;
@@ -12,6 +12,8 @@ pub(crate) struct Written {
     table: Name,
     statement: &'static str,
     place: Place,
+    /// COPY whose rows are in the schema.
+    is_from_stdin: bool,
 }
 
 /// The first words of a statement, which may be too long to be parsed as a whole.
@@ -62,17 +64,25 @@ pub(crate) fn written(piece: &Piece<'_>) -> Option<Written> {
         }
         head.word("FROM").then_some(())?;
     }
-    Some(Written { table, statement, place: piece.place })
+    let is_from_stdin = split::copies_from_stdin(piece.text);
+    Some(Written { table, statement, place: piece.place, is_from_stdin })
 }
 
 /// Refuses rows for tables that get generated rows: loading replaces all rows of such a table.
 pub(crate) fn check_written(written: &[Written], tables: &[Table], directives: &Directives) -> Checked<()> {
-    for Written { table, statement, place } in written {
+    for Written { table, statement, place, is_from_stdin } in written {
         let filled = find(tables, table)
             .filter(|index| !tables[*index].is_partition && !directives.tables[*index].has("nogen"));
         if filled.is_some() {
             let message = format!(
                 "the table {} gets generated rows, which replace those of this {statement}; give the table the directive nogen, or remove the {statement}",
+                table.plain()
+            );
+            return Err(Fault::new(*place, message));
+        }
+        if *is_from_stdin {
+            let message = format!(
+                "the rows of COPY {} FROM stdin are not loaded; write them as INSERT, as pg_dump --inserts does",
                 table.plain()
             );
             return Err(Fault::new(*place, message));

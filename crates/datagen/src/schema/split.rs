@@ -45,6 +45,42 @@ pub(crate) fn split(text: &str) -> Checked<Pieces<'_>> {
     Ok(pieces)
 }
 
+/// Commands of psql that execute or read something. All others set up psql itself, or print.
+const COMMANDS_REFUSED: [&str; 19] = [
+    "i",
+    "ir",
+    "include",
+    "include_relative",
+    "copy",
+    "g",
+    "gx",
+    "gexec",
+    "gset",
+    "watch",
+    "if",
+    "elif",
+    "else",
+    "endif",
+    "!",
+    "e",
+    "edit",
+    "lo_import",
+    "lo_unlink",
+];
+
+/// Whether a statement is COPY … FROM stdin, so that rows follow it.
+pub(crate) fn copies_from_stdin(text: &str) -> bool {
+    let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+    let is_copy = words.next().is_some_and(|word| word.eq_ignore_ascii_case("copy"));
+    let mut before = "";
+    is_copy
+        && words.any(|word| {
+            let is_source = before.eq_ignore_ascii_case("from") && word.eq_ignore_ascii_case("stdin");
+            before = word;
+            is_source
+        })
+}
+
 struct Scanner<'a> {
     text: &'a str,
     /// Byte offset, always at a character.
@@ -91,14 +127,14 @@ impl<'a> Scanner<'a> {
         if rest.starts_with("/*") {
             return self.block_comment();
         }
-        if first == '\\' && self.place.column == 1 {
-            self.pass(rest.find('\n').unwrap_or(rest.len()));
-            return Ok(());
+        if first == '\\' && (self.place.column == 1 || self.start.is_none()) {
+            return self.command();
         }
         if first == ';' && self.depth == 0 && self.body_depth == 0 {
             self.end_statement(pieces);
             self.pass(1);
-            return Ok(());
+            let is_copy = pieces.statements.last().is_some_and(|piece| copies_from_stdin(piece.text));
+            return if is_copy { self.rows_of_copy() } else { Ok(()) };
         }
         if !first.is_whitespace() && self.start.is_none() {
             self.start = Some((self.at, self.place));
@@ -121,6 +157,37 @@ impl<'a> Scanner<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Passes over a command of psql that changes nothing in the database.
+    fn command(&mut self) -> Checked<()> {
+        let rest = self.rest();
+        let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
+        let name = line[1..].split(|c: char| !(c.is_ascii_alphanumeric() || "_!".contains(c))).next();
+        let name = name.unwrap_or_default();
+        if COMMANDS_REFUSED.contains(&name) {
+            let message = format!(
+                "psql's command \\{name} is not executed in a schema: write the statements themselves, or remove the line"
+            );
+            return Err(Fault::new(self.place, message));
+        }
+        self.pass(line.len());
+        Ok(())
+    }
+
+    /// Passes over the lines after COPY … FROM stdin, up to the one that ends them.
+    fn rows_of_copy(&mut self) -> Checked<()> {
+        let place = self.place;
+        let mut lines = self.rest().split_inclusive('\n');
+        let mut length = lines.next().map_or(0, str::len);
+        for line in lines {
+            length += line.len();
+            if line.trim_end() == "\\." {
+                self.pass(length);
+                return Ok(());
+            }
+        }
+        Err(Fault::new(place, "the rows of this COPY have no end: a line with \\. alone"))
     }
 
     fn end_statement(&mut self, pieces: &mut Pieces<'a>) {
@@ -279,6 +346,32 @@ mod tests {
         );
         let pieces = split("é\n  x; -- c").expect("text");
         assert_eq!(pieces.comments[0].place, Place { line: 2, column: 6 });
+    }
+
+    #[test]
+    fn rows_of_copy_are_no_statements() {
+        let rows = "1\tit's; -- $$\n\\N\tx\n";
+        check(
+            &format!("COPY a (b, c) FROM stdin;\n{rows}\\.\n\nb; -- c\n"),
+            &["COPY a (b, c) FROM stdin", "b"],
+            &[" c"],
+        );
+        let fault = split(&format!("a;\ncopy a from STDIN with (format csv);\n{rows}")).expect_err("no end");
+        assert_eq!(fault.place.line, 2);
+        check(
+            "copy a to stdout; copy a from program 'x'; c",
+            &["copy a to stdout", "copy a from program 'x'", "c"],
+            &[],
+        );
+    }
+
+    #[test]
+    fn commands_of_psql_that_execute_something_are_refused_at_their_place() {
+        check("\\restrict x\n  \\echo ';' \\\n\\set ON_ERROR_STOP on\na;\n\\unrestrict x", &["a"], &[]);
+        for command in ["\\i other.sql", "  \\ir other.sql", "\\! ls", "\\if :x", "\\copy a from 'b'"] {
+            let fault = split(&format!("a;\n{command}\n")).expect_err(command);
+            assert_eq!(fault.place.line, 2, "{command}");
+        }
     }
 
     #[test]

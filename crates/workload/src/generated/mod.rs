@@ -17,9 +17,7 @@ use stats::Scale;
 
 use crate::archives::NamedArchive;
 use crate::load::InitOptions;
-use crate::loader::{
-    AfterRows, LoadStatement, LoadTable, Purpose, RowSource, RowWriter, TableName, TableSet,
-};
+use crate::loader::{AfterRows, LoadTable, Purpose, RowSource, RowWriter, TableName, TableSet};
 use crate::manifest::{BeforeRows, SqlFile};
 use crate::marks::{DatabaseId, Mark};
 use crate::workload::Check;
@@ -274,7 +272,7 @@ impl GeneratedTables {
             all.map(|sequence| AfterRows {
                 purpose: Purpose::Last,
                 table: None,
-                statement: LoadStatement::new(sequence.sql()),
+                statement: statements::sequence_statement(&sequence),
             })
             .collect::<Vec<_>>()
         };

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use connect::quote::literal;
-use datagen::{Statement, StatementKind};
+use datagen::{Sequence, Statement, StatementKind};
 
 use crate::WorkloadError;
 use crate::loader::{AfterRows, LoadStatement, Purpose};
@@ -121,6 +121,28 @@ fn mark_of_view(
     );
     let statement = LoadStatement::new(format!("do {}", literal(&block)));
     AfterRows { purpose: Purpose::Last, table: None, statement }
+}
+
+/// Sets the sequence of a column behind its last value. It is the column's own one, or that of its default if the schema has
+/// created it; several columns may use the latter, so that its value never falls.
+pub(super) fn sequence_statement(Sequence { table, column, last }: &Sequence) -> LoadStatement {
+    let (table, column) = (literal(table), literal(column));
+    LoadStatement::new(format!(
+        "select pg_catalog.setval(own, greatest({last}, pg_catalog.nextval(own) operator(pg_catalog.-) 1)) from (select \
+         coalesce(pg_catalog.pg_get_serial_sequence({table}, {column})::pg_catalog.regclass::pg_catalog.oid, \
+         (select c.oid from pg_catalog.pg_attribute a \
+         join pg_catalog.pg_attrdef f on f.adrelid operator(pg_catalog.=) a.attrelid \
+         and f.adnum operator(pg_catalog.=) a.attnum \
+         join pg_catalog.pg_depend d on d.classid operator(pg_catalog.=) 'pg_catalog.pg_attrdef'::pg_catalog.regclass \
+         and d.objid operator(pg_catalog.=) f.oid \
+         and d.refclassid operator(pg_catalog.=) 'pg_catalog.pg_class'::pg_catalog.regclass \
+         join pg_catalog.pg_class c on c.oid operator(pg_catalog.=) d.refobjid and c.relkind operator(pg_catalog.=) 'S' \
+         where a.attrelid operator(pg_catalog.=) {table}::pg_catalog.regclass \
+         and a.attname operator(pg_catalog.=) {column} \
+         and pg_catalog.obj_description(c.oid, 'pg_class') operator(pg_catalog.~~) {} limit 1)) \
+         ::pg_catalog.regclass as own) sequence where own is not null",
+        literal(&format!("%{}%", marks::BEGINNING))
+    ))
 }
 
 /// Whether a statement creates a trigger.

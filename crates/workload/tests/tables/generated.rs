@@ -392,6 +392,65 @@ fn the_schema_of_a_dump_is_loaded_and_checked() {
     }
 }
 
+#[test]
+fn a_sequence_that_several_tables_use_is_behind_all_their_rows() {
+    let schema = "CREATE SEQUENCE \"Shared\";\n\
+                  CREATE TABLE many (id int PRIMARY KEY DEFAULT nextval('\"Shared\"')); -- df: mult=2\n\
+                  CREATE TABLE few (id int PRIMARY KEY DEFAULT nextval('\"Shared\"'));\n\
+                  CREATE TABLE own (id serial PRIMARY KEY);\n";
+    let folder = folder(schema, &[]);
+    let own = open(&folder);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "shared_sequence");
+        load(&own, &mut session, &scaled(20.0)).expect("it is loaded");
+        let next = |table: &str, session: &mut Session| {
+            lines(session, &format!("insert into {table} default values returning id")).remove(0)
+        };
+        let largest =
+            lines(&mut session, "select max(id) from many").remove(0).parse::<i64>().expect("a number");
+        assert_eq!(next("many", &mut session), (largest + 1).to_string(), "{major}");
+        assert_eq!(next("few", &mut session), (largest + 2).to_string(), "{major}");
+        assert_eq!(next("own", &mut session), "21", "{major}");
+    }
+}
+
+#[test]
+fn settings_and_roles_that_the_server_does_not_have_are_left_out_and_named() {
+    let schema = "SET transaction_timeout = 0;\nSET no_such_setting = 1;\nSET check_function_bodies = false;\n\
+                  \\restrict x\nDROP DATABASE no_such_database;\nCREATE TABLE own (id int PRIMARY KEY);\n\
+                  ALTER TABLE own OWNER TO \"No One\";\nALTER TABLE own OWNER TO CURRENT_USER;\n\
+                  CREATE INDEX own_id ON own (id);\nALTER INDEX own_id OWNER TO nobody_here;\n\
+                  GRANT SELECT ON own TO PUBLIC;\nGRANT SELECT ON own TO nobody_here;\n";
+    let folder = folder(schema, &[]);
+    let own = open(&folder);
+    for (major, statements, settings) in [
+        (NEWEST, 5, "no setting no_such_setting"),
+        (OLDEST, 6, "no settings no_such_setting, transaction_timeout"),
+    ] {
+        let mut session = session(major, "left_out");
+        let target = target(&mut session);
+        let mut found = Vec::new();
+        let told = &mut |progress: InitProgress<'_>| {
+            if let InitProgress::Found(sentence) = progress {
+                found.push(sentence.to_owned());
+            }
+            ControlFlow::Continue(())
+        };
+        own.load(&target, &mut session, &scaled(20.0), told).expect("it is loaded");
+        let expected = format!(
+            "{statements} statements of the schema are left out: this server has {settings}; there are no roles No One, \
+             nobody_here; databases are not part of a schema (--strict executes them)"
+        );
+        assert_eq!(found, [expected], "{major}");
+        assert_eq!(lines(&mut session, "select count(*) from own"), ["20"]);
+        let granted = "select has_table_privilege('pg_signal_backend', 'own', 'select')";
+        assert_eq!(lines(&mut session, granted), ["t"], "to all roles");
+        let strict = InitOptions { is_strict: true, ..scaled(20.0) };
+        let error = load(&own, &mut session, &strict).expect_err("there is no such setting").to_string();
+        assert!(error.contains("unrecognized configuration parameter"), "{error}");
+    }
+}
+
 /// Texts of values mean the same for each role: also in a zone with daylight saving time, in which one time of a day does not
 /// exist and another exists twice.
 #[test]
