@@ -260,21 +260,26 @@ fn with_signal(name: &str, rank: usize, signal: Signal) -> (Vec<Ended>, String) 
     (ended, bench.run(["runs", "list"]).exits(0).stdout)
 }
 
+/// Whether the run names the rank that failed, in the row and in the error of rank 0. A signal between the rank's message of
+/// a round and its barrier leaves open which rank it is.
+fn assert_names_rank(rank: u32, (ended, list): &(Vec<Ended>, String), error: &str) {
+    let stderr = &ended[0].stderr;
+    let between = stderr.contains("stood still") && stderr.contains("ranks 1 or 2, or the connection");
+    assert!(between || stderr.contains(error), "{stderr}");
+    let row = format!("failed: rank {rank}");
+    assert!(list.contains(&row) || between && list.contains("failed: the exchange"), "{list}");
+}
+
 #[test]
 fn a_rank_that_hangs_ends_the_run_which_says_so() {
-    let (ended, list) = with_signal("machines_stopped", 1, Signal::STOP);
-    let error = &ended[0].stderr;
-    // A signal between the rank's message of a round and its barrier leaves open which rank hangs.
-    let between = error.contains("stood still") && error.contains("ranks 1 or 2, or the connection");
-    assert!(between || error.contains("error: rank 1 did not answer"), "{error}");
-    assert!(list.contains("failed: rank 1") || between && list.contains("failed: the exchange"), "{list}");
+    let run = with_signal("machines_stopped", 1, Signal::STOP);
+    assert_names_rank(1, &run, "error: rank 1 did not answer");
 }
 
 #[test]
 fn a_rank_that_dies_ends_the_run_which_says_so() {
-    let (ended, list) = with_signal("machines_killed", 2, Signal::KILL);
-    assert!(ended[0].stderr.contains("rank 2"), "{}", ended[0].stderr);
-    assert!(list.contains("failed: rank 2"), "{list}");
+    let run = with_signal("machines_killed", 2, Signal::KILL);
+    assert_names_rank(2, &run, "rank 2");
 }
 
 #[test]
