@@ -234,6 +234,7 @@ impl Folder {
             let refused = [
                 (options.resumes, "--resume", "its SQL files may not be safe to repeat"),
                 (options.seed.is_some(), "--random-seed", "its SQL files create its rows"),
+                (options.is_strict, "--strict", "each statement of its SQL files is executed"),
                 (
                     options.allows_files,
                     "--allow-files",

@@ -392,7 +392,8 @@ impl Reader<'_> {
             return Ok(None);
         }
         let path = self.path(SCHEMA);
-        if user_files::is_archive_of_pg_dump(Path::new(&path)) {
+        let is_on_disk = !matches!(self.files, Files::Embedded(_));
+        if is_on_disk && user_files::is_archive_of_pg_dump(Path::new(&path)) {
             let word = config::shell_word(&path);
             let what =
                 format!("{path} is not SQL but an archive of pg_dump: use `pg_restore -f schema.sql {word}`");

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use connect::Session;
+use connect::quote::literal;
 
 use crate::WorkloadError;
 use crate::load::query_catalogs;
@@ -47,8 +48,13 @@ pub(crate) fn leave_out(session: &mut Session, set: &mut TableSet) -> Result<Opt
         let rows = query_catalogs(session, sql)?;
         Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
     };
-    let settings = known("select lower(name) from pg_settings")?;
+    let mut settings = known("select lower(name) from pg_settings")?;
     let mut roles = known("select rolname from pg_roles")?;
+    for name in all().filter_map(|statement| setting_of(&statement.sql)) {
+        if !settings.contains(&name) && has_setting(session, &name)? {
+            settings.insert(name);
+        }
+    }
     roles.extend(ROLES_OF_SESSION.map(str::to_owned));
     roles.extend(all().filter_map(|statement| created_role(&statement.sql)));
     let mut left_out = LeftOut::default();
@@ -78,6 +84,16 @@ pub(crate) fn leave_out(session: &mut Session, set: &mut TableSet) -> Result<Opt
     set.schema.retain(|statement| remains(&statement.sql));
     set.after.retain(|after| remains(&after.statement.sql));
     Ok((left_out.statements > 0).then(|| left_out.sentence()))
+}
+
+/// Whether the server has a setting that `pg_settings` does not list: `seed`, and those that the role may not see.
+fn has_setting(session: &mut Session, name: &str) -> Result<bool, WorkloadError> {
+    match query_catalogs(session, &format!("select current_setting({}, true) is null", literal(name))) {
+        Ok(rows) => Ok(rows.first().and_then(|row| row.get(0)) == Some("f")),
+        // The role may not see it.
+        Err(WorkloadError::Query { .. }) if !session.is_lost() => Ok(true),
+        Err(error) => Err(error),
+    }
 }
 
 impl LeftOut {
@@ -132,6 +148,14 @@ fn need(sql: &str) -> Option<Need> {
     }
 }
 
+/// The setting that a statement sets.
+fn setting_of(sql: &str) -> Option<String> {
+    match need(sql)? {
+        Need::Setting(name) => Some(name),
+        Need::Roles(_) | Need::Database => None,
+    }
+}
+
 /// The setting of a SET, from the word after it.
 fn setting(tokens: &[Token]) -> Option<Need> {
     let is_scope = |token: &Token| is(token, "session") || is(token, "local");
@@ -144,8 +168,7 @@ fn setting(tokens: &[Token]) -> Option<Need> {
 
 /// The roles that get or lose privileges.
 fn grantees(tokens: &[Token]) -> Vec<String> {
-    let names = after_word(tokens, &["to", "from"]);
-    names.into_iter().filter(|name| name != "group").collect()
+    after_word(tokens, &["to", "from"])
 }
 
 /// The names after the last of these words, with commas between them.

@@ -1,7 +1,8 @@
 //! Where the workload of a user is: a directory with a workload.toml, a directory with a schema.sql alone, or a file with
 //! a schema. What has no workload.toml takes its name from the directory or the file.
 
-use std::io::Read;
+use std::fs;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use crate::manifest::{FILE_LENGTH_MAX, Files, MANIFEST, NAME_LENGTH_MAX, SCHEMA};
@@ -9,7 +10,7 @@ use crate::{WorkloadError, registry};
 
 /// The text of a workload.toml.
 pub(crate) struct ManifestText {
-    /// The file; `None` if there is none, and the text has the name alone.
+    /// Its path; `None` if there is no such file: then the text sets only the name.
     pub(crate) file: Option<PathBuf>,
     pub(crate) text: String,
 }
@@ -21,7 +22,9 @@ impl ManifestText {
     /// The file cannot be read.
     pub(crate) fn read(path: &Path) -> Result<ManifestText, WorkloadError> {
         let file = path.join(MANIFEST);
-        let is_schema_alone = path.is_file() || (!file.exists() && path.join(SCHEMA).is_file());
+        // A link that leads nowhere is an error.
+        let is_missing = fs::symlink_metadata(&file).is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        let is_schema_alone = path.is_file() || (is_missing && path.join(SCHEMA).is_file());
         if is_schema_alone {
             return Ok(ManifestText { file: None, text: format!("name = \"{}\"", name_of(path)) });
         }
@@ -68,8 +71,6 @@ fn name_of(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -97,7 +98,11 @@ mod tests {
     #[test]
     fn a_directory_without_a_schema_needs_a_workload_toml() {
         let root = tempfile::tempdir().unwrap();
-        let error = ManifestText::read(root.path()).err().expect("it has no files").to_string();
-        assert!(error.contains("workload.toml"), "{error}");
+        let refused = || ManifestText::read(root.path()).err().map(|error| error.to_string());
+        assert!(refused().is_some_and(|error| error.contains("workload.toml")));
+        fs::write(root.path().join(SCHEMA), "create table a (b int);").unwrap();
+        assert_eq!(refused(), None);
+        std::os::unix::fs::symlink("nowhere", root.path().join(MANIFEST)).unwrap();
+        assert!(refused().is_some_and(|error| error.contains("workload.toml")), "it is not ignored");
     }
 }

@@ -155,6 +155,10 @@ fn what_is_wrong_with_a_workload_is_one_sentence() {
         "the workload shop does not support --partitions: only the workload tpcb does",
     );
     check(
+        &["init", "--workload", "shop", "--strict"],
+        "the workload shop does not support --strict: each statement of its SQL files is executed",
+    );
+    check(
         &["init", "-D", "x=3"],
         "the workload tpcb has no parameter \"x\"; it has no parameters except scale",
     );

@@ -46,7 +46,7 @@ pub(crate) fn split(text: &str) -> Checked<Pieces<'_>> {
 }
 
 /// Commands of psql that execute or read something. All others set up psql itself, or print.
-const COMMANDS_REFUSED: [&str; 19] = [
+const COMMANDS_REFUSED: [&str; 23] = [
     "i",
     "ir",
     "include",
@@ -56,6 +56,9 @@ const COMMANDS_REFUSED: [&str; 19] = [
     "gx",
     "gexec",
     "gset",
+    "gdesc",
+    "crosstabview",
+    "password",
     "watch",
     "if",
     "elif",
@@ -64,13 +67,16 @@ const COMMANDS_REFUSED: [&str; 19] = [
     "!",
     "e",
     "edit",
+    "ef",
     "lo_import",
     "lo_unlink",
 ];
 
 /// Whether a statement is COPY … FROM stdin, so that rows follow it.
 pub(crate) fn copies_from_stdin(text: &str) -> bool {
-    let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+    // With quotes, a word is the name of a file.
+    let is_part = |c: char| c.is_alphanumeric() || "_'".contains(c);
+    let mut words = text.split(|c| !is_part(c)).filter(|word| !word.is_empty());
     let is_copy = words.next().is_some_and(|word| word.eq_ignore_ascii_case("copy"));
     let mut before = "";
     is_copy
@@ -163,7 +169,13 @@ impl<'a> Scanner<'a> {
     fn command(&mut self) -> Checked<()> {
         let rest = self.rest();
         let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
-        let name = line[1..].split(|c: char| !(c.is_ascii_alphanumeric() || "_!".contains(c))).next();
+        let rest_of_line = &line[1..];
+        // `\!ls` is `\! ls`.
+        let name = if rest_of_line.starts_with('!') {
+            Some("!")
+        } else {
+            rest_of_line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next()
+        };
         let name = name.unwrap_or_default();
         if COMMANDS_REFUSED.contains(&name) {
             let message = format!(
@@ -359,8 +371,8 @@ mod tests {
         let fault = split(&format!("a;\ncopy a from STDIN with (format csv);\n{rows}")).expect_err("no end");
         assert_eq!(fault.place.line, 2);
         check(
-            "copy a to stdout; copy a from program 'x'; c",
-            &["copy a to stdout", "copy a from program 'x'", "c"],
+            "copy a to stdout; copy a from 'stdin'; c",
+            &["copy a to stdout", "copy a from 'stdin'", "c"],
             &[],
         );
     }
@@ -368,7 +380,15 @@ mod tests {
     #[test]
     fn commands_of_psql_that_execute_something_are_refused_at_their_place() {
         check("\\restrict x\n  \\echo ';' \\\n\\set ON_ERROR_STOP on\na;\n\\unrestrict x", &["a"], &[]);
-        for command in ["\\i other.sql", "  \\ir other.sql", "\\! ls", "\\if :x", "\\copy a from 'b'"] {
+        for command in [
+            "\\i other.sql",
+            "  \\ir other.sql",
+            "\\! ls",
+            "\\!ls",
+            "\\password x",
+            "\\if :x",
+            "\\copy a from 'b'",
+        ] {
             let fault = split(&format!("a;\n{command}\n")).expect_err(command);
             assert_eq!(fault.place.line, 2, "{command}");
         }

@@ -416,7 +416,7 @@ fn a_sequence_that_several_tables_use_is_behind_all_their_rows() {
 
 #[test]
 fn settings_and_roles_that_the_server_does_not_have_are_left_out_and_named() {
-    let schema = "SET transaction_timeout = 0;\nSET no_such_setting = 1;\nSET check_function_bodies = false;\n\
+    let schema = "SET transaction_timeout = 0;\nSET no_such_setting = 1;\nSET check_function_bodies = false;\nSET seed = 0.5;\n\
                   \\restrict x\nDROP DATABASE no_such_database;\nCREATE TABLE own (id int PRIMARY KEY);\n\
                   ALTER TABLE own OWNER TO \"No One\";\nALTER TABLE own OWNER TO CURRENT_USER;\n\
                   CREATE INDEX own_id ON own (id);\nALTER INDEX own_id OWNER TO nobody_here;\n\
