@@ -5,6 +5,7 @@
 //! COPY's text format. A value depends on (seed, table, column, row) alone, so chunks may be made in any order, and a
 //! column that is added later changes no other.
 
+mod description;
 mod directive;
 mod error;
 mod generation;
@@ -12,6 +13,10 @@ mod generator;
 mod histogram;
 mod schema;
 
+pub use description::{
+    CheckDescription, ColumnDescription, Description, KeptRows, KeyDescription, Partitioning,
+    ReferenceDescription, Special, TableDescription, TypeDescription, TypeKind,
+};
 pub use error::Error;
 pub use generation::{Explanation, Files, Generation, NoFiles, Options, Sequence, TableRows};
 pub use generator::correlation_directive;
