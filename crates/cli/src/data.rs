@@ -98,6 +98,7 @@ fn write(arguments: &DataArguments, terminal: &Terminal) -> Result<(), Failure> 
         seed: arguments.seed.clone(),
         null: arguments.null,
         offset: arguments.offset,
+        ..workload::DataOptions::default()
     };
     let generation = workload::read_schema(schema, &options, arguments.allow_files)?;
     if let Some(column) = &arguments.explain {

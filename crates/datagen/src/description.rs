@@ -17,6 +17,8 @@ pub struct TableDescription {
     pub schema: Option<String>,
     /// Without quotes.
     pub name: String,
+    /// Always with its schema, as SQL.
+    pub relation: String,
     /// In their order.
     pub columns: Vec<ColumnDescription>,
     /// Primary keys, unique constraints, unique indexes and exclusion constraints.

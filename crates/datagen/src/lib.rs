@@ -1,6 +1,7 @@
 //! Rows for any schema. Pure: no socket, file, thread or clock.
 //!
-//! [`Schema::parse`] reads SQL text and the directives in its comments (datafiller's language, docs/data.md).
+//! [`Schema::parse`] reads SQL text and the directives in its comments (datafiller's language, docs/data.md), and
+//! [`Schema::described`] takes the tables from the catalogs of a server.
 //! [`Generation::new`] compiles a generator for each column, and [`TableRows::write_copy`] writes any range of rows in
 //! COPY's text format. A value depends on (seed, table, column, row) alone, so chunks may be made in any order, and a
 //! column that is added later changes no other.
@@ -21,4 +22,4 @@ pub use error::Error;
 pub use generation::{Explanation, Files, Generation, NoFiles, Options, Sequence, TableRows};
 pub use generator::correlation_directive;
 pub use histogram::Histogram;
-pub use schema::{Permitted, Reference, Schema, Statement, StatementKind};
+pub use schema::{Judgement, Permitted, Reference, Schema, Statement, StatementKind, statements};

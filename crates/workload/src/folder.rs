@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use connect::quote::literal;
 use connect::{Session, Target};
+use datagen::Description;
 use stats::Scale;
 
 use crate::acting_on_all;
@@ -14,10 +15,10 @@ use crate::before_run::Preparation;
 use crate::digests::checksum;
 use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::ForeignObjects;
-use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
+use crate::generated::{self, DataChoice, Described, GeneratedTables, OwnCode, OwnRows};
 use crate::load::{self, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
-use crate::loader::TableName;
+use crate::loader::{TableName, TableSet};
 use crate::manifest::{BeforeRun, Files, MANIFEST, Manifest, TableEntry};
 use crate::marks::{DatabaseId, Loaded, Mark};
 use crate::protection::Protection;
@@ -196,16 +197,50 @@ impl Folder {
         tables.statements(options).for_each(|sql| protection.statement(sql));
         protection.check(session, self.name(), &self.init_command(), options.drops)?;
         let variables = (self as &dyn Workload).variables(&options.parameters, options.scale);
-        let rows = tables.rows(&self.files(options), options, self.manifest.seed, &variables)?;
+        let mark = self.mark(options);
+        let is_built_in = self.folder.as_os_str().is_empty();
+        let described = if is_built_in {
+            Described::default()
+        } else {
+            let trial = tables.trial(&mark, self.init_command());
+            tables.described(self.examined((target, &mut *session), trial, options, progress)?)?
+        };
+        let schema = described.schema.as_ref().map_or_else(|| tables.read(), Ok)?;
+        let rows = tables.rows(schema, &self.files(options), options, self.manifest.seed, &variables)?;
+        for note in described.notes().iter().chain(rows.notes()) {
+            load::tell(progress, InitProgress::Found(note)).map_err(|_| self.interrupted())?;
+        }
         let database = DatabaseId::read(session)?;
-        let mut set =
-            tables.table_set(&self.mark(options), self.init_command(), rows, (options, &database))?;
+        let mut set = tables.table_set(&mark, self.init_command(), rows, &described, (options, &database))?;
+        generated::fit_to(&mut set, session.server_version_num());
         if !options.is_strict
             && let Some(sentence) = unavailable::leave_out(session, &mut set)?
         {
             load::tell(progress, InitProgress::Found(&sentence)).map_err(|_| self.interrupted())?;
         }
-        loader::load_tables(target, session, &set, options, progress)
+        let again = |session: &mut Session| {
+            let Some(described) = tables.described_again(session, &described)? else { return Ok(None) };
+            let schema = described.schema.as_ref().map_or_else(|| tables.read(), Ok)?;
+            let rows = tables.rows(schema, &self.files(options), options, self.manifest.seed, &variables)?;
+            Ok(Some(rows.load_tables(&described)))
+        };
+        loader::load_tables(target, session, (&set, &again), options, progress)
+    }
+
+    /// What the server says about the schema.
+    fn examined(
+        &self,
+        connection: (&Target, &mut Session),
+        mut trial: TableSet,
+        options: &InitOptions,
+        progress: &mut Progress<'_>,
+    ) -> Result<Description, WorkloadError> {
+        let (target, session) = connection;
+        generated::fit_to(&mut trial, session.server_version_num());
+        if !options.is_strict {
+            unavailable::leave_out(session, &mut trial)?;
+        }
+        loader::describe(target, session, &trial, options, progress)
     }
 
     /// The files that directives may name.
@@ -476,14 +511,16 @@ impl Workload for Folder {
         let options =
             InitOptions { scale: *scale, seed: *seed, allows_files: true, ..InitOptions::default() };
         let variables = (self as &dyn Workload).variables(parameters, *scale);
-        let rows = tables.rows(&self.files(&options), &options, self.manifest.seed, &variables)?;
+        let Ok(schema) = tables.read() else { return Ok(Vec::new()) };
+        let rows = tables.rows(schema, &self.files(&options), &options, self.manifest.seed, &variables)?;
         let own = match self.own.rows {
             Some(OwnRows { chosen: Some(own), .. }) => {
                 (own.checks)(&DataChoice::new(*scale, seed.or(self.manifest.seed), &variables))?
             }
             own => own.map(|own| (own.checks)(*scale)).unwrap_or_default(),
         };
-        Ok(own.into_iter().chain(generated::checks::all(tables.schema(), &rows)).collect())
+        let has_all_rows = self.folder.as_os_str().is_empty() || tables.has_plain_keys_only();
+        Ok(own.into_iter().chain(generated::checks::all(schema, &rows, has_all_rows)).collect())
     }
 
     fn index_sets(&self) -> &[IndexSet] {

@@ -7,6 +7,7 @@
 mod acting_on_all;
 mod archives;
 mod before_run;
+mod catalogs;
 mod concurrent_forms;
 mod data;
 mod dependents;

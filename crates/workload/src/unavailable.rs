@@ -27,6 +27,8 @@ enum Need {
     Setting(String),
     Roles(Vec<String>),
     Database,
+    /// A comment on an extension, which others have if it is there.
+    Extension(String),
 }
 
 /// Why statements are left out.
@@ -35,6 +37,7 @@ struct LeftOut {
     statements: usize,
     settings: BTreeSet<String>,
     roles: BTreeSet<String>,
+    extensions: BTreeSet<String>,
     has_databases: bool,
 }
 
@@ -50,6 +53,7 @@ pub(crate) fn leave_out(session: &mut Session, set: &mut TableSet) -> Result<Opt
     };
     let mut settings = known("select lower(name) from pg_settings")?;
     let mut roles = known("select rolname from pg_roles")?;
+    let extensions = known("select extname from pg_extension")?;
     for name in all().filter_map(|statement| setting_of(&statement.sql)) {
         if !settings.contains(&name) && has_setting(session, &name)? {
             settings.insert(name);
@@ -64,6 +68,12 @@ pub(crate) fn leave_out(session: &mut Session, set: &mut TableSet) -> Result<Opt
             Some(Need::Database) => {
                 left_out.has_databases = true;
                 true
+            }
+            Some(Need::Extension(name)) => {
+                extensions.contains(&name) && {
+                    left_out.extensions.insert(name);
+                    true
+                }
             }
             Some(Need::Setting(name)) => {
                 !settings.contains(&name) && {
@@ -111,8 +121,10 @@ impl LeftOut {
         };
         let settings = named(&self.settings, "this server has no setting", "this server has no settings");
         let roles = named(&self.roles, "there is no role", "there are no roles");
+        let extensions =
+            named(&self.extensions, "there is already the extension", "there are already the extensions");
         let databases = self.has_databases.then(|| "databases are not part of a schema".to_owned());
-        let reasons: Vec<String> = [settings, roles, databases].into_iter().flatten().collect();
+        let reasons: Vec<String> = [settings, roles, extensions, databases].into_iter().flatten().collect();
         format!("{statements} left out: {} (--strict executes them)", reasons.join("; "))
     }
 }
@@ -143,6 +155,12 @@ fn need(sql: &str) -> Option<Need> {
             }
             _ => None,
         },
+        Token::Word(word) if word == "comment" => match &tokens[..] {
+            [_, on, extension, name, ..] if is(on, "on") && is(extension, "extension") => {
+                Some(Need::Extension(name_of(name)?))
+            }
+            _ => None,
+        },
         Token::Word(word) if word == "grant" || word == "revoke" => Some(Need::Roles(grantees(&tokens))),
         _ => None,
     }
@@ -152,7 +170,7 @@ fn need(sql: &str) -> Option<Need> {
 fn setting_of(sql: &str) -> Option<String> {
     match need(sql)? {
         Need::Setting(name) => Some(name),
-        Need::Roles(_) | Need::Database => None,
+        Need::Roles(_) | Need::Database | Need::Extension(_) => None,
     }
 }
 

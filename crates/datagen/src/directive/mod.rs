@@ -80,6 +80,11 @@ impl Settings {
         }
     }
 
+    /// Whether they say nothing about the values of a column but their share of NULL and their seed.
+    pub fn leave_a_guess(&self) -> bool {
+        self.list.iter().all(|setting| matches!(setting.key, "null" | "nogen" | "seed"))
+    }
+
     /// The generator that they select.
     pub fn generator(&self) -> Checked<Option<&'static keys::GeneratorRow>> {
         let mut selected: Option<&'static keys::GeneratorRow> = None;
@@ -134,6 +139,20 @@ pub(crate) fn attach<'a>(
         directives.add(scope, settings)?;
     }
     Ok(directives)
+}
+
+/// Reads the directives without their objects, whose tables are not known yet.
+pub(crate) fn check<'a>(comments: impl Iterator<Item = (Place, &'a str)>) -> Checked<()> {
+    let mut macros = BTreeMap::new();
+    for (place, text) in comments {
+        let Some((head, body, offset)) = header(text) else { continue };
+        let body_place = Place { line: place.line, column: place.column.saturating_add(offset) };
+        let list = read(body, body_place, &macros)?;
+        if let Head::Macro(name) = head {
+            macros.insert(name.to_owned(), Settings { list, place });
+        }
+    }
+    Ok(())
 }
 
 impl Directives {

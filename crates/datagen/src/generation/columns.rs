@@ -1,42 +1,73 @@
 //! Compiles the columns of one table: references first look at the tables that are already compiled; columns that depend
 //! on others of the same table come last.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use super::keys::{Keys, unique_ranks};
+use super::keys::{Distinctness, KeyFailure, Keys, again};
 use super::{ColumnRows, Common, Files, TableRows};
 use crate::directive::Settings;
 use crate::directive::keys::{COLUMN, REFERENCE};
 use crate::error::{Checked, Fault, nearest};
 use crate::generator::{
-    ColumnNode, Compiler, Description, Kind, Node, Rank, ReferenceOrder, Target, decimals, key_of,
-    reference_draw, settings_text,
+    ColumnNode, Compiler, Description, Kind, Node, Rank, ReferenceOrder, Sub, Target, decimals,
+    fixed_lengths, key_of, reference_draw, settings_text,
 };
-use crate::schema::{Bounds, Column, ForeignKey, Schema, Table, Type};
+use crate::schema::{Bounds, Column, ForeignKey, Order, Schema, Table, Type};
+
+/// What the compilers of all tables share.
+#[derive(Clone, Copy)]
+pub(crate) struct Surroundings<'a> {
+    pub schema: &'a Schema,
+    pub files: &'a dyn Files,
+    pub common: &'a Common,
+    pub order: &'a Order,
+    /// Rows of all tables.
+    pub rows: &'a [u64],
+    pub built: &'a [Option<TableRows>],
+}
 
 /// Compiles one table.
 pub(crate) struct TableCompiler<'a> {
-    schema: &'a Schema,
-    common: &'a Common,
+    pub(super) around: Surroundings<'a>,
+    pub(super) schema: &'a Schema,
     /// Index of the table.
-    index: usize,
-    /// Rows of all tables.
-    rows: &'a [u64],
-    built: &'a [Option<TableRows>],
+    pub(super) index: usize,
     compiler: Compiler<'a>,
-    keys: Keys,
-    key: u64,
+    pub(super) keys: Keys,
+    pub(super) key: u64,
+    /// Rows of the table: fewer than asked for if a key allows no more.
+    pub(super) own_rows: u64,
+    /// How each column is guessed that has no directives.
+    pub(super) guesses: Vec<Guess>,
+    /// Unique constraints that are left to the server.
+    pub(super) left: Vec<bool>,
+    /// Columns without values: PostgreSQL fills them, or the table gets no rows.
+    pub(super) absent: RefCell<Vec<bool>>,
+    pub(super) errors: RefCell<Vec<String>>,
+    pub(super) notes: Vec<String>,
+}
+
+/// How the values of a column without directives are selected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guess {
+    /// By its name and type.
+    Named,
+    /// The same values, all equally often.
+    Uniform,
+    /// As many values as rows.
+    Distinct,
+}
+
+/// A compiled table, with sentences for the user.
+pub(crate) struct Compiled {
+    pub rows: TableRows,
+    pub notes: Vec<String>,
 }
 
 impl<'a> TableCompiler<'a> {
-    pub fn new(
-        schema: &'a Schema,
-        files: &'a dyn Files,
-        common: &'a Common,
-        index: usize,
-        rows: &'a [u64],
-        built: &'a [Option<TableRows>],
-    ) -> Checked<Self> {
+    pub fn new(around: Surroundings<'a>, index: usize) -> Checked<Self> {
+        let Surroundings { schema, files, common, rows, .. } = around;
         let table = &schema.tables[index];
         let name = match table.name.schema.as_deref() {
             None | Some("public") => table.name.name.clone(),
@@ -54,62 +85,124 @@ impl<'a> TableCompiler<'a> {
                 return Err(settings.fault("skip", message));
             }
         }
-        let key = key_of(common.key, &name);
-        Ok(Self { schema, common, index, rows, built, compiler: Compiler::new(schema, files), keys, key })
+        Ok(Self {
+            around,
+            schema,
+            index,
+            compiler: Compiler::new(schema, files),
+            keys,
+            key: key_of(common.key, &name),
+            own_rows: rows[index],
+            guesses: vec![Guess::Named; table.columns.len()],
+            left: vec![table.kept.is_some(); table.uniques.len()],
+            absent: RefCell::default(),
+            errors: RefCell::default(),
+            notes: Vec::new(),
+        })
     }
 
-    fn table(&self) -> &'a Table {
+    pub(super) fn table(&self) -> &'a Table {
         &self.schema.tables[self.index]
     }
 
-    fn settings(&self, column: usize) -> &'a Settings {
+    pub(super) fn settings(&self, column: usize) -> &'a Settings {
         &self.schema.directives.columns[self.index][column]
     }
 
     fn own_rows(&self) -> u64 {
-        self.rows[self.index]
+        self.own_rows
     }
 
-    pub fn compile(self) -> Checked<TableRows> {
-        let table = self.table();
-        let count = table.columns.len();
+    pub fn compile(mut self) -> Checked<Compiled> {
+        if let Some(note) = self.emptiness()? {
+            self.own_rows = 0;
+            self.notes.push(note);
+        }
+        loop {
+            match self.columns()? {
+                Ok(_) if self.is_unfilled() => {}
+                Ok(columns) => return self.compiled(columns),
+                Err(failure) => self.adapt(failure)?,
+            }
+        }
+    }
+
+    /// All columns, if they meet the unique constraints.
+    fn columns(&self) -> Checked<Result<Vec<Arc<ColumnNode>>, KeyFailure>> {
+        let count = self.table().columns.len();
+        self.absent.replace(vec![false; count]);
+        self.errors.borrow_mut().clear();
         let mut nodes: Vec<Option<Node>> = Vec::with_capacity(count);
         for column in 0..count {
             nodes.push(if self.depends(column)? { None } else { Some(self.independent(column)?) });
         }
-        let ranks = unique_ranks(table, &self.keys, &nodes, self.own_rows(), self.key)?;
+        let ranks = match self.distinctness(&nodes, &self.left).ranks() {
+            Ok(ranks) => ranks,
+            Err(failure) => return Ok(Err(failure)),
+        };
         let mut done: Vec<Option<Arc<ColumnNode>>> = vec![None; count];
         for (column, node) in nodes.into_iter().enumerate() {
             done[column] = node.map(|node| self.finished(node, ranks[column].clone()));
         }
         self.dependent(&mut done)?;
+        Ok(Ok(done.into_iter().flatten().collect()))
+    }
+
+    pub(super) fn distinctness<'b>(
+        &'b self,
+        nodes: &'b [Option<Node>],
+        left: &'b [bool],
+    ) -> Distinctness<'b> {
+        Distinctness {
+            schema: self.schema,
+            table: self.table(),
+            keys: &self.keys,
+            nodes,
+            rows: self.own_rows(),
+            key: self.key,
+            attempt: self.around.common.attempt,
+            left,
+        }
+    }
+
+    fn compiled(self, mut nodes: Vec<Arc<ColumnNode>>) -> Checked<Compiled> {
+        let table = self.table();
+        let has_cases = self.apply_cases(&mut nodes);
         let settings = &self.schema.directives.tables[self.index];
-        let columns = table.columns.iter().enumerate().zip(done).filter_map(|((index, column), node)| {
-            let copied = !column.computed && !self.settings(index).has("nogen");
-            Some(ColumnRows {
-                name: column.name.clone(),
-                node: node?,
-                sequence: column.sequence,
-                copied,
-                type_name: column.type_name.clone(),
-                description: self.description(index),
-            })
+        let absent = self.absent.borrow().clone();
+        let columns = table.columns.iter().enumerate().zip(nodes).map(|((index, column), node)| ColumnRows {
+            name: column.name.clone(),
+            node,
+            sequence: column.sequence,
+            copied: !column.computed && !self.settings(index).has("nogen") && !absent[index],
+            type_name: column.type_name.clone(),
+            loaded_type: column.described.base_type.as_ref().unwrap_or(&column.type_name).clone(),
+            description: self.description(index),
         });
-        let rows = TableRows {
+        let is_loaded = |key: &usize| self.around.order.cut(self.index, *key).is_none();
+        let keys = (0..table.foreign_keys.len()).filter(is_loaded).map(|key| &table.foreign_keys[key]);
+        let mut rows = TableRows {
             name: table.name.clone(),
             rows_sql: table.rows_sql(),
             rows: self.own_rows(),
             columns: columns.collect(),
             skip: settings.rate("skip")?.unwrap_or(0.0),
             key: key_of(self.key, "skip"),
-            fills: !settings.has("nogen") && !table.is_partition,
+            fills: !settings.has("nogen") && !table.is_partition && table.kept.is_none(),
+            judgement: self.judgement(has_cases),
+            references: keys.map(|key| self.schema.reference(table, key)).collect(),
         };
+        let mut notes = self.notes;
         if rows.fills && rows.rows > 0 && rows.columns().next().is_none() {
-            let message =
-                format!("no column of {} gets values; give it the directive nogen", table.name.plain());
-            return Err(Fault::new(table.place, message));
+            let name = table.name.plain();
+            if !self.schema.is_described {
+                let message = format!("no column of {name} gets values; give it the directive nogen");
+                return Err(Fault::new(table.place, message));
+            }
+            notes.push(format!("{name}: no rows; none of its columns gets values"));
+            rows.fills = false;
         }
-        Ok(rows)
+        Ok(Compiled { rows, notes })
     }
 
     /// The generator of a column that is compiled.
@@ -136,52 +229,116 @@ impl<'a> TableCompiler<'a> {
         }
     }
 
-    fn finished(&self, node: Node, rank: Option<Rank>) -> Arc<ColumnNode> {
-        Arc::new(ColumnNode { node, rows: self.own_rows(), rank })
+    pub(super) fn finished(&self, node: Node, rank: Option<Rank>) -> Arc<ColumnNode> {
+        Arc::new(ColumnNode { node, rows: self.own_rows(), rank, cases: None })
     }
 
     /// Whether the column needs another one of the same table.
-    fn depends(&self, column: usize) -> Checked<bool> {
+    pub(super) fn depends(&self, column: usize) -> Checked<bool> {
         let linear = self.settings(column).has("linear");
         let own_table = self
             .reference(column)?
             .is_some_and(|(key, _)| self.table().foreign_keys[key].table == self.index);
-        Ok(linear || own_table)
+        Ok(self.table().kept.is_none() && (linear || own_table))
     }
 
     /// The foreign key that gives the column its values, and the column's position in it. A generator for the column
     /// comes before its foreign key.
-    fn reference(&self, column: usize) -> Checked<Option<(usize, usize)>> {
+    pub(super) fn reference(&self, column: usize) -> Checked<Option<(usize, usize)>> {
         let own = self.settings(column).generator()?.is_some() || self.settings(column).has("type");
         Ok(self.keys.governing[column].filter(|_| !own))
     }
 
-    fn independent(&self, column: usize) -> Checked<Node> {
-        let settings = self.settings(column);
+    pub(super) fn independent(&self, column: usize) -> Checked<Node> {
         let own = &self.table().columns[column];
-        let key = key_of(self.key, &own.name);
+        let key = self.column_key(column);
         if own.computed {
             return Ok(Node { key, null: 0.0, share: None, kind: Kind::Null });
         }
+        if let Some(node) = self.kept(column) {
+            return Ok(node);
+        }
         let node = match self.reference(column)? {
             Some((foreign_key, position)) => self.referencing(column, foreign_key, position)?,
-            None => {
-                let compiled = self.compiler.column(settings, self.target(column, own)?, key);
-                if settings.has("nogen") {
-                    compiled.unwrap_or(Node { key, null: 0.0, share: None, kind: Kind::Null })
-                } else {
-                    compiled?
-                }
-            }
+            None => self.generated(column, key)?,
         };
         self.with_null(node, column)
+    }
+
+    /// The node of a column by its directives, or by a guess.
+    fn generated(&self, column: usize, key: u64) -> Checked<Node> {
+        let null = Node { key, null: 0.0, share: None, kind: Kind::Null };
+        let settings = self.settings(column);
+        let own = &self.table().columns[column];
+        let target = self.target(column, own)?;
+        let mut compiled = self.compiler.column(settings, target, key);
+        let most = if let Type::Text { max: Some(max), .. } = own.kind { u64::from(max) } else { u64::MAX };
+        let is_usable = |node: &Checked<Node>| node.as_ref().is_ok_and(|node| node.bytes_max() <= most);
+        if let Some(hint) = target.hint.filter(|_| settings.leave_a_guess()) {
+            let is_enough = |node: &Node| node.is_serial(target.rows) || node.count() >= target.rows;
+            if target.unique && compiled.as_ref().is_ok_and(|node| !is_enough(node)) {
+                let fixed = fixed_lengths(hint);
+                let wider = self.compiler.column(settings, Target { hint: Some(&fixed), ..target }, key);
+                compiled = if is_usable(&wider) { wider } else { compiled };
+            }
+            if !is_usable(&compiled) {
+                compiled = self.compiler.column(settings, Target { hint: None, ..target }, key);
+            }
+        }
+        match compiled {
+            Ok(node) if self.guesses[column] == Guess::Uniform => Ok(node.uniform()),
+            Ok(node) => Ok(node),
+            Err(_) if settings.has("nogen") => Ok(null),
+            Err(fault) if self.schema.is_described && settings.leave_a_guess() => {
+                self.absence(column, fault.message);
+                Ok(null)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// A column without a generator: NULL, its default, or no rows at all.
+    fn absence(&self, column: usize, reason: String) {
+        let own = &self.table().columns[column];
+        if !own.not_null && !self.keys.referenced[column] {
+            return;
+        }
+        self.absent.borrow_mut()[column] = true;
+        if !own.described.has_default {
+            self.errors.borrow_mut().push(reason);
+        }
+    }
+
+    /// Values of rows that are there already, by the number of their row.
+    fn kept(&self, column: usize) -> Option<Node> {
+        let kept = self.table().kept.as_ref()?;
+        let key = self.column_key(column);
+        let position = kept.columns.iter().position(|own| *own == column);
+        let kind = match position.filter(|_| !kept.rows.is_empty()) {
+            Some(position) => {
+                let list = kept.rows.iter().map(|row| row[position].clone().into_bytes()).collect();
+                Kind::listed(list, key)
+            }
+            None => Kind::Null,
+        };
+        Some(Node { key, null: 0.0, share: None, kind })
+    }
+
+    /// The key of the draws of a column. Only columns that nothing refers to draw again.
+    fn column_key(&self, column: usize) -> u64 {
+        let table = self.table();
+        let is_kept = self.keys.is_kept(table, column);
+        let attempt = if is_kept { 0 } else { self.around.common.attempt };
+        again(key_of(self.key, &table.columns[column].name), attempt)
     }
 
     fn with_null(&self, node: Node, column: usize) -> Checked<Node> {
         let own = &self.table().columns[column];
         let settings = self.settings(column);
         if own.not_null {
-            if matches!(node.kind, Kind::Null) && !settings.has("nogen") {
+            let is_empty = self.schema.is_described && self.own_rows() == 0;
+            let is_absent = settings.has("nogen") || self.absent.borrow()[column] || is_empty;
+            if matches!(node.kind, Kind::Null) && !is_absent {
                 let message = format!("the column {} is NOT NULL, and its generator gives NULL", own.name);
                 return Err(settings.fault("isnull", message));
             }
@@ -205,7 +362,10 @@ impl<'a> TableCompiler<'a> {
             return Ok(0.0);
         }
         let of_table = self.schema.directives.tables[self.index].rate("null")?;
-        let common = of_table.unwrap_or(self.common.null);
+        let is_judged = |key: &usize| self.table().foreign_keys[*key].columns.contains(&column);
+        let is_half =
+            self.table().columns[column].described.half_null || self.keys.judged.iter().any(is_judged);
+        let common = of_table.unwrap_or(if is_half { 0.5 } else { self.around.common.null });
         let Some(key) = self.full_key(column)? else { return Ok(own.unwrap_or(common)) };
         let never = |column: &usize| self.table().columns[*column].not_null || self.keys.referenced[*column];
         if key.columns.iter().any(never) {
@@ -222,10 +382,13 @@ impl<'a> TableCompiler<'a> {
     }
 
     fn target(&self, column: usize, own: &'a Column) -> Checked<Target<'a>> {
-        let rows = match self.keys.others_in_compound(self.table(), column, self.rows) {
+        let is_distinct = self.guesses[column] == Guess::Distinct;
+        let rows = match self.keys.others_in_compound(self.table(), column, self.around.rows) {
             // Twice as many values as each combination of the others needs, so that not all of them occur.
             Some(others)
-                if self.settings(column).list.is_empty() && matches!(own.kind, Type::Integer { .. }) =>
+                if self.settings(column).list.is_empty()
+                    && !is_distinct
+                    && matches!(own.kind, Type::Integer { .. }) =>
             {
                 (self.own_rows() / others.max(1) + 1).saturating_mul(2)
             }
@@ -238,38 +401,69 @@ impl<'a> TableCompiler<'a> {
             kind: &own.kind,
             type_name: &own.type_name,
             bounds: &own.bounds,
-            unique: self.keys.unique[column],
+            hint: own.described.hint.as_deref(),
+            unique: self.keys.unique[column] || is_distinct,
             serial: false,
-            offset: self.common.offset,
+            offset: self.around.common.offset,
             depth: 0,
         })
     }
 
     /// A column of a foreign key to another table.
     fn referencing(&self, column: usize, foreign_key: usize, position: usize) -> Checked<Node> {
+        let null = Node { key: 0, null: 0.0, share: None, kind: Kind::Null };
         let key = &self.table().foreign_keys[foreign_key];
-        let target_rows = self.rows[key.table];
+        let target_rows = self.around.rows[key.table];
         let referenced = key.referenced[position];
         let own = &self.table().columns[column];
+        if self.own_rows() == 0 && self.schema.is_described {
+            return Ok(null);
+        }
         if target_rows == 0 && self.own_rows() > 0 {
             if own.not_null {
                 let name = self.schema.tables[key.table].name.plain();
                 let message = format!("the column {} references {name}, which has no rows", own.name);
                 return Err(Fault::new(own.place, message));
             }
-            return Ok(Node { key: 0, null: 0.0, share: None, kind: Kind::Null });
+            return Ok(null);
         }
-        let target = self.built[key.table].as_ref().and_then(|table| table.columns.get(referenced));
-        let Some(target) =
-            target.map(|column| &column.node).filter(|node| !matches!(node.node.kind, Kind::Null))
-        else {
-            let name = &self.schema.tables[key.table].columns[referenced].name;
-            return Err(Fault::new(
-                own.place,
-                format!("the column {} references {name}, which gets no values", own.name),
-            ));
+        let cut = self.around.order.cut(self.index, foreign_key);
+        let target = match cut {
+            Some(_) => {
+                let whole = self.later(key.table, &key.referenced);
+                let nodes = whole.map(|mut nodes| nodes.swap_remove(position));
+                nodes.or_else(|| {
+                    let is_own = self.counterpart(foreign_key)? == position;
+                    self.later(key.table, &[referenced]).filter(|_| is_own)?.pop()
+                })
+            }
+            None => {
+                let table = self.around.built[key.table].as_ref();
+                table.and_then(|table| table.columns.get(referenced)).map(|column| column.node.clone())
+            }
         };
-        self.reference_node(column, foreign_key, target_rows, target.clone(), ReferenceOrder::All)
+        let Some(target) = target.filter(|node| !matches!(node.node.kind, Kind::Null)) else {
+            let name = &self.schema.tables[key.table].columns[referenced].name;
+            let message = match cut {
+                Some(cut) => format!(
+                    "the foreign key {} is part of the cycle {}, and {}.{name} depends on other keys; remove NOT NULL, or write a generator after the column",
+                    key.name,
+                    cut.cycle,
+                    self.schema.tables[key.table].name.plain()
+                ),
+                None if self.schema.is_described => format!(
+                    "the foreign key {} references {name}, which gets no values; write a generator after the column, as in -- df: int size=100",
+                    key.name
+                ),
+                None => format!("the column {} references {name}, which gets no values", own.name),
+            };
+            if self.schema.is_described {
+                self.absence(column, message);
+                return Ok(null);
+            }
+            return Err(Fault::new(own.place, message));
+        };
+        self.reference_node(column, foreign_key, target_rows, target, ReferenceOrder::All)
     }
 
     fn reference_node(
@@ -306,6 +500,8 @@ impl<'a> TableCompiler<'a> {
             .columns
             .iter()
             .fold(self.key, |parent, column| key_of(parent, &self.table().columns[*column].name));
+        let is_kept = key.columns.iter().any(|column| self.keys.is_kept(self.table(), *column));
+        let draw_key = again(draw_key, if is_kept { 0 } else { self.around.common.attempt });
         let bounds = Bounds::default();
         let target_settings = Target {
             unique: self.keys.unique[first],
@@ -313,9 +509,12 @@ impl<'a> TableCompiler<'a> {
             bounds: &bounds,
             ..self.target(column, own)?
         };
-        let draw = reference_draw(self.settings(first), target_settings, draw_key, target_rows)?;
+        let mut draw = reference_draw(self.settings(first), target_settings, draw_key, target_rows)?;
+        if self.is_paired(foreign_key) {
+            draw.sub = Sub::Serial;
+        }
         // A common key makes the columns of a row NULL together.
-        let own_key = if key.full { draw_key } else { key_of(self.key, &own.name) };
+        let own_key = if key.full { draw_key } else { self.column_key(column) };
         Ok(Node { key: own_key, null: 0.0, share: None, kind: Kind::Reference { draw, target, order } })
     }
 
@@ -389,6 +588,6 @@ impl<'a> TableCompiler<'a> {
             noise,
             scale: decimals(&own.kind),
         };
-        Ok(Node { key: key_of(self.key, &own.name), null: 0.0, share: None, kind })
+        Ok(Node { key: self.column_key(column), null: 0.0, share: None, kind })
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::error::{Checked, Fault};
-use crate::generator::{Node, Rank, RankOrder, Sub, Weighted, key_of};
+use crate::generator::{Kind, Node, Rank, RankOrder, Sub, Weighted, key_of};
 use crate::schema::{ForeignKey, Schema, Table, Unique};
 
 /// Constraints by column.
@@ -18,44 +18,19 @@ pub(crate) struct Keys {
     pub unique: Vec<bool>,
     /// A foreign key references the column, so that it has no NULL.
     pub referenced: Vec<bool>,
+    /// Foreign keys whose columns take their values from several keys: rows may violate them.
+    pub judged: Vec<usize>,
 }
 
 impl Keys {
     pub fn new(schema: &Schema, index: usize) -> Checked<Self> {
         let table = &schema.tables[index];
-        let mut governing: Vec<Option<(usize, usize)>> = vec![None; table.columns.len()];
-        let mut order: Vec<usize> = (0..table.foreign_keys.len()).collect();
-        order.sort_by_key(|key| std::cmp::Reverse(table.foreign_keys[*key].columns.len()));
-        for number in order {
-            let key = &table.foreign_keys[number];
-            let taken: Vec<bool> = key.columns.iter().map(|column| governing[*column].is_some()).collect();
-            // A reference of a column to itself says nothing.
-            let itself = key.table == index && key.columns == key.referenced;
-            if itself || (taken.iter().all(|taken| *taken) && is_implied(schema, table, &governing, key)) {
-                continue;
-            }
-            if taken.iter().any(|taken| *taken) {
-                let names: Vec<&str> =
-                    key.columns.iter().map(|column| table.columns[*column].name.as_str()).collect();
-                let message = format!(
-                    "a column of the foreign key ({}) takes its values from another foreign key, which does not imply this one; give the columns generators of their own",
-                    names.join(", ")
-                );
-                let own = |column: &usize| {
-                    schema.directives.columns[index][*column].generator().is_ok_and(|own| own.is_some())
-                };
-                if key.columns.iter().any(own) {
-                    continue;
-                }
-                return Err(Fault::new(key.place, message));
-            }
-            for (position, column) in key.columns.iter().enumerate() {
-                governing[*column] = Some((number, position));
-            }
-        }
+        let (governing, judged) = governing(schema, index)?;
+        let is_free = |column: usize| schema.directives.columns[index][column].list.is_empty();
         let mut unique = vec![false; table.columns.len()];
         for own in table.uniques.iter().filter(|own| own.distinct().len() == 1) {
-            unique[own.distinct()[0]] = true;
+            let column = own.distinct()[0];
+            unique[column] |= own.special.is_none() || is_free(column);
         }
         let mut referenced = vec![false; table.columns.len()];
         for (from, own) in schema.tables.iter().enumerate() {
@@ -64,7 +39,13 @@ impl Keys {
                 key.referenced.iter().for_each(|column| referenced[*column] = true);
             }
         }
-        Ok(Self { governing, unique, referenced })
+        Ok(Self { governing, unique, referenced, judged })
+    }
+
+    /// Whether the column keeps its values when rows are drawn again: other rows may refer to it.
+    pub fn is_kept(&self, table: &Table, column: usize) -> bool {
+        let is_primary = |own: &Unique| own.primary && own.columns.contains(&column);
+        self.referenced[column] || table.uniques.iter().any(is_primary)
     }
 
     /// Combinations of the other columns of a compound unique constraint, if foreign keys give them.
@@ -78,6 +59,73 @@ impl Keys {
         let counts = keys.iter().map(|key| rows[table.foreign_keys[*key].table]);
         (!keys.is_empty()).then(|| counts.fold(1, u64::saturating_mul))
     }
+}
+
+/// The foreign key that gives each column its values with the column's position in it, and the keys that share columns
+/// with others which do not imply them. Only a described schema may have such keys.
+#[expect(clippy::type_complexity, reason = "two lists by column and by key")]
+fn governing(schema: &Schema, index: usize) -> Checked<(Vec<Option<(usize, usize)>>, Vec<usize>)> {
+    let table = &schema.tables[index];
+    let mut governing: Vec<Option<(usize, usize)>> = vec![None; table.columns.len()];
+    let mut judged = Vec::new();
+    let mut order: Vec<usize> = (0..table.foreign_keys.len()).collect();
+    order.sort_by_key(|key| std::cmp::Reverse(table.foreign_keys[*key].columns.len()));
+    for number in order {
+        let key = &table.foreign_keys[number];
+        let taken: Vec<bool> = key.columns.iter().map(|column| governing[*column].is_some()).collect();
+        // A reference of a column to itself says nothing.
+        let itself = key.table == index && key.columns == key.referenced;
+        if itself || (taken.iter().all(|taken| *taken) && is_implied(schema, table, &governing, key)) {
+            continue;
+        }
+        // The same column of an earlier row, as in (tenant, parent) references (tenant, id).
+        let own = |position: usize| {
+            (key.table == index && key.referenced.contains(&key.columns[position]))
+                || returns(schema, index, key, position)
+        };
+        // A column of the table itself that takes its values from another one of it.
+        let is_taken = |column: &usize| {
+            governing[*column].is_some_and(|(own, _)| table.foreign_keys[own].table == index)
+        };
+        if schema.is_described && key.table == index && key.referenced.iter().any(is_taken) {
+            judged.push(number);
+            continue;
+        }
+        let shares = taken.iter().any(|taken| *taken) || (0..key.columns.len()).any(own);
+        if shares && schema.is_described {
+            judged.push(number);
+        } else if taken.iter().any(|taken| *taken) {
+            let names: Vec<&str> =
+                key.columns.iter().map(|column| table.columns[*column].name.as_str()).collect();
+            let message = format!(
+                "a column of the foreign key ({}) takes its values from another foreign key, which does not imply this one; give the columns generators of their own",
+                names.join(", ")
+            );
+            let own = |column: &usize| {
+                schema.directives.columns[index][*column].generator().is_ok_and(|own| own.is_some())
+            };
+            if key.columns.iter().any(own) {
+                continue;
+            }
+            return Err(Fault::new(key.place, message));
+        }
+        for (position, column) in key.columns.iter().enumerate() {
+            if governing[*column].is_none() && !(schema.is_described && own(position)) {
+                governing[*column] = Some((number, position));
+            }
+        }
+    }
+    Ok((governing, judged))
+}
+
+/// Whether a column of a compound key gives its values to the referenced column, which references it.
+pub(crate) fn returns(schema: &Schema, index: usize, key: &ForeignKey, position: usize) -> bool {
+    let (column, referenced) = (key.columns[position], key.referenced[position]);
+    let back = |own: &ForeignKey| {
+        (own.table, &own.columns[..], &own.referenced[..]) == (index, &[referenced][..], &[column][..])
+    };
+    let is_other = key.table != index && key.columns.len() > 1;
+    is_other && schema.is_described && schema.tables[key.table].foreign_keys.iter().any(back)
 }
 
 /// Whether the values that the columns take meet this foreign key, too: the referenced columns reference its table
@@ -118,95 +166,167 @@ struct Unit {
     count: u64,
 }
 
-/// The digits of the columns that a unique constraint needs.
-pub(crate) fn unique_ranks(
-    table: &Table,
-    keys: &Keys,
-    nodes: &[Option<Node>],
-    rows: u64,
-    table_key: u64,
-) -> Checked<Vec<Option<Rank>>> {
-    let mut ranks: Vec<Option<Rank>> = vec![None; table.columns.len()];
-    // Sets of columns that differ in every row.
-    let mut distinct: Vec<Vec<usize>> = Vec::new();
-    for (column, node) in nodes.iter().enumerate() {
-        if node.as_ref().is_some_and(|node| node.is_serial(rows)) {
-            distinct.push(vec![column]);
+/// The nodes of a table whose unique constraints are to be met.
+pub(crate) struct Distinctness<'a> {
+    pub schema: &'a Schema,
+    pub table: &'a Table,
+    pub keys: &'a Keys,
+    pub nodes: &'a [Option<Node>],
+    pub rows: u64,
+    /// Key of the table.
+    pub key: u64,
+    /// See [`super::Options::attempt`].
+    pub attempt: u32,
+    /// Constraints that are left to the server.
+    pub left: &'a [bool],
+}
+
+/// A unique constraint that the nodes do not meet.
+pub(crate) struct KeyFailure {
+    /// Number of the constraint.
+    pub unique: usize,
+    pub reason: FailureReason,
+    pub fault: Fault,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FailureReason {
+    /// So many combinations are possible.
+    TooFew(u64),
+    /// The values of this column follow a distribution.
+    Skewed(usize),
+}
+
+impl Distinctness<'_> {
+    /// The digits of the columns that the unique constraints need.
+    pub fn ranks(&self) -> Result<Vec<Option<Rank>>, KeyFailure> {
+        let Self { table, nodes, rows, .. } = *self;
+        let mut ranks: Vec<Option<Rank>> = vec![None; table.columns.len()];
+        // Sets of columns that differ in every row.
+        let mut distinct: Vec<Vec<usize>> = Vec::new();
+        for (column, node) in nodes.iter().enumerate() {
+            if node.as_ref().is_some_and(|node| node.is_serial(rows)) {
+                distinct.push(vec![column]);
+            }
         }
+        let mut uniques: Vec<usize> = (0..table.uniques.len()).filter(|unique| !self.left[*unique]).collect();
+        uniques.sort_by_key(|unique| table.uniques[*unique].columns.len());
+        for number in uniques {
+            let unique = &table.uniques[number];
+            let met = distinct.iter().any(|set| set.iter().all(|column| unique.distinct().contains(column)));
+            if met || rows <= 1 || self.is_filled_by_server(unique) {
+                continue;
+            }
+            distinct.push(self.rank(number, &mut ranks)?);
+        }
+        Ok(ranks)
     }
-    let mut uniques: Vec<&Unique> = table.uniques.iter().collect();
-    uniques.sort_by_key(|unique| unique.columns.len());
-    for unique in uniques {
-        let computed = unique.distinct().iter().any(|column| table.columns[*column].computed);
-        let met = distinct.iter().any(|set| set.iter().all(|column| unique.distinct().contains(column)));
-        if met || computed || rows <= 1 {
-            continue;
-        }
-        let mut units = units(table, keys, nodes, unique, &ranks);
+
+    fn is_filled_by_server(&self, unique: &Unique) -> bool {
+        let is_null =
+            |column: usize| matches!(&self.nodes[column], Some(node) if matches!(node.kind, Kind::Null));
+        unique.distinct().iter().any(|column| {
+            self.table.columns[*column].computed || (self.schema.is_described && is_null(*column))
+        })
+    }
+
+    /// Gives the columns of one constraint their digits, and returns them.
+    fn rank(&self, number: usize, ranks: &mut [Option<Rank>]) -> Result<Vec<usize>, KeyFailure> {
+        let Self { table, keys, nodes, rows, .. } = *self;
+        let unique = &table.uniques[number];
+        let mut units = self.units(unique, ranks);
         let names: Vec<&str> =
             unique.distinct().iter().map(|column| table.columns[*column].name.as_str()).collect();
         let possible = units.iter().map(|unit| unit.count).fold(1, u64::saturating_mul);
         if possible < rows {
-            return Err(too_few(table, unique, &names, rows, possible));
+            let fault = too_few(table, unique, &names, rows, possible);
+            return Err(KeyFailure { unique: number, reason: FailureReason::TooFew(possible), fault });
         }
         for unit in &units {
             let skewed =
                 unit.columns.iter().find(|column| nodes[**column].as_ref().is_some_and(Node::is_skewed));
-            if let Some(column) = skewed.filter(|_| unit.count > 1) {
-                let own = &table.columns[*column];
+            if let Some(&column) = skewed.filter(|_| unit.count > 1) {
+                let own = &table.columns[column];
                 let message = format!(
                     "the column {} is part of the unique constraint ({}). Its values are enumerated, so that none repeats, and cannot follow this distribution; use sub=uniform",
                     own.name,
                     names.join(", ")
                 );
-                return Err(Fault::new(own.place, message));
+                let fault = Fault::new(own.place, message);
+                return Err(KeyFailure { unique: number, reason: FailureReason::Skewed(column), fault });
             }
         }
         let size = possible.min(i64::MAX.cast_unsigned());
-        let seed = key_of(table_key, &names.join(",")).cast_signed();
+        let seed = key_of(self.key, &names.join(","));
+        let is_kept = units.iter().flat_map(|unit| &unit.columns).any(|column| keys.is_kept(table, *column));
+        let seed = again(seed, if is_kept { 0 } else { self.attempt }).cast_signed();
         if possible == size {
             // The column whose order counts most changes most slowly.
             units.sort_by_key(|unit| weighted(unit, nodes).map(Weighted::in_place));
         }
         let order = weighted_order(&units, nodes, size).unwrap_or(RankOrder::Permutation { size, seed });
-        let used = assign(&mut ranks, units, size, &order);
-        distinct.push(used);
+        Ok(assign(ranks, units, size, &order))
     }
-    Ok(ranks)
 }
 
-fn units(
-    table: &Table,
-    keys: &Keys,
-    nodes: &[Option<Node>],
-    unique: &Unique,
-    ranks: &[Option<Rank>],
-) -> Vec<Unit> {
-    let mut units: Vec<(Option<usize>, Unit)> = Vec::new();
-    for &column in unique.distinct() {
-        let Some(node) = nodes[column].as_ref() else { continue };
-        if ranks[column].is_some() {
-            continue;
-        }
-        let foreign_key = keys.governing[column].map(|(key, _)| key).filter(|_| node.is_reference());
-        if let Some(foreign_key) = foreign_key {
-            if units.iter().any(|(own, _)| *own == Some(foreign_key)) {
+impl Distinctness<'_> {
+    fn units(&self, unique: &Unique, ranks: &[Option<Rank>]) -> Vec<Unit> {
+        let Self { table, keys, nodes, .. } = *self;
+        let mut units: Vec<(Option<usize>, Unit)> = Vec::new();
+        for &column in unique.distinct() {
+            let Some(node) = nodes[column].as_ref() else { continue };
+            if ranks[column].is_some() {
                 continue;
             }
-            let whole = &table.foreign_keys[foreign_key].columns;
-            // Part of a compound key: rows that differ may have the same value in this column.
-            let complete = whole.iter().all(|column| unique.distinct().contains(column));
-            let count = if complete { node.count() } else { 1 };
-            units.push((Some(foreign_key), Unit { columns: whole.clone(), count }));
-        } else {
-            units.push((None, Unit { columns: vec![column], count: node.count() }));
+            let foreign_key = keys.governing[column].map(|(key, _)| key).filter(|_| node.is_reference());
+            if let Some(foreign_key) = foreign_key {
+                if units.iter().any(|(own, _)| *own == Some(foreign_key)) {
+                    continue;
+                }
+                let governed =
+                    |column: &usize| keys.governing[*column].is_some_and(|(key, _)| key == foreign_key);
+                let whole: Vec<usize> =
+                    table.foreign_keys[foreign_key].columns.iter().copied().filter(governed).collect();
+                let count = if self.is_complete(unique, &whole) { node.count() } else { 1 };
+                units.push((Some(foreign_key), Unit { columns: whole, count }));
+            } else {
+                units.push((None, Unit { columns: vec![column], count: node.count() }));
+            }
         }
+        let mut units: Vec<Unit> =
+            units.into_iter().map(|(_, unit)| unit).filter(|unit| unit.count > 1).collect();
+        // The largest comes last: its values are the ones that may be left out if there are too many combinations.
+        units.sort_by_key(|unit| unit.count);
+        units
     }
-    let mut units: Vec<Unit> =
-        units.into_iter().map(|(_, unit)| unit).filter(|unit| unit.count > 1).collect();
-    // The largest comes last: its values are the ones that may be left out if there are too many combinations.
-    units.sort_by_key(|unit| unit.count);
-    units
+
+    /// Whether different rows of the referenced table differ in the columns of the constraint. A part of a compound key
+    /// may have the same values in several rows.
+    fn is_complete(&self, unique: &Unique, whole: &[usize]) -> bool {
+        let within: Vec<usize> =
+            whole.iter().copied().filter(|column| unique.distinct().contains(column)).collect();
+        let referenced: Vec<(usize, usize)> = within
+            .iter()
+            .filter_map(|column| {
+                let (key, position) = self.keys.governing[*column]?;
+                let key = &self.table.foreign_keys[key];
+                Some((key.table, key.referenced[position]))
+            })
+            .collect();
+        let is_key = |own: &Unique, table: usize| {
+            own.special.is_none()
+                && own.distinct().iter().all(|column| referenced.contains(&(table, *column)))
+        };
+        let of_target = |(table, _): &(usize, usize)| {
+            self.schema.tables[*table].uniques.iter().any(|own| is_key(own, *table))
+        };
+        within.len() == whole.len() || referenced.first().is_some_and(of_target)
+    }
+}
+
+/// The key of a draw that is repeated.
+pub(crate) fn again(key: u64, attempt: u32) -> u64 {
+    if attempt == 0 { key } else { key_of(key, &format!("attempt {attempt}")) }
 }
 
 /// The order that `sub=weighted` of a column asks for.

@@ -1,7 +1,10 @@
 //! Rows for a schema: the tables in loading order, with a generator for each column. Keys, unique constraints and
 //! foreign keys are resolved here, before any row; `columns` compiles the columns of a table.
 
+mod adaptation;
+mod cases;
 mod columns;
+mod cycles;
 mod explanation;
 mod keys;
 
@@ -10,7 +13,9 @@ use std::sync::Arc;
 
 use crate::error::{Checked, Error, Fault, Place, nearest};
 use crate::generator::{ColumnNode, Description, Kind, bits, escape_copy, escape_csv, key_of, unit};
-use crate::schema::{Name, Schema, find_text, loading_order, quoted};
+use crate::schema::{Cut, Judgement, Name, Order, Reference, Schema, find_text, loading_order, quoted};
+use columns::{Compiled, Surroundings, TableCompiler};
+use keys::Keys;
 
 pub use explanation::Explanation;
 
@@ -44,6 +49,9 @@ pub struct Options {
     pub null: Option<f64>,
     /// First number of integers, 1 if nothing says otherwise.
     pub offset: Option<i64>,
+    /// Draws values of judged tables again, 0 for the first time: columns that foreign keys refer to, and primary keys,
+    /// keep their values.
+    pub attempt: u32,
 }
 
 /// Rows of one schema.
@@ -51,6 +59,7 @@ pub struct Options {
 pub struct Generation {
     tables: Vec<TableRows>,
     file: String,
+    notes: Vec<String>,
 }
 
 /// Rows of one table. They can be written in any order and on any thread.
@@ -64,6 +73,8 @@ pub struct TableRows {
     skip: f64,
     key: u64,
     fills: bool,
+    judgement: Option<Judgement>,
+    references: Vec<Reference>,
 }
 
 #[derive(Clone, Debug)]
@@ -74,6 +85,8 @@ struct ColumnRows {
     /// COPY fills it.
     copied: bool,
     type_name: String,
+    /// The type of its values before the server judges them.
+    loaded_type: String,
     description: Description,
 }
 
@@ -107,6 +120,7 @@ struct Common {
     null: f64,
     offset: i64,
     key: u64,
+    attempt: u32,
 }
 
 /// Most rows of a table: row numbers must fit into the permutations' signed integers.
@@ -123,23 +137,36 @@ impl Generation {
 
     fn compile(schema: &Schema, options: &Options, files: &dyn Files) -> Checked<Self> {
         let common = Common::new(schema, options)?;
-        let order = loading_order(&schema.tables)?;
-        let rows: Vec<u64> =
+        let order = loading_order(&schema.tables, schema.is_described)?;
+        let mut rows: Vec<u64> =
             (0..schema.tables.len()).map(|table| common.rows(schema, table)).collect::<Checked<_>>()?;
-        let mut built: Vec<Option<TableRows>> = vec![None; schema.tables.len()];
-        let mut tables = Vec::with_capacity(order.len());
-        for table in order {
-            let own = columns::TableCompiler::new(schema, files, &common, table, &rows, &built)?.compile()?;
-            built[table] = Some(own.clone());
-            tables.push(own);
+        let mut notes: Vec<String> = Vec::new();
+        loop {
+            let mut pass = Pass::new(schema, files, &common, &order, &rows);
+            pass.run()?;
+            let is_later = |cut: &Cut| {
+                pass.rows[schema.tables[cut.table].foreign_keys[cut.key].table]
+                    != rows[schema.tables[cut.table].foreign_keys[cut.key].table]
+            };
+            notes.retain(|note| !pass.notes.contains(note));
+            notes.append(&mut pass.notes);
+            // A cut key has taken rows of a table that has fewer now: numbers of rows only fall, so this ends.
+            if !order.cut.iter().any(is_later) {
+                let tables = pass.finish();
+                return Ok(Self { tables, file: schema.file.clone(), notes });
+            }
+            rows = pass.rows;
         }
-        tables.retain(|table| table.fills);
-        Ok(Self { tables, file: schema.file.clone() })
     }
 
     /// The name of the schema in messages.
     pub fn file(&self) -> &str {
         &self.file
+    }
+
+    /// Sentences about tables that get other rows than asked for.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The tables that get rows, in loading order.
@@ -161,6 +188,86 @@ impl Generation {
     }
 }
 
+/// One compilation of all tables.
+struct Pass<'a> {
+    schema: &'a Schema,
+    files: &'a dyn Files,
+    common: &'a Common,
+    order: &'a Order,
+    rows: Vec<u64>,
+    built: Vec<Option<TableRows>>,
+    notes: Vec<String>,
+}
+
+impl<'a> Pass<'a> {
+    fn new(
+        schema: &'a Schema,
+        files: &'a dyn Files,
+        common: &'a Common,
+        order: &'a Order,
+        rows: &[u64],
+    ) -> Self {
+        let built = vec![None; schema.tables.len()];
+        Self { schema, files, common, order, rows: rows.to_vec(), built, notes: Vec::new() }
+    }
+
+    fn run(&mut self) -> Checked<()> {
+        for &table in &self.order.tables {
+            let around = Surroundings {
+                schema: self.schema,
+                files: self.files,
+                common: self.common,
+                order: self.order,
+                rows: &self.rows,
+                built: &self.built,
+            };
+            let Compiled { rows, notes } = TableCompiler::new(around, table)?.compile()?;
+            self.rows[table] = rows.rows;
+            if rows.fills {
+                self.notes.extend(notes);
+            }
+            self.built[table] = Some(rows);
+        }
+        Ok(())
+    }
+
+    /// The tables that get rows, in loading order.
+    fn finish(mut self) -> Vec<TableRows> {
+        for cut in &self.order.cut {
+            self.judge_cut(cut);
+        }
+        let tables = self.order.tables.iter().filter_map(|table| self.built[*table].take());
+        tables.filter(|table| table.fills).collect()
+    }
+
+    /// The values of a cut key were compiled before the referenced ones: if these differ, the server judges the rows.
+    fn judge_cut(&mut self, cut: &Cut) {
+        const ROWS_COMPARED: u64 = 64;
+        let key = &self.schema.tables[cut.table].foreign_keys[cut.key];
+        let Some(own) = self.built[cut.table].as_ref() else { return };
+        let Ok(Keys { governing, .. }) = Keys::new(self.schema, cut.table) else { return };
+        let differs = |(column, referenced): (&usize, &usize)| {
+            if governing[*column].is_none_or(|(number, _)| number != cut.key) {
+                return false;
+            }
+            let later = self.built[key.table].as_ref().and_then(|table| table.columns.get(*referenced));
+            let (Kind::Reference { target, .. }, Some(later)) = (&own.columns[*column].node.node.kind, later)
+            else {
+                return false;
+            };
+            (0..later.node.rows.min(ROWS_COMPARED)).any(|row| {
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                target.write_key(row, &mut a) != later.node.write_key(row, &mut b) || a != b
+            })
+        };
+        if key.columns.iter().zip(&key.referenced).any(differs)
+            && let Some(own) = self.built[cut.table].as_mut()
+        {
+            own.judgement.get_or_insert_default().add(&key.name);
+        }
+    }
+}
+
 impl Common {
     fn new(schema: &Schema, options: &Options) -> Checked<Self> {
         let settings = &schema.directives.schema;
@@ -175,10 +282,13 @@ impl Common {
         }
         let offset = options.offset.or(settings.integer("offset")).unwrap_or(1);
         let seed = options.seed.as_deref().or(settings.text("seed")).unwrap_or("");
-        Ok(Self { size, null, offset, key: key_of(0, seed) })
+        Ok(Self { size, null, offset, key: key_of(0, seed), attempt: options.attempt })
     }
 
     fn rows(&self, schema: &Schema, table: usize) -> Checked<u64> {
+        if let Some(kept) = &schema.tables[table].kept {
+            return Ok(kept.rows.len() as u64);
+        }
         let settings = &schema.directives.tables[table];
         #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
         let rows = match (settings.integer("size"), settings.number("mult")) {
@@ -233,6 +343,21 @@ impl TableRows {
     /// Names of the columns that get values, in their order.
     pub fn columns(&self) -> impl Iterator<Item = &str> {
         self.copied().map(|column| column.name.as_str())
+    }
+
+    /// Types of these columns in SQL. For a domain whose conditions the server judges, the type below it.
+    pub fn column_types(&self) -> impl Iterator<Item = &str> {
+        self.copied().map(|column| column.loaded_type.as_str())
+    }
+
+    /// Why the server must judge the rows; `None` if they meet all constraints.
+    pub fn judgement(&self) -> Option<&Judgement> {
+        self.judgement.as_ref()
+    }
+
+    /// The foreign keys of this table, without those that reference a table which is loaded later.
+    pub fn references(&self) -> Vec<Reference> {
+        self.references.clone()
     }
 
     fn copied(&self) -> impl Iterator<Item = &ColumnRows> {

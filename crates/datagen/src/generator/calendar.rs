@@ -77,13 +77,27 @@ pub(crate) fn read_time(text: &str) -> Option<i64> {
     valid.then_some(hour * 3600 + minute * 60 + second)
 }
 
-/// `YYYY-MM-DD[ HH:MM[:SS]]`, with a space or a T, as seconds since 1970.
+/// `YYYY-MM-DD[ HH:MM[:SS]]`, with a space or a T, as seconds since 1970. An offset such as `+02` or `-03:30` counts.
 pub(crate) fn read_timestamp(text: &str) -> Option<i64> {
     let text = text.trim();
     match text.split_once([' ', 'T']) {
         None => Some(read_date(text)? * DAY_S),
-        Some((date, time)) => Some(read_date(date)? * DAY_S + read_time(time.get(..8).unwrap_or(time))?),
+        Some((date, time)) => {
+            let sign = time.find(['+', '-']);
+            let (time, zone) = time.split_at(sign.unwrap_or(time.len()));
+            let time = read_time(time.get(..8).unwrap_or(time))?;
+            Some(read_date(date)? * DAY_S + time - read_offset(zone).unwrap_or(0))
+        }
     }
+}
+
+/// Seconds east of Greenwich.
+fn read_offset(text: &str) -> Option<i64> {
+    let digits = text.get(1..)?;
+    let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "0"));
+    let seconds =
+        hours.parse::<i64>().ok()? * 3600 + minutes.get(..2).unwrap_or(minutes).parse::<i64>().ok()? * 60;
+    Some(if text.starts_with('-') { -seconds } else { seconds })
 }
 
 /// Units of the generator `interval`, with their text.
@@ -118,5 +132,8 @@ mod tests {
         let mut out = Vec::new();
         write_timestamp(&mut out, read_timestamp("1969-12-31T23:59:58").expect("a time"));
         assert_eq!(String::from_utf8_lossy(&out), "1969-12-31 23:59:58");
+        let offset = read_timestamp("2024-01-01 01:00:00-03:30");
+        assert_eq!(offset, read_timestamp("2024-01-01 04:30:00"));
+        assert_eq!(read_timestamp("2024-01-01 02:00:00+02"), read_timestamp("2024-01-01"));
     }
 }

@@ -41,6 +41,8 @@ pub(crate) struct Target<'a> {
     /// Name of the type in SQL.
     pub type_name: &'a str,
     pub bounds: &'a Bounds,
+    /// Directives that a CHECK constraint suggests.
+    pub hint: Option<&'a str>,
     /// Every row must have its own value.
     pub unique: bool,
     /// A unique draw counts by default.
@@ -171,16 +173,25 @@ impl<'a> Compiler<'a> {
             Choice::Array(element) => {
                 let own = Settings { list: Vec::new(), place: settings.place };
                 let bounds = Bounds::default();
-                let inner = Target { kind: element, type_name: "", bounds: &bounds, unique: false, ..target };
+                let inner = Target {
+                    kind: element,
+                    type_name: "",
+                    bounds: &bounds,
+                    hint: None,
+                    unique: false,
+                    ..target
+                };
                 let node = self.node(&own, inner, key_of(key, "element"))?;
-                let lengths = lengths(settings, Lengths { min: 0, max: 5 })?;
+                let least = if self.schema.is_described { least_elements(&node, target) } else { 0 };
+                let lengths = lengths(settings, Lengths { min: least, max: least.max(5) })?;
                 Ok(Kind::Array { node: Box::new(node), lengths })
             }
             Choice::Tuple(fields) => {
                 let own = Settings { list: Vec::new(), place: settings.place };
                 let bounds = Bounds::default();
                 let node = |(at, kind): (usize, &Type)| {
-                    let inner = Target { kind, type_name: "", bounds: &bounds, unique: false, ..target };
+                    let inner =
+                        Target { kind, type_name: "", bounds: &bounds, hint: None, unique: false, ..target };
                     self.node(&own, inner, key_of(key, &at.to_string()))
                 };
                 Ok(Kind::Tuple(fields.iter().enumerate().map(node).collect::<Checked<_>>()?))
@@ -516,6 +527,13 @@ impl<'a> Compiler<'a> {
             _ => checked_number(name, settings, target, key),
         }
     }
+}
+
+/// So many elements make enough different arrays for a unique column.
+fn least_elements(node: &Node, target: Target<'_>) -> u32 {
+    const ELEMENTS_MAX: u32 = 32;
+    let enough = |length: &u32| node.count().saturating_pow(*length) >= target.rows;
+    if target.unique { (1..ELEMENTS_MAX).find(enough).unwrap_or(1) } else { 0 }
 }
 
 /// The draw of a row of the referenced table.

@@ -198,7 +198,7 @@ const TIMESTAMPS: [Rule; 1] = [(
 )];
 
 /// Types without rules for names. The days of ranges exist in every month.
-const TYPES: [(&str, &str); 36] = [
+const TYPES: [(&str, &str); 41] = [
     ("point", r"pattern='\(-?\d{1,2}\.\d{2},-?\d{1,2}\.\d{2}\)'"),
     ("line", r"pattern='\{[1-9],-?[1-9],\d{1,2}\}'"),
     ("lseg", r"pattern='\[\(\d{1,2},\d{1,2}\),\(\d{1,2},\d{1,2}\)\]'"),
@@ -218,6 +218,12 @@ const TYPES: [(&str, &str); 36] = [
         "tstzrange",
         r"pattern='\[202[0-3]-0[1-9]-(1\d|2[0-8]) 1\d:[0-5]\d:00\+00,202[45]-0[1-9]-(1\d|2[0-8]) 1\d:[0-5]\d:00\+00\)'",
     ),
+    ("uuidrange", r"pattern='\[[0-7]\h{7}-(\h{4}-){3}\h{12},[8-9a-f]\h{7}-(\h{4}-){3}\h{12}\)'"),
+    ("textrange", r"pattern='\[[a-l][a-z]{3,6},[m-z][a-z]{3,6}\)'"),
+    ("timerange", r"pattern='\[0\d:[0-5]\d,1\d:[0-5]\d\)'"),
+    ("inetrange", r"pattern='\[10\.\d\d\.\d\d\.[1-9],11\.\d\d\.\d\d\.[1-9]\)'"),
+    // Every range type has the empty range.
+    ("anyrange", "const=empty"),
     ("int4multirange", r"pattern='\{\[\d,1\d\),\[2\d,3\d\)\}'"),
     ("int8multirange", r"pattern='\{\[\d,1\d\),\[2\d,3\d\)\}'"),
     ("nummultirange", r"pattern='\{\[\d,1\d\),\[2\d,3\d\)\}'"),
@@ -268,6 +274,9 @@ pub(crate) fn choose<'a>(
     let directives = |text: &str| Choice::Directives(text.to_owned());
     if let Some(values) = &target.bounds.values {
         return Choice::Words(values.clone());
+    }
+    if let Some(hint) = target.hint.filter(|_| bare) {
+        return directives(hint);
     }
     let by_name = |rules: &[Rule]| {
         let fits = bare && !target.unique && !is_limited(target.bounds);
@@ -361,6 +370,14 @@ fn text(target: Target<'_>, max: Option<u32>) -> String {
     TEXTS.iter().find(fits).map_or("string", |(.., text)| text).to_owned()
 }
 
+/// Digits in front of the point that a value for each row needs; 0 if the type says nothing.
+fn needed_digits(target: Target<'_>) -> i32 {
+    let Type::Numeric { digits: Some((precision, scale)) } = target.kind else { return 0 };
+    let rows = target.rows.max(1).ilog10() + 1;
+    let most = precision.cast_signed().saturating_sub(*scale).clamp(-300, 15);
+    rows.cast_signed().saturating_sub((*scale).clamp(-15, 300)).min(most)
+}
+
 /// Uniform numbers within the bounds and the precision.
 fn number(target: Target<'_>) -> String {
     let scale = scale(target.kind);
@@ -376,6 +393,8 @@ fn number(target: Target<'_>) -> String {
         }
         _ => 4,
     };
+    // A unique column has as many values as rows, if the type has them.
+    let whole = if target.unique { whole.max(needed_digits(target)) } else { whole };
     let reach = 10_f64.powi(whole);
     let (low, high) = match (read(&target.bounds.min, unit), read(&target.bounds.max, -unit)) {
         (None, None) => (0.0, reach - unit),

@@ -46,7 +46,7 @@ impl Compiler<'_> {
         match defaults::choose(settings, target, &self.schema.directives.macros) {
             Choice::Directives(body) => {
                 // A rule for names says more than the generator alone.
-                let by = if is_limited(target) {
+                let by = if is_limited(target) || target.hint.is_some() {
                     "its CHECK constraint or partitions"
                 } else if body.contains([' ', '=']) {
                     "its name and type"

@@ -83,6 +83,20 @@ pub(crate) fn padded(out: &mut Vec<u8>, number: u64, digits: usize) {
     out.extend_from_slice(text.as_bytes());
 }
 
+/// A fixed-point number: the last digits are decimals.
+pub(crate) fn write_decimal(out: &mut Vec<u8>, number: i64, decimals: u32) {
+    if number < 0 {
+        out.push(b'-');
+    }
+    let unit = super::text::power(10, decimals);
+    let number = number.unsigned_abs();
+    padded(out, number / unit, 1);
+    if decimals > 0 {
+        out.push(b'.');
+        padded(out, number % unit, decimals as usize);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

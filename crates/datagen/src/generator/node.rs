@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use super::address::{Network, hex, write_mac};
 use super::calendar::{write_date, write_interval, write_time, write_timestamp};
-use super::draw::{Cell, Draw, Lengths, bits, random, unit};
+use super::column::ColumnNode;
+use super::draw::{Cell, Draw, Lengths, Sub, bits, random, unit};
 use super::float::Distribution;
-use super::literal::{integer, padded, quote_element};
+use super::literal::{integer, quote_element, write_decimal};
 use super::pattern::Sequence;
-use super::text::{Chars, Checked, NumberFormat, Prefixed, digits_of, power};
-use super::weighted::Weighted;
+use super::text::{Chars, Checked, NumberFormat, Prefixed, digits_of};
 
 /// A generator with the settings that all have.
 #[derive(Clone, Debug)]
@@ -186,56 +186,16 @@ pub(crate) struct Words {
     pub distinct: bool,
 }
 
-/// A column's generator with the enumeration of its unique values.
-#[derive(Clone, Debug)]
-pub(crate) struct ColumnNode {
-    pub node: Node,
-    pub rows: u64,
-    pub rank: Option<Rank>,
-}
-
-/// A digit of the mixed-radix number that makes the rows of a unique constraint different.
-#[derive(Clone, Debug)]
-pub(crate) struct Rank {
-    pub order: RankOrder,
-    pub divisor: u64,
-    pub radix: u64,
-}
-
-/// Which of all combinations of values a row takes.
-#[derive(Clone, Debug)]
-pub(crate) enum RankOrder {
-    /// At random.
-    Permutation { size: u64, seed: i64 },
-    /// Between sorted and at random.
-    Weighted(Arc<Weighted>),
-}
-
-impl Rank {
-    fn of(&self, row: u64) -> u64 {
-        let number = match &self.order {
-            RankOrder::Permutation { size, seed } => {
-                script::permute(row.cast_signed(), size.cast_signed(), *seed).cast_unsigned()
-            }
-            RankOrder::Weighted(weighted) => weighted.base(row),
-        };
-        number / self.divisor % self.radix
-    }
-}
-
-impl ColumnNode {
-    pub fn cell(&self, row: u64) -> Cell {
-        Cell { row, rows: self.rows, index: row, rank: self.rank.as_ref().map(|rank| rank.of(row)) }
-    }
-
-    /// Writes the value of a row; `false` for NULL.
-    pub fn write(&self, row: u64, out: &mut Vec<u8>) -> bool {
-        self.node.write(self.cell(row), out)
-    }
-
-    /// The value that a foreign key takes: never NULL because of a NULL rate.
-    pub fn write_key(&self, row: u64, out: &mut Vec<u8>) -> bool {
-        self.node.write_value(self.cell(row), out)
+impl Kind {
+    /// The n-th text in the n-th row.
+    pub fn listed(list: Vec<Vec<u8>>, key: u64) -> Self {
+        let size = (list.len() as u64).max(1);
+        let draw = Draw { key, size, sub: Sub::Serial, xor: 0, step: 1, shift: 0, offset: 0 };
+        let mut sorted: Vec<&Vec<u8>> = list.iter().collect();
+        sorted.sort_unstable();
+        sorted.dedup();
+        let distinct = sorted.len() == list.len();
+        Self::Word { draw, words: Arc::new(Words { list, distinct }) }
     }
 }
 
@@ -243,6 +203,23 @@ impl ColumnNode {
 const NULL_SALT: u64 = 0x6e75_6c6c;
 
 impl Node {
+    /// The same values without a preference for some of them.
+    pub fn uniform(mut self) -> Self {
+        match &mut self.kind {
+            Kind::Int(draw)
+            | Kind::Word { draw, .. }
+            | Kind::Date { draw, .. }
+            | Kind::Timestamp { draw, .. }
+            | Kind::Time { draw, .. }
+                if draw.is_skewed() =>
+            {
+                draw.sub = Sub::Uniform;
+            }
+            _ => {}
+        }
+        self
+    }
+
     /// Writes a value; `false` for NULL, which writes nothing.
     pub fn write(&self, cell: Cell, out: &mut Vec<u8>) -> bool {
         if self.null > 0.0 && unit(bits(self.key ^ NULL_SALT, cell.index)) < self.null {
@@ -251,7 +228,7 @@ impl Node {
         self.write_value(cell, out)
     }
 
-    fn write_value(&self, cell: Cell, out: &mut Vec<u8>) -> bool {
+    pub(super) fn write_value(&self, cell: Cell, out: &mut Vec<u8>) -> bool {
         let cell = match &self.share {
             None => cell,
             Some(share) => {
@@ -582,20 +559,6 @@ fn write_number(out: &mut Vec<u8>, number: f64, scale: Option<u32>) {
         Some(scale) => write!(out, "{number:.*}", scale as usize),
         None => write!(out, "{number}"),
     };
-}
-
-/// A fixed-point number: the last digits are decimals.
-fn write_decimal(out: &mut Vec<u8>, number: i64, decimals: u32) {
-    if number < 0 {
-        out.push(b'-');
-    }
-    let unit = power(10, decimals);
-    let number = number.unsigned_abs();
-    padded(out, number / unit, 1);
-    if decimals > 0 {
-        out.push(b'.');
-        padded(out, number % unit, decimals as usize);
-    }
 }
 
 /// bytea's hexadecimal format.

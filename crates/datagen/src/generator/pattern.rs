@@ -104,6 +104,32 @@ impl Sequence {
     }
 }
 
+/// A pattern whose repetitions have one length, so that its texts can be enumerated. Groups are not repeated.
+pub(crate) fn fixed_lengths(pattern: &str) -> String {
+    const LENGTH: &str = "{8}";
+    let mut out = String::new();
+    let (mut in_class, mut before) = (false, ' ');
+    let mut rest = pattern.chars();
+    while let Some(character) = rest.next() {
+        match character {
+            '\\' => {
+                out.push(character);
+                out.extend(rest.next());
+            }
+            '[' => in_class = true,
+            ']' => in_class = false,
+            _ => {}
+        }
+        match character {
+            '\\' => {}
+            '+' | '*' if !in_class => out.push_str(if before == ')' { "{1}" } else { LENGTH }),
+            other => out.push(other),
+        }
+        before = character;
+    }
+    out
+}
+
 /// The next digit of a mixed-radix number.
 fn digit(rank: &mut Option<u64>, count: u64) -> Option<u64> {
     let value = (*rank)?;
@@ -154,7 +180,7 @@ impl Part {
     fn bytes_max(&self) -> u64 {
         match self {
             Self::Literal(text) => text.len() as u64,
-            Self::Class(_) => 4,
+            Self::Class(set) => set.iter().map(|c| c.len_utf8() as u64).max().unwrap_or(0),
             Self::Group(alternatives) => alternatives.iter().map(Sequence::bytes_max).max().unwrap_or(0),
             Self::Repeat(part, lengths) => part.bytes_max().saturating_mul(lengths.max.into()),
             Self::Generator(node) => node.bytes_max(),

@@ -8,13 +8,14 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Token;
 
-use super::bounds::{self, Bounds, Limit};
+use super::bounds::{self, Bounds};
 use super::changes::{self, Written};
 use super::column_type::{self, Type, TypeName};
+use super::partitions;
 use super::parts::Element;
 use super::split::Piece;
 use super::tokens::Tokens;
-use super::{Column, ForeignKey, Name, NamedType, Scope, StatementKind, Table, Unique, find};
+use super::{Column, Described, ForeignKey, Name, NamedType, Scope, StatementKind, Table, Unique, find};
 use crate::error::{Checked, Fault, Place, nearest};
 
 /// What the statements define, while they are read.
@@ -132,6 +133,10 @@ impl Reader {
             partition_column: None,
             is_partition: false,
             is_partitioned: tokens.find(&["PARTITION", "BY"]).is_some_and(|at| at > close),
+            kept: None,
+            lacks_partitions: false,
+            judgement: None,
+            cases: super::Cases::default(),
         };
         self.tables.push(table);
         self.inherited(tokens, close, index)?;
@@ -184,9 +189,9 @@ impl Reader {
             let table = &mut self.tables[index];
             let first = table.columns.len();
             table.columns.extend(columns);
-            for Unique { columns, primary, temporal, place } in uniques {
-                let columns = columns.into_iter().map(|column| first + column).collect();
-                add_unique(table, Unique { columns, primary, temporal, place });
+            for unique in uniques {
+                let columns = unique.columns.iter().map(|column| first + column).collect();
+                add_unique(table, Unique { columns, ..unique });
             }
         }
     }
@@ -196,7 +201,7 @@ impl Reader {
         if let Some(table) = find(&self.tables, parent).map(|index| &mut self.tables[index])
             && let Some(column) = table.partition_column
         {
-            table.columns[column].bounds.add_partition(&partition_bounds(tokens));
+            table.columns[column].bounds.add_partition(&partitions::bounds(tokens));
         }
     }
 
@@ -227,6 +232,7 @@ impl Reader {
             type_name,
             computed: false,
             bounds: resolved.bounds,
+            described: Described::default(),
         };
         self.scopes.push((place, Scope::Column(table, position)));
         column.not_null |= column.sequence;
@@ -235,10 +241,10 @@ impl Reader {
             match &option.option {
                 ColumnOption::NotNull => column.not_null = true,
                 ColumnOption::PrimaryKey(_) => {
-                    uniques.push(Unique { columns: vec![position], primary: true, temporal: false, place })
+                    uniques.push(Unique::new(vec![position], true, place));
                 }
                 ColumnOption::Unique(_) => {
-                    uniques.push(Unique { columns: vec![position], primary: false, temporal: false, place })
+                    uniques.push(Unique::new(vec![position], false, place));
                 }
                 ColumnOption::Check(check) => {
                     for (_, bounds) in
@@ -334,7 +340,8 @@ impl Reader {
             temporal = positions.len() > 1 && tokens.is_without_overlaps(name);
         }
         if !positions.is_empty() {
-            add_unique(&mut self.tables[table], Unique { columns: positions, primary, temporal, place });
+            let unique = Unique { temporal, ..Unique::new(positions, primary, place) };
+            add_unique(&mut self.tables[table], unique);
         }
         Ok(())
     }
@@ -522,7 +529,8 @@ impl Reader {
         let own = &self.tables[*table];
         let columns =
             columns.iter().map(|(name, place)| position(own, name, *place)).collect::<Checked<_>>()?;
-        Ok(ForeignKey { columns, table: target_index, referenced, full: *full, place: *place })
+        let name = String::new();
+        Ok(ForeignKey { name, columns, table: target_index, referenced, full: *full, place: *place })
     }
 }
 
@@ -550,7 +558,7 @@ pub(crate) fn resolve(types: &[NamedType], sql: &str) -> NamedType {
     resolved
 }
 
-fn add_unique(table: &mut Table, unique: Unique) {
+pub(super) fn add_unique(table: &mut Table, unique: Unique) {
     match table.uniques.iter_mut().find(|own| own.columns == unique.columns) {
         Some(own) => own.primary |= unique.primary,
         None => table.uniques.push(unique),
@@ -570,31 +578,5 @@ fn first_column(expression: &Expr) -> Option<&Ident> {
         Expr::Identifier(name) => Some(name),
         Expr::Nested(inner) => first_column(inner),
         _ => None,
-    }
-}
-
-/// `FOR VALUES FROM (a) TO (b)` and `FOR VALUES IN (…)` of the first column.
-fn partition_bounds(tokens: &Tokens<'_>) -> Bounds {
-    let constants = |at: usize| -> Vec<String> {
-        let end = tokens.closing(at).unwrap_or(at);
-        let mut minus = false;
-        let mut found = Vec::new();
-        for token in tokens.tokens.get(at..end).unwrap_or_default() {
-            match &token.token {
-                Token::Number(text, _) => found.push(if minus { format!("-{text}") } else { text.clone() }),
-                Token::SingleQuotedString(text) => found.push(text.clone()),
-                _ => {}
-            }
-            minus = token.token == Token::Minus;
-        }
-        found
-    };
-    let list = |words: &[&str]| tokens.find(words).map(|at| constants(at + words.len()));
-    let first = |list: Option<Vec<String>>| list.and_then(|values| values.into_iter().next());
-    let limit = |text: Option<String>, included| text.map(|text| Limit { text, included });
-    Bounds {
-        values: list(&["VALUES", "IN"]),
-        min: limit(first(list(&["VALUES", "FROM"])), true),
-        max: limit(first(list(&["TO"])), false),
     }
 }

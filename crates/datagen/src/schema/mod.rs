@@ -1,23 +1,33 @@
 //! The schema of a database as the generators see it: tables, columns, keys, and the directives that belong to them.
-//! `split` cuts the text, `ddl` reads statements by an SQL parser, `bounds` reads CHECK constraints and partitions.
+//! `split` cuts the text, `ddl` reads statements by an SQL parser, and `described` takes what the catalogs of a server say;
+//! `bounds`, `checks` and `partitions` read conditions.
 
 mod bounds;
+mod cases;
 mod changes;
+mod checks;
 mod column_type;
 mod ddl;
+mod described;
+mod kinds;
 mod names;
 mod order;
+mod partitions;
 mod parts;
+mod scopes;
 mod split;
 mod tokens;
 
+use crate::description::Special;
 use crate::directive::{self, Directives};
 use crate::error::{Error, Place};
 
 pub(crate) use bounds::{Bounds, Limit};
+pub(crate) use cases::{Case, Cases, Demand};
 pub(crate) use column_type::{NAMES as TYPE_NAMES, Type, TypeName};
+pub use kinds::statements;
 pub(crate) use names::{Name, find_text, quoted, split_column};
-pub(crate) use order::loading_order;
+pub(crate) use order::{Cut, Order, loading_order};
 
 /// A parsed schema.
 #[derive(Clone, Debug)]
@@ -26,6 +36,8 @@ pub struct Schema {
     pub(crate) tables: Vec<Table>,
     pub(crate) types: Vec<NamedType>,
     pub(crate) directives: Directives,
+    /// From the catalogs of a server, which judges what is not understood here.
+    pub(crate) is_described: bool,
     statements: Vec<Statement>,
 }
 
@@ -70,6 +82,8 @@ pub struct Reference {
     pub referenced_rows: String,
     /// Its columns, in the order of `columns`.
     pub referenced_columns: Vec<String>,
+    /// MATCH FULL.
+    pub full: bool,
 }
 
 /// A table that gets rows.
@@ -87,19 +101,59 @@ pub(crate) struct Table {
     /// Another table gets its rows.
     pub is_partition: bool,
     pub is_partitioned: bool,
+    /// It is partitioned, and no partition takes rows.
+    pub lacks_partitions: bool,
+    /// Rows that are there already: none is generated.
+    pub kept: Option<Kept>,
+    /// Constraints that only the server understands completely.
+    pub judgement: Option<Judgement>,
+    /// Constraints that are met by a case for each row.
+    pub cases: Cases,
 }
 
+/// Rows that a table has before any row is generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// Columns whose values are known.
+    pub columns: Vec<usize>,
+    pub rows: Vec<Vec<String>>,
+}
+
+/// Why the server must judge the rows of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Judgement {
+    /// SQL conditions (check expressions) that a row must meet.
+    pub conditions: Vec<String>,
+    /// Names of the constraints, for messages.
+    pub constraints: Vec<String>,
+}
+
+impl Judgement {
+    /// Adds the name of a constraint, once.
+    pub(crate) fn add(&mut self, constraint: &str) {
+        if !self.constraints.iter().any(|own| own == constraint) {
+            self.constraints.push(constraint.to_owned());
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Unique {
+    /// Empty in schemas that are not described.
+    pub name: String,
     pub columns: Vec<usize>,
     pub primary: bool,
     /// WITHOUT OVERLAPS: the last column is a range.
     pub temporal: bool,
+    /// Different values of the columns are not exactly what it requires.
+    pub special: Option<Special>,
     pub place: Place,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ForeignKey {
+    /// Empty in schemas that are not described.
+    pub name: String,
     pub columns: Vec<usize>,
     pub table: usize,
     pub referenced: Vec<usize>,
@@ -121,9 +175,29 @@ pub(crate) struct Column {
     /// GENERATED ALWAYS AS (expression): PostgreSQL fills it.
     pub computed: bool,
     pub bounds: Bounds,
+    pub described: Described,
+}
+
+/// What only a described schema says about a column.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Described {
+    /// PostgreSQL fills it if COPY does not.
+    pub has_default: bool,
+    /// Directives that a CHECK constraint suggests.
+    pub hint: Option<String>,
+    /// Least and greatest length that the hint meets, if it is about lengths.
+    pub lengths: Option<(u32, u32)>,
+    /// A condition distinguishes NULL from other values, so both occur often.
+    pub half_null: bool,
+    /// The type below a domain whose conditions the server judges.
+    pub base_type: Option<String>,
 }
 
 impl Unique {
+    pub fn new(columns: Vec<usize>, primary: bool, place: Place) -> Self {
+        Self { columns, primary, place, ..Self::default() }
+    }
+
     /// Columns whose values differ in every row. If the others of a temporal key differ, no ranges overlap.
     pub fn distinct(&self) -> &[usize] {
         &self.columns[..self.columns.len() - usize::from(self.temporal)]
@@ -170,7 +244,8 @@ impl Schema {
         let comments = pieces.comments.iter().map(|comment| (comment.place, comment.text));
         let directives = directive::attach(comments, &scopes, &tables)?;
         changes::check_written(&written, &tables, &directives)?;
-        Ok(Self { file: file.to_owned(), tables, types, directives, statements })
+        let file = file.to_owned();
+        Ok(Self { file, tables, types, directives, is_described: false, statements })
     }
 
     /// All statements in their order, to be executed before the rows are loaded.
@@ -193,29 +268,37 @@ impl Schema {
 
     /// Whether each table has a directive `size`, so that no other size has an effect.
     pub fn has_fixed_sizes(&self) -> bool {
-        !self.directives.tables.is_empty() && self.directives.tables.iter().all(|table| table.has("size"))
+        let pairs = self.tables.iter().zip(&self.directives.tables);
+        let mut sized = pairs
+            .filter(|(table, _)| !table.is_partition && table.kept.is_none())
+            .map(|(_, settings)| settings.has("size"))
+            .peekable();
+        sized.peek().is_some() && sized.all(|is_sized| is_sized)
     }
 
     /// All foreign keys.
     pub fn references(&self) -> Vec<Reference> {
-        let of_table = |table: &Table| {
-            let reference = |key: &ForeignKey| {
-                let referenced = &self.tables[key.table];
-                let names = |columns: &[usize], table: &Table| {
-                    columns.iter().map(|column| quoted(&table.columns[*column].name)).collect()
-                };
-                Reference {
-                    table: table.name.sql(),
-                    rows: table.rows_sql(),
-                    columns: names(&key.columns, table),
-                    referenced: referenced.name.sql(),
-                    referenced_rows: referenced.rows_sql(),
-                    referenced_columns: names(&key.referenced, referenced),
-                }
-            };
-            table.foreign_keys.iter().map(reference).collect::<Vec<_>>()
+        let of_table = |table: &'_ Table| {
+            table.foreign_keys.iter().map(|key| self.reference(table, key)).collect::<Vec<_>>()
         };
         self.tables.iter().flat_map(of_table).collect()
+    }
+
+    /// A foreign key of a table with all names as SQL.
+    pub(crate) fn reference(&self, table: &Table, key: &ForeignKey) -> Reference {
+        let referenced = &self.tables[key.table];
+        let names = |columns: &[usize], table: &Table| {
+            columns.iter().map(|column| quoted(&table.columns[*column].name)).collect()
+        };
+        Reference {
+            table: table.name.sql(),
+            rows: table.rows_sql(),
+            columns: names(&key.columns, table),
+            referenced: referenced.name.sql(),
+            referenced_rows: referenced.rows_sql(),
+            referenced_columns: names(&key.referenced, referenced),
+            full: key.full,
+        }
     }
 
     /// A type by its name in SQL.

@@ -1,46 +1,100 @@
 //! The order in which tables are loaded: a referenced table comes before the tables that reference it.
-//! Cycles are refused.
+//! Cycles are refused, or a foreign key of each is cut.
 
 use super::Table;
-use crate::error::{Checked, Fault};
+use crate::error::{Checked, Fault, Place};
 
-/// Indexes of the tables in loading order. A table may reference itself.
-pub(crate) fn loading_order(tables: &[Table]) -> Checked<Vec<usize>> {
-    let mut order = Vec::with_capacity(tables.len());
+/// Tables in loading order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Order {
+    /// Indexes of the tables.
+    pub tables: Vec<usize>,
+    /// Foreign keys that reference a later table.
+    pub cut: Vec<Cut>,
+}
+
+/// A foreign key of a cycle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cut {
+    pub table: usize,
+    /// Number of the key in its table.
+    pub key: usize,
+    /// The tables of the cycle: `a → b → a`.
+    pub cycle: String,
+}
+
+impl Order {
+    pub fn cut(&self, table: usize, key: usize) -> Option<&Cut> {
+        self.cut.iter().find(|cut| (cut.table, cut.key) == (table, key))
+    }
+}
+
+/// Indexes of the tables in loading order. A table may reference itself. With `may_cut`, no cycle is an error.
+pub(crate) fn loading_order(tables: &[Table], may_cut: bool) -> Checked<Order> {
+    let mut order = Order::default();
     let mut placed = vec![false; tables.len()];
-    while order.len() < tables.len() {
-        let is_ready = |index: usize| {
-            let mut keys = tables[index].foreign_keys.iter();
-            !placed[index] && keys.all(|key| key.table == index || placed[key.table])
+    while order.tables.len() < tables.len() {
+        let is_open = |index: usize, key: usize| {
+            let target = tables[index].foreign_keys[key].table;
+            let is_loaded = tables[index].kept.is_none();
+            is_loaded && target != index && !placed[target] && order.cut(index, key).is_none()
         };
-        let ready: Vec<usize> = (0..tables.len()).filter(|index| is_ready(*index)).collect();
+        let is_ready =
+            |index: &usize| (0..tables[*index].foreign_keys.len()).all(|key| !is_open(*index, key));
+        let ready: Vec<usize> = (0..tables.len()).filter(|index| !placed[*index]).filter(is_ready).collect();
         if ready.is_empty() {
-            return Err(cycle(tables, &placed));
+            let path = cycle(tables, &placed, is_open);
+            let cut = path.iter().copied().min_by_key(|(table, key)| reluctance(tables, *table, *key));
+            match cut.filter(|_| may_cut) {
+                Some((table, key)) => order.cut.push(Cut { table, key, cycle: names(tables, &path) }),
+                None => return Err(refused(tables, &path)),
+            }
         }
         for index in ready {
             placed[index] = true;
-            order.push(index);
+            order.tables.push(index);
         }
     }
     Ok(order)
 }
 
-/// Follows references from a table that has no place until one comes again.
-fn cycle(tables: &[Table], placed: &[bool]) -> Fault {
-    let mut path: Vec<usize> = placed.iter().position(|placed| !placed).into_iter().collect();
-    while let Some(&last) = path.last() {
-        let open = |key: &&super::ForeignKey| key.table != last && !placed[key.table];
-        let Some(key) = tables[last].foreign_keys.iter().find(open) else { break };
-        if let Some(start) = path.iter().position(|index| *index == key.table) {
-            path.push(key.table);
-            let names: Vec<String> = path[start..].iter().map(|index| tables[*index].name.plain()).collect();
-            let message = format!(
-                "foreign keys form a cycle: {}; remove one of them from the schema, and add it after loading",
-                names.join(" → ")
-            );
-            return Fault::new(key.place, message);
+/// The key with the least number is cut: best, its columns may be NULL, and the referenced ones depend on no other key.
+fn reluctance(tables: &[Table], table: usize, key: usize) -> u8 {
+    let own = &tables[table].foreign_keys[key];
+    let required = own.columns.iter().any(|column| tables[table].columns[*column].not_null);
+    let mut others = tables[own.table].foreign_keys.iter().flat_map(|other| &other.columns);
+    let depends = others.any(|column| own.referenced.contains(column));
+    2 * u8::from(required) + u8::from(depends)
+}
+
+/// Follows references from a table that has no place until one comes again: the keys from table to table.
+fn cycle(tables: &[Table], placed: &[bool], is_open: impl Fn(usize, usize) -> bool) -> Vec<(usize, usize)> {
+    let mut path: Vec<(usize, usize)> = Vec::new();
+    let mut last = placed.iter().position(|placed| !placed).unwrap_or(0);
+    while let Some(key) = (0..tables[last].foreign_keys.len()).find(|key| is_open(last, *key)) {
+        path.push((last, key));
+        last = tables[last].foreign_keys[key].table;
+        if let Some(start) = path.iter().position(|(table, _)| *table == last) {
+            return path.split_off(start);
         }
-        path.push(key.table);
     }
-    Fault::new(crate::error::Place::default(), "foreign keys form a cycle")
+    path
+}
+
+fn refused(tables: &[Table], path: &[(usize, usize)]) -> Fault {
+    let Some((table, key)) = path.last() else {
+        return Fault::new(Place::default(), "foreign keys form a cycle");
+    };
+    let message = format!(
+        "foreign keys form a cycle: {}; remove one of them from the schema, and add it after loading",
+        names(tables, path)
+    );
+    Fault::new(tables[*table].foreign_keys[*key].place, message)
+}
+
+/// `a → b → a`
+fn names(tables: &[Table], path: &[(usize, usize)]) -> String {
+    let ring = path.iter().chain(path.first());
+    let names: Vec<String> = ring.map(|(table, _)| tables[*table].name.plain()).collect();
+    names.join(" → ")
 }

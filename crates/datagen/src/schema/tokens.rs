@@ -124,7 +124,7 @@ fn is_operator(token: &Token) -> bool {
 }
 
 /// The place in the file of a place in a statement.
-fn within(start: Place, line: u64, column: u64) -> Place {
+pub(super) fn within(start: Place, line: u64, column: u64) -> Place {
     let small = |number: u64| u32::try_from(number.max(1)).unwrap_or(u32::MAX);
     let (line, column) = (small(line), small(column));
     let first = line == 1;

@@ -2,17 +2,25 @@
 //! before and after the rows. `folder` owns the files.
 
 pub(crate) mod checks;
+mod copied_rows;
+mod judged;
 pub(crate) mod queries;
 mod statements;
 
+use judged::{Attempts, Relations};
+
+pub(crate) use copied_rows::fit_to;
 pub(crate) use statements::is_comment;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use datagen::{Generation, Options, Schema, StatementKind, TableRows};
+use datagen::{
+    Description, Generation, Options, Schema, Statement, StatementKind, TableDescription, TableRows,
+};
 
+use connect::Session;
 use stats::Scale;
 
 use crate::archives::NamedArchive;
@@ -21,7 +29,7 @@ use crate::loader::{AfterRows, LoadTable, Purpose, RowSource, RowWriter, TableNa
 use crate::manifest::{BeforeRows, SqlFile};
 use crate::marks::{DatabaseId, Mark};
 use crate::workload::Check;
-use crate::{Answer, IndexSet, Query, QueryChoice, SchemaFiles, WorkloadError, sql_names};
+use crate::{Answer, IndexSet, Query, QueryChoice, SchemaFiles, WorkloadError, catalogs, sql_names};
 
 /// Rows of a table if nothing says otherwise, as in datafiller.
 const SIZE: u32 = 100;
@@ -106,14 +114,47 @@ pub(crate) struct OwnCode {
 
 /// The rows of all tables.
 pub(crate) enum Rows {
-    Generated(Generation),
+    Generated(GeneratedRowsOf),
     Own(Vec<LoadTable>),
+}
+
+/// Rows with what is needed to draw some of them again.
+pub(crate) struct GeneratedRowsOf {
+    pub(crate) generation: Arc<Generation>,
+    attempts: Arc<Attempts>,
+}
+
+/// A schema as the server describes it.
+#[derive(Debug, Default)]
+pub(crate) struct Described {
+    /// `None` for tables of a built-in workload, whose text is known.
+    pub(crate) schema: Option<Schema>,
+    /// The tables that the statements of the schema fill, or that they create in another way than by CREATE TABLE.
+    kept: BTreeSet<TableName>,
+    relations: Relations,
+    description: Description,
+}
+
+impl Described {
+    /// Sentences about tables that get no rows.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let has_no_place = |table: &&TableDescription| {
+            table.is_partitioned && table.partitioning.iter().all(|level| level.bounds.is_empty())
+        };
+        let tables = self.description.tables.iter().filter(has_no_place);
+        tables
+            .map(|table| format!("{}: no rows; it has no partitions", table.relation.replace('"', "")))
+            .collect()
+    }
 }
 
 /// A schema whose rows are generated, with its alternative index sets.
 #[derive(Clone, Debug)]
 pub(crate) struct GeneratedTables {
-    schema: Schema,
+    /// The schema as its text alone describes it. That of a user may be beyond this; then the server reads it.
+    read: Result<Schema, datagen::Error>,
+    statements: Vec<Statement>,
+    text: String,
     own_rows: Option<OwnRows>,
     file: Arc<str>,
     sets: Vec<IndexSet>,
@@ -133,14 +174,13 @@ impl GeneratedTables {
         before_rows: &BeforeRows,
         own_rows: Option<OwnRows>,
     ) -> Result<GeneratedTables, WorkloadError> {
-        let parsed = Schema::parse(&schema.sql, &schema.file)?;
-        if parsed.statements().iter().all(|statement| statement.kind != StatementKind::Table) {
-            return Err(WorkloadError::NoTables { file: schema.file.clone() });
-        }
+        let text = copied_rows::as_inserts(&schema.sql, &schema.file)?;
+        let statements = datagen::statements(&text, &schema.file)?;
+        let read = Schema::parse(&text, &schema.file);
         let mut sets = vec![set(SCHEMA_SET, "keys, foreign keys and indexes of schema.sql")];
         let separates =
             |kind| matches!(kind, StatementKind::Key | StatementKind::ForeignKey | StatementKind::Index);
-        if parsed.statements().iter().any(|statement| separates(statement.kind)) {
+        if statements.iter().any(|statement| separates(statement.kind)) {
             sets.push(set(NONE, "tables without the keys and indexes that schema.sql adds to them"));
         }
         for SqlFile { name, .. } in indexes {
@@ -150,11 +190,50 @@ impl GeneratedTables {
         }
         let file = schema.file.as_str().into();
         let (set_files, before_rows) = (indexes.to_vec(), before_rows.clone());
-        Ok(GeneratedTables { schema: parsed, own_rows, file, sets, set_files, before_rows })
+        Ok(GeneratedTables { read, statements, text, own_rows, file, sets, set_files, before_rows })
     }
 
-    pub(crate) fn schema(&self) -> &Schema {
-        &self.schema
+    /// The schema as its text alone describes it.
+    ///
+    /// # Errors
+    /// A statement or a directive cannot be read.
+    pub(crate) fn read(&self) -> Result<&Schema, WorkloadError> {
+        Ok(self.read.as_ref().map_err(Clone::clone)?)
+    }
+
+    /// The schema as a server describes it.
+    ///
+    /// # Errors
+    /// There is no table; a directive cannot be read.
+    pub(crate) fn described(&self, description: Description) -> Result<Described, WorkloadError> {
+        if description.tables.iter().all(|table| table.is_partition) {
+            return Err(WorkloadError::NoTables { file: self.file.to_string() });
+        }
+        let name =
+            |table: &TableDescription| TableName { schema: table.schema.clone(), name: table.name.clone() };
+        let written = self.names();
+        let is_early = |table: &&TableDescription| {
+            table.kept.is_some() || !written.iter().any(|own| own.may_be(&name(table)))
+        };
+        let relation = |table: &TableDescription| (name(table).quoted(), table.relation.clone());
+        Ok(Described {
+            schema: Some(Schema::described(&description, &self.text, &self.file)?),
+            kept: description.tables.iter().filter(is_early).map(name).collect(),
+            relations: description.tables.iter().map(relation).collect(),
+            description,
+        })
+    }
+
+    /// The same with the rows that the schema itself has inserted, which may have other keys at each time; `None` if no row
+    /// refers to them.
+    pub(crate) fn described_again(
+        &self,
+        session: &mut Session,
+        before: &Described,
+    ) -> Result<Option<Described>, WorkloadError> {
+        let mut description = before.description.clone();
+        let is_same = !catalogs::read_kept_again(session, &mut description)?;
+        if is_same { Ok(None) } else { self.described(description).map(Some) }
     }
 
     pub(crate) fn index_sets(&self) -> &[IndexSet] {
@@ -163,13 +242,16 @@ impl GeneratedTables {
 
     /// The scale if none is given: the size of the schema's directive, otherwise that of datafiller.
     pub(crate) fn default_size(&self) -> Option<Scale> {
-        let size = self.schema.size().and_then(|size| u32::try_from(size).ok()).unwrap_or(SIZE);
+        let size = self.read.as_ref().ok().and_then(Schema::size);
+        let size = size.and_then(|size| u32::try_from(size).ok()).unwrap_or(SIZE);
         Some(size.into())
     }
 
-    /// The rows of all tables. `files` are those that directives may name, and `parameters` all those of the workload.
+    /// The rows of all tables of a schema. `files` are those that directives may name, and `parameters` all those of the
+    /// workload.
     pub(crate) fn rows(
         &self,
+        schema: &Schema,
         files: &SchemaFiles,
         options: &InitOptions,
         seed: Option<u64>,
@@ -181,13 +263,13 @@ impl GeneratedTables {
                 Ok(Rows::Own((own.tables)(&choice)?))
             }
             Some(own) => Ok(Rows::Own((own.tables)(options.scale, options.seed.or(seed).unwrap_or(SEED)))),
-            None => Ok(Rows::Generated(self.generation(files, options, seed)?)),
+            None => Ok(Rows::Generated(generated(schema, files, options, seed)?)),
         }
     }
 
     /// Whether each table has a directive `size`, so that the scale has no effect.
     pub(crate) fn has_fixed_sizes(&self) -> bool {
-        self.own_rows.is_none() && self.schema.has_fixed_sizes()
+        self.own_rows.is_none() && self.read.as_ref().is_ok_and(Schema::has_fixed_sizes)
     }
 
     /// The reason why a scale is not supported.
@@ -195,28 +277,13 @@ impl GeneratedTables {
         self.own_rows.and_then(|own| (own.refused)(scale))
     }
 
-    fn generation(
-        &self,
-        files: &SchemaFiles,
-        options: &InitOptions,
-        seed: Option<u64>,
-    ) -> Result<Generation, WorkloadError> {
-        let settings = Options {
-            size: Some(options.scale.units()),
-            seed: options.seed.or(seed).map(|seed| seed.to_string()),
-            ..Options::default()
-        };
-        Ok(Generation::new(&self.schema, &settings, files)?)
-    }
-
     /// The estimated bytes of all tables and indexes per unit of scale, at the default size. Counts the longest values,
     /// because lengths of values are limited by the type; `None` if a file cannot be read without permission.
     pub(crate) fn bytes_per_scale(&self, files: &SchemaFiles) -> Option<u64> {
         let scale = self.default_size()?;
         let options = InitOptions { scale, ..InitOptions::default() };
-        let Rows::Generated(generation) = self.rows(files, &options, None, &BTreeMap::new()).ok()? else {
-            return None;
-        };
+        let rows = self.rows(self.read().ok()?, files, &options, None, &BTreeMap::new()).ok()?;
+        let Rows::Generated(GeneratedRowsOf { generation, .. }) = rows else { return None };
         if self.has_fixed_sizes() {
             return None;
         }
@@ -235,16 +302,42 @@ impl GeneratedTables {
         Some(per_unit.max(1))
     }
 
+    /// All statements of the schema in their order, for a trial.
+    pub(crate) fn trial(&self, mark: &Mark, init: String) -> TableSet {
+        let schema = statements::all(&self.statements, &self.file);
+        let (workload, folder) = (mark.workload.clone(), mark.folder.clone());
+        let names = self.names();
+        TableSet {
+            workload,
+            folder,
+            init,
+            schema,
+            names,
+            tables: Vec::new(),
+            after: Vec::new(),
+            is_in_order: true,
+            keeps_triggers: true,
+        }
+    }
+
     /// Everything that the loader needs.
     pub(crate) fn table_set(
         &self,
         mark: &Mark,
         init: String,
         rows: Rows,
+        described: &Described,
         (options, database): (&InitOptions, &DatabaseId),
     ) -> Result<TableSet, WorkloadError> {
         let indexes = options.indexes.as_deref();
-        let (mut schema, mut after) = statements::divided(self.schema.statements(), &self.file);
+        let is_in_order = !described.kept.is_empty()
+            || rows.has_judged_tables()
+            || (described.schema.is_some() && !statements::can_wait(&self.statements));
+        let (mut schema, mut after) = if is_in_order {
+            (statements::all(&self.without_indexes(indexes), &self.file), Vec::new())
+        } else {
+            statements::divided(&self.statements, &self.file)
+        };
         if self.before_rows.triggers {
             let (triggers, others) =
                 after.into_iter().partition(|after| statements::is_trigger(&after.statement.sql));
@@ -267,37 +360,61 @@ impl GeneratedTables {
             after.retain(|after| !statements::is_about_index(&after.statement.sql));
         }
         after.extend(statements::marks_of_views(&after, mark, database));
-        let sequences = |generation: &Generation| {
-            let all = generation.tables().iter().flat_map(TableRows::sequences);
-            all.map(|sequence| AfterRows {
+        if let Rows::Generated(GeneratedRowsOf { generation, .. }) = &rows {
+            let sequences = generation.tables().iter().flat_map(TableRows::sequences);
+            after.extend(sequences.map(|sequence| AfterRows {
                 purpose: Purpose::Last,
                 table: None,
                 statement: statements::sequence_statement(&sequence),
-            })
-            .collect::<Vec<_>>()
-        };
-        let tables = match rows {
-            Rows::Generated(generation) => {
-                after.extend(sequences(&generation));
-                generation.tables().iter().map(load_table).collect()
-            }
-            Rows::Own(tables) => tables,
-        };
+            }));
+        }
+        let tables = rows.load_tables(described);
         let (workload, folder) = (mark.workload.clone(), mark.folder.clone());
-        Ok(TableSet { workload, folder, init, schema, names: self.names(), tables, after })
+        let keeps_triggers = self.before_rows.triggers || !is_in_order;
+        let names = self.names();
+        Ok(TableSet { workload, folder, init, schema, names, tables, after, is_in_order, keeps_triggers })
+    }
+
+    /// Whether no word of the schema stands for a constraint whose rows the server may have to judge.
+    pub(crate) fn has_plain_keys_only(&self) -> bool {
+        let words = |text: &str| {
+            let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
+            words.any(|word| {
+                ["check", "exclude", "domain", "partition", "do"]
+                    .iter()
+                    .any(|own| word.eq_ignore_ascii_case(own))
+            })
+        };
+        let is_expression = |statement: &Statement| {
+            statement.kind == StatementKind::Index && statement.text.matches('(').count() > 1
+        };
+        !self.statements.iter().any(|statement| words(&statement.text) || is_expression(statement))
+    }
+
+    /// The statements without those of other index sets.
+    fn without_indexes(&self, chosen: Option<&str>) -> Vec<Statement> {
+        let is_left_out = |kind| match (chosen, kind) {
+            (None | Some(SCHEMA_SET), _) => false,
+            (Some(NONE), StatementKind::Key | StatementKind::ForeignKey) => true,
+            (Some(_), kind) => kind == StatementKind::Index,
+        };
+        let is_of_others =
+            |text: &str| chosen.is_some_and(|name| name != SCHEMA_SET) && statements::is_about_index(text);
+        let own = self.statements.iter();
+        own.filter(|own| !is_left_out(own.kind) && !is_of_others(&own.text)).cloned().collect()
     }
 
     /// The statements that are executed: those of the schema, and of the chosen index set.
     pub(crate) fn statements(&self, options: &InitOptions) -> impl Iterator<Item = &str> {
         let chosen = options.indexes.clone();
         let sets = self.set_files.iter().filter(move |set| Some(&set.name) == chosen.as_ref());
-        let schema = self.schema.statements().iter().map(|statement| statement.text.as_str());
+        let schema = self.statements.iter().map(|statement| statement.text.as_str());
         schema.chain(sets.map(|set| set.sql.as_str()))
     }
 
     /// The tables to vacuum: VACUUM of a partitioned table vacuums its partitions.
     pub(crate) fn vacuumed(&self) -> Vec<TableName> {
-        let statements = self.schema.statements().iter();
+        let statements = self.statements.iter();
         let is_partition = |sql: &str| sql.to_ascii_lowercase().contains("partition of");
         statements
             .filter(|statement| !is_partition(&statement.text))
@@ -307,7 +424,7 @@ impl GeneratedTables {
 
     /// All tables that the schema creates.
     pub(crate) fn names(&self) -> Vec<TableName> {
-        let statements = self.schema.statements().iter();
+        let statements = self.statements.iter();
         statements.filter_map(|statement| sql_names::created(&statement.text)).collect()
     }
 }
@@ -316,10 +433,53 @@ fn set(name: &str, title: &str) -> IndexSet {
     IndexSet { name: name.to_owned().into(), title: title.to_owned().into() }
 }
 
-fn load_table(rows: &TableRows) -> LoadTable {
-    let target = rows.copy_target();
-    let columns = target.strip_prefix(&rows.sql_name()).unwrap_or_default().to_owned();
-    LoadTable { table: table_name(&rows.sql_name()), columns, source: Arc::new(GeneratedRows(rows.clone())) }
+impl Rows {
+    /// What a user should know of the numbers of rows.
+    pub(crate) fn notes(&self) -> &[String] {
+        match self {
+            Rows::Generated(rows) => rows.generation.notes(),
+            Rows::Own(_) => &[],
+        }
+    }
+
+    /// The tables with their rows.
+    pub(crate) fn load_tables(self, described: &Described) -> Vec<LoadTable> {
+        match self {
+            Rows::Generated(GeneratedRowsOf { generation, attempts }) => {
+                let load = |rows| judged::load_table(rows, &attempts, &described.relations);
+                generation.tables().iter().map(load).collect()
+            }
+            Rows::Own(tables) => tables,
+        }
+    }
+
+    /// Whether the server judges the rows of a table.
+    fn has_judged_tables(&self) -> bool {
+        let Rows::Generated(GeneratedRowsOf { generation, .. }) = self else { return false };
+        generation.tables().iter().any(|table| table.judgement().is_some())
+    }
+}
+
+fn generated(
+    schema: &Schema,
+    files: &SchemaFiles,
+    options: &InitOptions,
+    seed: Option<u64>,
+) -> Result<GeneratedRowsOf, WorkloadError> {
+    let options = Options {
+        size: Some(options.scale.units()),
+        seed: options.seed.or(seed).map(|seed| seed.to_string()),
+        ..Options::default()
+    };
+    let generation = Arc::new(Generation::new(schema, &options, files)?);
+    let (schema, files) = (schema.clone(), files.clone());
+    let attempts = Attempts { schema, options, files, made: Mutex::new(BTreeMap::new()) };
+    Ok(GeneratedRowsOf { generation, attempts: Arc::new(attempts) })
+}
+
+/// ` ("column", …)`
+fn copied_columns(rows: &TableRows) -> String {
+    rows.copy_target().strip_prefix(&rows.sql_name()).unwrap_or_default().to_owned()
 }
 
 /// A name that datagen has quoted.
@@ -347,13 +507,17 @@ impl RowSource for GeneratedRows {
     }
 
     fn writer(&self, number: u32, chunks: u32) -> Box<dyn RowWriter + '_> {
-        let rows = self.rows();
-        let bound = |number: u32| {
-            let row = u128::from(rows) * u128::from(number) / u128::from(chunks);
-            u64::try_from(row).unwrap_or(rows)
-        };
-        Box::new(GeneratedWriter { rows: &self.0, next: bound(number), end: bound(number + 1) })
+        writer(&self.0, number, chunks)
     }
+}
+
+fn writer(rows: &TableRows, number: u32, chunks: u32) -> Box<dyn RowWriter + '_> {
+    let count = rows.rows();
+    let bound = |number: u32| {
+        let row = u128::from(count) * u128::from(number) / u128::from(chunks);
+        u64::try_from(row).unwrap_or(count)
+    };
+    Box::new(GeneratedWriter { rows, next: bound(number), end: bound(number + 1) })
 }
 
 struct GeneratedWriter<'a> {

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use connect::quote::literal;
 use datagen::{Sequence, Statement, StatementKind};
 
-use crate::WorkloadError;
 use crate::loader::{AfterRows, LoadStatement, Purpose};
 use crate::marks::{self, DatabaseId, Mark};
 use crate::sql_names::{self, CreatedView};
+use crate::{WorkloadError, concurrent_forms};
 
 /// Beginnings of statements that come after the rows wherever they are.
 const AFTER_ROWS: [&str; 12] = [
@@ -33,7 +33,64 @@ const ABOUT_OTHERS: [&str; 7] =
     ["alter", "grant", "revoke", "comment", "create rule", "create or replace rule", "create policy"];
 
 /// Statements of transactions: pgmeter makes its own.
-const TRANSACTIONS: [&str; 6] = ["begin", "start transaction", "commit", "end", "rollback", "abort"];
+const TRANSACTIONS: [&str; 7] =
+    ["begin", "start transaction", "set transaction", "commit", "end", "rollback", "abort"];
+
+/// All statements but those of transactions.
+pub(super) fn all(statements: &[Statement], file: &Arc<str>) -> Vec<LoadStatement> {
+    let own = statements.iter().filter(|statement| !is_of_transaction(&statement.text));
+    // Outside of transactions only; they change no table.
+    let own = own.filter(|statement| {
+        !["vacuum", "analyze", "cluster"]
+            .iter()
+            .any(|word| sql_names::first_words(&statement.text, 1) == [*word])
+    });
+    own.map(|Statement { text, line, .. }| {
+        let sql = concurrent_forms::in_transaction(text);
+        LoadStatement::of_file(sql.unwrap_or_else(|| text.clone()), file, *line)
+    })
+    .collect()
+}
+
+fn is_of_transaction(text: &str) -> bool {
+    TRANSACTIONS.iter().any(|beginning| begins(text, beginning))
+}
+
+fn begins(text: &str, beginning: &str) -> bool {
+    let words: Vec<&str> = beginning.split(' ').collect();
+    sql_names::first_words(text, words.len()) == words
+}
+
+/// Whether the statements are in the form that `pg_dump` writes: each creates something, or adds to it, so that those after the
+/// rows can wait. In other files, a statement may need what an earlier one has changed, dropped or inserted.
+pub(super) fn can_wait(statements: &[Statement]) -> bool {
+    let first_table = statements.iter().position(|statement| statement.kind == StatementKind::Table);
+    let is_harmless = |(place, Statement { text, .. }): (usize, &Statement)| {
+        let first = sql_names::first_words(text, 1).concat();
+        let words = || text.split(|c: char| !(c.is_alphanumeric() || c == '_')).map(str::to_lowercase);
+        match first.as_str() {
+            "create" => true,
+            "alter" => {
+                !words().any(|word| ["drop", "rename", "column", "type"].contains(&word.as_str()))
+                    || !changes(text)
+            }
+            "set" | "select" | "reset" => {
+                first_table.is_none_or(|table| place < table) || !words().any(|word| word == "search_path")
+            }
+            "comment" | "grant" | "revoke" | "analyze" | "vacuum" | "refresh" | "cluster" => true,
+            _ => is_of_transaction(text),
+        }
+    };
+    statements.iter().enumerate().all(is_harmless)
+}
+
+/// Whether an ALTER changes what exists, instead of adding a property.
+fn changes(text: &str) -> bool {
+    let tokens = sql_names::first_words(text, 1000);
+    let has = |words: &[&str]| tokens.windows(words.len()).any(|window| window == words);
+    let changes_type = tokens.windows(2).any(|pair| pair[1] == "type") && !has(&["data", "type"]);
+    has(&["drop"]) || has(&["rename"]) || has(&["add", "column"]) || changes_type
+}
 
 /// The statements before the rows and those after them.
 pub(super) fn divided(statements: &[Statement], file: &Arc<str>) -> (Vec<LoadStatement>, Vec<AfterRows>) {
@@ -44,11 +101,8 @@ pub(super) fn divided(statements: &[Statement], file: &Arc<str>) -> (Vec<LoadSta
     let (mut before, mut after) = (Vec::new(), Vec::new());
     let (mut created_later, mut views) = (BTreeSet::new(), BTreeSet::new());
     for (place, Statement { text, line, kind }) in statements.iter().enumerate() {
-        let begins = |beginning: &str| {
-            let words: Vec<&str> = beginning.split(' ').collect();
-            sql_names::first_words(text, words.len()) == words
-        };
-        if TRANSACTIONS.iter().any(|beginning| begins(beginning)) {
+        let begins = |beginning: &str| begins(text, beginning);
+        if is_of_transaction(text) {
             continue;
         }
         let statement = LoadStatement::of_file(text, file, *line);
@@ -71,8 +125,10 @@ pub(super) fn divided(statements: &[Statement], file: &Arc<str>) -> (Vec<LoadSta
             {
                 Some(Purpose::Last)
             }
-            // A view may show a materialized view.
-            StatementKind::Other if is_view => (place > first_stored).then_some(Purpose::Last),
+            // A view may show a materialized view, or group by a key.
+            StatementKind::Other if is_view => {
+                (place > first_stored || place > first_key).then_some(Purpose::Last)
+            }
             StatementKind::Other => (follows_all && !makes).then_some(Purpose::Last),
         };
         if purpose.is_some() {
@@ -201,7 +257,7 @@ mod tests {
         .expect("a schema");
         let (before, after) = divided(schema.statements(), &"s.sql".into());
         let lines: Vec<u32> = before.iter().filter_map(|one| Some(one.place.as_ref()?.1)).collect();
-        assert_eq!(lines, [1, 2, 3, 5, 9, 11]);
+        assert_eq!(lines, [1, 2, 3, 5, 9]);
         let after: Vec<String> = after
             .iter()
             .map(|one| {
@@ -210,7 +266,7 @@ mod tests {
                 format!("{line} {:?} {table}", one.purpose)
             })
             .collect();
-        assert_eq!(after, ["4 Last ", "6 Key a", "7 Index app.c", "8 ForeignKey c", "10 Last "]);
+        assert_eq!(after, ["4 Last ", "6 Key a", "7 Index app.c", "8 ForeignKey c", "10 Last ", "11 Last "]);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use connect::{Row, Session, value_formats};
 
 use super::LearnError;
 use super::facts::{ColumnFacts, Constraint, ConstraintKind, Family, Sequence, Statistics, TableFacts};
+use crate::catalogs::{names, names_of, parsed, parts_of_types, text, truth};
 
 /// Versions with identity columns, and with generated columns.
 const IDENTITY_VERSION: u32 = 100_000;
@@ -13,18 +14,6 @@ const GENERATED_VERSION: u32 = 120_000;
 
 /// Most tables among which the nearest name is looked for.
 const NAMES_MAX: usize = 10_000;
-
-fn text(row: &Row, column: usize) -> String {
-    row.get(column).unwrap_or_default().to_owned()
-}
-
-fn truth(row: &Row, column: usize) -> bool {
-    row.get(column) == Some("t")
-}
-
-fn parsed<T: std::str::FromStr + Default>(row: &Row, column: usize) -> T {
-    row.get(column).and_then(|text| text.parse().ok()).unwrap_or_default()
-}
 
 /// The table that the user names.
 pub(crate) fn table(session: &mut Session, name: &str, values: bool) -> Result<TableFacts, LearnError> {
@@ -226,13 +215,6 @@ fn family(row: &Row) -> Family {
 
 /// Keys, unique indexes, foreign keys and CHECK constraints, with the columns in their order.
 fn constraints(session: &mut Session, oid: u32) -> Result<Vec<Constraint>, LearnError> {
-    let names = |relation: &str, numbers: &str| {
-        format!(
-            "(SELECT string_agg(replace(replace(a.attname, '\\', '\\\\'), ',', '\\,'), ',' ORDER BY k.at) \
-             FROM unnest({numbers}) WITH ORDINALITY AS k(number, at) \
-             JOIN pg_attribute a ON a.attrelid = {relation} AND a.attnum = k.number)"
-        )
-    };
     let rows = session.query_catalogs(&format!(
         "SELECT c.contype::text, {}, pg_get_constraintdef(c.oid), c.confrelid, {}, strpos('pufc', c.contype::text) \
          FROM pg_constraint c \
@@ -241,9 +223,9 @@ fn constraints(session: &mut Session, oid: u32) -> Result<Vec<Constraint>, Learn
          WHERE i.indrelid = {oid} AND i.indisunique AND i.indpred IS NULL AND i.indexprs IS NULL \
            AND NOT EXISTS (SELECT 1 FROM pg_constraint c WHERE c.conindid = i.indexrelid AND c.conrelid = {oid}) \
          ORDER BY 6, 2",
-        names("c.conrelid", "c.conkey"),
-        names("c.confrelid", "c.confkey"),
-        names("i.indrelid", "i.indkey::int2[]"),
+        names("c.conrelid", "c.conkey", "true"),
+        names("c.confrelid", "c.confkey", "true"),
+        names("i.indrelid", "i.indkey::int2[]", "true"),
     ))?;
     let constraint = |row: &Row| {
         let columns = names_of(row.get(1).unwrap_or_default());
@@ -257,35 +239,6 @@ fn constraints(session: &mut Session, oid: u32) -> Result<Vec<Constraint>, Learn
         Constraint { kind, columns, definition: text(row, 2), referenced }
     };
     Ok(rows.iter().map(constraint).collect())
-}
-
-/// Names that are separated by commas; a backslash stands before a comma or backslash in a name.
-fn names_of(text: &str) -> Vec<String> {
-    if text.is_empty() {
-        return Vec::new();
-    }
-    let mut names = vec![String::new()];
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            ',' => names.push(String::new()),
-            '\\' => names.iter_mut().rev().take(1).for_each(|name| name.extend(characters.next())),
-            _ => names.iter_mut().rev().take(1).for_each(|name| name.push(character)),
-        }
-    }
-    names
-}
-
-/// A query of all types that the values of a type consist of: elements, fields, base types of domains.
-fn parts_of_types(start: &str) -> String {
-    format!(
-        "WITH RECURSIVE part(oid) AS ({start} UNION \
-         SELECT x.oid FROM part p JOIN pg_type t ON t.oid = p.oid, LATERAL ( \
-           SELECT t.typelem WHERE t.typcategory = 'A' UNION ALL SELECT t.typbasetype WHERE t.typtype = 'd' \
-           UNION ALL SELECT f.atttypid FROM pg_attribute f \
-             WHERE t.typtype = 'c' AND f.attrelid = t.typrelid AND f.attnum > 0 AND NOT f.attisdropped) x(oid) \
-         WHERE x.oid <> 0) "
-    )
 }
 
 /// An expression: whether a part of the type has no CREATE TYPE in the schema. Types of extensions are no such part.
@@ -431,13 +384,6 @@ fn common_values(
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_may_contain_commas() {
-        assert_eq!(names_of("a,b"), ["a", "b"]);
-        assert_eq!(names_of("a\\,b,c\\\\"), ["a,b", "c\\"]);
-        assert!(names_of("").is_empty());
-    }
 
     #[test]
     fn names_are_quoted_where_they_must_be() {

@@ -1,23 +1,25 @@
 //! A loading session: runs tasks one after the other, and reconnects if the connection is lost; the current task is
 //! then repeated. Runs on one thread of `executor`.
 
-use std::io::{self, Write};
+use std::cell::Cell;
+use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use connect::quote::literal;
 use connect::{
     Address, CancelKey, Closer, ConnectError, LockHolder, LockTry, LockWaits, LockingStatements, Patience,
     ServerError, Session, SqlState, Target, Transport,
 };
 
+use super::copy::{copy_statement, is_ordinary, server_error};
 use super::journal::{self, Note};
+use super::judged::{self, Judge, Outcome};
 use super::plan::{LoadStatement, Mode, Part, Task};
 use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows, run_deferred};
-use crate::load::{ROWS_PER_PROGRESS, begin_own, commit, connect_beside, failed, query};
+use crate::load::{ROWS_PER_PROGRESS, begin_own, commit, connect_beside, failed};
 use crate::step_guard::{rolled_back, runs_alone};
 use crate::stopwatch::Stopwatch;
 use crate::{WorkloadError, acting_on_all, dependents, init_lock, marks, user_functions};
@@ -33,9 +35,6 @@ const LOOK_MS: u64 = 50;
 const LOSSES_MAX: usize = 3;
 /// Initial capacity for the rows of one [`RowWriter::write`](super::RowWriter::write).
 const BUFFER_LENGTH: usize = 64 * 1000;
-/// From this version on, COPY into a table truncated in the same transaction can load frozen rows and set the
-/// visibility map.
-const FREEZES_FROM: u32 = 140_000;
 
 /// A message from a connection to the executor.
 pub(super) enum Event {
@@ -145,16 +144,30 @@ impl Connection<'_> {
                     })
                 })
             }
-            Task::Chunk { note, part } => self
-                .watched(note, &format!("loading {}", part.relation), |connection| {
-                    connection.empty(part)?;
-                    connection.copy(part)
-                })
-                .map_err(|error| error.of_rows(&part.relation)),
+            Task::Chunk { note, part } => {
+                self.chunk(note, part).map_err(|error| error.of_rows(&part.relation))
+            }
             Task::Noted { note, statement, mode } => {
                 self.noted_statement(note, statement, *mode).map_err(|error| error.of_statement(statement))
             }
         }
+    }
+
+    fn chunk(&mut self, note: &Note, part: &Part) -> Result<(), WorkloadError> {
+        let doing = format!("loading {}", part.relation);
+        let Some(judge) = &part.judge else {
+            return self.watched(note, &doing, |connection| {
+                connection.empty(part)?;
+                connection.copy(part)
+            });
+        };
+        let outcome = Cell::new(None);
+        self.watched(note, &doing, |connection| {
+            outcome.set(Some(connection.copy_judged(part, judge)?));
+            Ok(())
+        })?;
+        let sentence = outcome.take().and_then(|outcome| outcome.sentence(&part.relation, judge));
+        sentence.map_or(Ok(()), |sentence| self.tell(Event::Found(sentence)))
     }
 
     /// Work in one transaction with its note, and a look before it is committed. If it is repeated after a lost connection, the
@@ -475,17 +488,10 @@ impl Connection<'_> {
         // Otherwise the role's settings would decide what a text such as that of a time means.
         self.session.execute(&connect::value_formats()).map_err(failed)?;
         let (number, chunks) = part.chunk;
-        let (table, total) = &part.progress;
-        let told = |sent| Event::Rows {
-            table: Arc::clone(table),
-            total: *total,
-            part: format!("{} {number}", part.relation),
-            sent,
-        };
         let gone = |_| WorkloadError::Interrupted;
         let mut copy = self.session.copy_in(&sql).map_err(failed)?;
         let mut sent = Sent::default();
-        self.events.send(told(sent)).map_err(gone)?;
+        self.events.send(rows_sent(part, sent)).map_err(gone)?;
         let mut writer = part.source.writer(number, chunks);
         let mut buffer = Vec::with_capacity(BUFFER_LENGTH);
         loop {
@@ -495,7 +501,7 @@ impl Connection<'_> {
             let before = sent.rows;
             sent = Sent { rows: before + rows, bytes: sent.bytes + buffer.len() as u64 };
             if rows == 0 || before / ROWS_PER_PROGRESS < sent.rows / ROWS_PER_PROGRESS {
-                self.events.send(told(sent)).map_err(gone)?;
+                self.events.send(rows_sent(part, sent)).map_err(gone)?;
             }
             if rows == 0 {
                 break;
@@ -506,6 +512,20 @@ impl Connection<'_> {
         }
         copy.finish().map_err(failed)?;
         self.pass_on_notices()
+    }
+
+    /// Sends rows that the server judges. Progress counts those that it keeps.
+    fn copy_judged(&mut self, part: &Part, judge: &Judge) -> Result<Outcome, WorkloadError> {
+        self.end_lock_limit()?;
+        let (events, halt) = (self.events.clone(), self.shared.halt);
+        let mut tell = |rows, bytes| {
+            let told = events.send(rows_sent(part, Sent { rows, bytes }));
+            let is_stopped = told.is_err() || halt.load(Ordering::Relaxed);
+            if is_stopped { Err(WorkloadError::Interrupted) } else { Ok(()) }
+        };
+        let outcome = judged::load(self.session, judge, &*part.source, &part.relation, &mut tell)?;
+        self.pass_on_notices()?;
+        Ok(outcome)
     }
 
     /// Runs one statement, and passes the server's notices on.
@@ -547,6 +567,13 @@ impl Connection<'_> {
     }
 }
 
+/// The message that so much of a part was sent.
+fn rows_sent(part: &Part, sent: Sent) -> Event {
+    let (table, total) = &part.progress;
+    let (table, part) = (Arc::clone(table), format!("{} {}", part.relation, part.chunk.0));
+    Event::Rows { table, total: *total, part, sent }
+}
+
 /// Whether a statement failed because its object already exists.
 fn is_there_already(error: &ConnectError) -> bool {
     // A table; a foreign key; a second primary key.
@@ -560,30 +587,4 @@ fn may_pass(error: &ConnectError) -> bool {
         None => true,
         Some(state) => ["57", "53", "08"].contains(&state.class()),
     }
-}
-
-/// The session's own error inside that of a writer.
-fn server_error(error: io::Error) -> ConnectError {
-    error.downcast().unwrap_or_else(|error| ConnectError::Lost(error.to_string()))
-}
-
-/// Whether the table has rows of its own: it is not partitioned.
-fn is_ordinary(session: &mut Session, relation: &str) -> Result<bool, WorkloadError> {
-    // Within the transaction that loads, whose `search_path` has to stay: the operator is named with its schema.
-    let kind = format!(
-        "select relkind from pg_catalog.pg_class \
-         where oid operator(pg_catalog.=) {}::pg_catalog.regclass",
-        literal(relation)
-    );
-    Ok(query(session, &kind)?.first().and_then(|row| row.get(0)) == Some("r"))
-}
-
-/// `copy … from stdin`, frozen where the server can: version 14 or newer, and an ordinary table.
-fn copy_statement(session: &mut Session, part: &Part) -> Result<String, WorkloadError> {
-    let Part { relation, columns, .. } = part;
-    let plain = format!("copy {relation}{columns} from stdin");
-    if !part.freezes || session.server_version_num() < FREEZES_FROM {
-        return Ok(plain);
-    }
-    Ok(if is_ordinary(session, relation)? { format!("{plain} with (freeze on)") } else { plain })
 }

@@ -18,6 +18,8 @@ const NAME_LENGTH_MAX: usize = 63;
 
 /// The kinds of rows of a journal.
 pub(super) mod kind {
+    use crate::loader::Purpose;
+
     /// Options of the loading; one row.
     pub(crate) const OPTIONS: &str = "options";
     /// The search path at the end of the schema; one row.
@@ -28,6 +30,16 @@ pub(super) mod kind {
     pub(crate) const KEY: &str = "key";
     /// The same of a foreign key.
     pub(crate) const FOREIGN_KEY: &str = "foreign key";
+    /// The same of an index, and of what comes last.
+    pub(crate) const INDEX: &str = "index";
+    pub(crate) const LAST: &str = "last";
+    /// The kinds of statements after the rows.
+    pub(crate) const PURPOSES: [(&str, Purpose); 4] = [
+        (KEY, Purpose::Key),
+        (FOREIGN_KEY, Purpose::ForeignKey),
+        (INDEX, Purpose::Index),
+        (LAST, Purpose::Last),
+    ];
     /// An object that belongs to a table and was made by the loading: its catalog and its OID. One row is empty, because earlier
     /// versions have no such rows.
     pub(crate) const DEPENDENT: &str = "dependent";

@@ -3,14 +3,18 @@
 //! list of tables, with marks on them and a journal for `--resume`.
 
 mod connection;
+mod copy;
 mod executor;
 mod journal;
+mod judged;
 mod memory;
 mod obstacles;
 mod plan;
 mod preparation;
 mod rows;
 mod tables;
+mod taken_down;
+mod trial;
 
 use std::sync::atomic::AtomicBool;
 
@@ -20,9 +24,11 @@ use crate::WorkloadError;
 use crate::foreign_objects::ForeignObjects;
 use crate::load::{Progress, StepTime, connect_beside};
 
+pub(crate) use judged::{Judge, JudgedReference};
 pub(crate) use plan::{Job, LoadStatement, Part, Plan, StatementOf, StepName, Task};
 pub use rows::{RowSource, RowWriter};
 pub(crate) use tables::{AfterRows, LoadTable, Purpose, TableName, TableSet, load_tables};
+pub(crate) use trial::describe;
 
 /// How a plan is carried out.
 pub(crate) struct Execution<'a> {

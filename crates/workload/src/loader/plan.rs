@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::journal::Note;
+use super::judged::Judge;
 use super::rows::RowSource;
 
 /// Tasks, and the steps that they belong to.
@@ -115,6 +116,8 @@ pub(crate) struct Part {
     pub(crate) columns: String,
     /// Whether the rows may be frozen: the table was emptied or created in the same transaction.
     pub(crate) freezes: bool,
+    /// How the server judges the rows, if it does. The part is then one chunk.
+    pub(crate) judge: Option<Arc<Judge>>,
     /// The name under which progress is reported, and the rows that all parts with this name have together.
     pub(crate) progress: (Arc<str>, u64),
 }

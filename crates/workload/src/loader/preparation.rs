@@ -11,10 +11,11 @@ use super::journal::{self, Journal, kind};
 use super::obstacles::{Marked, Obstacles};
 use super::plan::LoadStatement;
 use super::tables::{AfterRows, Purpose, TableName, TableSet};
+use super::taken_down::{restored, take_down};
 use crate::WorkloadError;
 use crate::acting_on_all;
 use crate::digests::checksum;
-use crate::existing_objects::{ExistingObjects, Object};
+use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::{ForeignObjects, begin_counting, has_event_triggers, run_deferred};
 use crate::load::{
     InitOptions, InitProgress, Progress, Tell, begin_own, commit, connect_beside, execute, failed, query,
@@ -35,7 +36,7 @@ pub(super) struct Preparation {
     pub(super) search_path: String,
     /// The relations of the tables, with their schemas, quoted.
     pub(super) relations: BTreeMap<TableName, String>,
-    /// Keys that the schema contains and that are created after the rows.
+    /// What the schema has created, and what is restored after the rows.
     pub(super) keys: Vec<AfterRows>,
     /// The objects of others, which statements may not change; `None` if they may.
     pub(super) foreign: Option<ForeignObjects>,
@@ -127,9 +128,10 @@ fn resume(
                 let table = set.tables.iter().find(|table| table.table.quoted() == step);
                 preparation.relations.extend(table.map(|table| (table.table.clone(), detail)));
             }
-            kind::KEY | kind::FOREIGN_KEY => {
-                let purpose = if kind == kind::KEY { Purpose::Key } else { Purpose::ForeignKey };
-                preparation.keys.push(key(purpose, &preparation.relations, &step, &detail));
+            own if kind::PURPOSES.iter().any(|(kind, _)| *kind == own) => {
+                let purpose = kind::PURPOSES.iter().find(|(kind, _)| *kind == own);
+                let purpose = purpose.map_or(Purpose::Last, |(_, purpose)| *purpose);
+                preparation.keys.push(restored(purpose, &preparation.relations, &step, &detail));
             }
             kind::DONE => {
                 preparation.done.insert(step);
@@ -171,12 +173,6 @@ fn check_own(session: &mut Session, set: &TableSet, preparation: &Preparation) -
     foreign.map_or(Ok(()), |table| Err(marked.refusal(table.to_owned(), set)))
 }
 
-/// A key of the schema, for the table of this relation.
-fn key(purpose: Purpose, relations: &BTreeMap<TableName, String>, sql: &str, relation: &str) -> AfterRows {
-    let table = relations.iter().find(|(_, known)| *known == relation).map(|(table, _)| table.clone());
-    AfterRows { purpose, table, statement: LoadStatement::new(sql) }
-}
-
 /// Creates the tables in one transaction. `announced` has the drops of the try before.
 fn begin(
     session: &mut Session,
@@ -212,7 +208,7 @@ fn begin(
     let mark = Mark { workload, loaded: Loaded::begun(options), folder, object: None };
     let made = before.mark_new(session, &mark)?;
     let relations = relations(session, &oids)?;
-    let keys = remove_keys(session, &made, &relations)?;
+    let keys = take_down(session, set, &made, &relations)?;
     let has_foreign_keys = has_foreign_keys(session, &relations)?;
     let search_path = if path == session_path {
         String::new()
@@ -248,7 +244,7 @@ fn begin(
     Ok(preparation)
 }
 
-fn execute_schema(session: &mut Session, set: &TableSet) -> Result<(), WorkloadError> {
+pub(super) fn execute_schema(session: &mut Session, set: &TableSet) -> Result<(), WorkloadError> {
     for statement in &set.schema {
         let done = step_guard::execute_singly(session, &statement.sql).map_err(failed(&statement.sql));
         done.map_err(|error| error.of_statement(statement))?;
@@ -259,7 +255,7 @@ fn execute_schema(session: &mut Session, set: &TableSet) -> Result<(), WorkloadE
     Ok(())
 }
 
-fn refuse_transaction_control(set: &TableSet) -> Result<(), WorkloadError> {
+pub(super) fn refuse_transaction_control(set: &TableSet) -> Result<(), WorkloadError> {
     for statement in set.schema.iter().chain(set.after.iter().map(|after| &after.statement)) {
         if let Some(word) = step_guard::transaction_control(&statement.sql) {
             return Err(WorkloadError::TransactionControl { place: statement.shown_place(), word });
@@ -269,7 +265,10 @@ fn refuse_transaction_control(set: &TableSet) -> Result<(), WorkloadError> {
 }
 
 /// The tables among these objects that the role owns. DROP TABLE names the reason for the others.
-fn tables_of_role(session: &mut Session, objects: &[(String, String)]) -> Result<Vec<String>, WorkloadError> {
+pub(super) fn tables_of_role(
+    session: &mut Session,
+    objects: &[(String, String)],
+) -> Result<Vec<String>, WorkloadError> {
     let tables: Vec<String> =
         objects.iter().filter(|(kind, _)| kind == "table").map(|(_, identity)| literal(identity)).collect();
     let sql = format!(
@@ -282,7 +281,7 @@ fn tables_of_role(session: &mut Session, objects: &[(String, String)]) -> Result
 
 /// Locks tables one by one, so that the waits for all locks of the transaction have one limit, and drops them with the other
 /// objects. DROP TABLE of several tables would hold the first lock for as long as it waits for the others.
-fn drop_obstacles(
+pub(super) fn drop_obstacles(
     session: &mut Session,
     tables: &[String],
     drops: &[String],
@@ -343,57 +342,12 @@ fn entries(set: &TableSet, options: &InitOptions, preparation: &Preparation) -> 
         entries.push(entry(kind::TABLE, table.quoted(), relation.clone()));
     }
     for AfterRows { purpose, table, statement } in &preparation.keys {
-        let kind = if *purpose == Purpose::Key { kind::KEY } else { kind::FOREIGN_KEY };
+        let kind =
+            kind::PURPOSES.iter().find(|(_, own)| own == purpose).map_or(kind::LAST, |(kind, _)| *kind);
         let relation = table.as_ref().and_then(|table| preparation.relations.get(table));
         entries.push(entry(kind, statement.sql.clone(), relation.cloned().unwrap_or_default()));
     }
     entries
-}
-
-/// Removes keys and foreign keys that the schema has created: one index build and one check at the end are faster than
-/// work for each row. Those with properties that their definition does not show stay.
-fn remove_keys(
-    session: &mut Session,
-    made: &[Object],
-    relations: &BTreeMap<TableName, String>,
-) -> Result<Vec<AfterRows>, WorkloadError> {
-    let tables: Vec<&str> =
-        made.iter().filter(|object| object.kind == "table").map(|object| object.oid.as_str()).collect();
-    if tables.is_empty() {
-        return Ok(Vec::new());
-    }
-    let sql = format!(
-        "select k.contype, quote_ident(n.nspname) || '.' || quote_ident(c.relname), quote_ident(k.conname), \
-         pg_get_constraintdef(k.oid) from pg_constraint k join pg_class c on c.oid = k.conrelid \
-         join pg_namespace n on n.oid = c.relnamespace \
-         left join pg_index i on i.indexrelid = k.conindid and k.contype <> 'f' \
-         left join pg_class x on x.oid = i.indexrelid \
-         where k.conrelid in ({}) and k.contype in ('p', 'u', 'x', 'f') and k.coninhcount = 0 \
-         and x.reloptions is null and coalesce(x.reltablespace, 0) = 0 \
-         and not coalesce(i.indisclustered, false) and not coalesce(i.indisreplident, false) \
-         and obj_description(k.oid, 'pg_constraint') is null and obj_description(x.oid, 'pg_class') is null \
-         order by k.contype <> 'f', k.contype <> 'p', k.oid",
-        tables.join(", ")
-    );
-    let mut keys = Vec::new();
-    for row in query_catalogs(session, &sql)? {
-        let (contype, relation, name, definition) =
-            (text(&row, 0), text(&row, 1), text(&row, 2), text(&row, 3));
-        execute(session, "savepoint pgmeter_key")?;
-        let drop = format!("alter table {relation} drop constraint {name}");
-        match session.execute(&drop) {
-            Ok(_) => {
-                let add = format!("alter table {relation} add constraint {name} {definition}");
-                let purpose = if contype == "f" { Purpose::ForeignKey } else { Purpose::Key };
-                keys.push(key(purpose, relations, &add, &relation));
-            }
-            // Another object, such as a view, depends on the key.
-            Err(ConnectError::Server(_)) => execute(session, "rollback to savepoint pgmeter_key")?,
-            Err(source) => return Err(failed(&drop)(source)),
-        }
-        execute(session, "release savepoint pgmeter_key")?;
-    }
-    Ok(keys)
 }
 
 /// Whether a table has a foreign key, or another one has one to it.

@@ -9,6 +9,7 @@ use connect::quote::identifier;
 use connect::{Session, Target};
 
 use super::journal::Note;
+use super::judged::Judge;
 use super::plan::{Job, LoadStatement, Mode, Part, Plan, StepName, Task};
 use super::preparation::{self, Preparation};
 use super::rows::RowSource;
@@ -39,6 +40,15 @@ impl TableName {
         TableName { schema: None, name: name.into() }
     }
 
+    /// Whether both can be names of one table: a search path may find the one without a schema.
+    pub(crate) fn may_be(&self, other: &TableName) -> bool {
+        let same_schema = match (&self.schema, &other.schema) {
+            (Some(own), Some(other)) => own == other,
+            _ => true,
+        };
+        self.name == other.name && same_schema
+    }
+
     /// Quoted for SQL.
     pub(crate) fn quoted(&self) -> String {
         let parts = self.schema.iter().chain([&self.name]);
@@ -56,7 +66,7 @@ impl fmt::Display for TableName {
 }
 
 /// Tables with all statements around their rows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct TableSet {
     /// The name of the workload.
     pub(crate) workload: String,
@@ -72,15 +82,22 @@ pub(crate) struct TableSet {
     pub(crate) tables: Vec<LoadTable>,
     /// Statements after the rows.
     pub(crate) after: Vec<AfterRows>,
+    /// Whether `schema` has all statements, in their order. Then indexes and triggers that can be restored are removed or
+    /// disabled until the rows are there.
+    pub(crate) is_in_order: bool,
+    /// Whether triggers fire for generated rows.
+    pub(crate) keeps_triggers: bool,
 }
 
 /// A table that gets rows.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct LoadTable {
     pub(crate) table: TableName,
     /// ` ("column", …)` as COPY takes it; empty for all columns.
     pub(crate) columns: String,
     pub(crate) source: Arc<dyn RowSource>,
+    /// How the server judges the rows; `None`: it accepts all.
+    pub(crate) judge: Option<Arc<Judge>>,
 }
 
 /// A statement after the rows.
@@ -128,6 +145,10 @@ impl Purpose {
     }
 }
 
+/// Makes the tables' rows again when the schema is there, because they depend on rows that its statements have inserted;
+/// `None` if they do not.
+pub(crate) type RowsAgain<'a> = dyn Fn(&mut Session) -> Result<Option<Vec<LoadTable>>, WorkloadError> + 'a;
+
 /// Creates and fills the tables. `session` is connected to `target`.
 ///
 /// # Errors
@@ -135,17 +156,17 @@ impl Purpose {
 pub(crate) fn load_tables(
     target: &Target,
     session: &mut Session,
-    set: &TableSet,
+    (set, again): (&TableSet, &RowsAgain<'_>),
     options: &InitOptions,
     progress: &mut Progress<'_>,
 ) -> Result<InitReport, WorkloadError> {
-    load(target, session, set, options, progress).map_err(|error| error.with_resume(&set.init))
+    load(target, session, (set, again), options, progress).map_err(|error| error.with_resume(&set.init))
 }
 
 fn load(
     target: &Target,
     session: &mut Session,
-    set: &TableSet,
+    (set, again): (&TableSet, &RowsAgain<'_>),
     options: &InitOptions,
     progress: &mut Progress<'_>,
 ) -> Result<InitReport, WorkloadError> {
@@ -159,6 +180,8 @@ fn load(
     let time = StepTime { name: "tables".to_owned(), took: stopwatch.read() };
     tell(progress, InitProgress::Finished(&time))?;
     report.steps.push(time);
+    let with_rows_again = again(session)?.map(|tables| TableSet { tables, ..set.clone() });
+    let set = with_rows_again.as_ref().unwrap_or(set);
     let plan = TablePlan { set, preparation: &preparation, jobs: options.jobs }.plan();
     let largest = set.tables.iter().map(|table| table.source.rows()).max();
     let execution = Execution {
@@ -230,10 +253,16 @@ impl TablePlan<'_> {
         let mut rows: BTreeMap<&TableName, Vec<usize>> = BTreeMap::new();
         let mut before = Vec::new();
         let mut built = Vec::new();
-        // With several connections, keys and indexes of a table are built while the rows of the next one are loaded.
-        let overlaps = self.jobs > 1;
+        // With several connections, keys and indexes of a table are built while the rows of the next one are loaded. The
+        // references of judged rows are looked up by the keys of the tables before.
+        let has_judged = self.set.tables.iter().any(|table| table.judge.is_some());
+        let overlaps = self.jobs > 1 || has_judged;
         for table in &self.set.tables {
-            let jobs = self.rows(&mut plan, table, (Arc::clone(&label), total), &before);
+            let mut waits: Vec<usize> = before.clone();
+            if table.judge.is_some() {
+                waits.extend(built.iter().filter(|job| !before.contains(job)).copied());
+            }
+            let jobs = self.rows(&mut plan, table, (Arc::clone(&label), total), &waits);
             if self.preparation.has_foreign_keys {
                 before.clone_from(&jobs);
             }
@@ -286,19 +315,22 @@ impl TablePlan<'_> {
         let relation = self.relation(&table.table);
         let step = |number: u32, chunks: u32| format!("rows {relation} {}/{chunks}", number + 1);
         let begun = self.preparation.chunks_of(&relation);
-        let chunks = begun.unwrap_or_else(|| chunks(table.source.rows(), self.jobs));
+        // Which rows the server accepts depends on those before them.
+        let jobs = if table.judge.is_some() { 1 } else { self.jobs };
+        let chunks = begun.unwrap_or_else(|| chunks(table.source.rows(), jobs));
         let mut jobs = Vec::new();
         for number in 0..chunks {
             if self.is_done(&step(number, chunks)) {
                 continue;
             }
-            let freezes = chunks == 1 && !self.preparation.has_foreign_keys;
+            let freezes = chunks == 1 && !self.preparation.has_foreign_keys && table.judge.is_none();
             let part = Part {
                 source: Arc::clone(&table.source),
                 chunk: (number, chunks),
                 relation: relation.clone(),
                 columns: table.columns.clone(),
                 freezes,
+                judge: table.judge.clone(),
                 progress: progress.clone(),
             };
             let task = Task::Chunk { note: self.note(step(number, chunks)), part };
@@ -423,6 +455,19 @@ mod tests {
         }
     }
 
+    #[derive(Debug)]
+    struct ManyRows;
+
+    impl RowSource for ManyRows {
+        fn rows(&self) -> u64 {
+            100_000
+        }
+
+        fn writer(&self, _: u32, _: u32) -> Box<dyn RowWriter + '_> {
+            Box::new(NoRows)
+        }
+    }
+
     impl RowWriter for NoRows {
         fn write(&mut self, _: &mut Vec<u8>) -> u64 {
             0
@@ -437,6 +482,48 @@ mod tests {
         assert_eq!(chunks(1_000_000, 8), 8);
         assert_eq!(chunks(6_001_215, 2), 6);
         assert_eq!(chunks(u64::MAX, 2), 10_000);
+    }
+
+    /// The server looks up the references of its rows by the keys of the tables before.
+    #[test]
+    fn a_judged_table_is_one_chunk_after_the_keys_of_the_tables_before() {
+        let judge = Judge {
+            columns: Vec::new(),
+            conditions: Vec::new(),
+            references: Vec::new(),
+            constraints: Vec::new(),
+        };
+        let loaded = |table: &str, judge: Option<&Judge>| LoadTable {
+            table: TableName::new(table),
+            columns: String::new(),
+            source: Arc::new(ManyRows),
+            judge: judge.map(|judge| Arc::new(judge.clone())),
+        };
+        let key = |table: &str| AfterRows {
+            purpose: Purpose::Key,
+            table: Some(TableName::new(table)),
+            statement: LoadStatement::new(format!("key of {table}")),
+        };
+        let set = TableSet {
+            workload: String::new(),
+            folder: String::new(),
+            init: String::new(),
+            schema: Vec::new(),
+            names: Vec::new(),
+            tables: vec![loaded("a", None), loaded("b", Some(&judge)), loaded("c", None)],
+            after: ["a", "b"].map(key).into(),
+            is_in_order: false,
+            keeps_triggers: true,
+        };
+        let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 2 }.plan();
+        let rows = plan.jobs.iter().enumerate().filter(|(_, job)| job.step == ROWS);
+        let rows: Vec<(usize, &[usize])> = rows.map(|(number, job)| (number, &job.after[..])).collect();
+        // Jobs 2 and 4 create the keys.
+        assert_eq!(rows, [(0, &[][..]), (1, &[]), (3, &[2]), (5, &[]), (6, &[])]);
+        let freezes = |job: &Job| matches!(&job.task, Task::Chunk { part, .. } if part.freezes);
+        let one = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 1 }.plan();
+        let frozen: Vec<usize> = (0..one.jobs.len()).filter(|&job| freezes(&one.jobs[job])).collect();
+        assert_eq!(frozen, [0, 4]);
     }
 
     /// A foreign key locks two tables.
@@ -455,6 +542,8 @@ mod tests {
             names: Vec::new(),
             tables: Vec::new(),
             after: ["lineitem", "partsupp", "lineitem"].map(key).into(),
+            is_in_order: false,
+            keeps_triggers: true,
         };
         let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 8 }.plan();
         let after: Vec<&[usize]> = plan.jobs.iter().map(|job| &job.after[..]).collect();
@@ -479,6 +568,7 @@ mod tests {
             table: TableName::new(table),
             columns: String::new(),
             source: Arc::new(NoRows),
+            judge: None,
         };
         let set = TableSet {
             workload: String::new(),
@@ -488,6 +578,8 @@ mod tests {
             names: Vec::new(),
             tables: ["a", "b"].map(loaded).into(),
             after: after.into(),
+            is_in_order: false,
+            keeps_triggers: true,
         };
         let steps = |jobs| {
             let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs }.plan();

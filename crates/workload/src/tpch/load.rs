@@ -57,7 +57,7 @@ pub(super) fn init(
     let options = &options.with_index_set(&Tpch);
     let set = table_set(options)?;
     init_lock::hold(session, Tpch::NAME, |session| {
-        loader::load_tables(target, session, &set, options, progress)
+        loader::load_tables(target, session, (&set, &|_| Ok(None)), options, progress)
     })
 }
 
@@ -69,6 +69,7 @@ fn table_set(options: &InitOptions) -> Result<TableSet, WorkloadError> {
         table: TableName::new(table.name()),
         columns: String::new(),
         source: Arc::new(TableRows { table, scale: options.scale }),
+        judge: None,
     });
     Ok(TableSet {
         workload: Tpch::NAME.to_owned(),
@@ -81,6 +82,8 @@ fn table_set(options: &InitOptions) -> Result<TableSet, WorkloadError> {
         names: Table::ALL.map(|table| TableName::new(table.name())).into(),
         tables: tables.collect(),
         after: after_rows(options.indexes.as_deref().unwrap_or(FOREIGN_KEYS_SET)),
+        is_in_order: false,
+        keeps_triggers: true,
     })
 }
 

@@ -3,6 +3,7 @@
 
 mod acting_on_all;
 mod alone;
+mod any_schema;
 mod beside_pgbench;
 mod dependents;
 mod existing_tables;

@@ -1,0 +1,139 @@
+//! Purposes of statements, from their words alone: which ones a loader may execute after the rows. Statements that cannot
+//! be read are none of these.
+
+use sqlparser::tokenizer::Token;
+
+use super::split::{self, Piece};
+use super::tokens::Tokens;
+use super::{Statement, StatementKind, changes};
+use crate::directive;
+use crate::error::{Error, Fault};
+
+/// The statements of a schema with their purposes, in their order. `file` is the name for messages.
+///
+/// # Errors
+/// Text that is not closed, a command of psql that executes something, or an unknown directive.
+pub fn statements(text: &str, file: &str) -> Result<Vec<Statement>, Error> {
+    let read = || {
+        let pieces = split::split(without_mark(text))?;
+        directive::check(pieces.comments.iter().map(|comment| (comment.place, comment.text)))?;
+        Ok(pieces.statements.iter().map(statement).collect())
+    };
+    read().map_err(|fault: Fault| fault.within(file))
+}
+
+/// Without a byte order mark, as psql does.
+pub(super) fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
+pub(super) fn statement(piece: &Piece<'_>) -> Statement {
+    Statement { text: piece.text.to_owned(), line: piece.place.line, kind: kind(piece) }
+}
+
+fn kind(piece: &Piece<'_>) -> StatementKind {
+    let words = first_words(piece.text);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["CREATE", "TABLE", ..] | ["CREATE", "UNLOGGED", "TABLE", ..] => StatementKind::Table,
+        ["CREATE", "INDEX", ..] | ["CREATE", "UNIQUE", "INDEX", ..] => StatementKind::Index,
+        ["ALTER", "TABLE", ..] => Tokens::read(piece).map_or(StatementKind::Other, |tokens| altered(&tokens)),
+        _ => StatementKind::Other,
+    }
+}
+
+/// Up to three words in capitals, without comments.
+pub(super) fn first_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = text.trim_start();
+    while words.len() < 3 {
+        if let Some(comment) = rest.strip_prefix("--") {
+            rest = comment.split_once('\n').map_or("", |(_, after)| after).trim_start();
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            rest = comment.split_once("*/").map_or("", |(_, after)| after).trim_start();
+        } else {
+            let end = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+            if end == 0 {
+                break;
+            }
+            words.push(rest[..end].to_uppercase());
+            rest = rest[end..].trim_start();
+        }
+    }
+    words
+}
+
+/// Indexes of the first tokens of the operations of an ALTER TABLE.
+pub(super) fn operations(tokens: &Tokens<'_>) -> Vec<usize> {
+    let (_, first) = changes::altered(tokens);
+    let mut depth = 0_usize;
+    let mut starts = vec![first];
+    for (at, token) in tokens.tokens.iter().enumerate().skip(first) {
+        match token.token {
+            Token::LParen => depth += 1,
+            Token::RParen => depth = depth.saturating_sub(1),
+            Token::Comma if depth == 0 => starts.push(at + 1),
+            _ => {}
+        }
+    }
+    starts
+}
+
+/// The index of the name of a column that an operation adds.
+pub(super) fn added_column(tokens: &Tokens<'_>, operation: usize) -> Option<usize> {
+    if tokens.word(operation) != "ADD" {
+        return None;
+    }
+    let mut at = operation + 1;
+    match &*tokens.word(at) {
+        "COLUMN" => at += 1,
+        "CONSTRAINT" | "PRIMARY" | "UNIQUE" | "EXCLUDE" | "FOREIGN" | "CHECK" | "NOT" => return None,
+        _ => {}
+    }
+    if tokens.word(at) == "IF" && tokens.word(at + 1) == "NOT" && tokens.word(at + 2) == "EXISTS" {
+        at += 3;
+    }
+    Some(at)
+}
+
+fn altered(tokens: &Tokens<'_>) -> StatementKind {
+    let mut kind = StatementKind::Other;
+    for operation in operations(tokens) {
+        if added_column(tokens, operation).is_some() {
+            return StatementKind::Other;
+        }
+        if tokens.word(operation) != "ADD" {
+            continue;
+        }
+        let named = tokens.word(operation + 1) == "CONSTRAINT";
+        match &*tokens.word(if named { operation + 3 } else { operation + 1 }) {
+            "FOREIGN" => kind = StatementKind::ForeignKey,
+            "PRIMARY" | "UNIQUE" | "EXCLUDE" if kind == StatementKind::Other => kind = StatementKind::Key,
+            _ => {}
+        }
+    }
+    kind
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn purposes_follow_from_the_words_of_a_statement() {
+        let check = |text: &str, expected: StatementKind| {
+            let own = statements(text, "s.sql").expect(text);
+            assert_eq!(own.iter().map(|own| own.kind).collect::<Vec<_>>(), [expected], "{text}");
+        };
+        check("create /* a */ unlogged -- b\n table t(a int)", StatementKind::Table);
+        check("CREATE TEMP TABLE t(a int)", StatementKind::Other);
+        check("create unique index on t(a)", StatementKind::Index);
+        check("alter table only s.t add constraint \"x y\" primary key (a)", StatementKind::Key);
+        check("ALTER TABLE t ADD UNIQUE (a, b), ADD CHECK (a > 0)", StatementKind::Key);
+        check("ALTER TABLE t ADD CONSTRAINT x EXCLUDE USING gist (a WITH &&)", StatementKind::Key);
+        check("ALTER TABLE IF EXISTS t ADD FOREIGN KEY (a) REFERENCES u", StatementKind::ForeignKey);
+        check("ALTER TABLE t ADD UNIQUE (a), ADD COLUMN b int", StatementKind::Other);
+        check("ALTER TABLE t ADD b int REFERENCES u", StatementKind::Other);
+        check("ALTER TABLE t ALTER a SET NOT NULL", StatementKind::Other);
+    }
+}

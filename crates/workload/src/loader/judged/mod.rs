@@ -1,0 +1,458 @@
+//! Loads a table whose constraints generated rows may violate: rows are staged in a temporary table, and the server
+//! inserts those that it accepts. Rows that it refuses are drawn again. Everything is within one open transaction.
+
+mod sql;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::ops::Range;
+
+use connect::quote::literal;
+use connect::{ConnectError, Row, Session};
+
+use super::copy::server_error;
+use super::rows::RowSource;
+use crate::WorkloadError;
+use crate::load::{execute, failed, query};
+
+use sql::InsertForm;
+pub(crate) use sql::{Judge, JudgedReference};
+
+/// Most rows that are drawn and inserted together, and fewest.
+const BATCH_ROWS_MAX: u64 = 10_000;
+const BATCH_ROWS_MIN: u64 = 100;
+/// A table is divided into at least so many batches, unless they would be too small.
+const BATCHES_MIN: u64 = 10;
+/// If so many batches at the beginning have no accepted row, the others would have none either.
+const EMPTY_BATCHES_MAX: u64 = 5;
+/// Most draws of a batch.
+const ATTEMPTS_MAX: u32 = 30;
+/// Draws of a batch without an accepted row after which it is given up.
+const IDLE_ATTEMPTS_MAX: u32 = 6;
+/// Errors of single rows after which the rest of a draw is not examined, or not inserted: finding one takes as many
+/// statements as halvings.
+const FAILED_ROWS_MAX: u32 = 64;
+/// Insertions of the same rows if they may reference each other.
+const PASSES_MAX: u32 = 16;
+/// Rows that are generated before they are sent: their values may be long.
+const ROWS_AT_ONCE: u64 = 32;
+/// From this version on, INSERT can give values to identity columns.
+const IDENTITY_FROM: u32 = 100_000;
+/// Names of constraints that a message shows.
+const CONSTRAINTS_SHOWN: usize = 5;
+
+/// Classes of SQLSTATE that a row can cause: data exception; integrity constraint violation; an exception of SQL or of
+/// a function that is not handled; a function, trigger or routine of a user; a value too large for an index.
+const ROW_ERRORS: [&str; 8] = ["22", "23", "P0", "45", "2F", "38", "39", "54"];
+/// Classes of errors of tables that do not allow ON CONFLICT: those with rules, and with deferrable keys.
+const CONFLICT_ERRORS: [&str; 2] = ["0A", "55"];
+/// The class of errors of names: a function of a condition may need the search path of the schema.
+const NAME_ERROR: &str = "42";
+
+/// From this version on, the server may compile the expressions of a statement.
+const JIT_FROM: u32 = 110_000;
+/// From this version on, the server says whether a text is a value of a type.
+const VALIDITY_FROM: u32 = 160_000;
+
+/// Receives the rows that are there and their bytes as COPY text. An error stops the loading.
+pub(super) type TellRows<'a> = dyn FnMut(u64, u64) -> Result<(), WorkloadError> + 'a;
+
+/// How many rows the server has accepted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Outcome {
+    /// The rows that the table should have.
+    wanted: u64,
+    /// Those that it has.
+    kept: u64,
+    /// Those that were generated.
+    drawn: u64,
+}
+
+/// Loads all rows of a source, in the open transaction of the session.
+pub(super) fn load(
+    session: &mut Session,
+    judge: &Judge,
+    source: &dyn RowSource,
+    relation: &str,
+    tell: &mut TellRows<'_>,
+) -> Result<Outcome, WorkloadError> {
+    let mut loading = JudgedLoading::new(session, judge, source, relation)?;
+    let wanted = loading.outcome.wanted;
+    let batch_rows = (wanted / BATCHES_MIN).clamp(BATCH_ROWS_MIN, BATCH_ROWS_MAX);
+    for number in 0..wanted.div_ceil(batch_rows) {
+        if number == EMPTY_BATCHES_MAX && loading.outcome.kept == 0 {
+            break;
+        }
+        let start = number * batch_rows;
+        loading.batch(&(start..wanted.min(start + batch_rows)), tell)?;
+    }
+    tell(loading.outcome.kept, loading.kept_bytes())?;
+    Ok(loading.outcome)
+}
+
+/// The loading of a table.
+struct JudgedLoading<'a> {
+    session: &'a mut Session,
+    judge: &'a Judge,
+    source: &'a dyn RowSource,
+    relation: &'a str,
+    /// The search path of the transaction, as a literal.
+    search_path: String,
+    form: InsertForm,
+    /// Whether conditions are judged before rows are inserted; the table's constraints judge them anyway.
+    judges_conditions: bool,
+    /// Whether a row was refused by an error, so that the next draws are first searched for invalid values.
+    has_errors: bool,
+    /// Rows before the loading, if the table has a trigger that may insert rows into tables that inherit from it
+    /// instead.
+    rows_before: Option<u64>,
+    /// Whether that trigger does so. The accepted rows are not known then.
+    redirects: bool,
+    /// Errors of single rows while those of the current draw are examined, or inserted.
+    failed_rows: u32,
+    outcome: Outcome,
+    drawn_bytes: u64,
+}
+
+/// The result of an insertion.
+#[derive(Debug, Default)]
+struct Inserted {
+    rows: u64,
+    /// Rows that met all conditions.
+    tried: u64,
+    /// The numbers of inserted rows, as far as they are known.
+    numbers: BTreeSet<u64>,
+}
+
+impl<'a> JudgedLoading<'a> {
+    /// Creates the staging table.
+    fn new(
+        session: &'a mut Session,
+        judge: &'a Judge,
+        source: &'a dyn RowSource,
+        relation: &'a str,
+    ) -> Result<JudgedLoading<'a>, WorkloadError> {
+        // Otherwise the role's settings would decide what a text such as that of a time means.
+        execute(session, &connect::value_formats())?;
+        if session.server_version_num() >= JIT_FROM {
+            // It would take longer than the statements.
+            execute(session, "set local jit to off")?;
+        }
+        // A deferred constraint would refuse rows after the last of them only.
+        execute(session, "set constraints all immediate")?;
+        let path = query(session, "select pg_catalog.current_setting('search_path')")?;
+        let path = path.first().and_then(|row| row.get(0)).unwrap_or_default();
+        execute(session, &judge.create_staging())?;
+        let trigger = format!(
+            "select 1 from pg_catalog.pg_trigger where tgrelid operator(pg_catalog.=) {}::pg_catalog.regclass \
+             and (tgtype operator(pg_catalog.&) 7::pg_catalog.int2) operator(pg_catalog.=) 7 limit 1",
+            literal(relation)
+        );
+        let has_trigger = !query(session, &trigger)?.is_empty();
+        let rows_before = has_trigger.then(|| row_count(session, relation)).transpose()?;
+        let overrides_identity = session.server_version_num() >= IDENTITY_FROM;
+        Ok(JudgedLoading {
+            session,
+            judge,
+            source,
+            relation,
+            search_path: literal(path),
+            form: InsertForm { overrides_identity, ignores_conflicts: true, limit: None },
+            judges_conditions: true,
+            has_errors: false,
+            rows_before,
+            redirects: false,
+            failed_rows: 0,
+            outcome: Outcome { wanted: source.rows(), ..Outcome::default() },
+            drawn_bytes: 0,
+        })
+    }
+
+    /// Draws rows of these numbers until the server has accepted as many.
+    fn batch(&mut self, rows: &Range<u64>, tell: &mut TellRows<'_>) -> Result<(), WorkloadError> {
+        let mut missing = rows.end - rows.start;
+        let mut open = BTreeSet::new();
+        let mut idle_attempts = 0;
+        for attempt in 0..ATTEMPTS_MAX {
+            tell(self.outcome.kept, self.kept_bytes())?;
+            // At first; and if of several equal rows only one was inserted.
+            if open.is_empty() {
+                open.extend(rows.clone());
+            }
+            if self.draw(attempt, &open)? == 0 {
+                break;
+            }
+            self.failed_rows = 0;
+            self.refuse(rows)?;
+            self.failed_rows = 0;
+            let inserted = self.insert(rows, missing, &mut open)?;
+            missing = missing.saturating_sub(inserted);
+            idle_attempts = if inserted == 0 { idle_attempts + 1 } else { 0 };
+            if missing == 0 || idle_attempts == IDLE_ATTEMPTS_MAX {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills the staging table with rows of these numbers. Returns how many there are.
+    fn draw(&mut self, attempt: u32, open: &BTreeSet<u64>) -> Result<u64, WorkloadError> {
+        execute(self.session, &Judge::empty_staging())?;
+        let sql = Judge::copy_to_staging();
+        let mut copy = self.session.copy_in(&sql).map_err(failed(&sql))?;
+        let (mut lines, mut numbered) = (Vec::new(), Vec::new());
+        let mut drawn = 0;
+        for run in runs(open) {
+            lines.clear();
+            numbered.clear();
+            drawn += self.source.write_again(attempt, run.clone(), &mut lines);
+            add_numbers(&lines, run.start, &mut numbered);
+            self.drawn_bytes += lines.len() as u64;
+            copy.write_all(&numbered).map_err(|error| failed(&sql)(server_error(error)))?;
+        }
+        copy.finish().map_err(failed(&sql))?;
+        execute(self.session, &self.judge.analyze_staging())?;
+        self.outcome.drawn += drawn;
+        Ok(drawn)
+    }
+
+    /// Removes staged rows with invalid values, and those that violate a condition.
+    fn refuse(&mut self, rows: &Range<u64>) -> Result<(), WorkloadError> {
+        if self.has_errors && self.session.server_version_num() >= VALIDITY_FROM {
+            let sql = self.judge.refuse_invalid(&self.search_path);
+            match self.in_savepoint(|session| execute(session, &sql)) {
+                // Not all types say so without an error.
+                Err(error) if has_class(&error, &ROW_ERRORS) || has_class(&error, &CONFLICT_ERRORS) => {}
+                done => done?,
+            }
+        }
+        if !self.judges_conditions {
+            return Ok(());
+        }
+        let done = self.in_parts(rows, |this, part| {
+            let sql = this.judge.refuse(part, &this.search_path);
+            sql.map_or(Ok(()), |sql| this.in_savepoint(|session| execute(session, &sql)))
+        });
+        match done {
+            Err(error) if has_class(&error, &[NAME_ERROR]) => {
+                self.judges_conditions = false;
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// Inserts staged rows, at most as many as are missing, and removes them from the open numbers. Returns how many
+    /// were inserted.
+    fn insert(
+        &mut self,
+        rows: &Range<u64>,
+        missing: u64,
+        open: &mut BTreeSet<u64>,
+    ) -> Result<u64, WorkloadError> {
+        let passes = if self.judge.references_own_rows() { PASSES_MAX } else { 1 };
+        let mut inserted = 0;
+        for _ in 0..passes {
+            let before = inserted;
+            self.in_parts(rows, |this, part| {
+                if inserted < missing {
+                    let done = this.insert_part(part, missing - inserted)?;
+                    inserted += done.rows;
+                    open.retain(|number| !done.numbers.contains(number));
+                }
+                Ok(())
+            })?;
+            if inserted == before || inserted >= missing {
+                break;
+            }
+        }
+        Ok(inserted)
+    }
+
+    /// Inserts the staged rows of these numbers.
+    fn insert_part(&mut self, rows: &Range<u64>, missing: u64) -> Result<Inserted, WorkloadError> {
+        let done = match self.try_insert(rows, missing) {
+            Err(error) if self.form.ignores_conflicts && has_class(&error, &CONFLICT_ERRORS) => {
+                self.form.ignores_conflicts = false;
+                self.try_insert(rows, missing)
+            }
+            done => done,
+        };
+        let mut done = match done {
+            // A table with a rule for INSERT cannot say which rows were inserted.
+            Err(error) if has_class(&error, &CONFLICT_ERRORS) => return Ok(Inserted::default()),
+            done => done?,
+        };
+        if let Some(before) = self.rows_before.filter(|_| done.rows < done.tried) {
+            let now = row_count(self.session, self.relation)?;
+            let there = now.saturating_sub(before + self.outcome.kept);
+            if there > done.rows {
+                self.redirects = true;
+                done.rows = there.min(missing);
+            } else if !self.redirects {
+                // Counting all rows takes long.
+                self.rows_before = None;
+            }
+        }
+        self.outcome.kept += done.rows;
+        Ok(done)
+    }
+
+    fn try_insert(&mut self, rows: &Range<u64>, missing: u64) -> Result<Inserted, WorkloadError> {
+        let (judge, relation, redirects) = (self.judge, self.relation, self.redirects);
+        let limited = InsertForm { limit: Some(missing), ..self.form };
+        let form = self.form;
+        self.in_savepoint(|session| {
+            let insert = |session: &mut Session, form| {
+                insert_staged(session, relation, &judge.insert(relation, rows, form))
+            };
+            if redirects {
+                return insert(session, limited);
+            }
+            // Without a limit at first: keys may refuse many of the rows.
+            let done = insert(session, form)?;
+            if done.rows <= missing {
+                return Ok(done);
+            }
+            execute(session, "rollback to savepoint pgmeter_judge")?;
+            insert(session, limited)
+        })
+    }
+
+    /// Does work with the staged rows of these numbers. If the server refuses it because of a row, it is done with each
+    /// half. A single row that is refused is removed.
+    fn in_parts(
+        &mut self,
+        rows: &Range<u64>,
+        mut work: impl FnMut(&mut Self, &Range<u64>) -> Result<(), WorkloadError>,
+    ) -> Result<(), WorkloadError> {
+        let mut parts = vec![rows.clone()];
+        while let Some(part) = parts.pop().filter(|_| self.failed_rows < FAILED_ROWS_MAX) {
+            match work(self, &part) {
+                Err(error) if has_class(&error, &ROW_ERRORS) => {}
+                done => {
+                    done?;
+                    continue;
+                }
+            }
+            let middle = part.start + (part.end - part.start) / 2;
+            if middle == part.start {
+                self.failed_rows += 1;
+                self.has_errors = true;
+                execute(self.session, &self.judge.drop_row(part.start))?;
+            } else {
+                parts.extend([middle..part.end, part.start..middle]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Does work that leaves the transaction as it was if it fails because of a row, a name or the form of a statement.
+    fn in_savepoint<T>(
+        &mut self,
+        work: impl FnOnce(&mut Session) -> Result<T, WorkloadError>,
+    ) -> Result<T, WorkloadError> {
+        execute(self.session, "savepoint pgmeter_judge")?;
+        let done = work(self.session);
+        if let Err(error) = &done {
+            let is_survived = has_class(error, &ROW_ERRORS)
+                || has_class(error, &CONFLICT_ERRORS)
+                || has_class(error, &[NAME_ERROR]);
+            if !is_survived {
+                return done;
+            }
+            execute(self.session, "rollback to savepoint pgmeter_judge")?;
+        }
+        execute(self.session, "release savepoint pgmeter_judge")?;
+        done
+    }
+
+    /// The bytes of the accepted rows, from the average of all drawn ones.
+    fn kept_bytes(&self) -> u64 {
+        let bytes = u128::from(self.drawn_bytes) * u128::from(self.outcome.kept);
+        u64::try_from(bytes / u128::from(self.outcome.drawn.max(1))).unwrap_or(u64::MAX)
+    }
+}
+
+impl Outcome {
+    /// What the user should know: rows are missing, or the server has refused more than half of the drawn ones.
+    pub(super) fn sentence(self, relation: &str, judge: &Judge) -> Option<String> {
+        let Outcome { wanted, kept, drawn } = self;
+        if kept >= wanted && u128::from(kept) * 2 >= u128::from(drawn) {
+            return None;
+        }
+        let percent = u128::from(kept) * 100 / u128::from(drawn.max(1));
+        let percent = if percent == 0 && kept > 0 { "less than 1".to_owned() } else { percent.to_string() };
+        let shown = judge.constraints.iter().take(CONSTRAINTS_SHOWN).map(String::as_str);
+        let more = judge.constraints.len().saturating_sub(CONSTRAINTS_SHOWN);
+        let more = (more > 0).then(|| format!("{more} more"));
+        let constraints = shown.chain(more.as_deref()).collect::<Vec<_>>().join(", ");
+        let constraints = if constraints.is_empty() { constraints } else { format!(" ({constraints})") };
+        Some(format!(
+            "{relation}: {} of {} rows; the server kept {percent} % of {} drawn rows{constraints}; directives for \
+             their columns can help, see docs/data.md",
+            with_commas(kept),
+            with_commas(wanted),
+            with_commas(drawn)
+        ))
+    }
+}
+
+/// Consecutive numbers, not too many at once.
+fn runs(numbers: &BTreeSet<u64>) -> Vec<Range<u64>> {
+    let mut runs: Vec<Range<u64>> = Vec::new();
+    for &number in numbers {
+        match runs.last_mut() {
+            Some(run) if run.end == number && run.end - run.start < ROWS_AT_ONCE => run.end = number + 1,
+            _ => runs.push(number..number + 1),
+        }
+    }
+    runs
+}
+
+/// Appends lines of COPY text with their numbers as the first column. Line feeds within values are escaped.
+fn add_numbers(lines: &[u8], first: u64, out: &mut Vec<u8>) {
+    for (number, line) in (first..).zip(lines.split_inclusive(|&byte| byte == b'\n')) {
+        out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+        out.push(b'\t');
+        out.extend_from_slice(line);
+    }
+}
+
+/// Inserts rows by a statement of [`Judge::insert`].
+fn insert_staged(session: &mut Session, relation: &str, sql: &str) -> Result<Inserted, WorkloadError> {
+    // The statement is long, and no user wrote it.
+    let failed = |source| WorkloadError::Query { sql: format!("insert into {relation} …"), source };
+    let rows = session.query(sql).map_err(failed)?;
+    let number = |row: &Row, column| row.get(column).and_then(|text| text.parse().ok());
+    let count = |column| rows.first().and_then(|row| number(row, column)).unwrap_or_default();
+    let numbers = rows.iter().filter_map(|row| number(row, 2)).collect();
+    Ok(Inserted { rows: count(0), tried: count(1), numbers })
+}
+
+/// The rows of a table and of those that inherit from it.
+fn row_count(session: &mut Session, relation: &str) -> Result<u64, WorkloadError> {
+    let rows = query(session, &format!("select pg_catalog.count(*) from {relation}"))?;
+    Ok(rows.first().and_then(|row| row.get(0)?.parse().ok()).unwrap_or_default())
+}
+
+/// Whether an error of the server is of one of these classes of SQLSTATE.
+fn has_class(error: &WorkloadError, classes: &[&str]) -> bool {
+    let state = error.server_failure().and_then(ConnectError::sqlstate);
+    state.is_some_and(|state| classes.contains(&state.class()))
+}
+
+/// With commas between groups of three digits: `20,312`.
+fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,62 @@
+//! Executes all statements of a schema in a transaction, reads from the catalogs what they have made, and rolls it back.
+//! So the server reads the schema: no text is interpreted.
+
+use connect::{LockTry, Session, Target};
+use datagen::Description;
+
+use super::obstacles::Obstacles;
+use super::preparation::{drop_obstacles, execute_schema, refuse_transaction_control, tables_of_role};
+use super::tables::TableSet;
+use crate::foreign_objects::begin_counting;
+use crate::load::{InitOptions, Progress, begin_own, connect_beside, failed, with_locks};
+use crate::step_guard::rolled_back;
+use crate::{WorkloadError, catalogs, marks};
+
+/// What the statements of `set` make. They are all in its `schema`, in their order. Nothing is changed.
+///
+/// # Errors
+/// A table exists that `init` did not make; the server refuses a statement; `progress` asked to stop.
+pub(crate) fn describe(
+    target: &Target,
+    session: &mut Session,
+    set: &TableSet,
+    options: &InitOptions,
+    progress: &mut Progress<'_>,
+) -> Result<Description, WorkloadError> {
+    refuse_transaction_control(set)?;
+    let target = &target.single(session.address());
+    // The settings that the schema makes end with this connection.
+    let mut own = connect_beside(session, target)
+        .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
+    with_locks(&mut own, progress, |own, locking, _| {
+        locking.repeat(own, |own, lock_try| {
+            let described = described(own, set, options, lock_try);
+            let described = described.map_err(|error| rolled_back(own, error, "the schema"))?;
+            own.rollback().map_err(failed("rollback"))?;
+            Ok(described)
+        })
+    })
+}
+
+fn described(
+    session: &mut Session,
+    set: &TableSet,
+    options: &InitOptions,
+    lock_try: &LockTry,
+) -> Result<Description, WorkloadError> {
+    let marked = marks::find(session, &set.workload)?;
+    // Nothing is dropped for good: what users have added to the tables of an interrupted loading stays.
+    let options = &InitOptions { drops: options.drops || options.resumes, ..options.clone() };
+    let obstacles = Obstacles::find(session, set, options, marked)?;
+    let own_tables = tables_of_role(session, &obstacles.objects)?;
+    let cascade = if options.resumes { " cascade" } else { "" };
+    let drops: Vec<String> =
+        obstacles.drop_statements().iter().map(|drop| format!("{drop}{cascade}")).collect();
+    let before = catalogs::table_oids(session)?;
+    begin_own(session)?;
+    drop_obstacles(session, &own_tables, &drops, lock_try)?;
+    begin_counting(session)?;
+    execute_schema(session, set)?;
+    // The search path is still that of the schema.
+    catalogs::describe(session, &before, &set.names)
+}

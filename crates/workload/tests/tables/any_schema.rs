@@ -1,0 +1,170 @@
+//! Schemas in forms that others write, in words of the tests: each kind was found in a schema of a real project. All that
+//! `psql` accepts is loaded, on the newest and the oldest server.
+
+use std::ops::ControlFlow;
+
+use connect::Session;
+use pgmeter_workload::{InitOptions, InitProgress, Workload};
+use tempfile::TempDir;
+
+use crate::generated::{folder, open, scaled};
+use crate::harness::{NEWEST, OLDEST, lines, session, target};
+
+/// Loads a schema, and returns what `init` says.
+fn loaded(session: &mut Session, schema: &str, size: f64, jobs: u32) -> String {
+    loaded_folder(session, &folder(schema, &[]), size, jobs)
+}
+
+fn loaded_folder(session: &mut Session, folder: &TempDir, size: f64, jobs: u32) -> String {
+    let target = target(session);
+    let mut said = Vec::new();
+    let report = open(folder).load(&target, session, &InitOptions { jobs, ..scaled(size) }, &mut |told| {
+        if let InitProgress::Found(sentence) = told {
+            said.push(sentence.to_owned());
+        }
+        ControlFlow::Continue(())
+    });
+    report.unwrap_or_else(|error| panic!("{error}"));
+    said.join("\n")
+}
+
+fn count(session: &mut Session, table: &str) -> String {
+    lines(session, &format!("select count(*) from {table}")).concat()
+}
+
+#[track_caller]
+fn check_counts(session: &mut Session, expected: &[(&str, &str)]) {
+    for (table, rows) in expected {
+        assert_eq!(count(session, table), *rows, "{table}");
+    }
+}
+
+/// Word lists chosen by names, and keys that contain or share columns of others.
+const KEYS: &str = "\
+    create table roles (a text not null, account_type text not null, unique (a, account_type));\n\
+    create table packages (id int primary key, pkg_name varchar(255), platform_type varchar(32),\n\
+      unique (pkg_name, platform_type));\n\
+    create table groups (id serial primary key, name varchar(128) not null, parent int references groups (id),\n\
+      unique (name, parent));\n\
+    create table cu (a int, b int, primary key (a, b));\n\
+    create table o (a int not null, b int not null, id int not null, foreign key (a, b) references cu,\n\
+      primary key (a, id), unique (id, a));\n\
+    create table settings (lock char(1) default 'X' unique check (lock = 'X'));\n\
+    create table version (id int not null default 0 primary key check (id = 0));\n\
+    create table manager (id serial primary key, store int not null);\n\
+    create table store (id serial primary key, manager int not null references manager);\n\
+    alter table manager add foreign key (store) references store;\n";
+
+#[test]
+fn guesses_give_way_to_keys_and_cycles_are_cut() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "any_keys");
+        let said = loaded(&mut session, KEYS, 300.0, 2);
+        let all = ["roles", "packages", "groups", "cu", "o", "manager", "store"];
+        check_counts(&mut session, &all.map(|table| (table, "300")));
+        check_counts(&mut session, &[("settings", "1"), ("version", "1")]);
+        assert!(said.contains("settings: 1 row; its key (lock) allows no more"), "{said}");
+        let cycle = "select count(distinct store) > 1 from manager";
+        assert_eq!(lines(&mut session, cycle), ["t"], "{major}");
+    }
+}
+
+/// Statements that need what earlier ones have done, as in migrations one after the other.
+const MIGRATIONS: &str = "\
+    create table users (id serial primary key, login text, old int);\n\
+    create index users_login on users (login);\n\
+    drop index users_login;\n\
+    create unique index users_login on users (login);\n\
+    alter table users rename column old to age;\n\
+    alter table users drop column age, add column plan text not null default 'free';\n\
+    create table plans (code text primary key, title text not null);\n\
+    insert into plans values ('free', 'Free'), ('paid', 'Paid');\n\
+    update plans set title = 'Paid, monthly' where code = 'paid';\n\
+    alter table users add foreign key (plan) references plans;\n\
+    create function touch() returns trigger language plpgsql as $$ begin new.login := 'touched'; return new; end $$;\n\
+    create trigger touch before insert on users for each row execute procedure touch();\n\
+    drop trigger touch on users;\n\
+    create trigger touch before insert on users for each row execute procedure touch();\n\
+    do $$ begin create table made (id int primary key, note text); exception when duplicate_table then null; end $$;\n\
+    create materialized view logins as select count(login) as found from users;\n\
+    create table events (id int, at timestamptz);\n\
+    alter table events rename to log;\n\
+    create view shown as select u.id, u.login from users u group by u.id;\n\
+    copy plans (code, title) from stdin with (delimiter '|');\n\
+    trial|Trial, it's free\n\
+    \\.\n";
+
+#[test]
+fn statements_are_executed_in_their_order_and_rows_of_the_file_stay() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "any_migrations");
+        let folder = folder(MIGRATIONS, &[]);
+        for _ in 0..2 {
+            loaded_folder(&mut session, &folder, 200.0, 2);
+            check_counts(&mut session, &[("users", "200"), ("made", "200"), ("log", "200"), ("plans", "3")]);
+            let plans = "select string_agg(distinct plan, ' ' order by plan) from users";
+            assert_eq!(lines(&mut session, plans), ["free paid trial"], "{major}");
+            // The trigger did not fire, and does again.
+            assert_eq!(lines(&mut session, "select count(*) from users where login = 'touched'"), ["0"]);
+            let enabled = "select tgenabled from pg_trigger where tgname = 'touch'";
+            assert_eq!(lines(&mut session, enabled), ["O"]);
+            assert_eq!(lines(&mut session, "select found > 100 from logins"), ["t"]);
+            let index = "select indisunique from pg_index where indexrelid = 'users_login'::regclass";
+            assert_eq!(lines(&mut session, index), ["t"]);
+        }
+    }
+}
+
+/// Conditions that a comparison with constants cannot express.
+const CONDITIONS: &str = "\
+    create domain slug as text check (value ~ '^[a-z]{3,8}$');\n\
+    create table periods (id serial primary key, begins date not null, ends date not null, check (ends > begins));\n\
+    create table owners (id serial primary key, person int, company int, check ((person is null) <> (company is null)));\n\
+    create table flags (id int primary key, is_paid boolean not null, is_sent boolean not null,\n\
+      check (is_paid or not is_sent));\n\
+    create table shapes (id int primary key, hash bytea not null check (octet_length(hash) = 32),\n\
+      label slug not null, tags text[] check (cardinality(tags) > 0), kind text check (kind = any ('{a,b}'::text[])));\n\
+    create table mails (id int primary key, address text not null);\n\
+    create unique index mails_address on mails (lower(address));\n\
+    create table rooms (id int primary key, during int4range not null, exclude using gist (during with &&));\n\
+    create table visits (id serial primary key, period int not null references periods,\n\
+      room int references rooms, owner int not null references owners);\n";
+
+#[test]
+fn conditions_are_met_or_judged_by_the_server() {
+    for major in [NEWEST, OLDEST] {
+        let mut seen = Vec::new();
+        for jobs in [1, 3] {
+            let mut session = session(major, "any_conditions");
+            let said = loaded(&mut session, CONDITIONS, 150.0, jobs);
+            let all = ["periods", "owners", "flags", "shapes", "mails", "rooms", "visits"];
+            assert!(!said.contains(" of 150 rows"), "{said}");
+            check_counts(&mut session, &all.map(|table| (table, "150")));
+            seen.push(lines(&mut session, "select md5(string_agg(p::text, ',' order by id)) from periods p"));
+            let parents = "select count(distinct period) between 20 and 149 from visits";
+            assert_eq!(lines(&mut session, parents), ["t"], "{major}");
+        }
+        assert_eq!(seen[0], seen[1], "the same seed gives the same rows");
+    }
+}
+
+#[test]
+fn a_partitioned_table_without_partitions_stays_empty() {
+    let schema = "create table p (id int not null, region boolean not null) partition by list (region);\n\
+                  create table p_yes partition of p for values in (true);\n\
+                  create table q (id int) partition by range (id);\n\
+                  create table t (id int primary key);";
+    let mut session = session(NEWEST, "any_partitions");
+    let said = loaded(&mut session, schema, 50.0, 1);
+    check_counts(&mut session, &[("p", "50"), ("q", "0"), ("t", "50")]);
+    assert!(said.contains("q: no rows"), "{said}");
+}
+
+#[test]
+fn a_statement_that_the_server_refuses_leaves_nothing_behind() {
+    let folder = folder("create table a (id int);\ncreate table b (id nothing);", &[]);
+    let mut session = session(NEWEST, "any_refused");
+    let error = crate::generated::load(&open(&folder), &mut session, &scaled(5.0)).expect_err("no such type");
+    assert!(error.to_string().contains("schema.sql:2: ERROR:  type \"nothing\" does not exist"), "{error}");
+    assert_eq!(lines(&mut session, "select count(*) from pg_class where relname in ('a', 'b')"), ["0"]);
+}
