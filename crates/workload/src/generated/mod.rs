@@ -141,10 +141,24 @@ impl Described {
         let has_no_place = |table: &&TableDescription| {
             table.is_partitioned && table.partitioning.iter().all(|level| level.bounds.is_empty())
         };
-        let tables = self.description.tables.iter().filter(has_no_place);
-        tables
-            .map(|table| format!("{}: no rows; it has no partitions", table.relation.replace('"', "")))
-            .collect()
+        let name = |table: &TableDescription| table.relation.replace('"', "");
+        let tables = &self.description.tables;
+        let empty = tables.iter().filter(has_no_place);
+        let mut notes: Vec<String> =
+            empty.map(|table| format!("{}: no rows; it has no partitions", name(table))).collect();
+        let filled = tables.iter().filter(|table| table.kept.is_some() && !has_no_place(table));
+        let filled: Vec<String> = filled.filter(|table| !table.is_partition).map(name).collect();
+        if let [first, others @ ..] = &filled[..] {
+            let others = match others.len() {
+                0 => String::new(),
+                1 => " and 1 other table".to_owned(),
+                count => format!(" and {count} other tables"),
+            };
+            let verbs = if others.is_empty() { ("keeps", "gets") } else { ("keep", "get") };
+            let (keeps, gets) = verbs;
+            notes.push(format!("{first}{others} {keeps} the rows that are there, and {gets} no others"));
+        }
+        notes
     }
 }
 

@@ -100,7 +100,9 @@ fn statements_are_executed_in_their_order_and_rows_of_the_file_stay() {
         let mut session = session(major, "any_migrations");
         let folder = folder(MIGRATIONS, &[]);
         for _ in 0..2 {
-            loaded_folder(&mut session, &folder, 200.0, 2);
+            let said = loaded_folder(&mut session, &folder, 200.0, 2);
+            let stays = "public.plans keeps the rows that are there, and gets no others";
+            assert!(said.contains(stays), "{said}");
             check_counts(&mut session, &[("users", "200"), ("made", "200"), ("log", "200"), ("plans", "3")]);
             let plans = "select string_agg(distinct plan, ' ' order by plan) from users";
             assert_eq!(lines(&mut session, plans), ["free paid trial"], "{major}");
