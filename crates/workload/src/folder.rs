@@ -519,7 +519,7 @@ impl Workload for Folder {
             }
             own => own.map(|own| (own.checks)(*scale)).unwrap_or_default(),
         };
-        let has_all_rows = self.folder.as_os_str().is_empty() || tables.has_plain_keys_only();
+        let has_all_rows = self.folder.as_os_str().is_empty() || tables.meets_all_constraints();
         Ok(own.into_iter().chain(generated::checks::all(schema, &rows, has_all_rows)).collect())
     }
 

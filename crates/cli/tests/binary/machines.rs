@@ -285,7 +285,10 @@ fn a_rank_that_dies_ends_the_run_which_says_so() {
 #[test]
 fn when_rank_0_dies_the_others_end_and_the_row_says_that_the_run_was_broken_off() {
     let (ended, list) = with_signal("machines_first", 0, Signal::KILL);
-    assert!(ended[1].stderr.contains("rank 0"), "{}", ended[1].stderr);
+    let stderr = &ended[1].stderr;
+    // Between its message of a round and its barrier, it may be any other rank.
+    let between = stderr.contains("stood still") && stderr.contains("ranks 0 or 2, or the connection");
+    assert!(between || stderr.contains("rank 0"), "{stderr}");
     assert!(list.contains("killed"), "{list}");
 }
 

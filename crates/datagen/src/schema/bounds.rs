@@ -113,6 +113,15 @@ pub(crate) fn of_condition(condition: &Expr) -> Vec<(String, Bounds)> {
     found
 }
 
+/// Whether [`of_condition`] says all that a condition requires.
+pub(crate) fn is_complete(condition: &Expr) -> bool {
+    match condition {
+        Expr::Nested(inner) => is_complete(inner),
+        Expr::BinaryOp { left, op: BinaryOperator::And, right } => is_complete(left) && is_complete(right),
+        part => of_condition(part).len() == 1,
+    }
+}
+
 fn collect(condition: &Expr, found: &mut Vec<(String, Bounds)>) {
     match condition {
         Expr::Nested(inner) => collect(inner, found),

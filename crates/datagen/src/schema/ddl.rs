@@ -27,6 +27,7 @@ pub(crate) struct Reader {
     /// Foreign keys may name a table that comes later.
     references: Vec<Reference>,
     written: Vec<Written>,
+    has_other_conditions: bool,
 }
 
 /// A foreign key with names.
@@ -47,6 +48,8 @@ pub(crate) struct Objects {
     pub scopes: Vec<(Place, Scope)>,
     /// Tables that statements of the schema fill.
     pub written: Vec<Written>,
+    /// Whether a constraint requires more than the bounds of its columns say.
+    pub has_other_conditions: bool,
 }
 
 /// A name as PostgreSQL stores it.
@@ -247,6 +250,7 @@ impl Reader {
                     uniques.push(Unique::new(vec![position], false, place));
                 }
                 ColumnOption::Check(check) => {
+                    self.has_other_conditions |= !bounds::is_complete(&check.expr);
                     for (_, bounds) in
                         bounds::of_condition(&check.expr).into_iter().filter(|(name, _)| *name == column.name)
                     {
@@ -306,6 +310,7 @@ impl Reader {
                 return Ok(StatementKind::ForeignKey);
             }
             TableConstraint::Check(check) => {
+                self.has_other_conditions |= !bounds::is_complete(&check.expr);
                 for (name, bounds) in bounds::of_condition(&check.expr) {
                     if let Some(column) =
                         self.tables[table].columns.iter_mut().find(|column| column.name == name)
@@ -332,7 +337,10 @@ impl Reader {
         let mut temporal = false;
         for column in columns {
             // An index on lower(email) makes the column unique, too.
-            let Some(name) = first_column(&column.column.expr) else { return Ok(()) };
+            let Some(name) = first_column(&column.column.expr) else {
+                self.has_other_conditions = true;
+                return Ok(());
+            };
             if positions.is_empty() {
                 place = tokens.place(name);
             }
@@ -451,6 +459,7 @@ impl Reader {
                 domain.name = name_of(&name);
                 for constraint in &constraints {
                     if let TableConstraint::Check(check) = constraint {
+                        self.has_other_conditions |= !bounds::is_complete(&check.expr);
                         let own =
                             bounds::of_condition(&check.expr).into_iter().filter(|(name, _)| name == "value");
                         own.for_each(|(_, bounds)| domain.bounds.add(&bounds));
@@ -496,7 +505,8 @@ impl Reader {
             table.partition_column.iter().for_each(|column| table.columns[*column].not_null = true);
         }
         self.scopes.sort_by_key(|(place, _)| *place);
-        Ok(Objects { tables: self.tables, types: self.types, scopes: self.scopes, written: self.written })
+        let Self { tables, types, scopes, written, has_other_conditions, .. } = self;
+        Ok(Objects { tables, types, scopes, written, has_other_conditions })
     }
 
     fn foreign_key(&self, reference: &Reference) -> Checked<ForeignKey> {

@@ -60,6 +60,7 @@ fn read(description: &Description, text: &str, file: &str) -> Checked<Schema> {
         types: types.named(),
         directives,
         is_described: true,
+        has_other_conditions: false,
         statements: pieces.statements.iter().map(kinds::statement).collect(),
     })
 }

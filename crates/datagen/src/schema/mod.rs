@@ -38,6 +38,8 @@ pub struct Schema {
     pub(crate) directives: Directives,
     /// From the catalogs of a server, which judges what is not understood here.
     pub(crate) is_described: bool,
+    /// Whether a constraint requires more than the bounds of its columns say.
+    has_other_conditions: bool,
     statements: Vec<Statement>,
 }
 
@@ -240,17 +242,22 @@ impl Schema {
             let kind = reader.statement(piece)?;
             statements.push(Statement { text: piece.text.to_owned(), line: piece.place.line, kind });
         }
-        let ddl::Objects { tables, types, scopes, written } = reader.finish()?;
+        let ddl::Objects { tables, types, scopes, written, has_other_conditions } = reader.finish()?;
         let comments = pieces.comments.iter().map(|comment| (comment.place, comment.text));
         let directives = directive::attach(comments, &scopes, &tables)?;
         changes::check_written(&written, &tables, &directives)?;
         let file = file.to_owned();
-        Ok(Self { file, tables, types, directives, is_described: false, statements })
+        Ok(Self { file, tables, types, directives, is_described: false, has_other_conditions, statements })
     }
 
     /// All statements in their order, to be executed before the rows are loaded.
     pub fn statements(&self) -> &[Statement] {
         &self.statements
+    }
+
+    /// Whether a constraint of the text requires more than its generators guarantee.
+    pub fn has_other_conditions(&self) -> bool {
+        self.has_other_conditions
     }
 
     /// The values that constraints permit in a column; `None` if there is no such column.

@@ -389,20 +389,14 @@ impl GeneratedTables {
         Ok(TableSet { workload, folder, init, schema, names, tables, after, is_in_order, keeps_triggers })
     }
 
-    /// Whether no word of the schema stands for a constraint whose rows the server may have to judge.
-    pub(crate) fn has_plain_keys_only(&self) -> bool {
-        let words = |text: &str| {
-            let mut words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
-            words.any(|word| {
-                ["check", "exclude", "domain", "partition", "do"]
-                    .iter()
-                    .any(|own| word.eq_ignore_ascii_case(own))
-            })
+    /// Whether generated rows meet all constraints that the text of the schema names, so that none is refused.
+    pub(crate) fn meets_all_constraints(&self) -> bool {
+        let is_word = |word: &str| ["exclude", "partition"].iter().any(|own| word.eq_ignore_ascii_case(own));
+        let is_judged = |statement: &Statement| {
+            statement.text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(is_word)
         };
-        let is_expression = |statement: &Statement| {
-            statement.kind == StatementKind::Index && statement.text.matches('(').count() > 1
-        };
-        !self.statements.iter().any(|statement| words(&statement.text) || is_expression(statement))
+        self.read.as_ref().is_ok_and(|schema| !schema.has_other_conditions())
+            && !self.statements.iter().any(is_judged)
     }
 
     /// The statements without those of other index sets.
