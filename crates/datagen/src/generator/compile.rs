@@ -627,7 +627,8 @@ fn time(name: &str, settings: &Settings, target: Target<'_>, key: u64) -> Checke
 fn text_lengths(settings: &Settings, target: Target<'_>) -> Checked<Lengths> {
     let default = match target.kind {
         Type::Text { max: Some(max), padded: true } => Lengths { min: *max, max: *max },
-        Type::Text { max: Some(max), padded: false } => Lengths { min: max * 3 / 4, max: *max },
+        // A larger limit says that texts may be long, not that they are.
+        Type::Text { max: Some(max @ ..=1000), padded: false } => Lengths { min: max * 3 / 4, max: *max },
         _ => Lengths { min: 8, max: 16 },
     };
     let lengths = lengths(settings, default)?;
