@@ -77,7 +77,6 @@ impl Control {
     /// Asks to stop, and cancels the statement of a control session. Returns true if the program should exit now,
     /// because it was already asked to stop or because the current work cannot be stopped.
     pub fn interrupt(&self) -> bool {
-        config::interrupt_inputs();
         let shared = &self.shared;
         let again = shared.interrupted.swap(true, Ordering::SeqCst);
         if shared.only_cancels.is_none() {
@@ -86,6 +85,8 @@ impl Control {
                 return true;
             }
         }
+        // Not before an exit: the error of an input would end the program with another status.
+        config::interrupt_inputs();
         shared.start_cancelling();
         false
     }
