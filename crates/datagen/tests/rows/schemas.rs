@@ -10,10 +10,7 @@ pub const LIBRARY: &str = include_str!("../library.sql");
 
 #[test]
 fn a_large_limit_of_a_text_is_not_its_length() {
-    let rows = crate::table::generation(
-        "CREATE TABLE t (a varchar(10000000) NOT NULL, b varchar(40) NOT NULL);",
-        50.0,
-    );
+    let rows = generation("CREATE TABLE t (a varchar(10000000) NOT NULL, b varchar(40) NOT NULL);", 50.0);
     let mut text = Vec::new();
     rows.tables()[0].write_copy(0..50, &mut text);
     assert!((50 * 38..50 * 60).contains(&text.len()), "{}", text.len());
