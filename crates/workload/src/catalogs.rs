@@ -26,12 +26,13 @@ const KEPT_ROWS_MAX: u32 = 10_000;
 /// A table by its OID, with the index of its description.
 type Places = BTreeMap<u32, usize>;
 
-/// The OIDs of all ordinary and partitioned tables of users.
+/// The OIDs of all ordinary and partitioned tables of users. The rows of an extension's own tables are its own.
 pub(crate) fn table_oids(session: &mut Session) -> Result<BTreeSet<u32>, WorkloadError> {
     let rows = query_catalogs(
         session,
         "select c.oid from pg_class c where c.relkind in ('r', 'p') and c.relpersistence <> 't' \
-         and c.oid >= 16384",
+         and c.oid >= 16384 and not exists (select from pg_depend d where d.classid = 'pg_class'::regclass \
+         and d.objid = c.oid and d.deptype = 'e')",
     )?;
     Ok(rows.iter().map(|row| parsed(row, 0)).collect())
 }
@@ -283,11 +284,6 @@ impl<'a> Reader<'a> {
                 self.tables[*place].partitioning.push(level);
             }
         }
-        // Without partitions, there is no place for rows.
-        let has_none = |table: &&mut TableDescription| {
-            table.is_partitioned && table.partitioning.iter().all(|level| level.bounds.is_empty())
-        };
-        self.tables.iter_mut().filter(has_none).for_each(|table| table.kept = Some(KeptRows::default()));
         Ok(())
     }
 
@@ -403,7 +399,8 @@ pub(crate) fn read_kept_again(
     Ok(have_changed)
 }
 
-/// Values of the columns in some rows without NULL, as texts.
+/// Values of the columns in some rows without NULL, as texts: the first ones of the referenced key's index, because the table
+/// may be a large one of others.
 fn values(
     session: &mut Session,
     relation: &str,
@@ -417,7 +414,7 @@ fn values(
         value_formats(),
         texts.join(", "),
         present.join(" and "),
-        (1..=columns.len()).map(|at| at.to_string()).collect::<Vec<_>>().join(", "),
+        quoted.join(", "),
     );
     let rows = query_catalogs(session, &sql)?;
     Ok(rows.iter().map(|row| (0..columns.len()).map(|at| text(row, at)).collect()).collect())

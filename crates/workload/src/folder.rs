@@ -207,7 +207,7 @@ impl Folder {
         };
         let schema = described.schema.as_ref().map_or_else(|| tables.read(), Ok)?;
         let rows = tables.rows(schema, &self.files(options), options, self.manifest.seed, &variables)?;
-        for note in described.notes().iter().chain(rows.notes()) {
+        for note in described.note().iter().chain(rows.notes()) {
             load::tell(progress, InitProgress::Found(note)).map_err(|_| self.interrupted())?;
         }
         let database = DatabaseId::read(session)?;

@@ -224,6 +224,19 @@ pub fn time_left(done: u64, total: u64, elapsed: Duration) -> String {
     }
 }
 
+/// `10,263`
+pub(crate) fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 pub(crate) fn tell(progress: &mut Progress<'_>, what: InitProgress<'_>) -> Result<(), WorkloadError> {
     match progress(what) {
         ControlFlow::Continue(()) => Ok(()),
@@ -330,5 +343,11 @@ mod tests {
         assert_eq!(left(1_000_000, 2_000_000_000, 4), "2 h 13 min");
         assert_eq!(left(0, 100, 0), "0 s");
         assert_eq!(left(7, 7, 9), "0 s");
+    }
+
+    #[test]
+    fn large_numbers_have_commas() {
+        let texts = [7, 999, 1000, 10_263, 1_000_000].map(with_commas);
+        assert_eq!(texts, ["7", "999", "1,000", "10,263", "1,000,000"]);
     }
 }

@@ -105,8 +105,9 @@ fn databases_of_others_that_are_called_like_those_of_a_comparison_are_left_alone
     bench.file("one.sql", "SELECT 1;\n");
     let dsn = cluster.conninfo();
     let words = ["compare", "--factor", "settings.geqo=on,off", "--key", "workload=none", "-f", "one.sql"];
-    let out =
-        bench.run(words.into_iter().chain(["--budget", "5s", "--block", "0.5", "--dsn", &dsn])).exits(3);
+    let out = bench.run(words.into_iter().chain(["--budget", "1s", "--block", "0.1", "--dsn", &dsn]));
+    // Undecided; or a busy machine has finished no transaction in a block.
+    assert!(matches!(out.status.code(), Some(2 | 3)), "{}", out.stderr);
     assert!(!guest_is_superuser(&cluster), "{}", out.stderr);
     assert_eq!(count_of_guest(&cluster), "3", "{}", out.stderr);
     assert!(

@@ -1,5 +1,5 @@
-//! Purposes of statements, from their words alone: which ones a loader may execute after the rows. Statements that cannot
-//! be read are none of these.
+//! Purposes of statements, from their words alone: which ones a loader may execute after the rows. The purpose of a statement
+//! that cannot be read is `Other`.
 
 use sqlparser::tokenizer::Token;
 

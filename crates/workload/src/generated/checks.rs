@@ -6,6 +6,7 @@ use datagen::{Reference, Schema, TableRows};
 
 use super::Rows;
 use crate::error::PROBLEM;
+use crate::load::with_commas;
 use crate::workload::Check;
 
 /// All checks. Foreign keys are those of the schema: with some index sets, or after changes, the database has no constraint
@@ -79,28 +80,4 @@ fn counted(rows: &str) -> String {
     format!(
         "pg_catalog.to_char({rows}, 'FM999,999,999,999,990'), case {rows} when 1 then ' row' else ' rows' end"
     )
-}
-
-/// `10,263`
-fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn large_numbers_have_commas() {
-        let texts = [7, 999, 1000, 10_263, 1_000_000].map(with_commas);
-        assert_eq!(texts, ["7", "999", "1,000", "10,263", "1,000,000"]);
-    }
 }

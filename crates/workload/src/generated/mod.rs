@@ -136,29 +136,19 @@ pub(crate) struct Described {
 }
 
 impl Described {
-    /// Sentences about tables that get no rows.
-    pub(crate) fn notes(&self) -> Vec<String> {
-        let has_no_place = |table: &&TableDescription| {
-            table.is_partitioned && table.partitioning.iter().all(|level| level.bounds.is_empty())
-        };
-        let name = |table: &TableDescription| table.relation.replace('"', "");
-        let tables = &self.description.tables;
-        let empty = tables.iter().filter(has_no_place);
-        let mut notes: Vec<String> =
-            empty.map(|table| format!("{}: no rows; it has no partitions", name(table))).collect();
-        let filled = tables.iter().filter(|table| table.kept.is_some() && !has_no_place(table));
-        let filled: Vec<String> = filled.filter(|table| !table.is_partition).map(name).collect();
-        if let [first, others @ ..] = &filled[..] {
-            let others = match others.len() {
-                0 => String::new(),
-                1 => " and 1 other table".to_owned(),
-                count => format!(" and {count} other tables"),
-            };
-            let verbs = if others.is_empty() { ("keeps", "gets") } else { ("keep", "get") };
-            let (keeps, gets) = verbs;
-            notes.push(format!("{first}{others} {keeps} the rows that are there, and {gets} no others"));
-        }
-        notes
+    /// A sentence about tables that get no rows, because they have some.
+    pub(crate) fn note(&self) -> Option<String> {
+        let filled =
+            self.description.tables.iter().filter(|table| table.kept.is_some() && !table.is_partition);
+        let filled: Vec<String> = filled.map(|table| table.relation.replace('"', "")).collect();
+        let [first, others @ ..] = &filled[..] else { return None };
+        Some(match others.len() {
+            0 => format!("{first} keeps the rows that are there, and gets no others"),
+            1 => format!("{first} and 1 other table keep the rows that are there, and get no others"),
+            count => {
+                format!("{first} and {count} other tables keep the rows that are there, and get no others")
+            }
+        })
     }
 }
 
@@ -318,20 +308,9 @@ impl GeneratedTables {
 
     /// All statements of the schema in their order, for a trial.
     pub(crate) fn trial(&self, mark: &Mark, init: String) -> TableSet {
-        let schema = statements::all(&self.statements, &self.file);
+        let (schema, _) = statements::in_order(&self.statements, &self.file);
         let (workload, folder) = (mark.workload.clone(), mark.folder.clone());
-        let names = self.names();
-        TableSet {
-            workload,
-            folder,
-            init,
-            schema,
-            names,
-            tables: Vec::new(),
-            after: Vec::new(),
-            is_in_order: true,
-            keeps_triggers: true,
-        }
+        TableSet { workload, folder, init, schema, names: self.names(), ..TableSet::default() }
     }
 
     /// Everything that the loader needs.
@@ -348,7 +327,7 @@ impl GeneratedTables {
             || rows.has_judged_tables()
             || (described.schema.is_some() && !statements::can_wait(&self.statements));
         let (mut schema, mut after) = if is_in_order {
-            (statements::all(&self.without_indexes(indexes), &self.file), Vec::new())
+            statements::in_order(&self.without_indexes(indexes), &self.file)
         } else {
             statements::divided(&self.statements, &self.file)
         };
@@ -384,8 +363,7 @@ impl GeneratedTables {
         }
         let tables = rows.load_tables(described);
         let (workload, folder) = (mark.workload.clone(), mark.folder.clone());
-        let keeps_triggers = self.before_rows.triggers || !is_in_order;
-        let names = self.names();
+        let (names, keeps_triggers) = (self.names(), self.before_rows.triggers);
         Ok(TableSet { workload, folder, init, schema, names, tables, after, is_in_order, keeps_triggers })
     }
 

@@ -9,7 +9,7 @@ use datagen::{Sequence, Statement, StatementKind};
 
 use crate::loader::{AfterRows, LoadStatement, Purpose};
 use crate::marks::{self, DatabaseId, Mark};
-use crate::sql_names::{self, CreatedView};
+use crate::sql_names::{self, CreatedView, Token};
 use crate::{WorkloadError, concurrent_forms};
 
 /// Beginnings of statements that come after the rows wherever they are.
@@ -36,20 +36,24 @@ const ABOUT_OTHERS: [&str; 7] =
 const TRANSACTIONS: [&str; 7] =
     ["begin", "start transaction", "set transaction", "commit", "end", "rollback", "abort"];
 
-/// All statements but those of transactions.
-pub(super) fn all(statements: &[Statement], file: &Arc<str>) -> Vec<LoadStatement> {
+/// Beginnings of statements about the rows and their files, which change no definition.
+const MAINTENANCE: [&str; 3] = ["vacuum", "analyze", "cluster"];
+
+/// All statements in their order, but for those of transactions and those that need the rows, which come after them.
+pub(super) fn in_order(statements: &[Statement], file: &Arc<str>) -> (Vec<LoadStatement>, Vec<AfterRows>) {
     let own = statements.iter().filter(|statement| !is_of_transaction(&statement.text));
-    // Outside of transactions only; they change no table.
-    let own = own.filter(|statement| {
-        !["vacuum", "analyze", "cluster"]
-            .iter()
-            .any(|word| sql_names::first_words(&statement.text, 1) == [*word])
-    });
-    own.map(|Statement { text, line, .. }| {
+    let is_maintenance =
+        |statement: &&Statement| MAINTENANCE.iter().any(|word| begins(&statement.text, word));
+    let (last, schema): (Vec<_>, Vec<_>) = own.partition(is_maintenance);
+    let schema = schema.into_iter().map(|Statement { text, line, .. }| {
         let sql = concurrent_forms::in_transaction(text);
         LoadStatement::of_file(sql.unwrap_or_else(|| text.clone()), file, *line)
-    })
-    .collect()
+    });
+    let after = last.into_iter().map(|Statement { text, line, .. }| {
+        let statement = LoadStatement::of_file(text, file, *line);
+        AfterRows { purpose: Purpose::Last, table: sql_names::worked_on(text), statement }
+    });
+    (schema.collect(), after.collect())
 }
 
 fn is_of_transaction(text: &str) -> bool {
@@ -64,32 +68,45 @@ fn begins(text: &str, beginning: &str) -> bool {
 /// Whether the statements are in the form that `pg_dump` writes: each creates something, or adds to it, so that those after the
 /// rows can wait. In other files, a statement may need what an earlier one has changed, dropped or inserted.
 pub(super) fn can_wait(statements: &[Statement]) -> bool {
+    const FUNCTIONS: [&str; 2] = ["set_config", "setval"];
     let first_table = statements.iter().position(|statement| statement.kind == StatementKind::Table);
     let is_harmless = |(place, Statement { text, .. }): (usize, &Statement)| {
-        let first = sql_names::first_words(text, 1).concat();
-        let words = || text.split(|c: char| !(c.is_alphanumeric() || c == '_')).map(str::to_lowercase);
+        let tokens = sql_names::tokens(text);
+        let has = |word: &str| tokens.iter().any(|token| is_word(token, word));
+        let Some(Token::Word(first)) = tokens.first() else { return false };
+        let sets_path = (has("search_path") || text.contains("'search_path'"))
+            && first_table.is_some_and(|table| place > table);
         match first.as_str() {
-            "create" => true,
-            "alter" => {
-                !words().any(|word| ["drop", "rename", "column", "type"].contains(&word.as_str()))
-                    || !changes(text)
-            }
-            "set" | "select" | "reset" => {
-                first_table.is_none_or(|table| place < table) || !words().any(|word| word == "search_path")
-            }
-            "comment" | "grant" | "revoke" | "analyze" | "vacuum" | "refresh" | "cluster" => true,
-            _ => is_of_transaction(text),
+            // LIKE … INCLUDING copies indexes that are there.
+            "create" => !has("including"),
+            "alter" => !changes(&tokens),
+            "set" | "reset" => !sets_path,
+            "select" => !sets_path && FUNCTIONS.iter().any(|function| has(function)),
+            "comment" | "grant" | "revoke" | "refresh" => true,
+            word => MAINTENANCE.contains(&word) || is_of_transaction(text),
         }
     };
     statements.iter().enumerate().all(is_harmless)
 }
 
-/// Whether an ALTER changes what exists, instead of adding a property.
-fn changes(text: &str) -> bool {
-    let tokens = sql_names::first_words(text, 1000);
-    let has = |words: &[&str]| tokens.windows(words.len()).any(|window| window == words);
-    let changes_type = tokens.windows(2).any(|pair| pair[1] == "type") && !has(&["data", "type"]);
-    has(&["drop"]) || has(&["rename"]) || has(&["add", "column"]) || changes_type
+fn is_word(token: &Token, word: &str) -> bool {
+    matches!(token, Token::Word(own) if own == word)
+}
+
+/// Whether an ALTER changes what exists or adds a column, instead of adding a property.
+fn changes(tokens: &[Token]) -> bool {
+    const ADDED: [&str; 8] =
+        ["constraint", "primary", "unique", "foreign", "check", "exclude", "generated", "not"];
+    const CHANGES: [&str; 3] = ["drop", "rename", "detach"];
+    let follows = |token: &Token, next: &Token| match token {
+        Token::Word(word) if word == "add" => !ADDED.iter().any(|added| is_word(next, added)),
+        Token::Word(word) if word == "set" => is_word(next, "schema"),
+        // ALTER COLUMN … TYPE, and SET DATA TYPE; ALTER TYPE … OWNER TO changes nothing.
+        Token::Word(word) if word == "alter" => false,
+        _ => is_word(next, "type"),
+    };
+    tokens.iter().any(|token| CHANGES.iter().any(|word| is_word(token, word)))
+        || tokens.windows(2).any(|pair| follows(&pair[0], &pair[1]))
 }
 
 /// The statements before the rows and those after them.
@@ -243,6 +260,44 @@ mod tests {
     use datagen::Schema;
 
     use super::*;
+
+    #[test]
+    fn only_statements_in_the_form_of_a_dump_can_wait_for_the_rows() {
+        let check = |sql: &str, expected: bool| {
+            let text = format!("SET search_path = app; CREATE TABLE t (a int); {sql};");
+            let statements = datagen::statements(&text, "s.sql").expect("statements");
+            assert_eq!(can_wait(&statements), expected, "{sql}");
+        };
+        for sql in [
+            "ALTER TABLE ONLY public.\"T\" ADD CONSTRAINT k PRIMARY KEY (a)",
+            "ALTER TABLE t ALTER COLUMN a ADD GENERATED ALWAYS AS IDENTITY",
+            "ALTER TABLE t ALTER a SET DEFAULT 1, ALTER a SET NOT NULL",
+            "ALTER TYPE public.mood OWNER TO me",
+            "ALTER INDEX i ATTACH PARTITION j",
+            "SELECT pg_catalog.setval('s', 3)",
+            "CREATE UNIQUE INDEX i ON t (a); VACUUM t; COMMIT",
+        ] {
+            check(sql, true);
+        }
+        for sql in [
+            "ALTER TABLE public.t DROP COLUMN a",
+            "ALTER TABLE \"t\" RENAME TO u",
+            "ALTER TABLE t ADD b int",
+            "ALTER TABLE s.t ADD COLUMN \"b\" int",
+            "ALTER TABLE t ALTER COLUMN a SET DATA TYPE bigint",
+            "ALTER TABLE t ALTER a TYPE bigint",
+            "ALTER TABLE t SET SCHEMA other",
+            "CREATE TABLE u (LIKE t INCLUDING ALL)",
+            "SET search_path = other",
+            "SELECT pg_catalog.set_config('search_path', '', false)",
+            "SELECT make_tables()",
+            "INSERT INTO t VALUES (1)",
+            "DO $$ BEGIN END $$",
+            "DROP INDEX i",
+        ] {
+            check(sql, false);
+        }
+    }
 
     #[test]
     fn statements_after_the_rows_are_found() {

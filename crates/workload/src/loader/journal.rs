@@ -33,13 +33,20 @@ pub(super) mod kind {
     /// The same of an index, and of what comes last.
     pub(crate) const INDEX: &str = "index";
     pub(crate) const LAST: &str = "last";
-    /// The kinds of statements after the rows.
-    pub(crate) const PURPOSES: [(&str, Purpose); 4] = [
-        (KEY, Purpose::Key),
-        (FOREIGN_KEY, Purpose::ForeignKey),
-        (INDEX, Purpose::Index),
-        (LAST, Purpose::Last),
-    ];
+    /// The kind of a statement after the rows.
+    pub(crate) fn of_purpose(purpose: Purpose) -> &'static str {
+        match purpose {
+            Purpose::Key => KEY,
+            Purpose::ForeignKey => FOREIGN_KEY,
+            Purpose::Index => INDEX,
+            Purpose::Last => LAST,
+        }
+    }
+    /// The purpose of the statements of a kind.
+    pub(crate) fn purpose(kind: &str) -> Option<Purpose> {
+        let all = [Purpose::Key, Purpose::ForeignKey, Purpose::Index, Purpose::Last];
+        all.into_iter().find(|purpose| of_purpose(*purpose) == kind)
+    }
     /// An object that belongs to a table and was made by the loading: its catalog and its OID. One row is empty, because earlier
     /// versions have no such rows.
     pub(crate) const DEPENDENT: &str = "dependent";

@@ -10,7 +10,7 @@ use connect::{ConnectError, LockTry, Row, Session, SqlState, Target};
 use super::journal::{self, Journal, kind};
 use super::obstacles::{Marked, Obstacles};
 use super::plan::LoadStatement;
-use super::tables::{AfterRows, Purpose, TableName, TableSet};
+use super::tables::{AfterRows, TableName, TableSet};
 use super::taken_down::{restored, take_down};
 use crate::WorkloadError;
 use crate::acting_on_all;
@@ -128,15 +128,14 @@ fn resume(
                 let table = set.tables.iter().find(|table| table.table.quoted() == step);
                 preparation.relations.extend(table.map(|table| (table.table.clone(), detail)));
             }
-            own if kind::PURPOSES.iter().any(|(kind, _)| *kind == own) => {
-                let purpose = kind::PURPOSES.iter().find(|(kind, _)| *kind == own);
-                let purpose = purpose.map_or(Purpose::Last, |(_, purpose)| *purpose);
-                preparation.keys.push(restored(purpose, &preparation.relations, &step, &detail));
-            }
             kind::DONE => {
                 preparation.done.insert(step);
             }
-            _ => {}
+            other => {
+                if let Some(purpose) = kind::purpose(other) {
+                    preparation.keys.push(restored(purpose, &preparation.relations, &step, &detail));
+                }
+            }
         }
     }
     check_own(session, set, &preparation)?;
@@ -342,8 +341,7 @@ fn entries(set: &TableSet, options: &InitOptions, preparation: &Preparation) -> 
         entries.push(entry(kind::TABLE, table.quoted(), relation.clone()));
     }
     for AfterRows { purpose, table, statement } in &preparation.keys {
-        let kind =
-            kind::PURPOSES.iter().find(|(_, own)| own == purpose).map_or(kind::LAST, |(kind, _)| *kind);
+        let kind = kind::of_purpose(*purpose);
         let relation = table.as_ref().and_then(|table| preparation.relations.get(table));
         entries.push(entry(kind, statement.sql.clone(), relation.cloned().unwrap_or_default()));
     }

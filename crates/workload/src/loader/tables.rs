@@ -66,7 +66,7 @@ impl fmt::Display for TableName {
 }
 
 /// Tables with all statements around their rows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TableSet {
     /// The name of the workload.
     pub(crate) workload: String,
@@ -85,7 +85,7 @@ pub(crate) struct TableSet {
     /// Whether `schema` has all statements, in their order. Then indexes and triggers that can be restored are removed or
     /// disabled until the rows are there.
     pub(crate) is_in_order: bool,
-    /// Whether triggers fire for generated rows.
+    /// Whether triggers fire for generated rows also then.
     pub(crate) keeps_triggers: bool,
 }
 
@@ -505,15 +505,9 @@ mod tests {
             statement: LoadStatement::new(format!("key of {table}")),
         };
         let set = TableSet {
-            workload: String::new(),
-            folder: String::new(),
-            init: String::new(),
-            schema: Vec::new(),
-            names: Vec::new(),
             tables: vec![loaded("a", None), loaded("b", Some(&judge)), loaded("c", None)],
             after: ["a", "b"].map(key).into(),
-            is_in_order: false,
-            keeps_triggers: true,
+            ..TableSet::default()
         };
         let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 2 }.plan();
         let rows = plan.jobs.iter().enumerate().filter(|(_, job)| job.step == ROWS);
@@ -534,17 +528,8 @@ mod tests {
             table: Some(TableName::new(table)),
             statement: LoadStatement::new(format!("alter table {table} add foreign key …")),
         };
-        let set = TableSet {
-            workload: String::new(),
-            folder: String::new(),
-            init: String::new(),
-            schema: Vec::new(),
-            names: Vec::new(),
-            tables: Vec::new(),
-            after: ["lineitem", "partsupp", "lineitem"].map(key).into(),
-            is_in_order: false,
-            keeps_triggers: true,
-        };
+        let after = ["lineitem", "partsupp", "lineitem"].map(key).into();
+        let set = TableSet { after, ..TableSet::default() };
         let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 8 }.plan();
         let after: Vec<&[usize]> = plan.jobs.iter().map(|job| &job.after[..]).collect();
         assert_eq!(after, [&[][..], &[0], &[1]]);
@@ -570,17 +555,8 @@ mod tests {
             source: Arc::new(NoRows),
             judge: None,
         };
-        let set = TableSet {
-            workload: String::new(),
-            folder: String::new(),
-            init: String::new(),
-            schema: Vec::new(),
-            names: Vec::new(),
-            tables: ["a", "b"].map(loaded).into(),
-            after: after.into(),
-            is_in_order: false,
-            keeps_triggers: true,
-        };
+        let tables = ["a", "b"].map(loaded).into();
+        let set = TableSet { tables, after: after.into(), ..TableSet::default() };
         let steps = |jobs| {
             let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs }.plan();
             let names: Vec<_> = plan.jobs.iter().map(|job| STEPS[job.step].0).collect();

@@ -109,6 +109,7 @@ fn keys(
     tables: &str,
     relations: &BTreeMap<TableName, String>,
 ) -> Result<Vec<Restorable>, WorkloadError> {
+    // A foreign key to a table of others stays: to drop and to add it would lock that table, for as long as rows are checked.
     // The keys of partitions may have names of their own, which are lost with the key of the partitioned table.
     let whole = if set.is_in_order { "and (k.contype = 'f' or c.relkind = 'r')" } else { "" };
     let sql = format!(
@@ -122,6 +123,7 @@ fn keys(
          and x.reloptions is null and coalesce(x.reltablespace, 0) = 0 \
          and not coalesce(i.indisclustered, false) and not coalesce(i.indisreplident, false) \
          and obj_description(k.oid, 'pg_constraint') is null and obj_description(x.oid, 'pg_class') is null \
+         and (k.contype <> 'f' or k.confrelid in ({tables})) \
          and (k.contype = 'f' or k.conrelid not in (select oid from judged)) {whole} \
          order by k.contype <> 'f', k.contype <> 'p', k.oid",
         tree("judged", judged(set, relations)),

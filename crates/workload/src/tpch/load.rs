@@ -82,8 +82,7 @@ fn table_set(options: &InitOptions) -> Result<TableSet, WorkloadError> {
         names: Table::ALL.map(|table| TableName::new(table.name())).into(),
         tables: tables.collect(),
         after: after_rows(options.indexes.as_deref().unwrap_or(FOREIGN_KEYS_SET)),
-        is_in_order: false,
-        keeps_triggers: true,
+        ..TableSet::default()
     })
 }
 

@@ -151,6 +151,39 @@ fn conditions_are_met_or_judged_by_the_server() {
 }
 
 #[test]
+fn foreign_keys_to_tables_of_others_draw_from_their_rows() {
+    let schema = "create table orders (id int primary key, person text not null references people (name));\n\
+                  create index orders_person on orders (person);\n\
+                  create index dropped on orders (id);\n\
+                  alter table \"orders\" add total int not null;\n\
+                  drop index dropped;\n\
+                  cluster orders using orders_person;";
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "any_others");
+        session
+            .execute(
+                "create table people (name text unique); insert into people values ('Ada'), ('Ben'), (null)",
+            )
+            .expect("a table of others");
+        loaded(&mut session, schema, 80.0, 2);
+        check_counts(&mut session, &[("orders", "80"), ("people", "3")]);
+        let people = "select string_agg(distinct person, ' ' order by person) from orders";
+        assert_eq!(lines(&mut session, people), ["Ada Ben"], "{major}");
+        let clustered = "select indisclustered from pg_index where indexrelid = 'orders_person'::regclass";
+        assert_eq!(lines(&mut session, clustered), ["t"], "{major}");
+    }
+}
+
+#[test]
+fn tables_of_an_extension_get_no_rows() {
+    let schema = "create extension citext;\ncreate table own (id int primary key, name citext);\n\
+                  create table settings (id int);\nalter extension citext add table settings;";
+    let mut session = session(NEWEST, "any_extension");
+    loaded(&mut session, schema, 30.0, 1);
+    check_counts(&mut session, &[("own", "30"), ("settings", "0")]);
+}
+
+#[test]
 fn a_partitioned_table_without_partitions_stays_empty() {
     let schema = "create table p (id int not null, region boolean not null) partition by list (region);\n\
                   create table p_yes partition of p for values in (true);\n\

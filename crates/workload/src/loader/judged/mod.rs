@@ -15,7 +15,7 @@ use connect::{ConnectError, Row, Session};
 use super::copy::server_error;
 use super::rows::RowSource;
 use crate::WorkloadError;
-use crate::load::{execute, failed, query};
+use crate::load::{execute, failed, query, with_commas};
 
 use sql::InsertForm;
 pub(crate) use sql::{Judge, JudgedReference};
@@ -442,17 +442,4 @@ fn row_count(session: &mut Session, relation: &str) -> Result<u64, WorkloadError
 fn has_class(error: &WorkloadError, classes: &[&str]) -> bool {
     let state = error.server_failure().and_then(ConnectError::sqlstate);
     state.is_some_and(|state| classes.contains(&state.class()))
-}
-
-/// With commas between groups of three digits: `20,312`.
-fn with_commas(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

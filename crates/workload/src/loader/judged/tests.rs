@@ -89,8 +89,7 @@ fn set(schema: &[&str], tables: Vec<LoadTable>) -> TableSet {
         names: tables.iter().map(|table| table.table.clone()).collect(),
         tables,
         after: Vec::new(),
-        is_in_order: false,
-        keeps_triggers: true,
+        ..TableSet::default()
     }
 }
 
