@@ -23,14 +23,17 @@ pub struct Error {
     pub column: u32,
     /// One sentence without its full stop: the error and the remedy.
     pub message: String,
+    /// Other errors that were found in the same schema.
+    pub more: Vec<Error>,
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.line == 0 {
-            return write!(formatter, "{}: {}", self.file, self.message);
+        match self.line {
+            0 => write!(formatter, "{}: {}", self.file, self.message)?,
+            line => write!(formatter, "{}:{line}:{}: {}", self.file, self.column, self.message)?,
         }
-        write!(formatter, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)
+        self.more.iter().try_for_each(|other| write!(formatter, "\n{other}"))
     }
 }
 
@@ -41,16 +44,44 @@ impl std::error::Error for Error {}
 pub(crate) struct Fault {
     pub place: Place,
     pub message: String,
+    /// Other faults that were found with it.
+    pub more: Vec<Fault>,
 }
 
 impl Fault {
     pub fn new(place: Place, message: impl Into<String>) -> Self {
-        Self { place, message: message.into() }
+        Self { place, message: message.into(), more: Vec::new() }
     }
 
     pub fn within(self, file: &str) -> Error {
         let Place { line, column } = self.place;
-        Error { file: file.to_owned(), line, column, message: self.message }
+        let more = self.more.into_iter().map(|other| other.within(file)).collect();
+        Error { file: file.to_owned(), line, column, message: self.message, more }
+    }
+}
+
+/// Faults of one schema, so that its user sees all of them at once.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Faults(Vec<Fault>);
+
+impl Faults {
+    /// The value, unless there is a fault.
+    pub fn take<T>(&mut self, checked: Checked<T>) -> Option<T> {
+        checked.map_err(|fault| self.0.push(fault)).ok()
+    }
+
+    /// The first fault of the text, with the others.
+    pub fn all(self) -> Checked<()> {
+        let mut faults: Vec<Fault> = Vec::new();
+        for mut fault in self.0 {
+            faults.append(&mut fault.more);
+            faults.push(fault);
+        }
+        faults.sort_by_key(|fault| fault.place);
+        faults.dedup();
+        let mut faults = faults.into_iter();
+        let Some(first) = faults.next() else { return Ok(()) };
+        Err(Fault { more: faults.collect(), ..first })
     }
 }
 

@@ -5,7 +5,7 @@ pub(crate) mod keys;
 
 use std::collections::BTreeMap;
 
-use crate::error::{Checked, Fault, Place, nearest};
+use crate::error::{Checked, Fault, Faults, Place, nearest};
 use crate::schema::{Scope, Table, find_text};
 use keys::ValueKind;
 
@@ -33,6 +33,8 @@ pub(crate) struct Directives {
     pub schema: Settings,
     pub tables: Vec<Settings>,
     pub columns: Vec<Vec<Settings>>,
+    /// Of directives that cannot be read.
+    pub faults: Faults,
 }
 
 /// Settings that `use` may multiply: each copy doubles the list at most.
@@ -101,12 +103,12 @@ impl Settings {
     }
 }
 
-/// Reads the directives among the comments and gives each to its object.
+/// Reads the directives among the comments and gives each to its object. Faults are kept.
 pub(crate) fn attach<'a>(
     comments: impl Iterator<Item = (Place, &'a str)>,
     scopes: &[(Place, Scope)],
     tables: &[Table],
-) -> Checked<Directives> {
+) -> Directives {
     let of_column = |column: &crate::schema::Column| Settings { list: Vec::new(), place: column.place };
     let mut directives = Directives {
         tables: tables.iter().map(|table| Settings { list: Vec::new(), place: table.place }).collect(),
@@ -114,31 +116,10 @@ pub(crate) fn attach<'a>(
         ..Directives::default()
     };
     for (place, text) in comments {
-        let Some((head, body, offset)) = header(text) else { continue };
-        let body_place = Place { line: place.line, column: place.column.saturating_add(offset) };
-        let settings = read(body, body_place, &directives.macros)?;
-        let scope = match head {
-            Head::Here => {
-                let last = scopes.partition_point(|(start, _)| *start < place);
-                last.checked_sub(1).map_or(Scope::Schema, |last| scopes[last].1)
-            }
-            Head::Object { table, column } => object(table, column, tables, place)?,
-            Head::Macro(name) => {
-                if keys::generator(name).is_some() {
-                    let message =
-                        format!("{name} is the name of a generator; choose another name for the macro");
-                    return Err(Fault::new(place, message));
-                }
-                let used =
-                    keys::TABLE.iter().filter(|key| **key != "size" && **key != "mult" && **key != "null");
-                refuse(&settings, &used.copied().collect::<Vec<_>>(), "a macro")?;
-                directives.macros.insert(name.to_owned(), Settings { list: settings, place });
-                continue;
-            }
-        };
-        directives.add(scope, settings)?;
+        let read = directives.comment(place, text, scopes, tables);
+        directives.faults.take(read);
     }
-    Ok(directives)
+    directives
 }
 
 /// Reads the directives without their objects, whose tables are not known yet.
@@ -156,6 +137,39 @@ pub(crate) fn check<'a>(comments: impl Iterator<Item = (Place, &'a str)>) -> Che
 }
 
 impl Directives {
+    /// Reads a comment, which may be a directive.
+    fn comment(
+        &mut self,
+        place: Place,
+        text: &str,
+        scopes: &[(Place, Scope)],
+        tables: &[Table],
+    ) -> Checked<()> {
+        let Some((head, body, offset)) = header(text) else { return Ok(()) };
+        let body_place = Place { line: place.line, column: place.column.saturating_add(offset) };
+        let settings = read(body, body_place, &self.macros)?;
+        let scope = match head {
+            Head::Here => {
+                let last = scopes.partition_point(|(start, _)| *start < place);
+                last.checked_sub(1).map_or(Scope::Schema, |last| scopes[last].1)
+            }
+            Head::Object { table, column } => object(table, column, tables, place)?,
+            Head::Macro(name) => {
+                if keys::generator(name).is_some() {
+                    let message =
+                        format!("{name} is the name of a generator; choose another name for the macro");
+                    return Err(Fault::new(place, message));
+                }
+                let used =
+                    keys::TABLE.iter().filter(|key| **key != "size" && **key != "mult" && **key != "null");
+                refuse(&settings, &used.copied().collect::<Vec<_>>(), "a macro")?;
+                self.macros.insert(name.to_owned(), Settings { list: settings, place });
+                return Ok(());
+            }
+        };
+        self.add(scope, settings)
+    }
+
     fn add(&mut self, scope: Scope, settings: Vec<Setting>) -> Checked<()> {
         let (object, known, name) = match scope {
             Scope::Schema => (&mut self.schema, Some(keys::SCHEMA), "the schema"),

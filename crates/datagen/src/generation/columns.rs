@@ -8,7 +8,7 @@ use super::keys::{Distinctness, KeyFailure, Keys, again};
 use super::{ColumnRows, Common, Files, TableRows};
 use crate::directive::Settings;
 use crate::directive::keys::{COLUMN, REFERENCE};
-use crate::error::{Checked, Fault, nearest};
+use crate::error::{Checked, Fault, Faults, nearest};
 use crate::generator::{
     ColumnNode, Compiler, Description, Kind, Node, Rank, ReferenceOrder, Sub, Target, decimals,
     fixed_lengths, key_of, reference_draw, settings_text,
@@ -133,9 +133,15 @@ impl<'a> TableCompiler<'a> {
         self.absent.replace(vec![false; count]);
         self.errors.borrow_mut().clear();
         let mut nodes: Vec<Option<Node>> = Vec::with_capacity(count);
+        let mut faults = Faults::default();
         for column in 0..count {
-            nodes.push(if self.depends(column)? { None } else { Some(self.independent(column)?) });
+            let node = self.depends(column).and_then(|depends| match depends {
+                true => Ok(None),
+                false => self.independent(column).map(Some),
+            });
+            nodes.push(faults.take(node).flatten());
         }
+        faults.all()?;
         let ranks = match self.distinctness(&nodes, &self.left).ranks() {
             Ok(ranks) => ranks,
             Err(failure) => return Ok(Err(failure)),

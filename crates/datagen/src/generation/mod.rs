@@ -11,7 +11,7 @@ mod keys;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::error::{Checked, Error, Fault, Place, nearest};
+use crate::error::{Checked, Error, Fault, Faults, Place, nearest};
 use crate::generator::{ColumnNode, Description, Kind, bits, escape_copy, escape_csv, key_of, unit};
 use crate::schema::{Cut, Judgement, Name, Order, Reference, Schema, find_text, loading_order, quoted};
 use columns::{Compiled, Surroundings, TableCompiler};
@@ -138,12 +138,14 @@ impl Generation {
     fn compile(schema: &Schema, options: &Options, files: &dyn Files) -> Checked<Self> {
         let common = Common::new(schema, options)?;
         let order = loading_order(&schema.tables, schema.is_described)?;
-        let mut rows: Vec<u64> =
-            (0..schema.tables.len()).map(|table| common.rows(schema, table)).collect::<Checked<_>>()?;
+        let mut faults = schema.directives.faults.clone();
+        let rows_of = |table| faults.take(common.rows(schema, table)).unwrap_or_default();
+        let mut rows: Vec<u64> = (0..schema.tables.len()).map(rows_of).collect();
         let mut notes: Vec<String> = Vec::new();
         loop {
             let mut pass = Pass::new(schema, files, &common, &order, &rows);
-            pass.run()?;
+            pass.run(&mut faults);
+            faults.clone().all()?;
             let is_later = |cut: &Cut| {
                 pass.rows[schema.tables[cut.table].foreign_keys[cut.key].table]
                     != rows[schema.tables[cut.table].foreign_keys[cut.key].table]
@@ -211,8 +213,15 @@ impl<'a> Pass<'a> {
         Self { schema, files, common, order, rows: rows.to_vec(), built, notes: Vec::new() }
     }
 
-    fn run(&mut self) -> Checked<()> {
+    fn run(&mut self, faults: &mut Faults) {
+        let mut failed = vec![false; self.schema.tables.len()];
         for &table in &self.order.tables {
+            // Without the values of a failed table, others would have errors that are none.
+            let mut keys = self.schema.tables[table].foreign_keys.iter();
+            if keys.any(|key| failed[key.table]) {
+                failed[table] = true;
+                continue;
+            }
             let around = Surroundings {
                 schema: self.schema,
                 files: self.files,
@@ -221,14 +230,17 @@ impl<'a> Pass<'a> {
                 rows: &self.rows,
                 built: &self.built,
             };
-            let Compiled { rows, notes } = TableCompiler::new(around, table)?.compile()?;
+            let compiled = TableCompiler::new(around, table).and_then(TableCompiler::compile);
+            let Some(Compiled { rows, notes }) = faults.take(compiled) else {
+                failed[table] = true;
+                continue;
+            };
             self.rows[table] = rows.rows;
             if rows.fills {
                 self.notes.extend(notes);
             }
             self.built[table] = Some(rows);
         }
-        Ok(())
     }
 
     /// The tables that get rows, in loading order.

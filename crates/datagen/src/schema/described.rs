@@ -49,7 +49,7 @@ fn read(description: &Description, text: &str, file: &str) -> Checked<Schema> {
         add_keys(&mut tables, index, own);
     }
     let comments = pieces.comments.iter().map(|comment| (comment.place, comment.text));
-    let directives = directive::attach(comments, &starts, &tables)?;
+    let directives = directive::attach(comments, &starts, &tables);
     tables.iter_mut().zip(0..).for_each(|(table, index)| shorten_texts(table, index, &directives));
     for (index, own) in description.tables.iter().enumerate() {
         add_exclusions(&mut tables[index], own, &directives.columns[index]);

@@ -244,7 +244,8 @@ impl Schema {
         }
         let ddl::Objects { tables, types, scopes, written, has_other_conditions } = reader.finish()?;
         let comments = pieces.comments.iter().map(|comment| (comment.place, comment.text));
-        let directives = directive::attach(comments, &scopes, &tables)?;
+        let directives = directive::attach(comments, &scopes, &tables);
+        directives.faults.clone().all()?;
         changes::check_written(&written, &tables, &directives)?;
         let file = file.to_owned();
         Ok(Self { file, tables, types, directives, is_described: false, has_other_conditions, statements })

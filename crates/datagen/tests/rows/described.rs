@@ -563,3 +563,26 @@ fn attempts_draw_again_what_nothing_refers_to() {
     let codes: HashSet<_> = values(&first, "a", "code").into_iter().collect();
     assert!(values(&second, "b", "a").iter().all(|code| codes.contains(code)));
 }
+
+/// So that nobody has to mend a schema in as many tries as it has errors.
+#[test]
+fn all_errors_of_a_schema_are_reported_together() {
+    let text = "CREATE TABLE a(id int PRIMARY KEY, -- df: siez=3\n b text NOT NULL, -- df: isnull\n c text); -- df: length=x\n\
+                CREATE TABLE d(a int NOT NULL);\n-- df t=dd: mult=2\nCREATE TABLE e(y text); -- df: text=missing\n";
+    let tables = vec![
+        table("a", "id int not null; b text not null; c text").key("id"),
+        table("d", "a int not null").references("a", 0, "id"),
+        table("e", "y text"),
+    ];
+    assert_eq!(
+        result(tables, text, 10.0).map(drop),
+        Err([
+            "s.sql:1:43: unknown directive siez; the nearest known name is size",
+            "s.sql:2:26: the column b is NOT NULL, and its generator gives NULL",
+            "s.sql:3:18: the directive length takes an integer; not \"x\"",
+            "s.sql:5:1: the schema has no table dd; the nearest known name is d",
+            "s.sql:6:32: text=missing names no macro",
+        ]
+        .join("\n"))
+    );
+}
