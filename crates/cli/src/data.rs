@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use workload::RowFormat;
+use connect::{Environment, Overrides};
+use workload::{Generation, RowFormat, SchemaText};
 
-use crate::arguments::{ServerArguments, Word, words};
+use crate::arguments::{ServerArguments, Word, places, words};
 use crate::failure::Failure;
-use crate::output;
+use crate::listener::listening;
+use crate::output::{self, Output};
 use crate::password::connect_asking;
 use crate::signals::Signals;
 use crate::terminal::Terminal;
@@ -57,6 +59,10 @@ pub(crate) struct DataArguments {
     /// Permit directives to name files outside of the schema's directory
     #[arg(long)]
     allow_files: bool,
+    /// Let this server read the schema, in a transaction that is rolled back [default: a temporary server, if the text
+    /// alone does not describe the tables]
+    #[arg(long, value_name = "CONNECTION")]
+    on: Option<String>,
     /// Write to this file, replacing it [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -86,12 +92,19 @@ struct LearnArguments {
 pub(crate) fn run(arguments: &DataArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     match &arguments.command {
         Some(DataCommand::Learn(arguments)) => learn(arguments, terminal, signals),
-        // Nothing has to be undone.
-        None => signals.leave_at_once(|| write(arguments, terminal)),
+        None => {
+            let generation = generation(arguments, terminal, signals)?;
+            // Nothing has to be undone.
+            signals.leave_at_once(|| write(&generation, arguments, terminal))
+        }
     }
 }
 
-fn write(arguments: &DataArguments, terminal: &Terminal) -> Result<(), Failure> {
+fn generation(
+    arguments: &DataArguments,
+    terminal: &Terminal,
+    signals: &Signals,
+) -> Result<Generation, Failure> {
     let schema = arguments.schema.as_deref().unwrap_or("-".as_ref());
     let options = workload::DataOptions {
         size: arguments.size,
@@ -100,7 +113,18 @@ fn write(arguments: &DataArguments, terminal: &Terminal) -> Result<(), Failure> 
         offset: arguments.offset,
         ..workload::DataOptions::default()
     };
-    let generation = workload::read_schema(schema, &options, arguments.allow_files)?;
+    let schema = signals.leave_at_once(|| SchemaText::open(schema, arguments.allow_files))?;
+    let on = arguments
+        .on
+        .as_deref()
+        .map(|on| connect::resolve(Some(on), &Overrides::default(), &Environment::of_process()));
+    let on = on.transpose()?;
+    listening(terminal, places(None, None)?, Output::default(), |listener| {
+        Ok(::lab::rows_of_schema(&schema, &options, on.as_ref(), listener, signals)?)
+    })
+}
+
+fn write(generation: &Generation, arguments: &DataArguments, terminal: &Terminal) -> Result<(), Failure> {
     if let Some(column) = &arguments.explain {
         terminal.print(&generation.explain(column, DRAWS).map_err(workload::DataError::from)?.text());
         return Ok(());
@@ -112,7 +136,7 @@ fn write(arguments: &DataArguments, terminal: &Terminal) -> Result<(), Failure> 
         None => Box::new(ring::check_stdout().map(|()| io::stdout().lock()).map_err(&unwritable)?),
     };
     let (table, jobs) = (arguments.table.as_deref(), arguments.jobs.into());
-    workload::write_rows(&generation, table, arguments.format, jobs, &mut out).map_err(|error| match error {
+    workload::write_rows(generation, table, arguments.format, jobs, &mut out).map_err(|error| match error {
         workload::DataError::Write(error) => unwritable(error),
         error => error.into(),
     })

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use clap::Args;
-use run::SpaceForecast;
+use run::Consent;
 use stats::Scale;
 use workload::{InitOptions, InitProgress, Logging, PartitionMethod, Partitioning, Step, WorkloadName};
 
@@ -30,8 +30,8 @@ pub(crate) struct InitArguments {
     /// Set a parameter of the workload; may be repeated
     #[arg(short = 'D', long = "define", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
-    /// Scale; of tpcb, 1 is 100,000 accounts (about 16 MB); of tpch, 1 is about 1.7 GB; of a schema, the number of rows
-    /// of each table [default: 1; of a schema, its size, or 100]
+    /// Scale; of tpcb, 1 is 100,000 accounts (about 16 MB); of tpch, 1 is about 1.7 GB; of a schema, 1 is 100 rows in
+    /// each table, if its directives and its workload.toml have no other numbers [default: 1]
     #[arg(short, long, value_name = "N")]
     scale: Option<Scale>,
     /// Initialization steps of tpcb, in order: d drop, t create tables, g generate data, G generate data on the server,
@@ -83,10 +83,13 @@ pub(crate) struct InitArguments {
     /// Continue an interrupted load: do only the missing parts; requires the same options as before, except --jobs
     #[arg(long)]
     resume: bool,
-    /// Load also if the space that it needs exceeds the free space of the server, or 1 TB if that is not known, and where
-    /// a subscriber of logical replication would get the rows
+    /// Load also if it needs more space than the server has free, or more than 1 TB if that is not known; if the rows of a
+    /// schema need more than 10 GB or 10 minutes; and where a subscriber of logical replication would get the rows
     #[arg(long)]
     yes: bool,
+    /// Show the tables that a schema would get, with the number of rows and the generator of each column; change nothing
+    #[arg(long)]
+    dry_run: bool,
     /// Do not show progress
     #[arg(short, long)]
     quiet: bool,
@@ -97,19 +100,31 @@ const PARTITION_METHODS: [Word<PartitionMethod>; 2] =
 
 pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     let workload = named(arguments.workload.as_deref())?.open()?;
-    let options = options(arguments, workload.default_scale().unwrap_or_default())?;
+    let options = options(arguments)?;
     workload.check_options(&options)?;
     let mut target = arguments.connection.target()?;
     let mut session = connect_asking(&mut target, signals)?;
-    if !arguments.yes {
-        let can_ask = terminal.is_interactive() && io::stdin().is_terminal();
-        let streams = can_ask.then(|| (io::stdin().lock(), io::stderr()));
-        let shown = SpaceForecast::check(&*workload, &mut session, &options, signals, streams)?;
-        shown.filter(|_| !arguments.quiet).iter().for_each(|line| terminal.say(line));
-    }
     let mut view = LoadView { is_quiet: arguments.quiet, ..LoadView::new(terminal) };
     let told = &mut |progress: InitProgress<'_>| view.show(progress);
-    let report = run::load(&*workload, &target, &mut session, &options, signals, told);
+    if arguments.dry_run {
+        let text = run::dry_run(&*workload, &target, &mut session, &options, signals, told)?;
+        terminal.print(&text);
+        return Ok(());
+    }
+    let can_ask = terminal.is_interactive() && io::stdin().is_terminal();
+    let mut consent =
+        can_ask.then(|| Consent { input: Box::new(io::stdin().lock()), output: Box::new(io::stderr()) });
+    let report = match arguments.yes {
+        true => run::load(&*workload, &target, &mut session, &options, signals, told),
+        false => run::load_with_consent(
+            &*workload,
+            &target,
+            &mut session,
+            &options,
+            signals,
+            (consent.as_mut(), told),
+        ),
+    };
     drop(view);
     let report = report.map_err(|error| match error {
         run::RunError::Workload(error) => run::RunError::Workload(error.with_advice()),
@@ -125,14 +140,14 @@ pub(crate) fn named(workload: Option<&str>) -> Result<WorkloadName, Failure> {
     Ok(found.transpose()?.unwrap_or_default())
 }
 
-fn options(arguments: &InitArguments, default_scale: Scale) -> Result<InitOptions, Failure> {
+fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
     let method = arguments.partition_method.unwrap_or(PartitionMethod::Range);
     let partitions = arguments.partitions;
     if partitions == 0 && arguments.partition_method.is_some() {
         return Err(Failure::Usage("--partition-method requires --partitions above 0".to_owned()));
     }
     let mut options = InitOptions {
-        scale: arguments.scale.unwrap_or(default_scale),
+        scale: arguments.scale.unwrap_or_default(),
         steps: Step::parse_list(&arguments.init_steps)?,
         fillfactor: arguments.fillfactor,
         partitioning: (partitions > 0).then_some(Partitioning { method, partitions }),
@@ -183,6 +198,7 @@ impl<'a> LoadView<'a> {
             InitProgress::Dropping(sentence) => self.terminal.say(sentence),
             InitProgress::Found(sentence) => self.terminal.warn(sentence),
             _ if self.is_quiet => {}
+            InitProgress::Forecast(sentence) => self.terminal.say(sentence),
             InitProgress::Started { doing } => {
                 self.bar = None;
                 // After a long load the other steps may take long too.

@@ -30,7 +30,7 @@ pub(crate) struct QuickstartArguments {
     /// Connect over TCP (127.0.0.1, with a random password) instead of the Unix socket
     #[arg(long)]
     tcp: bool,
-    /// Scale factor; for tpcb one unit is 100,000 accounts (about 16 MB) [default: 10, or that of the workload]
+    /// Scale factor; for tpcb one unit is 100,000 accounts (about 16 MB) [default: 10 for tpcb, otherwise 1]
     #[arg(short, long, value_name = "N")]
     scale: Option<Scale>,
     #[command(flatten)]

@@ -19,7 +19,7 @@ pub use description::{
     ReferenceDescription, Special, TableDescription, TypeDescription, TypeKind,
 };
 pub use error::Error;
-pub use generation::{Explanation, Files, Generation, NoFiles, Options, Sequence, TableRows};
+pub use generation::{ColumnSummary, Explanation, Files, Generation, NoFiles, Options, Sequence, TableRows};
 pub use generator::correlation_directive;
 pub use histogram::Histogram;
 pub use schema::{Judgement, Permitted, Reference, Schema, Statement, StatementKind, statements};

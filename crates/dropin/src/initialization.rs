@@ -80,7 +80,10 @@ impl LoadProgress {
                 self.erasing().into_iter().chain([warning]).collect()
             }
             // pgbench does not say it.
-            InitProgress::Dropping(_) | InitProgress::Found(_) | InitProgress::Waiting => Vec::new(),
+            InitProgress::Dropping(_)
+            | InitProgress::Forecast(_)
+            | InitProgress::Found(_)
+            | InitProgress::Waiting => Vec::new(),
         }
     }
 

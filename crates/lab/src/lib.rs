@@ -68,6 +68,7 @@ mod error;
 
 mod event;
 
+mod schema_rows;
 mod servers;
 
 mod quickstart;
@@ -121,6 +122,7 @@ pub use relative::{FindHost, Relative, ServerHost, clients_per_core, find_host};
 pub use run::options::duration;
 pub use schema::{keys_table, schema};
 pub use schema_change::{lock_time, undo_left};
+pub use schema_rows::rows_of_schema;
 pub use screen::{
     PreparedScreening, ScreenOptions, directory_of_screenings, prepare_screening, run_screening,
     screening_in_words,

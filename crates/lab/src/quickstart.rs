@@ -113,7 +113,8 @@ impl Quickstart<'_> {
         listener: Listener<'_>,
         control: &Control,
     ) -> Result<(), RunError> {
-        let scale = self.scale.or(workload.default_scale()).unwrap_or(SCALE.into());
+        let is_tpcb = workload.name() == workload::Tpcb.name();
+        let scale = self.scale.unwrap_or(if is_tpcb { SCALE.into() } else { Scale::ONE });
         let options = InitOptions { scale, jobs: run::loading_sessions(), ..InitOptions::default() };
         let mut session = control.connect(target)?;
         let mut told = |progress: InitProgress<'_>| listener.tell(Event::Load(progress));

@@ -37,10 +37,7 @@ impl Workloads {
         // pgbench's scripts may run on tables that the experiment's own SQL creates.
         let workload = self.open(&data.workload.clone().unwrap_or_default())?;
         if data.workload.is_some() {
-            let mut options = data.init_options().map_err(|error| error.to_string())?;
-            if !data.scale_is_set {
-                options.scale = workload.default_scale().unwrap_or(data.scale);
-            }
+            let options = data.init_options().map_err(|error| error.to_string())?;
             workload.check_options(&options).map_err(|error| error.to_string())?;
             // In place, the scale is that of the tables.
             if !server.in_place {

@@ -8,7 +8,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::Ordering;
 
 use connect::{Session, Target, publications_of_new_tables, subscriber_of_new_tables};
-use workload::{InitOptions, InitProgress, InitReport, Workload};
+use workload::{
+    DataOptions, Generation, InitOptions, InitProgress, InitReport, Progress, SchemaText, Workload,
+    WorkloadError,
+};
 
 use crate::control::Control;
 use crate::database_use::use_shared;
@@ -52,6 +55,53 @@ fn publications_of_tables(session: &mut Session, options: &InitOptions) -> Resul
         )
     };
     Ok(publications.iter().map(sentence).collect())
+}
+
+/// The tables that a load would fill, as text; nothing is changed.
+///
+/// # Errors
+/// The rows are not those of a schema, or the server refuses the schema.
+pub fn dry_run(
+    workload: &dyn Workload,
+    target: &Target,
+    session: &mut Session,
+    options: &InitOptions,
+    control: &Control,
+    told: &mut dyn FnMut(InitProgress<'_>),
+) -> Result<String, RunError> {
+    examine(session, control, told, |session, step| workload.dry_run(target, session, options, step))
+}
+
+/// The rows of a schema as the server describes its tables; nothing is changed.
+///
+/// # Errors
+/// The schema is wrong, or the server refuses it.
+pub fn described_rows(
+    schema: &SchemaText,
+    options: &DataOptions,
+    (target, session): (&Target, &mut Session),
+    control: &Control,
+    told: &mut dyn FnMut(InitProgress<'_>),
+) -> Result<Generation, RunError> {
+    examine(session, control, told, |session, step| schema.described(options, target, session, step))
+}
+
+fn examine<T>(
+    session: &mut Session,
+    control: &Control,
+    told: &mut dyn FnMut(InitProgress<'_>),
+    work: impl FnOnce(&mut Session, &mut Progress<'_>) -> Result<T, WorkloadError>,
+) -> Result<T, RunError> {
+    let mut step = |progress: InitProgress<'_>| {
+        told(progress);
+        if control.stop().load(Ordering::Relaxed) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    };
+    session.lift_statement_timeout();
+    control.guard(session, |session| use_shared(session, |session| Ok(work(session, &mut step)?)))
 }
 
 /// Runs the loading steps.

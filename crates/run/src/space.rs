@@ -6,14 +6,15 @@ use std::fs;
 use std::io::{BufRead, Write};
 use std::path::PathBuf;
 
-use connect::Session;
 use connect::quote::literal as quote_literal;
+use connect::{Session, Target};
 use rustix::fs::statvfs;
 use workload::listing::size;
-use workload::{InitOptions, Step, Workload};
+use workload::{InitOptions, InitProgress, InitReport, LoadLimit, Step, Workload, WorkloadError};
 
 use crate::control::Control;
 use crate::error::RunError;
+use crate::loading::load;
 
 /// Without known free space, a load above this needs consent: few servers have it, and a scale with a digit too many does.
 const UNKNOWN_MAX_BYTES: u64 = 1_000_000_000_000;
@@ -22,11 +23,11 @@ const SHOWN_FROM_BYTES: u64 = 1_000_000_000;
 
 /// The space that a load will need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SpaceForecast {
+struct SpaceForecast {
     /// Approximate bytes of tables and indexes, without those that existing tables of the workload have already.
-    pub needed_bytes: u64,
+    needed_bytes: u64,
     /// Free bytes for the server's data; `None`: not known.
-    pub free_bytes: Option<u64>,
+    free_bytes: Option<u64>,
 }
 
 impl SpaceForecast {
@@ -42,35 +43,26 @@ impl SpaceForecast {
             // The tables of the workload are replaced or continued.
             let present_bytes = present_bytes(workload, session).unwrap_or(0);
             let needed_bytes = total_bytes.saturating_sub(present_bytes);
-            let free_bytes = data_directory(session, options).and_then(|path| {
-                let about = statvfs(&path).ok()?;
-                Some(about.f_bavail.saturating_mul(about.f_frsize))
-            });
-            Some(Self { needed_bytes, free_bytes })
+            Some(Self { needed_bytes, free_bytes: free_bytes(session, options) })
         })
     }
 
-    /// Refuses a load that needs more than is free, unless the user confirms it over `streams`, for the answer and for the
-    /// question. Returns the forecast if it is worth a line.
+    /// Refuses a load that needs more than is free, unless `consent` confirms it. Returns the forecast if it is worth a line.
     ///
     /// # Errors
     /// The load is too large, and it was not confirmed.
-    pub fn check(
+    fn check(
         workload: &dyn Workload,
         session: &mut Session,
         options: &InitOptions,
         control: &Control,
-        streams: Option<(impl BufRead, impl Write)>,
+        consent: Option<&mut Consent<'_>>,
     ) -> Result<Option<Self>, RunError> {
         let Some(forecast) = Self::new(workload, session, options, control) else { return Ok(None) };
         if !forecast.needs_consent() {
             return Ok(Some(forecast).filter(Self::is_shown));
         }
-        let question = format!("{forecast}. Load anyway? [y/N] ");
-        let is_confirmed = streams.is_some_and(|(mut input, mut output)| {
-            control.leave_at_once(|| confirm(&question, &mut input, &mut output))
-        });
-        if is_confirmed {
+        if consent.is_some_and(|consent| consent.ask(&forecast, control)) {
             return Ok(None);
         }
         Err(RunError::Usage(format!(
@@ -96,6 +88,67 @@ impl fmt::Display for SpaceForecast {
             Some(free) => write!(f, ", and {} are free", size(free)),
             None => write!(f, ", and its free space is not known from here"),
         }
+    }
+}
+
+/// Where a user confirms a large load: the input for the answer, and the output for the question.
+pub struct Consent<'a> {
+    /// For the answer.
+    pub input: Box<dyn BufRead + 'a>,
+    /// For the question.
+    pub output: Box<dyn Write + 'a>,
+}
+
+impl fmt::Debug for Consent<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Consent")
+    }
+}
+
+impl Consent<'_> {
+    fn ask(&mut self, forecast: &dyn fmt::Display, control: &Control) -> bool {
+        let question = format!("{forecast}. Load anyway? [y/N] ");
+        control.leave_at_once(|| confirm(&question, &mut self.input, &mut self.output))
+    }
+}
+
+/// The limit of a load without consent: the free space, with that of the tables which are replaced.
+fn limit(
+    workload: &dyn Workload,
+    session: &mut Session,
+    options: &InitOptions,
+    control: &Control,
+) -> LoadLimit {
+    control.guard(session, |session| {
+        let present_bytes = present_bytes(workload, session).unwrap_or(0);
+        LoadLimit { free_bytes: free_bytes(session, options).map(|free| free.saturating_add(present_bytes)) }
+    })
+}
+
+/// As [`load`], but a load that is larger than the free space, 10 GB or 10 minutes needs the consent of its user.
+///
+/// # Errors
+/// As [`load`], and a large load without consent.
+pub fn load_with_consent(
+    workload: &dyn Workload,
+    target: &Target,
+    session: &mut Session,
+    options: &InitOptions,
+    control: &Control,
+    (mut consent, told): (Option<&mut Consent<'_>>, &mut dyn FnMut(InitProgress<'_>)),
+) -> Result<InitReport, RunError> {
+    if !workload.knows_its_rows() {
+        let forecast = SpaceForecast::check(workload, session, options, control, consent.as_deref_mut())?;
+        forecast.iter().for_each(|forecast| told(InitProgress::Forecast(&forecast.to_string())));
+    }
+    let limited = InitOptions { limit: Some(limit(workload, session, options, control)), ..options.clone() };
+    match load(workload, target, session, &limited, control, told) {
+        Err(RunError::Workload(WorkloadError::LoadTooLarge { forecast, .. }))
+            if consent.is_some_and(|consent| consent.ask(&forecast, control)) =>
+        {
+            load(workload, target, session, options, control, told)
+        }
+        done => done,
     }
 }
 
@@ -142,6 +195,12 @@ fn present_bytes(workload: &dyn Workload, session: &mut Session) -> Option<u64> 
          or oid = any (array(select indexrelid from pg_index where indrelid in ({tables})))"
     );
     session.query_catalogs(&sql).ok()?.first()?.get(0)?.parse().ok()
+}
+
+/// Free bytes for the new tables, if the server runs on this host.
+fn free_bytes(session: &mut Session, options: &InitOptions) -> Option<u64> {
+    let about = statvfs(&data_directory(session, options)?).ok()?;
+    Some(about.f_bavail.saturating_mul(about.f_frsize))
 }
 
 /// The directory of the new tables, if the server runs on this host.

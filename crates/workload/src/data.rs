@@ -1,15 +1,22 @@
-//! Rows of a schema as text, without a server: reads the schema, and writes its rows with several threads. The values
-//! do not depend on the number of threads.
+//! Rows of a schema as text: reads the schema, with a server if its text alone does not describe the tables, and writes the
+//! rows with several threads. The values do not depend on the number of threads.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
+use connect::{Session, Target};
 use datagen::{Generation, Options, Schema, TableRows};
 
-use crate::SchemaFiles;
+use crate::generated::GeneratedTables;
+use crate::load::{InitOptions, Progress};
+use crate::manifest::{BeforeRows, SqlFile};
+use crate::marks::{Loaded, Mark};
+use crate::schema_load::SchemaLoad;
+use crate::{SchemaFiles, WorkloadError};
 
 /// Longest schema.
 const SCHEMA_BYTES_MAX: u64 = 16 << 20;
@@ -51,24 +58,78 @@ pub enum RowFormat {
     Csv,
 }
 
-/// Reads a schema and compiles its generators; `-` is standard input. Files that it names are in its folder, or anywhere
-/// with `allow_files`.
-///
-/// # Errors
-/// The schema cannot be read, or is wrong.
-pub fn read_schema(path: &Path, options: &Options, allow_files: bool) -> Result<Generation, DataError> {
-    let file = path.display().to_string();
-    let failed = |source| DataError::Read { file: file.clone(), source };
-    let (opened, name) = match path.as_os_str() == "-" {
-        true => (config::open_stdin(), "standard input"),
-        false => (config::open_input(path), file.as_str()),
-    };
-    let mut bytes = Vec::new();
-    opened.and_then(|input| input.take(SCHEMA_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(failed)?;
-    let text = limited(bytes).map_err(failed)?;
-    let schema = Schema::parse(&text, name)?;
-    let files = SchemaFiles::new(path.parent().unwrap_or(Path::new("")), allow_files);
-    Ok(Generation::new(&schema, options, &files)?)
+/// The text of a schema.
+#[derive(Clone, Debug)]
+pub struct SchemaText {
+    text: String,
+    /// The name in messages.
+    file: String,
+    files: SchemaFiles,
+}
+
+impl SchemaText {
+    /// Reads a file; `-` is standard input. Files that it names are in its folder, or anywhere with `allow_files`.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no UTF-8 text.
+    pub fn open(path: &Path, allow_files: bool) -> Result<SchemaText, DataError> {
+        let file = path.display().to_string();
+        let failed = |source| DataError::Read { file: file.clone(), source };
+        let (opened, name) = match path.as_os_str() == "-" {
+            true => (config::open_stdin(), "standard input"),
+            false => (config::open_input(path), file.as_str()),
+        };
+        let mut bytes = Vec::new();
+        opened.and_then(|input| input.take(SCHEMA_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(failed)?;
+        let text = limited(bytes).map_err(failed)?;
+        let files = SchemaFiles::new(path.parent().unwrap_or(Path::new("")), allow_files);
+        Ok(SchemaText { text, file: name.to_owned(), files })
+    }
+
+    /// Compiles the generators of the tables, as the text alone describes them. `None` if only a server can read it.
+    ///
+    /// # Errors
+    /// A directive is wrong.
+    pub fn read(&self, options: &Options) -> Result<Option<Generation>, DataError> {
+        // Directives that no server can read either.
+        datagen::statements(&self.text, &self.file)?;
+        match Schema::parse(&self.text, &self.file) {
+            Ok(schema) if !schema.has_other_conditions() => {
+                Ok(Some(Generation::new(&schema, options, &self.files)?))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The same, but the server describes the tables: it executes the statements, and its catalogs are read. Nothing is
+    /// changed.
+    ///
+    /// # Errors
+    /// The server refuses a statement; a table is there already; a directive is wrong.
+    pub fn described(
+        &self,
+        options: &Options,
+        target: &Target,
+        session: &mut Session,
+        progress: &mut Progress<'_>,
+    ) -> Result<Generation, WorkloadError> {
+        let (name, file, sql) = ("data".to_owned(), self.file.clone(), self.text.clone());
+        let schema = SqlFile { name: name.clone(), file, sql };
+        let tables = GeneratedTables::new(&schema, &[], &BeforeRows::default(), (None, None))?;
+        let init_options = &InitOptions::default();
+        let loaded = Loaded::begun(init_options);
+        let load = SchemaLoad {
+            tables: &tables,
+            mark: Mark { workload: name, loaded, folder: String::new(), object: None },
+            init: "pgmeter data".to_owned(),
+            is_built_in: false,
+            files: self.files.clone(),
+            seed: None,
+            variables: BTreeMap::new(),
+            options: init_options,
+        };
+        load.generation(options, target, session, progress)
+    }
 }
 
 fn limited(bytes: Vec<u8>) -> io::Result<String> {

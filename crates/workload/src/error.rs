@@ -151,6 +151,9 @@ pub enum WorkloadError {
          connection)"
     )]
     ScaleUnusable { table: String, rows: String, init: String },
+    /// The load is larger than its limit; nothing was changed.
+    #[error("{forecast}{reason}: use a smaller --scale, or --yes to load anyway; nothing was changed")]
+    LoadTooLarge { forecast: String, reason: &'static str },
     /// The caller's progress function asked to stop.
     #[error("loading was interrupted; continue with `pgmeter init --resume` and the same options")]
     Interrupted,

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use connect::quote::literal;
 use connect::{Session, Target};
-use datagen::Description;
 use stats::Scale;
 
 use crate::acting_on_all;
@@ -15,23 +14,22 @@ use crate::before_run::Preparation;
 use crate::digests::checksum;
 use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::ForeignObjects;
-use crate::generated::{self, DataChoice, Described, GeneratedTables, OwnCode, OwnRows};
+use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
 use crate::load::{self, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
-use crate::loader::{TableName, TableSet};
+use crate::loader::TableName;
 use crate::manifest::{BeforeRun, Files, MANIFEST, Manifest, TableEntry};
-use crate::marks::{DatabaseId, Loaded, Mark};
+use crate::marks::{Loaded, Mark};
 use crate::protection::Protection;
 use crate::schema_files::SchemaFiles;
+use crate::schema_load::SchemaLoad;
 use crate::standard::Standard;
 use crate::step_guard::{StepEffect, StepGuard};
 use crate::stopwatch::Stopwatch;
 use crate::tpcb::Step;
 use crate::user_files::{self, ManifestText};
-use crate::workload::{Check, ONLY_TPCB, PerMinute, Script, Tables, Workload, check_indexes};
-use crate::{
-    Answer, IndexSet, Query, QueryChoice, WorkloadError, init_lock, loader, marks, registry, unavailable,
-};
+use crate::workload::{Check, NOT_GENERATED, ONLY_TPCB, PerMinute, Script, Tables, Workload, check_indexes};
+use crate::{Answer, IndexSet, Query, QueryChoice, WorkloadError, init_lock, marks, registry};
 
 /// Why the scale of a schema cannot be chosen.
 const FIXED_SIZES: &str =
@@ -81,8 +79,9 @@ impl Folder {
     }
 
     fn new(manifest: Manifest, folder: &Path, place: String, own: OwnCode) -> Result<Folder, WorkloadError> {
-        let tables =
-            |schema| GeneratedTables::new(schema, &manifest.indexes, &manifest.before_rows, own.rows);
+        let tables = |schema| {
+            GeneratedTables::new(schema, &manifest.indexes, &manifest.before_rows, (own.rows, manifest.size))
+        };
         let generated = manifest.schema.as_ref().map(tables).transpose()?;
         Ok(Folder { manifest, generated, own, folder: folder.to_owned(), place })
     }
@@ -184,63 +183,18 @@ impl Folder {
         Ok((protection, replaced))
     }
 
-    /// Generates and loads the rows of all tables.
-    fn generate(
-        &self,
-        tables: &GeneratedTables,
-        connection: (&Target, &mut Session),
-        options: &InitOptions,
-        progress: &mut Progress<'_>,
-    ) -> Result<InitReport, WorkloadError> {
-        let (target, session) = connection;
-        let mut protection = Protection::default();
-        tables.statements(options).for_each(|sql| protection.statement(sql));
-        protection.check(session, self.name(), &self.init_command(), options.drops)?;
-        let variables = (self as &dyn Workload).variables(&options.parameters, options.scale);
-        let mark = self.mark(options);
-        let is_built_in = self.folder.as_os_str().is_empty();
-        let described = if is_built_in {
-            Described::default()
-        } else {
-            let trial = tables.trial(&mark, self.init_command());
-            tables.described(self.examined((target, &mut *session), trial, options, progress)?)?
-        };
-        let schema = described.schema.as_ref().map_or_else(|| tables.read(), Ok)?;
-        let rows = tables.rows(schema, &self.files(options), options, self.manifest.seed, &variables)?;
-        for note in described.note().iter().chain(rows.notes()) {
-            load::tell(progress, InitProgress::Found(note)).map_err(|_| self.interrupted())?;
-        }
-        let database = DatabaseId::read(session)?;
-        let mut set = tables.table_set(&mark, self.init_command(), rows, &described, (options, &database))?;
-        generated::fit_to(&mut set, session.server_version_num());
-        if !options.is_strict
-            && let Some(sentence) = unavailable::leave_out(session, &mut set)?
-        {
-            load::tell(progress, InitProgress::Found(&sentence)).map_err(|_| self.interrupted())?;
-        }
-        let again = |session: &mut Session| {
-            let Some(described) = tables.described_again(session, &described)? else { return Ok(None) };
-            let schema = described.schema.as_ref().map_or_else(|| tables.read(), Ok)?;
-            let rows = tables.rows(schema, &self.files(options), options, self.manifest.seed, &variables)?;
-            Ok(Some(rows.load_tables(&described)))
-        };
-        loader::load_tables(target, session, (&set, &again), options, progress)
-    }
-
-    /// What the server says about the schema.
-    fn examined(
-        &self,
-        connection: (&Target, &mut Session),
-        mut trial: TableSet,
-        options: &InitOptions,
-        progress: &mut Progress<'_>,
-    ) -> Result<Description, WorkloadError> {
-        let (target, session) = connection;
-        generated::fit_to(&mut trial, session.server_version_num());
-        if !options.is_strict {
-            unavailable::leave_out(session, &mut trial)?;
-        }
-        loader::describe(target, session, &trial, options, progress)
+    /// The loading of generated rows, if the rows are generated.
+    fn schema_load<'a>(&'a self, options: &'a InitOptions) -> Option<SchemaLoad<'a>> {
+        Some(SchemaLoad {
+            tables: self.generated.as_ref()?,
+            mark: self.mark(options),
+            init: self.init_command(),
+            is_built_in: self.folder.as_os_str().is_empty(),
+            files: self.files(options),
+            seed: self.manifest.seed,
+            variables: (self as &dyn Workload).variables(&options.parameters, options.scale),
+            options,
+        })
     }
 
     /// The files that directives may name.
@@ -290,7 +244,7 @@ impl Folder {
             });
         }
         let refused = |tables: &GeneratedTables| match tables.has_fixed_sizes() {
-            true if Some(options.scale) != self.default_scale() => Some(FIXED_SIZES),
+            true if options.scale != Scale::ONE => Some(FIXED_SIZES),
             _ => tables.refused(options.scale),
         };
         if let Some(reason) = self.generated.as_ref().and_then(refused) {
@@ -407,11 +361,9 @@ impl Workload for Folder {
         init_lock::hold(session, self.name(), |session| {
             let known: BTreeSet<String> = acting_on_all::sentences(session)?.into_iter().collect();
             let progress = &mut acting_on_all::once(known.clone(), progress);
-            let report = match &self.generated {
-                Some(tables) => {
-                    let options = &options.with_index_set(self);
-                    self.generate(tables, (target, session), options, progress)
-                }
+            let options_with_set = &options.with_index_set(self);
+            let report = match self.schema_load(options_with_set) {
+                Some(load) => load.load(target, session, progress),
                 None => self.run_steps(session, options, progress),
             };
             // Those of statements outside of transactions. After an error, they remain too.
@@ -425,6 +377,27 @@ impl Workload for Folder {
             }
             report
         })
+    }
+
+    fn dry_run(
+        &self,
+        target: &Target,
+        session: &mut Session,
+        options: &InitOptions,
+        progress: &mut Progress<'_>,
+    ) -> Result<String, WorkloadError> {
+        self.check_options(options)?;
+        match self.schema_load(options).filter(|load| !load.is_built_in && !options.resumes) {
+            Some(load) => load.dry_run(target, session, progress),
+            None => {
+                let (workload, reason) = (self.name().to_owned(), NOT_GENERATED);
+                Err(WorkloadError::OptionUnsupported { option: "--dry-run", workload, reason })
+            }
+        }
+    }
+
+    fn knows_its_rows(&self) -> bool {
+        self.generated.is_some() && self.own.rows.is_none()
     }
 
     fn interrupted(&self) -> WorkloadError {
@@ -497,11 +470,6 @@ impl Workload for Folder {
             Some(tables) => tables.names().iter().map(ToString::to_string).collect(),
             None => self.manifest.tables.iter().map(|table| table.name.clone()).collect(),
         }
-    }
-
-    fn default_scale(&self) -> Option<Scale> {
-        let generated = self.generated.as_ref()?;
-        self.manifest.size.or_else(|| generated.default_size())
     }
 
     fn data_checks(&self, loaded: &Loaded) -> Result<Vec<Check>, WorkloadError> {

@@ -31,6 +31,7 @@ mod protection;
 mod query_set;
 mod registry;
 mod schema_files;
+mod schema_load;
 mod sequences;
 mod shelf;
 mod sql_names;
@@ -47,15 +48,15 @@ mod workload;
 
 pub use archives::NamedArchive;
 pub use before_run::{Preparation, PreparedRun, Truncation};
-pub use data::{DataError, RowFormat, read_schema, write_rows};
-pub use datagen::Options as DataOptions;
+pub use data::{DataError, RowFormat, SchemaText, write_rows};
+pub use datagen::{Generation, Options as DataOptions};
 pub use dependents::COMPARISON_COMMENT;
 pub use error::{FailedCheck, WorkloadError};
 pub use folder::Folder;
 pub use learn::{LearnError, Learned, learn, table_name};
 pub use load::{
-    InitOptions, InitProgress, InitReport, Logging, Progress, ROWS_PER_PROGRESS, StepTime, reconnecting,
-    time_left,
+    InitOptions, InitProgress, InitReport, LoadLimit, Logging, Progress, ROWS_PER_PROGRESS, StepTime,
+    reconnecting, time_left,
 };
 pub use loader::{RowSource, RowWriter};
 pub use marks::{Loaded, incomplete, loaded};

@@ -60,7 +60,6 @@ pub fn show(workload: &dyn Workload) -> Result<String, WorkloadError> {
     let standard = workload.standard().map(|it| format!("{}, {} rules", it.name, it.rules().len()));
     line("standard", standard);
     line("size per unit of scale", workload.bytes_per_scale().map(size));
-    line("default scale", workload.default_scale().map(|scale| scale.to_string()));
     let parameters = workload.parameters().iter().map(|(name, value)| format!("{name} = {value}"));
     line("parameters", Some(parameters.collect::<Vec<_>>().join(", ")));
     for (number, archive) in workload.archives().iter().enumerate() {
@@ -123,7 +122,7 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// Columns, all but the last padded to the same width.
-fn table<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
+pub(crate) fn table<const COLUMNS: usize>(lines: &[[String; COLUMNS]]) -> String {
     let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..COLUMNS).map(width).collect();
     let mut text = String::new();

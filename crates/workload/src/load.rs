@@ -65,6 +65,15 @@ pub struct InitOptions {
     pub allows_files: bool,
     /// Execute also the statements of a schema that name settings or roles that the server does not have.
     pub is_strict: bool,
+    /// Refuse to generate more rows than this permits; `None`: any number.
+    pub limit: Option<LoadLimit>,
+}
+
+/// What a load may need without the consent of its user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoadLimit {
+    /// Free bytes for the server's data; `None`: not known.
+    pub free_bytes: Option<u64>,
 }
 
 impl Default for InitOptions {
@@ -89,6 +98,7 @@ impl Default for InitOptions {
             ignores_subscribers: false,
             allows_files: false,
             is_strict: false,
+            limit: None,
         }
     }
 }
@@ -130,6 +140,8 @@ pub enum InitProgress<'a> {
     },
     /// What is dropped next, or is changed although others made it, as a sentence.
     Dropping(&'a str),
+    /// The space and the time that a large load will need.
+    Forecast(&'a str),
     /// Something in the database that the user should know before the load, as a sentence.
     Found(&'a str),
     /// The tables are there, and now come so many partitions of the largest.

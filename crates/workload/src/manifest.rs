@@ -100,8 +100,8 @@ pub(crate) struct Manifest {
     pub(crate) indexes: Vec<SqlFile>,
     pub(crate) before_rows: BeforeRows,
     pub(crate) queries: Vec<SqlFile>,
-    /// The scale if none is given.
-    pub(crate) size: Option<Scale>,
+    /// Rows of each table of the schema at scale 1.
+    pub(crate) size: Option<f64>,
     /// The smallest scale that can be loaded.
     pub(crate) scale_min: Option<Scale>,
     pub(crate) seed: Option<u64>,
@@ -219,11 +219,15 @@ impl Reader<'_> {
         let indexes = self.folder_entries("indexes")?;
         let indexes = self.sql_files(indexes, Self::index_set)?;
         let before_rows = BeforeRows::read(&top.list("before_rows")?, &indexes)?;
-        let size = top.read("size", Node::positive)?.and_then(Scale::new);
+        let size = top.read("size", Node::positive)?;
         let scale_min = top.read("scale_min", Node::positive)?.and_then(Scale::new);
         let seed = top.read("seed", |node| node.whole(0, SEED_MAX))?;
         if load.is_empty() && schema.is_none() {
             return Err(needed("a file schema.sql, or load steps, such as load = [\"rows.sql\"]").into());
+        }
+        if size.is_some() && schema.is_none() {
+            let what = "the key size is the number of rows of the tables of schema.sql, which this workload does not use";
+            return Err(Complaint::at(place, what).into());
         }
         if !scripts.is_empty() && scripts.iter().all(|script| script.weight == 0) {
             let what = "a workload requires scripts, at least one of them with a weight above 0, such as scripts = \

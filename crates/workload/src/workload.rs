@@ -24,6 +24,9 @@ use stats::{PartitionMethod, Scale};
 /// Why most workloads refuse options for the layout of pgbench's tables.
 pub(crate) const ONLY_TPCB: &str = "only the workload tpcb does";
 
+/// Why most workloads refuse a dry run.
+pub(crate) const NOT_GENERATED: &str = "only workloads do whose rows are generated from a schema of the user";
+
 /// A workload.
 pub trait Workload: Debug + Send + Sync {
     /// Its name in records and messages.
@@ -107,6 +110,26 @@ pub trait Workload: Debug + Send + Sync {
         progress: &mut Progress<'_>,
     ) -> Result<InitReport, WorkloadError>;
 
+    /// Describes the tables that `load` would fill, with the generators of their columns, as text. Nothing is changed.
+    ///
+    /// # Errors
+    /// The rows are not those of a schema; errors as of `load`.
+    fn dry_run(
+        &self,
+        _: &Target,
+        _: &mut Session,
+        _: &InitOptions,
+        _: &mut Progress<'_>,
+    ) -> Result<String, WorkloadError> {
+        let workload = self.name().to_owned();
+        Err(WorkloadError::OptionUnsupported { option: "--dry-run", workload, reason: NOT_GENERATED })
+    }
+
+    /// Whether `load` itself refuses more rows than [`InitOptions::limit`] permits, and tells a forecast.
+    fn knows_its_rows(&self) -> bool {
+        false
+    }
+
     /// The error if loading was stopped.
     fn interrupted(&self) -> WorkloadError {
         WorkloadError::InterruptedTables { init: self.init_command() }
@@ -168,11 +191,6 @@ pub trait Workload: Debug + Send + Sync {
     /// Its tables, for readers; empty if they are not known.
     fn table_names(&self) -> Vec<String> {
         Vec::new()
-    }
-
-    /// The scale if the user gives none; `None`: that of the command.
-    fn default_scale(&self) -> Option<Scale> {
-        None
     }
 
     /// The archives that it needs.

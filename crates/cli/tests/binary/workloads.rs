@@ -122,8 +122,8 @@ fn a_schema_alone_is_a_workload() {
     bench.file("shop/schema.sql", &schema.replace("own", "article"));
     for (option, place, table) in [("--schema", "own.sql", "own"), ("--workload", "shop", "article")] {
         // The second time replaces the tables of the first.
-        for rows in ["30", "50"] {
-            let out = bench.run(["init", option, place, "-s", rows, &conninfo]).exits(0);
+        for (scale, rows) in [("0.3", "30"), ("0.5", "50")] {
+            let out = bench.run(["init", option, place, "-s", scale, &conninfo]).exits(0);
             assert!(!out.stderr.contains("create table"), "{}", out.stderr);
             let count = Cluster::session(&conninfo).query(&format!("select count(*) from {table}"));
             assert_eq!(count.expect("a table")[0].get(0), Some(rows));
@@ -308,10 +308,10 @@ fn a_new_workload_is_loaded_checked_and_measured() {
     let shown = bench.run(["workload", "show", "mine"]).exits(0);
     assert!(shown.stdout.contains("tables                  customer, orders\n"), "{}", shown.stdout);
     let out = bench.run(["init", "--workload", "mine", "--seed", "7", "--jobs", "2", &conninfo]).exits(0);
-    assert!(out.stderr.contains("loaded scale 1000 in "), "{}", out.stderr);
+    assert!(out.stderr.contains("loaded scale 1 in "), "{}", out.stderr);
     let words = ["init", "-q", "--resume", "--workload", "mine", "--seed", "7", &conninfo];
     let out = bench.run(words).exits(0);
-    assert_eq!(out.stderr, "nothing was missing: the tables are loaded at scale 1000\n");
+    assert_eq!(out.stderr, "nothing was missing: the tables are loaded at scale 1\n");
     let out = bench.run(["check", "--workload", "mine", &conninfo]).exits(0);
     assert!(out.stderr.contains("4 checks of the workload mine passed"), "{}", out.stderr);
     bench.run(["bench", "--workload", "mine", "-t", "10", "--check", &conninfo]).exits(0);
@@ -320,7 +320,7 @@ fn a_new_workload_is_loaded_checked_and_measured() {
     session.execute("update orders set net = 0.001 where id = 3").expect_err("a CHECK constraint");
     let out = bench.run(["check", "--workload", "mine", &conninfo]).exits(6);
     out.says(&["1 check of the workload mine failed: orders has 10,010 rows; init loaded 10,000, and a run that inserts or deletes changes this number. A check"]);
-    bench.run(["init", "--workload", "mine", "--indexes", "none", "--scale", "1.5", &conninfo]).exits(0);
+    bench.run(["init", "--workload", "mine", "--indexes", "none", "--scale", "0.0015", &conninfo]).exits(0);
     assert_eq!(first(&mut session, "select count(*) from orders"), "15");
 }
 

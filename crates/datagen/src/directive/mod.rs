@@ -124,16 +124,16 @@ pub(crate) fn attach<'a>(
 
 /// Reads the directives without their objects, whose tables are not known yet.
 pub(crate) fn check<'a>(comments: impl Iterator<Item = (Place, &'a str)>) -> Checked<()> {
-    let mut macros = BTreeMap::new();
+    let (mut macros, mut faults) = (BTreeMap::new(), Faults::default());
     for (place, text) in comments {
         let Some((head, body, offset)) = header(text) else { continue };
         let body_place = Place { line: place.line, column: place.column.saturating_add(offset) };
-        let list = read(body, body_place, &macros)?;
+        let list = faults.take(read(body, body_place, &macros)).unwrap_or_default();
         if let Head::Macro(name) = head {
             macros.insert(name.to_owned(), Settings { list, place });
         }
     }
-    Ok(())
+    faults.all()
 }
 
 impl Directives {

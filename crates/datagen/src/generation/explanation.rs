@@ -48,6 +48,19 @@ impl Explanation {
     }
 }
 
+/// A column that gets values: its generator, and the reason for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnSummary<'a> {
+    /// Without quotes.
+    pub column: &'a str,
+    /// Name of the type in SQL.
+    pub type_name: &'a str,
+    /// The generator as directives.
+    pub directives: &'a str,
+    /// Why this generator was selected.
+    pub origin: &'a str,
+}
+
 impl Generation {
     /// Counts the values of a column, `table.column`, over so many rows, or over all rows if there are fewer.
     ///
@@ -84,6 +97,24 @@ impl Generation {
 }
 
 impl TableRows {
+    /// All columns, with those that PostgreSQL fills.
+    pub fn summaries(&self) -> impl Iterator<Item = ColumnSummary<'_>> {
+        self.columns.iter().map(|column| ColumnSummary {
+            column: &column.name,
+            type_name: &column.type_name,
+            directives: &column.description.directives,
+            origin: &column.description.origin,
+        })
+    }
+
+    /// Mean bytes of a row as text, over a sample.
+    pub fn row_bytes_mean(&self) -> u64 {
+        const ROWS_SAMPLED: u64 = 200;
+        let mut text = Vec::new();
+        let rows = sample(self, ROWS_SAMPLED).map(|row| self.write_copy(row..row + 1, &mut text)).count();
+        (text.len() as u64).div_ceil((rows as u64).max(1))
+    }
+
     fn column(&self, name: &str) -> Option<&ColumnRows> {
         self.columns.iter().find(|column| column.name == name)
     }

@@ -17,7 +17,7 @@ use crate::schema::{Cut, Judgement, Name, Order, Reference, Schema, find_text, l
 use columns::{Compiled, Surroundings, TableCompiler};
 use keys::Keys;
 
-pub use explanation::Explanation;
+pub use explanation::{ColumnSummary, Explanation};
 
 /// Files that directives name (`word=/file`, `file=glob`); the caller decides which may be read.
 pub trait Files {

@@ -3,6 +3,7 @@
 
 pub(crate) mod checks;
 mod copied_rows;
+mod forecast;
 mod judged;
 pub(crate) mod queries;
 mod statements;
@@ -10,6 +11,7 @@ mod statements;
 use judged::{Attempts, Relations};
 
 pub(crate) use copied_rows::fit_to;
+pub(crate) use forecast::{LoadForecast, dry_run};
 pub(crate) use statements::is_comment;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +34,7 @@ use crate::workload::Check;
 use crate::{Answer, IndexSet, Query, QueryChoice, SchemaFiles, WorkloadError, catalogs, sql_names};
 
 /// Rows of a table if nothing says otherwise, as in datafiller.
-const SIZE: u32 = 100;
+const SIZE: f64 = 100.0;
 /// Estimated bytes of a row in addition to its values: its header, and entries in two indexes.
 const ROW_OVERHEAD_BYTES: u64 = 80;
 /// Longest values of a row that an estimate counts: the longest value of a text is far from the usual one.
@@ -136,6 +138,19 @@ pub(crate) struct Described {
 }
 
 impl Described {
+    /// Whether the description is that of this table.
+    fn is_of(&self, own: &TableDescription, table: &TableRows) -> bool {
+        described_name(own).quoted() == table.sql_name()
+    }
+
+    /// The tables that keep their rows, with the number of rows.
+    fn kept_tables(&self) -> impl Iterator<Item = (String, u64)> {
+        let kept = self.description.tables.iter().filter(|table| !table.is_partition);
+        kept.filter_map(|table| {
+            Some((described_name(table).to_string(), table.kept.as_ref()?.rows.len() as u64))
+        })
+    }
+
     /// A sentence about tables that get no rows, because they have some.
     pub(crate) fn note(&self) -> Option<String> {
         let filled =
@@ -160,6 +175,8 @@ pub(crate) struct GeneratedTables {
     statements: Vec<Statement>,
     text: String,
     own_rows: Option<OwnRows>,
+    /// Rows of each table at scale 1; `None`: as the schema says.
+    size: Option<f64>,
     file: Arc<str>,
     sets: Vec<IndexSet>,
     /// The statements of the sets that are files.
@@ -176,7 +193,7 @@ impl GeneratedTables {
         schema: &SqlFile,
         indexes: &[SqlFile],
         before_rows: &BeforeRows,
-        own_rows: Option<OwnRows>,
+        (own_rows, size): (Option<OwnRows>, Option<f64>),
     ) -> Result<GeneratedTables, WorkloadError> {
         let text = copied_rows::as_inserts(&schema.sql, &schema.file)?;
         let statements = datagen::statements(&text, &schema.file)?;
@@ -194,7 +211,7 @@ impl GeneratedTables {
         }
         let file = schema.file.as_str().into();
         let (set_files, before_rows) = (indexes.to_vec(), before_rows.clone());
-        Ok(GeneratedTables { read, statements, text, own_rows, file, sets, set_files, before_rows })
+        Ok(GeneratedTables { read, statements, text, own_rows, size, file, sets, set_files, before_rows })
     }
 
     /// The schema as its text alone describes it.
@@ -213,8 +230,7 @@ impl GeneratedTables {
         if description.tables.iter().all(|table| table.is_partition) {
             return Err(WorkloadError::NoTables { file: self.file.to_string() });
         }
-        let name =
-            |table: &TableDescription| TableName { schema: table.schema.clone(), name: table.name.clone() };
+        let name = described_name;
         let written = self.names();
         let is_early = |table: &&TableDescription| {
             table.kept.is_some() || !written.iter().any(|own| own.may_be(&name(table)))
@@ -244,13 +260,6 @@ impl GeneratedTables {
         &self.sets
     }
 
-    /// The scale if none is given: the size of the schema's directive, otherwise that of datafiller.
-    pub(crate) fn default_size(&self) -> Option<Scale> {
-        let size = self.read.as_ref().ok().and_then(Schema::size);
-        let size = size.and_then(|size| u32::try_from(size).ok()).unwrap_or(SIZE);
-        Some(size.into())
-    }
-
     /// The rows of all tables of a schema. `files` are those that directives may name, and `parameters` all those of the
     /// workload.
     pub(crate) fn rows(
@@ -267,7 +276,11 @@ impl GeneratedTables {
                 Ok(Rows::Own((own.tables)(&choice)?))
             }
             Some(own) => Ok(Rows::Own((own.tables)(options.scale, options.seed.or(seed).unwrap_or(SEED)))),
-            None => Ok(Rows::Generated(generated(schema, files, options, seed)?)),
+            None => {
+                #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
+                let size = self.size.or(schema.size().map(|size| size as f64)).unwrap_or(SIZE);
+                Ok(Rows::Generated(generated(schema, files, options, (size, seed))?))
+            }
         }
     }
 
@@ -284,8 +297,7 @@ impl GeneratedTables {
     /// The estimated bytes of all tables and indexes per unit of scale, at the default size. Counts the longest values,
     /// because lengths of values are limited by the type; `None` if a file cannot be read without permission.
     pub(crate) fn bytes_per_scale(&self, files: &SchemaFiles) -> Option<u64> {
-        let scale = self.default_size()?;
-        let options = InitOptions { scale, ..InitOptions::default() };
+        let options = InitOptions::default();
         let rows = self.rows(self.read().ok()?, files, &options, None, &BTreeMap::new()).ok()?;
         let Rows::Generated(GeneratedRowsOf { generation, .. }) = rows else { return None };
         if self.has_fixed_sizes() {
@@ -296,14 +308,7 @@ impl GeneratedTables {
             table.rows().saturating_mul(row_bytes)
         };
         let bytes = generation.tables().iter().map(bytes_of).fold(0, u64::saturating_add);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            clippy::cast_precision_loss,
-            reason = "an estimate; `as` saturates"
-        )]
-        let per_unit = (bytes as f64 / scale.units()).ceil() as u64;
-        Some(per_unit.max(1))
+        Some(bytes.max(1))
     }
 
     /// All statements of the schema in their order, for a trial.
@@ -415,6 +420,10 @@ impl GeneratedTables {
     }
 }
 
+fn described_name(table: &TableDescription) -> TableName {
+    TableName { schema: table.schema.clone(), name: table.name.clone() }
+}
+
 fn set(name: &str, title: &str) -> IndexSet {
     IndexSet { name: name.to_owned().into(), title: title.to_owned().into() }
 }
@@ -450,10 +459,10 @@ fn generated(
     schema: &Schema,
     files: &SchemaFiles,
     options: &InitOptions,
-    seed: Option<u64>,
+    (size, seed): (f64, Option<u64>),
 ) -> Result<GeneratedRowsOf, WorkloadError> {
     let options = Options {
-        size: Some(options.scale.units()),
+        size: Some(options.scale.units() * size),
         seed: options.seed.or(seed).map(|seed| seed.to_string()),
         ..Options::default()
     };

@@ -211,7 +211,7 @@ fn a_schema_is_enough_and_files_in_folders_are_found() {
     let names: Vec<&str> = found.queries.iter().map(|query| query.name.as_str()).collect();
     assert_eq!(names, ["q2", "q10"]);
     assert_eq!((found.scripts.len(), found.checks.len(), found.indexes.len()), (1, 1, 1));
-    assert_eq!((found.size, found.seed), (Scale::new(0.5), Some(7)));
+    assert_eq!((found.size, found.seed), (Some(0.5), Some(7)));
 }
 
 #[test]

@@ -1,5 +1,5 @@
 -- The tables. Comments that begin with "-- df:" say how pgmeter generates the rows; without them, it chooses the data
--- by names, types and keys. A table has as many rows as --scale says (size), times mult.
+-- by names, types and keys. A table has 1,000 rows (size) at scale 1, times mult.
 -- df: size=1000
 
 CREATE TABLE customer(

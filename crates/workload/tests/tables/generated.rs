@@ -64,8 +64,9 @@ pub(crate) fn load(
     workload.load(&target(session), session, options, &mut |_| ControlFlow::Continue(()))
 }
 
-pub(crate) fn scaled(units: f64) -> InitOptions {
-    InitOptions { scale: Scale::new(units).expect("a scale"), ..InitOptions::default() }
+/// The scale that gives so many rows to each table.
+pub(crate) fn scaled(rows: f64) -> InitOptions {
+    InitOptions { scale: Scale::new(rows / 100.0).expect("a scale"), ..InitOptions::default() }
 }
 
 /// Number and checksum of all rows.
@@ -129,7 +130,7 @@ fn marks_say_what_was_loaded_and_own_tables_are_replaced() {
         let comment = "select obj_description('customer'::regclass)";
         let without_digest = "select regexp_replace(obj_description('customer'::regclass), '(digest|definition|folder|dependents)=[0-9a-f,]* ', '', 'g')";
         assert_ne!(lines(&mut session, comment), lines(&mut session, without_digest));
-        let own_mark = "select 'Who buys\npgmeter: workload=own scale=20 seed=7 indexes=schema state=loaded oid=' \
+        let own_mark = "select 'Who buys\npgmeter: workload=own scale=0.2 seed=7 indexes=schema state=loaded oid=' \
                         || 'customer'::regclass::oid || ' name=public.customer database=' || (select oid from pg_database \
                         where datname = current_database()) || ' system=' || system_identifier \
                         from pg_control_system()";
@@ -138,7 +139,7 @@ fn marks_say_what_was_loaded_and_own_tables_are_replaced() {
         load(&own, &mut session, &InitOptions { indexes: Some("none".to_owned()), ..scaled(30.5) })
             .expect("the old tables are dropped");
         let found = loaded(&mut session, &own).expect("an answer").expect("tables");
-        let scale = Scale::new(30.5).expect("a scale");
+        let scale = Scale::new(0.305).expect("a scale");
         let (indexes, parameters) = (Some("none".to_owned()), BTreeMap::new());
         let expected = Loaded { scale, seed: None, indexes, parameters, complete: true };
         assert_eq!(found, expected);
@@ -194,7 +195,7 @@ fn an_interrupted_loading_is_continued_where_it_was() {
             assert!(error.contains("not completely loaded"), "{error}");
             let other = InitOptions { resumes: true, jobs: 2, ..scaled(31_000.0) };
             let error = load(&own, &mut session, &other).expect_err("another scale").to_string();
-            assert!(error.contains("same options, but --scale was 30000 and is now 31000; omit"), "{error}");
+            assert!(error.contains("same options, but --scale was 300 and is now 310; omit"), "{error}");
         }
         load(&own, &mut session, &InitOptions { resumes: true, jobs: 1, ..options.clone() })
             .expect("the rest");
@@ -202,7 +203,7 @@ fn an_interrupted_loading_is_continued_where_it_was() {
         assert!(loaded(&mut session, &own).expect("an answer").expect("tables").complete);
         let again = load(&own, &mut session, &InitOptions { resumes: true, ..options.clone() });
         let again = again.expect("nothing to do");
-        assert_eq!(again.summary(options.scale), "nothing was missing: the tables are loaded at scale 30000");
+        assert_eq!(again.summary(options.scale), "nothing was missing: the tables are loaded at scale 300");
     }
 }
 
@@ -217,7 +218,7 @@ fn checks_of_generated_tables_find_missing_rows_and_references_without_partner()
         let workload: &dyn Workload = &own;
         assert_eq!(workload.check_data(&mut session, &none, None).expect("sound"), 4);
         let other = workload.check_data(&mut session, &none, Some(Scale::from(7))).expect_err("other scale");
-        assert!(other.to_string().contains("have scale 20, not 7; leave out --scale"), "{other}");
+        assert!(other.to_string().contains("have scale 0.2, not 7; leave out --scale"), "{other}");
         session
             .execute(
                 "alter table orders drop constraint orders_customer_fkey; \
@@ -328,7 +329,10 @@ fn rows_that_violate_the_schema_are_explained_with_its_line() {
 fn the_size_of_generated_tables_is_estimated() {
     let folder = folder("-- df: size=1000\nCREATE TABLE t (id int PRIMARY KEY, v int);", &[]);
     let bytes = open(&folder).bytes_per_scale().expect("an estimate");
-    assert!((40..1100).contains(&bytes), "{bytes} for a row of 36 bytes and its entry in an index");
+    assert!(
+        (40_000..1_100_000).contains(&bytes),
+        "{bytes} for 1,000 rows of 36 bytes and its entry in an index"
+    );
 }
 
 #[test]
@@ -354,7 +358,7 @@ fn keys_that_cannot_be_postponed_stay_and_settings_of_a_dump_have_no_effect_else
         assert_eq!(lines(&mut session, "select obj_description('app.by_name'::regclass)"), ["names"]);
         let kept = "select count(*) from pg_constraint where conname in ('a_pkey', 'b_key', 'b_a_fkey')";
         assert_eq!(lines(&mut session, kept), ["3"]);
-        assert_eq!(loaded(&mut session, &own).expect("an answer").expect("tables").scale, 500);
+        assert_eq!(loaded(&mut session, &own).expect("an answer").expect("tables").scale, 5);
         let other = InitOptions { indexes: Some("none_at_all".to_owned()), ..scaled(5.0) };
         load(&own, &mut session, &other).expect("another index set");
         assert_eq!(lines(&mut session, "select count(*) from pg_indexes where indexname = 'by_name'"), ["0"]);
@@ -486,8 +490,7 @@ fn rows_are_the_same_whatever_the_settings_of_the_database_are() {
                 first.execute(&sql).expect("a setting");
             }
             let mut session = Session::connect(&target(&mut first)).expect("a session");
-            load(&own, &mut session, &scaled(40_000.0))
-                .unwrap_or_else(|error| panic!("{settings:?}: {error}"));
+            load(&own, &mut session, &scaled(100.0)).unwrap_or_else(|error| panic!("{settings:?}: {error}"));
             seen.push(lines(&mut session, sums));
         }
         assert!(seen.iter().all(|sum| *sum == seen[0]), "{major}: {seen:?}");

@@ -253,7 +253,10 @@ fn steps_partitions_and_notices_are_told_in_the_order_of_pgbench() {
             InitProgress::Notice(notice) => format!("{}: {}", notice.severity, notice.message),
             InitProgress::Finished(time) => time.name.clone(),
             InitProgress::Rows { .. } | InitProgress::Lost { .. } => String::new(),
-            InitProgress::Dropping(_) | InitProgress::Found(_) | InitProgress::Waiting => {
+            InitProgress::Dropping(_)
+            | InitProgress::Forecast(_)
+            | InitProgress::Found(_)
+            | InitProgress::Waiting => {
                 return ControlFlow::Continue(());
             }
         });

@@ -6,6 +6,7 @@ mod alone;
 mod any_schema;
 mod beside_pgbench;
 mod dependents;
+mod dry_run;
 mod existing_tables;
 mod folder;
 mod generated;

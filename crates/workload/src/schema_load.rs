@@ -1,0 +1,148 @@
+//! Loads the tables of a schema: the server describes them, `generated` makes their rows, `loader` sends them.
+//! The dry run ends before the rows.
+
+use std::collections::BTreeMap;
+
+use connect::{Session, Target};
+use datagen::{Description, Generation};
+
+use crate::generated::{self, Described, GeneratedTables, LoadForecast, Rows};
+use crate::load::{self, InitOptions, InitProgress, InitReport, Progress};
+use crate::loader;
+use crate::marks::{DatabaseId, Mark};
+use crate::protection::Protection;
+use crate::schema_files::SchemaFiles;
+use crate::{WorkloadError, unavailable};
+
+/// The loading of the tables of a schema.
+pub(crate) struct SchemaLoad<'a> {
+    pub(crate) tables: &'a GeneratedTables,
+    pub(crate) mark: Mark,
+    /// The command, for messages.
+    pub(crate) init: String,
+    /// The text of a built-in schema is known, so no server describes it.
+    pub(crate) is_built_in: bool,
+    /// The files that directives may name.
+    pub(crate) files: SchemaFiles,
+    /// The seed of the workload.
+    pub(crate) seed: Option<u64>,
+    /// All parameters, with the scale.
+    pub(crate) variables: BTreeMap<String, String>,
+    pub(crate) options: &'a InitOptions,
+}
+
+impl SchemaLoad<'_> {
+    /// Creates the tables, and generates and loads their rows.
+    pub(crate) fn load(
+        &self,
+        target: &Target,
+        session: &mut Session,
+        progress: &mut Progress<'_>,
+    ) -> Result<InitReport, WorkloadError> {
+        let (tables, options) = (self.tables, self.options);
+        let (described, rows) = self.compiled(target, session, progress)?;
+        if let Some(limit) = options.limit.filter(|_| !options.resumes)
+            && let Some(forecast) = LoadForecast::new(&rows, &described)
+        {
+            forecast.check(limit)?;
+            if forecast.is_large() {
+                self.tell(InitProgress::Forecast(&forecast.to_string()), progress)?;
+            }
+        }
+        for note in described.note().iter().chain(rows.notes()) {
+            self.tell(InitProgress::Found(note), progress)?;
+        }
+        let database = DatabaseId::read(session)?;
+        let mut set =
+            tables.table_set(&self.mark, self.init.clone(), rows, &described, (options, &database))?;
+        generated::fit_to(&mut set, session.server_version_num());
+        if !options.is_strict
+            && let Some(sentence) = unavailable::leave_out(session, &mut set)?
+        {
+            self.tell(InitProgress::Found(&sentence), progress)?;
+        }
+        let again = |session: &mut Session| {
+            let Some(described) = tables.described_again(session, &described)? else { return Ok(None) };
+            Ok(Some(self.rows(&described)?.load_tables(&described)))
+        };
+        loader::load_tables(target, session, (&set, &again), options, progress)
+    }
+
+    /// The tables with the generators of their columns, as text. Nothing is changed.
+    pub(crate) fn dry_run(
+        &self,
+        target: &Target,
+        session: &mut Session,
+        progress: &mut Progress<'_>,
+    ) -> Result<String, WorkloadError> {
+        let (described, rows) = self.compiled(target, session, progress)?;
+        for note in rows.notes() {
+            self.tell(InitProgress::Found(note), progress)?;
+        }
+        Ok(generated::dry_run(&rows, &described))
+    }
+
+    /// The rows of all tables that get some, without loading them.
+    pub(crate) fn generation(
+        &self,
+        options: &datagen::Options,
+        target: &Target,
+        session: &mut Session,
+        progress: &mut Progress<'_>,
+    ) -> Result<Generation, WorkloadError> {
+        let described = self.tables.described(self.description(target, session, progress)?)?;
+        if let Some(note) = described.note() {
+            self.tell(InitProgress::Found(&note), progress)?;
+        }
+        let schema = described.schema.as_ref().map_or_else(|| self.tables.read(), Ok)?;
+        let generation = Generation::new(schema, options, &self.files)?;
+        for note in generation.notes() {
+            self.tell(InitProgress::Found(note), progress)?;
+        }
+        Ok(generation)
+    }
+
+    fn tell(&self, what: InitProgress<'_>, progress: &mut Progress<'_>) -> Result<(), WorkloadError> {
+        let stopped = |_| WorkloadError::InterruptedTables { init: self.init.clone() };
+        load::tell(progress, what).map_err(stopped)
+    }
+
+    /// The tables as the server describes them, with their rows. Nothing is changed.
+    fn compiled(
+        &self,
+        target: &Target,
+        session: &mut Session,
+        progress: &mut Progress<'_>,
+    ) -> Result<(Described, Rows), WorkloadError> {
+        let mut protection = Protection::default();
+        self.tables.statements(self.options).for_each(|sql| protection.statement(sql));
+        protection.check(session, &self.mark.workload, &self.init, self.options.drops)?;
+        let described = if self.is_built_in {
+            Described::default()
+        } else {
+            self.tables.described(self.description(target, session, progress)?)?
+        };
+        let rows = self.rows(&described)?;
+        Ok((described, rows))
+    }
+
+    fn rows(&self, described: &Described) -> Result<Rows, WorkloadError> {
+        let schema = described.schema.as_ref().map_or_else(|| self.tables.read(), Ok)?;
+        self.tables.rows(schema, &self.files, self.options, self.seed, &self.variables)
+    }
+
+    /// What the server says about the schema.
+    fn description(
+        &self,
+        target: &Target,
+        session: &mut Session,
+        progress: &mut Progress<'_>,
+    ) -> Result<Description, WorkloadError> {
+        let mut trial = self.tables.trial(&self.mark, self.init.clone());
+        generated::fit_to(&mut trial, session.server_version_num());
+        if !self.options.is_strict {
+            unavailable::leave_out(session, &mut trial)?;
+        }
+        loader::describe(target, session, &trial, self.options, progress)
+    }
+}

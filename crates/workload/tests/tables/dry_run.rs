@@ -1,0 +1,75 @@
+//! A dry run and the limit of a load: both know the rows of a schema before any row is loaded, and change nothing.
+
+use std::ops::ControlFlow;
+
+use connect::Session;
+use pgmeter_workload::{InitOptions, LoadLimit, Workload, WorkloadError};
+
+use crate::generated::{folder, open, scaled};
+use crate::harness::{NEWEST, lines, session, target};
+
+const SCHEMA: &str = "\
+    create table countries (code text primary key, name text not null);\n\
+    insert into countries values ('de', 'Germany'), ('fr', 'France');\n\
+    create table people (id serial primary key, country text references countries,\n\
+      even int check (even % 2 = 0 and even::text like '%8'));\n\
+    create table visits (id bigint primary key, person int not null references people, -- df: sub=scale alpha=2\n\
+      at date); -- df: start=2024-01-01 end=2024-12-31\n\
+    -- df t=visits: mult=10\n\
+    create table settings (lock boolean primary key default true check (lock));\n";
+
+fn tables(session: &mut Session) -> Vec<String> {
+    lines(session, "select relname from pg_class where relnamespace = 'public'::regnamespace")
+}
+
+#[test]
+fn a_dry_run_shows_rows_paths_and_generators_and_changes_nothing() {
+    let mut session = session(NEWEST, "dry_run");
+    let target = target(&mut session);
+    let folder = folder(SCHEMA, &[]);
+    let run = &mut |_: pgmeter_workload::InitProgress<'_>| ControlFlow::Continue(());
+    let text = open(&folder).dry_run(&target, &mut session, &scaled(200.0), run).expect("a dry run");
+    let line = |start: &str| {
+        let found = text.lines().find(|line| line.trim_start().starts_with(start));
+        found
+            .unwrap_or_else(|| panic!("no line {start}: {text}"))
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let visits = line("visits  ");
+    assert!(visits.starts_with("visits 2,000 "), "{text}");
+    assert!(visits.ends_with("judged by the server: their references are to judged rows"), "{text}");
+    assert!(line("people  ").starts_with("people 200 "), "{text}");
+    assert!(line("people  ").ends_with("judged by the server: people_even_check"), "{text}");
+    let settings = line("settings  ");
+    assert!(settings.starts_with("settings 1 ") && settings.ends_with("loaded directly"), "{text}");
+    assert_eq!(line("countries  "), "countries 2 those that the schema inserts, or that are there");
+    assert_eq!(line("person  "), "person integer values of people.id sub=scale alpha=2 its foreign key");
+    assert!(line("at  ").starts_with("at date date start=2024-01-01 end=2024-12-31 "), "{text}");
+    assert_eq!(tables(&mut session), [""; 0]);
+}
+
+/// The limit holds before anything is dropped or made.
+#[test]
+fn a_load_beyond_its_limit_is_refused_with_its_forecast() {
+    let mut session = session(NEWEST, "load_limit");
+    let target = target(&mut session);
+    let folder = folder(SCHEMA, &[]);
+    let load = |session: &mut Session, size: f64, free_bytes: Option<u64>| {
+        let options = InitOptions { limit: Some(LoadLimit { free_bytes }), ..scaled(size) };
+        let run = &mut |_: pgmeter_workload::InitProgress<'_>| ControlFlow::Continue(());
+        open(&folder).load(&target, session, &options, run)
+    };
+    let refused = |error: WorkloadError| match error {
+        WorkloadError::LoadTooLarge { forecast, .. } => forecast,
+        other => panic!("{other}"),
+    };
+    let forecast = refused(load(&mut session, 300.0, Some(1_000)).expect_err("too large"));
+    assert!(forecast.contains("3,301 rows (visits 3,000, people 300, settings 1)"), "{forecast}");
+    let forecast = refused(load(&mut session, 1e9, None).expect_err("too large"));
+    assert!(forecast.starts_with("loading needs about ") && forecast.contains(" h "), "{forecast}");
+    assert_eq!(tables(&mut session), [""; 0]);
+    load(&mut session, 300.0, Some(10_000_000)).expect("it fits");
+    assert_eq!(lines(&mut session, "select count(*) from visits"), ["3000"]);
+}
