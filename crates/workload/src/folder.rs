@@ -15,7 +15,7 @@ use crate::before_run::Preparation;
 use crate::digests::checksum;
 use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::ForeignObjects;
-use crate::generated::{self, DataChoice, Described, GeneratedTables, OwnCode, OwnRows};
+use crate::generated::{self, Described, GeneratedTables, OwnCode};
 use crate::load::{self, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::loader::{TableName, TableSet};
@@ -196,7 +196,6 @@ impl Folder {
         let mut protection = Protection::default();
         tables.statements(options).for_each(|sql| protection.statement(sql));
         protection.check(session, self.name(), &self.init_command(), options.drops)?;
-        let variables = (self as &dyn Workload).variables(&options.parameters, options.scale);
         let mark = self.mark(options);
         let is_built_in = self.folder.as_os_str().is_empty();
         let described = if is_built_in {
@@ -206,7 +205,7 @@ impl Folder {
             tables.described(self.examined((target, &mut *session), trial, options, progress)?)?
         };
         let schema = described.schema.as_ref().map_or_else(|| tables.read(), Ok)?;
-        let rows = tables.rows(schema, &self.files(options), options, self.manifest.seed, &variables)?;
+        let rows = tables.rows(schema, &self.files(options), options, self.manifest.seed)?;
         for note in described.note().iter().chain(rows.notes()) {
             load::tell(progress, InitProgress::Found(note)).map_err(|_| self.interrupted())?;
         }
@@ -221,7 +220,7 @@ impl Folder {
         let again = |session: &mut Session| {
             let Some(described) = tables.described_again(session, &described)? else { return Ok(None) };
             let schema = described.schema.as_ref().map_or_else(|| tables.read(), Ok)?;
-            let rows = tables.rows(schema, &self.files(options), options, self.manifest.seed, &variables)?;
+            let rows = tables.rows(schema, &self.files(options), options, self.manifest.seed)?;
             Ok(Some(rows.load_tables(&described)))
         };
         loader::load_tables(target, session, (&set, &again), options, progress)
@@ -507,18 +506,13 @@ impl Workload for Folder {
     fn data_checks(&self, loaded: &Loaded) -> Result<Vec<Check>, WorkloadError> {
         let Some(tables) = &self.generated else { return Ok(Vec::new()) };
         // The files of directives were read by `init`; here only the numbers of rows count.
-        let Loaded { scale, seed, parameters, .. } = loaded;
+        let Loaded { scale, seed, .. } = loaded;
         let options =
             InitOptions { scale: *scale, seed: *seed, allows_files: true, ..InitOptions::default() };
-        let variables = (self as &dyn Workload).variables(parameters, *scale);
         let Ok(schema) = tables.read() else { return Ok(Vec::new()) };
-        let rows = tables.rows(schema, &self.files(&options), &options, self.manifest.seed, &variables)?;
-        let own = match self.own.rows {
-            Some(OwnRows { chosen: Some(own), .. }) => {
-                (own.checks)(&DataChoice::new(*scale, seed.or(self.manifest.seed), &variables))?
-            }
-            own => own.map(|own| (own.checks)(*scale)).unwrap_or_default(),
-        };
+        let rows = tables.rows(schema, &self.files(&options), &options, self.manifest.seed)?;
+        let seed = seed.or(self.manifest.seed).unwrap_or(generated::SEED);
+        let own = self.own.rows.map(|own| (own.checks)(*scale, seed)).unwrap_or_default();
         let has_all_rows = self.folder.as_os_str().is_empty() || tables.meets_all_constraints();
         Ok(own.into_iter().chain(generated::checks::all(schema, &rows, has_all_rows)).collect())
     }
