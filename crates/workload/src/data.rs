@@ -1,7 +1,6 @@
 //! Rows of a schema as text: reads the schema, with a server if its text alone does not describe the tables, and writes the
 //! rows with several threads. The values do not depend on the number of threads.
 
-use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Read, Write};
 use std::ops::Range;
 use std::path::Path;
@@ -125,7 +124,6 @@ impl SchemaText {
             is_built_in: false,
             files: self.files.clone(),
             seed: None,
-            variables: BTreeMap::new(),
             options: init_options,
         };
         load.generation(options, target, session, progress)

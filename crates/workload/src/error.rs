@@ -36,9 +36,9 @@ pub enum WorkloadError {
     /// A file that is used without being named in workload.toml is invalid.
     #[error("{0}")]
     UnlistedFile(String),
-    /// Messages cannot be used as a corpus, or a parameter of a corpus is invalid; a complete message.
+    /// The value of a parameter is invalid; a complete message.
     #[error("{0}")]
-    Corpus(String),
+    Parameter(String),
     /// A schema, or a directive in it, cannot be used.
     #[error(transparent)]
     Schema(#[from] datagen::Error),

@@ -14,7 +14,7 @@ use crate::before_run::Preparation;
 use crate::digests::checksum;
 use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::ForeignObjects;
-use crate::generated::{self, DataChoice, GeneratedTables, OwnCode, OwnRows};
+use crate::generated::{self, GeneratedTables, OwnCode};
 use crate::load::{self, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::loader::TableName;
@@ -192,7 +192,6 @@ impl Folder {
             is_built_in: self.folder.as_os_str().is_empty(),
             files: self.files(options),
             seed: self.manifest.seed,
-            variables: (self as &dyn Workload).variables(&options.parameters, options.scale),
             options,
         })
     }
@@ -475,18 +474,13 @@ impl Workload for Folder {
     fn data_checks(&self, loaded: &Loaded) -> Result<Vec<Check>, WorkloadError> {
         let Some(tables) = &self.generated else { return Ok(Vec::new()) };
         // The files of directives were read by `init`; here only the numbers of rows count.
-        let Loaded { scale, seed, parameters, .. } = loaded;
+        let Loaded { scale, seed, .. } = loaded;
         let options =
             InitOptions { scale: *scale, seed: *seed, allows_files: true, ..InitOptions::default() };
-        let variables = (self as &dyn Workload).variables(parameters, *scale);
         let Ok(schema) = tables.read() else { return Ok(Vec::new()) };
-        let rows = tables.rows(schema, &self.files(&options), &options, self.manifest.seed, &variables)?;
-        let own = match self.own.rows {
-            Some(OwnRows { chosen: Some(own), .. }) => {
-                (own.checks)(&DataChoice::new(*scale, seed.or(self.manifest.seed), &variables))?
-            }
-            own => own.map(|own| (own.checks)(*scale)).unwrap_or_default(),
-        };
+        let rows = tables.rows(schema, &self.files(&options), &options, self.manifest.seed)?;
+        let seed = seed.or(self.manifest.seed).unwrap_or(generated::SEED);
+        let own = self.own.rows.map(|own| (own.checks)(*scale, seed)).unwrap_or_default();
         let has_all_rows = self.folder.as_os_str().is_empty() || tables.meets_all_constraints();
         Ok(own.into_iter().chain(generated::checks::all(schema, &rows, has_all_rows)).collect())
     }

@@ -466,7 +466,7 @@ mod tests {
 
     fn mark(complete: bool) -> Mark {
         let scale = "0.5".parse().expect("a scale");
-        let parameters = BTreeMap::from([("corpus".to_owned(), "mbox:/a b/50%.mbox".to_owned())]);
+        let parameters = BTreeMap::from([("source".to_owned(), "/a b/50%.csv".to_owned())]);
         let indexes = Some("keys".to_owned());
         let loaded = Loaded { scale, seed: Some(7), indexes, parameters, complete };
         let database = DatabaseId { oid: "5".to_owned(), system: Some("76".to_owned()) };
@@ -484,7 +484,7 @@ mod tests {
         assert_eq!(
             comment,
             "All customers\nsince 2020\npgmeter: workload=shop scale=0.5 seed=7 indexes=keys \
-             parameter.corpus=mbox:/a%20b/50%25.mbox state=loading folder=5eed oid=16385 name=public.\"a%20b\" digest= database=5 system=76"
+             parameter.source=/a%20b/50%25.csv state=loading folder=5eed oid=16385 name=public.\"a%20b\" digest= database=5 system=76"
         );
         assert_eq!(Mark::parse(&comment), Some(mark(false)));
         let again = mark(true).added_to(&comment);

@@ -1,8 +1,6 @@
 //! Loads the tables of a schema: the server describes them, `generated` makes their rows, `loader` sends them.
 //! The dry run ends before the rows.
 
-use std::collections::BTreeMap;
-
 use connect::{Session, Target};
 use datagen::{Description, Generation};
 
@@ -26,8 +24,6 @@ pub(crate) struct SchemaLoad<'a> {
     pub(crate) files: SchemaFiles,
     /// The seed of the workload.
     pub(crate) seed: Option<u64>,
-    /// All parameters, with the scale.
-    pub(crate) variables: BTreeMap<String, String>,
     pub(crate) options: &'a InitOptions,
 }
 
@@ -128,7 +124,7 @@ impl SchemaLoad<'_> {
 
     fn rows(&self, described: &Described) -> Result<Rows, WorkloadError> {
         let schema = described.schema.as_ref().map_or_else(|| self.tables.read(), Ok)?;
-        self.tables.rows(schema, &self.files, self.options, self.seed, &self.variables)
+        self.tables.rows(schema, &self.files, self.options, self.seed)
     }
 
     /// What the server says about the schema.

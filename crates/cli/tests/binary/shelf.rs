@@ -485,39 +485,17 @@ fn fulltext_finds_the_expected_messages_on_all_index_sets_and_versions() {
 }
 
 #[test]
-fn fulltext_loads_the_messages_of_an_mbox_file_and_refuses_files_without_messages() {
+fn fulltext_refuses_numbers_of_queries_and_scales_without_rows() {
     let bench = Bench::new();
-    let conninfo = Cluster::shared("18").database("shelf_fulltext_mbox");
-    let message = |number: u32| {
-        format!(
-            "From a@example.org Mon Jan  2 15:04:05 2006\nMessage-ID: <{number}@example.org>\nIn-Reply-To: <{}@example.org>\n\
-             From: Ann <a@example.org>\nSubject: tab\there\n\nThe planner chooses index number{} and heap\\word.\n\n",
-            number - 1,
-            ["alpha", "beta", "gamma"][number as usize % 3],
-        )
-    };
-    bench.file("archive.mbox", &(1..=40).map(message).collect::<String>());
-    bench.file("empty.mbox", "no message\n");
+    let conninfo = Cluster::shared("18").database("shelf_fulltext_refused");
     let run = |words: &[&str]| bench.run(words.iter().chain(&[conninfo.as_str()]).copied());
-    let init = |corpus: &str| run(&["init", "-q", "--workload", "fulltext", "-D", corpus]);
-    init("corpus=mbox:empty.mbox").exits(1).says(&["empty.mbox has no messages: in an mbox file"]);
-    init("corpus=mbox:missing.mbox").exits(1).says(&["cannot read missing.mbox: "]);
-    init("corpus=changelogs:.").exits(1).says(&["there are no messages: . has no Debian changelogs"]);
-    init("corpus=maildir").exits(1).says(&["corpus is synthetic, changelogs or mbox:FILE, not \"maildir\""]);
-    init("corpus=mbox:archive.mbox").exits(0);
-    run(&["check", "--workload", "fulltext"]).exits(0);
-    // The marks of the tables say which corpus it is.
-    let out = run(&["queries", "--workload", "fulltext", "-D", "queries=50", "--answers"]).exits(0);
-    assert!(out.stdout.contains("not known for these parameters"), "{}", out.stdout);
-    let mut session = Cluster::session(&conninfo);
-    let sql = "select count(*), count(parent_id), min(subject), max(config) from messages where body_tsv @@ 'planner'";
-    let rows = session.query(sql).expect("a query");
-    let found = [0, 1, 2, 3].map(|column| rows[0].get(column));
-    assert_eq!(found, [Some("40"), Some("39"), Some("tab\there"), Some("pg_catalog.english")]);
-    run(&["queries", "--workload", "fulltext", "-D", "queries=0"])
-        .exits(1)
-        .says(&["queries is a number from 1 to 33000, not \"0\""]);
     run(&["init", "-q", "--workload", "fulltext", "--scale", "0.001"])
         .exits(1)
         .says(&["a unit of scale has 10,000 messages"]);
+    run(&["init", "-q", "--workload", "fulltext", "--scale", "0.01"]).exits(0);
+    for queries in ["0", "33001", "all"] {
+        run(&["queries", "--workload", "fulltext", "-D", &format!("queries={queries}")])
+            .exits(1)
+            .says(&[&format!("queries is a number from 1 to 33000, not \"{queries}\"")]);
+    }
 }

@@ -40,7 +40,7 @@ const ROW_OVERHEAD_BYTES: u64 = 80;
 /// Longest values of a row that an estimate counts: the longest value of a text is far from the usual one.
 const ROW_BYTES_MAX: u64 = 1000;
 /// The seed of rows of a built-in workload.
-const SEED: u64 = 1;
+pub(crate) const SEED: u64 = 1;
 /// The index set without keys, foreign keys and indexes of separate statements.
 const NONE: &str = "none";
 /// The index set of the schema itself.
@@ -55,43 +55,14 @@ pub(crate) struct OwnRows {
     pub(crate) refused: fn(Scale) -> Option<&'static str>,
     /// Why a seed is not supported, if it is not.
     pub(crate) seed_refused: Option<&'static str>,
-    /// Checks of freshly loaded data at a scale.
-    pub(crate) checks: fn(Scale) -> Vec<Check>,
-    /// Rows that parameters choose, instead of `tables` and `checks`.
-    pub(crate) chosen: Option<ChosenRows>,
-}
-
-/// Rows that depend on the parameters of the workload.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ChosenRows {
-    pub(crate) tables: fn(&DataChoice<'_>) -> Result<Vec<LoadTable>, WorkloadError>,
-    pub(crate) checks: fn(&DataChoice<'_>) -> Result<Vec<Check>, WorkloadError>,
-}
-
-/// Which data are wanted.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct DataChoice<'a> {
-    pub(crate) scale: Scale,
-    pub(crate) seed: u64,
-    /// All parameters of the workload.
-    pub(crate) parameters: &'a BTreeMap<String, String>,
-}
-
-impl<'a> DataChoice<'a> {
-    /// Those with this seed, or with that of built-in workloads.
-    pub(crate) fn new(
-        scale: Scale,
-        seed: Option<u64>,
-        parameters: &'a BTreeMap<String, String>,
-    ) -> DataChoice<'a> {
-        DataChoice { scale, seed: seed.unwrap_or(SEED), parameters }
-    }
+    /// Checks of freshly loaded data, by scale and seed.
+    pub(crate) checks: fn(Scale, u64) -> Vec<Check>,
 }
 
 impl OwnRows {
     /// Rows for every scale and seed, without checks.
     pub(crate) const fn new(tables: fn(Scale, u64) -> Vec<LoadTable>) -> OwnRows {
-        OwnRows { tables, refused: |_| None, seed_refused: None, checks: |_| Vec::new(), chosen: None }
+        OwnRows { tables, refused: |_| None, seed_refused: None, checks: |_, _| Vec::new() }
     }
 }
 
@@ -260,21 +231,15 @@ impl GeneratedTables {
         &self.sets
     }
 
-    /// The rows of all tables of a schema. `files` are those that directives may name, and `parameters` all those of the
-    /// workload.
+    /// The rows of all tables of a schema. `files` are those that directives may name.
     pub(crate) fn rows(
         &self,
         schema: &Schema,
         files: &SchemaFiles,
         options: &InitOptions,
         seed: Option<u64>,
-        parameters: &BTreeMap<String, String>,
     ) -> Result<Rows, WorkloadError> {
         match self.own_rows {
-            Some(OwnRows { chosen: Some(own), .. }) => {
-                let choice = DataChoice::new(options.scale, options.seed.or(seed), parameters);
-                Ok(Rows::Own((own.tables)(&choice)?))
-            }
             Some(own) => Ok(Rows::Own((own.tables)(options.scale, options.seed.or(seed).unwrap_or(SEED)))),
             None => {
                 #[expect(clippy::cast_precision_loss, reason = "a number of rows")]
@@ -298,7 +263,7 @@ impl GeneratedTables {
     /// because lengths of values are limited by the type; `None` if a file cannot be read without permission.
     pub(crate) fn bytes_per_scale(&self, files: &SchemaFiles) -> Option<u64> {
         let options = InitOptions::default();
-        let rows = self.rows(self.read().ok()?, files, &options, None, &BTreeMap::new()).ok()?;
+        let rows = self.rows(self.read().ok()?, files, &options, None).ok()?;
         let Rows::Generated(GeneratedRowsOf { generation, .. }) = rows else { return None };
         if self.has_fixed_sizes() {
             return None;

@@ -15,8 +15,7 @@ pub(crate) const ROWS: OwnRows = OwnRows {
     tables: |scale, _| rows::all(scale),
     refused,
     seed_refused: Some("its rows depend on the scale alone"),
-    checks: checks::all,
-    chosen: None,
+    checks: |scale, _| checks::all(scale),
 };
 
 /// Its queries.

@@ -6,6 +6,7 @@ use std::num::NonZero;
 use std::ops::Range;
 use std::thread;
 
+use super::corpus::Corpus;
 use super::expressions::{Expression, Search};
 use super::sample::{Sample, distinct};
 use super::synthetic::Synthetic;
@@ -27,14 +28,15 @@ struct Index<'a> {
     phrases: HashMap<(u32, u32), Vec<u32>>,
 }
 
-/// Counts the hits in the first messages, on all cores.
-pub(super) fn count(corpus: Synthetic, messages: u64, sample: &Sample, searches: &[Search]) -> Hits {
+/// Counts the hits, on all cores.
+pub(super) fn count(corpus: Corpus, sample: &Sample, searches: &[Search]) -> Hits {
+    let Corpus { synthetic, messages } = corpus;
     let index = &Index::new(sample, searches);
     let workers = thread::available_parallelism().map_or(1, NonZero::get) as u64;
     let part = |worker: u64| messages * worker / workers..messages * (worker + 1) / workers;
     let parts = thread::scope(|scope| {
         let workers: Vec<_> =
-            (0..workers).map(|worker| scope.spawn(move || index.count(corpus, part(worker)))).collect();
+            (0..workers).map(|worker| scope.spawn(move || index.count(synthetic, part(worker)))).collect();
         let join = |worker: thread::ScopedJoinHandle<'_, Hits>| {
             worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };
@@ -72,13 +74,13 @@ impl Index<'_> {
         Index { searches, by_word, phrases }
     }
 
-    fn count(&self, corpus: Synthetic, messages: Range<u64>) -> Hits {
+    fn count(&self, synthetic: Synthetic, messages: Range<u64>) -> Hits {
         let mut hits = Hits { of_queries: vec![0; self.searches.len()], lexemes: 0 };
         // The message in which a query or a word was seen last.
         let mut found = vec![u64::MAX; self.searches.len()];
         let mut seen = vec![u64::MAX; WORDS as usize];
         for message in messages {
-            let words = corpus.words(message);
+            let words = synthetic.words(message);
             let different = distinct(&words);
             hits.lexemes += different.len() as u64;
             different.iter().for_each(|word| seen[*word as usize] = message);
@@ -105,19 +107,20 @@ impl Index<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::corpus::Corpus;
     use super::super::expressions::draw;
     use super::*;
 
     /// Each query tried on each message.
     #[test]
     fn hits_are_those_of_a_search_in_each_message() {
-        let corpus = Synthetic { seed: 5 };
-        let sample = Corpus::synthetic("0.02".parse().expect("a scale"), 5).sample().expect("a sample");
+        let corpus = Corpus::new("0.02".parse().expect("a scale"), 5);
+        let sample = corpus.sample();
         let searches = draw(&sample, 1, 1_500);
-        let hits = count(corpus, 200, &sample, &searches);
+        let hits = count(corpus, &sample, &searches);
         let messages: Vec<Vec<String>> = (0..200)
-            .map(|number| corpus.words(number).iter().map(|word| sample.word(*word).to_owned()).collect())
+            .map(|number| {
+                corpus.synthetic.words(number).iter().map(|word| sample.word(*word).to_owned()).collect()
+            })
             .collect();
         let mut found = 0;
         for (search, hits) in searches.iter().zip(&hits.of_queries) {

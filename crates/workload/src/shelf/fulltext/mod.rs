@@ -1,34 +1,30 @@
 //! The workload `fulltext`: messages with a tsvector, and queries drawn from them. The folder `shelf/fulltext` has the
 //! tables, the trigger and the index sets; docs/shelf.md describes them.
 //!
-//! In reading order: `corpus` chooses the messages (`synthetic` with its `vocabulary`, `changelogs`, `mbox`), `sample` has
-//! the words that `expressions` draws queries from, `hits` computes their expected counts.
+//! In reading order: `corpus` has the messages, which `synthetic` makes of the words of `vocabulary`; `sample` has the words
+//! that `expressions` draws queries from; `hits` computes their expected counts.
 
-mod changelogs;
 mod corpus;
 mod expressions;
 mod hits;
-mod mbox;
-mod message;
 mod sample;
 mod synthetic;
 mod vocabulary;
-
-use std::collections::BTreeMap;
 
 use connect::quote::literal;
 use stats::Scale;
 
 use self::corpus::{Corpus, Opened};
 use self::expressions::{LIMIT, Search, draw};
+use self::synthetic::CONFIGURATION;
 use crate::archives::NamedArchive;
 use crate::error::PROBLEM;
-use crate::generated::{ChosenRows, DataChoice, OwnQueries, OwnRows};
+use crate::generated::{OwnQueries, OwnRows, SEED};
+use crate::loader::LoadTable;
 use crate::workload::Check;
 use crate::{Answer, Query, QueryChoice, WorkloadError};
 
-pub(super) const ROWS: OwnRows =
-    OwnRows { refused, chosen: Some(ChosenRows { tables, checks }), ..OwnRows::new(|_, _| Vec::new()) };
+pub(super) const ROWS: OwnRows = OwnRows { refused, checks, ..OwnRows::new(tables) };
 
 pub(super) const QUERIES: OwnQueries = OwnQueries { read, answers };
 
@@ -37,8 +33,6 @@ const SCALE_MIN: f64 = 0.01;
 const SCALE_MAX: f64 = 200_000.0;
 /// Most queries.
 const QUERIES_MAX: u32 = 33_000;
-/// The seed of the queries and of the rows if none is given.
-const SEED: u64 = 1;
 /// Queries whose hits `check` counts completely, with a scan of all messages for each.
 const CHECKED_QUERIES: u32 = 40;
 
@@ -47,12 +41,8 @@ fn refused(scale: Scale) -> Option<&'static str> {
     (!is_supported).then_some("a unit of scale has 10,000 messages; use a number from 0.01 to 200000")
 }
 
-fn corpus(parameters: &BTreeMap<String, String>) -> &str {
-    parameters.get("corpus").map_or("", String::as_str)
-}
-
-fn tables(choice: &DataChoice<'_>) -> Result<Vec<crate::loader::LoadTable>, WorkloadError> {
-    Ok(Corpus::open(corpus(choice.parameters), choice.scale, choice.seed)?.tables())
+fn tables(scale: Scale, seed: u64) -> Vec<LoadTable> {
+    vec![Corpus::new(scale, seed).table()]
 }
 
 /// The queries with their corpus.
@@ -60,28 +50,24 @@ fn searches(choice: &QueryChoice) -> Result<(std::sync::Arc<Opened>, Vec<Search>
     let text = choice.parameters.get("queries").map_or("", String::as_str);
     let queries =
         text.parse().ok().filter(|queries| (1..=QUERIES_MAX).contains(queries)).ok_or_else(|| {
-            WorkloadError::Corpus(format!(
+            WorkloadError::Parameter(format!(
                 "the parameter queries is a number from 1 to {QUERIES_MAX}, not \"{text}\""
             ))
         })?;
-    let opened = Opened::new(corpus(&choice.parameters), choice.scale, choice.data_seed.unwrap_or(SEED))?;
+    let opened = Opened::new(choice.scale, choice.data_seed.unwrap_or(SEED));
     let searches = draw(&opened.sample, choice.seed.unwrap_or(SEED), queries);
     Ok((opened, searches))
 }
 
 fn read(_: &[NamedArchive], _: &str, choice: &QueryChoice) -> Result<Vec<Query>, WorkloadError> {
     let (opened, searches) = searches(choice)?;
-    let Opened { corpus, sample } = &*opened;
-    Ok(searches.iter().map(|search| search.query(sample, corpus.configuration())).collect())
+    Ok(searches.iter().map(|search| search.query(&opened.sample)).collect())
 }
 
-/// The numbers of rows. Of real messages they depend on the parser and the dictionaries of the server, so none are known.
+/// The numbers of rows.
 fn answers(choice: &QueryChoice) -> Vec<Answer> {
     let Ok((opened, searches)) = searches(choice) else { return Vec::new() };
-    let Opened { corpus: Corpus::Synthetic { synthetic, messages }, sample } = &*opened else {
-        return Vec::new();
-    };
-    let hits = hits::count(*synthetic, *messages, sample, &searches);
+    let hits = hits::count(opened.corpus, &opened.sample, &searches);
     let answer = |(search, hits): (Search, u64)| Answer {
         query: search.name.into(),
         rows: hits.min(LIMIT),
@@ -90,28 +76,25 @@ fn answers(choice: &QueryChoice) -> Vec<Answer> {
     searches.into_iter().zip(hits.of_queries).map(answer).collect()
 }
 
-/// The number of messages, and of synthetic ones the number of lexemes and the complete hits of some queries.
-fn checks(choice: &DataChoice<'_>) -> Result<Vec<Check>, WorkloadError> {
-    let opened = Opened::new(corpus(choice.parameters), choice.scale, choice.seed)?;
+/// The number of messages, the number of lexemes, and the complete hits of some queries.
+fn checks(scale: Scale, seed: u64) -> Vec<Check> {
+    let opened = Opened::new(scale, seed);
     let Opened { corpus, sample } = &*opened;
-    let mut figures = vec![(
-        "messages".to_owned(),
-        "(select pg_catalog.count(*) from messages)".to_owned(),
-        corpus.messages(),
-    )];
-    if let Corpus::Synthetic { synthetic, messages } = corpus {
-        let searches = draw(sample, SEED, CHECKED_QUERIES);
-        let hits = hits::count(*synthetic, *messages, sample, &searches);
-        let lexemes = "(select pg_catalog.sum(pg_catalog.length(body_tsv)) from messages)";
-        figures.push(("lexemes".to_owned(), lexemes.to_owned(), hits.lexemes));
-        figures.extend(searches.iter().zip(hits.of_queries).map(|(search, hits)| {
-            let text = search.expression.text(sample);
-            let tsquery =
-                format!("pg_catalog.to_tsquery({}, {})", literal(corpus.configuration()), literal(&text));
-            let found = format!("(select pg_catalog.count(*) from messages where body_tsv @@ {tsquery})");
-            (format!("hits of {text}"), found, hits)
-        }));
-    }
+    let searches = draw(sample, SEED, CHECKED_QUERIES);
+    let hits = hits::count(*corpus, sample, &searches);
+    let figure = |name: &str, found: &str, expected| {
+        (name.to_owned(), format!("(select pg_catalog.{found} from messages)"), expected)
+    };
+    let mut figures = vec![
+        figure("messages", "count(*)", corpus.messages),
+        figure("lexemes", "sum(pg_catalog.length(body_tsv))", hits.lexemes),
+    ];
+    figures.extend(searches.iter().zip(hits.of_queries).map(|(search, hits)| {
+        let text = search.expression.text(sample);
+        let tsquery = format!("pg_catalog.to_tsquery('{CONFIGURATION}', {})", literal(&text));
+        let found = format!("(select pg_catalog.count(*) from messages where body_tsv @@ {tsquery})");
+        (format!("hits of {text}"), found, hits)
+    }));
     let values: Vec<String> = figures
         .iter()
         .map(|(name, found, expected)| format!("({}, {found}, {expected})", literal(name)))
@@ -121,5 +104,5 @@ fn checks(choice: &DataChoice<'_>) -> Result<Vec<Check>, WorkloadError> {
          as figures (name, found, expected) where found is distinct from expected",
         values.join(", ")
     );
-    Ok(vec![Check { name: "counts".to_owned(), sql }])
+    vec![Check { name: "counts".to_owned(), sql }]
 }

@@ -1,9 +1,6 @@
 //! A sample of the messages of a corpus, from which queries are drawn: the words of each message, and in how many messages
 //! each word occurs.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
-
 /// Most messages of a sample.
 pub(super) const MESSAGES_MAX: u64 = 10_000;
 /// So many of the most frequent words are never searched for, as if they were stop words.
@@ -12,11 +9,11 @@ const STOP_WORDS: usize = 50;
 const COMMON_WORDS: usize = 100;
 /// A rare word occurs in at most so many messages of the sample.
 const RARE_MAX: u32 = 3;
-/// The shortest words of queries, in characters, but for corpora with short words.
+/// The shortest words of queries, in characters.
 const LENGTH_MIN: usize = 3;
 
 /// Messages as numbers of words.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Sample {
     /// The words of each message in their order.
     messages: Vec<Vec<u32>>,
@@ -27,8 +24,6 @@ pub(super) struct Sample {
     common: Vec<u32>,
     /// Whether queries can have a word.
     is_searched: Vec<bool>,
-    /// The words as a set, once it is needed.
-    known: OnceLock<HashSet<String>>,
 }
 
 impl Sample {
@@ -51,37 +46,11 @@ impl Sample {
         by_frequency[..stop_words].iter().for_each(|word| is_searched[*word as usize] = false);
         let common = by_frequency[stop_words..].iter().copied();
         let common = common.filter(|word| is_searched[*word as usize]).take(COMMON_WORDS).collect();
-        Sample { messages, words, frequencies, common, is_searched, known: OnceLock::new() }
-    }
-
-    /// Of texts: their words are sequences of ASCII letters, in lower case.
-    pub(super) fn of_texts(texts: impl Iterator<Item = String>) -> Sample {
-        let mut numbers: HashMap<String, u32> = HashMap::new();
-        let mut number_of = |word: &str| {
-            let next = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
-            *numbers.entry(word.to_ascii_lowercase()).or_insert(next)
-        };
-        let mut words_of = |text: String| -> Vec<u32> {
-            let words = text.split(|character: char| character.is_whitespace());
-            // Addresses, versions and words with other characters are left to the server's parser.
-            let words = words.map(|word| word.trim_matches(|end: char| ",.;:!?()\"'".contains(end)));
-            let is_word =
-                |word: &&str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphabetic());
-            words.filter(is_word).map(&mut number_of).collect()
-        };
-        let messages = texts.map(&mut words_of).collect();
-        let mut words = vec![String::new(); numbers.len()];
-        numbers.into_iter().for_each(|(word, number)| words[number as usize] = word);
-        Sample::new(messages, words)
+        Sample { messages, words, frequencies, common, is_searched }
     }
 
     pub(super) fn len(&self) -> u64 {
         self.messages.len() as u64
-    }
-
-    /// Whether queries can be drawn.
-    pub(super) fn has_words(&self) -> bool {
-        self.is_searched.contains(&true)
     }
 
     /// The different words of a message that queries can have.
@@ -110,10 +79,6 @@ impl Sample {
     pub(super) fn word(&self, word: u32) -> &str {
         &self.words[word as usize]
     }
-
-    pub(super) fn contains(&self, word: &str) -> bool {
-        self.known.get_or_init(|| self.words.iter().cloned().collect()).contains(word)
-    }
 }
 
 /// The different words, in ascending order.
@@ -127,14 +92,6 @@ pub(super) fn distinct(words: &[u32]) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_of_texts_are_letters_in_lower_case() {
-        let text = "The index, and (the) heap; see a-b, x86 http://a.b/c or naïve INDEX.";
-        let sample = Sample::of_texts([text.to_owned()].into_iter());
-        let words: Vec<&str> = sample.messages[0].iter().map(|word| sample.word(*word)).collect();
-        assert_eq!(words, ["the", "index", "and", "the", "heap", "see", "or", "index"]);
-    }
 
     #[test]
     fn the_most_frequent_words_are_not_searched_and_the_next_are_common() {

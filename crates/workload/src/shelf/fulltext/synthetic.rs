@@ -27,6 +27,8 @@ const TOPIC_SHARE: f64 = 0.25;
 const QUOTING_SHARE: f64 = 0.7;
 /// People who write.
 const AUTHORS: f64 = 4_000.0;
+/// The text search configuration of the messages.
+pub(super) const CONFIGURATION: &str = "pg_catalog.simple";
 /// Characters of a line.
 const LINE_LENGTH: usize = 72;
 /// 1997-01-01, in days since 1970, and the mean time between two messages.
@@ -45,7 +47,7 @@ enum Subject {
 }
 
 /// The messages of a seed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Synthetic {
     pub(super) seed: u64,
 }
@@ -168,7 +170,7 @@ impl Synthetic {
             out.extend_from_slice(b"\\n");
         }
         lines(&own, "", out);
-        out.extend_from_slice(b"\tpg_catalog.simple\t\\N\n");
+        let _ = writeln!(out, "\t{CONFIGURATION}\t\\N");
     }
 }
 
