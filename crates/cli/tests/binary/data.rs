@@ -46,6 +46,32 @@ fn rows_of_all_tables_are_a_script_that_a_server_accepts() {
     assert_eq!((rows[0].get(0), rows[0].get(1)), (Some("7"), Some("3")));
 }
 
+/// Statements that depend on each other, and a condition that the text alone does not explain.
+#[test]
+fn a_server_reads_a_schema_that_the_text_alone_does_not_describe() {
+    let bench = Bench::new();
+    let schema = bench.file(
+        "schema.sql",
+        "create table kinds (code text primary key);\ninsert into kinds values ('x'), ('y');\n\
+         create table t (id int, kind text references kinds, old int);\n\
+         alter table t drop column old;\nalter table t rename to items;\n",
+    );
+    let schema = schema.to_owned();
+    let conninfo = Cluster::shared("18").database("data_on");
+    let own = bench.run(["data", "--schema", &schema, "--size", "20", "--null", "0"]).exits(0);
+    assert!(own.stdout.starts_with("COPY \"items\" (\"id\", \"kind\") FROM stdin;\n"), "{}", own.stdout);
+    let kinds = own.stdout.lines().filter(|line| line.ends_with("\tx") || line.ends_with("\ty"));
+    assert_eq!(kinds.count(), 20, "{}", own.stdout);
+    let on =
+        bench.run(["data", "--schema", &schema, "--size", "20", "--null", "0", "--on", &conninfo]).exits(0);
+    assert_eq!(on.stdout, own.stdout);
+    let tables = Cluster::session(&conninfo).query("select to_regclass('items')").expect("an answer");
+    assert_eq!(tables[0].get(0), None, "nothing was changed");
+    bench.file("schema.sql", "create table t (id int);\ncreate tabel u (id int);\n");
+    let wrong = bench.run(["data", "--schema", &schema, "--on", &conninfo]).exits(1);
+    wrong.says(&["schema.sql:2: ", "syntax error at or near \"tabel\""]);
+}
+
 #[test]
 fn one_table_goes_to_a_file_as_csv_and_threads_do_not_change_it() {
     let bench = Bench::new();

@@ -3,7 +3,9 @@
 use std::ops::ControlFlow;
 
 use connect::Session;
-use pgmeter_workload::{InitOptions, LoadLimit, Workload, WorkloadError};
+use pgmeter_workload::{
+    DataOptions, InitOptions, LoadLimit, RowFormat, SchemaText, Workload, WorkloadError, write_rows,
+};
 
 use crate::generated::{folder, open, scaled};
 use crate::harness::{NEWEST, lines, session, target};
@@ -72,4 +74,33 @@ fn a_load_beyond_its_limit_is_refused_with_its_forecast() {
     assert_eq!(tables(&mut session), [""; 0]);
     load(&mut session, 300.0, Some(10_000_000)).expect("it fits");
     assert_eq!(lines(&mut session, "select count(*) from visits"), ["3000"]);
+}
+
+/// Text and catalogs give one model.
+#[test]
+fn a_schema_that_needs_no_server_has_the_same_rows_with_one() {
+    let schema = "\
+        -- df city: word=:Rome,Oslo,Lima sub=power rate=0.5\n\
+        create type mood as enum ('sad', 'ok');\n\
+        create domain percent as int check (value between 0 and 100);\n\
+        create table people (id serial primary key, email text unique not null, city text, -- df: use=city\n\
+          born date, mood mood not null, share percent, tags text[], price numeric(8,2) check (price > 0));\n\
+        create table visits (person int not null references people, day date, place varchar(30), -- df: mult=3\n\
+          primary key (person, day), check (place in ('a', 'b')));\n\
+        create table parts (id bigint generated always as identity primary key, parent bigint references parts,\n\
+          flags bit(5), ip inet, doc jsonb, at timestamptz default now());\n";
+    let folder = folder(schema, &[]);
+    let mut session = session(NEWEST, "same_rows");
+    let target = target(&mut session);
+    let options = DataOptions { size: Some(300.0), ..DataOptions::default() };
+    let text = SchemaText::open(&folder.path().join("schema.sql"), false).expect("a schema");
+    let read = text.read(&options).expect("right directives").expect("no server is needed");
+    let run = &mut |_: pgmeter_workload::InitProgress<'_>| ControlFlow::Continue(());
+    let described = text.described(&options, &target, &mut session, run).expect("a description");
+    let written = |generation| {
+        let mut out = Vec::new();
+        write_rows(generation, None, RowFormat::Copy, 1, &mut out).expect("rows");
+        String::from_utf8(out).expect("UTF-8")
+    };
+    assert_eq!(written(&described), written(&read));
 }
