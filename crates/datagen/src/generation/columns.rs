@@ -179,27 +179,48 @@ impl<'a> TableCompiler<'a> {
             loaded_type: column.described.base_type.as_ref().unwrap_or(&column.type_name).clone(),
             description: self.description(index),
         });
-        let is_loaded = |key: &usize| self.around.order.cut(self.index, *key).is_none();
-        let keys = (0..table.foreign_keys.len()).filter(is_loaded).map(|key| &table.foreign_keys[key]);
+        let columns: Vec<ColumnRows> = columns.collect();
+        let is_open = |key: &usize| {
+            let is_filled = |column: &usize| !columns[*column].copied;
+            self.around.order.cut(self.index, *key).is_some()
+                || table.foreign_keys[*key].columns.iter().any(is_filled)
+        };
+        let mut judgement = self.judgement(has_cases);
+        for key in &table.foreign_keys {
+            if table.kept.is_none() && key.columns.iter().any(|column| !columns[*column].copied) {
+                judgement.get_or_insert_default().add(&key.name);
+            }
+        }
+        let (open, keys): (Vec<usize>, Vec<usize>) = (0..table.foreign_keys.len()).partition(is_open);
+        let of_keys = |keys: Vec<usize>| {
+            let keys = keys.into_iter().map(|key| self.schema.reference(table, &table.foreign_keys[key]));
+            keys.collect::<Vec<_>>()
+        };
         let mut rows = TableRows {
             name: table.name.clone(),
             rows_sql: table.rows_sql(),
             rows: self.own_rows(),
-            columns: columns.collect(),
+            columns,
             skip: settings.rate("skip")?.unwrap_or(0.0),
             key: key_of(self.key, "skip"),
             fills: !settings.has("nogen") && !table.is_partition && table.kept.is_none(),
-            judgement: self.judgement(has_cases),
-            references: keys.map(|key| self.schema.reference(table, key)).collect(),
+            judgement,
+            references: of_keys(keys),
+            open_references: of_keys(open),
         };
         let mut notes = self.notes;
-        if rows.fills && rows.rows > 0 && rows.columns().next().is_none() {
+        if !rows.fills {
+            notes.clear();
+        } else if rows.columns().next().is_none() {
             let name = table.name.plain();
             if !self.schema.is_described {
                 let message = format!("no column of {name} gets values; give it the directive nogen");
                 return Err(Fault::new(table.place, message));
             }
-            notes.push(format!("{name}: no rows; none of its columns gets values"));
+            if notes.is_empty() {
+                notes.push(format!("{name}: no rows; none of its columns gets values"));
+            }
+            rows.rows = 0;
             rows.fills = false;
         }
         Ok(Compiled { rows, notes })

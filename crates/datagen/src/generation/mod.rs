@@ -75,6 +75,7 @@ pub struct TableRows {
     fills: bool,
     judgement: Option<Judgement>,
     references: Vec<Reference>,
+    open_references: Vec<Reference>,
 }
 
 #[derive(Clone, Debug)]
@@ -223,9 +224,7 @@ impl<'a> Pass<'a> {
             };
             let Compiled { rows, notes } = TableCompiler::new(around, table)?.compile()?;
             self.rows[table] = rows.rows;
-            if rows.fills {
-                self.notes.extend(notes);
-            }
+            self.notes.extend(notes);
             self.built[table] = Some(rows);
         }
         Ok(())
@@ -355,9 +354,14 @@ impl TableRows {
         self.judgement.as_ref()
     }
 
-    /// The foreign keys of this table, without those that reference a table which is loaded later.
-    pub fn references(&self) -> Vec<Reference> {
-        self.references.clone()
+    /// The foreign keys that rows can be compared with before they are inserted.
+    pub fn references(&self) -> &[Reference] {
+        &self.references
+    }
+
+    /// The other foreign keys: they reference a table which is loaded later, or PostgreSQL fills their columns.
+    pub fn open_references(&self) -> &[Reference] {
+        &self.open_references
     }
 
     fn copied(&self) -> impl Iterator<Item = &ColumnRows> {

@@ -377,6 +377,10 @@ impl<'a> JudgedLoading<'a> {
 }
 
 impl Outcome {
+    pub(super) fn lacks_rows(self) -> bool {
+        self.kept < self.wanted
+    }
+
     /// What the user should know: rows are missing, or the server has refused more than half of the drawn ones.
     pub(super) fn sentence(self, relation: &str, judge: &Judge) -> Option<String> {
         let Outcome { wanted, kept, drawn } = self;

@@ -138,7 +138,11 @@ impl Judge {
     pub(super) fn insert(&self, relation: &str, rows: &Range<u64>, form: InsertForm) -> String {
         let (number, content) = (self.number_column(), self.free_name("pgmeter_content"));
         let (names, own) = (self.listed(""), self.listed("t."));
-        let references: Vec<String> = self.references.iter().map(|key| self.met(key)).collect();
+        let references: Vec<String> = self
+            .references
+            .iter()
+            .map(|key| key.met(key.is_to_itself && key.referenced_columns.iter().all(|name| self.has_column(name))))
+            .collect();
         let met = if references.is_empty() {
             String::new()
         } else {
@@ -167,19 +171,20 @@ impl Judge {
         let names: Vec<String> = self.columns.iter().map(|(name, _)| format!("{prefix}{name}")).collect();
         names.join(", ")
     }
+}
 
-    /// The condition that a row of `t` meets a foreign key.
-    fn met(&self, key: &JudgedReference) -> String {
-        let nulls: Vec<String> = key.columns.iter().map(|column| format!("t.{column} is null")).collect();
-        let nulls = if key.is_full { format!("({})", nulls.join(" and ")) } else { nulls.join(" or ") };
+impl JudgedReference {
+    /// The condition that a row of `t` meets the foreign key, maybe by itself.
+    pub(in crate::loader) fn met(&self, by_itself: bool) -> String {
+        let nulls: Vec<String> = self.columns.iter().map(|column| format!("t.{column} is null")).collect();
+        let nulls = if self.is_full { format!("({})", nulls.join(" and ")) } else { nulls.join(" or ") };
         let equal = |table: &str| {
-            let pairs = key.columns.iter().zip(&key.referenced_columns);
+            let pairs = self.columns.iter().zip(&self.referenced_columns);
             let pairs = pairs.map(|(own, other)| format!("{table}.{other} operator(pg_catalog.=) t.{own}"));
             pairs.collect::<Vec<_>>().join(" and ")
         };
-        let itself = key.is_to_itself && key.referenced_columns.iter().all(|name| self.has_column(name));
-        let itself = if itself { format!(" or ({})", equal("t")) } else { String::new() };
-        format!("({nulls} or exists (select 1 from {} as r where {}){itself})", key.referenced, equal("r"))
+        let itself = if by_itself { format!(" or ({})", equal("t")) } else { String::new() };
+        format!("({nulls} or exists (select 1 from {} as r where {}){itself})", self.referenced, equal("r"))
     }
 }
 
@@ -302,9 +307,9 @@ mod tests {
         let mut key = reference(&["a", "b"], &["x", "y"]);
         let exists = "exists (select 1 from only \"s\".\"r\" as r where r.\"x\" operator(pg_catalog.=) t.\"a\" and \
                       r.\"y\" operator(pg_catalog.=) t.\"b\")";
-        assert_eq!(own.met(&key), format!("(t.\"a\" is null or t.\"b\" is null or {exists})"));
+        assert_eq!(key.met(false), format!("(t.\"a\" is null or t.\"b\" is null or {exists})"));
         key.is_full = true;
-        assert_eq!(own.met(&key), format!("((t.\"a\" is null and t.\"b\" is null) or {exists})"));
+        assert_eq!(key.met(false), format!("((t.\"a\" is null and t.\"b\" is null) or {exists})"));
     }
 
     #[test]
@@ -312,9 +317,10 @@ mod tests {
         let mut own = judge(vec![column("a", "integer"), column("parent", "integer")]);
         own.references = vec![JudgedReference { is_to_itself: true, ..reference(&["parent"], &["a"]) }];
         assert!(own.references_own_rows());
-        assert!(own.met(&own.references[0]).ends_with(" or (t.\"a\" operator(pg_catalog.=) t.\"parent\"))"));
+        let met_by = |own: &Judge| own.insert("s.t", &(0..1), FORM);
+        assert!(met_by(&own).contains(" or (t.\"a\" operator(pg_catalog.=) t.\"parent\")) order"));
         own.references[0].referenced_columns = vec!["\"serial\"".to_owned()];
         assert!(!own.references_own_rows());
-        assert!(own.met(&own.references[0]).ends_with("operator(pg_catalog.=) t.\"parent\"))"));
+        assert!(met_by(&own).contains("operator(pg_catalog.=) t.\"parent\")) order"));
     }
 }
