@@ -57,7 +57,13 @@ pub(super) fn load_table(rows: &TableRows, attempts: &Arc<Attempts>, relations: 
     };
     let mut references: Vec<JudgedReference> = of_keys(rows.references());
     references.extend::<Vec<_>>(of_keys(rows.open_references()));
-    LoadTable { table: table_name(&rows.sql_name()), columns: copied_columns(rows), source, judge, references }
+    LoadTable {
+        table: table_name(&rows.sql_name()),
+        columns: copied_columns(rows),
+        source,
+        judge,
+        references,
+    }
 }
 
 fn reference(key: Reference, relations: &Relations) -> JudgedReference {

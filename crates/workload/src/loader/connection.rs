@@ -152,7 +152,11 @@ impl Connection<'_> {
             }
             Task::Repair { note, repairs, is_needed } => {
                 let lacks_rows = self.shared.lacks_rows;
-                if *is_needed || lacks_rows.load(Ordering::Relaxed) { self.repair(note, repairs) } else { Ok(()) }
+                if *is_needed || lacks_rows.load(Ordering::Relaxed) {
+                    self.repair(note, repairs)
+                } else {
+                    Ok(())
+                }
             }
             Task::Noted { note, statement, mode } => {
                 self.noted_statement(note, statement, *mode).map_err(|error| error.of_statement(statement))

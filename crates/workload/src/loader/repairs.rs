@@ -69,7 +69,9 @@ pub(super) fn repair(session: &mut Session, repairs: &[Repair]) -> Result<Vec<St
         let name = relation.strip_prefix("only ").unwrap_or(relation);
         if nulls > 0 {
             let rows = with_commas(nulls);
-            sentences.push(format!("{name}: ({columns}) is NULL in {rows} rows, whose referenced rows were refused"));
+            sentences.push(format!(
+                "{name}: ({columns}) is NULL in {rows} rows, whose referenced rows were refused"
+            ));
         }
         if deleted > 0 {
             let left = query(session, &format!("select pg_catalog.count(*) from {relation}"))?;

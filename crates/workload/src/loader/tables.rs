@@ -578,7 +578,8 @@ mod tests {
             table: TableName::new(table),
             columns: String::new(),
             source: Arc::new(NoRows),
-            judge: None, references: Vec::new(),
+            judge: None,
+            references: Vec::new(),
         };
         let tables = ["a", "b"].map(loaded).into();
         let set = TableSet { tables, after: after.into(), ..TableSet::default() };

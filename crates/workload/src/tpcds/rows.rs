@@ -48,7 +48,8 @@ pub(super) fn all(scale: Scale) -> Vec<LoadTable> {
         table: TableName::new(table.get_name()),
         columns: String::new(),
         source: Arc::new(TableRows { table, session: session(scale) }),
-        judge: None, references: Vec::new(),
+        judge: None,
+        references: Vec::new(),
     };
     TABLES.map(load).into()
 }

@@ -69,7 +69,8 @@ fn table_set(options: &InitOptions) -> Result<TableSet, WorkloadError> {
         table: TableName::new(table.name()),
         columns: String::new(),
         source: Arc::new(TableRows { table, scale: options.scale }),
-        judge: None, references: Vec::new(),
+        judge: None,
+        references: Vec::new(),
     });
     Ok(TableSet {
         workload: Tpch::NAME.to_owned(),

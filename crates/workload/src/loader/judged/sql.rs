@@ -141,7 +141,9 @@ impl Judge {
         let references: Vec<String> = self
             .references
             .iter()
-            .map(|key| key.met(key.is_to_itself && key.referenced_columns.iter().all(|name| self.has_column(name))))
+            .map(|key| {
+                key.met(key.is_to_itself && key.referenced_columns.iter().all(|name| self.has_column(name)))
+            })
             .collect();
         let met = if references.is_empty() {
             String::new()

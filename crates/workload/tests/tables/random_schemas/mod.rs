@@ -91,8 +91,7 @@ fn attempt(cluster: &Cluster, seeds: Range<u64>, scale: f64, jobs: u32) -> Resul
     let mut session = Cluster::session(&conninfo);
     let version = session.server_version_num() / 10_000;
     session.execute("set client_min_messages to error; begin").expect("a transaction");
-    let accepted: Vec<Accepted> =
-        seeds.map(|seed| Accepted::new(&mut session, seed, version)).collect();
+    let accepted: Vec<Accepted> = seeds.map(|seed| Accepted::new(&mut session, seed, version)).collect();
     session.execute("reset search_path").expect("a setting");
     let expected = lines(&mut session, DEFINITIONS);
     session.execute("rollback").expect("the end of a transaction");
@@ -167,8 +166,14 @@ fn checked(session: &mut Session, said: &[String], scale: f64) -> Result<Finding
             return Err(format!("{name} has {count} rows, and init says {rows} ({said:?})"));
         }
         if count != format!("{scale}") {
-            let conditions = lines(session, &format!("select pg_get_constraintdef(oid) from pg_constraint \
-                where conrelid = '{}'::regclass and contype <> 'f'", name.replace('\'', "''")));
+            let conditions = lines(
+                session,
+                &format!(
+                    "select pg_get_constraintdef(oid) from pg_constraint \
+                where conrelid = '{}'::regclass and contype <> 'f'",
+                    name.replace('\'', "''")
+                ),
+            );
             found.short.push(format!("{name}: {} {}", note.unwrap_or_default(), conditions.join("; ")));
         }
     }
@@ -231,7 +236,11 @@ fn random_schemas_that_a_server_accepts_are_loaded_as_init_says() {
     });
     let mut failures = 0;
     for (major, Findings { tables, short, failures: own }) in results {
-        println!("{major}: {} schemas, {tables} tables, {} with fewer rows", seeds.end - seeds.start, short.len());
+        println!(
+            "{major}: {} schemas, {tables} tables, {} with fewer rows",
+            seeds.end - seeds.start,
+            short.len()
+        );
         if many.is_some() {
             short.iter().for_each(|short| println!("{major} short {short}"));
         }

@@ -92,34 +92,101 @@ enum Class {
 }
 
 const NAMES: [&str; 18] = [
-    "id", "code", "status", "city", "email", "age", "price", "name", "title", "created_at", "active", "x",
-    "\"Two words\"", "\"order\"", "\"a.b\"", "\"it's \"\"so\"\"\"", "type", "year",
+    "id",
+    "code",
+    "status",
+    "city",
+    "email",
+    "age",
+    "price",
+    "name",
+    "title",
+    "created_at",
+    "active",
+    "x",
+    "\"Two words\"",
+    "\"order\"",
+    "\"a.b\"",
+    "\"it's \"\"so\"\"\"",
+    "type",
+    "year",
 ];
 
 /// Conditions on a column `c` and another one of the same class, `o`.
 fn conditions(class: Class) -> &'static [&'static str] {
     match class {
         Class::Number => &[
-            "c > 0", "c between 1 and 1000", "c in (1, 2, 3)", "c::int % 2 = 0", "c <> 5", "c >= 0 and c < 90",
-            "not (c < 3)", "c is null or c > 10", "abs(c) < 5000", "c < o", "c <= o + 10", "c = 7", "c * 2 > 10",
-            "c >= o", "c > 3 or o > 3", "c = any (array[10, 20, 30])", "c <> o", "c + o < 100", "(c > 5) is true",
-            "case when c > 10 then o > 10 else true end", "c > 0 and o > 0", "c not in (1, 2)", "c > 0 or c is null",
+            "c > 0",
+            "c between 1 and 1000",
+            "c in (1, 2, 3)",
+            "c::int % 2 = 0",
+            "c <> 5",
+            "c >= 0 and c < 90",
+            "not (c < 3)",
+            "c is null or c > 10",
+            "abs(c) < 5000",
+            "c < o",
+            "c <= o + 10",
+            "c = 7",
+            "c * 2 > 10",
+            "c >= o",
+            "c > 3 or o > 3",
+            "c = any (array[10, 20, 30])",
+            "c <> o",
+            "c + o < 100",
+            "(c > 5) is true",
+            "case when c > 10 then o > 10 else true end",
+            "c > 0 and o > 0",
+            "c not in (1, 2)",
+            "c > 0 or c is null",
         ],
         Class::Text => &[
-            "c <> ''", "length(c) > 2", "char_length(c) <= 10", "c ~ '^[a-z]+$'", "c ~ '^[A-Z]{2}[0-9]{3}$'",
-            "c = lower(c)", "c = upper(c)", "c in ('a', 'b', 'c')", "c like 'a%'", "c !~ ' '", "length(trim(c)) > 0",
-            "c > 'm'", "octet_length(c) = 2", "c <> o", "c ~* '^[a-f0-9]*$'", "c is null or length(c) = 1",
-            "c = any (array['x', 'y'])", "c not like '%@%'", "length(c) between 1 and 4", "c < o", "coalesce(c, o) <> ''",
+            "c <> ''",
+            "length(c) > 2",
+            "char_length(c) <= 10",
+            "c ~ '^[a-z]+$'",
+            "c ~ '^[A-Z]{2}[0-9]{3}$'",
+            "c = lower(c)",
+            "c = upper(c)",
+            "c in ('a', 'b', 'c')",
+            "c like 'a%'",
+            "c !~ ' '",
+            "length(trim(c)) > 0",
+            "c > 'm'",
+            "octet_length(c) = 2",
+            "c <> o",
+            "c ~* '^[a-f0-9]*$'",
+            "c is null or length(c) = 1",
+            "c = any (array['x', 'y'])",
+            "c not like '%@%'",
+            "length(c) between 1 and 4",
+            "c < o",
+            "coalesce(c, o) <> ''",
         ],
-        Class::Truth => &["c", "not c", "c = o", "c or o", "c is not null", "not (c and o)", "c is true", "c <> o"],
+        Class::Truth => {
+            &["c", "not c", "c = o", "c or o", "c is not null", "not (c and o)", "c is true", "c <> o"]
+        }
         Class::Time => &[
-            "c > '2000-01-01'", "c < now()", "c between '2010-01-01' and '2020-12-31'", "extract(year from c) > 2005",
-            "c < o", "o is null or c <= o", "c >= '2020-01-01' and c < '2020-03-01'", "c <> o", "c > o",
+            "c > '2000-01-01'",
+            "c < now()",
+            "c between '2010-01-01' and '2020-12-31'",
+            "extract(year from c) > 2005",
+            "c < o",
+            "o is null or c <= o",
+            "c >= '2020-01-01' and c < '2020-03-01'",
+            "c <> o",
+            "c > o",
             "extract(dow from c) <> 0",
         ],
-        Class::Bytes => &["octet_length(c) = 32", "length(c) > 3", "c <> ''", "octet_length(c) between 2 and 9"],
-        Class::Json => &["jsonb_typeof(c) = 'object'", "jsonb_typeof(c) = 'array'", "c <> 'null'", "c is not null"],
-        Class::Array => &["cardinality(c) > 0", "array_length(c, 1) <= 3", "c is not null", "c <> o", "c <> '{}'"],
+        Class::Bytes => {
+            &["octet_length(c) = 32", "length(c) > 3", "c <> ''", "octet_length(c) between 2 and 9"]
+        }
+        Class::Json => {
+            &["jsonb_typeof(c) = 'object'", "jsonb_typeof(c) = 'array'", "c <> 'null'", "c is not null"]
+        }
+        Class::Array => {
+            &["cardinality(c) > 0", "array_length(c, 1) <= 3", "c is not null", "c <> o", "c <> '{}'"]
+        }
         Class::Range => &["not isempty(c)", "lower(c) is not null", "c is not null", "c <> o", "not c && o"],
         Class::Other => &["c is not null", "c <> o", "c is null", "c = c"],
     }
@@ -127,8 +194,12 @@ fn conditions(class: Class) -> &'static [&'static str] {
 
 /// Conditions on which of several columns `a`, `b` and `d` are NULL.
 const NULL_CONDITIONS: [&str; 7] = [
-    "(a is null) = (b is null)", "(a is null) <> (b is null)", "a is not null or b is not null",
-    "num_nonnulls(a, b, d) = 1", "num_nulls(a, b) < 2", "a is null or b is null",
+    "(a is null) = (b is null)",
+    "(a is null) <> (b is null)",
+    "a is not null or b is not null",
+    "num_nonnulls(a, b, d) = 1",
+    "num_nulls(a, b) < 2",
+    "a is null or b is null",
     "(a is not null and b is null and d is null) or (a is null and b is not null)",
 ];
 
@@ -190,7 +261,8 @@ impl Writer {
         }
         for number in 0..self.numbers.below(3) {
             let (base, class) = self.type_of_column();
-            let value = Column { name: "value".to_owned(), sql_type: base.clone(), class, definition: String::new() };
+            let value =
+                Column { name: "value".to_owned(), sql_type: base.clone(), class, definition: String::new() };
             let check = self.condition(&[value]);
             let not_null = if self.numbers.once_in(4) { " not null" } else { "" };
             self.statements.push(format!("create domain d{number} as {base}{not_null} check ({check})"));
@@ -215,7 +287,9 @@ impl Writer {
         let (sql_type, class) = self.type_of_column();
         let mut definition = sql_type.clone();
         match self.numbers.below(12) {
-            0 if class == Class::Number => definition = self.numbers.pick(&["serial", "bigserial"]).to_owned(),
+            0 if class == Class::Number => {
+                definition = self.numbers.pick(&["serial", "bigserial"]).to_owned()
+            }
             1 if class == Class::Number && self.version >= 10 => {
                 let kind = self.numbers.pick(&["always", "by default"]);
                 definition = format!("bigint generated {kind} as identity");
@@ -242,7 +316,8 @@ impl Writer {
         let is_other = |own: &&Column| own.sql_type == column.sql_type && own.name != column.name;
         let others: Vec<&Column> = columns.iter().filter(is_other).collect();
         let all = conditions(column.class);
-        let alone: Vec<&str> = all.iter().filter(|own| worded(own, &[("o", "c")]) == **own).copied().collect();
+        let alone: Vec<&str> =
+            all.iter().filter(|own| worded(own, &[("o", "c")]) == **own).copied().collect();
         match others.get(self.numbers.below(others.len().max(1))) {
             Some(other) => worded(self.numbers.pick(all), &[("c", &column.name), ("o", &other.name)]),
             None => worded(self.numbers.pick(&alone), &[("c", &column.name)]),
@@ -267,7 +342,12 @@ impl Writer {
             let kind = if self.version >= 18 && self.numbers.once_in(3) { "virtual" } else { "stored" };
             let definition = format!("{sql_type} generated always as ({expression}) {kind}");
             let class = Class::Other;
-            columns.push(Column { name: "made".to_owned(), sql_type: sql_type.to_owned(), class, definition });
+            columns.push(Column {
+                name: "made".to_owned(),
+                sql_type: sql_type.to_owned(),
+                class,
+                definition,
+            });
         }
         let mut parts: Vec<String> =
             columns.iter().map(|column| format!("{} {}", column.name, column.definition)).collect();
@@ -294,14 +374,17 @@ impl Writer {
     fn partitions(&mut self, table: &str, by: &Column, strategy: &str) {
         let bounds: &[&str] = match (strategy, by.class) {
             ("hash", _) => &[
-                "with (modulus 2, remainder 0)", "with (modulus 4, remainder 1)", "with (modulus 4, remainder 3)",
+                "with (modulus 2, remainder 0)",
+                "with (modulus 4, remainder 1)",
+                "with (modulus 4, remainder 3)",
             ],
             ("list", Class::Number) => &["in (1, 2, 3)", "in (4)", "in (5, null)"],
             ("list", Class::Truth) => &["in (true)", "in (false, null)"],
             ("list", _) if by.sql_type == "e" => &["in ('a')", "in ('B c', 'it''s')", "in ('d', 'e')"],
             ("list", _) => &["in ('a')", "in ('b', 'c')", "in (null)"],
             (_, Class::Time) => &[
-                "from ('2020-01-01') to ('2021-01-01')", "from ('2021-01-01') to ('2022-01-01')",
+                "from ('2020-01-01') to ('2021-01-01')",
+                "from ('2021-01-01') to ('2022-01-01')",
                 "from (minvalue) to ('2020-01-01')",
             ],
             (_, Class::Number) => &["from (0) to (10)", "from (10) to (100000)", "from (minvalue) to (0)"],
@@ -341,8 +424,14 @@ impl Writer {
                         Class::Number => format!("({} + 1)", first.name),
                         _ => format!("coalesce({0}, {0})", first.name),
                     };
-                    format!("{index} ({})", [expression.as_str()].into_iter()
-                        .chain(of[1..].iter().map(|own| own.name.as_str())).collect::<Vec<_>>().join(", "))
+                    format!(
+                        "{index} ({})",
+                        [expression.as_str()]
+                            .into_iter()
+                            .chain(of[1..].iter().map(|own| own.name.as_str()))
+                            .collect::<Vec<_>>()
+                            .join(", ")
+                    )
                 }
                 7 => {
                     let first = of[0];
@@ -373,12 +462,14 @@ impl Writer {
         }
         let key = tables[target].keys[self.numbers.below(tables[target].keys.len())].clone();
         let shares = self.numbers.once_in(3);
-        let referenced: Vec<Column> = key.iter().map(|place| tables[target].columns[*place].clone()).collect();
+        let referenced: Vec<Column> =
+            key.iter().map(|place| tables[target].columns[*place].clone()).collect();
         let mut own_names: Vec<String> = Vec::new();
         let mut added = Vec::new();
         for (place, column) in referenced.iter().enumerate() {
             let alike = tables[index].columns.iter().find(|own| {
-                own.sql_type == column.sql_type && !own_names.contains(&own.name)
+                own.sql_type == column.sql_type
+                    && !own_names.contains(&own.name)
                     && (index != target || own.name != column.name)
             });
             if let Some(own) = alike.filter(|_| shares) {
@@ -399,7 +490,9 @@ impl Writer {
         let names: Vec<&Column> = referenced.iter().collect();
         actions.push(format!(
             "add constraint fk_{number} foreign key ({}) references {} ({}){full}{deferrable}",
-            own_names.join(", "), tables[target].name, Self::names(&names)
+            own_names.join(", "),
+            tables[target].name,
+            Self::names(&names)
         ));
         tables[index].columns.extend(added);
         self.statements.push(format!("alter table {table} {}", actions.join(", ")));
