@@ -192,6 +192,20 @@ impl<'a> TableCompiler<'a> {
             }
         }
         let (open, keys): (Vec<usize>, Vec<usize>) = (0..table.foreign_keys.len()).partition(is_open);
+        let mut met = Vec::new();
+        for &key in &keys {
+            if self.is_met(key)? {
+                met.push(key);
+            }
+        }
+        let keys: Vec<usize> = keys.into_iter().filter(|key| !met.contains(key)).collect();
+        let primary =
+            table.uniques.iter().position(|own| own.primary && !own.temporal && own.special.is_none());
+        let is_plain = |column: &usize| columns[*column].copied && columns[*column].node.cases.is_none();
+        let primary_is_met = primary.is_some_and(|own| {
+            let refers_to_itself = table.foreign_keys.iter().any(|key| key.table == self.index);
+            !self.left[own] && !refers_to_itself && table.uniques[own].columns.iter().all(is_plain)
+        });
         let of_keys = |keys: Vec<usize>| {
             let keys = keys.into_iter().map(|key| self.schema.reference(table, &table.foreign_keys[key]));
             keys.collect::<Vec<_>>()
@@ -207,6 +221,8 @@ impl<'a> TableCompiler<'a> {
             judgement,
             references: of_keys(keys),
             open_references: of_keys(open),
+            met_references: of_keys(met),
+            primary_is_met,
         };
         let mut notes = self.notes;
         if !rows.fills {
@@ -224,6 +240,20 @@ impl<'a> TableCompiler<'a> {
             rows.fills = false;
         }
         Ok(Compiled { rows, notes })
+    }
+
+    /// Whether all values of a foreign key are those of rows that are there: no server needs to look them up.
+    fn is_met(&self, key: usize) -> Checked<bool> {
+        let target = self.schema.tables.get(self.table().foreign_keys[key].table);
+        let is_kept = target.is_some_and(|target| target.kept.is_some());
+        let built = self.around.built[self.table().foreign_keys[key].table].as_ref();
+        let is_there = built.is_some_and(|built| is_kept || (built.fills && built.judgement.is_none()));
+        for column in &self.table().foreign_keys[key].columns {
+            if !is_there || self.reference(*column)?.is_none_or(|(own, _)| own != key) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The generator of a column that is compiled.

@@ -76,6 +76,8 @@ pub struct TableRows {
     judgement: Option<Judgement>,
     references: Vec<Reference>,
     open_references: Vec<Reference>,
+    met_references: Vec<Reference>,
+    primary_is_met: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -354,9 +356,19 @@ impl TableRows {
         self.judgement.as_ref()
     }
 
-    /// The foreign keys that rows can be compared with before they are inserted.
+    /// The foreign keys that rows may violate, and can be compared with before they are inserted.
     pub fn references(&self) -> &[Reference] {
         &self.references
+    }
+
+    /// The foreign keys whose values are those of rows that are there.
+    pub fn met_references(&self) -> &[Reference] {
+        &self.met_references
+    }
+
+    /// Whether no two rows have the same primary key, however often they are drawn.
+    pub fn primary_is_met(&self) -> bool {
+        self.primary_is_met
     }
 
     /// The other foreign keys: they reference a table which is loaded later, or PostgreSQL fills their columns.

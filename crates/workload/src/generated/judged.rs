@@ -49,6 +49,8 @@ pub(super) fn load_table(rows: &TableRows, attempts: &Arc<Attempts>, relations: 
             conditions: judgement.conditions.clone(),
             references: of_keys(rows.references()),
             constraints: judgement.constraints.clone(),
+            has_open_keys: !rows.open_references().is_empty(),
+            primary_is_met: rows.primary_is_met(),
         })
     });
     let source: Arc<dyn RowSource> = match judge {
@@ -57,6 +59,7 @@ pub(super) fn load_table(rows: &TableRows, attempts: &Arc<Attempts>, relations: 
     };
     let mut references: Vec<JudgedReference> = of_keys(rows.references());
     references.extend::<Vec<_>>(of_keys(rows.open_references()));
+    references.extend::<Vec<_>>(of_keys(rows.met_references()));
     LoadTable {
         table: table_name(&rows.sql_name()),
         columns: copied_columns(rows),

@@ -396,9 +396,7 @@ impl TablePlan<'_> {
             own.collect::<Vec<_>>()
         };
         let repairs: Vec<Repair> = self.set.tables.iter().flat_map(of_table).collect();
-        let is_open = |table: &LoadTable| {
-            table.judge.as_ref().is_some_and(|judge| judge.references.len() < table.references.len())
-        };
+        let is_open = |table: &LoadTable| table.judge.as_ref().is_some_and(|judge| judge.has_open_keys);
         if repairs.is_empty() || self.is_done(&note.step) {
             return before;
         }
@@ -517,12 +515,15 @@ mod tests {
             conditions: Vec::new(),
             references: Vec::new(),
             constraints: Vec::new(),
+            has_open_keys: false,
+            primary_is_met: false,
         };
         let loaded = |table: &str, judge: Option<&Judge>| LoadTable {
             table: TableName::new(table),
             columns: String::new(),
             source: Arc::new(ManyRows),
             judge: judge.map(|judge| Arc::new(judge.clone())),
+            references: Vec::new(),
         };
         let key = |table: &str| AfterRows {
             purpose: Purpose::Key,
