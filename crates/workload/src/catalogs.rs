@@ -301,7 +301,7 @@ impl<'a> Reader<'a> {
              case when t.typtype = 'd' then format_type(t.typbasetype, t.typtypmod) end, t.typnotnull, \
              (select format_type(r.rngsubtype, null) from pg_range r where r.rngtypid = t.oid) \
              from part p join pg_type t on t.oid = p.oid \
-             where t.typnamespace <> 'pg_catalog'::regnamespace and t.typcategory <> 'A' order by t.oid",
+             where t.typnamespace <> 'pg_catalog'::regnamespace and (t.typcategory <> 'A' or t.typtype = 'd') order by t.oid",
             parts_of_types(&columns),
             escaped("e.enumlabel"),
             escaped("format_type(f.atttypid, f.atttypmod)"),

@@ -185,30 +185,81 @@ impl<'a> TableCompiler<'a> {
             loaded_type: column.described.base_type.as_ref().unwrap_or(&column.type_name).clone(),
             description: self.description(index),
         });
-        let is_loaded = |key: &usize| self.around.order.cut(self.index, *key).is_none();
-        let keys = (0..table.foreign_keys.len()).filter(is_loaded).map(|key| &table.foreign_keys[key]);
+        let columns: Vec<ColumnRows> = columns.collect();
+        let is_open = |key: &usize| {
+            let is_filled = |column: &usize| !columns[*column].copied;
+            self.around.order.cut(self.index, *key).is_some()
+                || table.foreign_keys[*key].columns.iter().any(is_filled)
+        };
+        let mut judgement = self.judgement(has_cases);
+        for key in &table.foreign_keys {
+            if table.kept.is_none() && key.columns.iter().any(|column| !columns[*column].copied) {
+                judgement.get_or_insert_default().add(&key.name);
+            }
+        }
+        let (open, keys): (Vec<usize>, Vec<usize>) = (0..table.foreign_keys.len()).partition(is_open);
+        let mut met = Vec::new();
+        for &key in &keys {
+            if self.is_met(key)? {
+                met.push(key);
+            }
+        }
+        let keys: Vec<usize> = keys.into_iter().filter(|key| !met.contains(key)).collect();
+        let primary =
+            table.uniques.iter().position(|own| own.primary && !own.temporal && own.special.is_none());
+        let is_plain = |column: &usize| columns[*column].copied && columns[*column].node.cases.is_none();
+        let primary_is_met = primary.is_some_and(|own| {
+            let refers_to_itself = table.foreign_keys.iter().any(|key| key.table == self.index);
+            !self.left[own] && !refers_to_itself && table.uniques[own].columns.iter().all(is_plain)
+        });
+        let of_keys = |keys: Vec<usize>| {
+            let keys = keys.into_iter().map(|key| self.schema.reference(table, &table.foreign_keys[key]));
+            keys.collect::<Vec<_>>()
+        };
         let mut rows = TableRows {
             name: table.name.clone(),
             rows_sql: table.rows_sql(),
             rows: self.own_rows(),
-            columns: columns.collect(),
+            columns,
             skip: settings.rate("skip")?.unwrap_or(0.0),
             key: key_of(self.key, "skip"),
             fills: !settings.has("nogen") && !table.is_partition && table.kept.is_none(),
-            judgement: self.judgement(has_cases),
-            references: keys.map(|key| self.schema.reference(table, key)).collect(),
+            judgement,
+            references: of_keys(keys),
+            open_references: of_keys(open),
+            met_references: of_keys(met),
+            primary_is_met,
         };
         let mut notes = self.notes;
-        if rows.fills && rows.rows > 0 && rows.columns().next().is_none() {
+        if !rows.fills {
+            notes.clear();
+        } else if rows.columns().next().is_none() {
             let name = table.name.plain();
             if !self.schema.is_described {
                 let message = format!("no column of {name} gets values; give it the directive nogen");
                 return Err(Fault::new(table.place, message));
             }
-            notes.push(format!("{name}: no rows; none of its columns gets values"));
+            if notes.is_empty() {
+                notes.push(format!("{name}: no rows; none of its columns gets values"));
+            }
+            rows.rows = 0;
             rows.fills = false;
         }
         Ok(Compiled { rows, notes })
+    }
+
+    /// Whether all values of a foreign key are those of rows that are there: no server needs to look them up.
+    fn is_met(&self, key: usize) -> Checked<bool> {
+        let target = self.schema.tables.get(self.table().foreign_keys[key].table);
+        let is_kept = target.is_some_and(|target| target.kept.is_some());
+        let built = self.around.built[self.table().foreign_keys[key].table].as_ref();
+        let is_there = built.is_some_and(|built| is_kept || (built.fills && built.judgement.is_none()));
+        for column in &self.table().foreign_keys[key].columns {
+            if !is_there || self.reference(*column)?.is_none_or(|(own, _)| own != key) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The generator of a column that is compiled.

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::error::{Checked, Fault};
-use crate::generator::{Kind, Node, Rank, RankOrder, Sub, Weighted, key_of};
+use crate::generator::{Combinations, Kind, Node, Rank, Sub, Weighted, key_of};
 use crate::schema::{ForeignKey, Schema, Table, Unique};
 
 /// Constraints by column.
@@ -237,6 +237,12 @@ impl Distinctness<'_> {
         let mut units = self.units(unique, ranks);
         let names: Vec<&str> =
             unique.distinct().iter().map(|column| table.columns[*column].name.as_str()).collect();
+        // A column with a value for each row is enough; the others are free.
+        if let Some(place) =
+            units.iter().position(|unit| unit.count >= rows && weighted(unit, nodes).is_some())
+        {
+            units = vec![units.swap_remove(place)];
+        }
         let possible = units.iter().map(|unit| unit.count).fold(1, u64::saturating_mul);
         if possible < rows {
             let fault = too_few(table, unique, &names, rows, possible);
@@ -260,12 +266,12 @@ impl Distinctness<'_> {
         let seed = key_of(self.key, &names.join(","));
         let is_kept = units.iter().flat_map(|unit| &unit.columns).any(|column| keys.is_kept(table, *column));
         let seed = again(seed, if is_kept { 0 } else { self.attempt }).cast_signed();
-        if possible == size {
-            // The column whose order counts most changes most slowly.
-            units.sort_by_key(|unit| weighted(unit, nodes).map(Weighted::in_place));
+        // The column whose order counts most changes most slowly.
+        units.sort_by_key(|unit| weighted(unit, nodes).map(Weighted::in_place));
+        if let Some(order) = units.iter().rev().find_map(|unit| weighted(unit, nodes)) {
+            return Ok(combine(ranks, &units, order));
         }
-        let order = weighted_order(&units, nodes, size).unwrap_or(RankOrder::Permutation { size, seed });
-        Ok(assign(ranks, units, size, &order))
+        Ok(assign(ranks, units, size, seed))
     }
 }
 
@@ -329,12 +335,6 @@ pub(crate) fn again(key: u64, attempt: u32) -> u64 {
     if attempt == 0 { key } else { key_of(key, &format!("attempt {attempt}")) }
 }
 
-/// The order that `sub=weighted` of a column asks for.
-fn weighted_order(units: &[Unit], nodes: &[Option<Node>], size: u64) -> Option<RankOrder> {
-    let own = units.iter().rev().find_map(|unit| weighted(unit, nodes))?;
-    Some(RankOrder::Weighted(Arc::new(own.resized(size))))
-}
-
 fn weighted<'a>(unit: &Unit, nodes: &'a [Option<Node>]) -> Option<&'a Weighted> {
     unit.columns.iter().find_map(|column| match &nodes[*column].as_ref()?.draw()?.sub {
         Sub::Weighted(weighted) => Some(&**weighted),
@@ -342,14 +342,26 @@ fn weighted<'a>(unit: &Unit, nodes: &'a [Option<Node>]) -> Option<&'a Weighted> 
     })
 }
 
+/// Gives each unit its part of the combinations, the last of which changes most slowly; returns the columns.
+fn combine(ranks: &mut [Option<Rank>], units: &[Unit], order: &Weighted) -> Vec<usize> {
+    let counts = units.iter().rev().map(|unit| unit.count).collect();
+    let all = Arc::new(Combinations::new(order, counts));
+    for (place, unit) in units.iter().rev().enumerate() {
+        for &column in &unit.columns {
+            ranks[column] = Some(Rank::Combined { all: Arc::clone(&all), place });
+        }
+    }
+    units.iter().flat_map(|unit| &unit.columns).copied().collect()
+}
+
 /// Gives each unit its digit; returns the columns.
-fn assign(ranks: &mut [Option<Rank>], units: Vec<Unit>, size: u64, order: &RankOrder) -> Vec<usize> {
+fn assign(ranks: &mut [Option<Rank>], units: Vec<Unit>, size: u64, seed: i64) -> Vec<usize> {
     let mut divisor = 1_u64;
     let mut used = Vec::new();
     for unit in units {
         let radix = unit.count.min(size / divisor).max(1);
         for &column in &unit.columns {
-            ranks[column] = Some(Rank { order: order.clone(), divisor, radix });
+            ranks[column] = Some(Rank::Digit { size, seed, divisor, radix });
         }
         used.extend(unit.columns);
         divisor = divisor.saturating_mul(radix);

@@ -75,6 +75,9 @@ pub struct TableRows {
     fills: bool,
     judgement: Option<Judgement>,
     references: Vec<Reference>,
+    open_references: Vec<Reference>,
+    met_references: Vec<Reference>,
+    primary_is_met: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -236,9 +239,7 @@ impl<'a> Pass<'a> {
                 continue;
             };
             self.rows[table] = rows.rows;
-            if rows.fills {
-                self.notes.extend(notes);
-            }
+            self.notes.extend(notes);
             self.built[table] = Some(rows);
         }
     }
@@ -367,9 +368,24 @@ impl TableRows {
         self.judgement.as_ref()
     }
 
-    /// The foreign keys of this table, without those that reference a table which is loaded later.
-    pub fn references(&self) -> Vec<Reference> {
-        self.references.clone()
+    /// The foreign keys that rows may violate, and can be compared with before they are inserted.
+    pub fn references(&self) -> &[Reference] {
+        &self.references
+    }
+
+    /// The foreign keys whose values are those of rows that are there.
+    pub fn met_references(&self) -> &[Reference] {
+        &self.met_references
+    }
+
+    /// Whether no two rows have the same primary key, however often they are drawn.
+    pub fn primary_is_met(&self) -> bool {
+        self.primary_is_met
+    }
+
+    /// The other foreign keys: they reference a table which is loaded later, or PostgreSQL fills their columns.
+    pub fn open_references(&self) -> &[Reference] {
+        &self.open_references
     }
 
     fn copied(&self) -> impl Iterator<Item = &ColumnRows> {

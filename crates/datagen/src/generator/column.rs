@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::draw::{Cell, bits};
 use super::node::Node;
-use super::weighted::Weighted;
+use super::weighted::Combinations;
 
 /// A column's generator with the enumeration of its unique values.
 #[derive(Clone, Debug)]
@@ -46,32 +46,24 @@ fn chosen<T>(list: &[T], number: u64) -> Option<&T> {
     list.get(usize::try_from(place).unwrap_or(0))
 }
 
-/// A digit of the mixed-radix number that makes the rows of a unique constraint different.
+/// The part of a column in the combinations of values that make the rows of a unique constraint different.
 #[derive(Clone, Debug)]
-pub(crate) struct Rank {
-    pub order: RankOrder,
-    pub divisor: u64,
-    pub radix: u64,
-}
-
-/// Which of all combinations of values a row takes.
-#[derive(Clone, Debug)]
-pub(crate) enum RankOrder {
-    /// At random.
-    Permutation { size: u64, seed: i64 },
-    /// Between sorted and at random.
-    Weighted(Arc<Weighted>),
+pub(crate) enum Rank {
+    /// A digit of a mixed-radix number, at random.
+    Digit { size: u64, seed: i64, divisor: u64, radix: u64 },
+    /// The column at this place, in an order between sorted and random.
+    Combined { all: Arc<Combinations>, place: usize },
 }
 
 impl Rank {
     fn of(&self, row: u64) -> u64 {
-        let number = match &self.order {
-            RankOrder::Permutation { size, seed } => {
-                script::permute(row.cast_signed(), size.cast_signed(), *seed).cast_unsigned()
+        match self {
+            Self::Digit { size, seed, divisor, radix } => {
+                let number = script::permute(row.cast_signed(), size.cast_signed(), *seed).cast_unsigned();
+                number / divisor % radix
             }
-            RankOrder::Weighted(weighted) => weighted.base(row),
-        };
-        number / self.divisor % self.radix
+            Self::Combined { all, place } => all.value(row, *place),
+        }
     }
 }
 

@@ -330,6 +330,10 @@ pub(crate) fn choose<'a>(
                 return Choice::Macro(base.to_owned());
             }
             match TYPES.iter().find(|(known, _)| *known == base) {
+                // A list of words has too few for a key.
+                Some((_, text)) if target.unique && text.starts_with("text=words") => {
+                    directives("pattern='[a-z]{8}'")
+                }
                 Some((_, text)) => directives(text),
                 None => Choice::None,
             }

@@ -18,12 +18,12 @@ mod pattern;
 mod text;
 mod weighted;
 
-pub(crate) use column::{CaseValue, ColumnCases, ColumnNode, Rank, RankOrder};
+pub(crate) use column::{CaseValue, ColumnCases, ColumnNode, Rank};
 pub(crate) use compile::{Compiler, Target, reference_draw, scale as decimals};
 pub(crate) use description::{Description, text as settings_text};
 pub(crate) use draw::{Sub, bits, key_of, unit};
 pub(crate) use literal::{escape_copy, escape_csv};
 pub(crate) use node::{Kind, Node, ReferenceOrder};
 pub(crate) use pattern::fixed_lengths;
-pub(crate) use weighted::Weighted;
 pub use weighted::correlation_directive;
+pub(crate) use weighted::{Combinations, Weighted};

@@ -98,11 +98,6 @@ impl Weighted {
         u64::try_from(share).unwrap_or(0)
     }
 
-    /// The same order of the rows for another number of values, all with the same share.
-    pub fn resized(&self, size: u64) -> Self {
-        Self { ends: Vec::new(), size, ..self.clone() }
-    }
-
     /// The value of a row.
     pub fn base(&self, row: u64) -> u64 {
         self.value(self.position(row % self.rows))
@@ -136,6 +131,75 @@ impl Weighted {
         let value = u128::from(position - start) * u128::from(values) / u128::from(rows.max(1));
         weighted + u64::try_from(value).unwrap_or(0).min(values - 1)
     }
+}
+
+/// Combinations of values of several columns, a different one for each row. Each column has as many of its values as the
+/// rows permit, all with about the same share. The rows are in an order of [`Weighted`].
+#[derive(Clone, Debug)]
+pub(crate) struct Combinations {
+    order: Weighted,
+    /// Numbers of values, the first of the column that changes most slowly.
+    counts: Vec<u64>,
+}
+
+impl Combinations {
+    pub fn new(order: &Weighted, counts: Vec<u64>) -> Self {
+        Self { order: order.clone(), counts }
+    }
+
+    /// The value of a row in the column at this place in the order of `counts`.
+    pub fn value(&self, row: u64, place: usize) -> u64 {
+        let rows = u128::from(self.order.rows);
+        let mut position = self.order.position(row % self.order.rows);
+        for (number, &count) in self.counts.iter().enumerate() {
+            let all = product(&self.counts[number..]);
+            if all <= rows {
+                // All combinations of the columns that are left occur.
+                let combination = u128::from(position) * all / rows;
+                let digit = combination / product(&self.counts[place + 1..]) % u128::from(self.counts[place]);
+                return u64::try_from(digit).unwrap_or(0);
+            }
+            if number == place {
+                return part_of(position, count, self.order.rows);
+            }
+            position = self.exchanged(position, count);
+        }
+        0
+    }
+
+    /// The position of a row by the next column: the rows of one value are at equal distances, so that they have
+    /// different values there. Those of the next value lie between them.
+    fn exchanged(&self, position: u64, count: u64) -> u64 {
+        let rows = self.order.rows;
+        let groups = count.min(rows);
+        let group = part_of(position, groups, rows);
+        let start = |group: u64| {
+            let rows_before = (u128::from(group) * u128::from(rows)).div_ceil(u128::from(groups));
+            u64::try_from(rows_before).unwrap_or(0)
+        };
+        let (least, longer) = (rows / groups, rows % groups);
+        // Groups with one row more come first: their last rows are those at the end.
+        let longer_before = start(group) - group * least;
+        let is_longer = start(group + 1) - start(group) > least;
+        let at = |number: u64, of: u64| {
+            script::permute(number.cast_signed(), of.cast_signed(), self.order.seed).cast_unsigned()
+        };
+        let offset = if is_longer {
+            at(longer_before, longer)
+        } else {
+            longer + at(group - longer_before, groups - longer)
+        };
+        (position - start(group)) * groups + offset
+    }
+}
+
+/// Which of so many parts of the rows a position is in.
+fn part_of(position: u64, parts: u64, rows: u64) -> u64 {
+    u64::try_from(u128::from(position) * u128::from(parts) / u128::from(rows)).unwrap_or(0)
+}
+
+fn product(counts: &[u64]) -> u128 {
+    counts.iter().fold(1, |product: u128, count| product.saturating_mul(u128::from(*count)))
 }
 
 /// A share of the rows, rounded.
@@ -182,7 +246,40 @@ fn statistic_of(weighted: &Weighted, rows: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
+
+    /// For very different numbers of rows and values, with and without common factors.
+    #[test]
+    fn combinations_differ_and_each_column_has_all_values_that_the_rows_permit() {
+        let sizes = [1, 5, 20, 97, 360, 1000];
+        let mut lists: Vec<Vec<u64>> = Vec::new();
+        for (first, second) in sizes.iter().flat_map(|first| sizes.map(|second| (*first, second))) {
+            lists.push(vec![first, second]);
+            lists.push(vec![first, 7, second]);
+        }
+        for counts in &lists {
+            for rows in [1_u64, 7, 100, 360, 1001] {
+                if product(counts) < u128::from(rows) {
+                    continue;
+                }
+                let own = Combinations::new(&Weighted::new(&[], 1, rows, 0.5, 7), counts.clone());
+                let of = |row| (0..counts.len()).map(|place| own.value(row, place)).collect::<Vec<_>>();
+                let all: Vec<Vec<u64>> = (0..rows).map(of).collect();
+                let distinct: HashSet<&Vec<u64>> = all.iter().collect();
+                assert_eq!(distinct.len(), all.len(), "{counts:?}, {rows} rows");
+                for (place, count) in counts.iter().enumerate() {
+                    let mut found = vec![0; usize::try_from(*count).expect("small")];
+                    all.iter().for_each(|values| found[usize::try_from(values[place]).expect("small")] += 1);
+                    let distinct = found.iter().filter(|rows| **rows > 0).count() as u64;
+                    assert_eq!(distinct, rows.min(*count), "{counts:?}, {rows} rows, column {place}");
+                    let most = 2 * rows.div_ceil(*count);
+                    assert!(found.iter().all(|rows| *rows <= most), "{counts:?}, {rows} rows: {found:?}");
+                }
+            }
+        }
+    }
 
     fn counts(weighted: &Weighted, rows: u64) -> Vec<u64> {
         let mut counts = vec![0; usize::try_from(weighted.size).expect("small")];

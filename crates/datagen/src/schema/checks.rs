@@ -285,12 +285,17 @@ fn comparison(left: &Expr, operator: &BinaryOperator, right: &Expr) -> Option<(S
 /// Narrows a column. `false`: its values may still be others.
 fn apply(column: &mut Column, fact: Fact) -> bool {
     match fact {
-        Fact::Bounds(bounds) => is_usable(&column.kind, &bounds) && column.bounds.narrow(&bounds),
+        Fact::Bounds(bounds) => {
+            // A list comes before a generator that a condition suggests.
+            let is_alone = bounds.values.is_none() || column.described.hint.is_none();
+            is_usable(&column.kind, &bounds) && column.bounds.narrow(&bounds) && is_alone
+        }
         Fact::NotNull => {
             column.not_null = true;
             true
         }
         Fact::Length(min, max) => narrow_length(column, min, max),
+        Fact::Lower | Fact::Json(_) if column.bounds.values.is_some() => false,
         Fact::Pattern(text) => {
             if let Some(pattern) = pattern(&text)
                 && column.described.hint.is_none()
@@ -374,22 +379,30 @@ fn narrow_length(column: &mut Column, min: u32, max: u32) -> bool {
         _ => return false,
     };
     let most = if let Type::Text { max: Some(most), .. } = column.kind { max.min(most) } else { max };
+    if let Some(values) = column.bounds.values.as_mut().filter(|_| !is_bytes) {
+        let fits = |value: &String| (min as usize..=max as usize).contains(&value.chars().count());
+        let is_possible = values.iter().any(fits);
+        values.retain(|value| !is_possible || fits(value));
+        return is_possible;
+    }
     if min > LENGTH_MAX || min > most {
         return false;
     }
     let described = &mut column.described;
+    let generator = if is_bytes { "blob" } else { "string" };
+    let made = |hint: &str| hint == "string" || hint.starts_with(&format!("{generator} lenmin="));
+    let is_free = described.hint.as_deref().is_none_or(made);
     // Texts of generators have at least one character.
     let is_default = if is_bytes { min <= 8 && max >= 16 } else { min <= 1 };
-    if is_default && described.lengths.is_none() {
+    if is_default && described.hint.is_none() {
+        described.lengths = Some((min, max));
         return max > 0 || min == 0;
     }
-    let is_free = described.hint.as_deref().is_none_or(|hint| hint == "string");
-    if !is_free && described.lengths.is_none() {
+    if !is_free {
         return false;
     }
     described.lengths = Some((min, max));
     let least = min.max(1).min(most);
-    let generator = if is_bytes { "blob" } else { "string" };
     let most = most.min(least.max(8) + 8);
     described.hint = Some(format!("{generator} lenmin={least} lenmax={most}"));
     most > 0 || min == 0

@@ -50,6 +50,37 @@ fn a_column_may_be_in_a_compound_key_that_implies_its_own_reference() {
     );
 }
 
+/// The distinct values of each column.
+fn distinct(schema: &str, size: f64) -> Vec<usize> {
+    let rows = rows(&generation(schema, size), "m");
+    assert_eq!(rows.iter().collect::<HashSet<_>>().len(), rows.len(), "{schema}");
+    let columns = 0..rows[0].len();
+    columns.map(|column| rows.iter().map(|row| &row[column]).collect::<HashSet<_>>().len()).collect()
+}
+
+#[test]
+fn weighted_columns_of_a_compound_key_have_all_their_values_whatever_factors_the_numbers_share() {
+    let column =
+        |name: &str, size: u32| format!("{name} int NOT NULL, -- df: int size={size} sub=weighted\n");
+    let two = |a, b| format!("CREATE TABLE m(\n{}{} PRIMARY KEY (a, b));", column("a", a), column("b", b));
+    for (a, b, rows) in [(9000, 9000, 20_000.0), (9000, 10, 20_000.0), (50, 60, 2900.0), (50, 60, 3000.0)] {
+        assert_eq!(distinct(&two(a, b), rows), [a as usize, b as usize], "{rows} rows");
+    }
+    assert_eq!(distinct(&two(9000, 9000), 100.0), [100, 100]);
+    let four = ["a", "b", "c", "d"].map(|name| column(name, 970)).concat();
+    let four = format!("CREATE TABLE m(\n{four} PRIMARY KEY (a, b, c, d));");
+    assert_eq!(distinct(&four, 2000.0), [970; 4]);
+}
+
+#[test]
+fn a_weighted_column_with_a_value_for_each_row_leaves_the_others_their_shares() {
+    let schema = "CREATE TABLE m(\na int NOT NULL, -- df: int size=1000 sub=weighted correlation=1\n\
+        b int NOT NULL, -- df: int size=4 sub=weighted weights=0.7,0.1,0.1,0.1\n PRIMARY KEY (a, b));";
+    assert_eq!(distinct(schema, 1000.0), [1000, 4]);
+    let rows = rows(&generation(schema, 1000.0), "m");
+    assert_eq!(rows.iter().filter(|row| row[1].as_deref() == Some("1")).count(), 700);
+}
+
 #[test]
 fn junction_tables_have_each_pair_once() {
     let schema = "CREATE TABLE a(id serial PRIMARY KEY);\nCREATE TABLE b(id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY);\n\

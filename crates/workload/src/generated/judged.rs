@@ -41,20 +41,32 @@ pub(crate) type Relations = BTreeMap<String, String>;
 
 /// A table that gets rows.
 pub(super) fn load_table(rows: &TableRows, attempts: &Arc<Attempts>, relations: &Relations) -> LoadTable {
+    let of_keys = |keys: &[Reference]| keys.iter().map(|key| reference(key.clone(), relations)).collect();
     let judge = rows.judgement().map(|judgement| {
         let names = rows.columns().map(connect::quote::identifier);
         Arc::new(Judge {
             columns: names.zip(rows.column_types().map(str::to_owned)).collect(),
             conditions: judgement.conditions.clone(),
-            references: rows.references().into_iter().map(|key| reference(key, relations)).collect(),
+            references: of_keys(rows.references()),
             constraints: judgement.constraints.clone(),
+            has_open_keys: !rows.open_references().is_empty(),
+            primary_is_met: rows.primary_is_met(),
         })
     });
     let source: Arc<dyn RowSource> = match judge {
         Some(_) => Arc::new(JudgedRows { rows: rows.clone(), attempts: Arc::clone(attempts) }),
         None => Arc::new(GeneratedRows(rows.clone())),
     };
-    LoadTable { table: table_name(&rows.sql_name()), columns: copied_columns(rows), source, judge }
+    let mut references: Vec<JudgedReference> = of_keys(rows.references());
+    references.extend::<Vec<_>>(of_keys(rows.open_references()));
+    references.extend::<Vec<_>>(of_keys(rows.met_references()));
+    LoadTable {
+        table: table_name(&rows.sql_name()),
+        columns: copied_columns(rows),
+        source,
+        judge,
+        references,
+    }
 }
 
 fn reference(key: Reference, relations: &Relations) -> JudgedReference {

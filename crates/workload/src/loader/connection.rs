@@ -18,6 +18,7 @@ use super::copy::{copy_statement, is_ordinary, server_error};
 use super::journal::{self, Note};
 use super::judged::{self, Judge, Outcome};
 use super::plan::{LoadStatement, Mode, Part, Task};
+use super::repairs::{self, Repair};
 use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows, run_deferred};
 use crate::load::{ROWS_PER_PROGRESS, begin_own, commit, connect_beside, failed};
 use crate::step_guard::{rolled_back, runs_alone};
@@ -103,6 +104,8 @@ pub(super) struct Shared<'a> {
     pub(super) connections: &'a [Cancel],
     /// Set when the work has to stop.
     pub(super) halt: &'a AtomicBool,
+    /// Set when rows of a table are missing, because the server has refused them.
+    pub(super) lacks_rows: &'a AtomicBool,
 }
 
 impl Shared<'_> {
@@ -147,6 +150,14 @@ impl Connection<'_> {
             Task::Chunk { note, part } => {
                 self.chunk(note, part).map_err(|error| error.of_rows(&part.relation))
             }
+            Task::Repair { note, repairs, is_needed } => {
+                let lacks_rows = self.shared.lacks_rows;
+                if *is_needed || lacks_rows.load(Ordering::Relaxed) {
+                    self.repair(note, repairs)
+                } else {
+                    Ok(())
+                }
+            }
             Task::Noted { note, statement, mode } => {
                 self.noted_statement(note, statement, *mode).map_err(|error| error.of_statement(statement))
             }
@@ -166,8 +177,22 @@ impl Connection<'_> {
             outcome.set(Some(connection.copy_judged(part, judge)?));
             Ok(())
         })?;
-        let sentence = outcome.take().and_then(|outcome| outcome.sentence(&part.relation, judge));
+        let outcome = outcome.take();
+        if outcome.is_some_and(Outcome::lacks_rows) {
+            self.shared.lacks_rows.store(true, Ordering::Relaxed);
+        }
+        let sentence = outcome.and_then(|outcome| outcome.sentence(&part.relation, judge));
         sentence.map_or(Ok(()), |sentence| self.tell(Event::Found(sentence)))
+    }
+
+    fn repair(&mut self, note: &Note, repairs: &[Repair]) -> Result<(), WorkloadError> {
+        let sentences = Cell::new(Vec::new());
+        self.watched(note, "removing references to missing rows", |connection| {
+            connection.end_lock_limit()?;
+            sentences.set(repairs::repair(connection.session, repairs)?);
+            Ok(())
+        })?;
+        sentences.take().into_iter().try_for_each(|sentence| self.tell(Event::Found(sentence)))
     }
 
     /// Work in one transaction with its note, and a look before it is committed. If it is repeated after a lost connection, the

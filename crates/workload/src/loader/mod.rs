@@ -11,6 +11,7 @@ mod memory;
 mod obstacles;
 mod plan;
 mod preparation;
+mod repairs;
 mod rows;
 mod tables;
 mod taken_down;
@@ -77,6 +78,7 @@ pub(crate) fn work(
         limits_lock_waits,
         connections: &[],
         halt: &AtomicBool::new(false),
+        lacks_rows: &AtomicBool::new(false),
     };
     let mut sessions: Vec<&mut Session> = [&mut *session].into_iter().chain(&mut others).collect();
     executor::work(plan, &mut sessions, shared, progress)

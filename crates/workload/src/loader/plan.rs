@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::journal::Note;
 use super::judged::Judge;
+use super::repairs::Repair;
 use super::rows::RowSource;
 
 /// Tasks, and the steps that they belong to.
@@ -53,6 +54,8 @@ pub(crate) enum Task {
     Load { truncate: String, parts: Vec<Part> },
     /// Rows of a table, and the note that they are there, in one transaction.
     Chunk { note: Note, part: Part },
+    /// References to missing rows, which are removed if rows are missing, or if it is needed anyway.
+    Repair { note: Note, repairs: Vec<Repair>, is_needed: bool },
     /// A statement, and the note that it was executed.
     Noted { note: Note, statement: LoadStatement, mode: Mode },
 }

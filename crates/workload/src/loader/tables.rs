@@ -9,9 +9,10 @@ use connect::quote::identifier;
 use connect::{Session, Target};
 
 use super::journal::Note;
-use super::judged::Judge;
+use super::judged::{Judge, JudgedReference};
 use super::plan::{Job, LoadStatement, Mode, Part, Plan, StepName, Task};
 use super::preparation::{self, Preparation};
+use super::repairs::Repair;
 use super::rows::RowSource;
 use super::{Execution, work};
 use crate::WorkloadError;
@@ -98,6 +99,8 @@ pub(crate) struct LoadTable {
     pub(crate) source: Arc<dyn RowSource>,
     /// How the server judges the rows; `None`: it accepts all.
     pub(crate) judge: Option<Arc<Judge>>,
+    /// Its foreign keys, if rows that they refer to may be missing.
+    pub(crate) references: Vec<JudgedReference>,
 }
 
 /// A statement after the rows.
@@ -283,6 +286,7 @@ impl TablePlan<'_> {
             .collect();
         built.extend(self.built_of(&mut plan, rest.into_iter(), &all_rows));
         let built = if built.is_empty() { all_rows } else { built };
+        let built = if has_judged { self.repairs(&mut plan, built) } else { built };
         let mut ends = self.foreign_keys(&mut plan, &after, &built);
         let last = after.iter().filter(|statement| statement.purpose == Purpose::Last);
         ends = self.chain(&mut plan, last.copied(), &ends);
@@ -381,6 +385,25 @@ impl TablePlan<'_> {
         rows: &[usize],
     ) -> Vec<usize> {
         self.chain(plan, in_order(own).into_iter(), rows)
+    }
+
+    /// Adds the repair of foreign keys, if there are any.
+    fn repairs(&self, plan: &mut Plan, before: Vec<usize>) -> Vec<usize> {
+        let note = self.note("repair".to_owned());
+        let of_table = |table: &'_ LoadTable| {
+            let relation = self.relation(&table.table);
+            let own = table.references.iter().map(|key| Repair::new(&relation, key));
+            own.collect::<Vec<_>>()
+        };
+        let repairs: Vec<Repair> = self.set.tables.iter().flat_map(of_table).collect();
+        let is_open = |table: &LoadTable| table.judge.as_ref().is_some_and(|judge| judge.has_open_keys);
+        if repairs.is_empty() || self.is_done(&note.step) {
+            return before;
+        }
+        // What an interrupted loading has refused is not known.
+        let is_needed = !self.preparation.done.is_empty() || self.set.tables.iter().any(is_open);
+        let step = Purpose::ForeignKey.step();
+        plan.add_chain(vec![Job::new(step, Task::Repair { note, repairs, is_needed })], &before)
     }
 
     /// Adds the foreign keys after all keys and indexes, one after the other. While a foreign key is checked, it locks the
@@ -492,12 +515,15 @@ mod tests {
             conditions: Vec::new(),
             references: Vec::new(),
             constraints: Vec::new(),
+            has_open_keys: false,
+            primary_is_met: false,
         };
         let loaded = |table: &str, judge: Option<&Judge>| LoadTable {
             table: TableName::new(table),
             columns: String::new(),
             source: Arc::new(ManyRows),
             judge: judge.map(|judge| Arc::new(judge.clone())),
+            references: Vec::new(),
         };
         let key = |table: &str| AfterRows {
             purpose: Purpose::Key,
@@ -554,6 +580,7 @@ mod tests {
             columns: String::new(),
             source: Arc::new(NoRows),
             judge: None,
+            references: Vec::new(),
         };
         let tables = ["a", "b"].map(loaded).into();
         let set = TableSet { tables, after: after.into(), ..TableSet::default() };

@@ -8,7 +8,7 @@ use connect::{ConnectError, Row, Session};
 
 use super::plan::LoadStatement;
 use super::preparation::text;
-use super::tables::{AfterRows, Purpose, TableName, TableSet};
+use super::tables::{AfterRows, LoadTable, Purpose, TableName, TableSet};
 use crate::WorkloadError;
 use crate::existing_objects::Object;
 use crate::load::{execute, failed, query_catalogs};
@@ -103,6 +103,17 @@ fn judged<'a>(
     judged.filter_map(|table| relations.get(&table.table))
 }
 
+/// Those whose primary keys no row violates. A trigger could change the rows.
+fn with_met_primary<'a>(
+    set: &'a TableSet,
+    relations: &'a BTreeMap<TableName, String>,
+) -> impl Iterator<Item = &'a String> {
+    let is_met = |table: &&LoadTable| {
+        !set.keeps_triggers && table.judge.as_ref().is_some_and(|judge| judge.primary_is_met)
+    };
+    set.tables.iter().filter(is_met).filter_map(|table| relations.get(&table.table))
+}
+
 fn keys(
     session: &mut Session,
     set: &TableSet,
@@ -113,7 +124,7 @@ fn keys(
     // The keys of partitions may have names of their own, which are lost with the key of the partitioned table.
     let whole = if set.is_in_order { "and (k.contype = 'f' or c.relkind = 'r')" } else { "" };
     let sql = format!(
-        "with recursive {} \
+        "with recursive {}, {} \
          select k.contype, quote_ident(n.nspname) || '.' || quote_ident(c.relname), quote_ident(k.conname), \
          pg_get_constraintdef(k.oid) from pg_constraint k join pg_class c on c.oid = k.conrelid \
          join pg_namespace n on n.oid = c.relnamespace \
@@ -124,9 +135,11 @@ fn keys(
          and not coalesce(i.indisclustered, false) and not coalesce(i.indisreplident, false) \
          and obj_description(k.oid, 'pg_constraint') is null and obj_description(x.oid, 'pg_class') is null \
          and (k.contype <> 'f' or k.confrelid in ({tables})) \
-         and (k.contype = 'f' or k.conrelid not in (select oid from judged)) {whole} \
+         and (k.contype = 'f' or k.conrelid not in (select oid from judged) \
+           or (k.contype = 'p' and k.conrelid in (select oid from met))) {whole} \
          order by k.contype <> 'f', k.contype <> 'p', k.oid",
         tree("judged", judged(set, relations)),
+        tree("met", with_met_primary(set, relations)),
     );
     let key = |row: &Row| {
         let (relation, name, definition) = (text(row, 1), text(row, 2), text(row, 3));

@@ -44,7 +44,13 @@ where
     Write: Fn(u64, &mut Vec<u8>) -> u64 + Send + Sync + 'static,
 {
     let source = std::sync::Arc::new(ComputedRows { name, units, rows_per_unit, write });
-    LoadTable { table: TableName::new(name), columns: String::new(), source, judge: None }
+    LoadTable {
+        table: TableName::new(name),
+        columns: String::new(),
+        source,
+        judge: None,
+        references: Vec::new(),
+    }
 }
 
 /// The random stream of a row, or of another thing with a number: `what` separates streams of one seed.

@@ -70,6 +70,7 @@ fn table_set(options: &InitOptions) -> Result<TableSet, WorkloadError> {
         columns: String::new(),
         source: Arc::new(TableRows { table, scale: options.scale }),
         judge: None,
+        references: Vec::new(),
     });
     Ok(TableSet {
         workload: Tpch::NAME.to_owned(),

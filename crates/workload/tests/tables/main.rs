@@ -21,6 +21,7 @@ mod learn;
 mod lock_waits;
 mod pooler;
 mod prepare;
+mod random_schemas;
 mod replaced;
 mod restored;
 mod versions;

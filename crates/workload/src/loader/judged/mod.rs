@@ -17,12 +17,15 @@ use super::rows::RowSource;
 use crate::WorkloadError;
 use crate::load::{execute, failed, query, with_commas};
 
-use sql::InsertForm;
+use sql::{InsertForm, Staging};
 pub(crate) use sql::{Judge, JudgedReference};
 
 /// Most rows that are drawn and inserted together, and fewest.
 const BATCH_ROWS_MAX: u64 = 10_000;
 const BATCH_ROWS_MIN: u64 = 100;
+/// Batches of large tables are so many times as large if some rows were accepted and none has caused an error: a statement has costs of
+/// its own, and a row that causes an error is found by halving.
+const BATCH_GROWTH: u64 = 10;
 /// A table is divided into at least so many batches, unless they would be too small.
 const BATCHES_MIN: u64 = 10;
 /// If so many batches at the beginning have no accepted row, the others would have none either.
@@ -81,12 +84,12 @@ pub(super) fn load(
     let mut loading = JudgedLoading::new(session, judge, source, relation)?;
     let wanted = loading.outcome.wanted;
     let batch_rows = (wanted / BATCHES_MIN).clamp(BATCH_ROWS_MIN, BATCH_ROWS_MAX);
-    for number in 0..wanted.div_ceil(batch_rows) {
-        if number == EMPTY_BATCHES_MAX && loading.outcome.kept == 0 {
-            break;
-        }
-        let start = number * batch_rows;
-        loading.batch(&(start..wanted.min(start + batch_rows)), tell)?;
+    let (mut start, mut number) = (0, 0);
+    while start < wanted && !(number == EMPTY_BATCHES_MAX && loading.outcome.kept == 0) {
+        let grows = batch_rows == BATCH_ROWS_MAX && loading.outcome.kept > 0 && !loading.has_errors;
+        let end = wanted.min(start + batch_rows * if grows { BATCH_GROWTH } else { 1 });
+        loading.batch(&(start..end), tell)?;
+        (start, number) = (end, number + 1);
     }
     tell(loading.outcome.kept, loading.kept_bytes())?;
     Ok(loading.outcome)
@@ -144,7 +147,7 @@ impl<'a> JudgedLoading<'a> {
         execute(session, "set constraints all immediate")?;
         let path = query(session, "select pg_catalog.current_setting('search_path')")?;
         let path = path.first().and_then(|row| row.get(0)).unwrap_or_default();
-        execute(session, &judge.create_staging())?;
+        execute(session, &judge.create_staging(Staging::Typed))?;
         let trigger = format!(
             "select 1 from pg_catalog.pg_trigger where tgrelid operator(pg_catalog.=) {}::pg_catalog.regclass \
              and (tgtype operator(pg_catalog.&) 7::pg_catalog.int2) operator(pg_catalog.=) 7 limit 1",
@@ -159,7 +162,14 @@ impl<'a> JudgedLoading<'a> {
             source,
             relation,
             search_path: literal(path),
-            form: InsertForm { overrides_identity, ignores_conflicts: true, limit: None },
+            form: InsertForm {
+                overrides_identity,
+                ignores_conflicts: true,
+                limit: None,
+                // Rows that reference each other are inserted in several passes.
+                finds_rows: judge.references_own_rows(),
+                staging: Staging::Typed,
+            },
             judges_conditions: true,
             has_errors: false,
             rows_before,
@@ -200,6 +210,26 @@ impl<'a> JudgedLoading<'a> {
     /// Fills the staging table with rows of these numbers. Returns how many there are.
     fn draw(&mut self, attempt: u32, open: &BTreeSet<u64>) -> Result<u64, WorkloadError> {
         execute(self.session, &Judge::empty_staging())?;
+        if self.form.staging == Staging::Texts {
+            return self.stage(attempt, open);
+        }
+        execute(self.session, "savepoint pgmeter_judge")?;
+        let drawn = match self.stage(attempt, open) {
+            // A value that is none of its type.
+            Err(error) if error.server_failure().is_some() && !self.session.is_lost() => {
+                execute(self.session, "rollback to savepoint pgmeter_judge")?;
+                execute(self.session, &Judge::drop_staging())?;
+                execute(self.session, &self.judge.create_staging(Staging::Texts))?;
+                self.form.staging = Staging::Texts;
+                self.stage(attempt, open)?
+            }
+            drawn => drawn?,
+        };
+        execute(self.session, "release savepoint pgmeter_judge")?;
+        Ok(drawn)
+    }
+
+    fn stage(&mut self, attempt: u32, open: &BTreeSet<u64>) -> Result<u64, WorkloadError> {
         let sql = Judge::copy_to_staging();
         let mut copy = self.session.copy_in(&sql).map_err(failed(&sql))?;
         let (mut lines, mut numbered) = (Vec::new(), Vec::new());
@@ -220,7 +250,8 @@ impl<'a> JudgedLoading<'a> {
 
     /// Removes staged rows with invalid values, and those that violate a condition.
     fn refuse(&mut self, rows: &Range<u64>) -> Result<(), WorkloadError> {
-        if self.has_errors && self.session.server_version_num() >= VALIDITY_FROM {
+        let is_text = self.form.staging == Staging::Texts;
+        if self.has_errors && is_text && self.session.server_version_num() >= VALIDITY_FROM {
             let sql = self.judge.refuse_invalid(&self.search_path);
             match self.in_savepoint(|session| execute(session, &sql)) {
                 // Not all types say so without an error.
@@ -232,7 +263,7 @@ impl<'a> JudgedLoading<'a> {
             return Ok(());
         }
         let done = self.in_parts(rows, |this, part| {
-            let sql = this.judge.refuse(part, &this.search_path);
+            let sql = this.judge.refuse(part, this.form.staging, &this.search_path);
             sql.map_or(Ok(()), |sql| this.in_savepoint(|session| execute(session, &sql)))
         });
         match done {
@@ -302,23 +333,29 @@ impl<'a> JudgedLoading<'a> {
 
     fn try_insert(&mut self, rows: &Range<u64>, missing: u64) -> Result<Inserted, WorkloadError> {
         let (judge, relation, redirects) = (self.judge, self.relation, self.redirects);
-        let limited = InsertForm { limit: Some(missing), ..self.form };
-        let form = self.form;
-        self.in_savepoint(|session| {
+        let mut form = self.form;
+        let done = self.in_savepoint(|session| {
             let insert = |session: &mut Session, form| {
                 insert_staged(session, relation, &judge.insert(relation, rows, form))
             };
             if redirects {
-                return insert(session, limited);
+                return insert(session, InsertForm { limit: Some(missing), ..form });
             }
             // Without a limit at first: keys may refuse many of the rows.
-            let done = insert(session, form)?;
+            let mut done = insert(session, form)?;
+            if !form.finds_rows && done.rows < done.tried {
+                form.finds_rows = true;
+                execute(session, "rollback to savepoint pgmeter_judge")?;
+                done = insert(session, form)?;
+            }
             if done.rows <= missing {
                 return Ok(done);
             }
             execute(session, "rollback to savepoint pgmeter_judge")?;
-            insert(session, limited)
-        })
+            insert(session, InsertForm { limit: Some(missing), ..form })
+        });
+        self.form.finds_rows = form.finds_rows;
+        done
     }
 
     /// Does work with the staged rows of these numbers. If the server refuses it because of a row, it is done with each
@@ -377,6 +414,10 @@ impl<'a> JudgedLoading<'a> {
 }
 
 impl Outcome {
+    pub(super) fn lacks_rows(self) -> bool {
+        self.kept < self.wanted
+    }
+
     /// What the user should know: rows are missing, or the server has refused more than half of the drawn ones.
     pub(super) fn sentence(self, relation: &str, judge: &Judge) -> Option<String> {
         let Outcome { wanted, kept, drawn } = self;

@@ -20,6 +20,19 @@ pub(crate) struct Judge {
     pub(crate) references: Vec<JudgedReference>,
     /// Names of the constraints, for messages.
     pub(crate) constraints: Vec<String>,
+    /// Whether rows may violate further foreign keys, which can be compared only when all tables have their rows.
+    pub(crate) has_open_keys: bool,
+    /// Whether no two rows have the same primary key.
+    pub(crate) primary_is_met: bool,
+}
+
+/// The types of staged values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Staging {
+    /// Those of the table.
+    Typed,
+    /// Texts, so that COPY accepts each value.
+    Texts,
 }
 
 /// A foreign key of a judged table.
@@ -64,12 +77,20 @@ impl Judge {
         self.references.iter().any(|key| key.is_to_itself && all_copied(key))
     }
 
-    /// Creates the staging table. Its columns are texts, so that COPY accepts each value.
-    pub(super) fn create_staging(&self) -> String {
-        let columns: String =
-            self.columns.iter().map(|(name, _)| format!(", {name} pg_catalog.text")).collect();
+    /// Creates the staging table.
+    pub(super) fn create_staging(&self, staging: Staging) -> String {
+        let column = |(name, sql_type): &(String, String)| match staging {
+            Staging::Typed => format!(", {name} {sql_type}"),
+            Staging::Texts => format!(", {name} pg_catalog.text"),
+        };
+        let columns: String = self.columns.iter().map(column).collect();
         let number = self.number_column();
         format!("create temporary table {STAGING} ({number} pg_catalog.int8{columns}) on commit drop")
+    }
+
+    /// Drops the staging table.
+    pub(super) fn drop_staging() -> String {
+        format!("drop table {STAGING}")
     }
 
     /// Empties the staging table.
@@ -93,13 +114,13 @@ impl Judge {
     }
 
     /// The staged rows of these numbers with the types of the table, as an item of FROM with the name `t`.
-    fn typed(&self, rows: &Range<u64>) -> String {
+    fn typed(&self, rows: &Range<u64>, staging: Staging) -> String {
         let number = self.number_column();
-        let columns: String = self
-            .columns
-            .iter()
-            .map(|(name, sql_type)| format!(", cast({name} as {sql_type}) as {name}"))
-            .collect();
+        let column = |(name, sql_type): &(String, String)| match staging {
+            Staging::Typed => format!(", {name}"),
+            Staging::Texts => format!(", cast({name} as {sql_type}) as {name}"),
+        };
+        let columns: String = self.columns.iter().map(column).collect();
         format!(
             "(select {number}{columns} from {STAGING} where {number} operator(pg_catalog.>=) {} \
              and {number} operator(pg_catalog.<) {}) as t",
@@ -109,10 +130,10 @@ impl Judge {
 
     /// Removes the staged rows of these numbers that violate a condition; `None` without conditions. `search_path` is
     /// set afterwards, as a literal.
-    pub(super) fn refuse(&self, rows: &Range<u64>, search_path: &str) -> Option<String> {
+    pub(super) fn refuse(&self, rows: &Range<u64>, staging: Staging, search_path: &str) -> Option<String> {
         let violated: Vec<String> =
             self.conditions.iter().map(|condition| format!("({condition}) is false")).collect();
-        let (number, typed) = (self.number_column(), self.typed(rows));
+        let (number, typed) = (self.number_column(), self.typed(rows, staging));
         (!violated.is_empty()).then(|| {
             let delete = format!(
                 "delete from {STAGING} as s using (select t.{number} from {typed} where {}) as refused \
@@ -132,13 +153,20 @@ impl Judge {
         with_catalogs(&format!("delete from {STAGING} where {}", invalid.join(" or ")), search_path)
     }
 
-    /// Inserts the staged rows of these numbers, at most `limit`, that have what they reference, and removes them from
-    /// the staging table. Each row of the result has the number of inserted rows, the number of rows to insert, and the
-    /// number of a row that was inserted as it was staged, if any.
+    /// Inserts the staged rows of these numbers, at most `limit`, that have what they reference. Each row of the result has
+    /// the number of inserted rows, the number of rows to insert, and the number of a row that was inserted as it was
+    /// staged, if any. Without `finds_rows`, that is the number of a row to insert, and no row leaves the staging table.
     pub(super) fn insert(&self, relation: &str, rows: &Range<u64>, form: InsertForm) -> String {
         let (number, content) = (self.number_column(), self.free_name("pgmeter_content"));
         let (names, own) = (self.listed(""), self.listed("t."));
-        let references: Vec<String> = self.references.iter().map(|key| self.met(key)).collect();
+        let typed = self.typed(rows, form.staging);
+        let references: Vec<String> = self
+            .references
+            .iter()
+            .map(|key| {
+                key.met(key.is_to_itself && key.referenced_columns.iter().all(|name| self.has_column(name)))
+            })
+            .collect();
         let met = if references.is_empty() {
             String::new()
         } else {
@@ -147,6 +175,15 @@ impl Judge {
         let limit = form.limit.map_or(String::new(), |limit| format!(" limit {limit}"));
         let overriding = if form.overrides_identity { " overriding system value" } else { "" };
         let on_conflict = if form.ignores_conflicts { " on conflict do nothing" } else { "" };
+        if !form.finds_rows {
+            return format!(
+                "with tried as (select t.* from {typed}{met} order by t.{number}{limit}), \
+                 done as (insert into {relation} as pgmeter_target ({names}){overriding} \
+                 select {own} from tried as t order by t.{number}{on_conflict} returning 1) \
+                 select (select pg_catalog.count(*) from done), (select pg_catalog.count(*) from tried), t.{number} \
+                 from (values (0)) as one left join tried as t on true"
+            );
+        }
         format!(
             "with tried as (select t.*, row({own})::pg_catalog.text as {content} from {typed}{met} \
              order by t.{number}{limit}), \
@@ -158,7 +195,6 @@ impl Judge {
              where s.{number} operator(pg_catalog.=) there.{number} returning s.{number}) \
              select (select pg_catalog.count(*) from done), (select pg_catalog.count(*) from tried), gone.{number} \
              from (values (0)) as one left join gone on true",
-            typed = self.typed(rows),
             target = self.listed("pgmeter_target."),
         )
     }
@@ -167,19 +203,20 @@ impl Judge {
         let names: Vec<String> = self.columns.iter().map(|(name, _)| format!("{prefix}{name}")).collect();
         names.join(", ")
     }
+}
 
-    /// The condition that a row of `t` meets a foreign key.
-    fn met(&self, key: &JudgedReference) -> String {
-        let nulls: Vec<String> = key.columns.iter().map(|column| format!("t.{column} is null")).collect();
-        let nulls = if key.is_full { format!("({})", nulls.join(" and ")) } else { nulls.join(" or ") };
+impl JudgedReference {
+    /// The condition that a row of `t` meets the foreign key, maybe by itself.
+    pub(in crate::loader) fn met(&self, by_itself: bool) -> String {
+        let nulls: Vec<String> = self.columns.iter().map(|column| format!("t.{column} is null")).collect();
+        let nulls = if self.is_full { format!("({})", nulls.join(" and ")) } else { nulls.join(" or ") };
         let equal = |table: &str| {
-            let pairs = key.columns.iter().zip(&key.referenced_columns);
+            let pairs = self.columns.iter().zip(&self.referenced_columns);
             let pairs = pairs.map(|(own, other)| format!("{table}.{other} operator(pg_catalog.=) t.{own}"));
             pairs.collect::<Vec<_>>().join(" and ")
         };
-        let itself = key.is_to_itself && key.referenced_columns.iter().all(|name| self.has_column(name));
-        let itself = if itself { format!(" or ({})", equal("t")) } else { String::new() };
-        format!("({nulls} or exists (select 1 from {} as r where {}){itself})", key.referenced, equal("r"))
+        let itself = if by_itself { format!(" or ({})", equal("t")) } else { String::new() };
+        format!("({nulls} or exists (select 1 from {} as r where {}){itself})", self.referenced, equal("r"))
     }
 }
 
@@ -200,20 +237,36 @@ pub(super) struct InsertForm {
     pub(super) ignores_conflicts: bool,
     /// The most rows that are inserted.
     pub(super) limit: Option<u64>,
+    /// Whether the server finds out which rows were inserted; otherwise all or an unknown part.
+    pub(super) finds_rows: bool,
+    pub(super) staging: Staging,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FORM: InsertForm = InsertForm { overrides_identity: false, ignores_conflicts: true, limit: None };
+    const FORM: InsertForm = InsertForm {
+        overrides_identity: false,
+        ignores_conflicts: true,
+        limit: None,
+        finds_rows: true,
+        staging: Staging::Texts,
+    };
 
     fn column(name: &str, sql_type: &str) -> (String, String) {
         (format!("\"{name}\""), sql_type.to_owned())
     }
 
     fn judge(columns: Vec<(String, String)>) -> Judge {
-        Judge { columns, conditions: Vec::new(), references: Vec::new(), constraints: Vec::new() }
+        Judge {
+            columns,
+            conditions: Vec::new(),
+            references: Vec::new(),
+            constraints: Vec::new(),
+            has_open_keys: false,
+            primary_is_met: false,
+        }
     }
 
     fn reference(columns: &[&str], referenced_columns: &[&str]) -> JudgedReference {
@@ -231,13 +284,14 @@ mod tests {
     fn staged_values_are_texts_with_a_number_whose_column_has_a_free_name() {
         let own = judge(vec![column("a b", "integer"), column("c", "\"s\".\"d\"")]);
         assert_eq!(
-            own.create_staging(),
+            own.create_staging(Staging::Texts),
             "create temporary table pg_temp.pgmeter_staging (pgmeter_row pg_catalog.int8, \"a b\" pg_catalog.text, \
              \"c\" pg_catalog.text) on commit drop"
         );
         let own = judge(vec![column("pgmeter_row", "integer")]);
         assert!(
-            own.create_staging().contains("(pgmeter_row_ pg_catalog.int8, \"pgmeter_row\" pg_catalog.text)")
+            own.create_staging(Staging::Texts)
+                .contains("(pgmeter_row_ pg_catalog.int8, \"pgmeter_row\" pg_catalog.text)")
         );
         assert_eq!(
             own.drop_row(7),
@@ -248,10 +302,10 @@ mod tests {
     #[test]
     fn conditions_are_judged_with_the_names_of_the_catalogs_only() {
         let mut own = judge(vec![column("a", "integer"), column("b", "integer")]);
-        assert_eq!(own.refuse(&(0..10), "'public'"), None);
+        assert_eq!(own.refuse(&(0..10), Staging::Texts, "'public'"), None);
         own.conditions = vec!["(a < b)".to_owned(), "public.is_even(a)".to_owned()];
         assert_eq!(
-            own.refuse(&(0..10), "'public'").as_deref(),
+            own.refuse(&(0..10), Staging::Texts, "'public'").as_deref(),
             Some(
                 "set local search_path to pg_catalog; delete from pg_temp.pgmeter_staging as s using (select \
                  t.pgmeter_row from (select pgmeter_row, cast(\"a\" as integer) as \"a\", cast(\"b\" as integer) as \
@@ -289,7 +343,7 @@ mod tests {
              pg_catalog.count(*) from done), (select pg_catalog.count(*) from tried), gone.pgmeter_row from \
              (values (0)) as one left join gone on true"
         );
-        let form = InsertForm { overrides_identity: true, ignores_conflicts: false, limit: Some(3) };
+        let form = InsertForm { overrides_identity: true, ignores_conflicts: false, limit: Some(3), ..FORM };
         let sql = own.insert("s.t", &(0..9), form);
         assert!(sql.contains("order by t.pgmeter_row limit 3), done as"), "{sql}");
         assert!(sql.contains("(\"a\") overriding system value select"), "{sql}");
@@ -298,13 +352,12 @@ mod tests {
 
     #[test]
     fn a_row_without_all_values_of_a_foreign_key_meets_it_as_its_match_says() {
-        let own = judge(vec![column("a", "integer"), column("b", "integer")]);
         let mut key = reference(&["a", "b"], &["x", "y"]);
         let exists = "exists (select 1 from only \"s\".\"r\" as r where r.\"x\" operator(pg_catalog.=) t.\"a\" and \
                       r.\"y\" operator(pg_catalog.=) t.\"b\")";
-        assert_eq!(own.met(&key), format!("(t.\"a\" is null or t.\"b\" is null or {exists})"));
+        assert_eq!(key.met(false), format!("(t.\"a\" is null or t.\"b\" is null or {exists})"));
         key.is_full = true;
-        assert_eq!(own.met(&key), format!("((t.\"a\" is null and t.\"b\" is null) or {exists})"));
+        assert_eq!(key.met(false), format!("((t.\"a\" is null and t.\"b\" is null) or {exists})"));
     }
 
     #[test]
@@ -312,9 +365,10 @@ mod tests {
         let mut own = judge(vec![column("a", "integer"), column("parent", "integer")]);
         own.references = vec![JudgedReference { is_to_itself: true, ..reference(&["parent"], &["a"]) }];
         assert!(own.references_own_rows());
-        assert!(own.met(&own.references[0]).ends_with(" or (t.\"a\" operator(pg_catalog.=) t.\"parent\"))"));
+        let met_by = |own: &Judge| own.insert("s.t", &(0..1), FORM);
+        assert!(met_by(&own).contains(" or (t.\"a\" operator(pg_catalog.=) t.\"parent\")) order"));
         own.references[0].referenced_columns = vec!["\"serial\"".to_owned()];
         assert!(!own.references_own_rows());
-        assert!(own.met(&own.references[0]).ends_with("operator(pg_catalog.=) t.\"parent\"))"));
+        assert!(met_by(&own).contains("operator(pg_catalog.=) t.\"parent\")) order"));
     }
 }
