@@ -7,9 +7,9 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use datagen::{Generation, Options, Schema, TableRows};
+use datagen::{Generation, Options, Schema, Source, TableRows};
 
-use crate::SchemaFiles;
+use crate::{SchemaFiles, user_files};
 
 /// Longest schema.
 const SCHEMA_BYTES_MAX: u64 = 16 << 20;
@@ -30,6 +30,9 @@ pub enum DataError {
     /// The schema is wrong.
     #[error(transparent)]
     Schema(#[from] datagen::Error),
+    /// The schema is another kind of file; a complete message.
+    #[error("{0}")]
+    NotSql(String),
     /// CSV has one header.
     #[error("CSV has one table; select it with --table: {tables}")]
     SeveralTables { tables: String },
@@ -65,9 +68,16 @@ pub fn read_schema(path: &Path, options: &Options, allow_files: bool) -> Result<
     };
     let mut bytes = Vec::new();
     opened.and_then(|input| input.take(SCHEMA_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(failed)?;
+    if let Some(sentence) = user_files::not_sql(name, &bytes) {
+        return Err(DataError::NotSql(sentence));
+    }
     let text = limited(bytes).map_err(failed)?;
-    let schema = Schema::parse(&text, name)?;
     let files = SchemaFiles::new(path.parent().unwrap_or(Path::new("")), allow_files);
+    let source = Source::with_included(&text, name, &mut |included| files.included(included))?;
+    if let Some(refused) = source.refused() {
+        return Err(refused.clone().into());
+    }
+    let schema = Schema::of_source(&source)?;
     Ok(Generation::new(&schema, options, &files)?)
 }
 

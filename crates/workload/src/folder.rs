@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use connect::quote::literal;
 use connect::{Session, Target};
-use datagen::Description;
+use datagen::{Description, Source};
 use stats::Scale;
 
 use crate::acting_on_all;
@@ -18,8 +19,8 @@ use crate::foreign_objects::ForeignObjects;
 use crate::generated::{self, DataChoice, Described, GeneratedTables, OwnCode, OwnRows};
 use crate::load::{self, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
-use crate::loader::{TableName, TableSet};
-use crate::manifest::{BeforeRun, Files, MANIFEST, Manifest, TableEntry};
+use crate::loader::{LeftOut, TableName, TableSet};
+use crate::manifest::{BeforeRun, Files, MANIFEST, Manifest, SqlFile, TableEntry};
 use crate::marks::{DatabaseId, Loaded, Mark};
 use crate::protection::Protection;
 use crate::schema_files::SchemaFiles;
@@ -56,11 +57,16 @@ impl Folder {
     /// # Errors
     /// A file cannot be read or is invalid; the error contains the position.
     pub fn read(folder: &Path) -> Result<Folder, WorkloadError> {
+        Folder::read_with(folder, false)
+    }
+
+    /// The same. With `allows_files`, the schema may include files outside of the directory.
+    fn read_with(folder: &Path, allows_files: bool) -> Result<Folder, WorkloadError> {
         let ManifestText { file, text } = ManifestText::read(folder)?;
         let named = file.as_deref().unwrap_or(folder).display().to_string();
         let mut manifest = Manifest::parse(&text, &named, user_files::files_of(folder))?;
         manifest.files.splice(0..0, file.map(|file| (file, text)));
-        Folder::new(manifest, folder, registry::argument_of(folder), OwnCode::default())
+        Folder::new(manifest, folder, registry::argument_of(folder), OwnCode::default(), allows_files)
     }
 
     /// A built-in directory: names and texts of its files.
@@ -77,14 +83,51 @@ impl Folder {
         let mut manifest = Manifest::parse(text, MANIFEST, Files::Embedded(files))?;
         manifest.files.clear();
         let place = manifest.name.clone();
-        Folder::new(manifest, Path::new(""), place, own)
+        Folder::new(manifest, Path::new(""), place, own, false)
     }
 
-    fn new(manifest: Manifest, folder: &Path, place: String, own: OwnCode) -> Result<Folder, WorkloadError> {
-        let tables =
-            |schema| GeneratedTables::new(schema, &manifest.indexes, &manifest.before_rows, own.rows);
-        let generated = manifest.schema.as_ref().map(tables).transpose()?;
+    fn new(
+        mut manifest: Manifest,
+        folder: &Path,
+        place: String,
+        own: OwnCode,
+        allows_files: bool,
+    ) -> Result<Folder, WorkloadError> {
+        let generated = match &manifest.schema {
+            None => None,
+            Some(SqlFile { file, sql, .. }) => {
+                let files = SchemaFiles::new(user_files::directory_of(folder), allows_files);
+                let files = files.with_archives(&manifest.archives);
+                let mut read = Vec::new();
+                let source = Source::with_included(sql, file, &mut |name| {
+                    let included = files.included(name)?;
+                    read.push((PathBuf::from(&included.file), included.text.clone()));
+                    Ok(included)
+                })?;
+                let source = source.with_directives(&manifest.file, &manifest.generated.directives);
+                manifest.files.extend(read);
+                Some(GeneratedTables::new(source, &manifest.indexes, &manifest.before_rows, own.rows)?)
+            }
+        };
         Ok(Folder { manifest, generated, own, folder: folder.to_owned(), place })
+    }
+
+    /// The same folder with the files that the schema includes from elsewhere, if the options allow them.
+    fn with_allowed_files(&self, options: &InitOptions) -> Result<Option<Folder>, WorkloadError> {
+        match self.generated.as_ref().and_then(GeneratedTables::refused_file) {
+            None => Ok(None),
+            Some(_) if options.allows_files => Folder::read_with(&self.folder, true).map(Some),
+            Some(refused) => Err(refused.clone().into()),
+        }
+    }
+
+    /// The options with what the folder says about them.
+    fn completed(&self, options: &InitOptions) -> InitOptions {
+        let mut options = options.with_index_set(self);
+        for (table, rows) in &self.manifest.generated.rows {
+            options.rows.entry(table.clone()).or_insert(*rows);
+        }
+        options
     }
 
     /// Runs all load steps on one session. A lost connection ends the loading, because the SQL may not be safe to repeat.
@@ -203,12 +246,13 @@ impl Folder {
             Described::default()
         } else {
             let trial = tables.trial(&mark, self.init_command());
-            tables.described(self.examined((target, &mut *session), trial, options, progress)?)?
+            let (description, left_out) = self.examined((target, &mut *session), trial, options, progress)?;
+            tables.described(description, Arc::new(left_out))?
         };
         let schema = described.schema.as_ref().map_or_else(|| tables.read(), Ok)?;
         let rows = tables.rows(schema, &self.files(options), options, self.manifest.seed, &variables)?;
-        for note in described.note().iter().chain(rows.notes()) {
-            load::tell(progress, InitProgress::Found(note)).map_err(|_| self.interrupted())?;
+        for note in tables.note().into_iter().chain(described.notes()).chain(rows.notes().iter().cloned()) {
+            load::tell(progress, InitProgress::Found(&note)).map_err(|_| self.interrupted())?;
         }
         let database = DatabaseId::read(session)?;
         let mut set = tables.table_set(&mark, self.init_command(), rows, &described, (options, &database))?;
@@ -234,7 +278,7 @@ impl Folder {
         mut trial: TableSet,
         options: &InitOptions,
         progress: &mut Progress<'_>,
-    ) -> Result<Description, WorkloadError> {
+    ) -> Result<(Description, LeftOut), WorkloadError> {
         let (target, session) = connection;
         generated::fit_to(&mut trial, session.server_version_num());
         if !options.is_strict {
@@ -270,6 +314,12 @@ impl Folder {
                 (options.resumes, "--resume", "its SQL files may not be safe to repeat"),
                 (options.seed.is_some(), "--random-seed", "its SQL files create its rows"),
                 (options.is_strict, "--strict", "each statement of its SQL files is executed"),
+                (!options.rows.is_empty(), "--rows", "its SQL files create its rows"),
+                (
+                    !options.without_extensions.is_empty(),
+                    "--without-extension",
+                    "each statement of its SQL files is executed",
+                ),
                 (
                     options.allows_files,
                     "--allow-files",
@@ -279,6 +329,10 @@ impl Folder {
             if let Some((_, option, reason)) = refused.into_iter().find(|(is_asked, ..)| *is_asked) {
                 return Err(WorkloadError::OptionUnsupported { option, workload: workload(), reason });
             }
+        }
+        if self.own.rows.is_some() && !options.rows.is_empty() {
+            let (option, reason) = ("--rows", "the numbers of its rows follow from the scale");
+            return Err(WorkloadError::OptionUnsupported { option, workload: workload(), reason });
         }
         let seed_refused =
             self.own.rows.and_then(|rows| rows.seed_refused).filter(|_| options.seed.is_some());
@@ -297,6 +351,7 @@ impl Folder {
             let (workload, scale) = (workload(), options.scale);
             return Err(WorkloadError::ScaleUnsupported { workload, scale, reason });
         }
+        self.generated.as_ref().map_or(Ok(()), |tables| tables.check_extensions(options))?;
         check_indexes(self, options)
     }
 }
@@ -371,6 +426,9 @@ impl Workload for Folder {
 
     /// Its SQL files define the tables, so options for pgbench's tables are rejected.
     fn check_options(&self, options: &InitOptions) -> Result<(), WorkloadError> {
+        if let Some(folder) = self.with_allowed_files(options)? {
+            return folder.check_options(options);
+        }
         if let Some(option) = Self::unsupported(options) {
             let (workload, reason) = (self.name().to_owned(), ONLY_TPCB);
             return Err(WorkloadError::OptionUnsupported { option, workload, reason });
@@ -403,13 +461,16 @@ impl Workload for Folder {
         options: &InitOptions,
         progress: &mut Progress<'_>,
     ) -> Result<InitReport, WorkloadError> {
+        if let Some(folder) = self.with_allowed_files(options)? {
+            return folder.load(target, session, options, progress);
+        }
         self.check_options(options)?;
         init_lock::hold(session, self.name(), |session| {
             let known: BTreeSet<String> = acting_on_all::sentences(session)?.into_iter().collect();
             let progress = &mut acting_on_all::once(known.clone(), progress);
             let report = match &self.generated {
                 Some(tables) => {
-                    let options = &options.with_index_set(self);
+                    let options = &self.completed(options);
                     self.generate(tables, (target, session), options, progress)
                 }
                 None => self.run_steps(session, options, progress),
@@ -507,17 +568,17 @@ impl Workload for Folder {
     fn data_checks(&self, loaded: &Loaded) -> Result<Vec<Check>, WorkloadError> {
         let Some(tables) = &self.generated else { return Ok(Vec::new()) };
         // The files of directives were read by `init`; here only the numbers of rows count.
-        let Loaded { scale, seed, parameters, .. } = loaded;
-        let options =
-            InitOptions { scale: *scale, seed: *seed, allows_files: true, ..InitOptions::default() };
-        let variables = (self as &dyn Workload).variables(parameters, *scale);
+        let Loaded { scale, seed, parameters, rows, .. } = loaded;
+        let (scale, rows) = (*scale, rows.clone());
+        let options = InitOptions { scale, seed: *seed, rows, allows_files: true, ..InitOptions::default() };
+        let variables = (self as &dyn Workload).variables(parameters, scale);
         let Ok(schema) = tables.read() else { return Ok(Vec::new()) };
         let rows = tables.rows(schema, &self.files(&options), &options, self.manifest.seed, &variables)?;
         let own = match self.own.rows {
             Some(OwnRows { chosen: Some(own), .. }) => {
-                (own.checks)(&DataChoice::new(*scale, seed.or(self.manifest.seed), &variables))?
+                (own.checks)(&DataChoice::new(scale, seed.or(self.manifest.seed), &variables))?
             }
-            own => own.map(|own| (own.checks)(*scale)).unwrap_or_default(),
+            own => own.map(|own| (own.checks)(scale)).unwrap_or_default(),
         };
         let has_all_rows = self.folder.as_os_str().is_empty() || tables.meets_all_constraints();
         Ok(own.into_iter().chain(generated::checks::all(schema, &rows, has_all_rows)).collect())
