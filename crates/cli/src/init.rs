@@ -34,6 +34,9 @@ pub(crate) struct InitArguments {
     /// of each table [default: 1; of a schema, its size, or 100]
     #[arg(short, long, value_name = "N")]
     scale: Option<Scale>,
+    /// Number of rows of a table of a schema, instead of that by the scale; may be repeated
+    #[arg(long, value_name = "TABLE=N")]
+    rows: Vec<String>,
     /// Initialization steps of tpcb, in order: d drop, t create tables, g generate data, G generate data on the server,
     /// v vacuum, p primary keys, f foreign keys
     #[arg(short = 'I', long, value_name = "STEPS", default_value = "dtgvp")]
@@ -80,6 +83,9 @@ pub(crate) struct InitArguments {
     /// Execute also statements of a schema with settings and roles that the server does not have
     #[arg(long)]
     strict: bool,
+    /// Leave out an extension of a schema, with all tables and statements that need it; may be repeated
+    #[arg(long, value_name = "NAME")]
+    without_extension: Vec<String>,
     /// Continue an interrupted load: do only the missing parts; requires the same options as before, except --jobs
     #[arg(long)]
     resume: bool,
@@ -111,11 +117,7 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     let told = &mut |progress: InitProgress<'_>| view.show(progress);
     let report = run::load(&*workload, &target, &mut session, &options, signals, told);
     drop(view);
-    let report = report.map_err(|error| match error {
-        run::RunError::Workload(error) => run::RunError::Workload(error.with_advice()),
-        other => other,
-    })?;
-    terminal.say(report.summary(options.scale));
+    terminal.say(report.map_err(run::RunError::with_advice)?.summary(options.scale));
     Ok(())
 }
 
@@ -143,6 +145,8 @@ fn options(arguments: &InitArguments, default_scale: Scale) -> Result<InitOption
         resumes: arguments.resume,
         parameters: run::options::parameters(&arguments.parameters)?,
         indexes: arguments.indexes.clone(),
+        rows: run::options::table_rows(&arguments.rows)?,
+        without_extensions: arguments.without_extension.iter().cloned().collect(),
         seed: arguments.random_seed,
         drops: arguments.drop,
         allows_files: arguments.allow_files,
@@ -150,9 +154,7 @@ fn options(arguments: &InitArguments, default_scale: Scale) -> Result<InitOption
         ignores_subscribers: arguments.yes,
         ..InitOptions::default()
     };
-    if arguments.no_vacuum {
-        options.steps.retain(|step| *step != Step::Vacuum);
-    }
+    options.steps.retain(|step| !arguments.no_vacuum || *step != Step::Vacuum);
     if arguments.foreign_keys {
         options.add_foreign_keys();
     }

@@ -211,15 +211,12 @@ impl Reader<'_> {
         let tables = tables(listed, &mut generated)?;
         let load = self.load_steps(top.list("load")?)?;
         let schema = if load.is_empty() { self.schema()? } else { None };
-        if let Some(place) = generated.place.filter(|_| schema.is_none()) {
-            let what =
-                "directives and numbers of rows are for a schema.sql without load steps: remove the key";
-            return Err(Complaint::at(place, what).into());
-        }
+        generated.check(schema.is_some())?;
         let at_scripts = top.entries.iter().find(|entry| entry.key == "scripts");
         let at_scripts = at_scripts.map_or(place, |entry| entry.node.place);
         let listed = self.listed(&mut top, "scripts")?;
         let scripts = self.scripts(&name, listed)?;
+        check_weights(&scripts, at_scripts)?;
         let per_minute = top.take("per_minute").map(|node| PerMinute::read(node, &scripts)).transpose()?;
         let listed = self.listed(&mut top, "checks")?;
         let checks = self.checks(listed)?;
@@ -237,11 +234,6 @@ impl Reader<'_> {
         let seed = top.read("seed", |node| node.whole(0, SEED_MAX))?;
         if load.is_empty() && schema.is_none() {
             return Err(needed("a file schema.sql, or load steps, such as load = [\"rows.sql\"]").into());
-        }
-        if !scripts.is_empty() && scripts.iter().all(|script| script.weight == 0) {
-            let what = "a workload requires scripts, at least one of them with a weight above 0, such as scripts = \
-                 [\"a.sql\"]";
-            return Err(Complaint::at(at_scripts, what).into());
         }
         let files = std::mem::take(&mut self.read);
         Ok(Manifest {
@@ -596,6 +588,16 @@ fn file_entry(node: Node, known: &[&str]) -> Result<(Table, Node), Complaint> {
     let place = table.place;
     let file = file.ok_or_else(|| Complaint::at(place, "this requires a file, such as file = \"a.sql\""))?;
     Ok((table, file))
+}
+
+/// Refuses a mix of scripts that never runs.
+fn check_weights(scripts: &[Script], place: Place) -> Result<(), Complaint> {
+    if scripts.is_empty() || scripts.iter().any(|script| script.weight > 0) {
+        return Ok(());
+    }
+    let what = "a workload requires scripts, at least one of them with a weight above 0, such as scripts = \
+                [\"a.sql\"]";
+    Err(Complaint::at(place, what))
 }
 
 /// Orders names with numbers in them: texts and numbers in turns.

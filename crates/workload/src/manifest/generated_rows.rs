@@ -50,6 +50,13 @@ impl GeneratedRows {
         Ok((own, tables))
     }
 
+    /// Refuses the keys if no rows are generated.
+    pub(super) fn check(&self, has_schema: bool) -> Result<(), Complaint> {
+        let what = "directives and numbers of rows are for a schema.sql without load steps: remove the key";
+        let refused = self.place.filter(|_| !has_schema);
+        refused.map_or(Ok(()), |place| Err(Complaint::at(place, what)))
+    }
+
     /// Adds the directives of an object.
     pub(super) fn add(
         &mut self,
