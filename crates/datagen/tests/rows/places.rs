@@ -102,7 +102,7 @@ fn numbers_of_rows_of_the_caller_replace_those_of_directives() {
     assert_eq!(shown(&made(SCHEMA, &[], &[("shop.orders", 7)]).expect("rows")).0, 7);
     let check = |rows: &[(&str, u64)], expected: &str| {
         let schema = format!(
-            "{SCHEMA}CREATE TABLE p(a int) PARTITION BY RANGE (a);\nCREATE TABLE p1 PARTITION OF p DEFAULT;"
+            "{SCHEMA}CREATE TABLE p(a int) PARTITION BY RANGE (a);\nCREATE TABLE p1(a int);\nALTER TABLE p ATTACH PARTITION p1 DEFAULT;"
         );
         assert_eq!(made(&schema, &[], rows).expect_err(expected), format!("schema.sql: {expected}"));
     };
