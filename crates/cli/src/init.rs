@@ -34,6 +34,9 @@ pub(crate) struct InitArguments {
     /// each table, if its directives and its workload.toml have no other numbers [default: 1]
     #[arg(short, long, value_name = "N")]
     scale: Option<Scale>,
+    /// Number of rows of a table of a schema, instead of that by the scale; may be repeated
+    #[arg(long, value_name = "TABLE=N")]
+    rows: Vec<String>,
     /// Initialization steps of tpcb, in order: d drop, t create tables, g generate data, G generate data on the server,
     /// v vacuum, p primary keys, f foreign keys
     #[arg(short = 'I', long, value_name = "STEPS", default_value = "dtgvp")]
@@ -80,6 +83,9 @@ pub(crate) struct InitArguments {
     /// Execute also statements of a schema with settings and roles that the server does not have
     #[arg(long)]
     strict: bool,
+    /// Leave out an extension of a schema, with all tables and statements that need it; may be repeated
+    #[arg(long, value_name = "NAME")]
+    without_extension: Vec<String>,
     /// Continue an interrupted load: do only the missing parts; requires the same options as before, except --jobs
     #[arg(long)]
     resume: bool,
@@ -126,11 +132,7 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
         ),
     };
     drop(view);
-    let report = report.map_err(|error| match error {
-        run::RunError::Workload(error) => run::RunError::Workload(error.with_advice()),
-        other => other,
-    })?;
-    terminal.say(report.summary(options.scale));
+    terminal.say(report.map_err(run::RunError::with_advice)?.summary(options.scale));
     Ok(())
 }
 
@@ -158,6 +160,8 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
         resumes: arguments.resume,
         parameters: run::options::parameters(&arguments.parameters)?,
         indexes: arguments.indexes.clone(),
+        rows: run::options::table_rows(&arguments.rows)?,
+        without_extensions: arguments.without_extension.iter().cloned().collect(),
         seed: arguments.random_seed,
         drops: arguments.drop,
         allows_files: arguments.allow_files,
@@ -165,9 +169,7 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
         ignores_subscribers: arguments.yes,
         ..InitOptions::default()
     };
-    if arguments.no_vacuum {
-        options.steps.retain(|step| *step != Step::Vacuum);
-    }
+    options.steps.retain(|step| !arguments.no_vacuum || *step != Step::Vacuum);
     if arguments.foreign_keys {
         options.add_foreign_keys();
     }

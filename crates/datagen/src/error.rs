@@ -52,12 +52,6 @@ impl Fault {
     pub fn new(place: Place, message: impl Into<String>) -> Self {
         Self { place, message: message.into(), more: Vec::new() }
     }
-
-    pub fn within(self, file: &str) -> Error {
-        let Place { line, column } = self.place;
-        let more = self.more.into_iter().map(|other| other.within(file)).collect();
-        Error { file: file.to_owned(), line, column, message: self.message, more }
-    }
 }
 
 /// Faults of one schema, so that its user sees all of them at once.

@@ -22,4 +22,7 @@ pub use error::Error;
 pub use generation::{ColumnSummary, Explanation, Files, Generation, NoFiles, Options, Sequence, TableRows};
 pub use generator::correlation_directive;
 pub use histogram::Histogram;
-pub use schema::{Judgement, Permitted, Reference, Schema, Statement, StatementKind, statements};
+pub use schema::{
+    Included, Judgement, OwnDirective, Permitted, ReadIncluded, Reference, Schema, Source, Statement,
+    StatementKind, Unreadable, statements,
+};

@@ -106,6 +106,15 @@ pub enum RunError {
 }
 
 impl RunError {
+    /// An error of loading with what to do about it.
+    #[must_use]
+    pub fn with_advice(self) -> Self {
+        match self {
+            Self::Workload(error) => Self::Workload(error.with_advice()),
+            other => other,
+        }
+    }
+
     /// The same error after measuring began: the results are incomplete.
     #[must_use]
     pub fn after_begin(self) -> Self {

@@ -8,14 +8,14 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
 use connect::{Session, Target};
-use datagen::{Generation, Options, Schema, TableRows};
+use datagen::{Generation, Options, Schema, Source, TableRows};
 
 use crate::generated::GeneratedTables;
 use crate::load::{InitOptions, Progress};
-use crate::manifest::{BeforeRows, SqlFile};
+use crate::manifest::BeforeRows;
 use crate::marks::{Loaded, Mark};
 use crate::schema_load::SchemaLoad;
-use crate::{SchemaFiles, WorkloadError};
+use crate::{SchemaFiles, WorkloadError, user_files};
 
 /// Longest schema.
 const SCHEMA_BYTES_MAX: u64 = 16 << 20;
@@ -36,6 +36,9 @@ pub enum DataError {
     /// The schema is wrong.
     #[error(transparent)]
     Schema(#[from] datagen::Error),
+    /// The schema is another kind of file; a complete message.
+    #[error("{0}")]
+    NotSql(String),
     /// CSV has one header.
     #[error("CSV has one table; select it with --table: {tables}")]
     SeveralTables { tables: String },
@@ -60,9 +63,7 @@ pub enum RowFormat {
 /// The text of a schema.
 #[derive(Clone, Debug)]
 pub struct SchemaText {
-    text: String,
-    /// The name in messages.
-    file: String,
+    source: Source,
     files: SchemaFiles,
 }
 
@@ -80,9 +81,16 @@ impl SchemaText {
         };
         let mut bytes = Vec::new();
         opened.and_then(|input| input.take(SCHEMA_BYTES_MAX + 1).read_to_end(&mut bytes)).map_err(failed)?;
+        if let Some(sentence) = user_files::not_sql(name, &bytes) {
+            return Err(DataError::NotSql(sentence));
+        }
         let text = limited(bytes).map_err(failed)?;
         let files = SchemaFiles::new(path.parent().unwrap_or(Path::new("")), allow_files);
-        Ok(SchemaText { text, file: name.to_owned(), files })
+        let source = Source::with_included(&text, name, &mut |included| files.included(included))?;
+        match source.refused() {
+            Some(refused) => Err(refused.clone().into()),
+            None => Ok(SchemaText { source, files }),
+        }
     }
 
     /// Compiles the generators of the tables, as the text alone describes them. `None` if only a server can read it.
@@ -91,8 +99,8 @@ impl SchemaText {
     /// A directive is wrong.
     pub fn read(&self, options: &Options) -> Result<Option<Generation>, DataError> {
         // Directives that no server can read either.
-        datagen::statements(&self.text, &self.file)?;
-        match Schema::parse(&self.text, &self.file) {
+        datagen::statements(&self.source)?;
+        match Schema::of_source(&self.source) {
             Ok(schema) if !schema.has_other_conditions() => {
                 Ok(Some(Generation::new(&schema, options, &self.files)?))
             }
@@ -112,14 +120,12 @@ impl SchemaText {
         session: &mut Session,
         progress: &mut Progress<'_>,
     ) -> Result<Generation, WorkloadError> {
-        let (name, file, sql) = ("data".to_owned(), self.file.clone(), self.text.clone());
-        let schema = SqlFile { name: name.clone(), file, sql };
-        let tables = GeneratedTables::new(&schema, &[], &BeforeRows::default(), (None, None))?;
+        let tables = GeneratedTables::new(self.source.clone(), &[], &BeforeRows::default(), (None, None))?;
         let init_options = &InitOptions::default();
         let loaded = Loaded::begun(init_options);
         let load = SchemaLoad {
             tables: &tables,
-            mark: Mark { workload: name, loaded, folder: String::new(), object: None },
+            mark: Mark { workload: "data".to_owned(), loaded, folder: String::new(), object: None },
             init: "pgmeter data".to_owned(),
             is_built_in: false,
             files: self.files.clone(),

@@ -4,6 +4,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use config::FileError;
 use connect::{ConnectError, LockFailure, ResultSet, SqlState};
@@ -340,6 +341,33 @@ pub enum WorkloadError {
         init: String,
         source: Box<WorkloadError>,
     },
+    /// A statement of a schema has reached its time limit.
+    #[error(
+        "{place}: {message}. Look for an endless loop in the statement and in the functions and triggers that it calls; for a \
+         statement that needs more than an hour, write SET statement_timeout = '5h' before it"
+    )]
+    StatementLimit { place: String, message: String, source: Box<WorkloadError> },
+    /// The server accepts no more rows.
+    #[error(
+        "loading {relation}: the server has accepted no row for {} s, and --resume would wait again. Look for an endless \
+         loop in the functions of its triggers, constraints, domains and generated columns",
+        limit.as_secs_f64()
+    )]
+    RowsLimit { relation: String, limit: Duration },
+    /// The server does not have an extension of a schema.
+    #[error(
+        "{place}: this server does not have {extensions}{}. Install it there (the names of packages are similar to \
+         postgresql-{major}-NAME; see https://pgxn.org), or load the other tables with{option}",
+        if needed.is_empty() { String::new() } else { format!(", which {needed} need") }
+    )]
+    ExtensionMissing { place: String, extensions: String, needed: String, major: u32, option: String },
+    /// The schema does not create this extension.
+    #[error("--without-extension {name}: the schema {}", match (nearest, known.is_empty()) {
+        (_, true) => "creates no extension".to_owned(),
+        (Some(nearest), _) => format!("does not create it; did you mean {nearest}?"),
+        (None, _) => format!("does not create it; it creates {known}"),
+    })]
+    UnknownExtension { name: String, known: String, nearest: Option<String> },
     /// The existing tables were not created with these options.
     #[error(
         "--resume requires tables that were created with the same options, but {found}; omit --resume to create \
@@ -434,6 +462,18 @@ impl WorkloadError {
                 error.explained(&doing)
             }
             error => error,
+        }
+    }
+
+    /// The error of a statement that has reached its time limit.
+    pub(crate) fn of_limit(self, statement: &LoadStatement) -> WorkloadError {
+        let server = self.server_failure().and_then(ConnectError::server_error);
+        match server.filter(|error| error.sqlstate.to_string().as_bytes() == CANCELED) {
+            Some(error) => {
+                let (place, message) = (statement.shown_place(), error.message.clone());
+                Self::StatementLimit { place, message, source: Box::new(self) }
+            }
+            None => self,
         }
     }
 

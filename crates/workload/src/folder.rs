@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use connect::quote::literal;
 use connect::{Session, Target};
+use datagen::Source;
 use stats::Scale;
 
 use crate::acting_on_all;
@@ -18,7 +19,7 @@ use crate::generated::{self, GeneratedTables, OwnCode};
 use crate::load::{self, missing_table, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
 use crate::loader::TableName;
-use crate::manifest::{BeforeRun, Files, MANIFEST, Manifest, TableEntry};
+use crate::manifest::{BeforeRun, Files, MANIFEST, Manifest, SqlFile, TableEntry};
 use crate::marks::{Loaded, Mark};
 use crate::protection::Protection;
 use crate::schema_files::SchemaFiles;
@@ -54,11 +55,16 @@ impl Folder {
     /// # Errors
     /// A file cannot be read or is invalid; the error contains the position.
     pub fn read(folder: &Path) -> Result<Folder, WorkloadError> {
+        Folder::read_with(folder, false)
+    }
+
+    /// The same. With `allows_files`, the schema may include files outside of the directory.
+    fn read_with(folder: &Path, allows_files: bool) -> Result<Folder, WorkloadError> {
         let ManifestText { file, text } = ManifestText::read(folder)?;
         let named = file.as_deref().unwrap_or(folder).display().to_string();
         let mut manifest = Manifest::parse(&text, &named, user_files::files_of(folder))?;
         manifest.files.splice(0..0, file.map(|file| (file, text)));
-        Folder::new(manifest, folder, registry::argument_of(folder), OwnCode::default())
+        Folder::new(manifest, folder, registry::argument_of(folder), OwnCode::default(), allows_files)
     }
 
     /// A built-in directory: names and texts of its files.
@@ -75,15 +81,56 @@ impl Folder {
         let mut manifest = Manifest::parse(text, MANIFEST, Files::Embedded(files))?;
         manifest.files.clear();
         let place = manifest.name.clone();
-        Folder::new(manifest, Path::new(""), place, own)
+        Folder::new(manifest, Path::new(""), place, own, false)
     }
 
-    fn new(manifest: Manifest, folder: &Path, place: String, own: OwnCode) -> Result<Folder, WorkloadError> {
-        let tables = |schema| {
-            GeneratedTables::new(schema, &manifest.indexes, &manifest.before_rows, (own.rows, manifest.size))
+    fn new(
+        mut manifest: Manifest,
+        folder: &Path,
+        place: String,
+        own: OwnCode,
+        allows_files: bool,
+    ) -> Result<Folder, WorkloadError> {
+        let generated = match &manifest.schema {
+            None => None,
+            Some(SqlFile { file, sql, .. }) => {
+                let files = SchemaFiles::new(user_files::directory_of(folder), allows_files);
+                let files = files.with_archives(&manifest.archives);
+                let mut read = Vec::new();
+                let source = Source::with_included(sql, file, &mut |name| {
+                    let included = files.included(name)?;
+                    read.push((PathBuf::from(&included.file), included.text.clone()));
+                    Ok(included)
+                })?;
+                let source = source.with_directives(&manifest.file, &manifest.generated.directives);
+                manifest.files.extend(read);
+                Some(GeneratedTables::new(
+                    source,
+                    &manifest.indexes,
+                    &manifest.before_rows,
+                    (own.rows, manifest.size),
+                )?)
+            }
         };
-        let generated = manifest.schema.as_ref().map(tables).transpose()?;
         Ok(Folder { manifest, generated, own, folder: folder.to_owned(), place })
+    }
+
+    /// The same folder with the files that the schema includes from elsewhere, if the options allow them.
+    fn with_allowed_files(&self, options: &InitOptions) -> Result<Option<Folder>, WorkloadError> {
+        match self.generated.as_ref().and_then(GeneratedTables::refused_file) {
+            None => Ok(None),
+            Some(_) if options.allows_files => Folder::read_with(&self.folder, true).map(Some),
+            Some(refused) => Err(refused.clone().into()),
+        }
+    }
+
+    /// The options with what the folder says about them.
+    fn completed(&self, options: &InitOptions) -> InitOptions {
+        let mut options = options.with_index_set(self);
+        for (table, rows) in &self.manifest.generated.rows {
+            options.rows.entry(table.clone()).or_insert(*rows);
+        }
+        options
     }
 
     /// Runs all load steps on one session. A lost connection ends the loading, because the SQL may not be safe to repeat.
@@ -223,6 +270,12 @@ impl Folder {
                 (options.resumes, "--resume", "its SQL files may not be safe to repeat"),
                 (options.seed.is_some(), "--random-seed", "its SQL files create its rows"),
                 (options.is_strict, "--strict", "each statement of its SQL files is executed"),
+                (!options.rows.is_empty(), "--rows", "its SQL files create its rows"),
+                (
+                    !options.without_extensions.is_empty(),
+                    "--without-extension",
+                    "each statement of its SQL files is executed",
+                ),
                 (
                     options.allows_files,
                     "--allow-files",
@@ -232,6 +285,10 @@ impl Folder {
             if let Some((_, option, reason)) = refused.into_iter().find(|(is_asked, ..)| *is_asked) {
                 return Err(WorkloadError::OptionUnsupported { option, workload: workload(), reason });
             }
+        }
+        if self.own.rows.is_some() && !options.rows.is_empty() {
+            let (option, reason) = ("--rows", "the numbers of its rows follow from the scale");
+            return Err(WorkloadError::OptionUnsupported { option, workload: workload(), reason });
         }
         let seed_refused =
             self.own.rows.and_then(|rows| rows.seed_refused).filter(|_| options.seed.is_some());
@@ -250,6 +307,7 @@ impl Folder {
             let (workload, scale) = (workload(), options.scale);
             return Err(WorkloadError::ScaleUnsupported { workload, scale, reason });
         }
+        self.generated.as_ref().map_or(Ok(()), |tables| tables.check_extensions(options))?;
         check_indexes(self, options)
     }
 }
@@ -324,6 +382,9 @@ impl Workload for Folder {
 
     /// Its SQL files define the tables, so options for pgbench's tables are rejected.
     fn check_options(&self, options: &InitOptions) -> Result<(), WorkloadError> {
+        if let Some(folder) = self.with_allowed_files(options)? {
+            return folder.check_options(options);
+        }
         if let Some(option) = Self::unsupported(options) {
             let (workload, reason) = (self.name().to_owned(), ONLY_TPCB);
             return Err(WorkloadError::OptionUnsupported { option, workload, reason });
@@ -356,12 +417,15 @@ impl Workload for Folder {
         options: &InitOptions,
         progress: &mut Progress<'_>,
     ) -> Result<InitReport, WorkloadError> {
+        if let Some(folder) = self.with_allowed_files(options)? {
+            return folder.load(target, session, options, progress);
+        }
         self.check_options(options)?;
         init_lock::hold(session, self.name(), |session| {
             let known: BTreeSet<String> = acting_on_all::sentences(session)?.into_iter().collect();
             let progress = &mut acting_on_all::once(known.clone(), progress);
-            let options_with_set = &options.with_index_set(self);
-            let report = match self.schema_load(options_with_set) {
+            let completed = &self.completed(options);
+            let report = match self.schema_load(completed) {
                 Some(load) => load.load(target, session, progress),
                 None => self.run_steps(session, options, progress),
             };
@@ -385,8 +449,11 @@ impl Workload for Folder {
         options: &InitOptions,
         progress: &mut Progress<'_>,
     ) -> Result<String, WorkloadError> {
+        if let Some(folder) = self.with_allowed_files(options)? {
+            return folder.dry_run(target, session, options, progress);
+        }
         self.check_options(options)?;
-        match self.schema_load(options).filter(|load| !load.is_built_in && !options.resumes) {
+        match self.schema_load(&self.completed(options)).filter(|load| !load.is_built_in && !options.resumes) {
             Some(load) => load.dry_run(target, session, progress),
             None => {
                 let (workload, reason) = (self.name().to_owned(), NOT_GENERATED);
@@ -474,13 +541,13 @@ impl Workload for Folder {
     fn data_checks(&self, loaded: &Loaded) -> Result<Vec<Check>, WorkloadError> {
         let Some(tables) = &self.generated else { return Ok(Vec::new()) };
         // The files of directives were read by `init`; here only the numbers of rows count.
-        let Loaded { scale, seed, .. } = loaded;
-        let options =
-            InitOptions { scale: *scale, seed: *seed, allows_files: true, ..InitOptions::default() };
+        let Loaded { scale, seed, rows, .. } = loaded;
+        let (scale, rows) = (*scale, rows.clone());
+        let options = InitOptions { scale, seed: *seed, rows, allows_files: true, ..InitOptions::default() };
         let Ok(schema) = tables.read() else { return Ok(Vec::new()) };
         let rows = tables.rows(schema, &self.files(&options), &options, self.manifest.seed)?;
         let seed = seed.or(self.manifest.seed).unwrap_or(generated::SEED);
-        let own = self.own.rows.map(|own| (own.checks)(*scale, seed)).unwrap_or_default();
+        let own = self.own.rows.map(|own| (own.checks)(scale, seed)).unwrap_or_default();
         let has_all_rows = self.folder.as_os_str().is_empty() || tables.meets_all_constraints();
         Ok(own.into_iter().chain(generated::checks::all(schema, &rows, has_all_rows)).collect())
     }

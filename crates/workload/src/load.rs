@@ -15,6 +15,10 @@ use stats::Scale;
 use crate::tpcb::{Partitioning, Step};
 use crate::{Workload, WorkloadError};
 
+/// Time after which a statement of a schema, or the server that accepts no row, counts as endless. Both work with tables
+/// that are empty, or with few rows at once; an index of a large table has no limit.
+pub const STATEMENT_LIMIT: Duration = Duration::from_secs(60 * 60);
+
 /// Which tables are logged.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Logging {
@@ -53,6 +57,13 @@ pub struct InitOptions {
     pub secret_parameters: BTreeSet<String>,
     /// The index set, one of [`Workload::index_sets`]; `None`: the first.
     pub indexes: Option<String>,
+    /// Numbers of generated rows by the names of tables; others follow from the scale.
+    pub rows: BTreeMap<String, u64>,
+    /// Extensions of a schema that are left out, with all that needs them.
+    pub without_extensions: BTreeSet<String>,
+    /// Longest time of a statement of a schema that sets no `statement_timeout`, and without an accepted row while rows are
+    /// loaded.
+    pub statement_limit: Duration,
     /// Seed of generated rows; `None`: that of the workload.
     pub seed: Option<u64>,
     /// Drop tables in the way that another program made.
@@ -92,6 +103,9 @@ impl Default for InitOptions {
             parameters: BTreeMap::new(),
             secret_parameters: BTreeSet::new(),
             indexes: None,
+            rows: BTreeMap::new(),
+            without_extensions: BTreeSet::new(),
+            statement_limit: STATEMENT_LIMIT,
             seed: None,
             drops: false,
             waits_as_pgbench: false,

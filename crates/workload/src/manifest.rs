@@ -2,6 +2,7 @@
 //! them.
 
 mod before_rows;
+mod generated_rows;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,6 +15,7 @@ use script::{Dialect, Symbols};
 use stats::Scale;
 
 pub(crate) use self::before_rows::BeforeRows;
+pub(crate) use self::generated_rows::GeneratedRows;
 use crate::WorkloadError;
 use crate::archives::{self, NamedArchive};
 use crate::generated::{is_comment, queries};
@@ -38,7 +40,7 @@ const WEIGHT_MAX: u64 = 1_000_000;
 /// Variables of every script, which cannot be parameters.
 const OWN_VARIABLES: [&str; 4] = ["scale", "client_id", "random_seed", "default_seed"];
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 22] = [
     "name",
     "title",
     "source",
@@ -59,6 +61,8 @@ const KEYS: [&str; 20] = [
     "seed",
     "archives",
     "before_rows",
+    "columns",
+    "rows",
 ];
 
 /// The schema of a workload without load steps.
@@ -78,8 +82,10 @@ pub(crate) enum Files<'a> {
 }
 
 /// The content of a workload.toml.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(crate) struct Manifest {
+    /// The name of the file in messages.
+    pub(crate) file: String,
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) source: Option<String>,
@@ -99,6 +105,7 @@ pub(crate) struct Manifest {
     /// Alternative index sets for `schema`.
     pub(crate) indexes: Vec<SqlFile>,
     pub(crate) before_rows: BeforeRows,
+    pub(crate) generated: GeneratedRows,
     pub(crate) queries: Vec<SqlFile>,
     /// Rows of each table of the schema at scale 1.
     pub(crate) size: Option<f64>,
@@ -154,7 +161,7 @@ impl Manifest {
     pub(crate) fn parse(text: &str, file: &str, files: Files<'_>) -> Result<Manifest, WorkloadError> {
         let mut reader = Reader { files, archives: Vec::new(), read: Vec::new() };
         let top = config::read(text).map_err(|complaint| complaint.in_file(file))?;
-        reader.manifest(top).map_err(|error| match error {
+        reader.manifest(top, file).map_err(|error| match error {
             Problem::InManifest(complaint) => complaint.in_file(file).into(),
             Problem::InFile(message) => WorkloadError::UnlistedFile(message),
         })
@@ -187,7 +194,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn manifest(&mut self, mut top: Table) -> Result<Manifest, Problem> {
+    fn manifest(&mut self, mut top: Table, file: &str) -> Result<Manifest, Problem> {
         let place = top.place;
         top.check_keys("a workload", &KEYS)?;
         let needed = |what: &str| Complaint::at(place, format!("a workload requires {what}"));
@@ -200,13 +207,16 @@ impl Reader<'_> {
         let (notice, needs) = (top.text("notice")?, top.text("needs")?);
         let bytes_per_scale = top.read("bytes_per_scale", |node| node.whole(1, BYTES_PER_SCALE_MAX))?;
         let parameters = parameters(top.table("parameters")?)?;
-        let tables = tables(top.list("tables")?)?;
+        let (mut generated, listed) = GeneratedRows::take(&mut top)?;
+        let tables = tables(listed, &mut generated)?;
         let load = self.load_steps(top.list("load")?)?;
         let schema = if load.is_empty() { self.schema()? } else { None };
+        generated.check(schema.is_some())?;
         let at_scripts = top.entries.iter().find(|entry| entry.key == "scripts");
         let at_scripts = at_scripts.map_or(place, |entry| entry.node.place);
         let listed = self.listed(&mut top, "scripts")?;
         let scripts = self.scripts(&name, listed)?;
+        check_weights(&scripts, at_scripts)?;
         let per_minute = top.take("per_minute").map(|node| PerMinute::read(node, &scripts)).transpose()?;
         let listed = self.listed(&mut top, "checks")?;
         let checks = self.checks(listed)?;
@@ -229,13 +239,9 @@ impl Reader<'_> {
             let what = "the key size is the number of rows of the tables of schema.sql, which this workload does not use";
             return Err(Complaint::at(place, what).into());
         }
-        if !scripts.is_empty() && scripts.iter().all(|script| script.weight == 0) {
-            let what = "a workload requires scripts, at least one of them with a weight above 0, such as scripts = \
-                 [\"a.sql\"]";
-            return Err(Complaint::at(at_scripts, what).into());
-        }
         let files = std::mem::take(&mut self.read);
         Ok(Manifest {
+            file: file.to_owned(),
             name,
             title,
             source,
@@ -253,6 +259,7 @@ impl Reader<'_> {
             schema,
             indexes,
             before_rows,
+            generated,
             queries,
             size,
             scale_min,
@@ -395,12 +402,8 @@ impl Reader<'_> {
         if !is_there {
             return Ok(None);
         }
-        let path = self.path(SCHEMA);
         let is_on_disk = !matches!(self.files, Files::Embedded(_));
-        if is_on_disk && user_files::is_archive_of_pg_dump(Path::new(&path)) {
-            let word = config::shell_word(&path);
-            let what =
-                format!("{path} is not SQL but an archive of pg_dump: use `pg_restore -f schema.sql {word}`");
+        if let Some(what) = user_files::not_sql_file(&self.path(SCHEMA)).filter(|_| is_on_disk) {
             return Err(Problem::InFile(what));
         }
         let schema = self.each(vec![unlisted(SCHEMA.to_owned())], |reader, node| {
@@ -474,10 +477,10 @@ const BEFORE_RUN: [(&str, BeforeRun); 4] = [
     ("truncate", BeforeRun::Truncate),
 ];
 
-fn tables(nodes: Vec<Node>) -> Result<Vec<TableEntry>, Complaint> {
+fn tables(nodes: Vec<Node>, generated: &mut GeneratedRows) -> Result<Vec<TableEntry>, Complaint> {
     let mut tables: Vec<TableEntry> = Vec::new();
     for node in nodes {
-        let mut table = entry(node, "name", &["name", "rows_per_scale", "before_run"])?;
+        let mut table = entry(node, "name", &["name", "rows_per_scale", "before_run", "directives"])?;
         let name = table.take("name").ok_or_else(|| Complaint::at(table.place, "a table requires a name"))?;
         let rows_per_scale = table.read("rows_per_scale", |node| {
             match tables.iter().find(|table| table.rows_per_scale.is_some()) {
@@ -492,6 +495,9 @@ fn tables(nodes: Vec<Node>) -> Result<Vec<TableEntry>, Complaint> {
         let before_run = table.read("before_run", |node| node.one_of(&BEFORE_RUN))?;
         let before_run = before_run.unwrap_or(BeforeRun::Nothing);
         let (at, name) = (name.place, table_name(&name)?);
+        if let Some(node) = table.take("directives") {
+            generated.add(name.clone(), false, (node.place, &node))?;
+        }
         if tables.iter().any(|table| table.name == name) {
             return Err(Complaint::at(at, format!("the table {name} is defined twice")));
         }
@@ -586,6 +592,16 @@ fn file_entry(node: Node, known: &[&str]) -> Result<(Table, Node), Complaint> {
     let place = table.place;
     let file = file.ok_or_else(|| Complaint::at(place, "this requires a file, such as file = \"a.sql\""))?;
     Ok((table, file))
+}
+
+/// Refuses a mix of scripts that never runs.
+fn check_weights(scripts: &[Script], place: Place) -> Result<(), Complaint> {
+    if scripts.is_empty() || scripts.iter().any(|script| script.weight > 0) {
+        return Ok(());
+    }
+    let what = "a workload requires scripts, at least one of them with a weight above 0, such as scripts = \
+                [\"a.sql\"]";
+    Err(Complaint::at(place, what))
 }
 
 /// Orders names with numbers in them: texts and numbers in turns.

@@ -18,6 +18,8 @@ use crate::{Workload, WorkloadError, dependents, namesakes, sql_names};
 pub(crate) const BEGINNING: &str = "pgmeter: workload=";
 /// Beginning of the key of a parameter.
 const PARAMETER: &str = "parameter.";
+/// Beginning of the key of a number of rows.
+const ROWS: &str = "rows.";
 
 /// A mark.
 #[derive(Clone, Debug, PartialEq)]
@@ -150,6 +152,8 @@ pub struct Loaded {
     pub indexes: Option<String>,
     /// Values of parameters that were given, except secret ones.
     pub parameters: BTreeMap<String, String>,
+    /// Numbers of rows that were given, by the names of tables.
+    pub rows: BTreeMap<String, u64>,
     /// Whether the loading has ended.
     pub complete: bool,
 }
@@ -157,17 +161,16 @@ pub struct Loaded {
 impl Loaded {
     /// The options of a loading that has begun.
     pub(crate) fn begun(options: &InitOptions) -> Loaded {
-        let InitOptions { scale, seed, indexes, parameters, secret_parameters, .. } = options;
+        let InitOptions { scale, seed, indexes, parameters, secret_parameters, rows, .. } = options;
         let (indexes, mut parameters) = (indexes.clone(), parameters.clone());
         // Everyone who can connect can read the comment on a table.
         parameters.retain(|name, _| !secret_parameters.contains(name));
-        Loaded { scale: *scale, seed: *seed, indexes, parameters, complete: false }
+        Loaded { scale: *scale, seed: *seed, indexes, parameters, rows: rows.clone(), complete: false }
     }
 
     /// The options in the text of a mark or of [`Self::options_text`].
     pub(crate) fn parse(text: &str) -> Option<Loaded> {
-        let parameters = BTreeMap::new();
-        let mut loaded = Loaded { scale: Scale::ONE, seed: None, indexes: None, parameters, complete: false };
+        let mut loaded = Loaded::begun(&InitOptions { scale: Scale::ONE, ..InitOptions::default() });
         for (key, value) in text.split(' ').filter_map(|word| word.split_once('=')) {
             match key {
                 "scale" => loaded.scale = value.parse().ok()?,
@@ -178,6 +181,8 @@ impl Loaded {
                 _ => {
                     if let Some(name) = key.strip_prefix(PARAMETER) {
                         loaded.parameters.insert(name.to_owned(), unescaped(value)?);
+                    } else if let Some(table) = key.strip_prefix(ROWS) {
+                        loaded.rows.insert(unescaped(table)?, value.parse().ok()?);
                     }
                 }
             }
@@ -192,10 +197,14 @@ impl Loaded {
             let parameters = loaded.parameters.iter().map(|(name, value)| format!("{name}={value}"));
             let parameters: Vec<String> = parameters.collect();
             let parameters = (!parameters.is_empty()).then(|| parameters.join(" -D "));
+            let rows: Vec<String> =
+                loaded.rows.iter().map(|(table, rows)| format!("{table}={rows}")).collect();
+            let rows = (!rows.is_empty()).then(|| rows.join(" --rows "));
             [
                 ("--scale", Some(loaded.scale.to_string())),
                 ("--random-seed", seed),
                 ("--indexes", loaded.indexes.clone()),
+                ("--rows", rows),
                 ("-D", parameters),
             ]
         };
@@ -216,6 +225,9 @@ impl Loaded {
         }
         for (name, value) in &self.parameters {
             text.push_str(&format!(" {PARAMETER}{name}={}", escaped(value)));
+        }
+        for (table, rows) in &self.rows {
+            text.push_str(&format!(" {ROWS}{}={rows}", escaped(table).replace('=', "%3D")));
         }
         text
     }
@@ -468,7 +480,8 @@ mod tests {
         let scale = "0.5".parse().expect("a scale");
         let parameters = BTreeMap::from([("source".to_owned(), "/a b/50%.csv".to_owned())]);
         let indexes = Some("keys".to_owned());
-        let loaded = Loaded { scale, seed: Some(7), indexes, parameters, complete };
+        let rows = BTreeMap::from([("a=b c".to_owned(), 5)]);
+        let loaded = Loaded { scale, seed: Some(7), indexes, parameters, rows, complete };
         let database = DatabaseId { oid: "5".to_owned(), system: Some("76".to_owned()) };
         Mark {
             workload: "shop".to_owned(),
@@ -484,7 +497,7 @@ mod tests {
         assert_eq!(
             comment,
             "All customers\nsince 2020\npgmeter: workload=shop scale=0.5 seed=7 indexes=keys \
-             parameter.source=/a%20b/50%25.csv state=loading folder=5eed oid=16385 name=public.\"a%20b\" digest= database=5 system=76"
+             parameter.source=/a%20b/50%25.csv rows.a%3Db%20c=5 state=loading folder=5eed oid=16385 name=public.\"a%20b\" digest= database=5 system=76"
         );
         assert_eq!(Mark::parse(&comment), Some(mark(false)));
         let again = mark(true).added_to(&comment);
@@ -526,6 +539,8 @@ mod tests {
         assert_eq!(before.difference(&Loaded { complete: true, ..before.clone() }), None);
         let parsed = Loaded::parse(&before.options_text()).expect("options");
         assert_eq!(parsed, before);
+        let now = Loaded { rows: BTreeMap::new(), ..before.clone() };
+        assert_eq!(before.difference(&now).as_deref(), Some("--rows was a=b c=5 and is now not given"));
         let now = Loaded { seed: None, ..before.clone() };
         assert_eq!(before.difference(&now).as_deref(), Some("--random-seed was 7 and is now not given"));
         let now = Loaded { scale: Scale::ONE, ..now };

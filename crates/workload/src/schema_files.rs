@@ -6,10 +6,11 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-use datagen::Files;
+use datagen::{Files, Included, Unreadable};
 use rustix::fs::OFlags;
 
 use crate::archives::{self, NamedArchive};
+use crate::user_files;
 
 /// Longest file: datagen accepts no longer value.
 const FILE_BYTES_MAX: u64 = 64 << 20;
@@ -128,6 +129,32 @@ impl SchemaFiles {
         let mut trees =
             self.archives.iter().filter_map(|archive| archive.tree(&self.folder.display().to_string()).ok());
         self.allow_files || is_in(&self.folder) || trees.any(|tree| is_in(&tree))
+    }
+
+    /// Reads a file that the schema includes.
+    ///
+    /// # Errors
+    /// It is not one text file that may be read.
+    pub(crate) fn included(&self, name: &str) -> Result<Included, Unreadable> {
+        let paths = self.paths(name);
+        let is_outside = |path: &PathBuf| path.exists() && !self.is_allowed(path);
+        let is_refused = match &paths {
+            Ok(paths) => paths.iter().any(is_outside),
+            Err(_) => !self.allow_files && self.start(name).is_err(),
+        };
+        let read = || {
+            let [path] = &paths?[..] else { return Err(format!("{name} names several files")) };
+            let mut bytes = Vec::new();
+            let read = self.open(path)?.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes);
+            let file = path.display().to_string();
+            read.map_err(|error| format!("cannot read the file {file}: {error}"))?;
+            if let Some(sentence) = user_files::not_sql(&file, &bytes) {
+                return Err(sentence);
+            }
+            let text = String::from_utf8(bytes).map_err(|_| format!("the file {file} is not UTF-8 text"))?;
+            Ok(Included { file, text })
+        };
+        read().map_err(|message| Unreadable { message, is_refused })
     }
 
     /// Opens a regular file. Never waits for a named pipe.

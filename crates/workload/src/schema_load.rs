@@ -1,12 +1,14 @@
 //! Loads the tables of a schema: the server describes them, `generated` makes their rows, `loader` sends them.
 //! The dry run ends before the rows.
 
+use std::sync::Arc;
+
 use connect::{Session, Target};
 use datagen::{Description, Generation};
 
 use crate::generated::{self, Described, GeneratedTables, LoadForecast, Rows};
 use crate::load::{self, InitOptions, InitProgress, InitReport, Progress};
-use crate::loader;
+use crate::loader::{self, LeftOut};
 use crate::marks::{DatabaseId, Mark};
 use crate::protection::Protection;
 use crate::schema_files::SchemaFiles;
@@ -45,9 +47,7 @@ impl SchemaLoad<'_> {
                 self.tell(InitProgress::Forecast(&forecast.to_string()), progress)?;
             }
         }
-        for note in described.note().iter().chain(rows.notes()) {
-            self.tell(InitProgress::Found(note), progress)?;
-        }
+        self.tell_notes(&described, rows.notes(), progress)?;
         let database = DatabaseId::read(session)?;
         let mut set =
             tables.table_set(&self.mark, self.init.clone(), rows, &described, (options, &database))?;
@@ -72,9 +72,7 @@ impl SchemaLoad<'_> {
         progress: &mut Progress<'_>,
     ) -> Result<String, WorkloadError> {
         let (described, rows) = self.compiled(target, session, progress)?;
-        for note in rows.notes() {
-            self.tell(InitProgress::Found(note), progress)?;
-        }
+        self.tell_notes(&described, rows.notes(), progress)?;
         Ok(generated::dry_run(&rows, &described))
     }
 
@@ -86,16 +84,26 @@ impl SchemaLoad<'_> {
         session: &mut Session,
         progress: &mut Progress<'_>,
     ) -> Result<Generation, WorkloadError> {
-        let described = self.tables.described(self.description(target, session, progress)?)?;
-        if let Some(note) = described.note() {
-            self.tell(InitProgress::Found(&note), progress)?;
-        }
+        let (description, left_out) = self.description(target, session, progress)?;
+        let described = self.tables.described(description, Arc::new(left_out))?;
         let schema = described.schema.as_ref().map_or_else(|| self.tables.read(), Ok)?;
         let generation = Generation::new(schema, options, &self.files)?;
-        for note in generation.notes() {
-            self.tell(InitProgress::Found(note), progress)?;
-        }
+        self.tell_notes(&described, generation.notes(), progress)?;
         Ok(generation)
+    }
+
+    /// What the user should know of the statements and the numbers of rows.
+    fn tell_notes(
+        &self,
+        described: &Described,
+        of_rows: &[String],
+        progress: &mut Progress<'_>,
+    ) -> Result<(), WorkloadError> {
+        let of_schema = self.tables.note().into_iter().chain(described.notes());
+        for note in of_schema.chain(of_rows.iter().cloned()) {
+            self.tell(InitProgress::Found(&note), progress)?;
+        }
+        Ok(())
     }
 
     fn tell(&self, what: InitProgress<'_>, progress: &mut Progress<'_>) -> Result<(), WorkloadError> {
@@ -116,7 +124,8 @@ impl SchemaLoad<'_> {
         let described = if self.is_built_in {
             Described::default()
         } else {
-            self.tables.described(self.description(target, session, progress)?)?
+            let (description, left_out) = self.description(target, session, progress)?;
+            self.tables.described(description, Arc::new(left_out))?
         };
         let rows = self.rows(&described)?;
         Ok((described, rows))
@@ -133,7 +142,7 @@ impl SchemaLoad<'_> {
         target: &Target,
         session: &mut Session,
         progress: &mut Progress<'_>,
-    ) -> Result<Description, WorkloadError> {
+    ) -> Result<(Description, LeftOut), WorkloadError> {
         let mut trial = self.tables.trial(&self.mark, self.init.clone());
         generated::fit_to(&mut trial, session.server_version_num());
         if !self.options.is_strict {

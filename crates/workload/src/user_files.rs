@@ -28,6 +28,13 @@ impl ManifestText {
         if is_schema_alone {
             return Ok(ManifestText { file: None, text: format!("name = \"{}\"", name_of(path)) });
         }
+        let archive = path.join("toc.dat");
+        if is_missing && archive.is_file() {
+            let (shown, word) = (path.display(), config::shell_word(&path.display().to_string()));
+            return Err(WorkloadError::UnlistedFile(format!(
+                "{shown} is not a workload but an archive of pg_dump: use `pg_restore -f - {word} > schema.sql`"
+            )));
+        }
         let unreadable = |source| WorkloadError::Read { file: file.display().to_string(), source };
         let text = config::text_of(&file, FILE_LENGTH_MAX).map_err(unreadable)?;
         Ok(ManifestText { file: Some(file), text })
@@ -44,12 +51,43 @@ pub(crate) fn directory_of(path: &Path) -> &Path {
     if path.is_file() { path.parent().unwrap_or(Path::new("")) } else { path }
 }
 
-/// Whether a file was written by `pg_dump --format=custom`.
-pub(crate) fn is_archive_of_pg_dump(path: &Path) -> bool {
-    const MAGIC: &[u8] = b"PGDMP";
-    let mut first = [0; MAGIC.len()];
-    let read = config::open_regular(path).and_then(|mut file| file.read_exact(&mut first));
-    read.is_ok() && first == MAGIC
+/// Beginnings of files that are not SQL, and the command that makes SQL of them.
+const FORMATS: [(&[u8], &str, &str); 6] = [
+    (b"PGDMP", "an archive of pg_dump", "pg_restore -f - FILE > schema.sql"),
+    (b"\x1f\x8b", "a file of gzip", "gunzip < FILE > schema.sql"),
+    (b"\x28\xb5\x2f\xfd", "a file of zstd", "zstd -d < FILE > schema.sql"),
+    (b"\xfd7zXZ", "a file of xz", "xz -d < FILE > schema.sql"),
+    (b"\xff\xfe", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > schema.sql"),
+    (b"\xfe\xff", "text in UTF-16", "iconv -f UTF-16 -t UTF-8 FILE > schema.sql"),
+];
+/// Where archives of `pg_dump --format=tar` have these bytes.
+const TAR: (usize, &[u8]) = (257, b"ustar");
+/// Bytes that show what a file is.
+const HEAD_LENGTH: u64 = 8000;
+
+/// A sentence about a file with this beginning, if it is not SQL.
+pub(crate) fn not_sql(file: &str, head: &[u8]) -> Option<String> {
+    let word = config::shell_word(file);
+    let sentence = |is: &str, command: &str| {
+        Some(format!("{file} is not SQL but {is}: use `{}`", command.replace("FILE", &word)))
+    };
+    if let Some((_, is, command)) = FORMATS.iter().find(|(beginning, ..)| head.starts_with(beginning)) {
+        return sentence(is, command);
+    }
+    if head.get(TAR.0..).is_some_and(|rest| rest.starts_with(TAR.1)) {
+        return sentence("an archive of tar or of pg_dump", FORMATS[0].2);
+    }
+    let is_binary = head.contains(&0);
+    is_binary
+        .then(|| format!("{file} is not SQL but a binary file: give a file with CREATE TABLE statements"))
+}
+
+/// The same of a file on disk. One that cannot be read is no other format.
+pub(crate) fn not_sql_file(file: &str) -> Option<String> {
+    let mut head = Vec::new();
+    let opened = config::open_regular(Path::new(file)).ok()?;
+    opened.take(HEAD_LENGTH).read_to_end(&mut head).ok()?;
+    not_sql(file, &head)
 }
 
 /// A workload's name from that of its directory or file.
@@ -72,6 +110,25 @@ fn name_of(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_is_not_sql_is_named_with_the_command_that_makes_sql_of_it() {
+        let tar = [&[b'a'; 257][..], b"ustar"].concat();
+        for (head, expected) in [
+            (&b"PGDMP\x01\x0e"[..], "an archive of pg_dump: use `pg_restore -f - s > schema.sql`"),
+            (&tar, "an archive of tar or of pg_dump: use `pg_restore -f - s > schema.sql`"),
+            (b"\x1f\x8b\x08", "a file of gzip: use `gunzip < s > schema.sql`"),
+            (b"\xff\xfeC\0", "text in UTF-16: use `iconv -f UTF-16 -t UTF-8 s > schema.sql`"),
+            (b"ELF\0\x01", "a binary file: give a file with CREATE TABLE statements"),
+        ] {
+            assert_eq!(not_sql("s", head), Some(format!("s is not SQL but {expected}")));
+        }
+        assert_eq!(not_sql("s", "\u{feff}-- Größe\ncreate table a (b int);".as_bytes()), None);
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("toc.dat"), "PGDMP").unwrap();
+        let refused = ManifestText::read(folder.path()).err().map(|error| error.to_string());
+        assert!(refused.is_some_and(|error| error.contains("pg_restore -f - ")));
+    }
 
     #[test]
     fn a_name_is_that_of_the_directory_or_the_file() {

@@ -1,12 +1,14 @@
 //! Directives: `-- df: …` comments of a schema, with the object that each belongs to. This module reads and attaches
-//! them; `keys` lists the words; `generator` gives them their meaning.
+//! them, and `elsewhere` those of other places; `keys` lists the words; `generator` gives them their meaning.
 
+mod elsewhere;
 pub(crate) mod keys;
 
 use std::collections::BTreeMap;
 
 use crate::error::{Checked, Fault, Faults, Place, nearest};
-use crate::schema::{Scope, Table, find_text};
+use crate::schema::{Comment, Pieces, Scope, Source, Table};
+pub(crate) use elsewhere::table;
 use keys::ValueKind;
 
 /// One key with its value.
@@ -103,9 +105,10 @@ impl Settings {
     }
 }
 
-/// Reads the directives among the comments and gives each to its object. Faults are kept.
-pub(crate) fn attach<'a>(
-    comments: impl Iterator<Item = (Place, &'a str)>,
+/// Reads the directives of all places and gives each to its object. Faults are kept.
+pub(crate) fn attach(
+    pieces: &Pieces<'_>,
+    source: &Source,
     scopes: &[(Place, Scope)],
     tables: &[Table],
 ) -> Directives {
@@ -115,24 +118,27 @@ pub(crate) fn attach<'a>(
         columns: tables.iter().map(|table| table.columns.iter().map(of_column).collect()).collect(),
         ..Directives::default()
     };
-    for (place, text) in comments {
-        let read = directives.comment(place, text, scopes, tables);
+    for comment in &pieces.comments {
+        let read = directives.comment(comment, source, scopes, tables);
         directives.faults.take(read);
     }
+    elsewhere::add(&mut directives, pieces, source, tables);
     directives
 }
 
 /// Reads the directives without their objects, whose tables are not known yet.
-pub(crate) fn check<'a>(comments: impl Iterator<Item = (Place, &'a str)>) -> Checked<()> {
+pub(crate) fn check(pieces: &Pieces<'_>, source: &Source) -> Checked<()> {
     let (mut macros, mut faults) = (BTreeMap::new(), Faults::default());
-    for (place, text) in comments {
-        let Some((head, body, offset)) = header(text) else { continue };
+    for comment in &pieces.comments {
+        let place = comment.place;
+        let Some((head, body, offset)) = header(comment.text) else { continue };
         let body_place = Place { line: place.line, column: place.column.saturating_add(offset) };
         let list = faults.take(read(body, body_place, &macros)).unwrap_or_default();
         if let Head::Macro(name) = head {
             macros.insert(name.to_owned(), Settings { list, place });
         }
     }
+    faults.take(elsewhere::check(source, &macros));
     faults.all()
 }
 
@@ -140,19 +146,23 @@ impl Directives {
     /// Reads a comment, which may be a directive.
     fn comment(
         &mut self,
-        place: Place,
-        text: &str,
+        comment: &Comment<'_>,
+        source: &Source,
         scopes: &[(Place, Scope)],
         tables: &[Table],
     ) -> Checked<()> {
-        let Some((head, body, offset)) = header(text) else { return Ok(()) };
+        let place = comment.place;
+        let Some((head, body, offset)) = header(comment.text) else { return Ok(()) };
         let body_place = Place { line: place.line, column: place.column.saturating_add(offset) };
         let settings = read(body, body_place, &self.macros)?;
         let scope = match head {
             Head::Here => {
-                let last = scopes.partition_point(|(start, _)| *start < place);
-                last.checked_sub(1).map_or(Scope::Schema, |last| scopes[last].1)
+                let last = scopes[..scopes.partition_point(|(start, _)| *start < place)].last();
+                // A file begins with directives of the schema.
+                let own = last.filter(|(start, _)| start.line >= source.origins().start_of(place.line));
+                own.map_or(Scope::Schema, |(_, scope)| *scope)
             }
+            Head::Object { table, .. } if source.leaves_out_table(table) => Scope::LeftOut,
             Head::Object { table, column } => object(table, column, tables, place)?,
             Head::Macro(name) => {
                 if keys::generator(name).is_some() {
@@ -167,15 +177,24 @@ impl Directives {
                 return Ok(());
             }
         };
-        self.add(scope, settings)
+        if scope == Scope::LeftOut { Ok(()) } else { self.add(scope, settings) }
+    }
+
+    fn settings(&mut self, scope: Scope) -> &mut Settings {
+        match scope {
+            Scope::Schema | Scope::LeftOut => &mut self.schema,
+            Scope::Table(table) => &mut self.tables[table],
+            Scope::Column(table, column) => &mut self.columns[table][column],
+        }
     }
 
     fn add(&mut self, scope: Scope, settings: Vec<Setting>) -> Checked<()> {
-        let (object, known, name) = match scope {
-            Scope::Schema => (&mut self.schema, Some(keys::SCHEMA), "the schema"),
-            Scope::Table(table) => (&mut self.tables[table], Some(keys::TABLE), "a table"),
-            Scope::Column(table, column) => (&mut self.columns[table][column], None, "a column"),
+        let (known, name) = match scope {
+            Scope::Schema | Scope::LeftOut => (Some(keys::SCHEMA), "the schema"),
+            Scope::Table(_) => (Some(keys::TABLE), "a table"),
+            Scope::Column(..) => (None, "a column"),
         };
+        let object = self.settings(scope);
         match known {
             Some(known) => only(&settings, known, name)?,
             None => refuse(&settings, &["skip"], name)?,
@@ -250,19 +269,10 @@ fn header(comment: &str) -> Option<(Head<'_>, &str, u32)> {
 }
 
 fn object(table: &str, column: Option<&str>, tables: &[Table], place: Place) -> Checked<Scope> {
-    let Some(index) = find_text(tables.iter().map(|table| &table.name), table) else {
-        let hint = nearest(table, tables.iter().map(|table| table.name.name.as_str()));
-        return Err(Fault::new(place, format!("the schema has no table {table}{hint}")));
-    };
+    let fault = |message| Fault::new(place, message);
+    let index = elsewhere::table(table, tables).map_err(fault)?;
     let Some(column) = column else { return Ok(Scope::Table(index)) };
-    let columns = &tables[index].columns;
-    match columns.iter().position(|own| own.name == column) {
-        Some(position) => Ok(Scope::Column(index, position)),
-        None => {
-            let hint = nearest(column, columns.iter().map(|column| column.name.as_str()));
-            Err(Fault::new(place, format!("the table {table} has no column {column}{hint}")))
-        }
-    }
+    elsewhere::column(&tables[index], column, index).map_err(fault)
 }
 
 /// Reads `key=value …`, and replaces `use=NAME` by the settings of the macro.

@@ -67,7 +67,7 @@ impl Generation {
     /// # Errors
     /// No table gets rows in a column of this name.
     pub fn explain(&self, column: &str, draws: u64) -> Result<Explanation, Error> {
-        let fault = |message: String| Fault::new(Place::default(), message).within(&self.file);
+        let fault = |message: String| self.origins.error(Fault::new(Place::default(), message));
         // Names can contain dots: the first way that finds a column counts.
         let is_column = |(table, name): &(&str, String)| {
             self.table(table).is_ok_and(|table| table.column(name).is_some())

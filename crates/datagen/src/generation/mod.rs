@@ -13,7 +13,9 @@ use std::sync::Arc;
 
 use crate::error::{Checked, Error, Fault, Faults, Place, nearest};
 use crate::generator::{ColumnNode, Description, Kind, bits, escape_copy, escape_csv, key_of, unit};
-use crate::schema::{Cut, Judgement, Name, Order, Reference, Schema, find_text, loading_order, quoted};
+use crate::schema::{
+    Cut, Judgement, Name, Order, Origins, Reference, Schema, find_text, loading_order, quoted,
+};
 use columns::{Compiled, Surroundings, TableCompiler};
 use keys::Keys;
 
@@ -58,7 +60,7 @@ pub struct Options {
 #[derive(Clone, Debug)]
 pub struct Generation {
     tables: Vec<TableRows>,
-    file: String,
+    origins: Origins,
     notes: Vec<String>,
 }
 
@@ -135,7 +137,7 @@ impl Generation {
     /// # Errors
     /// A directive without meaning, a unique constraint that cannot be met, a cycle of foreign keys.
     pub fn new(schema: &Schema, options: &Options, files: &dyn Files) -> Result<Self, Error> {
-        Self::compile(schema, options, files).map_err(|fault| fault.within(&schema.file))
+        Self::compile(schema, options, files).map_err(|fault| schema.origins.error(fault))
     }
 
     fn compile(schema: &Schema, options: &Options, files: &dyn Files) -> Checked<Self> {
@@ -158,7 +160,7 @@ impl Generation {
             // A cut key has taken rows of a table that has fewer now: numbers of rows only fall, so this ends.
             if !order.cut.iter().any(is_later) {
                 let tables = pass.finish();
-                return Ok(Self { tables, file: schema.file.clone(), notes });
+                return Ok(Self { tables, origins: schema.origins.clone(), notes });
             }
             rows = pass.rows;
         }
@@ -166,7 +168,7 @@ impl Generation {
 
     /// The name of the schema in messages.
     pub fn file(&self) -> &str {
-        &self.file
+        self.origins.file()
     }
 
     /// Sentences about tables that get other rows than asked for.
@@ -188,7 +190,7 @@ impl Generation {
         found.map(|index| &self.tables[index]).ok_or_else(|| {
             let hint = nearest(name, self.tables.iter().map(|table| table.name.name.as_str()));
             let message = format!("the schema has no table {name} that gets rows{hint}");
-            Fault::new(Place::default(), message).within(&self.file)
+            self.origins.error(Fault::new(Place::default(), message))
         })
     }
 }

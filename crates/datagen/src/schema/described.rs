@@ -6,8 +6,8 @@ use super::cases::Cases;
 use super::checks::{Condition, is_usable};
 use super::ddl::add_unique;
 use super::{
-    Column, Described, ForeignKey, Judgement, Kept, Name, NamedType, Schema, Table, Type, TypeName, Unique,
-    kinds, partitions, quoted, scopes, split,
+    Column, Described, ForeignKey, Judgement, Kept, Name, NamedType, Schema, Scope, Source, Table, Type,
+    TypeName, Unique, kinds, partitions, quoted, scopes, split,
 };
 use crate::description::{
     CheckDescription, Description, KeptRows, KeyDescription, Special, TableDescription, TypeDescription,
@@ -26,36 +26,38 @@ const TEXTS_MAX: usize = 400;
 const TEXT_BYTES: usize = 7_000;
 
 impl Schema {
-    /// A schema as a server describes it. `text` is what the server has executed: it gives directives and places.
-    /// `file` is the name for messages.
+    /// A schema as a server describes it. `source` is what the server has executed: it gives directives and places.
     ///
     /// # Errors
     /// Text that is not closed, or a directive that cannot be read.
-    pub fn described(description: &Description, text: &str, file: &str) -> Result<Self, Error> {
-        read(description, text, file).map_err(|fault| fault.within(file))
+    pub fn described(description: &Description, source: &Source) -> Result<Self, Error> {
+        source.placed(read(description, source))
     }
 }
 
-fn read(description: &Description, text: &str, file: &str) -> Checked<Schema> {
-    let pieces = split::split(kinds::without_mark(text))?;
+fn read(description: &Description, source: &Source) -> Checked<Schema> {
+    let pieces = split::split(source.text())?;
     let types = Types { all: &description.types };
     let mut tables: Vec<Table> = description.tables.iter().map(|table| types.table(table)).collect();
     let mut starts = Vec::new();
     for piece in &pieces.statements {
+        if source.leaves_out_line(piece.place.line) {
+            starts.push((piece.place, Scope::LeftOut));
+            continue;
+        }
         scopes::of_statement(piece, &mut tables, &mut starts);
     }
     starts.sort_by_key(|(place, _)| *place);
     for (index, own) in description.tables.iter().enumerate() {
         add_keys(&mut tables, index, own);
     }
-    let comments = pieces.comments.iter().map(|comment| (comment.place, comment.text));
-    let directives = directive::attach(comments, &starts, &tables);
+    let directives = directive::attach(&pieces, source, &starts, &tables);
     tables.iter_mut().zip(0..).for_each(|(table, index)| shorten_texts(table, index, &directives));
     for (index, own) in description.tables.iter().enumerate() {
         add_exclusions(&mut tables[index], own, &directives.columns[index]);
     }
     Ok(Schema {
-        file: file.to_owned(),
+        origins: source.origins().clone(),
         tables,
         types: types.named(),
         directives,

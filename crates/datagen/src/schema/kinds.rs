@@ -5,26 +5,21 @@ use sqlparser::tokenizer::Token;
 
 use super::split::{self, Piece};
 use super::tokens::Tokens;
-use super::{Statement, StatementKind, changes};
+use super::{Source, Statement, StatementKind, changes};
 use crate::directive;
-use crate::error::{Error, Fault};
+use crate::error::Error;
 
-/// The statements of a schema with their purposes, in their order. `file` is the name for messages.
+/// The statements of a schema with their purposes, in their order. Their lines are those of the whole text.
 ///
 /// # Errors
 /// Text that is not closed, a command of psql that executes something, or an unknown directive.
-pub fn statements(text: &str, file: &str) -> Result<Vec<Statement>, Error> {
+pub fn statements(source: &Source) -> Result<Vec<Statement>, Error> {
     let read = || {
-        let pieces = split::split(without_mark(text))?;
-        directive::check(pieces.comments.iter().map(|comment| (comment.place, comment.text)))?;
+        let pieces = split::split(source.text())?;
+        directive::check(&pieces, source)?;
         Ok(pieces.statements.iter().map(statement).collect())
     };
-    read().map_err(|fault: Fault| fault.within(file))
-}
-
-/// Without a byte order mark, as psql does.
-pub(super) fn without_mark(text: &str) -> &str {
-    text.strip_prefix('\u{feff}').unwrap_or(text)
+    source.placed(read())
 }
 
 pub(super) fn statement(piece: &Piece<'_>) -> Statement {
@@ -122,7 +117,7 @@ mod tests {
     #[test]
     fn purposes_follow_from_the_words_of_a_statement() {
         let check = |text: &str, expected: StatementKind| {
-            let own = statements(text, "s.sql").expect(text);
+            let own = statements(&Source::new(text, "s.sql")).expect(text);
             assert_eq!(own.iter().map(|own| own.kind).collect::<Vec<_>>(), [expected], "{text}");
         };
         check("create /* a */ unlogged -- b\n table t(a int)", StatementKind::Table);

@@ -15,12 +15,15 @@ mod order;
 mod partitions;
 mod parts;
 mod scopes;
+mod source;
 mod split;
 mod tokens;
 
+use std::collections::BTreeMap;
+
 use crate::description::Special;
 use crate::directive::{self, Directives};
-use crate::error::{Error, Place};
+use crate::error::{Checked, Error, Fault, Place};
 
 pub(crate) use bounds::{Bounds, Limit};
 pub(crate) use cases::{Case, Cases, Demand};
@@ -28,11 +31,16 @@ pub(crate) use column_type::{NAMES as TYPE_NAMES, Type, TypeName};
 pub use kinds::statements;
 pub(crate) use names::{Name, find_text, quoted, split_column};
 pub(crate) use order::{Cut, Order, loading_order};
+pub(crate) use scopes::table_of;
+pub(crate) use source::Origins;
+pub use source::{Included, OwnDirective, ReadIncluded, Source, Unreadable};
+pub(crate) use split::{Comment, Piece, Pieces};
+pub(crate) use tokens::Tokens;
 
 /// A parsed schema.
 #[derive(Clone, Debug)]
 pub struct Schema {
-    pub(crate) file: String,
+    pub(crate) origins: Origins,
     pub(crate) tables: Vec<Table>,
     pub(crate) types: Vec<NamedType>,
     pub(crate) directives: Directives,
@@ -224,18 +232,24 @@ pub(crate) struct NamedType {
 }
 
 impl Schema {
-    /// Reads a schema. `file` is the name for messages.
+    /// Reads a schema of one file. `file` is the name for messages.
+    ///
+    /// # Errors
+    /// As [`Schema::of_source`].
+    pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
+        Self::of_source(&Source::new(text, file))
+    }
+
+    /// Reads a schema.
     ///
     /// # Errors
     /// Text that is not closed; a CREATE TABLE, TYPE or DOMAIN, a key or a directive that cannot be read.
-    pub fn parse(text: &str, file: &str) -> Result<Self, Error> {
-        Self::read(text, file).map_err(|fault| fault.within(file))
+    pub fn of_source(source: &Source) -> Result<Self, Error> {
+        source.placed(Self::read(source))
     }
 
-    fn read(text: &str, file: &str) -> crate::error::Checked<Self> {
-        // As psql does.
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let pieces = split::split(text)?;
+    fn read(source: &Source) -> Checked<Self> {
+        let pieces = split::split(source.text())?;
         let mut reader = ddl::Reader::default();
         let mut statements = Vec::with_capacity(pieces.statements.len());
         for piece in &pieces.statements {
@@ -243,12 +257,11 @@ impl Schema {
             statements.push(Statement { text: piece.text.to_owned(), line: piece.place.line, kind });
         }
         let ddl::Objects { tables, types, scopes, written, has_other_conditions } = reader.finish()?;
-        let comments = pieces.comments.iter().map(|comment| (comment.place, comment.text));
-        let directives = directive::attach(comments, &scopes, &tables);
+        let directives = directive::attach(&pieces, source, &scopes, &tables);
         directives.faults.clone().all()?;
         changes::check_written(&written, &tables, &directives)?;
-        let file = file.to_owned();
-        Ok(Self { file, tables, types, directives, is_described: false, has_other_conditions, statements })
+        let origins = source.origins().clone();
+        Ok(Self { origins, tables, types, directives, is_described: false, has_other_conditions, statements })
     }
 
     /// All statements in their order, to be executed before the rows are loaded.
@@ -282,6 +295,26 @@ impl Schema {
             .map(|(_, settings)| settings.has("size"))
             .peekable();
         sized.peek().is_some() && sized.all(|is_sized| is_sized)
+    }
+
+    /// Sets the numbers of rows of tables, whatever their directives say.
+    ///
+    /// # Errors
+    /// There is no such table, or it gets no rows of its own.
+    pub fn set_rows(&mut self, rows: &BTreeMap<String, u64>) -> Result<(), Error> {
+        for (name, count) in rows {
+            let fault = |message| self.origins.error(Fault::new(Place::default(), message));
+            let found = directive::table(name, &self.tables)
+                .map_err(|message| fault(format!("rows of {name}: {message}")))?;
+            let (table, settings) = (&self.tables[found], &mut self.directives.tables[found]);
+            if table.is_partition || table.kept.is_some() || table.lacks_partitions {
+                return Err(fault(format!("rows of {name}: this table gets no generated rows of its own")));
+            }
+            settings.list.retain(|own| !matches!(own.key, "size" | "mult"));
+            let place = settings.place;
+            settings.list.push(directive::Setting { key: "size", value: count.to_string(), place });
+        }
+        Ok(())
     }
 
     /// All foreign keys.
@@ -338,4 +371,6 @@ pub(crate) enum Scope {
     Schema,
     Table(usize),
     Column(usize, usize),
+    /// Of a statement that is left out: its directives are ignored.
+    LeftOut,
 }

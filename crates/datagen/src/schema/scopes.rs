@@ -1,7 +1,7 @@
 //! Where the directives of a described schema apply: places of tables and columns, from the tokens of CREATE TABLE and
 //! ALTER TABLE. Statements that cannot be read belong to the schema.
 
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::Token;
 
 use super::kinds::{added_column, first_words, operations};
 use super::names::Name;
@@ -30,14 +30,14 @@ pub(super) fn of_statement(piece: &Piece<'_>, tables: &mut [Table], scopes: &mut
             }
             // A second CREATE TABLE of the same name, IF NOT EXISTS.
             Scope::Table(_) => continue,
-            Scope::Schema | Scope::Column(..) => {}
+            Scope::Schema | Scope::Column(..) | Scope::LeftOut => {}
         }
         scopes.push((place, scope));
     }
 }
 
 /// The table of this name. One that the search path finds may have a schema in the statement.
-fn table_of(tables: &[Table], name: &Name) -> Option<usize> {
+pub(crate) fn table_of(tables: &[Table], name: &Name) -> Option<usize> {
     let alone = || {
         let mut same = (0..tables.len()).filter(|index| {
             let own = &tables[*index].name;
@@ -48,17 +48,13 @@ fn table_of(tables: &[Table], name: &Name) -> Option<usize> {
     find(tables, name).or_else(alone)
 }
 
-fn place_of(tokens: &Tokens<'_>, token: &TokenWithSpan) -> Place {
-    super::tokens::within(tokens.piece.place, token.span.start.line, token.span.start.column)
-}
-
 /// The scope of the column whose name is the token at this index.
 fn column_at(tokens: &Tokens<'_>, at: usize, table: usize, tables: &[Table]) -> Option<(Place, Scope)> {
     let token = tokens.tokens.get(at)?;
     let Token::Word(word) = &token.token else { return None };
     let name = if word.quote_style.is_some() { word.value.clone() } else { word.value.to_lowercase() };
     let column = tables[table].columns.iter().position(|column| column.name == name)?;
-    Some((place_of(tokens, token), Scope::Column(table, column)))
+    Some((tokens.place_of(token), Scope::Column(table, column)))
 }
 
 fn created(tokens: &Tokens<'_>, tables: &[Table]) -> Vec<(Place, Scope)> {
@@ -76,7 +72,7 @@ fn created(tokens: &Tokens<'_>, tables: &[Table]) -> Vec<(Place, Scope)> {
     if before(&["PARTITION", "OF"]) || before(&["AS"]) {
         return Vec::new();
     }
-    let mut found = vec![(place_of(tokens, token), Scope::Table(table))];
+    let mut found = vec![(tokens.place_of(token), Scope::Table(table))];
     let ends = open.and_then(|open| Some((open, tokens.closing(open)?)));
     if let Some((open, close)) = ends {
         let mut depth = 0_usize;

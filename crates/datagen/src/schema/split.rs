@@ -1,6 +1,8 @@
 //! Splits SQL text into statements and `--` comments, with their places. Knows quotes, dollar quotes, nested comments and
 //! psql's backslash lines, and nothing else of SQL. Used for the schema's text alone.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Checked, Fault, Place};
 
 /// A statement without its semicolon, from its first character on.
@@ -18,17 +20,57 @@ pub(crate) struct Comment<'a> {
     pub place: Place,
 }
 
-/// Statements and comments, each in their order.
+/// A command of psql that changes nothing in the database, or includes a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Command<'a> {
+    pub name: &'a str,
+    /// The first one, without quotes.
+    pub argument: &'a str,
+    /// Of the backslash.
+    pub place: Place,
+    /// Its bytes, without the end of its line.
+    pub start: usize,
+    pub end: usize,
+}
+
+/// Statements, comments and commands, each in their order.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces<'a> {
     pub statements: Vec<Piece<'a>>,
     pub comments: Vec<Comment<'a>>,
+    pub commands: Vec<Command<'a>>,
 }
 
-/// Splits `text`.
+impl Command<'_> {
+    pub fn includes(&self) -> bool {
+        INCLUDES.contains(&self.name)
+    }
+
+    /// Whether the name of the file is relative to the file with the command.
+    pub fn is_relative(&self) -> bool {
+        matches!(self.name, "ir" | "include_relative")
+    }
+
+    /// Whether the file ends here.
+    pub fn is_end(&self) -> bool {
+        matches!(self.name, "q" | "quit")
+    }
+}
+
+/// Splits `text`, which includes no files.
 pub(crate) fn split(text: &str) -> Checked<Pieces<'_>> {
+    let pieces = split_with_includes(text)?;
+    match pieces.commands.iter().find(|command| command.includes()) {
+        Some(command) => Err(refused(command.name, command.place)),
+        None => Ok(pieces),
+    }
+}
+
+/// Splits `text`, whose included files are read later.
+pub(crate) fn split_with_includes(text: &str) -> Checked<Pieces<'_>> {
     let mut scanner = Scanner {
         text,
+        variables: BTreeSet::new(),
         at: 0,
         place: Place { line: 1, column: 1 },
         depth: 0,
@@ -45,32 +87,49 @@ pub(crate) fn split(text: &str) -> Checked<Pieces<'_>> {
     Ok(pieces)
 }
 
-/// Commands of psql that execute or read something. All others set up psql itself, or print.
-const COMMANDS_REFUSED: [&str; 23] = [
-    "i",
-    "ir",
-    "include",
-    "include_relative",
-    "copy",
-    "g",
-    "gx",
-    "gexec",
-    "gset",
-    "gdesc",
-    "crosstabview",
-    "password",
-    "watch",
-    "if",
-    "elif",
-    "else",
-    "endif",
-    "!",
-    "e",
-    "edit",
-    "ef",
-    "lo_import",
-    "lo_unlink",
+/// Commands of psql that include a file.
+const INCLUDES: [&str; 4] = ["i", "ir", "include", "include_relative"];
+/// Commands of psql that set up psql itself, or print. Those that begin with `d` describe objects.
+const SKIPPED: [&str; 31] = [
+    "a",
+    "C",
+    "c",
+    "connect",
+    "conninfo",
+    "echo",
+    "encoding",
+    "errverbose",
+    "f",
+    "H",
+    "l",
+    "p",
+    "print",
+    "pset",
+    "q",
+    "qecho",
+    "quit",
+    "restrict",
+    "set",
+    "sf",
+    "sv",
+    "t",
+    "T",
+    "timing",
+    "unrestrict",
+    "unset",
+    "warn",
+    "x",
+    "z",
+    "h",
+    "help",
 ];
+
+fn refused(name: &str, place: Place) -> Fault {
+    let message = format!(
+        "psql's command \\{name} is not executed here: write SQL statements instead, or remove the line"
+    );
+    Fault::new(place, message)
+}
 
 /// Whether a statement is COPY … FROM stdin, so that rows follow it.
 pub(crate) fn copies_from_stdin(text: &str) -> bool {
@@ -89,6 +148,8 @@ pub(crate) fn copies_from_stdin(text: &str) -> bool {
 
 struct Scanner<'a> {
     text: &'a str,
+    /// Variables of psql that the text has set.
+    variables: BTreeSet<&'a str>,
     /// Byte offset, always at a character.
     at: usize,
     place: Place,
@@ -134,12 +195,14 @@ impl<'a> Scanner<'a> {
             return self.block_comment();
         }
         if first == '\\' && (self.place.column == 1 || self.start.is_none()) {
-            return self.command();
+            return self.command(pieces);
         }
         if first == ';' && self.depth == 0 && self.body_depth == 0 {
+            let is_statement = self.start.is_some();
             self.end_statement(pieces);
             self.pass(1);
-            let is_copy = pieces.statements.last().is_some_and(|piece| copies_from_stdin(piece.text));
+            let is_copy =
+                is_statement && pieces.statements.last().is_some_and(|piece| copies_from_stdin(piece.text));
             return if is_copy { self.rows_of_copy() } else { Ok(()) };
         }
         if !first.is_whitespace() && self.start.is_none() {
@@ -153,6 +216,7 @@ impl<'a> Scanner<'a> {
             '\'' => self.quoted('\'', self.after_escape_prefix()),
             '"' => self.quoted('"', false),
             '$' if !self.follows_word() => self.dollar(),
+            ':' if !self.variables.is_empty() => self.colon(),
             _ => {
                 match first {
                     '(' => self.depth += 1,
@@ -165,25 +229,56 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Passes over a command of psql that changes nothing in the database.
-    fn command(&mut self) -> Checked<()> {
-        let rest = self.rest();
-        let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
-        let rest_of_line = &line[1..];
+    /// Passes over a command of psql that changes nothing in the database, or includes a file.
+    fn command(&mut self, pieces: &mut Pieces<'a>) -> Checked<()> {
+        let (rest, place, start) = (self.rest(), self.place, self.at);
+        let line = rest[..rest.find('\n').unwrap_or(rest.len())].trim_end_matches('\r');
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let length = line[1..].find(|c: char| !is_name(c)).map_or(line.len(), |length| length + 1);
         // `\!ls` is `\! ls`.
-        let name = if rest_of_line.starts_with('!') {
-            Some("!")
-        } else {
-            rest_of_line.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).next()
-        };
-        let name = name.unwrap_or_default();
-        if COMMANDS_REFUSED.contains(&name) {
+        let length = if length == 1 { line.chars().nth(1).map_or(1, |c| 1 + c.len_utf8()) } else { length };
+        let (name, argument) = (&line[1..length], argument(&line[length..]));
+        let known = INCLUDES.contains(&name) || SKIPPED.contains(&name) || name.starts_with('d');
+        if !known {
+            return Err(refused(name, place));
+        }
+        if INCLUDES.contains(&name) && self.start.is_some() {
+            return Err(Fault::new(
+                place,
+                "a statement cannot include a file: end it with ; before this line",
+            ));
+        }
+        if name == "encoding"
+            && !["utf8", "utf-8", "unicode", ""].iter().any(|own| argument.eq_ignore_ascii_case(own))
+        {
+            return Err(Fault::new(
+                place,
+                "schemas are read as UTF-8: convert the file, and remove this line",
+            ));
+        }
+        match name {
+            "set" => drop(self.variables.insert(argument)),
+            "unset" => drop(self.variables.remove(argument)),
+            _ => {}
+        }
+        let command = Command { name, argument, place, start, end: start + line.len() };
+        self.pass(if command.is_end() { rest.len() } else { line.len() });
+        pieces.commands.push(command);
+        Ok(())
+    }
+
+    /// Passes over a colon. psql would replace a variable after it.
+    fn colon(&mut self) -> Checked<()> {
+        let is_cast = self.text[..self.at].ends_with(':');
+        let after = self.rest()[1..].trim_start_matches(['\'', '"', '{', '?']);
+        let name = after.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+        if !is_cast && self.variables.contains(name) {
             let message = format!(
-                "psql's command \\{name} is not executed in a schema: write the statements themselves, or remove the line"
+                "psql's variable :{name} is not replaced: write its value instead, and remove \\set {name}"
             );
             return Err(Fault::new(self.place, message));
         }
-        self.pass(line.len());
+        self.pass(1);
         Ok(())
     }
 
@@ -313,6 +408,17 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// The first argument of a command, without its quotes.
+fn argument(text: &str) -> &str {
+    let text = text.trim();
+    for quote in ['\'', '"'] {
+        if let Some((quoted, _)) = text.strip_prefix(quote).and_then(|rest| rest.split_once(quote)) {
+            return quoted;
+        }
+    }
+    text.split_whitespace().next().unwrap_or_default()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -379,18 +485,42 @@ mod tests {
 
     #[test]
     fn commands_of_psql_that_execute_something_are_refused_at_their_place() {
-        check("\\restrict x\n  \\echo ';' \\\n\\set ON_ERROR_STOP on\na;\n\\unrestrict x", &["a"], &[]);
+        let skipped = "\\restrict x\n  \\echo ';' \\\n\\set ON_ERROR_STOP on\na;\n\\unrestrict x\n\\encoding 'utf8'\n\\dt+";
+        check(skipped, &["a"], &[]);
+        check("a;\n\\q\n'", &["a"], &[]);
         for command in [
             "\\i other.sql",
             "  \\ir other.sql",
             "\\! ls",
             "\\!ls",
+            "\\.",
             "\\password x",
             "\\if :x",
+            "\\gexec",
             "\\copy a from 'b'",
+            "\\encoding LATIN1",
         ] {
             let fault = split(&format!("a;\n{command}\n")).expect_err(command);
             assert_eq!(fault.place.line, 2, "{command}");
+        }
+        assert_eq!(split_with_includes("a\n\\i b").expect_err("within a statement").place.line, 2);
+        let commands = split_with_includes("a; \\i 'b c' d\r\n\\ir\n").expect("commands").commands;
+        let shown: Vec<_> = commands.iter().map(|own| (own.argument, own.start, own.end)).collect();
+        assert_eq!(shown, [("b c", 3, 13), ("", 15, 18)]);
+    }
+
+    #[test]
+    fn variables_of_psql_that_the_text_has_set_are_refused_where_they_stand() {
+        for (text, is_refused) in [
+            ("select :name", true),
+            ("select :'name'", true),
+            ("select :\"name\"", true),
+            ("select a::name, b[1:2], :other, ':name' -- :name", false),
+            ("\\unset name\nselect :name", false),
+        ] {
+            let text = format!("\\set name 'x'\n{text};");
+            let found = split(&text);
+            assert_eq!(found.err().map(|fault| fault.place.line), is_refused.then_some(2), "{text}");
         }
     }
 

@@ -104,6 +104,10 @@ impl<'a> Tokens<'a> {
         Fault::new(place, format!("cannot read the statement {} …: {text}", start.join(" ")))
     }
 
+    pub fn place_of(&self, token: &TokenWithSpan) -> Place {
+        within(self.piece.place, token.span.start.line, token.span.start.column)
+    }
+
     pub fn place(&self, name: &Ident) -> Place {
         within(self.piece.place, name.span.start.line, name.span.start.column)
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use pgmeter_datagen::{
     CheckDescription, ColumnDescription, Description, Generation, KeptRows, KeyDescription, NoFiles, Options,
-    Partitioning, ReferenceDescription, Schema, Special, TableDescription, TypeDescription, TypeKind,
+    Partitioning, ReferenceDescription, Schema, Source, Special, TableDescription, TypeDescription, TypeKind,
 };
 
 use crate::schemas::LIBRARY;
@@ -96,7 +96,7 @@ fn described(tables: Vec<TableDescription>, types: Vec<(&str, TypeKind)>, text: 
     let types =
         types.into_iter().map(|(name, kind)| TypeDescription { name: name.to_owned(), kind }).collect();
     let description = Description { tables, types };
-    Schema::described(&description, text, "s.sql").unwrap_or_else(|error| panic!("{error}"))
+    Schema::described(&description, &Source::new(text, "s.sql")).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn result(tables: Vec<TableDescription>, text: &str, size: f64) -> Result<Generation, String> {

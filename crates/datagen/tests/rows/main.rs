@@ -7,6 +7,7 @@ mod determinism;
 mod errors;
 mod generators;
 mod keys;
+mod places;
 mod properties;
 mod random_schemas;
 mod schemas;

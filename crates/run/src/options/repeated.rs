@@ -31,6 +31,20 @@ pub(super) fn definitions(words: &[String]) -> Result<Value, String> {
     Ok(Value::Pairs(words.iter().map(|word| definition(word)).collect::<Result<_, _>>()?))
 }
 
+/// Numbers of rows by the names of tables, from `TABLE=N`.
+///
+/// # Errors
+/// A word has another form.
+pub fn table_rows(words: &[String]) -> Result<BTreeMap<String, u64>, RunError> {
+    let read = |word: &String| {
+        let (table, rows) = word.rsplit_once('=')?;
+        Some((table.to_owned(), rows.parse().ok()?)).filter(|_| !table.is_empty())
+    };
+    let usage =
+        |word| RunError::Usage(format!("--rows {word}: expected a table and a number, such as orders=5000"));
+    words.iter().map(|word| read(word).ok_or_else(|| usage(word))).collect()
+}
+
 /// The parameters of a workload, as given to `-D`; the last value of a name counts.
 ///
 /// # Errors

@@ -5,14 +5,17 @@ use std::fmt::Write as _;
 
 use connect::quote::literal;
 
+use datagen::Source;
+
 use crate::loader::TableSet;
 
 /// The same text, with an INSERT in the place of each COPY whose rows follow it. A COPY with options stays.
 ///
 /// # Errors
 /// The text cannot be split into statements.
-pub(super) fn as_inserts(text: &str, file: &str) -> Result<String, datagen::Error> {
-    let statements = datagen::statements(text, file)?;
+pub(super) fn as_inserts(source: Source) -> Result<Source, datagen::Error> {
+    let statements = datagen::statements(&source)?;
+    let text = source.text();
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let mut written = String::with_capacity(text.len());
     let mut next = 0;
@@ -31,8 +34,11 @@ pub(super) fn as_inserts(text: &str, file: &str) -> Result<String, datagen::Erro
         written.push_str(&"\n".repeat(rows - first + 1));
         next = end + 1;
     }
+    if next == 0 {
+        return Ok(source);
+    }
     written.extend(lines[next..].iter().copied());
-    Ok(written)
+    Ok(source.with_text(written))
 }
 
 /// A COPY whose rows are in the schema.
@@ -165,8 +171,8 @@ mod tests {
     fn rows_of_copy_become_an_insert_in_the_same_lines() {
         let text = "create table a (b int, c text);\n--\nCOPY public.a (b, c) FROM stdin;\n1\tit's\n\\N\tx\\ty\\\\\n\\.\n\n\
                     COPY a FROM stdin;\n\\.\ncopy a from stdin with (format csv);\n1,2\n\\.\ncreate index on a (b);\n";
-        let written = as_inserts(text, "s.sql").unwrap();
-        let lines: Vec<&str> = written.lines().collect();
+        let written = as_inserts(Source::new(text, "s.sql")).unwrap();
+        let lines: Vec<&str> = written.text().lines().collect();
         assert_eq!(lines[2], "INSERT INTO public.a (b, c) OVERRIDING SYSTEM VALUE VALUES ('1', 'it''s'),");
         assert!(lines[3].starts_with("(NULL, ") && lines[3].ends_with(';'), "{}", lines[3]);
         assert_eq!(lines[4..9], ["", "", "", "", ""], "no rows, no statement");
@@ -179,7 +185,8 @@ mod tests {
         for options in ["DELIMITER '|'", "with delimiter as '|' null ''", "WITH (FORMAT text, DELIMITER '|')"]
         {
             let text = format!("COPY a FROM stdin {options};\n1|x\\|y\n\\.\n");
-            let written = as_inserts(&text, "s.sql").unwrap();
+            let written = as_inserts(Source::new(&text, "s.sql")).unwrap();
+            let written = written.text();
             assert!(
                 written.starts_with("INSERT INTO a OVERRIDING SYSTEM VALUE VALUES ('1', 'x|y');\n"),
                 "{written}"

@@ -19,7 +19,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use datagen::{
-    Description, Generation, Options, Schema, Statement, StatementKind, TableDescription, TableRows,
+    Description, Generation, Options, Schema, Source, Statement, StatementKind, TableDescription, TableRows,
 };
 
 use connect::Session;
@@ -27,11 +27,11 @@ use stats::Scale;
 
 use crate::archives::NamedArchive;
 use crate::load::InitOptions;
-use crate::loader::{AfterRows, LoadTable, Purpose, RowSource, RowWriter, TableName, TableSet};
+use crate::loader::{AfterRows, LeftOut, LoadTable, Purpose, RowSource, RowWriter, TableName, TableSet};
 use crate::manifest::{BeforeRows, SqlFile};
 use crate::marks::{DatabaseId, Mark};
 use crate::workload::Check;
-use crate::{Answer, IndexSet, Query, QueryChoice, SchemaFiles, WorkloadError, catalogs, sql_names};
+use crate::{Answer, IndexSet, Query, QueryChoice, SchemaFiles, WorkloadError, catalogs, loader, sql_names};
 
 /// Rows of a table if nothing says otherwise, as in datafiller.
 const SIZE: f64 = 100.0;
@@ -106,6 +106,7 @@ pub(crate) struct Described {
     kept: BTreeSet<TableName>,
     relations: Relations,
     description: Description,
+    left_out: Arc<LeftOut>,
 }
 
 impl Described {
@@ -122,8 +123,13 @@ impl Described {
         })
     }
 
+    /// Sentences about statements that are left out, and tables that get no rows.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        self.left_out.sentence().into_iter().chain(self.kept_note())
+    }
+
     /// A sentence about tables that get no rows, because they have some.
-    pub(crate) fn note(&self) -> Option<String> {
+    fn kept_note(&self) -> Option<String> {
         let filled =
             self.description.tables.iter().filter(|table| table.kept.is_some() && !table.is_partition);
         let filled: Vec<String> = filled.map(|table| table.relation.replace('"', "")).collect();
@@ -144,11 +150,10 @@ pub(crate) struct GeneratedTables {
     /// The schema as its text alone describes it. That of a user may be beyond this; then the server reads it.
     read: Result<Schema, datagen::Error>,
     statements: Vec<Statement>,
-    text: String,
+    source: Source,
     own_rows: Option<OwnRows>,
     /// Rows of each table at scale 1; `None`: as the schema says.
     size: Option<f64>,
-    file: Arc<str>,
     sets: Vec<IndexSet>,
     /// The statements of the sets that are files.
     set_files: Vec<SqlFile>,
@@ -161,14 +166,14 @@ impl GeneratedTables {
     /// # Errors
     /// A statement or a directive cannot be read.
     pub(crate) fn new(
-        schema: &SqlFile,
+        source: Source,
         indexes: &[SqlFile],
         before_rows: &BeforeRows,
         (own_rows, size): (Option<OwnRows>, Option<f64>),
     ) -> Result<GeneratedTables, WorkloadError> {
-        let text = copied_rows::as_inserts(&schema.sql, &schema.file)?;
-        let statements = datagen::statements(&text, &schema.file)?;
-        let read = Schema::parse(&text, &schema.file);
+        let source = copied_rows::as_inserts(source)?;
+        let statements = datagen::statements(&source)?;
+        let read = Schema::of_source(&source);
         let mut sets = vec![set(SCHEMA_SET, "keys, foreign keys and indexes of schema.sql")];
         let separates =
             |kind| matches!(kind, StatementKind::Key | StatementKind::ForeignKey | StatementKind::Index);
@@ -180,9 +185,18 @@ impl GeneratedTables {
             let time = if before_rows.index_sets.contains(name) { ", created before the rows" } else { "" };
             sets.push(set(name, &format!("indexes/{name}.sql instead of the indexes of schema.sql{time}")));
         }
-        let file = schema.file.as_str().into();
         let (set_files, before_rows) = (indexes.to_vec(), before_rows.clone());
-        Ok(GeneratedTables { read, statements, text, own_rows, size, file, sets, set_files, before_rows })
+        Ok(GeneratedTables { read, statements, source, own_rows, size, sets, set_files, before_rows })
+    }
+
+    /// A sentence about commands of psql that are skipped.
+    pub(crate) fn note(&self) -> Option<String> {
+        self.source.note()
+    }
+
+    /// The error of a file that the schema includes, and that may be read only with permission.
+    pub(crate) fn refused_file(&self) -> Option<&datagen::Error> {
+        self.source.refused()
     }
 
     /// The schema as its text alone describes it.
@@ -197,9 +211,13 @@ impl GeneratedTables {
     ///
     /// # Errors
     /// There is no table; a directive cannot be read.
-    pub(crate) fn described(&self, description: Description) -> Result<Described, WorkloadError> {
+    pub(crate) fn described(
+        &self,
+        description: Description,
+        left_out: Arc<LeftOut>,
+    ) -> Result<Described, WorkloadError> {
         if description.tables.iter().all(|table| table.is_partition) {
-            return Err(WorkloadError::NoTables { file: self.file.to_string() });
+            return Err(WorkloadError::NoTables { file: self.source.file().to_owned() });
         }
         let name = described_name;
         let written = self.names();
@@ -208,11 +226,35 @@ impl GeneratedTables {
         };
         let relation = |table: &TableDescription| (name(table).quoted(), table.relation.clone());
         Ok(Described {
-            schema: Some(Schema::described(&description, &self.text, &self.file)?),
+            schema: Some(Schema::described(&description, &self.source_without(&left_out))?),
+            left_out,
             kept: description.tables.iter().filter(is_early).map(name).collect(),
             relations: description.tables.iter().map(relation).collect(),
             description,
         })
+    }
+
+    /// The text without the directives of what is left out.
+    fn source_without(&self, left_out: &LeftOut) -> Source {
+        let mut lines = BTreeSet::new();
+        for place in left_out.places() {
+            let is_there = |statement: &&Statement| self.source.place(statement.line) == *place;
+            lines.extend(self.statements.iter().filter(is_there).map(|statement| statement.line));
+        }
+        self.source.clone().without(lines, left_out.tables().collect())
+    }
+
+    /// Rejects extensions that the schema does not create.
+    pub(crate) fn check_extensions(&self, options: &InitOptions) -> Result<(), WorkloadError> {
+        let created = || self.statements.iter().filter_map(|own| loader::created_extension(&own.text));
+        let Some(name) = options.without_extensions.iter().find(|name| !created().any(|own| own == **name))
+        else {
+            return Ok(());
+        };
+        let known: Vec<String> = created().collect();
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let nearest = config::nearest(name, &known).map(str::to_owned);
+        Err(WorkloadError::UnknownExtension { name: name.clone(), known: known.join(", "), nearest })
     }
 
     /// The same with the rows that the schema itself has inserted, which may have other keys at each time; `None` if no row
@@ -224,7 +266,7 @@ impl GeneratedTables {
     ) -> Result<Option<Described>, WorkloadError> {
         let mut description = before.description.clone();
         let is_same = !catalogs::read_kept_again(session, &mut description)?;
-        if is_same { Ok(None) } else { self.described(description).map(Some) }
+        if is_same { Ok(None) } else { self.described(description, Arc::clone(&before.left_out)).map(Some) }
     }
 
     pub(crate) fn index_sets(&self) -> &[IndexSet] {
@@ -278,7 +320,7 @@ impl GeneratedTables {
 
     /// All statements of the schema in their order, for a trial.
     pub(crate) fn trial(&self, mark: &Mark, init: String) -> TableSet {
-        let (schema, _) = statements::in_order(&self.statements, &self.file);
+        let (schema, _) = statements::in_order(&self.statements, &self.source);
         let (workload, folder) = (mark.workload.clone(), mark.folder.clone());
         TableSet { workload, folder, init, schema, names: self.names(), ..TableSet::default() }
     }
@@ -297,9 +339,9 @@ impl GeneratedTables {
             || rows.has_judged_tables()
             || (described.schema.is_some() && !statements::can_wait(&self.statements));
         let (mut schema, mut after) = if is_in_order {
-            statements::in_order(&self.without_indexes(indexes), &self.file)
+            statements::in_order(&self.without_indexes(indexes), &self.source)
         } else {
-            statements::divided(&self.statements, &self.file)
+            statements::divided(&self.statements, &self.source)
         };
         if self.before_rows.triggers {
             let (triggers, others) =
@@ -334,7 +376,10 @@ impl GeneratedTables {
         let tables = rows.load_tables(described);
         let (workload, folder) = (mark.workload.clone(), mark.folder.clone());
         let (names, keeps_triggers) = (self.names(), self.before_rows.triggers);
-        Ok(TableSet { workload, folder, init, schema, names, tables, after, is_in_order, keeps_triggers })
+        let mut set =
+            TableSet { workload, folder, init, schema, names, tables, after, is_in_order, keeps_triggers };
+        described.left_out.remove_from(&mut set);
+        Ok(set)
     }
 
     /// Whether generated rows meet all constraints that the text of the schema names, so that none is refused.
@@ -426,13 +471,15 @@ fn generated(
     options: &InitOptions,
     (size, seed): (f64, Option<u64>),
 ) -> Result<GeneratedRowsOf, WorkloadError> {
+    let mut schema = schema.clone();
+    schema.set_rows(&options.rows)?;
     let options = Options {
         size: Some(options.scale.units() * size),
         seed: options.seed.or(seed).map(|seed| seed.to_string()),
         ..Options::default()
     };
-    let generation = Arc::new(Generation::new(schema, &options, files)?);
-    let (schema, files) = (schema.clone(), files.clone());
+    let generation = Arc::new(Generation::new(&schema, &options, files)?);
+    let files = files.clone();
     let attempts = Attempts { schema, options, files, made: Mutex::new(BTreeMap::new()) };
     Ok(GeneratedRowsOf { generation, attempts: Arc::new(attempts) })
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use connect::quote::literal;
-use datagen::{Sequence, Statement, StatementKind};
+use datagen::{Sequence, Source, Statement, StatementKind};
 
 use crate::loader::{AfterRows, LoadStatement, Purpose};
 use crate::marks::{self, DatabaseId, Mark};
@@ -40,20 +40,26 @@ const TRANSACTIONS: [&str; 7] =
 const MAINTENANCE: [&str; 3] = ["vacuum", "analyze", "cluster"];
 
 /// All statements in their order, but for those of transactions and those that need the rows, which come after them.
-pub(super) fn in_order(statements: &[Statement], file: &Arc<str>) -> (Vec<LoadStatement>, Vec<AfterRows>) {
+pub(super) fn in_order(statements: &[Statement], source: &Source) -> (Vec<LoadStatement>, Vec<AfterRows>) {
     let own = statements.iter().filter(|statement| !is_of_transaction(&statement.text));
     let is_maintenance =
         |statement: &&Statement| MAINTENANCE.iter().any(|word| begins(&statement.text, word));
     let (last, schema): (Vec<_>, Vec<_>) = own.partition(is_maintenance);
     let schema = schema.into_iter().map(|Statement { text, line, .. }| {
         let sql = concurrent_forms::in_transaction(text);
-        LoadStatement::of_file(sql.unwrap_or_else(|| text.clone()), file, *line)
+        placed(&sql.unwrap_or_else(|| text.clone()), source, *line)
     });
     let after = last.into_iter().map(|Statement { text, line, .. }| {
-        let statement = LoadStatement::of_file(text, file, *line);
+        let statement = placed(text, source, *line);
         AfterRows { purpose: Purpose::Last, table: sql_names::worked_on(text), statement }
     });
     (schema.collect(), after.collect())
+}
+
+/// A statement with its place in the files of the schema.
+fn placed(sql: &str, source: &Source, line: u32) -> LoadStatement {
+    let (file, line) = source.place(line);
+    LoadStatement::of_file(sql, &file, line)
 }
 
 fn is_of_transaction(text: &str) -> bool {
@@ -110,7 +116,7 @@ fn changes(tokens: &[Token]) -> bool {
 }
 
 /// The statements before the rows and those after them.
-pub(super) fn divided(statements: &[Statement], file: &Arc<str>) -> (Vec<LoadStatement>, Vec<AfterRows>) {
+pub(super) fn divided(statements: &[Statement], source: &Source) -> (Vec<LoadStatement>, Vec<AfterRows>) {
     let first = |is_it: &dyn Fn(&Statement) -> bool| statements.iter().position(is_it).unwrap_or(usize::MAX);
     let last_table = statements.iter().rposition(|statement| statement.kind == StatementKind::Table);
     let first_key = first(&|one| !matches!(one.kind, StatementKind::Table | StatementKind::Other));
@@ -122,7 +128,7 @@ pub(super) fn divided(statements: &[Statement], file: &Arc<str>) -> (Vec<LoadSta
         if is_of_transaction(text) {
             continue;
         }
-        let statement = LoadStatement::of_file(text, file, *line);
+        let statement = placed(text, source, *line);
         let is_view = sql_names::created_view(text).is_some();
         let follows_all = last_table.is_some_and(|last| place > last) && place > first_key;
         let makes = (begins("create") && !is_view) || begins("comment on");
@@ -257,15 +263,13 @@ pub(super) fn of_index_set(file: &str, sql: &str) -> Result<Vec<AfterRows>, Work
 
 #[cfg(test)]
 mod tests {
-    use datagen::Schema;
-
     use super::*;
 
     #[test]
     fn only_statements_in_the_form_of_a_dump_can_wait_for_the_rows() {
         let check = |sql: &str, expected: bool| {
             let text = format!("SET search_path = app; CREATE TABLE t (a int); {sql};");
-            let statements = datagen::statements(&text, "s.sql").expect("statements");
+            let statements = datagen::statements(&Source::new(&text, "s.sql")).expect("statements");
             assert_eq!(can_wait(&statements), expected, "{sql}");
         };
         for sql in [
@@ -301,16 +305,16 @@ mod tests {
 
     #[test]
     fn statements_after_the_rows_are_found() {
-        let schema = Schema::parse(
+        let source = Source::new(
             "BEGIN; SET search_path = app;\nCREATE TABLE a (b int);\nCOMMENT ON TABLE a IS 'x';\n\
              CREATE TRIGGER t BEFORE INSERT ON a EXECUTE FUNCTION f();\nCREATE TABLE c (b int);\n\
              ALTER TABLE ONLY a ADD PRIMARY KEY (b);\nCREATE INDEX i ON app.c (b);\n\
              ALTER TABLE c ADD FOREIGN KEY (b) REFERENCES a;\nCOMMENT ON TABLE c IS 'y';\n\
              COMMENT ON INDEX i IS 'z';\nCREATE VIEW v AS SELECT 1;\nCOMMIT;",
             "s.sql",
-        )
-        .expect("a schema");
-        let (before, after) = divided(schema.statements(), &"s.sql".into());
+        );
+        let statements = datagen::statements(&source).expect("statements");
+        let (before, after) = divided(&statements, &source);
         let lines: Vec<u32> = before.iter().filter_map(|one| Some(one.place.as_ref()?.1)).collect();
         assert_eq!(lines, [1, 2, 3, 5, 9]);
         let after: Vec<String> = after

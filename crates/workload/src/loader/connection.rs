@@ -72,6 +72,8 @@ pub(super) struct Running {
     pub(super) transport: Transport,
     pub(super) key: CancelKey,
     pub(super) closer: Option<Closer>,
+    /// The relation whose rows are loaded, and the time since the last one was accepted.
+    pub(super) loading: Option<(Arc<str>, Stopwatch)>,
 }
 
 /// One of the loading connections.
@@ -100,6 +102,8 @@ pub(super) struct Shared<'a> {
     pub(super) guarded: Option<&'a ForeignObjects>,
     /// Whether statements wait for locks in short tries, so that others do not wait behind them for long.
     pub(super) limits_lock_waits: bool,
+    /// Longest time without an accepted row while rows are loaded.
+    pub(super) rows_limit: Option<Duration>,
     /// All loading connections.
     pub(super) connections: &'a [Cancel],
     /// Set when the work has to stop.
@@ -458,6 +462,7 @@ impl Connection<'_> {
             transport: self.session.transport().clone(),
             key: self.session.cancel_key(),
             closer: self.session.closer(),
+            loading: None,
         };
         *self.cancel.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
         let limit = self.session.patient_limit();
@@ -517,12 +522,14 @@ impl Connection<'_> {
         let mut copy = self.session.copy_in(&sql).map_err(failed)?;
         let mut sent = Sent::default();
         self.events.send(rows_sent(part, sent)).map_err(gone)?;
+        let accepted = || accept(self.cancel, Some(&part.progress.0));
         let mut writer = part.source.writer(number, chunks);
         let mut buffer = Vec::with_capacity(BUFFER_LENGTH);
         loop {
             buffer.clear();
             let rows = writer.write(&mut buffer);
             copy.write_all(&buffer).map_err(|error| failed(server_error(error)))?;
+            accepted();
             let before = sent.rows;
             sent = Sent { rows: before + rows, bytes: sent.bytes + buffer.len() as u64 };
             if rows == 0 || before / ROWS_PER_PROGRESS < sent.rows / ROWS_PER_PROGRESS {
@@ -536,19 +543,22 @@ impl Connection<'_> {
             }
         }
         copy.finish().map_err(failed)?;
+        accept(self.cancel, None);
         self.pass_on_notices()
     }
 
     /// Sends rows that the server judges. Progress counts those that it keeps.
     fn copy_judged(&mut self, part: &Part, judge: &Judge) -> Result<Outcome, WorkloadError> {
         self.end_lock_limit()?;
-        let (events, halt) = (self.events.clone(), self.shared.halt);
+        let (events, halt, cancel) = (self.events.clone(), self.shared.halt, self.cancel);
         let mut tell = |rows, bytes| {
+            accept(cancel, Some(&part.progress.0));
             let told = events.send(rows_sent(part, Sent { rows, bytes }));
             let is_stopped = told.is_err() || halt.load(Ordering::Relaxed);
             if is_stopped { Err(WorkloadError::Interrupted) } else { Ok(()) }
         };
         let outcome = judged::load(self.session, judge, &*part.source, &part.relation, &mut tell)?;
+        accept(self.cancel, None);
         self.pass_on_notices()?;
         Ok(outcome)
     }
@@ -589,6 +599,13 @@ impl Connection<'_> {
     /// The receiver is gone when the work has to stop.
     pub(super) fn tell(&self, event: Event) -> Result<(), WorkloadError> {
         self.events.send(event).map_err(|_| WorkloadError::Interrupted)
+    }
+}
+
+/// Notes that the server has accepted rows of a table, or that no rows are loaded any more.
+fn accept(cancel: &Cancel, table: Option<&Arc<str>>) {
+    if let Some(running) = cancel.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+        running.loading = table.map(|table| (Arc::clone(table), Stopwatch::start()));
     }
 }
 

@@ -171,12 +171,17 @@ impl Monitor<'_, '_> {
                 });
             }
             drop(events);
-            self.watch(&told, &cancels)
+            self.watch(&told, &cancels, shared.rows_limit)
         })
     }
 
     /// Receives the messages of all connections until they end.
-    fn watch(&mut self, told: &Receiver<Event>, cancels: &[Cancel]) -> Result<(), WorkloadError> {
+    fn watch(
+        &mut self,
+        told: &Receiver<Event>,
+        cancels: &[Cancel],
+        rows_limit: Option<Duration>,
+    ) -> Result<(), WorkloadError> {
         let mut failure = None;
         let mut halting = None;
         loop {
@@ -197,6 +202,7 @@ impl Monitor<'_, '_> {
                 }
                 Err(RecvTimeoutError::Disconnected) => break,
             };
+            let heard = heard.and_then(|()| rows_limit.map_or(Ok(()), |limit| check_rows(cancels, limit)));
             if let Err(error) = heard {
                 // The first error is reported; later errors of stopped connections are not.
                 failure.get_or_insert(error);
@@ -284,6 +290,13 @@ fn take_jobs(connection: &mut Connection<'_>, queue: &Queue<'_>) -> Result<(), W
         queue.finish(number);
     }
     Ok(())
+}
+
+/// An error if the server has accepted no row of a table for so long.
+fn check_rows(cancels: &[Cancel], limit: Duration) -> Result<(), WorkloadError> {
+    let mut loading = running(cancels).into_iter().filter_map(|running| running.loading);
+    let stopped = loading.find(|(_, since)| since.read() > limit);
+    stopped.map_or(Ok(()), |(table, _)| Err(WorkloadError::RowsLimit { relation: table.to_string(), limit }))
 }
 
 /// Cancels the statements of the connections. A connection between two statements notices the stop by itself.

@@ -7,6 +7,7 @@ mod copy;
 mod executor;
 mod journal;
 mod judged;
+mod left_out;
 mod memory;
 mod obstacles;
 mod plan;
@@ -18,6 +19,7 @@ mod taken_down;
 mod trial;
 
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use connect::{Session, Target};
 
@@ -26,6 +28,7 @@ use crate::foreign_objects::ForeignObjects;
 use crate::load::{Progress, StepTime, connect_beside};
 
 pub(crate) use judged::{Judge, JudgedReference};
+pub(crate) use left_out::{LeftOut, created_extension};
 pub(crate) use plan::{Job, LoadStatement, Part, Plan, StatementOf, StepName, Task};
 pub use rows::{RowSource, RowWriter};
 pub(crate) use tables::{AfterRows, LoadTable, Purpose, TableName, TableSet, load_tables};
@@ -47,6 +50,8 @@ pub(crate) struct Execution<'a> {
     pub(crate) guarded: Option<&'a ForeignObjects>,
     /// Whether statements wait for locks in short tries.
     pub(crate) limits_lock_waits: bool,
+    /// Longest time without an accepted row while rows are loaded; `None`: no limit.
+    pub(crate) rows_limit: Option<Duration>,
 }
 
 /// Carries out a plan. Connections other than `session` are opened for it, at most as many as the server accepts.
@@ -59,7 +64,7 @@ pub(crate) fn work(
     execution: &Execution<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<StepTime>, WorkloadError> {
-    let Execution { target, search_path, locked, guarded, limits_lock_waits, .. } = *execution;
+    let Execution { target, search_path, locked, guarded, limits_lock_waits, rows_limit, .. } = *execution;
     let mut others = Vec::new();
     while others.len() + 1 < execution.connections {
         let Ok(other) = connect_beside(session, target) else { break };
@@ -76,6 +81,7 @@ pub(crate) fn work(
         locked,
         guarded,
         limits_lock_waits,
+        rows_limit,
         connections: &[],
         halt: &AtomicBool::new(false),
         lacks_rows: &AtomicBool::new(false),

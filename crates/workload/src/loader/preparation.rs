@@ -197,7 +197,8 @@ fn begin(
     begin_own(session)?;
     drop_obstacles(session, &own_tables, &obstacles.drop_statements(), lock_try)?;
     foreign.as_ref().map_or(Ok(()), |_| begin_counting(session))?;
-    execute_schema(session, set)?;
+    limit_statements(session, options)?;
+    set.schema.iter().try_for_each(|statement| execute_statement(session, statement, options))?;
     run_deferred(session)?;
     let path = search_path(session)?;
     let oids = table_oids(session, set)?;
@@ -243,12 +244,29 @@ fn begin(
     Ok(preparation)
 }
 
-pub(super) fn execute_schema(session: &mut Session, set: &TableSet) -> Result<(), WorkloadError> {
-    for statement in &set.schema {
-        let done = step_guard::execute_singly(session, &statement.sql).map_err(failed(&statement.sql));
-        done.map_err(|error| error.of_statement(statement))?;
-        if !session.is_in_transaction() {
-            return Err(WorkloadError::TransactionEnded { place: statement.shown_place() });
+/// Limits the time of each later statement of the transaction.
+pub(super) fn limit_statements(session: &mut Session, options: &InitOptions) -> Result<(), WorkloadError> {
+    let limit = options.statement_limit.as_millis();
+    execute(session, &format!("select pg_catalog.set_config('statement_timeout', '{limit}', true)"))
+}
+
+/// Executes a statement of the schema.
+pub(super) fn execute_statement(
+    session: &mut Session,
+    statement: &LoadStatement,
+    options: &InitOptions,
+) -> Result<(), WorkloadError> {
+    let done = step_guard::execute_singly(session, &statement.sql).map_err(failed(&statement.sql));
+    done.map_err(|error| error.of_statement(statement).of_limit(statement))?;
+    if !session.is_in_transaction() {
+        return Err(WorkloadError::TransactionEnded { place: statement.shown_place() });
+    }
+    if statement.sql.to_ascii_lowercase().contains("statement_timeout") {
+        // pg_dump sets no limit for the time of the restore.
+        let none =
+            "select 1 where pg_catalog.current_setting('statement_timeout') operator(pg_catalog.=) '0'";
+        if !query(session, none)?.is_empty() {
+            limit_statements(session, options)?;
         }
     }
     Ok(())

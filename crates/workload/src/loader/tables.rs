@@ -195,6 +195,7 @@ fn load(
         locked: Some(&set.workload),
         guarded: preparation.foreign.as_ref(),
         limits_lock_waits: true,
+        rows_limit: Some(options.statement_limit),
     };
     if !plan.jobs.is_empty() {
         let done = work(plan, session, &execution, progress);

@@ -4,8 +4,9 @@
 use connect::{LockTry, Session, Target};
 use datagen::Description;
 
+use super::left_out::LeftOut;
 use super::obstacles::Obstacles;
-use super::preparation::{drop_obstacles, execute_schema, refuse_transaction_control, tables_of_role};
+use super::preparation::{drop_obstacles, limit_statements, refuse_transaction_control, tables_of_role};
 use super::tables::TableSet;
 use crate::foreign_objects::begin_counting;
 use crate::load::{InitOptions, Progress, begin_own, connect_beside, failed, with_locks};
@@ -22,7 +23,7 @@ pub(crate) fn describe(
     set: &TableSet,
     options: &InitOptions,
     progress: &mut Progress<'_>,
-) -> Result<Description, WorkloadError> {
+) -> Result<(Description, LeftOut), WorkloadError> {
     refuse_transaction_control(set)?;
     let target = &target.single(session.address());
     // The settings that the schema makes end with this connection.
@@ -43,7 +44,7 @@ fn described(
     set: &TableSet,
     options: &InitOptions,
     lock_try: &LockTry,
-) -> Result<Description, WorkloadError> {
+) -> Result<(Description, LeftOut), WorkloadError> {
     let marked = marks::find(session, &set.workload)?;
     // Nothing is dropped for good: what users have added to the tables of an interrupted loading stays.
     let options = &InitOptions { drops: options.drops || options.resumes, ..options.clone() };
@@ -56,7 +57,8 @@ fn described(
     begin_own(session)?;
     drop_obstacles(session, &own_tables, &drops, lock_try)?;
     begin_counting(session)?;
-    execute_schema(session, set)?;
+    limit_statements(session, options)?;
+    let left_out = LeftOut::execute(session, set, options)?;
     // The search path is still that of the schema.
-    catalogs::describe(session, &before, &set.names)
+    Ok((catalogs::describe(session, &before, &set.names)?, left_out))
 }

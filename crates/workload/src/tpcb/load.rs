@@ -63,6 +63,7 @@ pub(super) fn init(
             locked: None,
             guarded: None,
             limits_lock_waits: !options.waits_as_pgbench,
+            rows_limit: None,
         };
         let done = loader::work(phase.into(), session, &execution, progress);
         let is_resumable = before.contains(&Step::CreateTables) && !options.waits_as_pgbench;
@@ -103,6 +104,8 @@ pub(super) fn check(options: &InitOptions) -> Result<(), WorkloadError> {
         (options.indexes.is_some(), "--indexes", "it has no index sets"),
         (options.seed.is_some(), "--random-seed", "its rows depend on the scale alone"),
         (options.allows_files, "--allow-files", "it reads no files"),
+        (!options.without_extensions.is_empty(), "--without-extension", "it has no schema of a user"),
+        (!options.rows.is_empty(), "--rows", "the numbers of its rows follow from the scale"),
         (options.is_strict, "--strict", "it has no schema of a user"),
     ];
     if let Some((_, option, reason)) = refused.into_iter().find(|(is_asked, ..)| *is_asked) {

@@ -288,7 +288,9 @@ mod tests {
                 statements.join("; ")
             }
             Task::CreatePartitions { .. } => "partitions".to_owned(),
-            Task::Chunk { .. } | Task::Noted { .. } | Task::Repair { .. } => "not of pgbench's tables".to_owned(),
+            Task::Chunk { .. } | Task::Noted { .. } | Task::Repair { .. } => {
+                "not of pgbench's tables".to_owned()
+            }
             Task::Load { parts, .. } => {
                 let parts = parts.iter().map(|part| format!("{} {:?}", part.relation, part.source));
                 format!("load {}", parts.collect::<Vec<_>>().join(", "))

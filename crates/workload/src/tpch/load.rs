@@ -29,6 +29,8 @@ pub(super) fn check(options: &InitOptions) -> Result<(), WorkloadError> {
         (options.index_tablespace.is_some(), "an index tablespace", ONLY_TPCB),
         (options.seed.is_some(), "--random-seed", "its rows depend on the scale alone"),
         (options.allows_files, "--allow-files", "it reads no files"),
+        (!options.without_extensions.is_empty(), "--without-extension", "it has no schema of a user"),
+        (!options.rows.is_empty(), "--rows", "the numbers of its rows follow from the scale"),
         (options.is_strict, "--strict", "it has no schema of a user"),
     ];
     if let Some((_, option, reason)) = refused.into_iter().find(|(is_asked, ..)| *is_asked) {

@@ -2,6 +2,7 @@
 //! `psql` accepts is loaded, on the newest and the oldest server.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use connect::Session;
 use pgmeter_workload::{InitOptions, InitProgress, Workload};
@@ -202,4 +203,137 @@ fn a_statement_that_the_server_refuses_leaves_nothing_behind() {
     let error = crate::generated::load(&open(&folder), &mut session, &scaled(5.0)).expect_err("no such type");
     assert!(error.to_string().contains("schema.sql:2: ERROR:  type \"nothing\" does not exist"), "{error}");
     assert_eq!(lines(&mut session, "select count(*) from pg_class where relname in ('a', 'b')"), ["0"]);
+}
+
+/// Loads a schema that is refused, and returns the message.
+fn refused(session: &mut Session, folder: &TempDir, options: &InitOptions) -> String {
+    crate::generated::load(&open(folder), session, options).expect_err("it is refused").to_string()
+}
+
+#[test]
+fn included_files_are_part_of_the_schema() {
+    let schema = "\\set ON_ERROR_STOP on\n\\i types.sql\n\\ir tables/all.sql\n\\echo done\n";
+    let customers = "create table customers (id int primary key,\n  kind kind not null);";
+    let files = [
+        ("types.sql", "create type kind as enum ('a', 'b');"),
+        ("tables/all.sql", "\\ir customers.sql\n\\ir ../orders.sql"),
+        ("tables/customers.sql", customers),
+        (
+            "orders.sql",
+            "create table orders ( -- df: mult=2\n  id int primary key, c int references customers)",
+        ),
+    ];
+    let mut session = session(NEWEST, "any_included");
+    let said = loaded_folder(&mut session, &folder(schema, &files), 40.0, 1);
+    check_counts(&mut session, &[("customers", "40"), ("orders", "80")]);
+    assert!(said.contains("schema.sql: 2 commands of psql are skipped (\\set, \\echo)"), "{said}");
+    let wrong =
+        [("types.sql", ""), ("tables/all.sql", "\\ir customers.sql"), ("tables/customers.sql", customers)];
+    let mut session = crate::harness::session(NEWEST, "any_included_wrong");
+    let error = refused(&mut session, &folder(schema, &wrong), &scaled(5.0));
+    assert!(error.contains("tables/customers.sql:1: ERROR:  type \"kind\" does not exist"), "{error}");
+}
+
+#[test]
+fn files_outside_of_the_folder_are_included_only_with_permission() {
+    let outside = TempDir::new().expect("a folder");
+    std::fs::write(outside.path().join("a.sql"), "create table outside (id int);").expect("a file");
+    let schema = format!("create table inside (id int);\n\\i {}/a.sql\n", outside.path().display());
+    let folder = folder(&schema, &[]);
+    let mut session = session(NEWEST, "any_outside");
+    let error = refused(&mut session, &folder, &scaled(5.0));
+    assert!(error.contains("schema.sql:2:1: ") && error.contains("--allow-files"), "{error}");
+    crate::generated::load(&open(&folder), &mut session, &InitOptions { allows_files: true, ..scaled(5.0) })
+        .expect("it is allowed");
+    check_counts(&mut session, &[("inside", "5"), ("outside", "5")]);
+}
+
+#[test]
+fn directives_and_rows_of_workload_toml_come_first() {
+    let schema = "create table t (id int primary key, kind text not null, -- df: word=:here\n  note text not null);\n\
+                  comment on column t.note is 'df: word=:commented';\ncreate table u (id int);\ncreate table v (id int);";
+    let manifest =
+        "name = \"own\"\n[columns]\nt.kind = \"word=:own\"\n[tables]\nt = \"mult=3\"\n[rows]\nu = 7\nv = 8\n";
+    let folder = folder(schema, &[]);
+    let write = |text: &str| std::fs::write(folder.path().join("workload.toml"), text).expect("a file");
+    write(manifest);
+    let mut session = session(NEWEST, "any_directives");
+    let rows = std::collections::BTreeMap::from([("v".to_owned(), 9)]);
+    let options = InitOptions { rows, ..scaled(10.0) };
+    crate::generated::load(&open(&folder), &mut session, &options).expect("it is loaded");
+    check_counts(&mut session, &[("t", "30"), ("u", "7"), ("v", "9")]);
+    assert_eq!(lines(&mut session, "select distinct kind || ' ' || note from t"), ["own commented"]);
+    let mark = "select obj_description('t'::regclass) like '% rows.u=7 rows.v=9 state=loaded %'";
+    assert_eq!(lines(&mut session, mark), ["t"]);
+    let error = refused(&mut session, &folder, &InitOptions { resumes: true, ..scaled(10.0) });
+    assert!(error.contains("--rows was u=7 --rows v=9 and is now u=7 --rows v=8"), "{error}");
+    write(&manifest.replace("u = 7", "w = 7"));
+    let error = refused(&mut session, &folder, &scaled(10.0));
+    assert!(error.contains("rows of w: the schema has no table w"), "{error}");
+    write(&manifest.replace("t.kind", "t.kinds"));
+    let error = refused(&mut session, &folder, &scaled(10.0));
+    let expected = "workload.toml:3:3: columns \"t.kinds\": the table t has no column kinds; the nearest known name is kind";
+    assert!(error.ends_with(expected), "{error}");
+}
+
+#[test]
+fn what_needs_a_missing_extension_can_be_left_out() {
+    let schema = "create extension nowhere;\n\
+                  create table places (id int primary key, at nowhere_point, name text -- df: word=:a\n);\n\
+                  create table plain (id int primary key, name text not null);\n\
+                  create table visits (id int, place int references places);\n\
+                  create index plain_name on plain using gin (name gin_nowhere_ops);\n\
+                  comment on extension nowhere is 'x';\n\
+                  cluster places using places_pkey;";
+    let folder = folder(schema, &[]);
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "any_missing");
+        let error = refused(&mut session, &folder, &scaled(5.0));
+        assert!(
+            error
+                .contains("schema.sql:1: this server does not have nowhere, which 2 tables (places, visits)"),
+            "{error}"
+        );
+        assert!(error.ends_with("with --without-extension nowhere"), "{error}");
+        let without =
+            |name: &str| InitOptions { without_extensions: [name.to_owned()].into(), ..scaled(5.0) };
+        let error = refused(&mut session, &folder, &without("nowher"));
+        assert_eq!(error, "--without-extension nowher: the schema does not create it; did you mean nowhere?");
+        crate::generated::load(&open(&folder), &mut session, &without("nowhere")).expect("it is left out");
+        check_counts(&mut session, &[("plain", "5")]);
+        assert_eq!(
+            lines(&mut session, "select to_regclass('places') is null and to_regclass('visits') is null"),
+            ["t"]
+        );
+    }
+}
+
+/// `while` is the condition of a loop that would be endless without a limit.
+const ENDLESS: &str = "create function endless(wanted int) returns int language plpgsql as \
+    $$ begin while wanted = 3 loop perform pg_sleep(0.01); end loop; return wanted; end $$;\n";
+
+#[test]
+fn an_endless_statement_of_the_schema_ends_loading() {
+    let schema = format!("set statement_timeout = 0;\n{ENDLESS}create table t (id int);\nselect endless(3);");
+    let mut session = session(NEWEST, "any_endless");
+    let options = InitOptions { statement_limit: Duration::from_millis(300), ..scaled(5.0) };
+    let error = refused(&mut session, &folder(&schema, &[]), &options);
+    assert!(error.contains("schema.sql:4: ") && error.contains("SET statement_timeout"), "{error}");
+    assert_eq!(lines(&mut session, "select count(*) from pg_class where relname = 't'"), ["0"]);
+}
+
+#[test]
+fn rows_that_the_server_does_not_accept_end_loading() {
+    let generated = format!(
+        "{ENDLESS}create table t (id int primary key, b int generated always as (endless_id(id)) stored);"
+    )
+    .replace("endless(", "endless_id(")
+    .replace("language plpgsql", "language plpgsql immutable");
+    let judged = format!("{ENDLESS}create table t (id int primary key check (endless(id) > 0));");
+    for schema in [generated, judged] {
+        let mut session = session(NEWEST, "any_endless_rows");
+        let options = InitOptions { statement_limit: Duration::from_secs(2), ..scaled(5.0) };
+        let error = refused(&mut session, &folder(&schema, &[]), &options);
+        assert!(error.contains("loading t: the server has accepted no row for 2 s"), "{error}");
+    }
 }

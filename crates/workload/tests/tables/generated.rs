@@ -141,7 +141,8 @@ fn marks_say_what_was_loaded_and_own_tables_are_replaced() {
         let found = loaded(&mut session, &own).expect("an answer").expect("tables");
         let scale = Scale::new(0.305).expect("a scale");
         let (indexes, parameters) = (Some("none".to_owned()), BTreeMap::new());
-        let expected = Loaded { scale, seed: None, indexes, parameters, complete: true };
+        let expected =
+            Loaded { scale, seed: None, indexes, parameters, rows: BTreeMap::new(), complete: true };
         assert_eq!(found, expected);
         assert_eq!(own.find_tables(&mut session).expect("tables").scale, Some(scale));
         assert_ne!(lines(&mut session, "select count from all_bad"), ["0"]);
