@@ -71,27 +71,49 @@ pub(crate) struct DataArguments {
 #[derive(Debug, Subcommand)]
 enum DataCommand {
     /// Write a schema whose rows have the statistics of live tables; it contains no values of them without --values
-    Learn(LearnArguments),
+    Learn {
+        #[command(flatten)]
+        source: LearnSource,
+        /// All tables of the database
+        #[arg(long, required_unless_present = "tables", conflicts_with = "tables")]
+        all: bool,
+        /// Write the schema to this file, replacing it [default: standard output]
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]
-struct LearnArguments {
-    /// Names of tables with statistics (run ANALYZE first); foreign keys between them are kept
-    #[arg(value_name = "TABLE", required = true, value_parser = workload::table_name)]
+pub(crate) struct LearnSource {
+    /// Names of tables, or patterns as of psql's \d: orders, ord*, sales.*; run ANALYZE first
+    #[arg(value_name = "TABLE", value_parser = workload::table_name)]
     tables: Vec<String>,
     /// Include the most common values of the tables, and the bounds of their histograms
     #[arg(long)]
     values: bool,
-    /// Write the schema to this file, replacing it [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
     #[command(flatten)]
     server: ServerArguments,
 }
 
+impl LearnSource {
+    pub(crate) fn learn(&self, terminal: &Terminal, signals: &Signals) -> Result<String, Failure> {
+        let mut target = self.server.target_or(None)?;
+        let learned = workload::learn(&mut connect_asking(&mut target, signals)?, &self.tables, self.values)?;
+        learned.warnings.iter().for_each(|warning| terminal.warn(warning));
+        Ok(learned.schema)
+    }
+}
+
 pub(crate) fn run(arguments: &DataArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
     match &arguments.command {
-        Some(DataCommand::Learn(arguments)) => learn(arguments, terminal, signals),
+        Some(DataCommand::Learn { source, output, .. }) => {
+            let schema = source.learn(terminal, signals)?;
+            match output {
+                None => terminal.print(&schema),
+                Some(path) => return output::write(path, schema.as_bytes(), "schema", terminal),
+            }
+            Ok(())
+        }
         None => {
             let generation = generation(arguments, terminal, signals)?;
             // Nothing has to be undone.
@@ -140,31 +162,4 @@ fn write(generation: &Generation, arguments: &DataArguments, terminal: &Terminal
         workload::DataError::Write(error) => unwritable(error),
         error => error.into(),
     })
-}
-
-fn learn(arguments: &LearnArguments, terminal: &Terminal, signals: &Signals) -> Result<(), Failure> {
-    let mut target = arguments.server.target_or(None)?;
-    let mut session = connect_asking(&mut target, signals)?;
-    let learned = workload::learn(&mut session, &arguments.tables, arguments.values)?;
-    learned.warnings.iter().for_each(|warning| terminal.warn(warning));
-    match &arguments.output {
-        None => terminal.print(&learned.schema),
-        Some(path) => return output::write(path, learned.schema.as_bytes(), "schema", terminal),
-    }
-    Ok(())
-}
-
-impl From<workload::LearnError> for Failure {
-    fn from(error: workload::LearnError) -> Self {
-        match error {
-            workload::LearnError::Connection(error) => error.into(),
-            error => Self::Usage(error.to_string()),
-        }
-    }
-}
-
-impl From<workload::DataError> for Failure {
-    fn from(error: workload::DataError) -> Self {
-        Self::Usage(error.to_string())
-    }
 }

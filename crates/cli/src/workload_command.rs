@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::data::LearnSource;
 use crate::failure::Failure;
 use crate::init::named;
 use crate::signals::Signals;
@@ -35,6 +36,13 @@ enum WorkloadCommand {
         /// The directory; it must be empty or not exist
         directory: PathBuf,
     },
+    /// Write a workload with the schema and statistics of live tables to a directory; see `pgmeter data learn`
+    Learn {
+        /// The directory; it must be empty or not exist
+        directory: PathBuf,
+        #[command(flatten)]
+        source: LearnSource,
+    },
 }
 
 pub(crate) fn run(
@@ -52,8 +60,9 @@ pub(crate) fn run(
             let name = named(Some(workload))?;
             signals.leave_at_once(|| name.prepare(&mut |line| terminal.say(line)))?;
         }
-        WorkloadCommand::New { directory } => {
-            workload::new_folder(directory)?.iter().for_each(|line| terminal.say(line));
+        WorkloadCommand::New { directory } => terminal.say(workload::new_folder(directory, None)?),
+        WorkloadCommand::Learn { directory, source } => {
+            terminal.say(workload::new_folder(directory, Some(&source.learn(terminal, signals)?))?);
         }
     }
     Ok(())

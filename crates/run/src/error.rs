@@ -12,7 +12,7 @@ use script::{ParseError, StatementsError};
 use server::ServerError;
 use thiserror::Error;
 use verify::VerifyError;
-use workload::WorkloadError;
+use workload::{DataError, LearnError, WorkloadError};
 
 use crate::ExitStatus;
 use crate::statement_check::StatementError;
@@ -103,6 +103,22 @@ pub enum RunError {
     /// The user asked to stop.
     #[error("{0}")]
     Interrupted(Cow<'static, str>),
+}
+
+impl From<DataError> for RunError {
+    fn from(error: DataError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
+impl From<LearnError> for RunError {
+    fn from(error: LearnError) -> Self {
+        match error {
+            LearnError::Connection(error) => error.into(),
+            LearnError::Catalogs(error) => error.into(),
+            error => Self::Usage(error.to_string()),
+        }
+    }
 }
 
 impl RunError {

@@ -44,23 +44,31 @@ pub(crate) fn describe(
     before: &BTreeSet<u32>,
     written: &[TableName],
 ) -> Result<Description, WorkloadError> {
-    // As the schema's own search path finds them, which the other questions do not use.
-    let visible = query(
+    let own: BTreeSet<u32> = table_oids(session)?.difference(before).copied().collect();
+    let referenced = query_catalogs(
         session,
-        "select c.oid from pg_catalog.pg_class c where c.relkind in ('r', 'p') \
-         and pg_catalog.pg_table_is_visible(c.oid)",
+        &format!(
+            "select distinct confrelid from pg_constraint where contype = 'f' and conrelid in ({})",
+            list(own.iter())
+        ),
     )?;
-    let visible: BTreeSet<u32> = visible.iter().map(|row| parsed(row, 0)).collect();
-    let oids: BTreeSet<u32> = table_oids(session)?.difference(before).copied().collect();
-    let mut reader = Reader::new(session, &oids, &visible, written)?;
-    reader.columns()?;
-    reader.keys()?;
-    reader.foreign_keys()?;
-    reader.checks()?;
-    reader.partitioning()?;
-    let types = reader.types()?;
+    let mut all = own.clone();
+    all.extend(referenced.iter().map(|row| parsed::<u32>(row, 0)));
+    let mut reader = Reader::new(session, &all, written)?;
+    reader.with_rows = all.difference(&own).copied().collect();
+    let types = reader.read()?;
     reader.tables_with_rows()?;
     reader.kept_rows()?;
+    Ok(Description { tables: reader.tables, types })
+}
+
+/// Describes these tables alone, in the order of their OIDs. No value of them is read.
+pub(crate) fn describe_tables(
+    session: &mut Session,
+    oids: &BTreeSet<u32>,
+) -> Result<Description, WorkloadError> {
+    let mut reader = Reader::new(session, oids, &[])?;
+    let types = reader.read()?;
     Ok(Description { tables: reader.tables, types })
 }
 
@@ -78,21 +86,17 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn new(
         session: &'a mut Session,
-        oids: &BTreeSet<u32>,
-        visible: &BTreeSet<u32>,
+        all: &BTreeSet<u32>,
         written: &[TableName],
     ) -> Result<Reader<'a>, WorkloadError> {
         let version = session.server_version_num();
-        let referenced = query_catalogs(
+        // As the schema's own search path finds them, which the other questions do not use.
+        let visible = query(
             session,
-            &format!(
-                "select distinct confrelid from pg_constraint where contype = 'f' and conrelid in ({})",
-                list(oids.iter())
-            ),
+            "select c.oid from pg_catalog.pg_class c where c.relkind in ('r', 'p', 'm') \
+             and pg_catalog.pg_table_is_visible(c.oid)",
         )?;
-        let mut all = oids.clone();
-        all.extend(referenced.iter().map(|row| parsed::<u32>(row, 0)));
-        let with_rows = all.difference(oids).copied().collect();
+        let visible: BTreeSet<u32> = visible.iter().map(|row| parsed(row, 0)).collect();
         let is_partition = if version >= PARTITIONS_VERSION { "c.relispartition" } else { "false" };
         let rows = query_catalogs(
             session,
@@ -109,7 +113,7 @@ impl<'a> Reader<'a> {
             oids: list(all.iter()),
             places: Places::new(),
             tables: Vec::new(),
-            with_rows,
+            with_rows: BTreeSet::new(),
         };
         for row in &rows {
             let (oid, schema, name) = (parsed(row, 0), text(row, 1), text(row, 2));
@@ -132,6 +136,16 @@ impl<'a> Reader<'a> {
             });
         }
         Ok(reader)
+    }
+
+    /// Everything but rows; returns the types.
+    fn read(&mut self) -> Result<Vec<TypeDescription>, WorkloadError> {
+        self.columns()?;
+        self.keys()?;
+        self.foreign_keys()?;
+        self.checks()?;
+        self.partitioning()?;
+        self.types()
     }
 
     fn rows(&mut self, sql: &str) -> Result<Vec<Row>, WorkloadError> {
@@ -459,7 +473,8 @@ pub(crate) fn parts_of_types(start: &str) -> String {
          select x.oid from part p join pg_type t on t.oid = p.oid, lateral ( \
            select t.typelem where t.typcategory = 'A' union all select t.typbasetype where t.typtype = 'd' \
            union all select f.atttypid from pg_attribute f \
-             where t.typtype = 'c' and f.attrelid = t.typrelid and f.attnum > 0 and not f.attisdropped) x(oid) \
+             where t.typtype = 'c' and f.attrelid = t.typrelid and f.attnum > 0 and not f.attisdropped \
+           union all select r.rngsubtype from pg_range r where r.rngtypid = t.oid) x(oid) \
          where x.oid <> 0) "
     )
 }

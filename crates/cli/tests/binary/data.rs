@@ -208,4 +208,13 @@ fn a_learnt_schema_makes_rows_again() {
     pages.dedup();
     assert_eq!(pages.len(), 7, "{pages:?}");
     bench.run(["data", "learn", "vists", "-d", &target]).exits(1).says(&["did you mean visits?"]);
+    bench.run(["data", "learn", "-d", &target]).exits(1).says(&["--all"]);
+    bench.run(["data", "learn", "--all", "-d", &target, "-o", "all.sql"]).exits(0);
+    assert_eq!(std::fs::read_to_string(bench.path().join("all.sql")).expect("the file is there"), file);
+    let said = bench.run(["workload", "learn", "copy", "-d", &target]).exits(0).stderr;
+    assert!(said.contains("wrote schema.sql to copy"), "{said}");
+    let other = cluster.database("data_learn_copy");
+    bench.run(["init", "--workload", "copy", &other]).exits(0);
+    let rows = Cluster::session(&other).query("SELECT count(*) FROM visits").expect("the table is loaded");
+    assert_eq!(rows[0].get(0), Some("700"));
 }

@@ -188,6 +188,8 @@ impl<'a> Types<'a> {
         }
         let mut cases = Cases::default();
         for (check, tests_null) in open {
+            let named = columns.iter_mut().filter(|column| check.columns.contains(&column.name));
+            named.for_each(|column| column.described.is_conditioned = true);
             if cases.add(check, &mut columns, |column| column.computed || is_referencing(own, column)) {
                 continue;
             }

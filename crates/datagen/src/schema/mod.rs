@@ -199,6 +199,8 @@ pub(crate) struct Described {
     pub lengths: Option<(u32, u32)>,
     /// A condition distinguishes NULL from other values, so both occur often.
     pub half_null: bool,
+    /// Another condition names it.
+    pub is_conditioned: bool,
     /// The type below a domain whose conditions the server judges.
     pub base_type: Option<String>,
 }
@@ -274,12 +276,17 @@ impl Schema {
         self.has_other_conditions
     }
 
-    /// The values that constraints permit in a column; `None` if there is no such column.
-    pub fn permitted(&self, table: &str, column: &str) -> Option<Permitted> {
-        let table = &self.tables[find_text(self.tables.iter().map(|table| &table.name), table)?];
-        let Bounds { values, min, max } = &table.columns.iter().find(|own| own.name == column)?.bounds;
+    /// The values that constraints permit in a column of the table at this index of the description; `None` if there is
+    /// no such column.
+    pub fn permitted(&self, table: usize, column: &str) -> Option<Permitted> {
+        let column = self.tables.get(table)?.columns.iter().find(|own| own.name == column)?;
+        let Bounds { values, min, max } = &column.bounds;
         let text = |limit: &Option<Limit>| limit.as_ref().map(|limit| limit.text.clone());
-        Some(Permitted { values: values.clone(), min: text(min), max: text(max) })
+        let own = &column.described;
+        let has_others =
+            own.is_conditioned || own.hint.is_some() || own.lengths.is_some() || own.base_type.is_some();
+        let length = if let Type::Text { max, .. } = column.kind { max } else { None };
+        Some(Permitted { values: values.clone(), min: text(min), max: text(max), length, has_others })
     }
 
     /// The number of rows of a table without `size` or `mult`, if the schema says so.
@@ -363,6 +370,10 @@ pub struct Permitted {
     pub min: Option<String>,
     /// The greatest one, which may itself be excluded.
     pub max: Option<String>,
+    /// Most characters of a text.
+    pub length: Option<u32>,
+    /// Other conditions depend on the value, too.
+    pub has_others: bool,
 }
 
 /// Where directives in comments apply, from this place on.

@@ -25,6 +25,8 @@ pub(crate) struct Setting<'a> {
     /// Rows of the referenced table, of a foreign key to a learnt table.
     pub referenced_rows: Option<u64>,
     pub permitted: Permitted,
+    /// Whether rows may have NULL in it.
+    pub is_nullable: bool,
     /// Whether values of the table may be used.
     pub values: bool,
     pub column: Option<&'a ColumnFacts>,
@@ -56,7 +58,7 @@ pub(crate) fn directives(setting: &Setting<'_>) -> Directives {
         Some(statistics) => with_statistics(setting, column, statistics),
         None => Directives::default(),
     };
-    if !column.not_null {
+    if setting.is_nullable {
         let share = column.statistics.as_ref().map_or(0.0, |statistics| statistics.null_share);
         // A column of NULLs alone needs no generator.
         let null = if share >= 1.0 || (rows > 0 && column.statistics.is_none()) {
@@ -89,6 +91,11 @@ fn with_statistics(setting: &Setting<'_>, column: &ColumnFacts, statistics: &Sta
         return plain(list(setting, statistics, &draw));
     }
     if labels.is_some() || column.family == Family::Enum {
+        return plain(draw.text());
+    }
+    // The generators of these types know the bounds.
+    let is_bounded = setting.permitted.min.is_some() || setting.permitted.max.is_some();
+    if is_bounded && !matches!(column.family, Family::Integer | Family::Numeric { .. }) {
         return plain(draw.text());
     }
     if let Family::Array { element, is_text, max } = column.family {
@@ -125,7 +132,12 @@ fn generator(setting: &Setting<'_>, column: &ColumnFacts, statistics: &Statistic
         Family::Bool => Generator::Drawn("word=:f,t".to_owned()),
         Family::Integer => Generator::Drawn(match integer_offset(setting, size) {
             None => "int".to_owned(),
-            Some(offset) => format!("int offset={offset}"),
+            Some(offset) => match between(column.family, &setting.permitted).map(|count| count / size.max(1))
+            {
+                // All partitions get values.
+                Some(prec) if prec > 1 && !setting.unique => format!("int offset={offset} prec={prec}"),
+                _ => format!("int offset={offset}"),
+            },
         }),
         Family::Float => Generator::Drawn("int".to_owned()),
         Family::Numeric { scale, precision } => {
@@ -133,7 +145,7 @@ fn generator(setting: &Setting<'_>, column: &ColumnFacts, statistics: &Statistic
             let decimals = if scale == 0 { String::new() } else { format!(" decimals={scale}") };
             Generator::Drawn(format!("int offset={offset}{decimals}"))
         }
-        Family::Text { max } => text(statistics, draw, max),
+        Family::Text { max } => text(statistics, draw, setting.permitted.length.or(max)),
         Family::Date => Generator::Drawn(format!("date start={EPOCH}")),
         Family::Timestamp => {
             let prec = (SPAN_S / size.max(1)).clamp(1, DAY_S);
@@ -442,7 +454,7 @@ impl Draw {
             },
         ];
         let limit = limits.into_iter().flatten().min().unwrap_or(u64::MAX).max(1);
-        if !column.not_null && !is_unique {
+        if setting.is_nullable && !is_unique {
             size = before_nulls(size, rows, statistics.null_share);
         }
         if !is_unique {

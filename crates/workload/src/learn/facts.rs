@@ -1,51 +1,58 @@
-//! A live table as its catalogs and statistics describe it. `catalogs` reads it, `schema_text` writes the schema.
-//! Pure values.
+//! Live tables as their catalogs and statistics describe them. `catalogs` reads them, `schema_text` writes the schema.
+//! Pure values. Texts that are SQL come from the server, which quotes names and knows its search path.
+
+use datagen::Description;
+
+/// All that is learnt.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    /// The same tables as the generators see them.
+    pub description: Description,
+    /// In the order of the description.
+    pub tables: Vec<TableFacts>,
+    /// CREATE SCHEMA, CREATE EXTENSION and CREATE TYPE.
+    pub before: Vec<String>,
+    /// CREATE INDEX, and ALTER TABLE with the foreign keys.
+    pub after: Vec<String>,
+    /// Objects that the schema does not have: their kind, and the sentence's end; and a name.
+    pub left_out: Vec<(String, String)>,
+}
 
 /// A table that is learnt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TableFacts {
     /// `pg_class.oid`.
     pub oid: u32,
-    /// As users write it: with its schema if the search path lacks it.
-    pub name: String,
-    /// The same as SQL.
+    /// Its name as SQL, with its schema if the search path lacks it.
     pub sql_name: String,
-    /// `pg_class.reltuples`.
-    pub rows: u64,
+    /// CREATE TABLE with the name, and the parent of a partition.
+    pub head: String,
+    /// Bounds of a partition, key of a partitioned table, parents, storage parameters.
+    pub tail: String,
+    /// Tables from which it inherits.
+    pub depth: u32,
+    /// Its columns and rows are those of its parent.
+    pub is_partition: bool,
+    /// Of `pg_class`, with those of partitions; `None` if PostgreSQL does not know it.
+    pub rows: Option<u64>,
     pub columns: Vec<ColumnFacts>,
-    pub constraints: Vec<Constraint>,
-    /// CREATE TYPE of enumerations and composite types that the columns use, with `pg_type.oid`.
-    pub types: Vec<(u32, String)>,
+    /// Keys and conditions as SQL.
+    pub constraints: Vec<String>,
 }
 
 /// A column with its row of `pg_stats`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ColumnFacts {
     pub name: String,
-    /// Type as SQL; of a domain, its base type.
+    /// Name, type, default and NOT NULL as SQL.
+    pub definition: String,
     pub sql_type: String,
-    /// The same with its schema, unless that is `pg_catalog`.
-    pub qualified_type: String,
     pub family: Family,
     pub not_null: bool,
-    /// `None` if no sequence fills the column.
-    pub sequence: Option<Sequence>,
-    /// Name of the domain whose base type is `sql_type`.
-    pub domain: Option<String>,
-    /// The schema would not have its type.
-    pub is_left_out: bool,
-    /// Expression of a generated column, with STORED or VIRTUAL.
-    pub generated: Option<String>,
+    /// GENERATED ALWAYS AS (expression).
+    pub is_generated: bool,
     /// `None` if PostgreSQL has none for the column.
     pub statistics: Option<Statistics>,
-}
-
-/// Columns that a sequence fills.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sequence {
-    Serial,
-    AlwaysIdentity,
-    DefaultIdentity,
 }
 
 /// Kinds of types that need directives of their own.
@@ -104,46 +111,10 @@ pub(crate) struct Statistics {
     pub bounds: Option<(String, String)>,
 }
 
-/// A key or CHECK.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Constraint {
-    pub kind: ConstraintKind,
-    pub columns: Vec<String>,
-    /// As `pg_get_constraintdef` writes it.
-    pub definition: String,
-    /// Of a foreign key: the referenced table, and its columns.
-    pub referenced: Option<(u32, Vec<String>)>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ConstraintKind {
-    PrimaryKey,
-    /// Also a unique index without a condition.
-    Unique,
-    ForeignKey,
-    Check,
-}
-
 impl TableFacts {
-    /// Whether no two rows have the same value in the column.
-    pub fn is_unique(&self, column: &str) -> bool {
-        self.keys().any(|key| key.columns == [column])
-    }
-
-    /// Primary keys and unique constraints.
-    pub fn keys(&self) -> impl Iterator<Item = &Constraint> {
-        let is_key =
-            |key: &&Constraint| matches!(key.kind, ConstraintKind::PrimaryKey | ConstraintKind::Unique);
-        self.constraints.iter().filter(is_key)
-    }
-
-    /// Whether the column is in a compound key that none of its columns makes unique by itself.
-    pub fn is_in_compound_key(&self, column: &str) -> bool {
-        self.keys().any(|key| {
-            key.columns.len() > 1
-                && key.columns.iter().any(|own| own == column)
-                && !key.columns.iter().any(|own| self.is_unique(own))
-        })
+    /// Whether PostgreSQL has statistics of a column.
+    pub fn has_statistics(&self) -> bool {
+        self.columns.iter().any(|column| column.statistics.is_some())
     }
 }
 

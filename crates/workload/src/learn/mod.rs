@@ -1,10 +1,11 @@
-//! `pgmeter data learn`: a schema with directives whose rows have the statistics of live tables. `catalogs` reads the
-//! server, `facts` is what was read, `directives` and `schema_text` write the schema.
+//! `pgmeter data learn`: a schema with directives whose rows have the statistics of live tables. `selection`
+//! finds the tables, `catalogs` reads the server, `facts` is what was read, `directives` and `schema_text` write the schema.
 
 mod catalogs;
 mod directives;
 mod facts;
 mod schema_text;
+mod selection;
 
 use connect::{ConnectError, Session};
 
@@ -17,18 +18,27 @@ pub enum LearnError {
     /// A catalog cannot be read.
     #[error(transparent)]
     Connection(#[from] ConnectError),
+    /// A catalog cannot be described.
+    #[error(transparent)]
+    Catalogs(#[from] crate::WorkloadError),
+    /// The tables cannot be described.
+    #[error(transparent)]
+    Schema(datagen::Error),
+    /// There is nothing to learn.
+    #[error("the database has no tables that can be learnt")]
+    NoTables,
     /// There is no such relation.
     #[error(
         "the database has no table {table}{}",
         nearest.as_ref().map_or(String::new(), |nearest| format!("; did you mean {nearest}?"))
     )]
     Missing { table: String, nearest: Option<String> },
-    /// A view, a partitioned table, an index.
+    /// A view or a foreign table.
     #[error("{name} {kind}")]
     NotATable { name: String, kind: String },
     /// There are no statistics.
-    #[error("{table} has no statistics; run ANALYZE {sql_name} first")]
-    NotAnalyzed { table: String, sql_name: String },
+    #[error("{table} has no statistics; run ANALYZE {table} first")]
+    NotAnalyzed { table: String },
     /// `pg_stats` shows nothing to this role.
     #[error("the role may not read {table}, and sees no statistics of it; it needs the privilege SELECT")]
     NoPermission { table: String },
@@ -51,19 +61,13 @@ pub fn table_name(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Learns the tables from their statistics. Values of the tables leave the server only with `values`.
+/// Learns the tables that match the patterns, or all, from their statistics. Values of the tables leave the server only
+/// with `values`.
 ///
 /// # Errors
-/// A table does not exist, has no statistics, or may not be read.
-pub fn learn(session: &mut Session, tables: &[String], values: bool) -> Result<Learned, LearnError> {
-    let mut facts: Vec<facts::TableFacts> = Vec::new();
-    for name in tables {
-        let table = catalogs::table(session, name, values)?;
-        if !facts.iter().any(|other| other.oid == table.oid) {
-            facts.push(table);
-        }
-    }
-    Ok(schema_text::learned(&facts, values))
+/// A pattern matches no table; no table has statistics that the role may read.
+pub fn learn(session: &mut Session, patterns: &[String], values: bool) -> Result<Learned, LearnError> {
+    Ok(schema_text::learned(catalogs::read(session, patterns, values)?, values))
 }
 
 #[cfg(test)]

@@ -1,21 +1,23 @@
-//! The text of a learnt schema: CREATE TABLE with keys, and directives behind the columns. Pure. What the generators
-//! cannot reproduce is left out, with a warning.
+//! The text of a learnt schema: CREATE TABLE with directives behind the columns, then indexes and foreign keys. Pure.
+//! Directives that the generators refuse are left out, with a warning.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use datagen::{Generation, NoFiles, Options, Permitted, Schema};
+use datagen::{Generation, NoFiles, Options, ReferenceDescription, Schema};
 
-use super::catalogs::identifier;
 use super::directives::{Directives, Setting, directives};
-use super::facts::{ColumnFacts, Constraint, ConstraintKind, Sequence, TableFacts};
+use super::facts::{ColumnFacts, Facts};
+
+/// Most names in a sentence.
+const NAMES_MAX: usize = 5;
 
 /// A schema that was learnt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Learned {
     /// SQL with directives.
     pub schema: String,
-    /// Sentences about parts of the tables that the schema cannot reproduce.
+    /// Sentences about parts of the tables that the schema cannot reproduce, one for each kind.
     pub warnings: Vec<String>,
 }
 
@@ -27,311 +29,251 @@ fn in_one_line(text: &str) -> String {
 }
 
 /// Writes the schema of the tables.
-pub(crate) fn learned(tables: &[TableFacts], values: bool) -> Learned {
-    let mut warnings = Vec::new();
-    let mut schema = format!(
-        "-- Learnt from the catalogs and statistics of {}.\n-- {}\n",
-        in_one_line(&tables.iter().map(|table| table.name.as_str()).collect::<Vec<_>>().join(", ")),
-        if values {
-            "It contains values of the tables: the most common ones and the bounds of histograms."
-        } else {
-            "It contains no values of the tables, apart from constants of their definitions."
-        }
-    );
-    let types: BTreeMap<u32, &String> =
-        tables.iter().flat_map(|table| &table.types).map(|(oid, statement)| (*oid, statement)).collect();
-    let types: Vec<&String> = types.into_values().collect();
-    for statement in &types {
-        let _ = writeln!(schema, "{statement}");
+pub(crate) fn learned(mut facts: Facts, values: bool) -> Learned {
+    let left_out = std::mem::take(&mut facts.left_out);
+    let mut writer = Writer::new(&facts, values);
+    let notes = writer.relax();
+    let mut kinds: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (kind, name) in left_out.iter().chain(&writer.free) {
+        kinds.entry(kind).or_default().push(name);
     }
-    let tables = in_loading_order(tables);
-    for (at, table) in tables.iter().enumerate() {
-        let writer = Writer {
-            table,
-            tables: &tables[..=at],
-            all: &tables,
-            types: &types,
-            values,
-            warnings: &mut warnings,
-        };
-        let text = writer.write();
-        let _ = write!(schema, "\n{text}");
-    }
-    if let Err(error) = checked(&schema) {
-        warnings.push(format!("the schema needs a change before it can be used: {error}"));
-    }
-    Learned { schema, warnings }
+    let of_kind = |(kind, names): (&&str, &Vec<&str>)| format!("{kind} ({})", some_of(names));
+    Learned { schema: writer.text, warnings: kinds.iter().map(of_kind).chain(notes).collect() }
 }
 
-/// Referenced tables come first. In a cycle of foreign keys, the first table comes first.
-fn in_loading_order(tables: &[TableFacts]) -> Vec<&TableFacts> {
-    let mut waiting: Vec<&TableFacts> = tables.iter().collect();
-    let mut order = Vec::with_capacity(tables.len());
-    while !waiting.is_empty() {
-        let is_waiting = |own: u32, oid: u32| oid != own && waiting.iter().any(|table| table.oid == oid);
-        let is_ready = |table: &&TableFacts| {
-            let mut keys = table.constraints.iter().filter_map(|key| key.referenced.as_ref());
-            !keys.any(|(oid, _)| is_waiting(table.oid, *oid))
-        };
-        let next = waiting.iter().position(is_ready).unwrap_or(0);
-        order.push(waiting.remove(next));
-    }
-    order
+/// Their number, and the first names.
+fn some_of(names: &[&str]) -> String {
+    let more = if names.len() > NAMES_MAX { ", …" } else { "" };
+    format!("{}: {}{more}", names.len(), in_one_line(&names[..names.len().min(NAMES_MAX)].join(", ")))
 }
 
-fn checked(schema: &str) -> Result<(), datagen::Error> {
-    let schema = Schema::parse(schema, "the learnt schema")?;
-    Generation::new(&schema, &Options::default(), &NoFiles).map(drop)
-}
+/// A column by its table and its position.
+type Place = (usize, usize);
 
-/// Writes one table.
+/// Writes the tables.
 struct Writer<'a> {
-    table: &'a TableFacts,
-    /// This table and the tables before it: those that it can reference.
-    tables: &'a [&'a TableFacts],
-    all: &'a [&'a TableFacts],
-    types: &'a [&'a String],
+    facts: &'a Facts,
+    /// The tables as the generators see them without directives.
+    schema: Option<Schema>,
     values: bool,
-    warnings: &'a mut Vec<String>,
+    /// Columns whose generators know better than their statistics.
+    free: Vec<(String, String)>,
+    /// Columns without directives, those that have only NULL, and tables without a size: the generators refused more.
+    relaxed: BTreeSet<Place>,
+    empty: BTreeSet<Place>,
+    free_sizes: BTreeSet<usize>,
+    text: String,
+    /// Columns by the lines of their directives.
+    lines: BTreeMap<u32, Place>,
+    line: u32,
 }
 
 impl<'a> Writer<'a> {
-    fn write(mut self) -> String {
-        let table = self.table;
-        self.warn_of_types();
-        let checks = self.checks();
-        let foreign_keys = self.foreign_keys();
-        let permitted = self.permitted(&checks);
-        let least = self.least_sizes(&foreign_keys);
-        let mut macros = Vec::new();
-        let mut lines: Vec<(String, String)> = Vec::new();
-        for column in table.columns.iter().filter(|column| !column.is_left_out) {
-            let key = foreign_keys.iter().find(|(key, _)| key.columns.contains(&column.name));
-            let definition = self.definition(column);
-            let Some(made) = self.directives(column, key.copied(), &permitted, &least) else {
-                lines.push((definition, String::new()));
-                continue;
+    fn new(facts: &'a Facts, values: bool) -> Self {
+        Self {
+            facts,
+            schema: Schema::described(&facts.description, "", "").ok(),
+            values,
+            free: Vec::new(),
+            relaxed: BTreeSet::new(),
+            empty: BTreeSet::new(),
+            free_sizes: BTreeSet::new(),
+            text: String::new(),
+            lines: BTreeMap::new(),
+            line: 1,
+        }
+    }
+
+    /// Writes the schema with fewer directives until the generators accept it; returns what they say about it.
+    fn relax(&mut self) -> Vec<String> {
+        loop {
+            self.write();
+            let made = Schema::described(&self.facts.description, &self.text, "the learnt schema")
+                .and_then(|schema| Generation::new(&schema, &Options::default(), &NoFiles));
+            let error = match made {
+                Ok(generation) => return generation.notes().to_vec(),
+                Err(error) => error,
             };
-            macros.extend(made.macros);
-            lines.push((definition, made.column));
-        }
-        for key in table.keys().filter(|key| !has_left_out(table, &key.columns)) {
-            let word = if key.kind == ConstraintKind::PrimaryKey { "PRIMARY KEY" } else { "UNIQUE" };
-            lines.push((format!("{word} ({})", list(&key.columns)), String::new()));
-        }
-        for (key, referenced) in &foreign_keys {
-            let columns = key.referenced.as_ref().map(|(_, columns)| list(columns)).unwrap_or_default();
-            let text = format!(
-                "FOREIGN KEY ({}) REFERENCES {} ({columns})",
-                list(&key.columns),
-                referenced.sql_name
-            );
-            lines.push((text, String::new()));
-        }
-        lines.extend(checks.iter().map(|check| (check.definition.clone(), String::new())));
-        let mut text = String::new();
-        for line in &macros {
-            let _ = writeln!(text, "-- df {line}");
-        }
-        let _ = writeln!(text, "CREATE TABLE {}( -- df: size={}", table.sql_name, table.rows);
-        let last = lines.len().saturating_sub(1);
-        for (number, (definition, directives)) in lines.iter().enumerate() {
-            let comma = if number == last { "" } else { "," };
-            let comment = if directives.is_empty() { String::new() } else { format!(" -- df: {directives}") };
-            let _ = writeln!(text, "  {definition}{comma}{comment}");
-        }
-        text.push_str(");\n");
-        text
-    }
-
-    fn definition(&self, column: &ColumnFacts) -> String {
-        let mut text = format!("{} {}", identifier(&column.name), column.sql_type);
-        if let Some(expression) = &column.generated {
-            let _ = write!(text, " GENERATED ALWAYS AS {expression}");
-        }
-        match column.sequence {
-            _ if column.generated.is_some() => {}
-            Some(Sequence::AlwaysIdentity) => text.push_str(" GENERATED ALWAYS AS IDENTITY"),
-            Some(Sequence::DefaultIdentity) => text.push_str(" GENERATED BY DEFAULT AS IDENTITY"),
-            Some(Sequence::Serial) => {
-                text = match column.sql_type.as_str() {
-                    "integer" => format!("{} serial", identifier(&column.name)),
-                    "smallint" => format!("{} smallserial", identifier(&column.name)),
-                    _ => format!("{} bigserial", identifier(&column.name)),
-                };
+            if !self.lines.get(&error.line).copied().is_some_and(|place| self.yields(place)) {
+                return vec![format!("the schema needs a change before it can be used: {error}")];
             }
-            None => {}
         }
-        if column.not_null {
-            text.push_str(" NOT NULL");
-        }
-        text
     }
 
-    fn directives(
-        &mut self,
-        column: &ColumnFacts,
-        key: Option<(&Constraint, &TableFacts)>,
-        permitted: &BTreeMap<String, Permitted>,
-        least: &BTreeMap<String, u64>,
-    ) -> Option<Directives> {
-        if column.generated.is_some() {
+    /// Takes directives away from a column, from those that are in a key with it, or from their table.
+    fn yields(&mut self, (table, column): Place) -> bool {
+        let facts = &self.facts.tables[table];
+        let name = &facts.columns[column].name;
+        let keys = self.facts.description.tables[table].keys.iter();
+        let mut names: BTreeSet<&String> =
+            keys.filter(|key| key.columns.contains(name)).flat_map(|key| &key.columns).collect();
+        names.insert(name);
+        let position = |name: &String| facts.columns.iter().position(|column| column.name == *name);
+        let places: Vec<Place> =
+            names.into_iter().filter_map(|name| Some((table, position(name)?))).collect();
+        if places.iter().any(|place| self.relaxed.insert(*place)) {
+            self.relaxed.extend(&places);
+            let kind =
+                "columns whose statistics are left out, because a key or a foreign key does not permit them";
+            self.tell(kind, &places);
+            return true;
+        }
+        let nullable = places.iter().find(|(_, column)| !facts.columns[*column].not_null);
+        if let Some(place) = nullable.filter(|place| self.empty.insert(**place)) {
+            self.tell("columns in keys with few values have only NULL", &[*place]);
+            return true;
+        }
+        let kind = "tables without a size, because a key has fewer values than rows";
+        self.free.push((kind.to_owned(), facts.sql_name.clone()));
+        self.free_sizes.insert(table)
+    }
+
+    fn tell(&mut self, kind: &str, places: &[Place]) {
+        for (table, column) in places {
+            let facts = &self.facts.tables[*table];
+            let name = format!("{}.{}", facts.sql_name, facts.columns[*column].name);
+            self.free.push((kind.to_owned(), name));
+        }
+    }
+
+    fn put(&mut self, line: &str) {
+        self.line += u32::try_from(line.matches('\n').count()).unwrap_or(0) + 1;
+        let _ = writeln!(self.text, "{line}");
+    }
+
+    fn write(&mut self) {
+        let facts = self.facts;
+        (self.text, self.line) = (String::new(), 1);
+        self.lines.clear();
+        let names: Vec<&str> = facts.tables.iter().map(|table| table.sql_name.as_str()).collect();
+        self.put(&format!(
+            "-- Learnt from the catalogs and statistics of these tables, {}.",
+            some_of(&names)
+        ));
+        self.put(if self.values {
+            "-- It contains values of the tables: the most common ones and the bounds of histograms."
+        } else {
+            "-- It contains no values of the tables, apart from constants of their definitions."
+        });
+        facts.before.iter().for_each(|statement| self.put(&format!("{statement};")));
+        let mut order: Vec<usize> = (0..facts.tables.len()).collect();
+        order.sort_by_key(|table| facts.tables[*table].depth);
+        order.into_iter().for_each(|table| self.table(table));
+        self.put("");
+        facts.after.iter().for_each(|statement| self.put(&format!("{statement};")));
+    }
+
+    fn table(&mut self, at: usize) {
+        let table = &self.facts.tables[at];
+        let mut lines: Vec<(&str, Option<(Place, String)>)> = Vec::new();
+        self.put("");
+        for (number, column) in table.columns.iter().enumerate().filter(|_| !table.is_partition) {
+            let made = self.directives(at, column, (at, number)).unwrap_or_default();
+            for line in &made.macros {
+                self.lines.insert(self.line, (at, number));
+                self.put(&format!("-- df {line}"));
+            }
+            lines.push((&column.definition, Some(((at, number), made.column))));
+        }
+        lines.extend(table.constraints.iter().map(|definition| (definition.as_str(), None)));
+        if lines.is_empty() && table.is_partition {
+            return self.put(&format!("{}{};", table.head, table.tail));
+        }
+        let size = table.rows.filter(|_| !table.is_partition && !self.free_sizes.contains(&at));
+        let size = size.map_or(String::new(), |rows| format!(" -- df: size={rows}"));
+        self.put(&format!("{}({size}", table.head));
+        let last = lines.len().saturating_sub(1);
+        for (number, (definition, column)) in lines.into_iter().enumerate() {
+            let comma = if number == last { "" } else { "," };
+            let mut line = format!("  {definition}{comma}");
+            let breaks = u32::try_from(line.matches('\n').count()).unwrap_or(0);
+            if let Some((place, text)) = column {
+                // Both ends: an error may be at the column or at its directives.
+                self.lines.insert(self.line, place);
+                self.lines.insert(self.line + breaks, place);
+                if !text.is_empty() {
+                    let _ = write!(line, " -- df: {text}");
+                }
+            }
+            self.put(&line);
+        }
+        self.put(&format!("){};", table.tail));
+    }
+
+    fn directives(&mut self, at: usize, column: &ColumnFacts, place: Place) -> Option<Directives> {
+        let (facts, table) = (self.facts, &self.facts.tables[at]);
+        let own = &facts.description.tables[at];
+        let null = |share: f64| Directives { column: format!("null={share}"), macros: Vec::new() };
+        if self.empty.contains(&place) {
+            return Some(Directives { column: "isnull".to_owned(), macros: Vec::new() });
+        }
+        if column.is_generated || !table.has_statistics() || self.relaxed.contains(&place) {
             return None;
         }
-        let table = self.table;
-        let null = |share: f64| Directives { column: format!("null={share}"), macros: Vec::new() };
-        let share = column.statistics.as_ref().map_or(0.0, |statistics| statistics.null_share);
-        match key {
-            // The first column selects the row; a row of the table itself is an earlier one.
-            Some((key, referenced))
-                if key.columns.first() != Some(&column.name) || referenced.oid == table.oid =>
-            {
-                return (!column.not_null).then(|| null(share));
+        let permitted = self.schema.as_ref()?.permitted(at, &column.name)?;
+        let of_column = |columns: &[String]| columns.contains(&column.name);
+        let in_special =
+            own.keys.iter().any(|key| (key.special.is_some() || key.temporal) && of_column(&key.columns));
+        if permitted.has_others || in_special {
+            let kind =
+                "columns whose statistics are left out, because conditions of other forms limit their values";
+            if !self.free.iter().any(|(_, name)| *name == format!("{}.{}", table.sql_name, column.name)) {
+                self.tell(kind, &[place]);
             }
-            None if !self.has_generator(column) => {
-                let sentence = format!(
-                    "{}.{} has the type {}, for which there is no generator",
-                    table.name, column.name, column.sql_type
-                );
-                self.warnings.push(sentence);
-                let word = if column.not_null { "nogen" } else { "isnull" };
-                return Some(Directives { column: word.to_owned(), macros: Vec::new() });
-            }
-            _ => {}
+            return None;
         }
+        let key = own.foreign_keys.iter().find(|key| of_column(&key.columns));
+        let share = column.statistics.as_ref().map_or(0.0, |statistics| statistics.null_share);
+        // A referenced column has no NULL.
+        let refers = |key: &ReferenceDescription| key.table == at && of_column(&key.referenced);
+        let is_referenced =
+            facts.description.tables.iter().any(|other| other.foreign_keys.iter().any(refers));
+        let is_nullable = !column.not_null && !is_referenced;
+        // The first column selects the row; a row of the table itself is an earlier one.
+        if key.is_some_and(|key| key.columns.first() != Some(&column.name) || key.table == at) {
+            return is_nullable.then(|| null(share));
+        }
+        let keys = || own.keys.iter().filter(|key| key.special.is_none());
+        let is_unique = |name: &str| keys().any(|key| key.columns == [name]);
+        let in_compound_key = keys().any(|key| {
+            key.columns.len() > 1 && of_column(&key.columns) && !key.columns.iter().any(|own| is_unique(own))
+        });
         let setting = Setting {
-            path: format!("{}.{}", macro_name(&table.name), macro_name(&column.name)),
-            rows: table.rows,
-            unique: table.is_unique(&column.name),
-            in_compound_key: table.is_in_compound_key(&column.name),
-            least_size: least.get(&column.name).copied().unwrap_or(1),
-            referenced_rows: key.map(|(_, referenced)| referenced.rows.max(1)),
-            permitted: permitted.get(&column.name).cloned().unwrap_or_default(),
+            path: format!("{}.{}", macro_name(&table.sql_name), macro_name(&column.name)),
+            rows: table.rows.unwrap_or(0),
+            unique: is_unique(&column.name),
+            in_compound_key,
+            least_size: self.least_size(at, column),
+            referenced_rows: key.map(|key| facts.tables[key.table].rows.unwrap_or(0).max(1)),
+            permitted,
             values: self.values,
+            is_nullable,
             column: Some(column),
         };
         Some(directives(&setting)).filter(|made| !made.column.is_empty())
     }
 
-    /// Whether a column of this type can be generated.
-    fn has_generator(&self, column: &ColumnFacts) -> bool {
-        let types: String = self.types.iter().map(|statement| format!("{statement}\n")).collect();
-        checked(&format!("{types}CREATE TABLE t(c {});", column.sql_type)).is_ok()
-    }
-
-    /// Warns of columns whose types the schema does not have.
-    fn warn_of_types(&mut self) {
-        for column in &self.table.columns {
-            let (table, name, sql_type) = (&self.table.name, &column.name, &column.sql_type);
-            if column.is_left_out {
-                self.warnings.push(format!(
-                    "{table}.{name} is left out; the schema cannot define its type {sql_type}"
-                ));
-            } else if let Some(domain) = &column.domain {
-                self.warnings.push(format!(
-                    "{table}.{name} has the type {sql_type}; the domain {domain} and its constraints are left out"
-                ));
-            }
-        }
-    }
-
-    /// Foreign keys to tables that are learnt, too.
-    fn foreign_keys(&mut self) -> Vec<(&'a Constraint, &'a TableFacts)> {
-        let mut kept = Vec::new();
-        for key in self.table.constraints.iter().filter(|key| key.kind == ConstraintKind::ForeignKey) {
-            let target = key.referenced.as_ref().map_or(0, |(oid, _)| *oid);
-            let find = |tables: &[&'a TableFacts]| tables.iter().copied().find(|table| table.oid == target);
-            let reason = match (find(self.tables), find(self.all)) {
-                (Some(table), _) => {
-                    let columns = key.referenced.as_ref().map_or(&[][..], |(_, columns)| columns);
-                    if !has_left_out(self.table, &key.columns) && !has_left_out(table, columns) {
-                        kept.push((key, table));
-                        continue;
-                    }
-                    "it needs a column that is left out"
-                }
-                (None, Some(_)) => "foreign keys form a cycle",
-                (None, None) => "name the referenced table, too",
-            };
-            self.warnings.push(format!("{}: {} is left out; {reason}", self.table.name, key.definition));
-        }
-        kept
-    }
-
-    /// CHECK constraints of one column that the generators can read.
-    fn checks(&mut self) -> Vec<&'a Constraint> {
-        let mut kept = Vec::new();
-        for check in self.table.constraints.iter().filter(|check| check.kind == ConstraintKind::Check) {
-            let column = self.table.columns.iter().find(|column| check.columns == [column.name.as_str()]);
-            let is_read = column.is_some_and(|column| {
-                let read = permitted(self.types, column, &[check]);
-                read.is_some_and(|read| read != Permitted::default())
-            });
-            if is_read {
-                kept.push(check);
-            } else {
-                let sentence = format!(
-                    "{}: {} is left out; the generators cannot meet it",
-                    self.table.name, check.definition
-                );
-                self.warnings.push(sentence);
-            }
-        }
-        kept
-    }
-
-    fn permitted(&self, checks: &[&Constraint]) -> BTreeMap<String, Permitted> {
-        let of_column = |column: &ColumnFacts| {
-            let own: Vec<&Constraint> =
-                checks.iter().copied().filter(|check| check.columns == [column.name.as_str()]).collect();
-            Some((column.name.clone(), permitted(self.types, column, &own)?))
+    /// The number of values that the column needs for compound keys, so that their combinations are enough.
+    fn least_size(&self, at: usize, column: &ColumnFacts) -> u64 {
+        let (table, own) = (&self.facts.tables[at], &self.facts.description.tables[at]);
+        let rows = table.rows.unwrap_or(0);
+        let count = |name: &String| {
+            let column = table.columns.iter().find(|column| column.name == *name);
+            let statistics = column.and_then(|column| column.statistics.as_ref());
+            statistics.map_or(1, |statistics| statistics.distinct_values(rows))
         };
-        self.table.columns.iter().filter_map(of_column).collect()
-    }
-
-    /// The number of values that the columns of compound keys need, so that their combinations are enough.
-    fn least_sizes(&self, foreign_keys: &[(&Constraint, &TableFacts)]) -> BTreeMap<String, u64> {
-        let mut least = BTreeMap::new();
-        let rows = self.table.rows;
-        for key in self.table.keys().filter(|key| key.columns.len() > 1) {
-            let count = |name: &String| {
-                let column = self.table.columns.iter().find(|column| column.name == *name);
-                let statistics = column.and_then(|column| column.statistics.as_ref());
-                statistics.map_or(1, |statistics| statistics.distinct_values(rows))
-            };
+        let mut least = 1;
+        for key in own.keys.iter().filter(|key| key.columns.len() > 1 && key.columns.contains(&column.name)) {
             let possible = key.columns.iter().map(count).fold(1, u64::saturating_mul);
             // A foreign key has no more values than the referenced table has rows.
-            let free = key
-                .columns
-                .iter()
-                .rev()
-                .find(|name| !foreign_keys.iter().any(|(foreign, _)| foreign.columns.contains(name)));
-            if possible < rows
-                && let Some(name) = free
-            {
-                let others = (possible / count(name).max(1)).max(1);
-                least.insert(name.clone(), rows.div_ceil(others));
+            let is_free = |name: &&String| !own.foreign_keys.iter().any(|other| other.columns.contains(name));
+            let free = key.columns.iter().rev().find(is_free);
+            if possible < rows && free == Some(&column.name) {
+                least = least.max(rows.div_ceil((possible / count(&column.name).max(1)).max(1)));
             }
         }
         least
     }
-}
-
-/// The values of a column that the constraints permit.
-fn permitted(types: &[&String], column: &ColumnFacts, checks: &[&Constraint]) -> Option<Permitted> {
-    let types: String = types.iter().map(|statement| format!("{statement}\n")).collect();
-    let checks: String = checks.iter().map(|check| format!(", {}", check.definition)).collect();
-    let text = format!("{types}CREATE TABLE t({} {}{checks});", identifier(&column.name), column.sql_type);
-    Schema::parse(&text, "").ok()?.permitted("t", &column.name)
-}
-
-/// Whether the schema lacks one of the columns.
-fn has_left_out(table: &TableFacts, names: &[String]) -> bool {
-    table.columns.iter().any(|column| column.is_left_out && names.contains(&column.name))
-}
-
-fn list(names: &[String]) -> String {
-    names.iter().map(|name| identifier(name)).collect::<Vec<_>>().join(", ")
 }
 
 /// A name of letters, digits, underscores and dots.

@@ -21,11 +21,12 @@ const FILES: [(&str, &str); 4] = [
 /// The name if that of the directory cannot be used.
 const NAME: &str = "own";
 
-/// Writes a workload into a directory, which is created; returns lines about it for the user.
+/// Writes a workload into a directory, which is created; returns lines about it for the user. With a schema, it has nothing
+/// but this schema.
 ///
 /// # Errors
 /// The directory is not empty, or cannot be written.
-pub fn new_folder(folder: &Path) -> Result<Vec<String>, WorkloadError> {
+pub fn new_folder(folder: &Path, schema: Option<&str>) -> Result<String, WorkloadError> {
     let failed = |source| WorkloadError::NewFolder { folder: folder.display().to_string(), source };
     let output = OutputFolder::create(folder).map_err(failed)?;
     if fs::read_dir(output.path()).map_err(failed)?.next().is_some() {
@@ -33,7 +34,10 @@ pub fn new_folder(folder: &Path) -> Result<Vec<String>, WorkloadError> {
     }
     let name = name_of(folder);
     let manifest = format!("name = \"{name}\"\ntitle = \"Tables and queries of {name}\"\n");
-    let files = [("workload.toml", manifest.as_str())].into_iter().chain(FILES);
+    let files: Vec<(&str, &str)> = match schema {
+        Some(schema) => vec![("schema.sql", schema)],
+        None => [("workload.toml", manifest.as_str())].into_iter().chain(FILES).collect(),
+    };
     let mut written = Vec::new();
     for (file, text) in files {
         let path = Path::new(file);
@@ -44,14 +48,18 @@ pub fn new_folder(folder: &Path) -> Result<Vec<String>, WorkloadError> {
         written.push(file.to_owned());
     }
     let place = registry::argument_of(folder);
-    Ok(vec![
+    let mut lines = vec![
         format!("wrote {} to {}", written.join(", "), folder.display()),
         "Edit the files, then:".to_owned(),
         format!("  pgmeter init --workload {place} [CONNECTION]     load the tables"),
         format!("  pgmeter check --workload {place} [CONNECTION]    check the data"),
         format!("  pgmeter bench --workload {place} -T 10 [CONNECTION]  measure the transactions"),
         format!("  pgmeter queries --workload {place} [CONNECTION]  time the queries"),
-    ])
+    ];
+    if schema.is_some() {
+        lines.truncate(3);
+    }
+    Ok(lines.join("\n"))
 }
 
 /// The name of the directory as far as a workload may have it.
@@ -71,13 +79,13 @@ mod tests {
     fn a_new_workload_is_sound_and_an_old_one_stays() {
         let place = tempfile::TempDir::new().expect("a folder");
         let folder = place.path().join("my shop");
-        let lines = new_folder(&folder).expect("it is new").join("\n");
+        let lines = new_folder(&folder, None).expect("it is new");
         for command in ["init", "check", "bench", "queries"] {
             assert!(lines.contains(&format!("pgmeter {command} --workload '/")), "{lines}");
         }
         let workload = Folder::read(&folder).expect("it is sound");
         assert_eq!((workload.name(), workload.scripts().len(), workload.checks().len()), ("myshop", 1, 1));
-        let refusal = new_folder(&folder).expect_err("it exists").to_string();
+        let refusal = new_folder(&folder, None).expect_err("it exists").to_string();
         assert!(refusal.contains("the directory is not empty"), "{refusal}");
     }
 
