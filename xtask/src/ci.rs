@@ -135,7 +135,7 @@ fn packages() -> Verdict {
     if let Some(obstacle) = dist::obstacle() {
         return not_checked(&obstacle);
     }
-    match own_program().and_then(|program| Command::new(program).args(["dist", "--check"]).output()) {
+    match crate::own_program().and_then(|program| Command::new(program).args(["dist", "--check"]).output()) {
         Ok(output) => judge_packages(&output),
         Err(error) => Verdict::of_step(false, "", format!("xtask dist did not start: {error}")),
     }
@@ -145,12 +145,6 @@ fn judge_packages(output: &Output) -> Verdict {
     let stdout = String::from_utf8_lossy(&output.stdout);
     let note: Vec<&str> = stdout.lines().collect();
     Verdict::of_step(output.status.success(), note.join("; "), stderr(output))
-}
-
-/// This program. The build replaces its file, and Linux still finds it by its process.
-fn own_program() -> std::io::Result<PathBuf> {
-    let of_process = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
-    if of_process.exists() { Ok(of_process) } else { std::env::current_exe() }
 }
 
 /// Whether there is a standard library for a target.
@@ -335,7 +329,7 @@ mod tests {
         replaced.kill().unwrap();
         replaced.wait().unwrap();
         assert!(started.is_ok_and(|status| status.success()) || !by_process.exists());
-        assert!(Command::new(own_program().unwrap()).arg("--list").output().unwrap().status.success());
+        assert!(Command::new(crate::own_program().unwrap()).arg("--list").output().unwrap().status.success());
     }
 
     #[test]

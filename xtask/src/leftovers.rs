@@ -9,6 +9,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::initdb::StandIns;
 use crate::memory;
 
 /// The names of pgmeter's own temporary folders begin with this, and so does that of the scratch directory.
@@ -62,6 +63,12 @@ impl Scratch {
         let [temporary, state, data] = SUBFOLDERS.map(|inner| self.folder.join(inner));
         command.env("TMPDIR", temporary).env("PGMETER_STATE_DIR", state).env("XDG_DATA_HOME", data);
         command.env("PGMETER_TEST_DISK_DIR", self.folder.join(DISK_SUBFOLDER));
+    }
+
+    /// Puts this program in place of initdb, until the returned value is dropped. Without the right to mount, nothing is
+    /// replaced.
+    pub fn replace_initdb(&self) -> io::Result<StandIns> {
+        StandIns::mount(&self.folder, &crate::own_program()?)
     }
 
     /// Whether the files of the tests are in memory.

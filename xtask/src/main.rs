@@ -14,6 +14,7 @@ mod dependencies;
 mod dist;
 mod fetch_postgres;
 mod fuzz;
+mod initdb;
 mod leftovers;
 mod managed_server;
 mod memory;
@@ -24,7 +25,7 @@ mod test_programs;
 mod tidy;
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The names of all chores.
@@ -46,6 +47,8 @@ const CHORES: [&str; 12] = [
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let done = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        // No chore: the tests of `ci` call it in place of initdb.
+        ["initdb", folder, bin_dir, ref arguments @ ..] => initdb::run(folder, bin_dir, arguments),
         ["ci", ref arguments @ ..] => ci::run(arguments),
         ["tidy"] => run_tidy(),
         ["dependencies"] => run_dependencies(),
@@ -105,6 +108,12 @@ fn tpch_answers(arguments: &[&str]) -> bool {
 fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().expect("xtask is a folder of the repository")
+}
+
+/// This program. The build replaces its file, and Linux still finds it by its process.
+fn own_program() -> std::io::Result<PathBuf> {
+    let of_process = PathBuf::from(format!("/proc/{}/exe", std::process::id()));
+    if of_process.exists() { Ok(of_process) } else { std::env::current_exe() }
 }
 
 /// The path of the cargo that runs this program.

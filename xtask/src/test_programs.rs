@@ -53,6 +53,7 @@ pub fn run(programs: &[TestProgram], scratch: &Scratch, limit: Duration) -> io::
     }
     // The one with the most tests takes longest, so that it begins first.
     together.sort_by_key(|job| std::cmp::Reverse(job.tests));
+    let _stand_ins = scratch.replace_initdb()?;
     let runner = Runner { scratch, start: Instant::now(), limit };
     let mut ended = runner.run_all(together, PROGRAMS_AT_ONCE)?;
     ended.extend(runner.run_all(alone, 1)?);

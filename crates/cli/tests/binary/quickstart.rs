@@ -54,7 +54,8 @@ fn two_at_once_do_not_disturb_each_other() {
 fn an_interrupt_stops_the_server_and_removes_its_data() {
     for moment in ["PostgreSQL is running", "tps"] {
         let bench = Bench::new();
-        let mut run = Running::start(&mut bench.command(["quickstart", "--scale", "1", "--duration", "600"]));
+        let words = ["quickstart", "--scale", "1", "--warmup", "0", "--duration", "600"];
+        let mut run = Running::start(&mut bench.command(words));
         run.hear(moment);
         run.signal(Signal::INT);
         run.finish().exits(130).says(&["interrupted"]);

@@ -435,9 +435,9 @@ fn copied_rows_arrive_in_all_protocols_with_both_event_loops() {
 #[test]
 fn an_error_in_the_middle_of_a_copy_fails_the_transaction_and_the_client_continues() {
     // The second is refused after the server has asked for rows and before it has read any.
-    let late = "COPY account FROM STDIN;\n\\copy_rows 200000 (:copy_row * 50000, 1)\n";
-    let early = "COPY shown FROM STDIN;\n\\copy_rows 200000 (:copy_row)\n";
-    let missing = "COPY missing FROM STDIN;\n\\copy_rows 200000 (:copy_row)\n";
+    let late = "COPY account FROM STDIN;\n\\copy_rows 60000 (:copy_row * 500000, 1)\n";
+    let early = "COPY shown FROM STDIN;\n\\copy_rows 60000 (:copy_row)\n";
+    let missing = "COPY missing FROM STDIN;\n\\copy_rows 60000 (:copy_row)\n";
     for version in VERSIONS {
         let bank = Bank::new(version, "failing_copies");
         bank.session().execute("create view shown as select id from account").expect("a view");

@@ -2,55 +2,23 @@
 //! can be the limit, and against a PostgreSQL that takes its time. The rules themselves are tested in `results`.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
+use std::process::Child;
 
-use results::{CeilingBasis, EventLoopName, Evidence, Generator, LimitedBy, Missing, Record, ServerResource};
-use rustix::process::Signal;
+use results::{CeilingBasis, Evidence, LimitedBy, ServerResource};
 use testkit::cluster::Cluster;
 
-use crate::harness::{Bench, Running, finish};
+use crate::harness::Bench;
+use crate::limits::generator;
+use crate::null_server::Null;
 use crate::relay::Serving;
-
-/// The null server in a process of its own.
-struct NullServer {
-    child: Child,
-    conninfo: String,
-}
-
-impl NullServer {
-    fn start(bench: &Bench) -> Self {
-        let directory = bench.path().join("null");
-        fs::create_dir(&directory).expect("the name is free");
-        let mut command = bench.command(["null-server", "--listen"]);
-        command.arg(directory.join("")).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the binary can be started");
-        let mut conninfo = String::new();
-        let stdout = child.stdout.take().expect("stdout is a pipe");
-        BufReader::new(stdout).read_line(&mut conninfo).expect("it says where it is");
-        Self { child, conninfo: conninfo.trim().to_owned() }
-    }
-}
-
-impl Drop for NullServer {
-    fn drop(&mut self) {
-        // Its standard input ends, and with it the server.
-        drop(self.child.stdin.take());
-        self.child.wait().expect("the child is ours");
-    }
-}
-
-fn generator(record: Record) -> Generator {
-    record.summary.generator.expect("the run looked at its generator")
-}
 
 #[test]
 fn a_run_in_which_pgmeter_does_most_of_the_work_accuses_pgmeter_at_the_top() {
     let bench = Bench::new();
-    let null_server = NullServer::start(&bench);
+    let null = Null::start(&bench, "./", &[]);
     let sums = "\\set a (random(1, 1000) * 7 + 13) % 11\n".repeat(2_000);
     let script = bench.file("sums.sql", &format!("{sums}SELECT :a;\n"));
-    let out = bench.run(["bench", "-n", "-c", "4", "-T", "2", "-f", script, &null_server.conninfo]).exits(0);
+    let out = bench.run(["bench", "-n", "-c", "4", "-T", "2", "-f", script, &null.conninfo]).exits(0);
     // Where others have the cores, the evidence is that it waited for one.
     assert!(out.stdout.starts_with("CLIENT-LIMITED: "), "{}", out.stdout);
     assert!(!out.stdout.contains("  limit  "), "{}", out.stdout);
@@ -58,19 +26,6 @@ fn a_run_in_which_pgmeter_does_most_of_the_work_accuses_pgmeter_at_the_top() {
     assert_eq!(generator.verdict.limit, LimitedBy::Generator);
     assert!(generator.busy_share > 0.5, "{generator:?}");
     assert_eq!((generator.workers.len(), generator.workers[0].clients), (1, 4));
-}
-
-#[test]
-fn a_script_that_asks_no_server_measures_pgmeter() {
-    let bench = Bench::new();
-    let null_server = NullServer::start(&bench);
-    let script = bench.file("own.sql", "\\set a 1 + :client_id\n");
-    let out = bench.run(["bench", "-n", "-T", "1", "-f", script, &null_server.conninfo]).exits(0);
-    assert!(
-        out.stdout.starts_with("CLIENT-LIMITED: The scripts sent no command to a server"),
-        "{}",
-        out.stdout
-    );
 }
 
 #[test]
@@ -201,33 +156,6 @@ fn backends_that_wait_decide_whatever_others_do_with_the_processors() {
 }
 
 #[test]
-fn at_a_low_rate_no_limit_follows_from_what_is_not_of_the_transactions() {
-    for version in ["15", "18"] {
-        let bench = Bench::new();
-        let conninfo = Cluster::shared(version).database("low_rate");
-        bench.run(["init", "--scale", "1", &conninfo]).exits(0);
-        let out = bench.run(["bench", "-S", "-n", "-c", "4", "-R", "2", "-T", "5", &conninfo]).exits(0);
-        let record = bench.record();
-        let observation = record.observation.as_ref().expect("it is observed by default");
-        assert_eq!(observation.ceilings, [], "{version}");
-        let missing: Vec<_> = observation.missing.iter().map(|missing| missing.what.as_str()).collect();
-        for what in [
-            Missing::CPU_CEILING,
-            "server_cpu_us, backend_user_cpu_us, backend_system_cpu_us",
-            "blocks_hit, blocks_read",
-        ] {
-            assert!(missing.contains(&what), "{version}: {missing:?}");
-        }
-        let cost = observation.per_transaction;
-        assert_eq!((cost.server_cpu_us, cost.backend_user_cpu_us, cost.blocks_hit), (None, None, None));
-        assert_eq!(record.summary.client_cpu_us_per_transaction, None);
-        let words = out.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("nearest limit too little to measure: "), "{words}");
-        assert!(!words.contains("0 µs of CPU") && !words.contains("blocks hit,"), "{words}");
-    }
-}
-
-#[test]
 fn a_run_whose_clients_wait_for_one_row_names_row_locks() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("one_row");
@@ -269,150 +197,4 @@ fn at_a_rate_that_is_kept_nothing_is_the_limit() {
         .expect("one run of five in which the worker was woken within 50 ms");
     let expected = "\n  limit           undecided. The rate of 20 tps was kept, so nothing was at its limit";
     assert!(text.contains(expected), "{lateness:?}\n{text}");
-}
-
-#[test]
-fn a_few_transactions_decide_nothing() {
-    let bench = Bench::new();
-    let null_server = NullServer::start(&bench);
-    let script = bench.file("one.sql", "SELECT 1;");
-    let out = bench.run(["bench", "-n", "-t", "3", "-f", script, &null_server.conninfo]).exits(0);
-    assert!(out.stdout.contains("\n  limit           undecided. 3 transactions in "), "{}", out.stdout);
-}
-
-#[test]
-fn the_event_loop_is_chosen_by_option_or_variable() {
-    let bench = Bench::new();
-    let null_server = NullServer::start(&bench);
-    let script = bench.file("one.sql", "SELECT 1;");
-    let flags = ["bench", "-n", "-f", script, &null_server.conninfo];
-    let out = bench.run(flags.iter().chain(&["--event-loop", "epoll"])).exits(0);
-    assert!(out.stdout.contains("\n  event loop epoll\n"), "{}", out.stdout);
-    let mut by_variable = bench.command(flags);
-    finish(by_variable.env("PGMETER_EVENT_LOOP", "epoll")).exits(0);
-    for record in bench.records() {
-        let event_loop = generator(record).event_loop;
-        assert_eq!((event_loop.name, event_loop.because), (EventLoopName::Epoll, None));
-    }
-    let mut wrong = bench.command(flags);
-    finish(wrong.env("PGMETER_EVENT_LOOP", "kqueue")).exits(1).says(&["kqueue", "io_uring", "epoll"]);
-}
-
-#[test]
-fn the_drop_in_knows_the_variable_and_says_nothing_of_limits() {
-    let bench = Bench::new();
-    let null_server = NullServer::start(&bench);
-    let script = bench.file("own.sql", "\\set a 1 + :client_id\n");
-    let flags = ["-n", "-T", "1", "-f", script, &null_server.conninfo];
-    let mut command = bench.pgbench(flags);
-    let out = finish(command.env("PGMETER_EVENT_LOOP", "epoll")).exits(0);
-    let both = out.stdout + &out.stderr;
-    assert!(!both.to_lowercase().contains("limit") && !both.contains("event loop"), "{both}");
-    let mut wrong = bench.pgbench(flags);
-    let wrong = finish(wrong.env("PGMETER_EVENT_LOOP", "kqueue")).exits(1);
-    let expected = "pgbench: error: PGMETER_EVENT_LOOP is \"kqueue\"; it may be auto, io_uring or epoll, or not be set\n";
-    assert_eq!(wrong.stderr, expected);
-}
-
-/// Calibrating in a machine's place that is the test's own.
-fn calibrate(bench: &Bench, arguments: &[&str]) -> std::process::Command {
-    fs::create_dir_all(bench.path().join("tmp")).expect("it can be made");
-    let mut command = bench.command(["calibrate"].iter().chain(arguments));
-    command.env("PGMETER_CACHE_DIR", bench.path().join("cache")).env("TMPDIR", bench.path().join("tmp"));
-    command
-}
-
-/// That neither the null server's directory nor its process is there any more.
-#[track_caller]
-fn assert_nothing_is_left(bench: &Bench) {
-    let tmp = bench.path().join("tmp");
-    assert_eq!(fs::read_dir(&tmp).expect("it is there").count(), 0);
-    let place = tmp.to_string_lossy().into_owned();
-    let processes = fs::read_dir("/proc").expect("there are processes");
-    for process in processes.flatten() {
-        let command = fs::read(process.path().join("cmdline")).unwrap_or_default();
-        assert!(!String::from_utf8_lossy(&command).contains(&place), "{} runs on", process.path().display());
-    }
-}
-
-#[test]
-fn a_machine_is_calibrated_once_and_its_runs_are_held_against_it() {
-    let bench = Bench::new();
-    finish(&mut calibrate(&bench, &["--show"]))
-        .exits(1)
-        .says(&["no calibration of this machine", "calibrations"]);
-    let out = finish(&mut calibrate(&bench, &["-T", "1"])).exits(0).says(&["stored in "]);
-    assert!(out.stdout.starts_with("One worker, event loop "), "{}", out.stdout);
-    assert!(out.stdout.lines().any(|line| line.trim_start().starts_with("900 ")), "{}", out.stdout);
-    assert!(out.stdout.contains("late wake-ups: "), "{}", out.stdout);
-    assert_nothing_is_left(&bench);
-    let shown = finish(&mut calibrate(&bench, &["--show"])).exits(0);
-    assert_eq!(shown.stdout, out.stdout);
-
-    let null_server = NullServer::start(&bench);
-    let script = bench.file("one.sql", "SELECT 1;");
-    let mut run = bench.command(["bench", "-n", "-T", "1", "-c", "4", "-f", script, &null_server.conninfo]);
-    finish(run.env("PGMETER_CACHE_DIR", bench.path().join("cache"))).exits(0);
-    let used = generator(bench.record()).calibration.expect("it fits this machine");
-    assert!(used.round_trips_per_s_max > 0.0 && used.reached_share > 0.0, "{used:?}");
-}
-
-#[test]
-fn a_calibration_that_is_interrupted_keeps_nothing_and_leaves_nothing() {
-    let bench = Bench::new();
-    let mut running = Running::start(&mut calibrate(&bench, &["-T", "60"]));
-    running.hear("calibrating");
-    running.signal(Signal::INT);
-    running.finish().exits(130).says(&["interrupted; the machine was not calibrated"]);
-    assert_nothing_is_left(&bench);
-    assert!(!bench.path().join("cache/calibrations").exists());
-}
-
-#[test]
-fn a_self_test_says_whether_the_machine_can_measure_and_leaves_nothing() {
-    let bench = Bench::new();
-    fs::create_dir_all(bench.path().join("tmp")).expect("it can be made");
-    let junit = bench.path().join("self-test.xml");
-    let run = |words: &[&str]| {
-        finish(
-            bench
-                .command(["self-test", "-T", "0.2"].iter().chain(words))
-                .env("TMPDIR", bench.path().join("tmp")),
-        )
-    };
-    run(&["-o", junit.to_str().expect("a path of ours")]).exits(5);
-    let cases = fs::read_to_string(junit).expect("it is there");
-    assert!(cases.contains("tests=\"9\"") && cases.contains("name=\"build\""), "{cases}");
-    let json = bench.path().join("self-test.json");
-    let out = run(&["-o", json.to_str().expect("a path of ours")]);
-    // Tests run a debug build, which is not fit for measuring.
-    let out = out.exits(5);
-    let lines: Vec<&str> = out.stdout.lines().map(str::trim_end).collect();
-    assert_eq!(lines[0], "This machine cannot measure reliably, for the reasons below.");
-    for part in [
-        "build  ",
-        "event loop  ",
-        "clock  ",
-        "CPUs  ",
-        "open files  ",
-        "late wake-ups  ",
-        "rate of a worker  ",
-    ] {
-        assert!(out.stdout.contains(part), "{part} is missing: {}", out.stdout);
-    }
-    let found: serde_json::Value =
-        serde_json::from_slice(&fs::read(json).expect("it is there")).expect("JSON");
-    assert_eq!((&found["grade"], &found["checks"][0]), (&"bad".into(), &serde_json::json!(["build", "bad"])));
-    assert!(found["clock"]["read_ns"].as_f64().is_some_and(|nanos| nanos > 0.0));
-    assert_nothing_is_left(&bench);
-}
-
-#[test]
-fn a_calibration_that_cannot_be_kept_is_shown_all_the_same() {
-    let bench = Bench::new();
-    bench.file("cache", "in the way");
-    let out =
-        finish(&mut calibrate(&bench, &["-T", "1"])).exits(1).says(&["cannot keep the calibration in "]);
-    assert!(out.stdout.starts_with("One worker, event loop "), "{}", out.stdout);
-    assert_nothing_is_left(&bench);
 }

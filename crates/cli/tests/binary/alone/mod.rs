@@ -1,5 +1,5 @@
-//! Tests that measure. `cargo xtask ci` runs them after all others, one at a time: their figures need processors that
-//! nothing else uses. What they assert must hold on a busy machine all the same.
+//! Tests whose figures need processors that nothing else uses. `cargo xtask ci` runs them after all others, one at a time.
+//! Tests of the same commands that hold whatever else runs are in modules of the same names beside this folder.
 
 mod compare;
 mod generator;

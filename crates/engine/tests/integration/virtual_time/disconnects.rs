@@ -196,7 +196,7 @@ fn the_pauses_come_from_the_seed() {
 #[test]
 fn a_slow_start_lets_few_in_at_first() {
     let plan =
-        returning("slow-start:4", Plan { clients: 40, limit: Limit::Duration(seconds(20)), ..plan(BLOCK) });
+        returning("slow-start:4", Plan { clients: 40, limit: Limit::Duration(seconds(12)), ..plan(BLOCK) });
     let refusal = Refusal::StartUp(FaultEffect::fatal("57P03", "the database system is starting up"));
     let ran = run(&plan, down(FaultEffect::Reset, refusal));
     let within = |from: u64, until: u64| {
