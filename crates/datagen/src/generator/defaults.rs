@@ -249,7 +249,8 @@ const TYPES: [(&str, &str); 41] = [
     ("semver", r"pattern='\d\.\d{1,2}\.\d{1,2}'"),
 ];
 
-const JSON: &str = r#"pattern='\{"id": [:count:], "name": "[a-z]{4,10}", "active": (true|false), "score": \d\.\d{2}, "tags": \["[a-z]{3,6}", "[a-z]{3,6}"\]\}'"#;
+/// Objects with a few fields.
+pub(crate) const JSON: &str = r#"pattern='\{"id": [:count:], "name": "[a-z]{4,10}", "active": (true|false), "score": \d\.\d{2}, "tags": \["[a-z]{3,6}", "[a-z]{3,6}"\]\}'"#;
 
 const WORDS: &str = "word=:the,of,and,to,in,is,for,that,with,as,water,time,house,small,market,paper,river,garden,morning,letter,number,people,music,window,light,story,travel,winter,summer,bread,stone,silver,engine,village,colour,simple,open,early,quiet,north,bridge,train,street,school,office,question,answer,history,nature,science sub=power alpha=2.0";
 

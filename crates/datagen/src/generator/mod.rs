@@ -20,6 +20,7 @@ mod weighted;
 
 pub(crate) use column::{CaseValue, ColumnCases, ColumnNode, Rank};
 pub(crate) use compile::{Compiler, Target, reference_draw, scale as decimals};
+pub(crate) use defaults::JSON;
 pub(crate) use description::{Description, text as settings_text};
 pub(crate) use draw::{Sub, bits, key_of, unit};
 pub(crate) use literal::{escape_copy, escape_csv};

@@ -10,6 +10,7 @@ use super::split::Piece;
 use super::tokens::Tokens;
 use super::{Column, Type};
 use crate::error::Place;
+use crate::generator::JSON;
 
 /// A fact about one column, whose name comes first.
 #[derive(Debug, PartialEq)]
@@ -310,8 +311,8 @@ fn apply(column: &mut Column, fact: Fact) -> bool {
         Fact::Not(_) => matches!(&column.kind, Type::Other(name) if name.ends_with("range")),
         Fact::Json(kind) => {
             let value = match &*kind {
-                "object" => return column.kind == Type::Json,
-                "array" => r#"pattern='\[\d{1,3}, \d{1,3}, "[a-z]{3,8}"\]'"#,
+                "object" => JSON,
+                "array" => r#"pattern='\[[1-9]\d{0,2}, [1-9]\d{0,2}, "[a-z]{3,8}"\]'"#,
                 "string" => r#"pattern='"[a-z]{3,8}"'"#,
                 "number" => "int",
                 "boolean" => "bool",
@@ -349,18 +350,19 @@ fn is_point(text: &str, separator: char) -> bool {
         && text.chars().all(|c| c.is_ascii_digit() || "-: .+T".contains(c))
 }
 
-/// Texts of the generator `string` are the column's name and digits.
+/// Texts of the generator `string` are the column's name and digits. Short ones are digits of base 62.
 fn lower(column: &mut Column) -> bool {
+    const DIGITS: usize = 20;
     let is_lower = |text: &str| !text.chars().any(char::is_uppercase);
-    if !matches!(column.kind, Type::Text { .. }) || !is_lower(&column.name) {
-        return false;
-    }
+    let Type::Text { max, .. } = column.kind else { return false };
+    let is_long = max.is_none_or(|max| max as usize >= column.name.chars().count() + DIGITS);
     match &column.described.hint {
-        None => {
+        None if is_lower(&column.name) => {
             column.described.hint = Some("string".to_owned());
-            true
+            is_long
         }
-        Some(hint) => is_lower(hint) && !hint.contains('\\'),
+        None => false,
+        Some(hint) => is_lower(hint) && !hint.contains('\\') && !hint.starts_with("string len"),
     }
 }
 
@@ -402,10 +404,12 @@ fn narrow_length(column: &mut Column, min: u32, max: u32) -> bool {
         return false;
     }
     described.lengths = Some((min, max));
+    // The other generator gives letters of both cases.
+    let was_lower = described.hint.as_deref() == Some("string");
     let least = min.max(1).min(most);
     let most = most.min(least.max(8) + 8);
     described.hint = Some(format!("{generator} lenmin={least} lenmax={most}"));
-    most > 0 || min == 0
+    !was_lower && (most > 0 || min == 0)
 }
 
 /// The pattern of a regular expression, without its anchors and PostgreSQL's classes. `None` for what patterns cannot
@@ -482,6 +486,8 @@ mod tests {
             "(btrim(t) <> ''::text)",
             "((length(t) >= 3) AND (length(t) <= 5))",
             "(NOT isempty(r))",
+            "((octet_length(b) >= 2) AND (octet_length(b) <= 9))",
+            "((t = ANY (ARRAY['a'::text, 'bcd'::text])) AND (length(t) > 2))",
         ] {
             assert!(applied(condition).0, "{condition}");
         }
@@ -490,6 +496,7 @@ mod tests {
             "((i > 0) OR (t IS NULL))",
             "(t ~ '^[A-Z]{3}$'::text)",
             "(t > 'm'::text)",
+            "((jsonb_typeof(j) = 'object'::text) AND (jsonb_typeof(j) = 'array'::text))",
             "(i > 0.5)",
             "(char_length(j) < 3)",
             "(i <> 3)",
@@ -497,6 +504,11 @@ mod tests {
             "((i IS NULL) OR (length(t) > 3))",
             "((i = 1) OR (t = 'a'::text))",
             "((length(t) >= 5) AND (length(t) <= 3))",
+            "((t = lower(t)) AND (length(t) = 2))",
+            "((length(t) = 2) AND (t = lower(t)))",
+            "((t = lower(t)) AND (t = ANY (ARRAY['a'::text, 'B'::text])))",
+            "((t = ANY (ARRAY['a'::text, 'B'::text])) AND (t = lower(t)))",
+            "((t = ANY (ARRAY['a'::text, 'b'::text])) AND (length(t) > 2))",
         ] {
             assert!(!applied(condition).0, "{condition}");
         }
@@ -523,6 +535,12 @@ mod tests {
             hint("((length(t) >= 3) AND (length(t) <= 5))", 1).as_deref(),
             Some("string lenmin=3 lenmax=5")
         );
+        assert_eq!(
+            hint("((octet_length(b) >= 2) AND (octet_length(b) <= 9))", 3).as_deref(),
+            Some("blob lenmin=2 lenmax=9")
+        );
+        let (_, columns) = applied("((t = ANY (ARRAY['a'::text, 'bcd'::text])) AND (length(t) > 2))");
+        assert_eq!(columns[1].bounds.values.as_deref(), Some(&["bcd".to_owned()][..]));
         let (_, columns) = applied("((i = 1) OR (i = 2))");
         assert_eq!(columns[0].bounds.values.as_deref(), Some(&["1".to_owned(), "2".to_owned()][..]));
         assert_eq!(hint("(length(t) > 11)", 1).as_deref(), Some("string lenmin=12 lenmax=20"));

@@ -94,6 +94,8 @@ pub struct Reference {
     pub referenced_columns: Vec<String>,
     /// MATCH FULL.
     pub full: bool,
+    /// All its columns may be NULL.
+    pub nullable: bool,
 }
 
 /// A table that gets rows.
@@ -346,6 +348,10 @@ impl Schema {
             referenced_rows: referenced.rows_sql(),
             referenced_columns: names(&key.referenced, referenced),
             full: key.full,
+            nullable: key
+                .columns
+                .iter()
+                .all(|own| !table.columns[*own].not_null && !table.columns[*own].computed),
         }
     }
 

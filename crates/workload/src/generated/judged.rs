@@ -70,7 +70,8 @@ pub(super) fn load_table(rows: &TableRows, attempts: &Arc<Attempts>, relations: 
 }
 
 fn reference(key: Reference, relations: &Relations) -> JudgedReference {
-    let Reference { table, columns, referenced, referenced_rows, referenced_columns, full, .. } = key;
+    let Reference { table, columns, referenced, referenced_rows, referenced_columns, full, nullable, .. } =
+        key;
     let only = if referenced_rows.starts_with("only ") { "only " } else { "" };
     let relation = relations.get(&referenced).unwrap_or(&referenced);
     JudgedReference {
@@ -78,6 +79,7 @@ fn reference(key: Reference, relations: &Relations) -> JudgedReference {
         referenced: format!("{only}{relation}"),
         referenced_columns,
         is_full: full,
+        is_nullable: nullable,
         is_to_itself: table == referenced,
     }
 }

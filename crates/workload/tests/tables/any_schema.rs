@@ -151,6 +151,56 @@ fn conditions_are_met_or_judged_by_the_server() {
     }
 }
 
+/// Causes of failures that random schemas have shown.
+const SHOWN: &str = "\
+    create table often (id int primary key, never int);\n\
+    create table never (id int primary key, a int not null, other int references often, check (a <> a));\n\
+    alter table often add foreign key (never) references never;\n\
+    create table nothing (id int primary key, nobody int not null);\n\
+    create table nobody (id int primary key, a int not null, other int not null references nothing, check (a <> a));\n\
+    alter table nothing add foreign key (nobody) references nobody;\n\
+    create table rarely (id int primary key, never int references never);\n\
+    create table last (id int primary key, nothing int references nothing);\n\
+    create domain lists as int[] check (value is not null);\n\
+    create table shapes (list lists default null, key tsvector primary key, json jsonb check (jsonb_typeof(json) = 'array'),\n\
+      hash bytea unique check (octet_length(hash) between 2 and 9), kind text check (kind in ('a', 'bcd')) check (length(kind) > 2),\n\
+      code varchar(5) check (code = lower(code)) check (length(code) = 2));\n\
+    create type base;\n\
+    create function base_in(cstring) returns base language internal immutable strict as 'textin';\n\
+    create function base_out(base) returns cstring language internal immutable strict as 'textout';\n\
+    create type base (input = base_in, output = base_out, like = text);\n\
+    create table empty (c base not null);\n";
+
+#[test]
+fn references_to_refused_rows_become_null_or_their_rows_are_deleted() {
+    for (major, jobs) in [(NEWEST, 1), (OLDEST, 3)] {
+        let mut session = session(major, "any_shown");
+        let said = loaded(&mut session, SHOWN, 60.0, jobs);
+        let full = ["often", "rarely", "last", "shapes"].map(|table| (table, "60"));
+        check_counts(&mut session, &full);
+        check_counts(&mut session, &["never", "nobody", "nothing", "empty"].map(|table| (table, "0")));
+        for (table, column) in [("often", "never"), ("last", "nothing")] {
+            let sentence = format!("public.{table}: (\"{column}\") is NULL in ");
+            assert!(said.contains(&sentence), "{said}");
+        }
+        assert!(
+            said.contains("public.nothing: 0 rows; 60 others referred by (\"nobody\") to rows"),
+            "{said}"
+        );
+        assert!(said.contains("empty: no rows; "), "{said}");
+    }
+}
+
+#[test]
+fn a_foreign_key_of_a_generated_column_is_met() {
+    let schema = "create table a (made boolean unique);\n\
+                  create table b (id int primary key, x int, check (x <> id),\n\
+                    made boolean generated always as (x is null) stored references a (made));";
+    let mut session = session(NEWEST, "any_generated");
+    loaded(&mut session, schema, 40.0, 1);
+    check_counts(&mut session, &[("a", "2"), ("b", "40")]);
+}
+
 #[test]
 fn foreign_keys_to_tables_of_others_draw_from_their_rows() {
     let schema = "create table orders (id int primary key, person text not null references people (name));\n\

@@ -46,6 +46,8 @@ pub(crate) struct JudgedReference {
     pub(crate) referenced_columns: Vec<String>,
     /// Whether it is MATCH FULL.
     pub(crate) is_full: bool,
+    /// Whether all its columns may be NULL.
+    pub(crate) is_nullable: bool,
     /// Whether it references its own table, so that a row may reference itself.
     pub(crate) is_to_itself: bool,
 }
@@ -141,6 +143,24 @@ impl Judge {
                 violated.join(" or ")
             );
             with_catalogs(&delete, search_path)
+        })
+    }
+
+    /// Makes references NULL whose rows are missing, as far as they may be NULL.
+    pub(super) fn forget_references(
+        &self,
+        rows: &Range<u64>,
+        staging: Staging,
+    ) -> impl Iterator<Item = String> {
+        let (number, typed) = (self.number_column(), self.typed(rows, staging));
+        self.references.iter().filter(|key| key.is_nullable).map(move |key| {
+            let nulls: Vec<String> = key.columns.iter().map(|column| format!("{column} = null")).collect();
+            format!(
+                "update {STAGING} as s set {} from (select t.{number} from {typed} where not {}) as missing \
+                 where s.{number} operator(pg_catalog.=) missing.{number}",
+                nulls.join(", "),
+                key.met(false)
+            )
         })
     }
 
@@ -276,6 +296,7 @@ mod tests {
             referenced: "only \"s\".\"r\"".to_owned(),
             referenced_columns: quoted(referenced_columns),
             is_full: false,
+            is_nullable: true,
             is_to_itself: false,
         }
     }

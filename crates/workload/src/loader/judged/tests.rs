@@ -68,6 +68,7 @@ fn reference(column: &str, referenced: &str, referenced_column: &str) -> JudgedR
         referenced: referenced.to_owned(),
         referenced_columns: vec![referenced_column.to_owned()],
         is_full: false,
+        is_nullable: false,
         is_to_itself: false,
     }
 }
