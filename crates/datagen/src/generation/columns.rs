@@ -205,13 +205,7 @@ impl<'a> TableCompiler<'a> {
             }
         }
         let keys: Vec<usize> = keys.into_iter().filter(|key| !met.contains(key)).collect();
-        let primary =
-            table.uniques.iter().position(|own| own.primary && !own.temporal && own.special.is_none());
-        let is_plain = |column: &usize| columns[*column].copied && columns[*column].node.cases.is_none();
-        let primary_is_met = primary.is_some_and(|own| {
-            let refers_to_itself = table.foreign_keys.iter().any(|key| key.table == self.index);
-            !self.left[own] && !refers_to_itself && table.uniques[own].columns.iter().all(is_plain)
-        });
+        let primary_is_met = self.primary_is_met(&columns);
         let of_keys = |keys: Vec<usize>| {
             let keys = keys.into_iter().map(|key| self.schema.reference(table, &table.foreign_keys[key]));
             keys.collect::<Vec<_>>()
@@ -246,6 +240,18 @@ impl<'a> TableCompiler<'a> {
             rows.fills = false;
         }
         Ok(Compiled { rows, notes })
+    }
+
+    /// Whether no two rows have the same primary key, however often they are drawn.
+    fn primary_is_met(&self, columns: &[ColumnRows]) -> bool {
+        let table = self.table();
+        let primary =
+            table.uniques.iter().position(|own| own.primary && !own.temporal && own.special.is_none());
+        let is_plain = |column: &usize| columns[*column].copied && columns[*column].node.cases.is_none();
+        primary.is_some_and(|own| {
+            let refers_to_itself = table.foreign_keys.iter().any(|key| key.table == self.index);
+            !self.left[own] && !refers_to_itself && table.uniques[own].columns.iter().all(is_plain)
+        })
     }
 
     /// Whether all values of a foreign key are those of rows that are there: no server needs to look them up.

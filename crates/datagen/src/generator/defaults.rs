@@ -331,15 +331,16 @@ pub(crate) fn choose<'a>(
                 return Choice::Macro(base.to_owned());
             }
             match TYPES.iter().find(|(known, _)| *known == base) {
-                // A list of words has too few for a key.
-                Some((_, text)) if target.unique && text.starts_with("text=words") => {
-                    directives("pattern='[a-z]{8}'")
-                }
-                Some((_, text)) => directives(text),
+                Some((_, text)) => directives(unique_words(text, target.unique)),
                 None => Choice::None,
             }
         }
     }
+}
+
+/// A list of words has too few for a key.
+fn unique_words(text: &'static str, unique: bool) -> &'static str {
+    if unique && text.starts_with("text=words") { "pattern='[a-z]{8}'" } else { text }
 }
 
 fn is_limited(bounds: &Bounds) -> bool {

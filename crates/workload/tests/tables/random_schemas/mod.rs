@@ -1,6 +1,8 @@
 //! Random schemas on real servers: `init` loads all that a server accepts, with as many rows as it says, and all
 //! constraints are as the statements alone make them. CONTRIBUTING.md says how to try many.
 
+#![expect(clippy::print_stdout, reason = "which schemas have failed, while many are tried")]
+
 mod statements;
 
 use std::collections::BTreeMap;
@@ -189,7 +191,8 @@ fn tried(major: &str, seeds: Range<u64>) -> Findings {
     let mut start = seeds.start;
     while start < seeds.end {
         let end = seeds.end.min(start + AT_ONCE);
-        let (scale, jobs) = ([30.0, 100.0][usize::from(start % 20 == 0)], 1 + u32::from(start % 15 == 0));
+        let (scale, jobs) =
+            ([30.0, 100.0][usize::from(start.is_multiple_of(20))], 1 + u32::from(start.is_multiple_of(15)));
         match attempt(cluster, start..end, scale, jobs) {
             Ok(found) => all.add(found),
             Err(together) => {
@@ -210,7 +213,7 @@ fn tried(major: &str, seeds: Range<u64>) -> Findings {
             }
         }
         start = end;
-        if start % 100 == 0 {
+        if start.is_multiple_of(100) {
             println!("{major}: up to {start}, {} failures", all.failures.len());
         }
     }

@@ -112,6 +112,7 @@ const NAMES: [&str; 18] = [
     "year",
 ];
 
+// Long because: it is a table.
 /// Conditions on a column `c` and another one of the same class, `o`.
 fn conditions(class: Class) -> &'static [&'static str] {
     match class {
