@@ -205,6 +205,7 @@ fn references_are_those_of_the_schema_with_quoted_names() {
             referenced_rows: "only \"A b\"".to_owned(),
             referenced_columns: own(["\"y\"", "\"x\""]),
             full: false,
+            nullable: true,
         }]
     );
 }
