@@ -453,7 +453,8 @@ impl Workload for Folder {
             return folder.dry_run(target, session, options, progress);
         }
         self.check_options(options)?;
-        match self.schema_load(&self.completed(options)).filter(|load| !load.is_built_in && !options.resumes) {
+        match self.schema_load(&self.completed(options)).filter(|load| !load.is_built_in && !options.resumes)
+        {
             Some(load) => load.dry_run(target, session, progress),
             None => {
                 let (workload, reason) = (self.name().to_owned(), NOT_GENERATED);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use datagen::{Generation, NoFiles, Options, ReferenceDescription, Schema};
+use datagen::{Generation, NoFiles, Options, ReferenceDescription, Schema, Source};
 
 use super::directives::{Directives, Setting, directives};
 use super::facts::{ColumnFacts, Facts};
@@ -72,7 +72,7 @@ impl<'a> Writer<'a> {
     fn new(facts: &'a Facts, values: bool) -> Self {
         Self {
             facts,
-            schema: Schema::described(&facts.description, "", "").ok(),
+            schema: Schema::described(&facts.description, &Source::new("", "")).ok(),
             values,
             free: Vec::new(),
             relaxed: BTreeSet::new(),
@@ -88,8 +88,9 @@ impl<'a> Writer<'a> {
     fn relax(&mut self) -> Vec<String> {
         loop {
             self.write();
-            let made = Schema::described(&self.facts.description, &self.text, "the learnt schema")
-                .and_then(|schema| Generation::new(&schema, &Options::default(), &NoFiles));
+            let made =
+                Schema::described(&self.facts.description, &Source::new(&self.text, "the learnt schema"))
+                    .and_then(|schema| Generation::new(&schema, &Options::default(), &NoFiles));
             let error = match made {
                 Ok(generation) => return generation.notes().to_vec(),
                 Err(error) => error,
