@@ -5,7 +5,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use connect::{Environment, Overrides};
 use workload::{Generation, RowFormat, SchemaText};
 
 use crate::arguments::{ServerArguments, Word, places, words};
@@ -136,13 +135,9 @@ fn generation(
         ..workload::DataOptions::default()
     };
     let schema = signals.leave_at_once(|| SchemaText::open(schema, arguments.allow_files))?;
-    let on = arguments
-        .on
-        .as_deref()
-        .map(|on| connect::resolve(Some(on), &Overrides::default(), &Environment::of_process()));
-    let on = on.transpose()?;
+    let on = arguments.on.as_deref();
     listening(terminal, places(None, None)?, Output::default(), |listener| {
-        Ok(::lab::rows_of_schema(&schema, &options, on.as_ref(), listener, signals)?)
+        Ok(::lab::rows_of_schema(&schema, &options, on, listener, signals)?)
     })
 }
 

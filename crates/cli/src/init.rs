@@ -120,17 +120,9 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     let can_ask = terminal.is_interactive() && io::stdin().is_terminal();
     let mut consent =
         can_ask.then(|| Consent { input: Box::new(io::stdin().lock()), output: Box::new(io::stderr()) });
-    let report = match arguments.yes {
-        true => run::load(&*workload, &target, &mut session, &options, signals, told),
-        false => run::load_with_consent(
-            &*workload,
-            &target,
-            &mut session,
-            &options,
-            signals,
-            (consent.as_mut(), told),
-        ),
-    };
+    let (consent, control) = (consent.as_mut(), signals);
+    let report =
+        run::load_with_consent(&*workload, &target, &mut session, &options, control, (consent, told));
     drop(view);
     terminal.say(report.map_err(run::RunError::with_advice)?.summary(options.scale));
     Ok(())
@@ -166,7 +158,7 @@ fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {
         drops: arguments.drop,
         allows_files: arguments.allow_files,
         is_strict: arguments.strict,
-        ignores_subscribers: arguments.yes,
+        is_confirmed: arguments.yes,
         ..InitOptions::default()
     };
     options.steps.retain(|step| !arguments.no_vacuum || *step != Step::Vacuum);

@@ -159,7 +159,7 @@ impl Options {
         // As pgbench, it replaces any tables with these names.
         options.init.drops = true;
         options.init.waits_as_pgbench = true;
-        options.init.ignores_subscribers = true;
+        options.init.is_confirmed = true;
         options.spec = RunSpec {
             grace: Grace::Unlimited,
             observe: ObserveLevel::Off,

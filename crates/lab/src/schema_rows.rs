@@ -12,19 +12,20 @@ use crate::servers::{Programs, obtain, sweep};
 /// The version of a temporary server.
 const VERSION: &str = "18";
 
-/// Compiles the generators of all tables. `on` is a server of the user; nothing is changed there.
+/// Compiles the generators of all tables. `on` leads to a server of the user; nothing is changed there.
 ///
 /// # Errors
 /// The schema is wrong; the server cannot be started, or refuses the schema; the user asked to stop.
 pub fn rows_of_schema(
     schema: &SchemaText,
     options: &DataOptions,
-    on: Option<&Target>,
+    on: Option<&str>,
     listener: Listener<'_>,
     control: &Control,
 ) -> Result<Generation, RunError> {
-    if let Some(target) = on {
-        return described(schema, options, target, listener, control);
+    if on.is_some() {
+        let target = connect::resolve(on, &Overrides::default(), &Environment::of_process())?;
+        return described(schema, options, &target, listener, control);
     }
     let read = control.leave_at_once(|| schema.read(options));
     if let Some(generation) = read.map_err(|error| RunError::Usage(error.to_string()))? {

@@ -40,7 +40,7 @@ fn publications_of_tables(session: &mut Session, options: &InitOptions) -> Resul
     let schema = session.query("SELECT pg_catalog.current_schema()").unwrap_or_default();
     let schema = schema.first().and_then(|row| row.get(0)).unwrap_or_default();
     let subscriber = subscriber_of_new_tables(session, schema).unwrap_or_default();
-    if let Some((publication, slot)) = subscriber.filter(|_| !options.ignores_subscribers) {
+    if let Some((publication, slot)) = subscriber.filter(|_| !options.is_confirmed) {
         return Err(RunError::Usage(format!(
             "{publication}, so the subscriber of the replication slot {slot} would get the rows of the loaded tables; it would \
              stop there if it does not have these tables, and the slot would keep WAL: use another database, or --yes to load \

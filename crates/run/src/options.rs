@@ -18,8 +18,8 @@ use workload::WorkloadName;
 use repeated::{actions, builtins, definitions, files, goals, set_actions, set_goals, set_targets, targets};
 pub use repeated::{definition, parameters, table_rows};
 pub use value::{
-    Kind, PER_CORE, PER_CORE_MAX, Value, bandwidth, duration, expected_unit, percent, seconds, weighted,
-    whole_seconds, with_unit, word_of, words,
+    Kind, PER_CORE, PER_CORE_MAX, Value, bandwidth, delay, duration, expected_unit, percent, seconds,
+    weighted, whole_seconds, with_unit, word_of, words,
 };
 
 use crate::error::RunError;

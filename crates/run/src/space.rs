@@ -137,9 +137,12 @@ pub fn load_with_consent(
     control: &Control,
     (mut consent, told): (Option<&mut Consent<'_>>, &mut dyn FnMut(InitProgress<'_>)),
 ) -> Result<InitReport, RunError> {
-    if !workload.knows_its_rows() {
+    if !workload.knows_its_rows() && !options.is_confirmed {
         let forecast = SpaceForecast::check(workload, session, options, control, consent.as_deref_mut())?;
         forecast.iter().for_each(|forecast| told(InitProgress::Forecast(&forecast.to_string())));
+    }
+    if options.is_confirmed {
+        return load(workload, target, session, options, control, told);
     }
     let limited = InitOptions { limit: Some(limit(workload, session, options, control)), ..options.clone() };
     match load(workload, target, session, &limited, control, told) {

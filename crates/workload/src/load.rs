@@ -71,7 +71,7 @@ pub struct InitOptions {
     /// Wait for locks without a limit, as pgbench does.
     pub waits_as_pgbench: bool,
     /// Load also where a subscriber would get the rows, and would stop without the tables.
-    pub ignores_subscribers: bool,
+    pub is_confirmed: bool,
     /// Directives of a schema may name files outside of the workload's folder.
     pub allows_files: bool,
     /// Execute also the statements of a schema that name settings or roles that the server does not have.
@@ -109,7 +109,7 @@ impl Default for InitOptions {
             seed: None,
             drops: false,
             waits_as_pgbench: false,
-            ignores_subscribers: false,
+            is_confirmed: false,
             allows_files: false,
             is_strict: false,
             limit: None,

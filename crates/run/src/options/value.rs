@@ -367,8 +367,12 @@ pub fn with_unit(text: &str, units: &[(&str, f64)], example: &str) -> Result<f64
     if number.is_finite() && number >= 0.0 { Ok(number * factor) } else { Err(wrong()) }
 }
 
+/// Units of a delay in nanoseconds.
+const DELAY_UNITS: [(&str, f64); 4] = [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+/// Longer than any supported delay.
+const DELAY_MAX_NS: f64 = 1e14;
 /// Units of a bandwidth, in bits per second; upper and lower case are the same.
-const BANDWIDTH_UNITS: [(&str, f64); 4] = [("bit", 1.0), ("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9)];
+const BANDWIDTH_UNITS: [(&str, f64); 4] = [("kbit", 1e3), ("mbit", 1e6), ("gbit", 1e9), ("bit", 1.0)];
 /// Faster than any link.
 const BANDWIDTH_MAX: f64 = 1e15;
 
@@ -385,6 +389,18 @@ pub fn bandwidth(text: &str) -> Result<u64, String> {
     match with_unit(&text.to_ascii_lowercase(), &BANDWIDTH_UNITS, "") {
         Ok(bits) if (1.0..=BANDWIDTH_MAX).contains(&bits) => Ok(bits as u64),
         _ => Err("a number with a unit (bits per second), such as 100Mbit, 1Gbit or 64kbit".to_owned()),
+    }
+}
+
+/// Parses a delay of a network: 0, or a time with a unit, such as `10ms`, `500us` or `1.5s`.
+///
+/// # Errors
+/// A message.
+pub fn delay(text: &str) -> Result<Duration, String> {
+    let ns = if text == "0" { Ok(0.0) } else { with_unit(text, &DELAY_UNITS, "") };
+    match ns {
+        Ok(ns) if ns <= DELAY_MAX_NS => Ok(Duration::from_secs_f64(ns / 1e9)),
+        _ => Err("expected a time with a unit, such as 10ms, 500us or 1.5s".to_owned()),
     }
 }
 
@@ -485,6 +501,28 @@ pub(super) fn weight(text: &str) -> Result<i64, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_delay_has_a_unit() {
+        for (text, us) in [("10ms", 10_000), ("500us", 500), ("1.5s", 1_500_000), ("0", 0), ("2000 ns", 2)] {
+            assert_eq!(delay(text), Ok(Duration::from_micros(us)), "{text}");
+        }
+        for bad in ["10", "-1ms", "ms", "1e300s", "NaNms", "infs", "1 m"] {
+            assert!(delay(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_bandwidth_has_a_unit_and_is_not_nothing() {
+        for (text, bits) in
+            [("100Mbit", 100_000_000), ("1gbit", 1_000_000_000), ("64 kbit", 64_000), ("9bit", 9)]
+        {
+            assert_eq!(bandwidth(text), Ok(bits), "{text}");
+        }
+        for bad in ["100", "0Mbit", "0.5bit", "-1Mbit", "Mbit", "100MB", "1e99Gbit"] {
+            assert!(bandwidth(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn a_time_in_a_file_has_a_unit() {
