@@ -113,7 +113,7 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     let mut view = LoadView { is_quiet: arguments.quiet, ..LoadView::new(terminal) };
     let told = &mut |progress: InitProgress<'_>| view.show(progress);
     if arguments.dry_run {
-        let text = run::dry_run(&*workload, &target, &mut session, &options, signals, told)?;
+        let text = run::dry_run(&*workload, &mut session, &options, signals, told)?;
         terminal.print(&text);
         return Ok(());
     }

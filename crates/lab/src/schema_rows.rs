@@ -67,5 +67,5 @@ fn described(
             listener.warn(sentence);
         }
     };
-    run::described_rows(schema, options, (target, &mut session), control, told)
+    run::described_rows(schema, options, &mut session, control, told)
 }

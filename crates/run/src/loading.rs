@@ -63,13 +63,12 @@ fn publications_of_tables(session: &mut Session, options: &InitOptions) -> Resul
 /// The rows are not those of a schema, or the server refuses the schema.
 pub fn dry_run(
     workload: &dyn Workload,
-    target: &Target,
     session: &mut Session,
     options: &InitOptions,
     control: &Control,
     told: &mut dyn FnMut(InitProgress<'_>),
 ) -> Result<String, RunError> {
-    examine(session, control, told, |session, step| workload.dry_run(target, session, options, step))
+    examine(session, control, told, |session, step| workload.dry_run(session, options, step))
 }
 
 /// The rows of a schema as the server describes its tables; nothing is changed.
@@ -79,11 +78,11 @@ pub fn dry_run(
 pub fn described_rows(
     schema: &SchemaText,
     options: &DataOptions,
-    (target, session): (&Target, &mut Session),
+    session: &mut Session,
     control: &Control,
     told: &mut dyn FnMut(InitProgress<'_>),
 ) -> Result<Generation, RunError> {
-    examine(session, control, told, |session, step| schema.described(options, target, session, step))
+    examine(session, control, told, |session, step| schema.described(options, session, step))
 }
 
 fn examine<T>(

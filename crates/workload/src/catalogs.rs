@@ -44,6 +44,7 @@ pub(crate) fn describe(
     before: &BTreeSet<u32>,
     written: &[TableName],
 ) -> Result<Description, WorkloadError> {
+    let visible = visible_tables(session)?;
     let own: BTreeSet<u32> = table_oids(session)?.difference(before).copied().collect();
     let referenced = query_catalogs(
         session,
@@ -54,7 +55,7 @@ pub(crate) fn describe(
     )?;
     let mut all = own.clone();
     all.extend(referenced.iter().map(|row| parsed::<u32>(row, 0)));
-    let mut reader = Reader::new(session, &all, written)?;
+    let mut reader = Reader::new(session, &all, &visible, written)?;
     reader.with_rows = all.difference(&own).copied().collect();
     let types = reader.read()?;
     reader.tables_with_rows()?;
@@ -67,9 +68,21 @@ pub(crate) fn describe_tables(
     session: &mut Session,
     oids: &BTreeSet<u32>,
 ) -> Result<Description, WorkloadError> {
-    let mut reader = Reader::new(session, oids, &[])?;
+    let visible = visible_tables(session)?;
+    let mut reader = Reader::new(session, oids, &visible, &[])?;
     let types = reader.read()?;
     Ok(Description { tables: reader.tables, types })
+}
+
+/// The tables that the schema's own search path finds. The other questions set another one for the transaction, so this is the
+/// first.
+fn visible_tables(session: &mut Session) -> Result<BTreeSet<u32>, WorkloadError> {
+    let rows = query(
+        session,
+        "select c.oid from pg_catalog.pg_class c where c.relkind in ('r', 'p', 'm') \
+         and pg_catalog.pg_table_is_visible(c.oid)",
+    )?;
+    Ok(rows.iter().map(|row| parsed(row, 0)).collect())
 }
 
 struct Reader<'a> {
@@ -87,16 +100,10 @@ impl<'a> Reader<'a> {
     fn new(
         session: &'a mut Session,
         all: &BTreeSet<u32>,
+        visible: &BTreeSet<u32>,
         written: &[TableName],
     ) -> Result<Reader<'a>, WorkloadError> {
         let version = session.server_version_num();
-        // As the schema's own search path finds them, which the other questions do not use.
-        let visible = query(
-            session,
-            "select c.oid from pg_catalog.pg_class c where c.relkind in ('r', 'p', 'm') \
-             and pg_catalog.pg_table_is_visible(c.oid)",
-        )?;
-        let visible: BTreeSet<u32> = visible.iter().map(|row| parsed(row, 0)).collect();
         let is_partition = if version >= PARTITIONS_VERSION { "c.relispartition" } else { "false" };
         let rows = query_catalogs(
             session,

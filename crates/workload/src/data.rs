@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-use connect::{Session, Target};
+use connect::Session;
 use datagen::{Generation, Options, Schema, Source, TableRows};
 
 use crate::generated::GeneratedTables;
@@ -116,7 +116,6 @@ impl SchemaText {
     pub fn described(
         &self,
         options: &Options,
-        target: &Target,
         session: &mut Session,
         progress: &mut Progress<'_>,
     ) -> Result<Generation, WorkloadError> {
@@ -132,7 +131,7 @@ impl SchemaText {
             seed: None,
             options: init_options,
         };
-        load.generation(options, target, session, progress)
+        load.generation(options, session, progress)
     }
 }
 

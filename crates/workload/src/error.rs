@@ -358,7 +358,7 @@ pub enum WorkloadError {
     #[error(
         "{place}: this server does not have {extensions}{}. Install it there (the names of packages are similar to \
          postgresql-{major}-NAME; see https://pgxn.org), or load the other tables with{option}",
-        if needed.is_empty() { String::new() } else { format!(", which {needed} need") }
+        if needed.is_empty() { String::new() } else { format!("; it is needed for {needed}") }
     )]
     ExtensionMissing { place: String, extensions: String, needed: String, major: u32, option: String },
     /// The schema does not create this extension.

@@ -444,18 +444,17 @@ impl Workload for Folder {
 
     fn dry_run(
         &self,
-        target: &Target,
         session: &mut Session,
         options: &InitOptions,
         progress: &mut Progress<'_>,
     ) -> Result<String, WorkloadError> {
         if let Some(folder) = self.with_allowed_files(options)? {
-            return folder.dry_run(target, session, options, progress);
+            return folder.dry_run(session, options, progress);
         }
         self.check_options(options)?;
         match self.schema_load(&self.completed(options)).filter(|load| !load.is_built_in && !options.resumes)
         {
-            Some(load) => load.dry_run(target, session, progress),
+            Some(load) => load.dry_run(session, progress),
             None => {
                 let (workload, reason) = (self.name().to_owned(), NOT_GENERATED);
                 Err(WorkloadError::OptionUnsupported { option: "--dry-run", workload, reason })

@@ -38,7 +38,7 @@ impl SchemaLoad<'_> {
         progress: &mut Progress<'_>,
     ) -> Result<InitReport, WorkloadError> {
         let (tables, options) = (self.tables, self.options);
-        let (described, rows) = self.compiled(target, session, progress)?;
+        let (described, rows) = self.compiled(session, progress)?;
         if let Some(limit) = options.limit.filter(|_| !options.resumes)
             && let Some(forecast) = LoadForecast::new(&rows, &described)
         {
@@ -67,11 +67,10 @@ impl SchemaLoad<'_> {
     /// The tables with the generators of their columns, as text. Nothing is changed.
     pub(crate) fn dry_run(
         &self,
-        target: &Target,
         session: &mut Session,
         progress: &mut Progress<'_>,
     ) -> Result<String, WorkloadError> {
-        let (described, rows) = self.compiled(target, session, progress)?;
+        let (described, rows) = self.compiled(session, progress)?;
         self.tell_notes(&described, rows.notes(), progress)?;
         Ok(generated::dry_run(&rows, &described))
     }
@@ -80,11 +79,10 @@ impl SchemaLoad<'_> {
     pub(crate) fn generation(
         &self,
         options: &datagen::Options,
-        target: &Target,
         session: &mut Session,
         progress: &mut Progress<'_>,
     ) -> Result<Generation, WorkloadError> {
-        let (description, left_out) = self.description(target, session, progress)?;
+        let (description, left_out) = self.description(session, progress)?;
         let described = self.tables.described(description, Arc::new(left_out))?;
         let schema = described.schema.as_ref().map_or_else(|| self.tables.read(), Ok)?;
         let generation = Generation::new(schema, options, &self.files)?;
@@ -114,7 +112,6 @@ impl SchemaLoad<'_> {
     /// The tables as the server describes them, with their rows. Nothing is changed.
     fn compiled(
         &self,
-        target: &Target,
         session: &mut Session,
         progress: &mut Progress<'_>,
     ) -> Result<(Described, Rows), WorkloadError> {
@@ -124,7 +121,7 @@ impl SchemaLoad<'_> {
         let described = if self.is_built_in {
             Described::default()
         } else {
-            let (description, left_out) = self.description(target, session, progress)?;
+            let (description, left_out) = self.description(session, progress)?;
             self.tables.described(description, Arc::new(left_out))?
         };
         let rows = self.rows(&described)?;
@@ -139,7 +136,6 @@ impl SchemaLoad<'_> {
     /// What the server says about the schema.
     fn description(
         &self,
-        target: &Target,
         session: &mut Session,
         progress: &mut Progress<'_>,
     ) -> Result<(Description, LeftOut), WorkloadError> {
@@ -148,6 +144,6 @@ impl SchemaLoad<'_> {
         if !self.options.is_strict {
             unavailable::leave_out(session, &mut trial)?;
         }
-        loader::describe(target, session, &trial, self.options, progress)
+        loader::describe(session, &trial, self.options, progress)
     }
 }

@@ -116,7 +116,6 @@ pub trait Workload: Debug + Send + Sync {
     /// The rows are not those of a schema; errors as of `load`.
     fn dry_run(
         &self,
-        _: &Target,
         _: &mut Session,
         _: &InitOptions,
         _: &mut Progress<'_>,

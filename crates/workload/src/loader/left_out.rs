@@ -140,7 +140,7 @@ impl LeftOut {
         let needed = self.names();
         let needed =
             if needed.is_empty() { "no table needs it".to_owned() } else { format!("and {needed} with it") };
-        (!extensions.is_empty()).then(|| format!("{noun} {} is left out, {needed}", extensions.join(", ")))
+        (!extensions.is_empty()).then(|| format!("left out: {noun} {}, {needed}", extensions.join(", ")))
     }
 
     /// `the tables a, b and 3 other statements (schema.sql:3, …)`; empty if nothing needs the extensions.

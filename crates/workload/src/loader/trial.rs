@@ -1,7 +1,7 @@
 //! Executes all statements of a schema in a transaction, reads from the catalogs what they have made, and rolls it back.
 //! So the server reads the schema: no text is interpreted.
 
-use connect::{LockTry, Session, Target};
+use connect::{LockTry, Session};
 use datagen::Description;
 
 use super::left_out::LeftOut;
@@ -9,7 +9,7 @@ use super::obstacles::Obstacles;
 use super::preparation::{drop_obstacles, limit_statements, refuse_transaction_control, tables_of_role};
 use super::tables::TableSet;
 use crate::foreign_objects::begin_counting;
-use crate::load::{InitOptions, Progress, begin_own, connect_beside, failed, with_locks};
+use crate::load::{InitOptions, Progress, begin_own, failed, with_locks};
 use crate::step_guard::rolled_back;
 use crate::{WorkloadError, catalogs, marks};
 
@@ -18,18 +18,15 @@ use crate::{WorkloadError, catalogs, marks};
 /// # Errors
 /// A table exists that `init` did not make; the server refuses a statement; `progress` asked to stop.
 pub(crate) fn describe(
-    target: &Target,
     session: &mut Session,
     set: &TableSet,
     options: &InitOptions,
     progress: &mut Progress<'_>,
 ) -> Result<(Description, LeftOut), WorkloadError> {
     refuse_transaction_control(set)?;
-    let target = &target.single(session.address());
-    // The settings that the schema makes end with this connection.
-    let mut own = connect_beside(session, target)
-        .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
-    with_locks(&mut own, progress, |own, locking, _| {
+    // On the caller's session, whose statements a signal cancels: one of the schema may be endless. The settings that the schema
+    // makes end with the rollback.
+    with_locks(session, progress, |own, locking, _| {
         locking.repeat(own, |own, lock_try| {
             let described = described(own, set, options, lock_try);
             let described = described.map_err(|error| rolled_back(own, error, "the schema"))?;

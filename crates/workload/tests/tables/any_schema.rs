@@ -340,8 +340,9 @@ fn what_needs_a_missing_extension_can_be_left_out() {
         let mut session = session(major, "any_missing");
         let error = refused(&mut session, &folder, &scaled(5.0));
         assert!(
-            error
-                .contains("schema.sql:1: this server does not have nowhere, which 2 tables (places, visits)"),
+            error.contains(
+                "schema.sql:1: this server does not have nowhere; it is needed for 2 tables (places, visits)"
+            ),
             "{error}"
         );
         assert!(error.ends_with("with --without-extension nowhere"), "{error}");
@@ -370,6 +371,15 @@ fn an_endless_statement_of_the_schema_ends_loading() {
     let error = refused(&mut session, &folder(&schema, &[]), &options);
     assert!(error.contains("schema.sql:4: ") && error.contains("SET statement_timeout"), "{error}");
     assert_eq!(lines(&mut session, "select count(*) from pg_class where relname = 't'"), ["0"]);
+}
+
+/// A signal cancels the statements of the session that the caller has given.
+#[test]
+fn the_schema_is_tried_on_the_session_of_the_caller() {
+    let schema = "create table t (id int);\ndo $$ begin raise 'process %', pg_backend_pid(); end $$;";
+    let mut session = session(NEWEST, "any_process");
+    let error = refused(&mut session, &folder(schema, &[]), &scaled(5.0));
+    assert!(error.contains(&format!("process {}", session.cancel_key().process_id)), "{error}");
 }
 
 #[test]

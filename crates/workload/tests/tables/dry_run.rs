@@ -27,10 +27,9 @@ fn tables(session: &mut Session) -> Vec<String> {
 #[test]
 fn a_dry_run_shows_rows_paths_and_generators_and_changes_nothing() {
     let mut session = session(NEWEST, "dry_run");
-    let target = target(&mut session);
     let folder = folder(SCHEMA, &[]);
     let run = &mut |_: pgmeter_workload::InitProgress<'_>| ControlFlow::Continue(());
-    let text = open(&folder).dry_run(&target, &mut session, &scaled(200.0), run).expect("a dry run");
+    let text = open(&folder).dry_run(&mut session, &scaled(200.0), run).expect("a dry run");
     let line = |start: &str| {
         let found = text.lines().find(|line| line.trim_start().starts_with(start));
         found
@@ -91,12 +90,11 @@ fn a_schema_that_needs_no_server_has_the_same_rows_with_one() {
           flags bit(5), ip inet, doc jsonb, at timestamptz default now());\n";
     let folder = folder(schema, &[]);
     let mut session = session(NEWEST, "same_rows");
-    let target = target(&mut session);
     let options = DataOptions { size: Some(300.0), ..DataOptions::default() };
     let text = SchemaText::open(&folder.path().join("schema.sql"), false).expect("a schema");
     let read = text.read(&options).expect("right directives").expect("no server is needed");
     let run = &mut |_: pgmeter_workload::InitProgress<'_>| ControlFlow::Continue(());
-    let described = text.described(&options, &target, &mut session, run).expect("a description");
+    let described = text.described(&options, &mut session, run).expect("a description");
     let written = |generation| {
         let mut out = Vec::new();
         write_rows(generation, None, RowFormat::Copy, 1, &mut out).expect("rows");
