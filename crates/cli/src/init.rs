@@ -210,19 +210,14 @@ impl<'a> LoadView<'a> {
     }
 
     fn rows(&mut self, table: &str, (done, total): (u64, u64), bytes: u64, elapsed: Duration) {
-        let megabytes = bytes / 1_000_000;
-        let left = workload::time_left(done, total, elapsed);
         if self.terminal.is_interactive() {
             let counting = self.bar.take().filter(Bar::counts);
             let rows = counting.unwrap_or_else(|| self.terminal.bar(total, Unit::Rows));
-            rows.label(format!("loading {table}, {megabytes} MB"));
-            rows.reached(done, total, left);
+            rows.label(format!("loading {table}, {} MB", bytes / 1_000_000));
+            rows.reached(done, total, workload::time_left(done, total, elapsed));
             self.bar = Some(rows);
         } else if elapsed >= self.due {
-            let percent = done.saturating_mul(100) / total.max(1);
-            self.terminal.say(format_args!(
-                "loading {table}: {done} of {total} rows ({percent} %), {megabytes} MB, {left} left"
-            ));
+            self.terminal.say(workload::rows_loaded(table, (done, total), bytes, elapsed));
             while self.due <= elapsed {
                 self.due += LINES_APART;
             }

@@ -56,7 +56,7 @@ pub use folder::Folder;
 pub use learn::{LearnError, Learned, learn, table_name};
 pub use load::{
     InitOptions, InitProgress, InitReport, LoadLimit, Logging, Progress, ROWS_PER_PROGRESS, StepTime,
-    reconnecting, time_left,
+    reconnecting, rows_loaded, time_left,
 };
 pub use loader::{RowSource, RowWriter};
 pub use marks::{Loaded, incomplete, loaded};

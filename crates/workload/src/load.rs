@@ -263,6 +263,13 @@ pub(crate) fn with_commas(number: u64) -> String {
     text
 }
 
+/// A line about the rows of a table that are loaded.
+pub fn rows_loaded(table: &str, (done, total): (u64, u64), bytes: u64, elapsed: Duration) -> String {
+    let (percent, megabytes) = (done.saturating_mul(100) / total.max(1), bytes / 1_000_000);
+    let left = time_left(done, total, elapsed);
+    format!("loading {table}: {done} of {total} rows ({percent} %), {megabytes} MB, {left} left")
+}
+
 pub(crate) fn tell(progress: &mut Progress<'_>, what: InitProgress<'_>) -> Result<(), WorkloadError> {
     match progress(what) {
         ControlFlow::Continue(()) => Ok(()),

@@ -187,6 +187,10 @@ impl From<Complaint> for Problem {
 const UNLISTED: Place = Place { line: 0, column: 0 };
 
 /// The files that were read so far.
+const STEPS_NEEDED: &str = "a file schema.sql, or load steps, such as load = [\"rows.sql\"]";
+const SCHEMA_NEEDED: &str =
+    "a schema.sql without load steps for the key size, the number of rows of its tables";
+
 struct Reader<'a> {
     files: Files<'a>,
     archives: Vec<NamedArchive>,
@@ -232,12 +236,9 @@ impl Reader<'_> {
         let size = top.read("size", Node::positive)?;
         let scale_min = top.read("scale_min", Node::positive)?.and_then(Scale::new);
         let seed = top.read("seed", |node| node.whole(0, SEED_MAX))?;
-        if load.is_empty() && schema.is_none() {
-            return Err(needed("a file schema.sql, or load steps, such as load = [\"rows.sql\"]").into());
-        }
-        if size.is_some() && schema.is_none() {
-            let what = "the key size is the number of rows of the tables of schema.sql, which this workload does not use";
-            return Err(Complaint::at(place, what).into());
+        if schema.is_none() && (load.is_empty() || size.is_some()) {
+            let what = if load.is_empty() { STEPS_NEEDED } else { SCHEMA_NEEDED };
+            return Err(needed(what).into());
         }
         let files = std::mem::take(&mut self.read);
         Ok(Manifest {

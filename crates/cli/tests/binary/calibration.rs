@@ -1,4 +1,5 @@
-//! `calibrate` and `self-test`: what is kept and shown, and that nothing is left. Their figures are tested in `results`.
+//! `calibrate` and `self-test`: what is kept and shown, and that nothing is left.
+//! Their figures are tested in `results`.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Whether and as whom a run observes its server, and where it gets no connection for that. What it sees is in `alone`.
+//! Whether and as whom a run observes its server, and where it gets no connection for that.
+//! What it sees is in `alone`.
 
 use results::WaitMethod;
 use testkit::cluster::Cluster;

@@ -1,4 +1,5 @@
-//! A dry run and the limit of a load: both know the rows of a schema before any row is loaded, and change nothing.
+//! A dry run and the limit of a load:
+//! both know the rows of a schema before any row is loaded, and change nothing.
 
 use std::ops::ControlFlow;
 

@@ -1,4 +1,5 @@
-//! Goals of a comparison, one of which the faster side must meet. The others are in `goals` beside this folder.
+//! Goals of a comparison, one of which the faster side must meet.
+//! The others are in `goals` beside this folder.
 
 use results::Store;
 use testkit::cluster::Cluster;
