@@ -67,7 +67,11 @@ fn a_mistake_is_one_line_with_its_place() {
     check("titel = \"x\"\n", "w.toml:4:1: unknown key \"titel\" in a workload; did you mean \"title\"?");
     check(
         "tables = [{ name = \"t\", rows = 1 }]\n",
-        "w.toml:4:25: unknown key \"rows\" in this list; known are name, rows_per_scale, before_run",
+        "w.toml:4:25: unknown key \"rows\" in this list; known are name, rows_per_scale, before_run, directives",
+    );
+    check(
+        "[columns]\nt.a = \"int\"\n",
+        "w.toml:5:3: directives and numbers of rows are for a schema.sql without load steps: remove the key",
     );
     check("scale_min = 0\n", "w.toml:4:13: expected a number above 0, found 0");
     check("bytes_per_scale = 0\n", "w.toml:4:19: expected a whole number from 1 to 1099511627776, found 0");
