@@ -135,9 +135,8 @@ fn generation(
         ..workload::DataOptions::default()
     };
     let schema = signals.leave_at_once(|| SchemaText::open(schema, arguments.allow_files))?;
-    let on = arguments.on.as_deref();
     listening(terminal, places(None, None)?, Output::default(), |listener| {
-        Ok(::lab::rows_of_schema(&schema, &options, on, listener, signals)?)
+        Ok(::lab::rows_of_schema(&schema, &options, arguments.on.as_deref(), listener, signals)?)
     })
 }
 

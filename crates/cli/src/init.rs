@@ -113,16 +113,13 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
     let mut view = LoadView { is_quiet: arguments.quiet, ..LoadView::new(terminal) };
     let told = &mut |progress: InitProgress<'_>| view.show(progress);
     if arguments.dry_run {
-        let text = run::dry_run(&*workload, &mut session, &options, signals, told)?;
-        terminal.print(&text);
+        terminal.print(&run::dry_run(&*workload, &mut session, &options, signals, told)?);
         return Ok(());
     }
     let can_ask = terminal.is_interactive() && io::stdin().is_terminal();
-    let mut consent =
-        can_ask.then(|| Consent { input: Box::new(io::stdin().lock()), output: Box::new(io::stderr()) });
-    let (consent, control) = (consent.as_mut(), signals);
+    let consent = can_ask.then(|| Consent::new(io::stdin().lock(), io::stderr()));
     let report =
-        run::load_with_consent(&*workload, &target, &mut session, &options, control, (consent, told));
+        run::load_with_consent(&*workload, &target, &mut session, &options, signals, (consent, told));
     drop(view);
     terminal.say(report.map_err(run::RunError::with_advice)?.summary(options.scale));
     Ok(())
@@ -130,8 +127,7 @@ pub(crate) fn run(arguments: &InitArguments, terminal: &Terminal, signals: &Sign
 
 /// The workload of this name or in this directory.
 pub(crate) fn named(workload: Option<&str>) -> Result<WorkloadName, Failure> {
-    let found = workload.map(|text| WorkloadName::find(text, Path::new("")));
-    Ok(found.transpose()?.unwrap_or_default())
+    Ok(workload.map(|text| WorkloadName::find(text, Path::new(""))).transpose()?.unwrap_or_default())
 }
 
 fn options(arguments: &InitArguments) -> Result<InitOptions, Failure> {

@@ -83,7 +83,7 @@ pub use self_test::{self_test, self_test_spec};
 pub use serving::wait_for_end;
 pub use session_settings::settings_in_force;
 pub use since::since;
-pub use space::{Consent, load_with_consent};
+pub use space::{Consent, Told, load_with_consent};
 pub use spec::{ActionKind, ActionSpec, RunSpec, ScriptSource, ScriptSpec, TargetSpec, Vacuum};
 pub use statement_check::StatementError;
 pub use store_places::StorePlaces;

@@ -93,10 +93,8 @@ impl fmt::Display for SpaceForecast {
 
 /// Where a user confirms a large load: the input for the answer, and the output for the question.
 pub struct Consent<'a> {
-    /// For the answer.
-    pub input: Box<dyn BufRead + 'a>,
-    /// For the question.
-    pub output: Box<dyn Write + 'a>,
+    input: Box<dyn BufRead + 'a>,
+    output: Box<dyn Write + 'a>,
 }
 
 impl fmt::Debug for Consent<'_> {
@@ -105,7 +103,12 @@ impl fmt::Debug for Consent<'_> {
     }
 }
 
-impl Consent<'_> {
+impl<'a> Consent<'a> {
+    /// An input for the answer, and an output for the question.
+    pub fn new(input: impl BufRead + 'a, output: impl Write + 'a) -> Consent<'a> {
+        Consent { input: Box::new(input), output: Box::new(output) }
+    }
+
     fn ask(&mut self, forecast: &dyn fmt::Display, control: &Control) -> bool {
         let question = format!("{forecast}. Load anyway? [y/N] ");
         control.leave_at_once(|| confirm(&question, &mut self.input, &mut self.output))
@@ -125,6 +128,9 @@ fn limit(
     })
 }
 
+/// Receives the progress of a load.
+pub type Told<'a> = &'a mut dyn FnMut(InitProgress<'_>);
+
 /// As [`load`], but a load that is larger than the free space, 10 GB or 10 minutes needs the consent of its user.
 ///
 /// # Errors
@@ -135,10 +141,10 @@ pub fn load_with_consent(
     session: &mut Session,
     options: &InitOptions,
     control: &Control,
-    (mut consent, told): (Option<&mut Consent<'_>>, &mut dyn FnMut(InitProgress<'_>)),
+    (mut consent, told): (Option<Consent<'_>>, Told<'_>),
 ) -> Result<InitReport, RunError> {
     if !workload.knows_its_rows() && !options.is_confirmed {
-        let forecast = SpaceForecast::check(workload, session, options, control, consent.as_deref_mut())?;
+        let forecast = SpaceForecast::check(workload, session, options, control, consent.as_mut())?;
         forecast.iter().for_each(|forecast| told(InitProgress::Forecast(&forecast.to_string())));
     }
     if options.is_confirmed {
@@ -147,7 +153,7 @@ pub fn load_with_consent(
     let limited = InitOptions { limit: Some(limit(workload, session, options, control)), ..options.clone() };
     match load(workload, target, session, &limited, control, told) {
         Err(RunError::Workload(WorkloadError::LoadTooLarge { forecast, .. }))
-            if consent.is_some_and(|consent| consent.ask(&forecast, control)) =>
+            if consent.is_some_and(|mut consent| consent.ask(&forecast, control)) =>
         {
             load(workload, target, session, options, control, told)
         }

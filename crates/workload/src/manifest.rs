@@ -220,11 +220,11 @@ impl Reader<'_> {
         let at_scripts = at_scripts.map_or(place, |entry| entry.node.place);
         let scripts = self.scripts(&name, self.listed(&mut top, "scripts")?)?;
         check_weights(&scripts, at_scripts)?;
-        let per_minute = top.take("per_minute").map(|node| PerMinute::read(node, &scripts)).transpose()?;
+        let per_minute = top.take("per_minute").map(|it| PerMinute::read(it, &scripts)).transpose()?;
         let checks = self.checks(self.listed(&mut top, "checks")?)?;
         let mut sql = |node: &Node| Ok(self.sql(node)?.1);
-        let standard = top.take("standard").map(|node| Standard::read(node, &scripts, &checks, &mut sql));
-        let standard = standard.transpose()?;
+        let standard = top.take("standard");
+        let standard = standard.map(|it| Standard::read(it, &scripts, &checks, &mut sql)).transpose()?;
         let queries = self.sql_files(self.listed(&mut top, "queries")?, Self::sql)?;
         queries::check(&queries).map_err(Problem::InFile)?;
         let indexes = self.sql_files(self.folder_entries("indexes")?, Self::index_set)?;
@@ -233,8 +233,7 @@ impl Reader<'_> {
         let scale_min = top.read("scale_min", Node::positive)?.and_then(Scale::new);
         let seed = top.read("seed", |node| node.whole(0, SEED_MAX))?;
         if schema.is_none() && (load.is_empty() || size.is_some()) {
-            let what = if load.is_empty() { STEPS_NEEDED } else { SCHEMA_NEEDED };
-            return Err(needed(what).into());
+            return Err(needed(if load.is_empty() { STEPS_NEEDED } else { SCHEMA_NEEDED }).into());
         }
         let files = std::mem::take(&mut self.read);
         Ok(Manifest {

@@ -85,7 +85,8 @@ fn a_schema_that_needs_no_server_has_the_same_rows_with_one() {
         create domain percent as int check (value between 0 and 100);\n\
         create table people (id serial primary key, email text unique not null, city text, -- df: use=city\n\
           born date, mood mood not null, share percent, tags text[], price numeric(8,2) check (price > 0));\n\
-        create table visits (person int not null references people, day date, place varchar(30), -- df: mult=3\n\
+        create table visits ( -- df: mult=3\n\
+          person int not null references people, day date, place varchar(30),\n\
           primary key (person, day), check (place in ('a', 'b')));\n\
         create table parts (id bigint generated always as identity primary key, parent bigint references parts,\n\
           flags bit(5), ip inet, doc jsonb, at timestamptz default now());\n";
