@@ -285,8 +285,8 @@ impl Schema {
         let Bounds { values, min, max } = &column.bounds;
         let text = |limit: &Option<Limit>| limit.as_ref().map(|limit| limit.text.clone());
         let own = &column.described;
-        let has_others =
-            own.is_conditioned || own.hint.is_some() || own.lengths.is_some() || own.base_type.is_some();
+        // Lengths without a hint are those of texts that generators make anyway.
+        let has_others = own.is_conditioned || own.hint.is_some() || own.base_type.is_some();
         let length = if let Type::Text { max, .. } = column.kind { max } else { None };
         Some(Permitted { values: values.clone(), min: text(min), max: text(max), length, has_others })
     }
