@@ -458,9 +458,9 @@ fn fulltext_finds_the_expected_messages_on_all_index_sets_and_versions() {
         let seed = ["--random-seed", "7", conninfo.as_str()];
         bench.run(init.into_iter().chain(seed)).exits(0);
         bench.run(["check", "--workload", "fulltext", &conninfo]).exits(0);
-        let queries = ["queries", "--workload", "fulltext", "-D", "queries=70", "--answers", &conninfo];
+        let queries = ["queries", "--workload", "fulltext", "-D", "queries=210", "--answers", &conninfo];
         let out = bench.run(queries).exits(0);
-        assert!(out.stdout.contains("70 of 70 equal to the expected ones"), "{}", out.stdout);
+        assert!(out.stdout.contains("210 of 210 equal to the expected ones"), "{}", out.stdout);
         let mut session = Cluster::session(&conninfo);
         let method = indexes.split('_').next().unwrap_or_default();
         let rows = session
