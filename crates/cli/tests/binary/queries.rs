@@ -20,7 +20,7 @@ fn with_tiny() -> Bench {
 
 fn loaded(bench: &Bench, name: &str) -> String {
     let conninfo = Cluster::shared("18").database(name);
-    bench.run(["init", "--workload", "tiny", "--scale", "20", &conninfo]).exits(0);
+    bench.run(["init", "--workload", "tiny", "--scale", "0.2", &conninfo]).exits(0);
     conninfo
 }
 

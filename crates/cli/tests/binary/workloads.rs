@@ -132,7 +132,9 @@ fn a_schema_alone_is_a_workload() {
     }
     fs::write(bench.path().join("own.dump"), b"PGDMP\x01\x10\xff").expect("a file");
     let out = bench.run(["init", "--schema", "own.dump", &conninfo]).exits(1);
-    out.says(&["own.dump is not SQL but an archive of pg_dump: use `pg_restore -f schema.sql own.dump`\n"]);
+    out.says(&[
+        "own.dump is not SQL but an archive of pg_dump: use `pg_restore -f - own.dump > schema.sql`\n",
+    ]);
 }
 
 #[test]

@@ -288,7 +288,8 @@ fn tables_of_another_folder_with_the_same_name_are_kept() {
         let database = lines(&mut session, "select quote_ident(current_database())").remove(0);
         let path = format!("alter database {database} set search_path");
         session.execute(&format!("create schema other; {path} = other")).expect("a schema");
-        load(&open(&second), &mut session, &scaled(10.0)).expect("in another schema");
+        let mut other = Session::connect(&target(&mut session)).expect("a session");
+        load(&open(&second), &mut other, &scaled(10.0)).expect("in another schema");
         session.execute(&format!("{path} = public")).expect("a path");
         // A folder with a moved copy, then an edited schema.
         let moved =
