@@ -91,11 +91,11 @@ fn queries_of_a_folder_are_timed_stored_listed_and_reported() {
     assert_eq!(rows, "count\n20\n");
     let words = ["queries", "--workload", "tiny", "--streams", "2", "--answers", "-q", "--format", "json"];
     let out = bench.run(words.iter().copied().chain([conninfo.as_str()])).exits(0);
-    for part in ["\"query\": \"q2\"", "\"rows\": 20", "\"answer\": \"unknown\"", "\"scale\": 20"] {
+    for part in ["\"query\": \"q2\"", "\"rows\": 20", "\"answer\": \"unknown\"", "\"scale\": 0.2"] {
         assert!(out.stdout.contains(part), "{part}: {}", out.stdout);
     }
     let list = bench.run(["runs"]).exits(0).stdout;
-    assert!(list.contains("query set") && list.contains("tiny: scale 20, 2 streams"), "{list}");
+    assert!(list.contains("query set") && list.contains("tiny: scale 0.2, 2 streams"), "{list}");
     for which in [["report", "one", "-q"].as_slice(), &["report", "s1", "s2", "-o", "page.html"]] {
         let which: Vec<&str> = which.iter().copied().filter(|word| *word != "-q").collect();
         bench.run(which).exits(0);

@@ -63,7 +63,7 @@ fn matview_is_sound_before_and_after_its_refresh() {
         loads_runs_and_checks(major, "matview", &["count_rows", "one_customer", "change_orders"]);
         let bench = Bench::new();
         let conninfo = Cluster::shared(major).database("shelf_matview_refreshed");
-        bench.run(["init", "-q", "--workload", "matview", "--scale", "0.02", &conninfo]).exits(0);
+        bench.run(["init", "-q", "--workload", "matview", "--scale", "0.1", &conninfo]).exits(0);
         let refresh = "1s:sql=REFRESH MATERIALIZED VIEW CONCURRENTLY mv_sales";
         let words =
             ["bench", "--workload", "matview", "-b", "change_orders", "-c", "2", "-T", "3", "--check"];
