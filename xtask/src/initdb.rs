@@ -98,7 +98,7 @@ struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// `None` if it is none of pgmeter's.
+    /// `None` if pgmeter did not make the call.
     fn parse(arguments: &[&'a str]) -> Option<Call<'a>> {
         let mut call = Call { data: "", password_file: "", user: "", others: Vec::new() };
         let mut rest = arguments.iter();

@@ -463,7 +463,7 @@ impl Workload for Folder {
     }
 
     fn knows_its_rows(&self) -> bool {
-        self.generated.is_some() && self.own.rows.is_none()
+        self.generated.is_some() && !self.folder.as_os_str().is_empty()
     }
 
     fn interrupted(&self) -> WorkloadError {

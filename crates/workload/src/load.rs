@@ -70,7 +70,7 @@ pub struct InitOptions {
     pub drops: bool,
     /// Wait for locks without a limit, as pgbench does.
     pub waits_as_pgbench: bool,
-    /// Load also where a subscriber would get the rows, and would stop without the tables.
+    /// Load also what its user must confirm: a large load, and one whose rows a subscriber would get.
     pub is_confirmed: bool,
     /// Directives of a schema may name files outside of the workload's folder.
     pub allows_files: bool,

@@ -39,7 +39,7 @@ impl SchemaLoad<'_> {
     ) -> Result<InitReport, WorkloadError> {
         let (tables, options) = (self.tables, self.options);
         let (described, rows) = self.compiled(session, progress)?;
-        if let Some(limit) = options.limit.filter(|_| !options.resumes)
+        if let Some(limit) = options.limit.filter(|_| !options.resumes && !self.is_built_in)
             && let Some(forecast) = LoadForecast::new(&rows, &described)
         {
             forecast.check(limit)?;

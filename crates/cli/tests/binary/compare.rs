@@ -1,4 +1,4 @@
-//! `pgmeter compare` as whoever runs it meets it: its sentences, its exit status, and what it leaves behind. How often
+//! `pgmeter compare` as a user sees it: its sentences, its exit status, and what it leaves behind. How often
 //! it is right is measured by `examples/comparisons.rs` of `stats` and by `cargo xtask compare-proof`. Comparisons whose
 //! blocks must have figures are in `alone`.
 

@@ -32,7 +32,7 @@ fn with_a_connection_for_each_transaction_waits_are_those_of_the_samples() {
 }
 
 #[test]
-fn whoever_does_not_want_to_be_observed_is_not() {
+fn a_run_that_must_not_be_observed_is_not() {
     let bench = Bench::new();
     let conninfo = Cluster::shared("18").database("unobserved");
     bench.run(["init", "--scale", "1", &conninfo]).exits(0);

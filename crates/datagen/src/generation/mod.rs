@@ -221,7 +221,7 @@ impl<'a> Pass<'a> {
     fn run(&mut self, faults: &mut Faults) {
         let mut failed = vec![false; self.schema.tables.len()];
         for &table in &self.order.tables {
-            // Without the values of a failed table, others would have errors that are none.
+            // Errors of tables that refer to a failed table would be consequences.
             let mut keys = self.schema.tables[table].foreign_keys.iter();
             if keys.any(|key| failed[key.table]) {
                 failed[table] = true;

@@ -107,6 +107,7 @@ pub(crate) fn dry_run(rows: &Rows, described: &Described) -> String {
     for own in generation.tables() {
         let forecast = TableForecast::new(own, described);
         let path = match own.judgement() {
+            None if own.skips() => "loaded directly, but for those that skip leaves out".to_owned(),
             None => "loaded directly".to_owned(),
             Some(judgement) if judgement.constraints.is_empty() => {
                 "judged by the server: their references are to judged rows".to_owned()
@@ -115,13 +116,8 @@ pub(crate) fn dry_run(rows: &Rows, described: &Described) -> String {
         };
         lines.push([forecast.name, with_commas(forecast.rows), size(forecast.bytes), path]);
     }
-    lines.extend(described.kept_tables().map(|(name, rows)| {
-        [
-            name,
-            with_commas(rows),
-            String::new(),
-            "those that the schema inserts, or that are there".to_owned(),
-        ]
+    lines.extend(described.kept_tables().map(|name| {
+        [name, String::new(), String::new(), "those that the schema inserts, or that are there".to_owned()]
     }));
     let mut text = table(&lines);
     for own in generation.tables() {

@@ -115,12 +115,10 @@ impl Described {
         described_name(own).quoted() == table.sql_name()
     }
 
-    /// The tables that keep their rows, with the number of rows.
-    fn kept_tables(&self) -> impl Iterator<Item = (String, u64)> {
-        let kept = self.description.tables.iter().filter(|table| !table.is_partition);
-        kept.filter_map(|table| {
-            Some((described_name(table).to_string(), table.kept.as_ref()?.rows.len() as u64))
-        })
+    /// The tables that keep their rows. How many these are is not known: only rows that others refer to are read.
+    fn kept_tables(&self) -> impl Iterator<Item = String> {
+        let kept = self.description.tables.iter().filter(|table| table.kept.is_some() && !table.is_partition);
+        kept.map(|table| described_name(table).to_string())
     }
 
     /// Sentences about statements that are left out, and tables that get no rows.

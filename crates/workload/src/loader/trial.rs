@@ -9,7 +9,7 @@ use super::obstacles::Obstacles;
 use super::preparation::{drop_obstacles, limit_statements, refuse_transaction_control, tables_of_role};
 use super::tables::TableSet;
 use crate::foreign_objects::begin_counting;
-use crate::load::{InitOptions, Progress, begin_own, failed, with_locks};
+use crate::load::{InitOptions, Progress, begin_own, execute, failed, query_catalogs, with_locks};
 use crate::step_guard::rolled_back;
 use crate::{WorkloadError, catalogs, marks};
 
@@ -57,5 +57,17 @@ fn described(
     limit_statements(session, options)?;
     let left_out = LeftOut::execute(session, set, options)?;
     // The search path is still that of the schema.
-    Ok((catalogs::describe(session, &before, &set.names)?, left_out))
+    let description = catalogs::describe(session, &before, &set.names)?;
+    deallocate_own(session)?;
+    Ok((description, left_out))
+}
+
+/// Removes the statements that the schema has prepared: a rollback keeps them, and the schema is executed again.
+fn deallocate_own(session: &mut Session) -> Result<(), WorkloadError> {
+    let prepared = query_catalogs(
+        session,
+        "select quote_ident(name) from pg_prepared_statements where from_sql and prepare_time >= transaction_timestamp()",
+    )?;
+    let names = prepared.iter().filter_map(|row| row.get(0));
+    names.map(|name| execute(session, &format!("deallocate {name}"))).collect()
 }

@@ -220,7 +220,7 @@ impl<'a> JudgedLoading<'a> {
         }
         execute(self.session, "savepoint pgmeter_judge")?;
         let drawn = match self.stage(attempt, open) {
-            // A value that is none of its type.
+            // A value is invalid for its type.
             Err(error) if error.server_failure().is_some() && !self.session.is_lost() => {
                 execute(self.session, "rollback to savepoint pgmeter_judge")?;
                 execute(self.session, &Judge::drop_staging())?;
