@@ -68,6 +68,6 @@ fn deallocate_own(session: &mut Session) -> Result<(), WorkloadError> {
         session,
         "select quote_ident(name) from pg_prepared_statements where from_sql and prepare_time >= transaction_timestamp()",
     )?;
-    let names = prepared.iter().filter_map(|row| row.get(0));
-    names.map(|name| execute(session, &format!("deallocate {name}"))).collect()
+    let mut names = prepared.iter().filter_map(|row| row.get(0));
+    names.try_for_each(|name| execute(session, &format!("deallocate {name}")))
 }
