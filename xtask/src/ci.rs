@@ -76,7 +76,6 @@ fn check(extent: Extent) -> bool {
     };
     verdicts.extend([
         step("test", || built(|programs, _, scratch| test(programs, scratch))),
-        step("examples", examples),
         step("fuzz", || built(|programs, extent, _| fuzz(programs, extent))),
         step("tidy", || tidy(programs.as_ref())),
         step("leftovers", || leftovers(&scratch)),
@@ -219,17 +218,6 @@ fn judge_tests(ended: &[Ended]) -> Verdict {
     note.push_str(&format!("; longest: {}", slowest.collect::<Vec<_>>().join(", ")));
     let details = ended.iter().map(|ended| ended.failures.as_str()).collect();
     Verdict { passed, failed: failed + ignored + usize::from(passed == 0), note, details }
-}
-
-/// That the examples in the documentation of libraries compile and pass. Each counts as a test.
-fn examples() -> Verdict {
-    let packages = match test_programs::documented(crate::root()) {
-        Ok(packages) => packages,
-        Err(error) => return Verdict::of_step(false, "", format!("the sources cannot be read: {error}")),
-    };
-    let chosen = packages.iter().flat_map(|package| ["-p", package]);
-    let output = cargo(&["test", "--locked", "--quiet", "--doc"]).args(chosen).output();
-    judge(output, "of the documentation", |output| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// Each target counts as a test.

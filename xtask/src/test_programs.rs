@@ -4,7 +4,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -147,43 +146,6 @@ fn judge(job: &Job<'_>, output: &Output, time: Duration) -> Ended {
     Ended { program: job.program.name.clone(), counts, failures, time }
 }
 
-/// Names of packages whose documentation has examples that are compiled.
-pub fn documented(root: &Path) -> io::Result<Vec<String>> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(root.join("crates"))? {
-        let entry = entry?;
-        if has_example(&entry.path().join("src"))? {
-            found.push(format!("pgmeter-{}", entry.file_name().to_string_lossy().replace('_', "-")));
-        }
-    }
-    found.sort();
-    Ok(found)
-}
-
-/// Whether a comment in a folder has a block of Rust.
-fn has_example(folder: &Path) -> io::Result<bool> {
-    for entry in std::fs::read_dir(folder)? {
-        let path = entry?.path();
-        let found = if path.is_dir() { has_example(&path)? } else { begins_example(&path)? };
-        if found {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-fn begins_example(path: &Path) -> io::Result<bool> {
-    if path.extension().is_none_or(|extension| extension != "rs") {
-        return Ok(false);
-    }
-    let text = std::fs::read_to_string(path)?;
-    let fences = text.lines().map(str::trim_start).filter_map(|line| {
-        line.strip_prefix("//!").or_else(|| line.strip_prefix("///"))?.trim_start().strip_prefix("```")
-    });
-    // Every second one ends a block.
-    Ok(fences.step_by(2).any(|language| language.is_empty() || language == "no_run"))
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::ExitStatusExt;
@@ -227,10 +189,5 @@ mod tests {
     fn only_modules_named_alone_have_tests_that_measure() {
         assert!(is_alone("alone::a") && is_alone("x::alone::a"));
         assert!(!is_alone("x::standalone::a") && !is_alone("x::alone"));
-    }
-
-    #[test]
-    fn packages_with_examples_in_their_documentation_are_found() {
-        assert_eq!(documented(crate::root()).unwrap(), ["pgmeter-run"]);
     }
 }

@@ -5,7 +5,7 @@
 //! observation and returns the [`Finished`] run with its record. Progress is reported as [`Event`]s whose listeners
 //! return nothing, so output cannot change the record. [`Control`] stops a run from outside.
 //!
-//! ```no_run
+//! ```ignore
 #![doc = include_str!("../examples/p99.rs")]
 //! ```
 
