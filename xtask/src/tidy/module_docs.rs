@@ -29,7 +29,7 @@ pub fn check(tree: &Tree) -> Vec<Problem> {
 }
 
 /// Languages of blocks that are no Rust.
-const NO_RUST: [&str; 3] = ["text", "sql", "json"];
+const NO_RUST: [&str; 4] = ["text", "sh", "sql", "json"];
 
 /// Blocks of Rust that stand in a comment.
 fn uncompiled_examples(path: &str, text: &str) -> Vec<Problem> {
