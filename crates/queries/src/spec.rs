@@ -198,12 +198,9 @@ fn without_queries(workload: &dyn Workload) -> RunError {
             "the workload {name} has no queries: write each query to a file of its directory, such as queries/q1.sql"
         ));
     }
-    let choice = QuerySetSpec::default().choice(Scale::ONE, 0);
-    let has_queries = |name: &&'static str| {
-        let workload = WorkloadName::Shipped(name).open();
-        workload.is_ok_and(|workload| workload.queries(&choice).is_ok_and(|queries| !queries.is_empty()))
-    };
-    let others: Vec<&str> = WorkloadName::shipped().filter(has_queries).collect();
+    let has_queries =
+        |name: &&'static str| WorkloadName::Shipped(name).open().is_ok_and(|workload| workload.has_queries());
+    let others: Vec<&str> = WorkloadName::shipped().filter(|name| has_queries(name)).collect();
     usage(format!(
         "the workload {name} has no queries: use {}, or a directory of your own with files such as queries/q1.sql \
          (pgmeter workload new DIR)",

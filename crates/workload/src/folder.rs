@@ -556,6 +556,10 @@ impl Workload for Folder {
         self.generated.as_ref().map_or(&[], GeneratedTables::index_sets)
     }
 
+    fn has_queries(&self) -> bool {
+        self.own.queries.is_some() || !self.manifest.queries.is_empty()
+    }
+
     fn queries(&self, choice: &QueryChoice) -> Result<Vec<Query>, WorkloadError> {
         let variables = (self as &dyn Workload).variables(&choice.parameters, choice.scale);
         if let Some(own) = self.own.queries {

@@ -216,6 +216,11 @@ pub trait Workload: Debug + Send + Sync {
         &[]
     }
 
+    /// Whether it has a query set; making it may take seconds.
+    fn has_queries(&self) -> bool {
+        false
+    }
+
     /// The query set in its order; empty if the workload has none.
     ///
     /// # Errors

@@ -36,7 +36,7 @@ fn a_machine_is_calibrated_once_and_its_runs_are_held_against_it() {
     finish(&mut calibrate(&bench, &["--show"]))
         .exits(1)
         .says(&["no calibration of this machine", "calibrations"]);
-    let out = finish(&mut calibrate(&bench, &["-T", "1"])).exits(0).says(&["stored in "]);
+    let out = finish(&mut calibrate(&bench, &["-T", "0.3"])).exits(0).says(&["stored in "]);
     assert!(out.stdout.starts_with("One worker, event loop "), "{}", out.stdout);
     assert!(out.stdout.lines().any(|line| line.trim_start().starts_with("900 ")), "{}", out.stdout);
     assert!(out.stdout.contains("late wake-ups: "), "{}", out.stdout);
@@ -46,7 +46,7 @@ fn a_machine_is_calibrated_once_and_its_runs_are_held_against_it() {
 
     let null = Null::start(&bench, "./", &[]);
     let script = bench.file("one.sql", "SELECT 1;");
-    let mut run = bench.command(["bench", "-n", "-T", "1", "-c", "4", "-f", script, &null.conninfo]);
+    let mut run = bench.command(["bench", "-n", "-T", "0.5", "-c", "4", "-f", script, &null.conninfo]);
     finish(run.env("PGMETER_CACHE_DIR", bench.path().join("cache"))).exits(0);
     let used = generator(bench.record()).calibration.expect("it fits this machine");
     assert!(used.round_trips_per_s_max > 0.0 && used.reached_share > 0.0, "{used:?}");
@@ -107,7 +107,7 @@ fn a_calibration_that_cannot_be_kept_is_shown_all_the_same() {
     let bench = Bench::new();
     bench.file("cache", "in the way");
     let out =
-        finish(&mut calibrate(&bench, &["-T", "1"])).exits(1).says(&["cannot keep the calibration in "]);
+        finish(&mut calibrate(&bench, &["-T", "0.3"])).exits(1).says(&["cannot keep the calibration in "]);
     assert!(out.stdout.starts_with("One worker, event loop "), "{}", out.stdout);
     assert_nothing_is_left(&bench);
 }

