@@ -458,15 +458,13 @@ mod tests {
         let good = text(&written).into_bytes();
         let mut refused = 0;
         for at in 0..good.len() {
-            for other in [b'0', b'A', b'"'] {
-                let mut bytes = good.clone();
-                bytes[at] = other;
-                match read(std::str::from_utf8(&bytes).unwrap(), 2, ms(9_000)) {
-                    Ok(interval) => interval.scripts.iter().for_each(ScriptStats::check_recorded),
-                    Err(_) => refused += 1,
-                }
+            let mut bytes = good.clone();
+            bytes[at] = [b'0', b'A', b'"'][at % 3];
+            match read(std::str::from_utf8(&bytes).unwrap(), 2, ms(9_000)) {
+                Ok(interval) => interval.scripts.iter().for_each(ScriptStats::check_recorded),
+                Err(_) => refused += 1,
             }
         }
-        assert!(refused > good.len(), "{refused} of {}", 3 * good.len());
+        assert!(refused > good.len() / 3, "{refused} of {}", good.len());
     }
 }

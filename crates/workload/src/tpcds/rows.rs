@@ -239,9 +239,7 @@ mod tests {
             let fields = whole.1.split(|byte| b"\t\n".contains(byte));
             let is_plain = |field: &[u8]| field == b"\\N" || !field.contains(&b'\\');
             assert!(fields.into_iter().all(is_plain), "{table:?} has a backslash");
-            for chunks in [3, 30] {
-                assert!(text(table, "0.01", chunks) == whole, "{table:?} in {chunks} chunks");
-            }
+            assert!(text(table, "0.01", 7) == whole, "{table:?} in 7 chunks");
         }
     }
 
