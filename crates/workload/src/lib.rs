@@ -12,6 +12,7 @@ mod concurrent_forms;
 mod data;
 mod dependents;
 mod digests;
+mod enum_values;
 mod error;
 mod existing_objects;
 mod folder;

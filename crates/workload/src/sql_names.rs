@@ -6,6 +6,55 @@ use std::collections::BTreeSet;
 use crate::loader::TableName;
 use crate::marks::PLAIN_KINDS;
 
+/// What a statement does with an enum type.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum EnumChange<'a> {
+    /// Its values are strings as they are written.
+    Create(Vec<&'a str>),
+    Rename(String),
+    Add {
+        value: &'a str,
+        is_if_not_exists: bool,
+        /// The value that it stands before (`true`) or after, if one is named.
+        beside: Option<(bool, &'a str)>,
+    },
+    /// DROP TYPE, or another schema.
+    Leave,
+}
+
+/// What a statement does with an enum type, and with which.
+pub(crate) fn enum_change(sql: &str) -> Option<(TableName, EnumChange<'_>)> {
+    let (tokens, strings) = tokens_and_strings(sql);
+    let mut at = Reader { tokens: &tokens, at: 0 };
+    if at.words(&["create", "type"]) {
+        let name = at.name()?;
+        let is_enum = at.words(&["as", "enum"]) && at.symbol('(');
+        while at.symbol(',') {}
+        return (is_enum && at.symbol(')') && at.is_at_end()).then_some((name, EnumChange::Create(strings)));
+    }
+    if at.words(&["drop", "type"]) {
+        at.words(&["if", "exists"]);
+        return Some((at.name()?, EnumChange::Leave));
+    }
+    at.words(&["alter", "type"]).then_some(())?;
+    let name = at.name()?;
+    if at.words(&["rename", "to"]) {
+        return Some((name, EnumChange::Rename(at.part()?)));
+    }
+    if at.words(&["set", "schema"]) {
+        return Some((name, EnumChange::Leave));
+    }
+    at.words(&["add", "value"]).then_some(())?;
+    let is_if_not_exists = at.words(&["if", "not", "exists"]);
+    let place = if at.word("before") { Some(true) } else { at.word("after").then_some(false) };
+    let (value, beside) = match (place, &strings[..]) {
+        (None, [value]) => (*value, None),
+        (Some(is_before), [value, other]) => (*value, Some((is_before, *other))),
+        _ => return None,
+    };
+    at.is_at_end().then_some((name, EnumChange::Add { value, is_if_not_exists, beside }))
+}
+
 /// A token of SQL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Token {
@@ -310,6 +359,10 @@ impl Reader<'_> {
         is_next
     }
 
+    fn is_at_end(&self) -> bool {
+        self.tokens.iter().skip(self.at).all(|token| *token == Token::Symbol(';'))
+    }
+
     fn part(&mut self) -> Option<String> {
         match self.tokens.get(self.at)? {
             Token::Word(word) | Token::Quoted(word) => {
@@ -375,7 +428,12 @@ impl Reader<'_> {
 
 /// The tokens of a text.
 pub(crate) fn tokens(sql: &str) -> Vec<Token> {
-    let mut tokens = Vec::new();
+    tokens_and_strings(sql).0
+}
+
+/// The tokens of a text, and its strings as they are written.
+fn tokens_and_strings(sql: &str) -> (Vec<Token>, Vec<&str>) {
+    let (mut tokens, mut strings) = (Vec::new(), Vec::new());
     let mut rest = sql;
     while let Some(first) = rest.chars().next() {
         let length = match first {
@@ -383,7 +441,9 @@ pub(crate) fn tokens(sql: &str) -> Vec<Token> {
             '/' if rest.starts_with("/*") => block_comment(rest),
             '\'' => {
                 let escapes = matches!(tokens.last(), Some(Token::Word(prefix)) if prefix == "e");
-                quoted(rest, '\'', escapes)
+                let length = quoted(rest, '\'', escapes);
+                strings.push(&rest[..length]);
+                length
             }
             '"' => {
                 let length = quoted(rest, '"', false);
@@ -412,7 +472,7 @@ pub(crate) fn tokens(sql: &str) -> Vec<Token> {
         };
         rest = &rest[length..];
     }
-    tokens
+    (tokens, strings)
 }
 
 /// Length of a nested comment.

@@ -7,6 +7,7 @@ use connect::quote::literal;
 
 use datagen::Source;
 
+use crate::enum_values;
 use crate::loader::TableSet;
 
 /// The same text, with an INSERT in the place of each COPY whose rows follow it. A COPY with options stays.
@@ -97,6 +98,7 @@ const IDENTITY_FROM: u32 = 100_000;
 
 /// Makes the statements fit to a server of this version.
 pub(crate) fn fit_to(set: &mut TableSet, version: u32) {
+    enum_values::add_early(&mut set.schema, version);
     for statement in set.schema.iter_mut().filter(|_| version < IDENTITY_FROM) {
         let head = statement.sql.find(" VALUES (").unwrap_or(0);
         if statement.sql.starts_with("INSERT INTO ") && statement.sql[..head].ends_with(OVERRIDING.trim_end())
