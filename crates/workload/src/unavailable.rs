@@ -27,7 +27,7 @@ enum Need {
     Setting(String),
     Roles(Vec<String>),
     Database,
-    /// A comment on an extension, which others have if it is there.
+    /// A comment on an extension, or its procedural language, which others have if it is there.
     Extension(String),
 }
 
@@ -161,6 +161,14 @@ fn need(sql: &str) -> Option<Need> {
             }
             _ => None,
         },
+        Token::Word(word) if word == "create" => {
+            let is_option = |token: &&Token| {
+                ["or", "replace", "trusted", "procedural"].iter().any(|word| is(token, word))
+            };
+            let mut rest = tokens[1..].iter().skip_while(is_option);
+            rest.next().filter(|token| is(token, "language"))?;
+            Some(Need::Extension(name_of(rest.next()?)?))
+        }
         Token::Word(word) if word == "grant" || word == "revoke" => Some(Need::Roles(grantees(&tokens))),
         _ => None,
     }
@@ -242,6 +250,8 @@ mod tests {
                 "ALTER DEFAULT PRIVILEGES FOR ROLE maker IN SCHEMA s GRANT SELECT ON TABLES TO reader",
                 roles(&["maker", "reader"]),
             ),
+            ("CREATE OR REPLACE PROCEDURAL LANGUAGE plpgsql", Some(Need::Extension("plpgsql".to_owned()))),
+            ("CREATE OR REPLACE FUNCTION language() returns int", None),
             ("CREATE DATABASE shop", Some(Need::Database)),
             ("COMMENT ON DATABASE shop IS 'x'", Some(Need::Database)),
             ("CREATE TABLE a (b int)", None),
