@@ -45,7 +45,10 @@ impl Keys {
     /// Whether the column keeps its values when rows are drawn again: other rows may refer to it, or it is in a primary key
     /// that no condition can refuse.
     pub fn is_kept(&self, table: &Table, column: usize) -> bool {
-        let is_conditioned = |column: &usize| table.columns[*column].described.is_conditioned;
+        let is_conditioned = |column: &usize| {
+            let own = &table.columns[*column].described;
+            own.is_conditioned || own.base_type.is_some()
+        };
         let keeps = |own: &Unique| {
             own.primary && own.columns.contains(&column) && !own.columns.iter().any(is_conditioned)
         };
