@@ -217,6 +217,17 @@ fn a_foreign_key_of_a_generated_column_is_met() {
 }
 
 #[test]
+fn keys_of_narrow_types_and_with_equal_nulls_are_met() {
+    let schema = "create table narrow (n numeric(2,0) primary key check (n between 1 and 1000), x int);\n\
+                  create unique index narrow_x on narrow (x) where n > 5;\n\
+                  create table nulls (id int primary key, x int, y text, z text, unique nulls not distinct (x));\n\
+                  create unique index nulls_y on nulls (y, z) nulls not distinct;";
+    let mut session = session(NEWEST, "any_narrow");
+    loaded(&mut session, schema, 90.0, 1);
+    check_counts(&mut session, &[("narrow", "90"), ("nulls", "90")]);
+}
+
+#[test]
 fn foreign_keys_to_tables_of_others_draw_from_their_rows() {
     let schema = "create table orders (id int primary key, person text not null references people (name));\n\
                   create index orders_person on orders (person);\n\
