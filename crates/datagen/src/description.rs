@@ -74,7 +74,7 @@ pub struct KeyDescription {
 pub enum Special {
     /// An index with a condition: different values of the columns are enough.
     Partial,
-    /// An index on expressions: different values of the columns may give equal expressions.
+    /// An index on expressions, or with equal NULLs: different values of the columns may give equal expressions.
     Expression,
     /// EXCLUDE.
     Exclusion,

@@ -15,10 +15,12 @@ use crate::WorkloadError;
 use crate::load::{query, query_catalogs};
 use crate::loader::TableName;
 
-/// Versions with partitions and identity columns, INCLUDE in indexes, generated columns, and WITHOUT OVERLAPS.
+/// Versions with partitions and identity columns, INCLUDE in indexes, generated columns, NULLS NOT DISTINCT, and WITHOUT
+/// OVERLAPS.
 const PARTITIONS_VERSION: u32 = 100_000;
 const INCLUDE_VERSION: u32 = 110_000;
 const GENERATED_VERSION: u32 = 120_000;
+const NULLS_VERSION: u32 = 150_000;
 const TEMPORAL_VERSION: u32 = 180_000;
 /// Most rows of a table whose values foreign keys draw from.
 const KEPT_ROWS_MAX: u32 = 10_000;
@@ -193,6 +195,14 @@ impl<'a> Reader<'a> {
         let own = if self.version >= INCLUDE_VERSION { "i.indnkeyatts" } else { "i.indnatts" };
         let temporal =
             if self.version >= TEMPORAL_VERSION { "coalesce(k.conperiod, false)" } else { "false" };
+        // Such a key may have one NULL.
+        let equal_nulls = if self.version >= NULLS_VERSION {
+            "i.indnullsnotdistinct and exists (select from pg_attribute a where a.attrelid = i.indrelid \
+             and a.attnum = any (i.indkey::int2[]) and not a.attnotnull) and not exists \
+             (select from pg_constraint f where f.contype = 'f' and f.conindid = i.indexrelid)"
+        } else {
+            "false"
+        };
         let of_key = names("i.indrelid", "i.indkey::int2[]", &format!("k.at <= {own}"));
         // An expression index depends on the columns of its expressions.
         let of_expression = format!(
@@ -204,7 +214,7 @@ impl<'a> Reader<'a> {
         );
         let rows = self.rows(&format!(
             "select i.indrelid, x.relname, case when i.indexprs is null then {of_key} else {of_expression} end, \
-             i.indisprimary, {temporal}, i.indisexclusion, i.indexprs is not null, i.indpred is not null \
+             i.indisprimary, {temporal}, i.indisexclusion, i.indexprs is not null or {equal_nulls}, i.indpred is not null \
              from pg_index i join pg_class x on x.oid = i.indexrelid \
              left join pg_constraint k on k.conindid = i.indexrelid and k.conrelid = i.indrelid \
              and k.contype in ('p', 'u', 'x') \

@@ -27,7 +27,7 @@ enum Need {
     Setting(String),
     Roles(Vec<String>),
     Database,
-    /// A comment on an extension, which others have if it is there.
+    /// A comment on an extension, or its procedural language, which others have if it is there.
     Extension(String),
 }
 
@@ -143,6 +143,9 @@ fn need(sql: &str) -> Option<Need> {
         return Some(Need::Database);
     }
     let tokens = tokens(sql);
+    if let Some(name) = language(&tokens) {
+        return Some(Need::Extension(name));
+    }
     match tokens.first()? {
         Token::Word(word) if word == "set" => setting(&tokens[1..]),
         Token::Word(word) if word == "alter" && tokens.get(1).is_some_and(|next| is(next, "default")) => {
@@ -164,6 +167,15 @@ fn need(sql: &str) -> Option<Need> {
         Token::Word(word) if word == "grant" || word == "revoke" => Some(Need::Roles(grantees(&tokens))),
         _ => None,
     }
+}
+
+/// The procedural language that a statement creates or alters.
+fn language(tokens: &[Token]) -> Option<String> {
+    let is_one = |token: &Token, words: &[&str]| words.iter().any(|word| is(token, word));
+    let (first, rest) = tokens.split_first()?;
+    let mut rest = rest.iter().skip_while(|token| is_one(token, &["or", "replace", "trusted", "procedural"]));
+    let is_language = is_one(first, &["create", "alter"]) && is(rest.next()?, "language");
+    is_language.then(|| name_of(rest.next()?)).flatten()
 }
 
 /// The setting that a statement sets.
@@ -242,6 +254,9 @@ mod tests {
                 "ALTER DEFAULT PRIVILEGES FOR ROLE maker IN SCHEMA s GRANT SELECT ON TABLES TO reader",
                 roles(&["maker", "reader"]),
             ),
+            ("CREATE OR REPLACE PROCEDURAL LANGUAGE plpgsql", Some(Need::Extension("plpgsql".to_owned()))),
+            ("ALTER LANGUAGE plpgsql OWNER TO app", Some(Need::Extension("plpgsql".to_owned()))),
+            ("CREATE OR REPLACE FUNCTION language() returns int", None),
             ("CREATE DATABASE shop", Some(Need::Database)),
             ("COMMENT ON DATABASE shop IS 'x'", Some(Need::Database)),
             ("CREATE TABLE a (b int)", None),

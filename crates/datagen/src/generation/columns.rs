@@ -247,7 +247,11 @@ impl<'a> TableCompiler<'a> {
         let table = self.table();
         let primary =
             table.uniques.iter().position(|own| own.primary && !own.temporal && own.special.is_none());
-        let is_plain = |column: &usize| columns[*column].copied && columns[*column].node.cases.is_none();
+        let is_plain = |column: &usize| {
+            columns[*column].copied
+                && columns[*column].node.cases.is_none()
+                && self.keys.is_kept(table, *column)
+        };
         primary.is_some_and(|own| {
             let refers_to_itself = table.foreign_keys.iter().any(|key| key.table == self.index);
             !self.left[own] && !refers_to_itself && table.uniques[own].columns.iter().all(is_plain)

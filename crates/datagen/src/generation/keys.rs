@@ -42,10 +42,17 @@ impl Keys {
         Ok(Self { governing, unique, referenced, judged })
     }
 
-    /// Whether the column keeps its values when rows are drawn again: other rows may refer to it.
+    /// Whether the column keeps its values when rows are drawn again: other rows may refer to it, or it is in a primary key
+    /// that no condition can refuse.
     pub fn is_kept(&self, table: &Table, column: usize) -> bool {
-        let is_primary = |own: &Unique| own.primary && own.columns.contains(&column);
-        self.referenced[column] || table.uniques.iter().any(is_primary)
+        let is_conditioned = |column: &usize| {
+            let own = &table.columns[*column].described;
+            own.is_conditioned || own.base_type.is_some()
+        };
+        let keeps = |own: &Unique| {
+            own.primary && own.columns.contains(&column) && !own.columns.iter().any(is_conditioned)
+        };
+        self.referenced[column] || table.uniques.iter().any(keeps)
     }
 
     /// Combinations of the other columns of a compound unique constraint, if foreign keys give them.

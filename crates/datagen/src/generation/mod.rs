@@ -51,8 +51,8 @@ pub struct Options {
     pub null: Option<f64>,
     /// First number of integers, 1 if nothing says otherwise.
     pub offset: Option<i64>,
-    /// Draws values of judged tables again, 0 for the first time: columns that foreign keys refer to, and primary keys,
-    /// keep their values.
+    /// Draws values of judged tables again, 0 for the first time: columns that foreign keys refer to, and primary keys
+    /// without a condition, keep their values.
     pub attempt: u32,
 }
 

@@ -579,7 +579,7 @@ pub(crate) fn scale(kind: &Type) -> Option<u32> {
 
 /// Largest absolute value of a type of numbers.
 #[expect(clippy::cast_precision_loss, reason = "rounded down below")]
-fn limit(kind: &Type) -> f64 {
+pub(crate) fn limit(kind: &Type) -> f64 {
     match kind {
         // The cast rounds bigint's limit up.
         Type::Integer { max } => (*max as f64).min(9.2e18),

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::compile::{Target, scale};
+use super::compile::{Target, limit, scale};
 use crate::directive::{Settings, keys};
 use crate::schema::{Bounds, Limit, Type, TypeName};
 
@@ -408,5 +408,8 @@ fn number(target: Target<'_>) -> String {
         (None, Some(high)) => (high - reach + unit, high),
         (Some(low), Some(high)) => (low, high),
     };
+    // Numbers beyond the type's would all become its last one.
+    let most = limit(target.kind);
+    let (low, high) = (low.clamp(-most, most), high.clamp(-most, most));
     format!("float alpha={low} beta={high}")
 }

@@ -298,11 +298,16 @@ fn apply(column: &mut Column, fact: Fact) -> bool {
         Fact::Length(min, max) => narrow_length(column, min, max),
         Fact::Lower | Fact::Json(_) if column.bounds.values.is_some() => false,
         Fact::Pattern(text) => {
+            let described = &mut column.described;
             if let Some(pattern) = pattern(&text)
-                && column.described.hint.is_none()
-                && matches!(column.kind, Type::Text { .. })
+                && let Type::Text { max, .. } = column.kind
             {
-                column.described.hint = Some(format!("pattern='{pattern}'"));
+                let lengths = described.lengths.map(|(min, most)| (min, most.min(max.unwrap_or(most))));
+                let limited = lengths.and_then(|lengths| with_lengths(&pattern, lengths));
+                let is_length = described.hint.as_ref().is_some_and(|hint| hint.starts_with("string len"));
+                if described.hint.is_none() || (is_length && limited.is_some()) {
+                    described.hint = Some(format!("pattern='{}'", limited.unwrap_or(pattern)));
+                }
             }
             false
         }
@@ -401,6 +406,11 @@ fn narrow_length(column: &mut Column, min: u32, max: u32) -> bool {
         return max > 0 || min == 0;
     }
     if !is_free {
+        let pattern =
+            described.hint.as_ref().and_then(|hint| hint.strip_prefix("pattern='")?.strip_suffix('\''));
+        if let Some(limited) = pattern.and_then(|pattern| with_lengths(pattern, (min, most))) {
+            described.hint = Some(format!("pattern='{limited}'"));
+        }
         return false;
     }
     described.lengths = Some((min, max));
@@ -410,6 +420,30 @@ fn narrow_length(column: &mut Column, min: u32, max: u32) -> bool {
     let most = most.min(least.max(8) + 8);
     described.hint = Some(format!("{generator} lenmin={least} lenmax={most}"));
     !was_lower && (most > 0 || min == 0)
+}
+
+/// A pattern of single characters whose last one is repeated, with so many repetitions that its texts have these lengths.
+fn with_lengths(pattern: &str, (min, max): (u32, u32)) -> Option<String> {
+    let body = pattern.strip_suffix(['+', '*'])?;
+    let (mut width, mut rest) = (0_u32, body.chars());
+    while let Some(character) = rest.next() {
+        match character {
+            '(' | ')' | '|' | '?' | '*' | '+' | '{' => return None,
+            '\\' => drop(rest.next()),
+            '[' => loop {
+                match rest.next()? {
+                    ']' => break,
+                    '\\' => drop(rest.next()),
+                    _ => {}
+                }
+            },
+            _ => {}
+        }
+        width += 1;
+    }
+    let least = min.max(width);
+    let most = max.min(least.max(8) + 8);
+    (width > 0 && least <= most).then(|| format!("{body}{{{},{}}}", least + 1 - width, most + 1 - width))
 }
 
 /// The pattern of a regular expression, without its anchors and PostgreSQL's classes. `None` for what patterns cannot
@@ -544,6 +578,17 @@ mod tests {
         let (_, columns) = applied("((i = 1) OR (i = 2))");
         assert_eq!(columns[0].bounds.values.as_deref(), Some(&["1".to_owned(), "2".to_owned()][..]));
         assert_eq!(hint("(length(t) > 11)", 1).as_deref(), Some("string lenmin=12 lenmax=20"));
+        for (condition, expected) in [
+            ("((t ~ '^[a-z.\\-]+$'::text) AND (length(t) > 10))", "pattern='[a-z.\\-]{11,19}'"),
+            (
+                "((length(TRIM(BOTH FROM t)) > 10) AND (t ~ '^[a-z][\\]a-z0-9]*$'::text))",
+                "pattern='[a-z][\\]a-z0-9]{10,18}'",
+            ),
+            ("((length(t) <= 6) AND (t ~ '^x[0-9]+$'::text))", "pattern='x[0-9]{1,5}'"),
+            ("((length(t) = 9) AND (t ~ '^([a-z]+-)+$'::text))", "string lenmin=9 lenmax=9"),
+        ] {
+            assert_eq!(hint(condition, 1).as_deref(), Some(expected), "{condition}");
+        }
         assert!(Condition::new("((i IS NULL) <> (t IS NULL))").tests_null);
         assert!(!Condition::new("(i IS NOT NULL)").tests_null);
     }

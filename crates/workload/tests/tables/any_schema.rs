@@ -82,6 +82,7 @@ const MIGRATIONS: &str = "\
     insert into plans values ('free', 'Free'), ('paid', 'Paid');\n\
     update plans set title = 'Paid, monthly' where code = 'paid';\n\
     alter table users add foreign key (plan) references plans;\n\
+    create or replace language plpgsql;\n\
     create function touch() returns trigger language plpgsql as $$ begin new.login := 'touched'; return new; end $$;\n\
     create trigger touch before insert on users for each row execute procedure touch();\n\
     drop trigger touch on users;\n\
@@ -130,6 +131,7 @@ const CONDITIONS: &str = "\
     create table mails (id int primary key, address text not null);\n\
     create unique index mails_address on mails (lower(address));\n\
     create table rooms (id int primary key, during int4range not null, exclude using gist (during with &&));\n\
+    create table friends (a int references owners, b int references owners, primary key (a, b), check (a <> b));\n\
     create table visits (id serial primary key, period int not null references periods,\n\
       room int references rooms, owner int not null references owners);\n";
 
@@ -140,7 +142,7 @@ fn conditions_are_met_or_judged_by_the_server() {
         for jobs in [1, 3] {
             let mut session = session(major, "any_conditions");
             let said = loaded(&mut session, CONDITIONS, 150.0, jobs);
-            let all = ["periods", "owners", "flags", "shapes", "mails", "rooms", "visits"];
+            let all = ["periods", "owners", "flags", "shapes", "mails", "rooms", "friends", "visits"];
             assert!(!said.contains(" of 150 rows"), "{said}");
             check_counts(&mut session, &all.map(|table| (table, "150")));
             seen.push(lines(&mut session, "select md5(string_agg(p::text, ',' order by id)) from periods p"));
@@ -149,6 +151,19 @@ fn conditions_are_met_or_judged_by_the_server() {
         }
         assert_eq!(seen[0], seen[1], "the same seed gives the same rows");
     }
+}
+
+#[test]
+fn loaded_tables_and_their_indexes_are_sound() {
+    let mut session = session(NEWEST, "any_sound");
+    loaded(&mut session, &format!("{KEYS}{MIGRATIONS}{CONDITIONS}"), 300.0, 3);
+    session.execute("create extension amcheck").expect("the extension");
+    let indexes = "select count(bt_index_check(c.oid, true)) > 20 from pg_class c join pg_am a on a.oid = c.relam \
+                   where a.amname = 'btree' and c.relkind = 'i' and c.oid >= 16384";
+    assert_eq!(lines(&mut session, indexes), ["t"]);
+    let tables = "select c.relname || ' ' || v.msg from pg_class c cross join lateral verify_heapam(c.oid) v \
+                  where c.relkind in ('r', 'm') and c.oid >= 16384";
+    assert_eq!(lines(&mut session, tables), Vec::<String>::new());
 }
 
 /// Causes of failures that random schemas have shown.
@@ -199,6 +214,17 @@ fn a_foreign_key_of_a_generated_column_is_met() {
     let mut session = session(NEWEST, "any_generated");
     loaded(&mut session, schema, 40.0, 1);
     check_counts(&mut session, &[("a", "2"), ("b", "40")]);
+}
+
+#[test]
+fn keys_of_narrow_types_and_with_equal_nulls_are_met() {
+    let schema = "create table narrow (n numeric(2,0) primary key check (n between 1 and 1000), x int);\n\
+                  create unique index narrow_x on narrow (x) where n > 5;\n\
+                  create table nulls (id int primary key, x int, y text, z text, unique nulls not distinct (x));\n\
+                  create unique index nulls_y on nulls (y, z) nulls not distinct;";
+    let mut session = session(NEWEST, "any_narrow");
+    loaded(&mut session, schema, 90.0, 1);
+    check_counts(&mut session, &[("narrow", "90"), ("nulls", "90")]);
 }
 
 #[test]
