@@ -111,10 +111,18 @@ pub fn similar_file(missing: &Path) -> Option<String> {
 /// # Errors
 /// If it cannot be read, is not a regular file, is longer, or is not UTF-8.
 pub fn text_of(path: &Path, length_max: u64) -> io::Result<String> {
-    let mut text = String::new();
-    open_regular(path)?.take(length_max + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > length_max {
+    String::from_utf8(bytes_of(path, length_max)?).map_err(|_| io::Error::other("it is not UTF-8 text"))
+}
+
+/// The content of a regular file.
+///
+/// # Errors
+/// As [`open_regular`]; it is longer.
+pub fn bytes_of(path: &Path, length_max: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(length_max + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > length_max {
         return Err(io::Error::other(format!("it is longer than {length_max} bytes")));
     }
-    Ok(text)
+    Ok(bytes)
 }

@@ -14,7 +14,7 @@ mod shell;
 pub use document::{
     Complaint, Entry, Node, Place, Table, Value, nearest, read, turns_direction, unknown_key,
 };
-pub use files::{Folder, similar_file, text_of};
+pub use files::{Folder, bytes_of, similar_file, text_of};
 pub use inputs::{Input, InputInterrupted, interrupt_inputs, open_input, open_regular, open_stdin};
 pub use numbers::in_plain_words;
 pub use output_folder::OutputFolder;

@@ -139,7 +139,7 @@ fn limited(bytes: Vec<u8>) -> io::Result<String> {
     if bytes.len() as u64 > SCHEMA_BYTES_MAX {
         return Err(io::Error::other(format!("it is longer than {} MiB", SCHEMA_BYTES_MAX >> 20)));
     }
-    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text"))
+    user_files::sql_text(bytes)
 }
 
 /// Writes the rows of one table, or of all tables in loading order.

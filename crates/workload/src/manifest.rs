@@ -281,7 +281,8 @@ impl Reader<'_> {
         let name = node.text()?;
         let text_of = |path: &Path| {
             let unreadable = |error| Complaint::at(node.place, format!("cannot read {name}: {error}"));
-            config::text_of(path, FILE_LENGTH_MAX).map_err(unreadable)
+            let bytes = config::bytes_of(path, FILE_LENGTH_MAX);
+            bytes.and_then(user_files::sql_text).map_err(unreadable)
         };
         let (path, text) = match self.files {
             Files::Folder(folder) => {

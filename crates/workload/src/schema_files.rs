@@ -151,7 +151,8 @@ impl SchemaFiles {
             if let Some(sentence) = user_files::not_sql(&file, &bytes) {
                 return Err(sentence);
             }
-            let text = String::from_utf8(bytes).map_err(|_| format!("the file {file} is not UTF-8 text"))?;
+            let text = user_files::sql_text(bytes)
+                .map_err(|error| format!("cannot read the file {file}: {error}"))?;
             Ok(Included { file, text })
         };
         read().map_err(|message| Unreadable { message, is_refused })

@@ -2,7 +2,8 @@
 //! a schema. What has no workload.toml takes its name from the directory or the file.
 
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::manifest::{FILE_LENGTH_MAX, Files, MANIFEST, NAME_LENGTH_MAX, SCHEMA};
@@ -90,6 +91,35 @@ pub(crate) fn not_sql_file(file: &str) -> Option<String> {
     not_sql(file, &head)
 }
 
+/// The text of a file with SQL. Statements are sent to the server in UTF-8; a file that sets the client's encoding to
+/// LATIN1 is converted.
+///
+/// # Errors
+/// It is in another encoding.
+pub(crate) fn sql_text(bytes: Vec<u8>) -> io::Result<String> {
+    let bytes = match String::from_utf8(bytes) {
+        Ok(text) => return Ok(text),
+        Err(error) => error.into_bytes(),
+    };
+    let mut text: String = bytes.into_iter().map(char::from).collect();
+    let Some(latin1) = latin1_setting(&text) else {
+        return Err(io::Error::other(
+            "it is not UTF-8 text: convert it with `iconv -f ENCODING -t UTF-8`, and write SET client_encoding = 'UTF8'",
+        ));
+    };
+    text.replace_range(latin1, "UTF8");
+    Ok(text)
+}
+
+/// Where the value LATIN1 of client_encoding stands, if it is set at all.
+fn latin1_setting(text: &str) -> Option<Range<usize>> {
+    let lower = text.to_ascii_lowercase();
+    let start = lower.find("client_encoding")?;
+    let value = &lower[start..start + lower[start..].find([';', '\n']).unwrap_or(lower.len() - start)];
+    let value_start = start + value.find("latin1")?;
+    Some(value_start..value_start + "latin1".len())
+}
+
 /// A workload's name from that of its directory or file.
 fn name_of(path: &Path) -> String {
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -128,6 +158,18 @@ mod tests {
         fs::write(folder.path().join("toc.dat"), "PGDMP").unwrap();
         let refused = ManifestText::read(folder.path()).err().map(|error| error.to_string());
         assert!(refused.is_some_and(|error| error.contains("pg_restore -f - ")));
+    }
+
+    #[test]
+    fn a_file_in_latin1_is_converted_and_other_encodings_are_refused() {
+        let text = |bytes: &[u8]| sql_text(bytes.to_vec()).map_err(|error| error.to_string());
+        assert_eq!(text("select 'ä'".as_bytes()), Ok("select 'ä'".to_owned()));
+        let latin1 = b"SET client_encoding = 'LATIN1';\nselect 'latin1 \xe4';\n";
+        let converted = "SET client_encoding = 'UTF8';\nselect 'latin1 ä';\n";
+        assert_eq!(text(latin1), Ok(converted.to_owned()));
+        for other in [&b"set client_encoding to win1251;\n-- latin1 \xe4"[..], b"select '\xe4'"] {
+            assert!(text(other).is_err_and(|error| error.contains("iconv -f ENCODING -t UTF-8")));
+        }
     }
 
     #[test]

@@ -207,6 +207,20 @@ fn references_to_refused_rows_become_null_or_their_rows_are_deleted() {
 }
 
 #[test]
+fn values_that_are_added_to_a_type_are_used_at_once() {
+    let schema = "create type state as enum ('open'); alter type state add value 'done';\n\
+                  create table job (id int primary key, state state not null default 'done' check (state = 'done'));";
+    // Between 12 and 16 the server does not allow it in one transaction.
+    for major in [NEWEST, "13", OLDEST] {
+        let mut session = session(major, "any_enum");
+        loaded(&mut session, schema, 10.0, 1);
+        let found =
+            lines(&mut session, "select concat(count(*), min(state), enum_range(null::state)) from job");
+        assert_eq!(found, ["10done{open,done}"], "{major}");
+    }
+}
+
+#[test]
 fn a_foreign_key_of_a_generated_column_is_met() {
     let schema = "create table a (made boolean unique);\n\
                   create table b (id int primary key, x int, check (x <> id),\n\
