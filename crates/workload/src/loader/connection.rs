@@ -1,7 +1,7 @@
 //! A loading session: runs tasks one after the other, and reconnects if the connection is lost; the current task is
 //! then repeated. Runs on one thread of `executor`.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -151,9 +151,7 @@ impl Connection<'_> {
                     })
                 })
             }
-            Task::Chunk { note, part } => {
-                self.chunk(note, part).map_err(|error| error.of_rows(&part.relation))
-            }
+            Task::Chunks { note, parts } => self.chunks(note, parts),
             Task::Repair { note, repairs, is_needed } => {
                 let lacks_rows = self.shared.lacks_rows;
                 if *is_needed || lacks_rows.load(Ordering::Relaxed) {
@@ -162,31 +160,63 @@ impl Connection<'_> {
                     Ok(())
                 }
             }
-            Task::Noted { note, statement, mode } => {
-                self.noted_statement(note, statement, *mode).map_err(|error| error.of_statement(statement))
-            }
+            Task::Noted { note, statements, mode } => self.noted_statements(note, statements, *mode),
         }
     }
 
-    fn chunk(&mut self, note: &Note, part: &Part) -> Result<(), WorkloadError> {
-        let doing = format!("loading {}", part.relation);
-        let Some(judge) = &part.judge else {
-            return self.watched(note, &doing, |connection| {
-                connection.empty(part)?;
-                connection.copy(part)
-            });
-        };
-        let outcome = Cell::new(None);
-        self.watched(note, &doing, |connection| {
-            outcome.set(Some(connection.copy_judged(part, judge)?));
+    /// Whether work that was done together with other work may succeed alone, or has a better message then. A sequence of others
+    /// that was changed stays changed.
+    fn is_of_one(&self, error: &WorkloadError) -> bool {
+        let is_refused =
+            error.server_failure().is_some() || matches!(error, WorkloadError::ForeignObjectChanged { .. });
+        is_refused && !self.session.is_lost() && self.check().is_ok()
+    }
+
+    fn chunks(&mut self, note: &Note, parts: &[Part]) -> Result<(), WorkloadError> {
+        match self.chunk(note, parts) {
+            Err(error) if parts.len() > 1 && self.is_of_one(&error) => {}
+            Err(error) => return Err(error.of_rows(&parts[0].relation)),
+            done => return done,
+        }
+        note.singly().zip(parts).try_for_each(|(note, part)| self.chunks(&note, std::slice::from_ref(part)))
+    }
+
+    fn noted_statements(
+        &mut self,
+        note: &Note,
+        statements: &[LoadStatement],
+        mode: Mode,
+    ) -> Result<(), WorkloadError> {
+        match self.together(note, statements, mode) {
+            Err(error) if statements.len() > 1 && self.is_of_one(&error) => {}
+            Err(error) => return Err(error.of_statement(&statements[0])),
+            done => return done,
+        }
+        let mut singly = note.singly().zip(statements);
+        singly.try_for_each(|(note, one)| self.noted_statements(&note, std::slice::from_ref(one), mode))
+    }
+
+    fn chunk(&mut self, note: &Note, parts: &[Part]) -> Result<(), WorkloadError> {
+        let outcomes = RefCell::new(Vec::new());
+        self.watched(note, &format!("loading {}", parts[0].relation), |connection| {
+            outcomes.borrow_mut().clear();
+            for part in parts {
+                if let Some(judge) = &part.judge {
+                    outcomes.borrow_mut().push((part, judge, connection.copy_judged(part, judge)?));
+                } else {
+                    connection.empty(part)?;
+                    connection.copy(part)?;
+                }
+            }
             Ok(())
         })?;
-        let outcome = outcome.take();
-        if outcome.is_some_and(Outcome::lacks_rows) {
-            self.shared.lacks_rows.store(true, Ordering::Relaxed);
+        for (part, judge, outcome) in outcomes.take() {
+            if outcome.lacks_rows() {
+                self.shared.lacks_rows.store(true, Ordering::Relaxed);
+            }
+            outcome.sentence(&part.relation, judge).map_or(Ok(()), |it| self.tell(Event::Found(it)))?;
         }
-        let sentence = outcome.and_then(|outcome| outcome.sentence(&part.relation, judge));
-        sentence.map_or(Ok(()), |sentence| self.tell(Event::Found(sentence)))
+        Ok(())
     }
 
     fn repair(&mut self, note: &Note, repairs: &[Repair]) -> Result<(), WorkloadError> {
@@ -264,51 +294,48 @@ impl Connection<'_> {
         Ok(found)
     }
 
-    fn noted_statement(
+    fn together(
         &mut self,
         note: &Note,
-        statement: &LoadStatement,
+        statements: &[LoadStatement],
         mode: Mode,
     ) -> Result<(), WorkloadError> {
-        let sql = &statement.sql;
+        let doing = &statements[0].sql;
         let memory = if mode == Mode::Index { self.shared.settings } else { "" };
         let settings = format!("{}{memory}", self.shared.search_path);
+        let is_of_user = statements.iter().any(|statement| statement.place.is_some());
         match mode {
             Mode::Alone => {
-                self.statement("", sql)?;
-                let creates = statement.place.is_some();
-                self.noted(
-                    note,
-                    sql,
-                    |_| Ok(()),
-                    |connection, ()| {
-                        if creates { connection.record_unknown(note) } else { Ok(()) }
-                    },
-                )
+                statements.iter().try_for_each(|statement| self.statement("", &statement.sql))?;
+                let look = |connection: &mut Connection<'_>, ()| {
+                    if is_of_user { connection.record_unknown(note) } else { Ok(()) }
+                };
+                self.noted(note, doing, |_| Ok(()), look)
             }
-            Mode::Watched => self.watched(note, sql, |connection| {
+            Mode::Watched => self.watched(note, doing, |connection| {
                 connection.end_lock_limit()?;
-                connection.execute(sql)
+                statements.iter().try_for_each(|statement| connection.execute(&statement.sql))
             }),
             Mode::Transaction | Mode::Index => {
-                let is_of_user = statement.place.is_some();
                 let guarded = self.shared.guarded;
-                let mut foreign = if is_of_user { None } else { self.definitions(sql, guarded)? };
+                let mut foreign = if is_of_user { None } else { self.definitions(doing, guarded)? };
                 // Before the transaction, whose search path reading would change.
                 let guarded = guarded.filter(|_| is_of_user);
-                self.with_reconnect(sql, |connection, _| {
+                self.with_reconnect(doing, |connection, _| {
                     if let Some(before) = guarded {
                         foreign = Some(before.read_again(connection.session)?);
                     }
                     Ok(())
                 })?;
                 let work = |connection: &mut Connection<'_>| {
-                    if is_of_user || foreign.is_some() {
-                        connection.look_at(&settings, sql, foreign.is_some())?;
-                    }
-                    connection.execute_with(&settings, sql)
+                    statements.iter().try_for_each(|LoadStatement { sql, .. }| {
+                        if is_of_user || foreign.is_some() {
+                            connection.look_at(&settings, sql, foreign.is_some())?;
+                        }
+                        connection.execute_with(&settings, sql)
+                    })
                 };
-                self.noted(note, sql, work, |connection, ()| {
+                self.noted(note, doing, work, |connection, ()| {
                     if foreign.is_some() {
                         run_deferred(connection.session)?;
                     }

@@ -52,12 +52,12 @@ pub(crate) enum Task {
     CreatePartitions { partitions: u32, statement: StatementOf },
     /// Empties tables, then fills some by COPY, in one transaction.
     Load { truncate: String, parts: Vec<Part> },
-    /// Rows of a table, and the note that they are there, in one transaction.
-    Chunk { note: Note, part: Part },
+    /// Rows of tables, and the note that they are there, in one transaction; each alone if that fails.
+    Chunks { note: Note, parts: Vec<Part> },
     /// References to missing rows, which are removed if rows are missing, or if it is needed anyway.
     Repair { note: Note, repairs: Vec<Repair>, is_needed: bool },
-    /// A statement, and the note that it was executed.
-    Noted { note: Note, statement: LoadStatement, mode: Mode },
+    /// Statements, and the note that they were executed; each alone if that fails.
+    Noted { note: Note, statements: Vec<LoadStatement>, mode: Mode },
 }
 
 /// How a statement is executed.

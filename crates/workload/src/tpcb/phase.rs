@@ -288,7 +288,7 @@ mod tests {
                 statements.join("; ")
             }
             Task::CreatePartitions { .. } => "partitions".to_owned(),
-            Task::Chunk { .. } | Task::Noted { .. } | Task::Repair { .. } => {
+            Task::Chunks { .. } | Task::Noted { .. } | Task::Repair { .. } => {
                 "not of pgbench's tables".to_owned()
             }
             Task::Load { parts, .. } => {

@@ -94,7 +94,10 @@ pub(super) fn load(
         (start, number) = (end, number + 1);
     }
     tell(loading.outcome.kept, loading.kept_bytes())?;
-    Ok(loading.outcome)
+    let outcome = loading.outcome;
+    // Another table may be loaded in the same transaction.
+    execute(session, &Judge::drop_staging())?;
+    Ok(outcome)
 }
 
 /// The loading of a table.
