@@ -218,7 +218,7 @@ impl<'a> TableCompiler<'a> {
             skip: settings.rate("skip")?.unwrap_or(0.0),
             key: key_of(self.key, "skip"),
             fills: !settings.has("nogen") && !table.is_partition && table.kept.is_none(),
-            judgement,
+            judgement: judgement.filter(|_| !settings.has("direct")),
             references: of_keys(keys),
             open_references: of_keys(open),
             met_references: of_keys(met),

@@ -276,6 +276,7 @@ impl<'a> Pass<'a> {
             })
         };
         if key.columns.iter().zip(&key.referenced).any(differs)
+            && !self.schema.directives.tables[cut.table].has("direct")
             && let Some(own) = self.built[cut.table].as_mut()
         {
             own.judgement.get_or_insert_default().add(&key.name);

@@ -2,6 +2,7 @@
 //! then repeated. Runs on one thread of `executor`.
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -45,6 +46,8 @@ pub(super) enum Event {
     Notice(ServerError),
     /// Something that the user should know, as a sentence.
     Found(String),
+    /// The server has judged the rows of a table. The sentences of low ranks matter most.
+    Judged { relation: String, rank: u8, sentence: String },
     /// What was sent of a part of the rows of a table; nothing at the start and after a reconnection.
     Rows { table: Arc<str>, total: u64, part: String, sent: Sent },
     /// The connection was lost and is made again.
@@ -110,9 +113,16 @@ pub(super) struct Shared<'a> {
     pub(super) halt: &'a AtomicBool,
     /// Set when rows of a table are missing, because the server has refused them.
     pub(super) lacks_rows: &'a AtomicBool,
+    /// Relations whose rows the server judges, because it has refused one.
+    pub(super) judged: &'a Mutex<BTreeSet<String>>,
 }
 
 impl Shared<'_> {
+    /// Notes that all rows of a relation are loaded again; `false` if another connection does so already.
+    fn judged_again(&self, relation: &str) -> bool {
+        self.judged.lock().unwrap_or_else(PoisonError::into_inner).insert(relation.to_owned())
+    }
+
     /// Whether a session is one of the loading connections.
     fn is_own(&self, holder: &LockHolder) -> bool {
         let is_it = |running: Running| running.key.process_id.to_string() == holder.pid;
@@ -160,7 +170,9 @@ impl Connection<'_> {
                     Ok(())
                 }
             }
-            Task::Noted { note, statements, mode } => self.noted_statements(note, statements, *mode),
+            Task::Noted { note, statements, mode, refills } => {
+                self.noted_statements(note, statements, *mode, refills)
+            }
         }
     }
 
@@ -173,10 +185,14 @@ impl Connection<'_> {
     }
 
     fn chunks(&mut self, note: &Note, parts: &[Part]) -> Result<(), WorkloadError> {
-        match self.chunk(note, parts) {
-            Err(error) if parts.len() > 1 && self.is_of_one(&error) => {}
+        let refused = match self.chunk(note, parts) {
+            Err(error) if self.is_of_one(&error) => error,
             Err(error) => return Err(error.of_rows(&parts[0].relation)),
             done => return done,
+        };
+        if let [part] = parts {
+            let done = self.judge_again(note, part, None, refused);
+            return done.map_err(|error| error.of_rows(&part.relation));
         }
         note.singly().zip(parts).try_for_each(|(note, part)| self.chunks(&note, std::slice::from_ref(part)))
     }
@@ -186,14 +202,79 @@ impl Connection<'_> {
         note: &Note,
         statements: &[LoadStatement],
         mode: Mode,
+        refills: &[Option<Arc<Part>>],
     ) -> Result<(), WorkloadError> {
-        match self.together(note, statements, mode) {
-            Err(error) if statements.len() > 1 && self.is_of_one(&error) => {}
+        let refused = match self.together(note, statements, mode) {
+            Err(error) if self.is_of_one(&error) => error,
             Err(error) => return Err(error.of_statement(&statements[0])),
             done => return done,
+        };
+        if let [statement] = statements {
+            let done = match refills.first() {
+                Some(Some(part)) => self.judge_again(note, part, Some(statement), refused),
+                _ => Err(refused),
+            };
+            return done.map_err(|error| error.of_statement(statement));
         }
-        let mut singly = note.singly().zip(statements);
-        singly.try_for_each(|(note, one)| self.noted_statements(&note, std::slice::from_ref(one), mode))
+        for (number, note) in note.singly().enumerate() {
+            let refills = refills.get(number..=number).unwrap_or_default();
+            self.noted_statements(&note, &statements[number..=number], mode, refills)?;
+        }
+        Ok(())
+    }
+
+    /// Has the server judge all rows of a table of which it has refused one, beside the key that they violate. Other connections
+    /// may load other chunks of the table: their rows are removed, and theirs that begin later are left out.
+    fn judge_again(
+        &mut self,
+        note: &Note,
+        part: &Part,
+        key: Option<&LoadStatement>,
+        refused: WorkloadError,
+    ) -> Result<(), WorkloadError> {
+        let Some(fallback) = part.fallback.as_ref().filter(|_| judged::is_of_row(&refused)) else {
+            return Err(refused);
+        };
+        if !self.shared.judged_again(&part.relation) && key.is_none() {
+            return Ok(());
+        }
+        let mut note = note.clone();
+        let chunks = part.chunk.1;
+        if key.is_none() {
+            note.steps =
+                (1..=chunks).map(|number| format!("rows {} {number}/{chunks}", part.relation)).collect();
+        }
+        note.steps.push(format!("{}{}", journal::JUDGED, part.relation));
+        let outcome = Cell::new(None);
+        let settings = self.shared.search_path;
+        let done = self.watched(&note, &format!("loading {}", part.relation), |connection| {
+            if chunks > 1 || key.is_some() {
+                connection.truncate(&part.relation)?;
+            }
+            key.map_or(Ok(()), |key| connection.execute_with(settings, &key.sql))?;
+            let judged = connection.copy_judged(part, fallback)?;
+            outcome.set(Some(judged));
+            if judged.is_empty() { Err(WorkloadError::Interrupted) } else { Ok(()) }
+        });
+        let judged = outcome.take();
+        if let (Err(_), true) = (&done, self.check().is_ok() && !self.session.is_lost()) {
+            // No row is accepted, or the table cannot be emptied.
+            return Err(refused);
+        }
+        done?;
+        let message = refused.server_failure().and_then(ConnectError::server_error);
+        let refusal = message.map(|error| error.message.clone());
+        let judge = Judge { refusal, ..Judge::clone(fallback) };
+        judged.map_or(Ok(()), |judged| self.tell_judged(judged, part, &judge))
+    }
+
+    fn tell_judged(&mut self, outcome: Outcome, part: &Part, judge: &Judge) -> Result<(), WorkloadError> {
+        if outcome.lacks_rows() {
+            self.shared.lacks_rows.store(true, Ordering::Relaxed);
+        }
+        let sentence = outcome.sentence(&part.relation, judge);
+        let (relation, rank) = (part.relation.clone(), outcome.rank(judge));
+        self.tell(Event::Judged { relation, rank, sentence })
     }
 
     fn chunk(&mut self, note: &Note, parts: &[Part]) -> Result<(), WorkloadError> {
@@ -203,20 +284,29 @@ impl Connection<'_> {
             for part in parts {
                 if let Some(judge) = &part.judge {
                     outcomes.borrow_mut().push((part, judge, connection.copy_judged(part, judge)?));
-                } else {
+                } else if connection.is_wanted(part)? {
                     connection.empty(part)?;
                     connection.copy(part)?;
                 }
             }
             Ok(())
         })?;
-        for (part, judge, outcome) in outcomes.take() {
-            if outcome.lacks_rows() {
-                self.shared.lacks_rows.store(true, Ordering::Relaxed);
-            }
-            outcome.sentence(&part.relation, judge).map_or(Ok(()), |it| self.tell(Event::Found(it)))?;
+        let mut outcomes = outcomes.take().into_iter();
+        outcomes.try_for_each(|(part, judge, outcome)| self.tell_judged(outcome, part, judge))
+    }
+
+    /// Whether a chunk is loaded: another connection may have begun to load all rows of the table again. It waits for the lock.
+    fn is_wanted(&mut self, part: &Part) -> Result<bool, WorkloadError> {
+        if part.chunk.1 > 1 && part.fallback.is_some() {
+            self.execute(&format!("lock table {} in row exclusive mode", part.relation))?;
+            return Ok(!self
+                .shared
+                .judged
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .contains(&part.relation));
         }
-        Ok(())
+        Ok(true)
     }
 
     fn repair(&mut self, note: &Note, repairs: &[Repair]) -> Result<(), WorkloadError> {
@@ -616,11 +706,12 @@ impl Connection<'_> {
     /// Empties a table whose rows are frozen: FREEZE requires that the same transaction does so. Tables that inherit from it
     /// keep their rows.
     fn empty(&mut self, part: &Part) -> Result<(), WorkloadError> {
-        if !part.freezes {
-            return Ok(());
-        }
-        let only = if is_ordinary(self.session, &part.relation)? { "only " } else { "" };
-        self.execute(&format!("truncate {only}{}", part.relation))
+        if part.freezes { self.truncate(&part.relation) } else { Ok(()) }
+    }
+
+    fn truncate(&mut self, relation: &str) -> Result<(), WorkloadError> {
+        let only = if is_ordinary(self.session, relation)? { "only " } else { "" };
+        self.execute(&format!("truncate {only}{relation}"))
     }
 
     /// The receiver is gone when the work has to stop.

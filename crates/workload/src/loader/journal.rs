@@ -19,6 +19,9 @@ const NAME_LENGTH_MAX: usize = 63;
 /// Entries of one statement.
 const ENTRIES_AT_ONCE: usize = 100;
 
+/// Beginning of the step of a table whose rows the server has judged, because it has refused one.
+pub(super) const JUDGED: &str = "judged ";
+
 /// The kinds of rows of a journal.
 pub(super) mod kind {
     use crate::loader::Purpose;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use connect::quote::identifier;
 use connect::{Session, Target};
 
-use super::journal::Note;
+use super::journal::{self, Note};
 use super::judged::{Judge, JudgedReference};
 use super::plan::{Job, LoadStatement, Mode, Part, Plan, StepName, Task};
 use super::preparation::{self, Preparation};
@@ -105,6 +105,8 @@ pub(crate) struct LoadTable {
     pub(crate) source: Arc<dyn RowSource>,
     /// How the server judges the rows; `None`: it accepts all.
     pub(crate) judge: Option<Arc<Judge>>,
+    /// How it judges them if it refuses one nevertheless; `None`: this is an error.
+    pub(crate) fallback: Option<Arc<Judge>>,
     /// Its foreign keys, if rows that they refer to may be missing.
     pub(crate) references: Vec<JudgedReference>,
 }
@@ -295,7 +297,7 @@ impl TablePlan<'_> {
             .collect();
         built.extend(self.chain(&mut plan, in_order(rest.into_iter()).into_iter(), &all_rows));
         let built = if built.is_empty() { all_rows } else { built };
-        let built = if has_judged { self.repairs(&mut plan, built) } else { built };
+        let built = self.repairs(&mut plan, built, has_judged);
         let mut ends = self.foreign_keys(&mut plan, &after, &built);
         let last = after.iter().filter(|statement| statement.purpose == Purpose::Last);
         ends = self.chain(&mut plan, last.copied(), &ends);
@@ -371,16 +373,9 @@ impl TablePlan<'_> {
             let chunks = begun.unwrap_or_else(|| chunks(table.source.rows(), jobs));
             let left = (0..chunks).filter(|number| !self.is_done(&step(*number, chunks)));
             parts.extend(left.map(|number| {
-                let part = Part {
-                    source: Arc::clone(&table.source),
-                    chunk: (number, chunks),
-                    relation: relation.clone(),
-                    columns: table.columns.clone(),
-                    freezes: chunks == 1 && !self.preparation.has_foreign_keys && table.judge.is_none(),
-                    judge: table.judge.clone(),
-                    progress: progress.clone(),
-                };
-                (step(number, chunks), part)
+                let freezes = chunks == 1 && !self.preparation.has_foreign_keys && table.judge.is_none();
+                let chunk = (number, chunks);
+                (step(number, chunks), Part { chunk, freezes, ..self.whole(table, progress) })
             }));
         }
         let first = plan.jobs.len();
@@ -393,6 +388,34 @@ impl TablePlan<'_> {
             plan.jobs.push(Job { step: ROWS, task, after: after.to_vec() });
         }
         (first..plan.jobs.len()).collect()
+    }
+
+    /// All rows of a table.
+    fn whole(&self, table: &LoadTable, progress: &(Arc<str>, u64)) -> Part {
+        Part {
+            source: Arc::clone(&table.source),
+            chunk: (0, 1),
+            relation: self.relation(&table.table),
+            columns: table.columns.clone(),
+            freezes: false,
+            judge: table.judge.clone(),
+            fallback: table.fallback.clone(),
+            progress: progress.clone(),
+        }
+    }
+
+    /// The rows of the table of a key or an index, if they can be loaded again beside it.
+    fn refill(&self, AfterRows { purpose, table, statement }: &AfterRows) -> Option<Arc<Part>> {
+        // With each index set, the rows are the same.
+        let file = |statement: &LoadStatement| statement.place.as_ref().map(|(file, _)| Arc::clone(file));
+        let own = file(statement);
+        let is_of_schema = own.is_none() || self.set.schema.iter().any(|statement| file(statement) == own);
+        let is_built = is_of_schema && matches!(purpose, Purpose::Key | Purpose::Index);
+        let table =
+            self.loaded(table.as_ref().filter(|_| is_built && !self.preparation.has_foreign_keys)?)?;
+        let fallback = table.fallback.clone().or(table.judge.clone())?;
+        let progress = (table.table.to_string().into(), table.source.rows());
+        Some(Arc::new(Part { fallback: Some(fallback), ..self.whole(table, &progress) }))
     }
 
     /// Adds the keys of all tables, then their indexes, so that the time of each step is that of its own work.
@@ -412,7 +435,7 @@ impl TablePlan<'_> {
     }
 
     /// Adds the repair of foreign keys, if there are any.
-    fn repairs(&self, plan: &mut Plan, before: Vec<usize>) -> Vec<usize> {
+    fn repairs(&self, plan: &mut Plan, before: Vec<usize>, has_judged: bool) -> Vec<usize> {
         let note = self.note("repair".to_owned());
         let of_table = |table: &'_ LoadTable| {
             let relation = self.relation(&table.table);
@@ -425,7 +448,10 @@ impl TablePlan<'_> {
             return before;
         }
         // What an interrupted loading has refused is not known.
-        let is_needed = !self.preparation.done.is_empty() || self.set.tables.iter().any(is_open);
+        let was_judged = |step: &String| step.starts_with(journal::JUDGED);
+        let is_needed = self.set.tables.iter().any(is_open)
+            || (has_judged && !self.preparation.done.is_empty())
+            || self.preparation.done.iter().any(was_judged);
         let step = Purpose::ForeignKey.step();
         plan.add_chain(vec![Job::new(step, Task::Repair { note, repairs, is_needed })], &before)
     }
@@ -466,7 +492,7 @@ impl TablePlan<'_> {
             };
             let is_grouped = !is_alone && self.is_grouped(own);
             match jobs.last_mut() {
-                Some(Job { step, task: Task::Noted { note, statements, mode }, .. })
+                Some(Job { step, task: Task::Noted { note, statements, mode, refills }, .. })
                     if is_open
                         && is_grouped
                         && (*step, *mode) == (purpose.step(), own_mode)
@@ -474,10 +500,13 @@ impl TablePlan<'_> {
                 {
                     note.steps.push(done);
                     statements.push(statement);
+                    refills.push(self.refill(own));
                 }
                 _ => {
-                    let (note, statements) = (self.note(done), vec![statement]);
-                    jobs.push(Job::new(purpose.step(), Task::Noted { note, statements, mode: own_mode }));
+                    let (note, statements, refills) =
+                        (self.note(done), vec![statement], vec![self.refill(own)]);
+                    let task = Task::Noted { note, statements, mode: own_mode, refills };
+                    jobs.push(Job::new(purpose.step(), task));
                 }
             }
             is_open = is_grouped;
@@ -496,7 +525,8 @@ impl TablePlan<'_> {
                     let statements = steps.iter().map(|step| LoadStatement::new(step.clone())).collect();
                     let is_done = steps.is_empty();
                     let note = Note { journal: self.preparation.journal.clone(), steps };
-                    (!is_done).then(|| Job::new(VACUUM, Task::Noted { note, statements, mode }))
+                    let refills = Vec::new();
+                    (!is_done).then(|| Job::new(VACUUM, Task::Noted { note, statements, mode, refills }))
                 },
             );
             plan.add_chain(jobs.collect(), after);
@@ -560,6 +590,7 @@ mod tests {
             columns: String::new(),
             source,
             judge: None,
+            fallback: None,
             references: Vec::new(),
         }
     }
@@ -582,6 +613,7 @@ mod tests {
             conditions: Vec::new(),
             references: Vec::new(),
             constraints: Vec::new(),
+            refusal: None,
             has_open_keys: false,
             primary_is_met: false,
         };
