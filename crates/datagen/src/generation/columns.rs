@@ -223,6 +223,7 @@ impl<'a> TableCompiler<'a> {
             open_references: of_keys(open),
             met_references: of_keys(met),
             primary_is_met,
+            size_reason: None,
         };
         let mut notes = self.notes;
         if !rows.fills {

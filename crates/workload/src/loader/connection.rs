@@ -239,12 +239,15 @@ impl Connection<'_> {
             return Ok(());
         }
         let mut note = note.clone();
-        let chunks = part.chunk.1;
-        if key.is_none() {
-            note.steps =
-                (1..=chunks).map(|number| format!("rows {} {number}/{chunks}", part.relation)).collect();
+        let (relation, chunks) = (&part.relation, part.chunk.1);
+        let judged = format!("{}{relation}", journal::JUDGED);
+        if key.is_some() {
+            note.steps.push(judged);
+        } else {
+            // The first step tells whether the transaction was committed; other connections may have loaded a chunk.
+            let rows = (1..=chunks).map(|number| format!("rows {relation} {number}/{chunks}"));
+            note.steps = [judged].into_iter().chain(rows).collect();
         }
-        note.steps.push(format!("{}{}", journal::JUDGED, part.relation));
         let outcome = Cell::new(None);
         let settings = self.shared.search_path;
         let done = self.watched(&note, &format!("loading {}", part.relation), |connection| {

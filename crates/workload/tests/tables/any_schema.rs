@@ -223,7 +223,8 @@ fn the_server_judges_the_rows_of_which_it_has_refused_one() {
 /// Chunks of other connections are removed, and chunks that begin later are left out.
 #[test]
 fn all_chunks_of_a_table_are_judged_if_a_row_of_one_is_refused() {
-    let schema = "create table t (id int primary key, a int not null check (a < 9999)); -- df: int size=10000\n";
+    let schema =
+        "create table t (id int primary key, a int not null check (a < 9999)); -- df: int size=10000\n";
     let mut all = Vec::new();
     for jobs in [1, 3] {
         let mut session = session(NEWEST, "any_chunks_again");
