@@ -1,4 +1,5 @@
 //! Numbers of rows: look-up tables and join tables, and what comes before these rules.
+//! `dry_run` of `workload` compares them with those of a server.
 
 use std::collections::BTreeMap;
 
