@@ -8,13 +8,14 @@ use connect::Session;
 use connect::quote::literal;
 
 use crate::WorkloadError;
+use crate::dependents::{self, Dependent};
 use crate::existing_objects::{Object, of_transaction};
-use crate::foreign_parts::{self, Parts};
+use crate::foreign_parts::{self, Parents, Parts};
 use crate::load::{execute, query, query_catalogs};
 use crate::loader::TableName;
 use crate::marks::{self, MarkedObject, PLAIN_KINDS, catalog_of};
 use crate::sequences::{self, ChangedSequence, Sequences};
-use crate::{dependents, protection, sql_names, user_functions};
+use crate::{protection, sql_names, user_functions};
 
 /// The objects of others, as they were before a transaction.
 #[derive(Debug)]
@@ -39,8 +40,6 @@ pub(crate) type ObjectKey = (String, String);
 /// An object that is no table.
 #[derive(Debug)]
 struct Definition {
-    /// OID of the relation that it belongs to; empty if to none.
-    relation: String,
     /// Its kind and its name with its schema, quoted.
     described: String,
     digest: String,
@@ -54,6 +53,65 @@ struct Table {
     /// Rows that the session has changed and not yet reported to the server's statistics: those of the current
     /// transaction, and of ones shortly before it.
     changed_rows: u64,
+}
+
+/// Which objects of users are read: the definitions of many take long.
+#[derive(Clone, Copy)]
+enum Wanted<'a> {
+    /// All but these, and but what belongs to a relation among them.
+    Except(&'a BTreeSet<ObjectKey>),
+    /// Those that were read before.
+    Known(&'a ForeignObjects),
+}
+
+impl Wanted<'_> {
+    /// A condition on the OID of an object of a catalog; `None` if there is no such object.
+    fn condition(self, oid: &str, catalog: &str) -> Option<String> {
+        let of_catalog = |(own, oid): &'_ ObjectKey| (own == catalog).then(|| oid.clone());
+        match self {
+            Wanted::Except(own) => Some(format!("{oid} not in {}", oids(own.iter().filter_map(of_catalog)))),
+            Wanted::Known(known) => {
+                let found: Vec<String> = known.others.keys().filter_map(of_catalog).collect();
+                (!found.is_empty()).then(|| format!("{oid} in {}", oids(found.into_iter())))
+            }
+        }
+    }
+
+    /// The same for tables.
+    fn tables(self) -> String {
+        match self {
+            Wanted::Except(_) => self.condition("c.oid", "pg_class").unwrap_or_default(),
+            Wanted::Known(known) => format!("c.oid in {}", oids(known.tables.keys().cloned())),
+        }
+    }
+
+    /// The same for a column `relation` that may be NULL.
+    fn relation(self) -> String {
+        match self {
+            Wanted::Except(_) => {
+                let condition = self.condition("relation", "pg_class").unwrap_or_default();
+                format!("relation is null or {condition}")
+            }
+            Wanted::Known(_) => "true".to_owned(),
+        }
+    }
+
+    /// The objects whose parts are read, or are not.
+    fn parents(self) -> Parents {
+        match self {
+            Wanted::Except(own) => Parents { keys: own.iter().cloned().collect(), are_read: false },
+            Wanted::Known(known) => {
+                let tables = known.tables.keys().map(|oid| ("pg_class".to_owned(), oid.clone()));
+                Parents { keys: tables.chain(known.others.keys().cloned()).collect(), are_read: true }
+            }
+        }
+    }
+}
+
+/// A list of OIDs for IN.
+fn oids(oids: impl Iterator<Item = String>) -> String {
+    let oids: Vec<String> = oids.collect();
+    format!("(select unnest({}::oid[]))", literal(&format!("{{{}}}", oids.join(","))))
 }
 
 /// Everything of a table that ALTER, TRUNCATE and the removal of other objects change, and VACUUM, ANALYZE and a foreign
@@ -94,9 +152,7 @@ impl ForeignObjects {
         mut marked: Vec<MarkedObject>,
     ) -> Result<ForeignObjects, WorkloadError> {
         marked.retain(|object| object.is_own);
-        let dependents = dependents::of_users(session, &marked)?;
-        let dependents =
-            dependents.into_iter().map(|dependent| (dependent.key, dependent.described)).collect();
+        let dependents = described(dependents::of_users(session, &marked)?);
         let own = marked.into_iter().map(|object| (catalog_of(&object.kind).to_owned(), object.object.oid));
         let foreign = ForeignObjects::except(session, workload, own.collect())?;
         Ok(ForeignObjects { dependents, ..foreign })
@@ -110,16 +166,23 @@ impl ForeignObjects {
     ) -> Result<ForeignObjects, WorkloadError> {
         let relations = relations_of_types(session, &own)?;
         own.extend(relations.into_iter().map(|oid| ("pg_class".to_owned(), oid)));
-        let is_own = |oid: &str| own.contains(&("pg_class".to_owned(), oid.to_owned()));
+        let mut all_own = inner_objects(session, &own)?;
+        all_own.extend(own.iter().cloned());
+        let read = ForeignObjects::wanted(session, workload, Wanted::Except(&all_own))?;
+        Ok(ForeignObjects { own, ..read })
+    }
+
+    /// These objects, without own ones and dependents.
+    fn wanted(
+        session: &mut Session,
+        workload: &str,
+        wanted: Wanted<'_>,
+    ) -> Result<ForeignObjects, WorkloadError> {
         let known = catalogs(session)?;
-        let (mut tables, mut others) = (tables(session)?, definitions(session, &known)?);
-        tables.retain(|oid, _| !is_own(oid));
-        let inner = inner_objects(session, &own)?;
-        others.retain(|key, other| !own.contains(key) && !is_own(&other.relation) && !inner.contains(key));
+        let (tables, others) = (tables(session, wanted)?, definitions(session, &known, wanted)?);
         let shared = shared_changes(session)?;
-        let mut parts = foreign_parts::read(session, &known)?;
-        parts.retain(|_, part| !own.contains(&part.parent));
-        let (workload, dependents) = (workload.to_owned(), BTreeMap::new());
+        let parts = foreign_parts::read(session, &known, &wanted.parents())?;
+        let (workload, own, dependents) = (workload.to_owned(), BTreeSet::new(), BTreeMap::new());
         let of_others = others.iter().filter(|(_, other)| other.described.starts_with(SEQUENCE));
         let sequences = sequences::read(session, of_others.map(|((_, oid), _)| oid.as_str()))?;
         Ok(ForeignObjects { workload, own, tables, others, shared, parts, dependents, sequences })
@@ -128,6 +191,11 @@ impl ForeignObjects {
     /// These objects belong to the workload from now on.
     pub(crate) fn adopt(&mut self, made: &[Object]) {
         self.own.extend(made.iter().map(|object| (catalog_of(&object.kind).to_owned(), object.oid.clone())));
+    }
+
+    /// Whether there is no table of others, which a lock could shut out.
+    pub(crate) fn have_no_tables(&self) -> bool {
+        self.tables.is_empty()
     }
 
     /// Looks whether the transaction has changed rows of these tables since `before`, and leaves its search path as it is.
@@ -182,10 +250,11 @@ impl ForeignObjects {
 
     /// The same objects as they are now, without those that were dropped since.
     pub(crate) fn read_again(&self, session: &mut Session) -> Result<ForeignObjects, WorkloadError> {
-        let mut now = ForeignObjects::read(session, &self.workload)?;
-        now.tables.retain(|oid, _| self.tables.contains_key(oid));
-        now.others.retain(|key, _| self.others.contains_key(key));
-        Ok(now)
+        let mut marked = marks::find_with_dependents(session, &self.workload)?;
+        marked.retain(|object| object.is_own);
+        let dependents = described(dependents::of_users(session, &marked)?);
+        let now = ForeignObjects::wanted(session, &self.workload, Wanted::Known(self))?;
+        Ok(ForeignObjects { own: self.own.clone(), dependents, ..now })
     }
 
     /// The same without the values of sequences: others may take values of theirs while rows are loaded for a long time.
@@ -248,7 +317,7 @@ impl ForeignObjects {
     pub(crate) fn changed(&self, session: &mut Session) -> Result<Vec<String>, WorkloadError> {
         let locked = locked(session)?;
         let known = catalogs(session)?;
-        let now = tables(session)?;
+        let now = tables(session, Wanted::Known(self))?;
         let is_changed = |(oid, before): &(&String, &Table)| {
             now.get(*oid).is_none_or(|table| {
                 let has_new_rows = locked.contains(*oid)
@@ -258,7 +327,7 @@ impl ForeignObjects {
         };
         let mut changed: Vec<String> =
             self.tables.iter().filter(is_changed).map(|(_, table)| table.identity.clone()).collect();
-        let now = definitions(session, &known)?;
+        let now = definitions(session, &known, Wanted::Known(self))?;
         let is_changed = |(key, before): &(&ObjectKey, &Definition)| {
             let is_written = before.described.starts_with(MATERIALIZED) && locked.contains(&key.1);
             is_written || now.get(*key).is_none_or(|object| object.digest != before.digest)
@@ -272,9 +341,8 @@ impl ForeignObjects {
         let before = |what: &String| self.shared.get(what).copied().unwrap_or_default();
         let now = shared_changes(session)?.into_iter();
         changed.extend(now.filter(|(what, rows)| *rows > 0 && *rows != before(what)).map(|(what, _)| what));
-        for object in
-            foreign_parts::changed(&self.parts, &foreign_parts::read(session, &known)?, |key| self.name(key))
-        {
+        let now = foreign_parts::read(session, &known, &Wanted::Known(self).parents())?;
+        for object in foreign_parts::changed(&self.parts, &now, |key| self.name(key)) {
             if !changed.contains(&object) {
                 changed.push(object);
             }
@@ -297,6 +365,11 @@ impl ForeignObjects {
             || self.tables.get(&key.1).filter(|_| key.0 == "pg_class").map(|table| table.identity.clone());
         table().or_else(|| self.others.get(key).map(|object| object.described.clone()))
     }
+}
+
+/// Dependents by their keys.
+fn described(dependents: Vec<Dependent>) -> BTreeMap<ObjectKey, String> {
+    dependents.into_iter().map(|dependent| (dependent.key, dependent.described)).collect()
 }
 
 /// How materialized views are described.
@@ -569,10 +642,11 @@ const OF_USERS: &str = "{names} and t.oid >= 16384";
 fn definitions(
     session: &mut Session,
     known: &BTreeSet<String>,
+    wanted: Wanted<'_>,
 ) -> Result<BTreeMap<ObjectKey, Definition>, WorkloadError> {
     // Each is newer than the oldest version.
-    let parts =
-        CATALOGS.iter().filter(|(catalog, ..)| known.contains(*catalog)).map(|(catalog, digest, rows)| {
+    let parts = CATALOGS.iter().filter(|(catalog, ..)| known.contains(*catalog)).filter_map(
+        |(catalog, digest, rows)| {
             let (oid, class, relation) = match *catalog {
                 "pg_sequence" => ("t.seqrelid", "pg_class", OWNER_OF_SEQUENCE),
                 "pg_statistic_ext" => ("t.oid", "pg_statistic_ext", "t.stxrelid"),
@@ -580,35 +654,37 @@ fn definitions(
                 other => ("t.oid", other, "null::oid"),
             };
             let rows = rows.replace("{users}", OF_USERS).replace("{names}", NAMES);
-            format!(
+            let condition = wanted.condition(oid, catalog)?;
+            Some(format!(
                 "select '{catalog}'::text as catalog, '{class}'::regclass as class, {oid} as oid, \
              md5(concat({digest}, obj_description({oid}, '{class}'))) as digest, \
-             {relation} as relation from {catalog} t where {rows}"
-            )
-        });
+             {relation} as relation from {catalog} t where ({rows}) and {condition}"
+            ))
+        },
+    );
     let parts: Vec<String> = parts.collect();
+    if parts.is_empty() {
+        return Ok(BTreeMap::new());
+    }
     let rows = query_catalogs(
         session,
         &format!(
-            "select a.catalog, a.oid, a.digest, o.type || ' ' || o.identity, a.relation from ({}) a \
-             cross join lateral pg_identify_object(a.class, a.oid, 0) o",
-            parts.join(" union all ")
+            "select a.catalog, a.oid, a.digest, o.type || ' ' || o.identity from ({}) a \
+             cross join lateral pg_identify_object(a.class, a.oid, 0) o where {}",
+            parts.join(" union all "),
+            wanted.relation()
         ),
     )?;
     let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
     let object = |row: &connect::Row| {
-        let definition = Definition {
-            digest: text(row, 2),
-            described: format!("the {}", text(row, 3)),
-            relation: text(row, 4),
-        };
+        let definition = Definition { digest: text(row, 2), described: format!("the {}", text(row, 3)) };
         ((text(row, 0), text(row, 1)), definition)
     };
     Ok(rows.iter().map(object).collect())
 }
 
-/// All tables of users by OID.
-fn tables(session: &mut Session) -> Result<BTreeMap<String, Table>, WorkloadError> {
+/// Tables of users by OID.
+fn tables(session: &mut Session, wanted: Wanted<'_>) -> Result<BTreeMap<String, Table>, WorkloadError> {
     let rows = query_catalogs(
         session,
         &format!(
@@ -617,7 +693,8 @@ fn tables(session: &mut Session) -> Result<BTreeMap<String, Table>, WorkloadErro
              + pg_stat_get_xact_tuples_deleted(c.oid) \
              from pg_class c join pg_namespace n on n.oid = c.relnamespace \
              where c.oid >= 16384 and c.relkind in ('r', 'p', 'f') \
-             and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_(toast|temp_)'"
+             and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname !~ '^pg_(toast|temp_)' and {}",
+            wanted.tables()
         ),
     )?;
     let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();

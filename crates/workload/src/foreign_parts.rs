@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use connect::Session;
+use connect::quote::literal;
 
 use crate::WorkloadError;
 use crate::existing_objects::of_transaction;
@@ -300,8 +301,18 @@ const KINDS: [Kind; 17] = [
     SERVERS_SCHEMA,
 ];
 
-/// The rows of all kinds. `known` are the catalogs of the server.
-pub(crate) fn read(session: &mut Session, known: &BTreeSet<String>) -> Result<Parts, WorkloadError> {
+/// Objects whose rows are read, or are left out.
+pub(crate) struct Parents {
+    pub(crate) keys: Vec<ObjectKey>,
+    pub(crate) are_read: bool,
+}
+
+/// The rows of all kinds. `known` are the catalogs of the server. Rows that belong to no object are always read.
+pub(crate) fn read(
+    session: &mut Session,
+    known: &BTreeSet<String>,
+    parents: &Parents,
+) -> Result<Parts, WorkloadError> {
     let is_new = of_transaction(session);
     let parts = KINDS.iter().enumerate().filter(|(_, kind)| known.contains(kind.catalog));
     let parts = parts.map(|(number, Kind { from, key, parent: (catalog, oid), digest, rows, .. })| {
@@ -311,7 +322,15 @@ pub(crate) fn read(session: &mut Session, known: &BTreeSet<String>) -> Result<Pa
              from {from} t where {rows}"
         )
     });
-    let rows = query_catalogs(session, &parts.collect::<Vec<_>>().join(" union all "))?;
+    let keys = parents.keys.iter().map(|(catalog, oid)| literal(&format!("{catalog} {oid}")));
+    let keys = keys.collect::<Vec<_>>().join(", ");
+    let not = if parents.are_read { "" } else { "not" };
+    let sql = format!(
+        "select * from ({}) p(number, key, catalog, oid, digest) where catalog in ('', 'pg_roles', '{ALL_TABLES}') \
+         or {not} coalesce(catalog || ' ' || oid in (select unnest(array[{keys}]::text[])), false)",
+        parts.collect::<Vec<_>>().join(" union all ")
+    );
+    let rows = query_catalogs(session, &sql)?;
     let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
     let part = |row: &connect::Row| {
         let number: usize = text(row, 0).parse().ok()?;

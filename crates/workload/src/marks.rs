@@ -381,6 +381,22 @@ fn like_text(text: &str) -> String {
 /// All objects with a mark of the workload in the current database. The server estimates that few rows match such a pattern,
 /// and plans accordingly.
 pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedObject>, WorkloadError> {
+    find_like(session, workload, "")
+}
+
+/// Those whose mark knows the dependents of users: not the objects of a loading that has not ended.
+pub(crate) fn find_with_dependents(
+    session: &mut Session,
+    workload: &str,
+) -> Result<Vec<MarkedObject>, WorkloadError> {
+    find_like(session, workload, " dependents=%")
+}
+
+fn find_like(
+    session: &mut Session,
+    workload: &str,
+    pattern: &str,
+) -> Result<Vec<MarkedObject>, WorkloadError> {
     let sql = format!(
         "select o.type, coalesce(o.schema, ''), o.identity, d.description, d.objoid, \
          {}, {} from pg_description d \
@@ -390,7 +406,7 @@ pub(crate) fn find(session: &mut Session, workload: &str) -> Result<Vec<MarkedOb
         digest("d.classoid", "d.objoid"),
         definition("d.classoid", "d.objoid"),
         PLAIN_KINDS.map(|(_, catalog, _)| format!("'{catalog}'::regclass")).join(", "),
-        literal(&format!("%{} %", like_text(&format!("{BEGINNING}{workload}"))))
+        literal(&format!("%{} %{pattern}", like_text(&format!("{BEGINNING}{workload}"))))
     );
     let rows = query_catalogs(session, &sql)?;
     let database = DatabaseId::read(session)?;

@@ -107,17 +107,18 @@ pub(crate) const REFERENCE: &[&str] = &[
 pub(crate) const COLUMN: &[&str] = &["null", "nogen", "type", "use", "seed", "share"];
 
 /// Keys of a table.
-pub(crate) const TABLE: &[&str] = &["mult", "size", "nogen", "skip", "null"];
+pub(crate) const TABLE: &[&str] = &["mult", "size", "nogen", "skip", "null", "direct"];
 
 /// Keys of the schema.
 pub(crate) const SCHEMA: &[&str] = &["size", "offset", "null", "seed", "type"];
 
 /// Values of the keys that are no generators.
-const KEYS: [(&str, ValueKind); 45] = [
+const KEYS: [(&str, ValueKind); 46] = [
     ("alpha", ValueKind::Number),
     ("beta", ValueKind::Number),
     ("cgen", ValueKind::Text),
     ("correlation", ValueKind::Number),
+    ("direct", ValueKind::Flag),
     ("decimals", ValueKind::Integer),
     ("end", ValueKind::Text),
     ("extent", ValueKind::Text),

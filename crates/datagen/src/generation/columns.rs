@@ -206,10 +206,8 @@ impl<'a> TableCompiler<'a> {
         }
         let keys: Vec<usize> = keys.into_iter().filter(|key| !met.contains(key)).collect();
         let primary_is_met = self.primary_is_met(&columns);
-        let of_keys = |keys: Vec<usize>| {
-            let keys = keys.into_iter().map(|key| self.schema.reference(table, &table.foreign_keys[key]));
-            keys.collect::<Vec<_>>()
-        };
+        let reference = |key| self.schema.reference(table, &table.foreign_keys[key]);
+        let of_keys = |keys: Vec<usize>| keys.into_iter().map(reference).collect::<Vec<_>>();
         let mut rows = TableRows {
             name: table.name.clone(),
             rows_sql: table.rows_sql(),
@@ -218,11 +216,12 @@ impl<'a> TableCompiler<'a> {
             skip: settings.rate("skip")?.unwrap_or(0.0),
             key: key_of(self.key, "skip"),
             fills: !settings.has("nogen") && !table.is_partition && table.kept.is_none(),
-            judgement,
+            judgement: judgement.filter(|_| !settings.has("direct")),
             references: of_keys(keys),
             open_references: of_keys(open),
             met_references: of_keys(met),
             primary_is_met,
+            size_reason: None,
         };
         let mut notes = self.notes;
         if !rows.fills {

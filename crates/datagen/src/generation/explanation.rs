@@ -22,6 +22,8 @@ pub struct Explanation {
     pub draw: Option<String>,
     /// Rows of the table.
     pub rows: u64,
+    /// Why it has so many, if that is not the common number.
+    pub size_reason: Option<String>,
     /// Values of some of its rows.
     pub histogram: Histogram,
 }
@@ -29,7 +31,7 @@ pub struct Explanation {
 impl Explanation {
     /// A few lines and the bars of the histogram.
     pub fn text(&self) -> String {
-        let Self { column, type_name, directives, origin, draw, rows, histogram } = self;
+        let Self { column, type_name, directives, origin, draw, rows, size_reason, histogram } = self;
         let draws = histogram.draws;
         if draws == 0 && *rows > 0 {
             return format!(
@@ -38,9 +40,12 @@ impl Explanation {
         }
         let drawn =
             if draws == *rows { format!("all {draws} rows") } else { format!("{draws} of {rows} rows") };
-        let draw = draw.as_ref().map_or(String::new(), |draw| format!("draw:      {draw}\n"));
+        let line = |name: &str, text: &Option<String>| {
+            text.as_ref().map_or(String::new(), |text| format!("{name:<11}{text}\n"))
+        };
+        let (draw, size) = (line("draw:", draw), line("rows:", size_reason));
         format!(
-            "column:    {column} {type_name}\ngenerator: {directives}\nby:        {origin}\n{draw}values:    {drawn}: {} distinct, {:.2} % NULL\n\n{}",
+            "column:    {column} {type_name}\ngenerator: {directives}\nby:        {origin}\n{draw}{size}values:    {drawn}: {} distinct, {:.2} % NULL\n\n{}",
             histogram.distinct,
             histogram.null_share() * 100.0,
             histogram.text()
@@ -91,6 +96,7 @@ impl Generation {
             origin: own.description.origin.clone(),
             draw: own.node.node.draw_text(),
             rows: table.rows,
+            size_reason: table.size_reason.clone(),
             histogram: Histogram::new(rows, |row, out| own.node.write(row, out)),
         })
     }

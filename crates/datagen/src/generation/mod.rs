@@ -7,6 +7,7 @@ mod columns;
 mod cycles;
 mod explanation;
 mod keys;
+mod sizes;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -80,6 +81,7 @@ pub struct TableRows {
     open_references: Vec<Reference>,
     met_references: Vec<Reference>,
     primary_is_met: bool,
+    size_reason: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -144,8 +146,8 @@ impl Generation {
         let common = Common::new(schema, options)?;
         let order = loading_order(&schema.tables, schema.is_described)?;
         let mut faults = schema.directives.faults.clone();
-        let rows_of = |table| faults.take(common.rows(schema, table)).unwrap_or_default();
-        let mut rows: Vec<u64> = (0..schema.tables.len()).map(rows_of).collect();
+        let sizes = sizes::sizes(schema, &common, &order, &mut faults);
+        let mut rows: Vec<u64> = sizes.iter().map(|size| size.rows).collect();
         let mut notes: Vec<String> = Vec::new();
         loop {
             let mut pass = Pass::new(schema, files, &common, &order, &rows);
@@ -159,6 +161,12 @@ impl Generation {
             notes.append(&mut pass.notes);
             // A cut key has taken rows of a table that has fewer now: numbers of rows only fall, so this ends.
             if !order.cut.iter().any(is_later) {
+                for (built, size) in pass.built.iter_mut().zip(sizes) {
+                    let is_as_planned = |table: &&mut TableRows| table.rows == size.rows;
+                    if let Some(table) = built.as_mut().filter(is_as_planned) {
+                        table.size_reason = size.reason;
+                    }
+                }
                 let tables = pass.finish();
                 return Ok(Self { tables, origins: schema.origins.clone(), notes });
             }
@@ -276,6 +284,7 @@ impl<'a> Pass<'a> {
             })
         };
         if key.columns.iter().zip(&key.referenced).any(differs)
+            && !self.schema.directives.tables[cut.table].has("direct")
             && let Some(own) = self.built[cut.table].as_mut()
         {
             own.judgement.get_or_insert_default().add(&key.name);
@@ -338,6 +347,11 @@ impl TableRows {
     /// The table's name as users write it: `schema.table`.
     pub fn name(&self) -> String {
         self.name.plain()
+    }
+
+    /// Why it has other than the common number of rows, if no directive says so.
+    pub fn size_reason(&self) -> Option<&str> {
+        self.size_reason.as_deref()
     }
 
     /// Rows before `skip`.

@@ -11,4 +11,5 @@ mod places;
 mod properties;
 mod random_schemas;
 mod schemas;
+mod sizes;
 mod table;

@@ -114,6 +114,7 @@ pub(crate) fn dry_run(rows: &Rows, described: &Described) -> String {
             }
             Some(judgement) => format!("judged by the server: {}", judgement.constraints.join(", ")),
         };
+        let path = own.size_reason().map_or(path.clone(), |reason| format!("{path}; {reason}"));
         lines.push([forecast.name, with_commas(forecast.rows), size(forecast.bytes), path]);
     }
     lines.extend(described.kept_tables().map(|name| {

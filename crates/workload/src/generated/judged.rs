@@ -7,9 +7,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datagen::{Generation, Options, Reference, Schema, TableRows};
+use datagen::{Generation, Judgement, Options, Reference, Schema, TableRows};
 
-use super::{GeneratedRows, copied_columns, table_name};
+use super::{copied_columns, table_name};
 use crate::SchemaFiles;
 use crate::loader::{Judge, JudgedReference, LoadTable, RowSource, RowWriter};
 
@@ -42,21 +42,22 @@ pub(crate) type Relations = BTreeMap<String, String>;
 /// A table that gets rows.
 pub(super) fn load_table(rows: &TableRows, attempts: &Arc<Attempts>, relations: &Relations) -> LoadTable {
     let of_keys = |keys: &[Reference]| keys.iter().map(|key| reference(key.clone(), relations)).collect();
-    let judge = rows.judgement().map(|judgement| {
+    let judge = |judgement: &Judgement| {
         let names = rows.columns().map(connect::quote::identifier);
         Arc::new(Judge {
             columns: names.zip(rows.column_types().map(str::to_owned)).collect(),
             conditions: judgement.conditions.clone(),
             references: of_keys(rows.references()),
             constraints: judgement.constraints.clone(),
+            refusal: None,
             has_open_keys: !rows.open_references().is_empty(),
             primary_is_met: rows.primary_is_met(),
         })
-    });
-    let source: Arc<dyn RowSource> = match judge {
-        Some(_) => Arc::new(JudgedRows { rows: rows.clone(), attempts: Arc::clone(attempts) }),
-        None => Arc::new(GeneratedRows(rows.clone())),
     };
+    // Rows that are left out have no number.
+    let falls_back = rows.judgement().is_none() && !rows.skips();
+    let fallback = falls_back.then(|| judge(&Judgement::default()));
+    let source = Arc::new(JudgedRows { rows: rows.clone(), attempts: Arc::clone(attempts) });
     let mut references: Vec<JudgedReference> = of_keys(rows.references());
     references.extend::<Vec<_>>(of_keys(rows.open_references()));
     references.extend::<Vec<_>>(of_keys(rows.met_references()));
@@ -64,7 +65,8 @@ pub(super) fn load_table(rows: &TableRows, attempts: &Arc<Attempts>, relations: 
         table: table_name(&rows.sql_name()),
         columns: copied_columns(rows),
         source,
-        judge,
+        judge: rows.judgement().map(judge),
+        fallback,
         references,
     }
 }

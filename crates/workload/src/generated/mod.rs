@@ -15,7 +15,6 @@ pub(crate) use forecast::{LoadForecast, dry_run};
 pub(crate) use statements::is_comment;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use datagen::{
@@ -27,7 +26,7 @@ use stats::Scale;
 
 use crate::archives::NamedArchive;
 use crate::load::InitOptions;
-use crate::loader::{AfterRows, LeftOut, LoadTable, Purpose, RowSource, RowWriter, TableName, TableSet};
+use crate::loader::{AfterRows, LeftOut, LoadTable, Purpose, RowWriter, TableName, TableSet};
 use crate::manifest::{BeforeRows, SqlFile};
 use crate::marks::{DatabaseId, Mark};
 use crate::workload::Check;
@@ -496,25 +495,6 @@ fn table_name(sql: &str) -> TableName {
 const BUFFER_LENGTH: usize = 64 * 1000;
 /// Rows between two looks at the length of the buffer.
 const ROWS_AT_ONCE: u64 = 32;
-
-/// The rows of a table.
-struct GeneratedRows(TableRows);
-
-impl fmt::Debug for GeneratedRows {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} rows of {}", self.0.rows(), self.0.name())
-    }
-}
-
-impl RowSource for GeneratedRows {
-    fn rows(&self) -> u64 {
-        self.0.rows()
-    }
-
-    fn writer(&self, number: u32, chunks: u32) -> Box<dyn RowWriter + '_> {
-        writer(&self.0, number, chunks)
-    }
-}
 
 fn writer(rows: &TableRows, number: u32, chunks: u32) -> Box<dyn RowWriter + '_> {
     let count = rows.rows();

@@ -1,8 +1,10 @@
 //! A loading session: runs tasks one after the other, and reconnects if the connection is lost; the current task is
 //! then repeated. Runs on one thread of `executor`.
 
+mod rows;
+
 use std::cell::Cell;
-use std::io::Write;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,13 +16,11 @@ use connect::{
     ServerError, Session, SqlState, Target, Transport,
 };
 
-use super::copy::{copy_statement, is_ordinary, server_error};
 use super::journal::{self, Note};
-use super::judged::{self, Judge, Outcome};
 use super::plan::{LoadStatement, Mode, Part, Task};
 use super::repairs::{self, Repair};
 use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows, run_deferred};
-use crate::load::{ROWS_PER_PROGRESS, begin_own, commit, connect_beside, failed};
+use crate::load::{begin_own, commit, connect_beside, failed};
 use crate::step_guard::{rolled_back, runs_alone};
 use crate::stopwatch::Stopwatch;
 use crate::{WorkloadError, acting_on_all, dependents, init_lock, marks, user_functions};
@@ -34,8 +34,6 @@ const RECONNECTING_MAX: Duration = Duration::from_secs(90);
 const LOOK_MS: u64 = 50;
 /// Maximum losses within one task: a server that fails at the same place again and again is given up.
 const LOSSES_MAX: usize = 3;
-/// Initial capacity for the rows of one [`RowWriter::write`](super::RowWriter::write).
-const BUFFER_LENGTH: usize = 64 * 1000;
 
 /// A message from a connection to the executor.
 pub(super) enum Event {
@@ -45,6 +43,8 @@ pub(super) enum Event {
     Notice(ServerError),
     /// Something that the user should know, as a sentence.
     Found(String),
+    /// The server has judged the rows of a table. The sentences of low ranks matter most.
+    Judged { relation: String, rank: u8, sentence: String },
     /// What was sent of a part of the rows of a table; nothing at the start and after a reconnection.
     Rows { table: Arc<str>, total: u64, part: String, sent: Sent },
     /// The connection was lost and is made again.
@@ -110,9 +110,16 @@ pub(super) struct Shared<'a> {
     pub(super) halt: &'a AtomicBool,
     /// Set when rows of a table are missing, because the server has refused them.
     pub(super) lacks_rows: &'a AtomicBool,
+    /// Relations whose rows the server judges, because it has refused one.
+    pub(super) judged: &'a Mutex<BTreeSet<String>>,
 }
 
 impl Shared<'_> {
+    /// Notes that all rows of a relation are loaded again; `false` if another connection does so already.
+    fn judged_again(&self, relation: &str) -> bool {
+        self.judged.lock().unwrap_or_else(PoisonError::into_inner).insert(relation.to_owned())
+    }
+
     /// Whether a session is one of the loading connections.
     fn is_own(&self, holder: &LockHolder) -> bool {
         let is_it = |running: Running| running.key.process_id.to_string() == holder.pid;
@@ -151,9 +158,7 @@ impl Connection<'_> {
                     })
                 })
             }
-            Task::Chunk { note, part } => {
-                self.chunk(note, part).map_err(|error| error.of_rows(&part.relation))
-            }
+            Task::Chunks { note, parts } => self.chunks(note, parts),
             Task::Repair { note, repairs, is_needed } => {
                 let lacks_rows = self.shared.lacks_rows;
                 if *is_needed || lacks_rows.load(Ordering::Relaxed) {
@@ -162,31 +167,44 @@ impl Connection<'_> {
                     Ok(())
                 }
             }
-            Task::Noted { note, statement, mode } => {
-                self.noted_statement(note, statement, *mode).map_err(|error| error.of_statement(statement))
+            Task::Noted { note, statements, mode, refills } => {
+                self.noted_statements(note, statements, *mode, refills)
             }
         }
     }
 
-    fn chunk(&mut self, note: &Note, part: &Part) -> Result<(), WorkloadError> {
-        let doing = format!("loading {}", part.relation);
-        let Some(judge) = &part.judge else {
-            return self.watched(note, &doing, |connection| {
-                connection.empty(part)?;
-                connection.copy(part)
-            });
+    /// Whether work that was done together with other work may succeed alone, or has a better message then. A sequence of others
+    /// that was changed stays changed.
+    fn is_of_one(&self, error: &WorkloadError) -> bool {
+        let is_refused =
+            error.server_failure().is_some() || matches!(error, WorkloadError::ForeignObjectChanged { .. });
+        is_refused && !self.session.is_lost() && self.check().is_ok()
+    }
+
+    fn noted_statements(
+        &mut self,
+        note: &Note,
+        statements: &[LoadStatement],
+        mode: Mode,
+        refills: &[Option<Arc<Part>>],
+    ) -> Result<(), WorkloadError> {
+        let refused = match self.together(note, statements, mode) {
+            Err(error) if self.is_of_one(&error) => error,
+            Err(error) => return Err(error.of_statement(&statements[0])),
+            done => return done,
         };
-        let outcome = Cell::new(None);
-        self.watched(note, &doing, |connection| {
-            outcome.set(Some(connection.copy_judged(part, judge)?));
-            Ok(())
-        })?;
-        let outcome = outcome.take();
-        if outcome.is_some_and(Outcome::lacks_rows) {
-            self.shared.lacks_rows.store(true, Ordering::Relaxed);
+        if let [statement] = statements {
+            let done = match refills.first() {
+                Some(Some(part)) => self.judge_again(note, part, Some(statement), refused),
+                _ => Err(refused),
+            };
+            return done.map_err(|error| error.of_statement(statement));
         }
-        let sentence = outcome.and_then(|outcome| outcome.sentence(&part.relation, judge));
-        sentence.map_or(Ok(()), |sentence| self.tell(Event::Found(sentence)))
+        for (number, note) in note.singly().enumerate() {
+            let refills = refills.get(number..=number).unwrap_or_default();
+            self.noted_statements(&note, &statements[number..=number], mode, refills)?;
+        }
+        Ok(())
     }
 
     fn repair(&mut self, note: &Note, repairs: &[Repair]) -> Result<(), WorkloadError> {
@@ -264,51 +282,48 @@ impl Connection<'_> {
         Ok(found)
     }
 
-    fn noted_statement(
+    fn together(
         &mut self,
         note: &Note,
-        statement: &LoadStatement,
+        statements: &[LoadStatement],
         mode: Mode,
     ) -> Result<(), WorkloadError> {
-        let sql = &statement.sql;
+        let doing = &statements[0].sql;
         let memory = if mode == Mode::Index { self.shared.settings } else { "" };
         let settings = format!("{}{memory}", self.shared.search_path);
+        let is_of_user = statements.iter().any(|statement| statement.place.is_some());
         match mode {
             Mode::Alone => {
-                self.statement("", sql)?;
-                let creates = statement.place.is_some();
-                self.noted(
-                    note,
-                    sql,
-                    |_| Ok(()),
-                    |connection, ()| {
-                        if creates { connection.record_unknown(note) } else { Ok(()) }
-                    },
-                )
+                statements.iter().try_for_each(|statement| self.statement("", &statement.sql))?;
+                let look = |connection: &mut Connection<'_>, ()| {
+                    if is_of_user { connection.record_unknown(note) } else { Ok(()) }
+                };
+                self.noted(note, doing, |_| Ok(()), look)
             }
-            Mode::Watched => self.watched(note, sql, |connection| {
+            Mode::Watched => self.watched(note, doing, |connection| {
                 connection.end_lock_limit()?;
-                connection.execute(sql)
+                statements.iter().try_for_each(|statement| connection.execute(&statement.sql))
             }),
             Mode::Transaction | Mode::Index => {
-                let is_of_user = statement.place.is_some();
                 let guarded = self.shared.guarded;
-                let mut foreign = if is_of_user { None } else { self.definitions(sql, guarded)? };
+                let mut foreign = if is_of_user { None } else { self.definitions(doing, guarded)? };
                 // Before the transaction, whose search path reading would change.
                 let guarded = guarded.filter(|_| is_of_user);
-                self.with_reconnect(sql, |connection, _| {
+                self.with_reconnect(doing, |connection, _| {
                     if let Some(before) = guarded {
                         foreign = Some(before.read_again(connection.session)?);
                     }
                     Ok(())
                 })?;
                 let work = |connection: &mut Connection<'_>| {
-                    if is_of_user || foreign.is_some() {
-                        connection.look_at(&settings, sql, foreign.is_some())?;
-                    }
-                    connection.execute_with(&settings, sql)
+                    statements.iter().try_for_each(|LoadStatement { sql, .. }| {
+                        if is_of_user || foreign.is_some() {
+                            connection.look_at(&settings, sql, foreign.is_some())?;
+                        }
+                        connection.execute_with(&settings, sql)
+                    })
                 };
-                self.noted(note, sql, work, |connection, ()| {
+                self.noted(note, doing, work, |connection, ()| {
                     if foreign.is_some() {
                         run_deferred(connection.session)?;
                     }
@@ -510,59 +525,6 @@ impl Connection<'_> {
         commit(self.session)
     }
 
-    /// Sends rows. Generating them takes a fraction of the server's time, and overlaps with it.
-    fn copy(&mut self, part: &Part) -> Result<(), WorkloadError> {
-        self.end_lock_limit()?;
-        let sql = copy_statement(self.session, part)?;
-        let failed = |source| WorkloadError::Query { sql: sql.clone(), source };
-        // Otherwise the role's settings would decide what a text such as that of a time means.
-        self.session.execute(&connect::value_formats()).map_err(failed)?;
-        let (number, chunks) = part.chunk;
-        let gone = |_| WorkloadError::Interrupted;
-        let mut copy = self.session.copy_in(&sql).map_err(failed)?;
-        let mut sent = Sent::default();
-        self.events.send(rows_sent(part, sent)).map_err(gone)?;
-        let accepted = || accept(self.cancel, Some(&part.progress.0));
-        let mut writer = part.source.writer(number, chunks);
-        let mut buffer = Vec::with_capacity(BUFFER_LENGTH);
-        loop {
-            buffer.clear();
-            let rows = writer.write(&mut buffer);
-            copy.write_all(&buffer).map_err(|error| failed(server_error(error)))?;
-            accepted();
-            let before = sent.rows;
-            sent = Sent { rows: before + rows, bytes: sent.bytes + buffer.len() as u64 };
-            if rows == 0 || before / ROWS_PER_PROGRESS < sent.rows / ROWS_PER_PROGRESS {
-                self.events.send(rows_sent(part, sent)).map_err(gone)?;
-            }
-            if rows == 0 {
-                break;
-            }
-            if self.shared.halt.load(Ordering::Relaxed) {
-                return Err(WorkloadError::Interrupted);
-            }
-        }
-        copy.finish().map_err(failed)?;
-        accept(self.cancel, None);
-        self.pass_on_notices()
-    }
-
-    /// Sends rows that the server judges. Progress counts those that it keeps.
-    fn copy_judged(&mut self, part: &Part, judge: &Judge) -> Result<Outcome, WorkloadError> {
-        self.end_lock_limit()?;
-        let (events, halt, cancel) = (self.events.clone(), self.shared.halt, self.cancel);
-        let mut tell = |rows, bytes| {
-            accept(cancel, Some(&part.progress.0));
-            let told = events.send(rows_sent(part, Sent { rows, bytes }));
-            let is_stopped = told.is_err() || halt.load(Ordering::Relaxed);
-            if is_stopped { Err(WorkloadError::Interrupted) } else { Ok(()) }
-        };
-        let outcome = judged::load(self.session, judge, &*part.source, &part.relation, &mut tell)?;
-        accept(self.cancel, None);
-        self.pass_on_notices()?;
-        Ok(outcome)
-    }
-
     /// Runs one statement, and passes the server's notices on.
     fn execute(&mut self, sql: &str) -> Result<(), WorkloadError> {
         self.execute_with("", sql)
@@ -586,34 +548,10 @@ impl Connection<'_> {
         if self.shared.halt.load(Ordering::Relaxed) { Err(WorkloadError::Interrupted) } else { Ok(()) }
     }
 
-    /// Empties a table whose rows are frozen: FREEZE requires that the same transaction does so. Tables that inherit from it
-    /// keep their rows.
-    fn empty(&mut self, part: &Part) -> Result<(), WorkloadError> {
-        if !part.freezes {
-            return Ok(());
-        }
-        let only = if is_ordinary(self.session, &part.relation)? { "only " } else { "" };
-        self.execute(&format!("truncate {only}{}", part.relation))
-    }
-
     /// The receiver is gone when the work has to stop.
     pub(super) fn tell(&self, event: Event) -> Result<(), WorkloadError> {
         self.events.send(event).map_err(|_| WorkloadError::Interrupted)
     }
-}
-
-/// Notes that the server has accepted rows of a table, or that no rows are loaded any more.
-fn accept(cancel: &Cancel, table: Option<&Arc<str>>) {
-    if let Some(running) = cancel.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-        running.loading = table.map(|table| (Arc::clone(table), Stopwatch::start()));
-    }
-}
-
-/// The message that so much of a part was sent.
-fn rows_sent(part: &Part, sent: Sent) -> Event {
-    let (table, total) = &part.progress;
-    let (table, part) = (Arc::clone(table), format!("{} {}", part.relation, part.chunk.0));
-    Event::Rows { table, total: *total, part, sent }
 }
 
 /// Whether a statement failed because its object already exists.

@@ -22,6 +22,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// Time limit of all cancel requests of one tick together.
 const CANCELLING_LIMIT: Duration = Duration::from_secs(2);
 
+/// Tables whose rows the server has judged that a user reads of.
+const JUDGED_SHOWN: usize = 10;
+
 /// Connections that have not ended this long after a stop are closed.
 const HALT_LIMIT: Duration = Duration::from_secs(3);
 
@@ -46,10 +49,13 @@ pub(super) fn work(
         lap: Stopwatch::start(),
         times: Vec::new(),
         count: None,
+        judged: BTreeMap::new(),
         is_asked_to_end: false,
     };
     monitor.begin_step()?;
     monitor.supervise(&jobs, sessions, shared)?;
+    let sentences = judged_sentences(&monitor.judged);
+    sentences.iter().try_for_each(|sentence| monitor.say(InitProgress::Found(sentence)))?;
     Ok(monitor.times)
 }
 
@@ -139,6 +145,7 @@ struct Monitor<'a, 'b> {
     lap: Stopwatch,
     times: Vec<StepTime>,
     count: Option<RowProgress>,
+    judged: Judged,
     is_asked_to_end: bool,
 }
 
@@ -220,6 +227,10 @@ impl Monitor<'_, '_> {
         match event {
             Event::Partitions(partitions) => self.say(InitProgress::Partitions(partitions)),
             Event::Found(sentence) => self.say(InitProgress::Found(&sentence)),
+            Event::Judged { relation, rank, sentence } => {
+                self.judged.insert(relation, (rank, sentence));
+                Ok(())
+            }
             Event::Notice(notice) => self.say(InitProgress::Notice(&notice)),
             Event::Lost { doing, reason } => self.say(InitProgress::Lost { doing: &doing, reason: &reason }),
             Event::Rows { table, total, part, sent } => {
@@ -278,6 +289,25 @@ impl Monitor<'_, '_> {
         // The work ends by itself, and reports its result.
         Ok(())
     }
+}
+
+/// Ranks and sentences of the tables whose rows the server has judged.
+type Judged = BTreeMap<String, (u8, String)>;
+
+/// The sentences that the user reads: the most important ones, and how many others there are.
+fn judged_sentences(judged: &Judged) -> Vec<String> {
+    let mut all: Vec<&(u8, String)> = judged.values().collect();
+    all.sort_by_key(|(rank, _)| *rank);
+    let rest = all.split_off(all.len().min(JUDGED_SHOWN));
+    let mut sentences: Vec<String> = all.into_iter().map(|(_, sentence)| sentence.clone()).collect();
+    if !rest.is_empty() {
+        let lacking = match rest.iter().filter(|(rank, _)| *rank == 0).count() {
+            0 => String::new(),
+            count => format!("; {count} of them have fewer rows than asked for"),
+        };
+        sentences.push(format!("the server judged the rows of {} more tables{lacking}", rest.len()));
+    }
+    sentences
 }
 
 /// Does jobs until all have ended.

@@ -16,6 +16,12 @@ use crate::marks::MarkedObject;
 /// Longest name of a relation.
 const NAME_LENGTH_MAX: usize = 63;
 
+/// Entries of one statement.
+const ENTRIES_AT_ONCE: usize = 100;
+
+/// Beginning of the step of a table whose rows the server has judged, because it has refused one.
+pub(super) const JUDGED: &str = "judged ";
+
 /// The kinds of rows of a journal.
 pub(super) mod kind {
     use crate::loader::Purpose;
@@ -82,11 +88,14 @@ pub(super) fn find(session: &mut Session, workload: &str) -> Result<Option<Strin
 pub(super) fn create(table: &str, entries: &[Entry]) -> Vec<String> {
     let create =
         format!("create table {table} (kind pg_catalog.text, step pg_catalog.text, detail pg_catalog.text)");
-    let insert = |(kind, step, detail): &Entry| {
-        let values = [kind, step, detail].map(|text| literal(text)).join(", ");
-        format!("insert into {table} values ({values})")
+    let row = |(kind, step, detail): &Entry| {
+        format!("({})", [kind, step, detail].map(|text| literal(text)).join(", "))
     };
-    [create].into_iter().chain(entries.iter().map(insert)).collect()
+    let insert = |entries: &[Entry]| {
+        let rows: Vec<String> = entries.iter().map(row).collect();
+        format!("insert into {table} values {}", rows.join(", "))
+    };
+    [create].into_iter().chain(entries.chunks(ENTRIES_AT_ONCE).map(insert)).collect()
 }
 
 /// All rows of a journal.
@@ -188,31 +197,35 @@ fn ask(session: &mut Session, sql: &str) -> Result<bool, WorkloadError> {
     }
 }
 
-/// A note that a step is done.
+/// A note that steps are done, all in one transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note {
     pub(super) journal: Journal,
-    pub(super) step: String,
+    /// At least one.
+    pub(super) steps: Vec<String>,
 }
 
 impl Note {
+    /// The note of each step.
+    pub(super) fn singly(&self) -> impl Iterator<Item = Note> {
+        self.steps.iter().map(|step| Note { journal: self.journal.clone(), steps: vec![step.clone()] })
+    }
+
     /// The statement that writes it.
     pub(super) fn insert(&self) -> String {
-        format!(
-            "insert into {} values ({}, {}, '')",
-            self.journal.table,
-            literal(kind::DONE),
-            literal(&self.step)
-        )
+        let row = |step: &String| format!("({}, {}, '')", literal(kind::DONE), literal(step));
+        let rows: Vec<String> = self.steps.iter().map(row).collect();
+        format!("insert into {} values {}", self.journal.table, rows.join(", "))
     }
 
     /// Whether it was written.
     pub(super) fn is_there(&self, session: &mut Session) -> Result<bool, WorkloadError> {
+        let step = self.steps.first().map(String::as_str).unwrap_or_default();
         let sql = format!(
             "select 1 from {} where kind operator(pg_catalog.=) {} and step operator(pg_catalog.=) {}",
             self.journal.table,
             literal(kind::DONE),
-            literal(&self.step)
+            literal(step)
         );
         ask(session, &sql)
     }

@@ -18,6 +18,7 @@ mod tables;
 mod taken_down;
 mod trial;
 
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -85,6 +86,7 @@ pub(crate) fn work(
         connections: &[],
         halt: &AtomicBool::new(false),
         lacks_rows: &AtomicBool::new(false),
+        judged: &Mutex::default(),
     };
     let mut sessions: Vec<&mut Session> = [&mut *session].into_iter().chain(&mut others).collect();
     executor::work(plan, &mut sessions, shared, progress)

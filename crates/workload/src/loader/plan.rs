@@ -52,12 +52,13 @@ pub(crate) enum Task {
     CreatePartitions { partitions: u32, statement: StatementOf },
     /// Empties tables, then fills some by COPY, in one transaction.
     Load { truncate: String, parts: Vec<Part> },
-    /// Rows of a table, and the note that they are there, in one transaction.
-    Chunk { note: Note, part: Part },
+    /// Rows of tables, and the note that they are there, in one transaction; each alone if that fails.
+    Chunks { note: Note, parts: Vec<Part> },
     /// References to missing rows, which are removed if rows are missing, or if it is needed anyway.
     Repair { note: Note, repairs: Vec<Repair>, is_needed: bool },
-    /// A statement, and the note that it was executed.
-    Noted { note: Note, statement: LoadStatement, mode: Mode },
+    /// Statements, and the note that they were executed; each alone if that fails. `refills` has the rows of the table of each
+    /// key or index, which are loaded again beside it if they violate it.
+    Noted { note: Note, statements: Vec<LoadStatement>, mode: Mode, refills: Vec<Option<Arc<Part>>> },
 }
 
 /// How a statement is executed.
@@ -108,7 +109,7 @@ impl std::fmt::Debug for StatementOf {
 }
 
 /// Rows for one relation.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Part {
     pub(crate) source: Arc<dyn RowSource>,
     /// The chunk of the rows, counted from 0, and the number of chunks.
@@ -121,6 +122,8 @@ pub(crate) struct Part {
     pub(crate) freezes: bool,
     /// How the server judges the rows, if it does. The part is then one chunk.
     pub(crate) judge: Option<Arc<Judge>>,
+    /// How it judges them if it refuses one nevertheless.
+    pub(crate) fallback: Option<Arc<Judge>>,
     /// The name under which progress is reported, and the rows that all parts with this name have together.
     pub(crate) progress: (Arc<str>, u64),
 }

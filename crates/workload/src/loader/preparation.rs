@@ -389,13 +389,14 @@ fn table_oids<'a>(
     session: &mut Session,
     set: &'a TableSet,
 ) -> Result<Vec<(&'a TableName, String)>, WorkloadError> {
-    let mut oids = Vec::with_capacity(set.tables.len());
-    for table in &set.tables {
-        let sql = format!("select {}::pg_catalog.regclass::pg_catalog.oid", literal(&table.table.quoted()));
-        let rows = query(session, &sql)?;
-        oids.push((&table.table, first(&rows)));
-    }
-    Ok(oids)
+    let names: Vec<String> = set.tables.iter().map(|table| literal(&table.table.quoted())).collect();
+    let sql = format!(
+        "select name::pg_catalog.regclass::pg_catalog.oid from pg_catalog.unnest(array[{}]::pg_catalog.text[]) \
+         with ordinality as t(name, number) order by number",
+        names.join(", ")
+    );
+    let rows = query(session, &sql)?;
+    Ok(set.tables.iter().map(|table| &table.table).zip(rows.iter().map(|row| text(row, 0))).collect())
 }
 
 /// The relations of these OIDs, with their schemas, quoted.
@@ -403,16 +404,16 @@ fn relations(
     session: &mut Session,
     oids: &[(&TableName, String)],
 ) -> Result<BTreeMap<TableName, String>, WorkloadError> {
-    let mut relations = BTreeMap::new();
-    for (table, oid) in oids {
-        let sql = format!(
-            "select quote_ident(n.nspname) || '.' || quote_ident(c.relname) from pg_class c \
-             join pg_namespace n on n.oid = c.relnamespace where c.oid = {oid}"
-        );
-        let rows = query_catalogs(session, &sql)?;
-        relations.insert((*table).clone(), first(&rows));
-    }
-    Ok(relations)
+    let list: Vec<String> = oids.iter().map(|(_, oid)| literal(oid)).collect();
+    let sql = format!(
+        "select c.oid, quote_ident(n.nspname) || '.' || quote_ident(c.relname) from pg_class c \
+         join pg_namespace n on n.oid = c.relnamespace where c.oid = any (array[{}]::oid[])",
+        list.join(", ")
+    );
+    let rows = query_catalogs(session, &sql)?;
+    let found: BTreeMap<String, String> = rows.iter().map(|row| (text(row, 0), text(row, 1))).collect();
+    let relation = |oid: &String| found.get(oid).cloned().unwrap_or_default();
+    Ok(oids.iter().map(|(table, oid)| ((*table).clone(), relation(oid))).collect())
 }
 
 /// The schema of the journal: that of the first table, where the user may create tables.

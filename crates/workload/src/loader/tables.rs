@@ -1,14 +1,16 @@
 //! Loads any list of tables: their schema, their rows in chunks over several connections, then keys, indexes and foreign
 //! keys, and VACUUM at the end. `preparation` creates the tables with their marks, `journal` knows what is done.
 
-use std::collections::BTreeMap;
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
 use std::sync::Arc;
 
 use connect::quote::identifier;
 use connect::{Session, Target};
 
-use super::journal::Note;
+use super::journal::{self, Note};
 use super::judged::{Judge, JudgedReference};
 use super::plan::{Job, LoadStatement, Mode, Part, Plan, StepName, Task};
 use super::preparation::{self, Preparation};
@@ -17,6 +19,7 @@ use super::rows::RowSource;
 use super::{Execution, work};
 use crate::WorkloadError;
 use crate::concurrent_forms;
+use crate::foreign_objects::ForeignObjects;
 use crate::load::{InitOptions, InitProgress, InitReport, Progress, StepTime, tell, with_locks};
 use crate::stopwatch::Stopwatch;
 
@@ -26,6 +29,12 @@ const CHUNK_ROWS_MIN: u64 = 50_000;
 const CHUNK_ROWS: u64 = 1_000_000;
 /// Most chunks of a table.
 const CHUNKS_MAX: u64 = 10_000;
+
+/// Small tables are loaded in common transactions, of so many tables and rows at most: much is examined around each
+/// transaction. So are the statements after their rows.
+const GROUP_TABLES: usize = 25;
+const GROUP_ROWS: u64 = 10_000;
+const GROUP_STATEMENTS: usize = 100;
 
 /// The name of a table, without quotes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,6 +108,8 @@ pub(crate) struct LoadTable {
     pub(crate) source: Arc<dyn RowSource>,
     /// How the server judges the rows; `None`: it accepts all.
     pub(crate) judge: Option<Arc<Judge>>,
+    /// How it judges them if it refuses one nevertheless; `None`: this is an error.
+    pub(crate) fallback: Option<Arc<Judge>>,
     /// Its foreign keys, if rows that they refer to may be missing.
     pub(crate) references: Vec<JudgedReference>,
 }
@@ -254,29 +265,31 @@ impl TablePlan<'_> {
             [one] => one.table.to_string().into(),
             several => format!("{} tables", several.len()).into(),
         };
-        let mut rows: BTreeMap<&TableName, Vec<usize>> = BTreeMap::new();
+        let mut rows = Vec::new();
         let mut before = Vec::new();
         let mut built = Vec::new();
         // With several connections, keys and indexes of a table are built while the rows of the next one are loaded. The
         // references of judged rows are looked up by the keys of the tables before.
         let has_judged = self.set.tables.iter().any(|table| table.judge.is_some());
         let overlaps = self.jobs > 1 || has_judged;
-        for table in &self.set.tables {
+        for group in self.groups() {
             let mut waits: Vec<usize> = before.clone();
-            if table.judge.is_some() {
+            if group.iter().any(|table| table.judge.is_some()) {
                 waits.extend(built.iter().filter(|job| !before.contains(job)).copied());
             }
-            let jobs = self.rows(&mut plan, table, (Arc::clone(&label), total), &waits);
+            let jobs = self.rows(&mut plan, &group, &(Arc::clone(&label), total), &waits);
             if self.preparation.has_foreign_keys {
                 before.clone_from(&jobs);
             }
             if overlaps {
-                built.extend(self.built(&mut plan, &after, Some(&table.table), &jobs));
+                let (keys, indexes) = built_of(&after, &group);
+                let keys = self.chain(&mut plan, keys.into_iter(), &jobs);
+                built.extend(self.chain(&mut plan, indexes.into_iter(), &keys));
             }
-            rows.insert(&table.table, jobs);
+            rows.push((group, jobs));
         }
-        let all_rows: Vec<usize> = rows.values().flatten().copied().collect();
-        let is_known = |table: &TableName| rows.contains_key(table);
+        let all_rows: Vec<usize> = rows.iter().flat_map(|(_, jobs)| jobs).copied().collect();
+        let is_known = |table: &TableName| self.loaded(table).is_some();
         if !overlaps {
             built.extend(self.built_by_step(&mut plan, &after, &rows));
         }
@@ -285,9 +298,9 @@ impl TablePlan<'_> {
             .filter(|statement| !statement.table.as_ref().is_some_and(is_known))
             .copied()
             .collect();
-        built.extend(self.built_of(&mut plan, rest.into_iter(), &all_rows));
+        built.extend(self.chain(&mut plan, in_order(rest.into_iter()).into_iter(), &all_rows));
         let built = if built.is_empty() { all_rows } else { built };
-        let built = if has_judged { self.repairs(&mut plan, built) } else { built };
+        let built = self.repairs(&mut plan, built, has_judged);
         let mut ends = self.foreign_keys(&mut plan, &after, &built);
         let last = after.iter().filter(|statement| statement.purpose == Purpose::Last);
         ends = self.chain(&mut plan, last.copied(), &ends);
@@ -301,7 +314,43 @@ impl TablePlan<'_> {
     }
 
     fn note(&self, step: String) -> Note {
-        Note { journal: self.preparation.journal.clone(), step }
+        Note { journal: self.preparation.journal.clone(), steps: vec![step] }
+    }
+
+    /// The table of this name, if it gets rows.
+    fn loaded(&self, table: &TableName) -> Option<&LoadTable> {
+        self.set.tables.iter().find(|own| own.table == *table)
+    }
+
+    /// The tables in their order; small ones are loaded together.
+    fn groups(&self) -> Vec<Vec<&LoadTable>> {
+        let mut groups: Vec<Vec<&LoadTable>> = Vec::new();
+        let mut rows = 0_u64;
+        for table in &self.set.tables {
+            let own = table.source.rows();
+            rows = rows.saturating_add(own);
+            match groups.last_mut().filter(|group| group.len() < GROUP_TABLES && rows <= GROUP_ROWS) {
+                Some(group) => group.push(table),
+                None => {
+                    groups.push(vec![table]);
+                    rows = own;
+                }
+            }
+        }
+        groups
+    }
+
+    /// Whether a statement may be in one transaction with others. One that a user wrote may lock tables of others.
+    fn is_grouped(&self, AfterRows { purpose, table, statement }: &AfterRows) -> bool {
+        let is_small = |table: &LoadTable| table.source.rows() <= GROUP_ROWS;
+        let foreign = self.preparation.foreign.as_ref();
+        let locks_others = statement.place.is_some() && !foreign.is_some_and(ForeignObjects::have_no_tables);
+        let is_short = *purpose == Purpose::Last
+            || match table.as_ref().and_then(|table| self.loaded(table)) {
+                Some(table) => is_small(table),
+                None => self.set.tables.iter().all(is_small),
+            };
+        is_short && !locks_others
     }
 
     /// The relation of a table, with its schema.
@@ -309,52 +358,67 @@ impl TablePlan<'_> {
         self.preparation.relations.get(table).cloned().unwrap_or_else(|| table.quoted())
     }
 
-    /// Adds the chunks of a table.
+    /// Adds the chunks of a table, or the rows of several small ones.
     fn rows(
         &self,
         plan: &mut Plan,
-        table: &LoadTable,
-        progress: (Arc<str>, u64),
+        group: &[&LoadTable],
+        progress: &(Arc<str>, u64),
         after: &[usize],
     ) -> Vec<usize> {
-        let relation = self.relation(&table.table);
-        let step = |number: u32, chunks: u32| format!("rows {relation} {}/{chunks}", number + 1);
-        let begun = self.preparation.chunks_of(&relation);
-        // Which rows the server accepts depends on those before them.
-        let jobs = if table.judge.is_some() { 1 } else { self.jobs };
-        let chunks = begun.unwrap_or_else(|| chunks(table.source.rows(), jobs));
-        let mut jobs = Vec::new();
-        for number in 0..chunks {
-            if self.is_done(&step(number, chunks)) {
-                continue;
-            }
-            let freezes = chunks == 1 && !self.preparation.has_foreign_keys && table.judge.is_none();
-            let part = Part {
-                source: Arc::clone(&table.source),
-                chunk: (number, chunks),
-                relation: relation.clone(),
-                columns: table.columns.clone(),
-                freezes,
-                judge: table.judge.clone(),
-                progress: progress.clone(),
-            };
-            let task = Task::Chunk { note: self.note(step(number, chunks)), part };
-            plan.jobs.push(Job { step: ROWS, task, after: after.to_vec() });
-            jobs.push(plan.jobs.len() - 1);
+        let mut parts: Vec<(String, Part)> = Vec::new();
+        for table in group {
+            let relation = self.relation(&table.table);
+            let step = |number: u32, chunks: u32| format!("rows {relation} {}/{chunks}", number + 1);
+            let begun = self.preparation.chunks_of(&relation);
+            // Which rows the server accepts depends on those before them.
+            let jobs = if table.judge.is_some() { 1 } else { self.jobs };
+            let chunks = begun.unwrap_or_else(|| chunks(table.source.rows(), jobs));
+            let left = (0..chunks).filter(|number| !self.is_done(&step(*number, chunks)));
+            parts.extend(left.map(|number| {
+                let freezes = chunks == 1 && !self.preparation.has_foreign_keys && table.judge.is_none();
+                let chunk = (number, chunks);
+                (step(number, chunks), Part { chunk, freezes, ..self.whole(table, progress) })
+            }));
         }
-        jobs
+        let first = plan.jobs.len();
+        let size = if group.len() > 1 { GROUP_TABLES } else { 1 };
+        while !parts.is_empty() {
+            let rest = parts.split_off(parts.len().min(size));
+            let (steps, own) = std::mem::replace(&mut parts, rest).into_iter().unzip();
+            let note = Note { journal: self.preparation.journal.clone(), steps };
+            let task = Task::Chunks { note, parts: own };
+            plan.jobs.push(Job { step: ROWS, task, after: after.to_vec() });
+        }
+        (first..plan.jobs.len()).collect()
     }
 
-    /// Adds keys and indexes of a table. Returns the last jobs, or `rows` if there are none.
-    fn built(
-        &self,
-        plan: &mut Plan,
-        after: &[&AfterRows],
-        table: Option<&TableName>,
-        rows: &[usize],
-    ) -> Vec<usize> {
-        let own = after.iter().filter(|statement| statement.table.as_ref() == table).copied();
-        self.built_of(plan, own, rows)
+    /// All rows of a table.
+    fn whole(&self, table: &LoadTable, progress: &(Arc<str>, u64)) -> Part {
+        Part {
+            source: Arc::clone(&table.source),
+            chunk: (0, 1),
+            relation: self.relation(&table.table),
+            columns: table.columns.clone(),
+            freezes: false,
+            judge: table.judge.clone(),
+            fallback: table.fallback.clone(),
+            progress: progress.clone(),
+        }
+    }
+
+    /// The rows of the table of a key or an index, if they can be loaded again beside it.
+    fn refill(&self, AfterRows { purpose, table, statement }: &AfterRows) -> Option<Arc<Part>> {
+        // With each index set, the rows are the same.
+        let file = |statement: &LoadStatement| statement.place.as_ref().map(|(file, _)| Arc::clone(file));
+        let own = file(statement);
+        let is_of_schema = own.is_none() || self.set.schema.iter().any(|statement| file(statement) == own);
+        let is_built = is_of_schema && matches!(purpose, Purpose::Key | Purpose::Index);
+        let table =
+            self.loaded(table.as_ref().filter(|_| is_built && !self.preparation.has_foreign_keys)?)?;
+        let fallback = table.fallback.clone().or(table.judge.clone())?;
+        let progress = (table.table.to_string().into(), table.source.rows());
+        Some(Arc::new(Part { fallback: Some(fallback), ..self.whole(table, &progress) }))
     }
 
     /// Adds the keys of all tables, then their indexes, so that the time of each step is that of its own work.
@@ -362,34 +426,19 @@ impl TablePlan<'_> {
         &self,
         plan: &mut Plan,
         after: &[&AfterRows],
-        rows: &BTreeMap<&TableName, Vec<usize>>,
+        rows: &[(Vec<&LoadTable>, Vec<usize>)],
     ) -> Vec<usize> {
-        let mut built = Vec::new();
-        let mut indexes = Vec::new();
-        for (table, jobs) in rows {
-            let mut keys =
-                in_order(after.iter().filter(|after| after.table.as_ref() == Some(table)).copied());
-            let last_key = keys.iter().rposition(|after| after.purpose == Purpose::Key);
-            let own_indexes = keys.split_off(last_key.map_or(0, |last| last + 1));
-            indexes.push((own_indexes, self.chain(plan, keys.into_iter(), jobs)));
+        let mut all_indexes = Vec::new();
+        for (group, jobs) in rows {
+            let (keys, indexes) = built_of(after, group);
+            all_indexes.push((indexes, self.chain(plan, keys.into_iter(), jobs)));
         }
-        for (own, before) in indexes {
-            built.extend(self.chain(plan, own.into_iter(), &before));
-        }
-        built
-    }
-
-    fn built_of<'b>(
-        &self,
-        plan: &mut Plan,
-        own: impl Iterator<Item = &'b AfterRows>,
-        rows: &[usize],
-    ) -> Vec<usize> {
-        self.chain(plan, in_order(own).into_iter(), rows)
+        let build = |(own, before): (Vec<_>, Vec<usize>)| self.chain(plan, own.into_iter(), &before);
+        all_indexes.into_iter().flat_map(build).collect()
     }
 
     /// Adds the repair of foreign keys, if there are any.
-    fn repairs(&self, plan: &mut Plan, before: Vec<usize>) -> Vec<usize> {
+    fn repairs(&self, plan: &mut Plan, before: Vec<usize>, has_judged: bool) -> Vec<usize> {
         let note = self.note("repair".to_owned());
         let of_table = |table: &'_ LoadTable| {
             let relation = self.relation(&table.table);
@@ -398,11 +447,14 @@ impl TablePlan<'_> {
         };
         let repairs: Vec<Repair> = self.set.tables.iter().flat_map(of_table).collect();
         let is_open = |table: &LoadTable| table.judge.as_ref().is_some_and(|judge| judge.has_open_keys);
-        if repairs.is_empty() || self.is_done(&note.step) {
+        if repairs.is_empty() || self.is_done("repair") {
             return before;
         }
         // What an interrupted loading has refused is not known.
-        let is_needed = !self.preparation.done.is_empty() || self.set.tables.iter().any(is_open);
+        let was_judged = |step: &String| step.starts_with(journal::JUDGED);
+        let is_needed = self.set.tables.iter().any(is_open)
+            || (has_judged && !self.preparation.done.is_empty())
+            || self.preparation.done.iter().any(was_judged);
         let step = Purpose::ForeignKey.step();
         plan.add_chain(vec![Job::new(step, Task::Repair { note, repairs, is_needed })], &before)
     }
@@ -420,8 +472,14 @@ impl TablePlan<'_> {
         statements: impl Iterator<Item = &'b AfterRows>,
         after: &[usize],
     ) -> Vec<usize> {
-        let jobs = statements.filter_map(|AfterRows { purpose, statement, .. }| {
-            let note = self.note(format!("{purpose:?} {}", statement.sql));
+        let mut jobs: Vec<Job> = Vec::new();
+        let mut is_open = false;
+        for own in statements {
+            let AfterRows { purpose, statement, .. } = own;
+            let done = format!("{purpose:?} {}", statement.sql);
+            if self.is_done(&done) {
+                continue;
+            }
             let mut statement = statement.clone();
             let in_transaction = concurrent_forms::in_transaction(&statement.sql);
             let is_guarded = self.preparation.foreign.is_some();
@@ -430,30 +488,48 @@ impl TablePlan<'_> {
             if let Some(sql) = in_transaction.filter(|_| is_guarded) {
                 statement.sql = sql;
             }
-            let mode = match purpose {
+            let own_mode = match purpose {
                 _ if is_alone => Mode::Alone,
                 Purpose::Key | Purpose::Index => Mode::Index,
                 Purpose::ForeignKey | Purpose::Last => Mode::Transaction,
             };
-            let is_done = self.is_done(&note.step);
-            let task = Task::Noted { note, statement, mode };
-            (!is_done).then(|| Job::new(purpose.step(), task))
-        });
-        plan.add_chain(jobs.collect(), after)
+            let is_grouped = !is_alone && self.is_grouped(own);
+            match jobs.last_mut() {
+                Some(Job { step, task: Task::Noted { note, statements, mode, refills }, .. })
+                    if is_open
+                        && is_grouped
+                        && (*step, *mode) == (purpose.step(), own_mode)
+                        && statements.len() < GROUP_STATEMENTS =>
+                {
+                    note.steps.push(done);
+                    statements.push(statement);
+                    refills.push(self.refill(own));
+                }
+                _ => {
+                    let (note, statements, refills) =
+                        (self.note(done), vec![statement], vec![self.refill(own)]);
+                    let task = Task::Noted { note, statements, mode: own_mode, refills };
+                    jobs.push(Job::new(purpose.step(), task));
+                }
+            }
+            is_open = is_grouped;
+        }
+        plan.add_chain(jobs, after)
     }
 
     /// VACUUM comes last: transactions that load other tables would keep it from marking pages as visible to all. ANALYZE runs in
     /// a transaction, because it calls the functions of indexes, which may change rows of others.
     fn vacuum(&self, plan: &mut Plan, after: &[usize]) {
-        for table in &self.set.tables {
-            let relation = self.relation(&table.table);
+        for group in self.groups() {
             let jobs = [("vacuum", Mode::Alone), ("analyze", Mode::Watched)].into_iter().filter_map(
                 |(verb, mode)| {
-                    let step = format!("{verb} {relation}");
-                    let statement = LoadStatement::new(step.clone());
-                    let is_done = self.is_done(&step);
-                    let task = Task::Noted { note: self.note(step), statement, mode };
-                    (!is_done).then(|| Job::new(VACUUM, task))
+                    let steps = group.iter().map(|table| format!("{verb} {}", self.relation(&table.table)));
+                    let steps: Vec<String> = steps.filter(|step| !self.is_done(step)).collect();
+                    let statements = steps.iter().map(|step| LoadStatement::new(step.clone())).collect();
+                    let is_done = steps.is_empty();
+                    let note = Note { journal: self.preparation.journal.clone(), steps };
+                    let refills = Vec::new();
+                    (!is_done).then(|| Job::new(VACUUM, Task::Noted { note, statements, mode, refills }))
                 },
             );
             plan.add_chain(jobs.collect(), after);
@@ -461,136 +537,15 @@ impl TablePlan<'_> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::loader::RowWriter;
-
-    #[derive(Debug)]
-    struct NoRows;
-
-    impl RowSource for NoRows {
-        fn rows(&self) -> u64 {
-            0
-        }
-
-        fn writer(&self, _: u32, _: u32) -> Box<dyn RowWriter + '_> {
-            Box::new(NoRows)
-        }
+/// The keys of tables, and their indexes. A key that uses an index comes after it.
+fn built_of<'a>(after: &[&'a AfterRows], tables: &[&LoadTable]) -> (Vec<&'a AfterRows>, Vec<&'a AfterRows>) {
+    let (mut keys, mut indexes) = (Vec::new(), Vec::new());
+    for table in tables {
+        let own = after.iter().filter(|after| after.table.as_ref() == Some(&table.table)).copied();
+        let mut own = in_order(own);
+        let last_key = own.iter().rposition(|after| after.purpose == Purpose::Key);
+        indexes.extend(own.split_off(last_key.map_or(0, |last| last + 1)));
+        keys.extend(own);
     }
-
-    #[derive(Debug)]
-    struct ManyRows;
-
-    impl RowSource for ManyRows {
-        fn rows(&self) -> u64 {
-            100_000
-        }
-
-        fn writer(&self, _: u32, _: u32) -> Box<dyn RowWriter + '_> {
-            Box::new(NoRows)
-        }
-    }
-
-    impl RowWriter for NoRows {
-        fn write(&mut self, _: &mut Vec<u8>) -> u64 {
-            0
-        }
-    }
-
-    #[test]
-    fn a_table_is_loaded_in_chunks_if_that_can_help() {
-        assert_eq!(chunks(1_000_000_000, 1), 1, "frozen");
-        assert_eq!(chunks(99_999, 8), 1);
-        assert_eq!(chunks(100_000, 8), 2);
-        assert_eq!(chunks(1_000_000, 8), 8);
-        assert_eq!(chunks(6_001_215, 2), 6);
-        assert_eq!(chunks(u64::MAX, 2), 10_000);
-    }
-
-    /// The server looks up the references of its rows by the keys of the tables before.
-    #[test]
-    fn a_judged_table_is_one_chunk_after_the_keys_of_the_tables_before() {
-        let judge = Judge {
-            columns: Vec::new(),
-            conditions: Vec::new(),
-            references: Vec::new(),
-            constraints: Vec::new(),
-            has_open_keys: false,
-            primary_is_met: false,
-        };
-        let loaded = |table: &str, judge: Option<&Judge>| LoadTable {
-            table: TableName::new(table),
-            columns: String::new(),
-            source: Arc::new(ManyRows),
-            judge: judge.map(|judge| Arc::new(judge.clone())),
-            references: Vec::new(),
-        };
-        let key = |table: &str| AfterRows {
-            purpose: Purpose::Key,
-            table: Some(TableName::new(table)),
-            statement: LoadStatement::new(format!("key of {table}")),
-        };
-        let set = TableSet {
-            tables: vec![loaded("a", None), loaded("b", Some(&judge)), loaded("c", None)],
-            after: ["a", "b"].map(key).into(),
-            ..TableSet::default()
-        };
-        let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 2 }.plan();
-        let rows = plan.jobs.iter().enumerate().filter(|(_, job)| job.step == ROWS);
-        let rows: Vec<(usize, &[usize])> = rows.map(|(number, job)| (number, &job.after[..])).collect();
-        // Jobs 2 and 4 create the keys.
-        assert_eq!(rows, [(0, &[][..]), (1, &[]), (3, &[2]), (5, &[]), (6, &[])]);
-        let freezes = |job: &Job| matches!(&job.task, Task::Chunk { part, .. } if part.freezes);
-        let one = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 1 }.plan();
-        let frozen: Vec<usize> = (0..one.jobs.len()).filter(|&job| freezes(&one.jobs[job])).collect();
-        assert_eq!(frozen, [0, 4]);
-    }
-
-    /// A foreign key locks two tables.
-    #[test]
-    fn foreign_keys_are_created_one_after_the_other() {
-        let key = |table: &str| AfterRows {
-            purpose: Purpose::ForeignKey,
-            table: Some(TableName::new(table)),
-            statement: LoadStatement::new(format!("alter table {table} add foreign key …")),
-        };
-        let after = ["lineitem", "partsupp", "lineitem"].map(key).into();
-        let set = TableSet { after, ..TableSet::default() };
-        let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs: 8 }.plan();
-        let after: Vec<&[usize]> = plan.jobs.iter().map(|job| &job.after[..]).collect();
-        assert_eq!(after, [&[][..], &[0], &[1]]);
-    }
-
-    /// Otherwise the time of an index would count as time of a key.
-    #[test]
-    fn one_connection_creates_all_keys_before_the_first_index() {
-        let built = |table: &str, purpose| AfterRows {
-            purpose,
-            table: Some(TableName::new(table)),
-            statement: LoadStatement::new(format!("{purpose:?} of {table}")),
-        };
-        let after = [
-            built("a", Purpose::Index),
-            built("a", Purpose::Key),
-            built("b", Purpose::Key),
-            built("b", Purpose::Index),
-        ];
-        let loaded = |table: &str| LoadTable {
-            table: TableName::new(table),
-            columns: String::new(),
-            source: Arc::new(NoRows),
-            judge: None,
-            references: Vec::new(),
-        };
-        let tables = ["a", "b"].map(loaded).into();
-        let set = TableSet { tables, after: after.into(), ..TableSet::default() };
-        let steps = |jobs| {
-            let plan = TablePlan { set: &set, preparation: &Preparation::default(), jobs }.plan();
-            let names: Vec<_> = plan.jobs.iter().map(|job| STEPS[job.step].0).collect();
-            names.join(" ")
-        };
-        assert_eq!(steps(1), "rows rows keys keys indexes indexes vacuum vacuum vacuum vacuum");
-        assert_eq!(steps(2), "rows keys indexes rows keys indexes vacuum vacuum vacuum vacuum");
-    }
+    (keys, indexes)
 }

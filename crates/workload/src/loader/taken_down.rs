@@ -49,16 +49,18 @@ pub(super) fn take_down(
             all.extend(triggers(session, relations)?);
         }
     }
+    let downs: Vec<&str> = all.iter().map(|own| own.down.as_str()).filter(|down| !down.is_empty()).collect();
+    let are_done = is_done(session, &downs.join("; "))?;
     let mut after = Vec::new();
     for Restorable { purpose, relation, down, up } in all {
-        if down.is_empty() || is_done(session, &down)? {
+        if are_done || down.is_empty() || is_done(session, &down)? {
             after.push(restored(purpose, relations, &up, &relation));
         }
     }
     Ok(after)
 }
 
-/// Whether a statement was executed: another object, such as a view, may depend on what it drops.
+/// Whether statements were executed: another object, such as a view, may depend on what they drop.
 fn is_done(session: &mut Session, sql: &str) -> Result<bool, WorkloadError> {
     execute(session, "savepoint pgmeter_taken_down")?;
     let is_done = match session.execute(sql) {

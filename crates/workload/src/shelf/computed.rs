@@ -49,6 +49,7 @@ where
         columns: String::new(),
         source,
         judge: None,
+        fallback: None,
         references: Vec::new(),
     }
 }

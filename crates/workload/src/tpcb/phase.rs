@@ -254,7 +254,16 @@ impl LoadContext<'_> {
 fn part(rows: &'static Rows, relation: String, numbers: Range<u64>, total: u64) -> Part {
     let source = Arc::new(NumberedRows { rows, numbers });
     let progress = (rows.table.name.into(), total);
-    Part { source, chunk: (0, 1), relation, columns: String::new(), freezes: true, judge: None, progress }
+    Part {
+        source,
+        chunk: (0, 1),
+        relation,
+        columns: String::new(),
+        freezes: true,
+        judge: None,
+        fallback: None,
+        progress,
+    }
 }
 
 /// One task of these statements, or none without statements.
@@ -288,7 +297,7 @@ mod tests {
                 statements.join("; ")
             }
             Task::CreatePartitions { .. } => "partitions".to_owned(),
-            Task::Chunk { .. } | Task::Noted { .. } | Task::Repair { .. } => {
+            Task::Chunks { .. } | Task::Noted { .. } | Task::Repair { .. } => {
                 "not of pgbench's tables".to_owned()
             }
             Task::Load { parts, .. } => {

@@ -49,6 +49,7 @@ pub(super) fn all(scale: Scale) -> Vec<LoadTable> {
         columns: String::new(),
         source: Arc::new(TableRows { table, session: session(scale) }),
         judge: None,
+        fallback: None,
         references: Vec::new(),
     };
     TABLES.map(load).into()

@@ -72,6 +72,7 @@ fn table_set(options: &InitOptions) -> Result<TableSet, WorkloadError> {
         columns: String::new(),
         source: Arc::new(TableRows { table, scale: options.scale }),
         judge: None,
+        fallback: None,
         references: Vec::new(),
     });
     Ok(TableSet {

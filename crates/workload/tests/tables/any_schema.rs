@@ -206,6 +206,68 @@ fn references_to_refused_rows_become_null_or_their_rows_are_deleted() {
     }
 }
 
+/// Directives whose values violate a CHECK constraint, a unique constraint before the rows, and one after them.
+const REFUSED: [&str; 3] = [
+    "create table t (id int primary key, a int not null check (a < 5), -- df: int size=10\n {});",
+    "create table t (id int primary key, a numeric not null unique, -- df: word=:1,1.0,2,2.0,3,4\n {});",
+    "create table t (id int not null, a numeric not null, -- df: word=:1,1.0,2,2.0,3,4\n {});\n\
+     create index t_id on t (id);\nalter table t add unique (a), add primary key (id);",
+];
+
+/// The directive `direct` has COPY load the rows of a condition that only the server understands.
+#[test]
+fn the_server_judges_the_rows_of_which_it_has_refused_one() {
+    const JUDGED: &str = "check (id is null or length(id::text || a::text) > 0)";
+    for (number, schema) in REFUSED.iter().enumerate() {
+        for major in [NEWEST, OLDEST] {
+            let size = if number == 0 { 100.0 } else { 6.0 };
+            let mut rows = Vec::new();
+            for table in [JUDGED.to_owned(), "check (id > 0)".to_owned()] {
+                let mut session = session(major, "any_judged_again");
+                let said = loaded(&mut session, &schema.replace("{}", &table), size, 2);
+                let refused = "the server judged the rows, since it refused one (";
+                assert_eq!(said.contains(refused), table != JUDGED, "{major} {schema}: {said}");
+                rows.push(lines(&mut session, "select concat(id, ' ', a) from t order by id"));
+            }
+            assert!(rows[0].len() > 3, "{rows:?}");
+            assert_eq!(rows[0], rows[1], "{major} {schema}");
+        }
+    }
+}
+
+/// Chunks of other connections are removed, and chunks that begin later are left out.
+#[test]
+fn all_chunks_of_a_table_are_judged_if_a_row_of_one_is_refused() {
+    let schema =
+        "create table t (id int primary key, a int not null check (a < 9999)); -- df: int size=10000\n";
+    let mut all = Vec::new();
+    for jobs in [1, 3] {
+        let mut session = session(NEWEST, "any_chunks_again");
+        let said = loaded(&mut session, schema, 100_000.0, jobs);
+        assert!(said.contains("since it refused one ("), "{said}");
+        all.push(lines(
+            &mut session,
+            "select concat(count(*), ' ', sum(id::bigint * a), ' ', max(a)) from t",
+        ));
+    }
+    assert_eq!(all[0], all[1]);
+}
+
+#[test]
+fn a_table_with_the_directive_direct_is_not_judged() {
+    let schema = |direct: &str| {
+        format!(
+            "create table t (-- df: {direct}\n id int primary key, a text not null check (length(a || id::text) > 0));"
+        )
+    };
+    let mut session = session(NEWEST, "any_direct");
+    let advice = "public.t: the server judged the rows, since pgmeter cannot guarantee t_check; it kept 100 % of 50 drawn \
+                  rows; the directive -- df: direct after the name of the table has COPY load them";
+    assert_eq!(loaded(&mut session, &schema("mult=1"), 50.0, 1), advice);
+    assert_eq!(loaded(&mut session, &schema("direct"), 50.0, 1), "");
+    check_counts(&mut session, &[("t", "50")]);
+}
+
 #[test]
 fn values_that_are_added_to_a_type_are_used_at_once() {
     let schema = "create type state as enum ('open'); alter type state add value 'done';\n\

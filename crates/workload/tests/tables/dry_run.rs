@@ -90,7 +90,10 @@ fn a_schema_that_needs_no_server_has_the_same_rows_with_one() {
           person int not null references people, day date, place varchar(30),\n\
           primary key (person, day), check (place in ('a', 'b')));\n\
         create table parts (id bigint generated always as identity primary key, parent bigint references parts,\n\
-          flags bit(5), ip inet, doc jsonb, at timestamptz default now());\n";
+          flags bit(5), ip inet, doc jsonb, at timestamptz default now());\n\
+        create table kinds (id int primary key, mood mood, name varchar(20) not null unique);\n\
+        create table kinds_of_people (kind int references kinds, person int references people,\n\
+          primary key (kind, person));\n";
     let folder = folder(schema, &[]);
     let mut session = session(NEWEST, "same_rows");
     let options = DataOptions { size: Some(300.0), ..DataOptions::default() };
@@ -104,4 +107,13 @@ fn a_schema_that_needs_no_server_has_the_same_rows_with_one() {
         String::from_utf8(out).expect("UTF-8")
     };
     assert_eq!(written(&described), written(&read));
+    let sizes = ["kinds", "kinds_of_people"].map(|name| read.table(name).expect("a table").rows());
+    assert_eq!(sizes, [100, 600], "look-up tables stay small, and join tables grow");
+    let run = &mut |_: pgmeter_workload::InitProgress<'_>| ControlFlow::Continue(());
+    let text = open(&folder).dry_run(&mut session, &scaled(300.0), run).expect("a dry run");
+    assert!(text.contains("loaded directly; a look-up table has at most 100 rows"), "{text}");
+    assert!(text.contains("loaded directly; a join table has twice the rows of people"), "{text}");
+    crate::generated::load(&open(&folder), &mut session, &scaled(300.0)).expect("the same rows");
+    let counted = "select concat((select count(*) from kinds), ' ', (select count(*) from kinds_of_people))";
+    assert_eq!(lines(&mut session, counted), ["100 600"]);
 }

@@ -94,7 +94,10 @@ pub(super) fn load(
         (start, number) = (end, number + 1);
     }
     tell(loading.outcome.kept, loading.kept_bytes())?;
-    Ok(loading.outcome)
+    let outcome = loading.outcome;
+    // Another table may be loaded in the same transaction.
+    execute(session, &Judge::drop_staging())?;
+    Ok(outcome)
 }
 
 /// The loading of a table.
@@ -431,30 +434,53 @@ impl<'a> JudgedLoading<'a> {
 }
 
 impl Outcome {
+    /// Whether the server has refused all rows.
+    pub(super) fn is_empty(self) -> bool {
+        self.kept == 0 && self.wanted > 0
+    }
+
     pub(super) fn lacks_rows(self) -> bool {
         self.kept < self.wanted
     }
 
-    /// What the user should know: rows are missing, or the server has refused more than half of the drawn ones.
-    pub(super) fn sentence(self, relation: &str, judge: &Judge) -> Option<String> {
-        let Outcome { wanted, kept, drawn } = self;
-        if kept >= wanted && u128::from(kept) * 2 >= u128::from(drawn) {
-            return None;
+    /// How much the user should know of it; 0: rows are missing.
+    pub(super) fn rank(self, judge: &Judge) -> u8 {
+        match (self.lacks_rows(), judge.constraints.is_empty() && judge.refusal.is_none()) {
+            (true, _) => 0,
+            (false, is_consequence) => 1 + u8::from(is_consequence),
         }
+    }
+
+    /// What the user should know: why the server judged the rows, and how many it kept.
+    pub(super) fn sentence(self, relation: &str, judge: &Judge) -> String {
+        let Outcome { wanted, kept, drawn } = self;
         let percent = u128::from(kept) * 100 / u128::from(drawn.max(1));
         let percent = if percent == 0 && kept > 0 { "less than 1".to_owned() } else { percent.to_string() };
+        let missing = if self.lacks_rows() {
+            format!("{} of {} rows; ", with_commas(kept), with_commas(wanted))
+        } else {
+            String::new()
+        };
         let shown = judge.constraints.iter().take(CONSTRAINTS_SHOWN).map(String::as_str);
         let more = judge.constraints.len().saturating_sub(CONSTRAINTS_SHOWN);
         let more = (more > 0).then(|| format!("{more} more"));
         let constraints = shown.chain(more.as_deref()).collect::<Vec<_>>().join(", ");
-        let constraints = if constraints.is_empty() { constraints } else { format!(" ({constraints})") };
-        Some(format!(
-            "{relation}: {} of {} rows; the server kept {percent} % of {} drawn rows{constraints}; directives for \
-             their columns can help, see docs/data.md",
-            with_commas(kept),
-            with_commas(wanted),
+        let reason = match &judge.refusal {
+            Some(message) => format!("it refused one ({message})"),
+            None if constraints.is_empty() => "they refer to judged rows".to_owned(),
+            None => format!("pgmeter cannot guarantee {constraints}"),
+        };
+        let advice = if self.lacks_rows() || u128::from(kept) * 2 < u128::from(drawn) {
+            "; directives for their columns can help, see docs/data.md"
+        } else if kept == drawn && judge.refusal.is_none() && !constraints.is_empty() {
+            "; the directive -- df: direct after the name of the table has COPY load them"
+        } else {
+            ""
+        };
+        format!(
+            "{relation}: {missing}the server judged the rows, since {reason}; it kept {percent} % of {} drawn rows{advice}",
             with_commas(drawn)
-        ))
+        )
     }
 }
 
@@ -494,6 +520,11 @@ fn insert_staged(session: &mut Session, relation: &str, sql: &str) -> Result<Ins
 fn row_count(session: &mut Session, relation: &str) -> Result<u64, WorkloadError> {
     let rows = query(session, &format!("select pg_catalog.count(*) from {relation}"))?;
     Ok(rows.first().and_then(|row| row.get(0)?.parse().ok()).unwrap_or_default())
+}
+
+/// Whether a row may have caused an error.
+pub(super) fn is_of_row(error: &WorkloadError) -> bool {
+    has_class(error, &ROW_ERRORS)
 }
 
 /// Whether an error of the server is of one of these classes of SQLSTATE.

@@ -20,6 +20,8 @@ pub(crate) struct Judge {
     pub(crate) references: Vec<JudgedReference>,
     /// Names of the constraints, for messages.
     pub(crate) constraints: Vec<String>,
+    /// The message about a row that the server has refused although it should have met all constraints.
+    pub(crate) refusal: Option<String>,
     /// Whether rows may violate further foreign keys, which can be compared only when all tables have their rows.
     pub(crate) has_open_keys: bool,
     /// Whether no two rows have the same primary key.
@@ -284,6 +286,7 @@ mod tests {
             conditions: Vec::new(),
             references: Vec::new(),
             constraints: Vec::new(),
+            refusal: None,
             has_open_keys: false,
             primary_is_met: false,
         }

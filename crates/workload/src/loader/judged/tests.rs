@@ -57,6 +57,7 @@ fn judge(columns: &[(&str, &str)]) -> Judge {
         conditions: Vec::new(),
         references: Vec::new(),
         constraints: Vec::new(),
+        refusal: None,
         has_open_keys: false,
         primary_is_met: false,
     }
@@ -80,6 +81,7 @@ fn table(name: &str, judge: Judge, source: TestRows) -> LoadTable {
         columns: format!(" ({})", columns.join(", ")),
         source: Arc::new(source),
         judge: Some(Arc::new(judge)),
+        fallback: None,
         references: Vec::new(),
     }
 }
@@ -154,8 +156,9 @@ fn rows_that_violate_a_check_are_drawn_again() {
         let counted = "select concat(count(*), ' ', min(id), ' ', max(id), ' ', bool_and(a < b)) from t";
         assert_eq!(lines(&mut session, counted), ["2500 0 2499 t"], "{major}");
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("public.t: 2,500 of 2,500 rows; the server kept "), "{found:?}");
-        assert!(found[0].contains(" drawn rows (t_check); directives"), "{found:?}");
+        let reason = "public.t: the server judged the rows, since pgmeter cannot guarantee t_check; it kept ";
+        assert!(found[0].starts_with(reason), "{found:?}");
+        assert!(found[0].contains(" drawn rows; directives"), "{found:?}");
     }
 }
 
@@ -254,7 +257,7 @@ fn errors_of_single_rows_refuse_only_these() {
         // A row whose number ends in 50 is refused in each attempt, unless another one was drawn for it.
         let count = lines(&mut session, counted);
         assert_eq!(count, ["495 495 5"], "{major} {found:?}");
-        assert!(found[0].starts_with("public.t: 495 of 500 rows; the server kept "), "{found:?}");
+        assert!(found[0].starts_with("public.t: 495 of 500 rows; the server judged the rows, "), "{found:?}");
     }
 }
 
@@ -320,7 +323,8 @@ fn identity_columns_get_the_values_of_the_rows() {
             table("t", judge(&[("id", "integer")]), TestRows(10, |_, row| (row * 7).to_string()))
         });
         assert_eq!(lines(&mut session, "select concat(count(*), ' ', max(id)) from t"), ["10 63"], "{major}");
-        assert_eq!(found, [""; 0]);
+        let kept = "public.t: the server judged the rows, since they refer to judged rows; it kept 100 % of 10 drawn rows";
+        assert_eq!(found, [kept]);
     }
 }
 
@@ -353,8 +357,10 @@ fn a_table_that_accepts_no_row_is_given_up_early() {
     assert_eq!(lines(&mut session, "select count(*) from t"), ["0"]);
     assert_eq!(
         found,
-        ["public.t: 0 of 100,000 rows; the server kept 0 % of 300,000 drawn rows (never); directives \
-          for their columns can help, see docs/data.md"]
+        [
+            "public.t: 0 of 100,000 rows; the server judged the rows, since pgmeter cannot guarantee never; it kept \
+          0 % of 300,000 drawn rows; directives for their columns can help, see docs/data.md"
+        ]
     );
 }
 
@@ -430,24 +436,33 @@ fn a_loading_is_interrupted_between_two_draws() {
 }
 
 #[test]
-fn the_user_learns_of_missing_rows_and_of_many_refused_ones() {
+fn the_user_learns_why_rows_were_judged_and_what_can_help() {
     let mut judge = judge(&[("a", "integer")]);
-    let mut sentence = |wanted, kept, drawn, constraints: &[&str]| {
+    let mut sentence = |wanted, kept, drawn, constraints: &[&str], refusal: Option<&str>| {
         judge.constraints = constraints.iter().map(|name| (*name).to_owned()).collect();
+        judge.refusal = refusal.map(str::to_owned);
         Outcome { wanted, kept, drawn }.sentence("shop.orders", &judge)
     };
-    assert_eq!(sentence(1000, 1000, 2000, &["a"]), None);
     assert_eq!(
-        sentence(1000, 812, 20_312, &["orders_check", "orders_period_excl"]).as_deref(),
-        Some(
-            "shop.orders: 812 of 1,000 rows; the server kept 3 % of 20,312 drawn rows (orders_check, \
-             orders_period_excl); directives for their columns can help, see docs/data.md"
-        )
+        sentence(1000, 812, 20_312, &["orders_check", "orders_period_excl"], None),
+        "shop.orders: 812 of 1,000 rows; the server judged the rows, since pgmeter cannot guarantee orders_check, \
+         orders_period_excl; it kept 3 % of 20,312 drawn rows; directives for their columns can help, see docs/data.md"
     );
-    let many = sentence(1000, 1, 20_312, &["a", "b", "c", "d", "e", "f", "g"]).expect("a sentence");
-    assert!(many.contains("kept less than 1 % of 20,312 drawn rows (a, b, c, d, e, 2 more); "), "{many}");
-    let none = sentence(10, 0, 0, &[]).expect("a sentence");
-    assert!(none.starts_with("shop.orders: 0 of 10 rows; the server kept 0 % of 0 drawn rows; "), "{none}");
+    assert!(sentence(100, 100, 161, &["a"], None).ends_with("guarantee a; it kept 62 % of 161 drawn rows"));
+    let all = sentence(100, 100, 100, &["a"], None);
+    assert!(all.ends_with("; the directive -- df: direct after the name of the table has COPY load them"));
+    assert!(
+        sentence(100, 100, 100, &[], None)
+            .ends_with("since they refer to judged rows; it kept 100 % of 100 drawn rows")
+    );
+    let refused = sentence(100, 100, 100, &[], Some("no"));
+    assert!(refused.ends_with("since it refused one (no); it kept 100 % of 100 drawn rows"), "{refused}");
+    let many = sentence(1000, 1, 20_312, &["a", "b", "c", "d", "e", "f", "g"], None);
+    assert!(
+        many.contains("guarantee a, b, c, d, e, 2 more; it kept less than 1 % of 20,312 drawn rows; "),
+        "{many}"
+    );
+    assert!(sentence(10, 0, 0, &[], None).starts_with("shop.orders: 0 of 10 rows; "));
 }
 
 #[test]
