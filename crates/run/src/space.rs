@@ -152,7 +152,7 @@ pub fn load_with_consent(
     }
     let limited = InitOptions { limit: Some(limit(workload, session, options, control)), ..options.clone() };
     match load(workload, target, session, &limited, control, told) {
-        Err(RunError::Workload(WorkloadError::LoadTooLarge { forecast, .. }))
+        Err(RunError::Workload(WorkloadError::LoadTooLarge { forecast }))
             if consent.is_some_and(|mut consent| consent.ask(&forecast, control)) =>
         {
             load(workload, target, session, options, control, told)

@@ -153,8 +153,8 @@ pub enum WorkloadError {
     )]
     ScaleUnusable { table: String, rows: String, init: String },
     /// The load is larger than its limit; nothing was changed.
-    #[error("{forecast}{reason}: use a smaller --scale, or --yes to load anyway; nothing was changed")]
-    LoadTooLarge { forecast: String, reason: &'static str },
+    #[error("{forecast}. Use a smaller --scale, or --yes to load anyway; nothing was changed")]
+    LoadTooLarge { forecast: String },
     /// The caller's progress function asked to stop.
     #[error("loading was interrupted; continue with `pgmeter init --resume` and the same options")]
     Interrupted,
@@ -178,8 +178,8 @@ pub enum WorkloadError {
     OtherTable { table: String, reason: String, init: String },
     /// Only some of pgbench's tables exist in a schema.
     #[error(
-        "{table} exists already, but its schema does not have all four of pgbench's tables, or another schema comes first, so \
-         somebody else may have made it; nothing was changed. Rename it, use a search path without its schema, or let \
+        "{table} exists already, but `init` may not have created it: its schema lacks some of pgbench's four tables, or is not \
+         the first of search_path. Nothing was changed. Rename it, use a search path without its schema, or let \
          `{init} --drop` drop it"
     )]
     IncompleteTables { table: String, init: String },
@@ -199,9 +199,8 @@ pub enum WorkloadError {
     NotTruncated { table: String, workload: String, child: Option<String> },
     /// A statement of the folder changed a table that `init` did not make, and was rolled back.
     #[error(
-        "the SQL of the workload {workload} would drop or change {object}, which `init` did not make for it, such as by \
-         DROP … CASCADE, a trigger{} or a function; its transaction was rolled back, and nothing of it was changed. Remove \
-         the statement, use another database, or allow it with --drop",
+        "the SQL of the workload {workload} would drop or change {object}, which `init` did not create for it. The cause can be \
+         DROP … CASCADE, a trigger{} or a function. The transaction was rolled back; nothing was changed. Remove the statement, use another database, or allow it with --drop",
         event_trigger.as_ref().map_or(String::new(), |name| format!(", the event trigger {name} of the database"))
     )]
     ForeignObjectChanged { object: String, workload: String, event_trigger: Option<String> },
@@ -258,7 +257,7 @@ pub enum WorkloadError {
     /// A statement has ended the transaction of its step in a way that its text does not show.
     #[error(
         "{place} has ended the transaction of its file: the statements before it are committed, and those after it did not \
-         run. Remove what ends the transaction"
+         run. Remove the statement or the call that commits"
     )]
     TransactionEnded { place: String },
     /// A table whose mark was made for another one.
@@ -275,15 +274,15 @@ pub enum WorkloadError {
     AlteredTable { table: String, init: String },
     /// A table of a workload of the same name that this one does not create.
     #[error(
-        "{table} was made by `init` for the workload {workload} of another folder, and the schema of this folder does not \
-         create it; nothing was changed. Give one of the two workloads another name in its workload.toml, use another schema \
-         or database, or let `{init} --drop` drop it"
+        "{table} was made by `init` for the workload {workload} of another folder, and schema.sql of this folder does not \
+         create it; nothing was changed. Give one of the two workloads another name in its workload.toml, use another \
+         database, or let `{init} --drop` drop it"
     )]
     OtherFolder { table: String, workload: String, init: String },
     /// Objects of users belong to the tables that are to be dropped.
     #[error(
-        "`init` would drop {objects} with its own tables. It did not make them, or not in this form; nothing was changed. Drop \
-         them, move them to another table, use another database, or let `{init} --drop` drop them"
+        "to drop its tables, `init` would also drop {objects}, which it did not create, or which were changed since; nothing was \
+         changed. Drop them, move them to another table, use another database, or let `{init} --drop` drop them"
     )]
     Dependents { objects: String, init: String },
     /// Two loadings at the same time.
@@ -293,7 +292,7 @@ pub enum WorkloadError {
     )]
     InitRunning { workload: String, process: String },
     /// Its connection was lost, and another loading began.
-    #[error("another init has dropped the tables of this one and loads its own; this one has ended")]
+    #[error("another init has dropped these tables and loads its own, so this one has ended")]
     Replaced,
     /// The connection was lost for good, or a lock was not granted.
     #[error("{source}; continue with `{init} --resume` and the same options")]
@@ -306,8 +305,8 @@ pub enum WorkloadError {
     NewFolder { folder: String, source: io::Error },
     /// There is no script to run.
     #[error(
-        "the workload {workload} has no scripts: give a script with -f, or time its queries with `pgmeter queries`. A \
-         directory of your own can have a directory scripts/"
+        "the workload {workload} has no scripts: give a script with -f, add files scripts/*.sql to its folder, or time its \
+         queries with `pgmeter queries`"
     )]
     NoScripts { workload: String },
     /// The server's disk is full.
@@ -343,8 +342,8 @@ pub enum WorkloadError {
     },
     /// A statement of a schema has reached its time limit.
     #[error(
-        "{place}: {message}. Look for an endless loop in the statement and in the functions and triggers that it calls; for a \
-         statement that needs more than an hour, write SET statement_timeout = '5h' before it"
+        "{place}: {message}. If the statement only takes long, write SET statement_timeout = '5h' before it; the limit is one \
+         hour otherwise. If not, look for an endless loop in it and in the functions and triggers that it calls"
     )]
     StatementLimit { place: String, message: String, source: Box<WorkloadError> },
     /// The server accepts no more rows.
@@ -593,9 +592,8 @@ impl WorkloadError {
 const IS_ALTERED: &str = "`init` did not make it, or somebody has changed it since: drop it or rename it";
 
 /// What to do about a role that may not create tables in the schema of its `search_path`.
-const NO_SCHEMA: &str = "Give the role a schema of its own, as the database's owner or a superuser: CREATE SCHEMA name \
-                         AUTHORIZATION role; a schema with the name of the role is found by itself, another one with ALTER \
-                         ROLE role SET search_path = name, or with options='-c search_path=name' in the connection string";
+const NO_SCHEMA: &str = "As the database's owner or a superuser, execute CREATE SCHEMA role AUTHORIZATION role (the default \
+                         search_path has a schema with the name of the role)";
 
 /// Maximum length of a row in a message.
 const SHOWN_MAX: usize = 100;

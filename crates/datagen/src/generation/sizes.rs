@@ -1,11 +1,11 @@
-//! Numbers of rows of tables without a directive for it: look-up tables stay small, and join tables grow with the tables
+//! Numbers of rows of tables without a directive for it: lookup tables stay small, and join tables grow with the tables
 //! that they connect. All others have the common size.
 
 use super::Common;
 use crate::error::Faults;
 use crate::schema::{Order, Schema, Table, Type, Unique};
 
-/// Most rows of a look-up table.
+/// Most rows of a lookup table.
 const LOOK_UP_ROWS_MAX: u64 = 100;
 /// Most columns of one.
 const LOOK_UP_COLUMNS_MAX: usize = 4;
@@ -38,7 +38,7 @@ pub(super) fn sizes(schema: &Schema, common: &Common, order: &Order, faults: &mu
         }
         if is_look_up(schema, index) {
             if sizes[index].rows > LOOK_UP_ROWS_MAX {
-                let reason = format!("a look-up table has at most {LOOK_UP_ROWS_MAX} rows");
+                let reason = format!("a lookup table has at most {LOOK_UP_ROWS_MAX} rows");
                 sizes[index] = TableSize { rows: LOOK_UP_ROWS_MAX, reason: Some(reason) };
             }
         } else if let Some(parents) = joined(schema, index) {

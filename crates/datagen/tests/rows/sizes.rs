@@ -1,4 +1,4 @@
-//! Numbers of rows: look-up tables and join tables, and what comes before these rules.
+//! Numbers of rows: lookup tables and join tables, and what comes before these rules.
 //! `dry_run` of `workload` compares them with those of a server.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ fn check(text: &str, size: f64, expected: &[&str]) {
     assert_eq!(sizes(&generation), expected);
 }
 
-const LOOK_UP: &str = "a look-up table has at most 100 rows";
+const LOOK_UP: &str = "a lookup table has at most 100 rows";
 
 #[test]
 fn a_look_up_table_stays_small() {

@@ -63,11 +63,13 @@ impl LoadForecast {
     /// Refuses a load beyond the limit.
     pub(crate) fn check(&self, limit: LoadLimit) -> Result<(), WorkloadError> {
         let reason = match limit.free_bytes {
-            Some(free) if self.bytes() > free => ", which is more than the server has free",
-            _ if self.bytes() > CONSENT_BYTES || self.seconds() > CONSENT_SECONDS => "",
+            Some(free) if self.bytes() > free => format!("the server has {} free", size(free)),
+            _ if self.bytes() > CONSENT_BYTES || self.seconds() > CONSENT_SECONDS => {
+                "more than 10 GB or 10 minutes need consent".to_owned()
+            }
             _ => return Ok(()),
         };
-        Err(WorkloadError::LoadTooLarge { forecast: self.to_string(), reason })
+        Err(WorkloadError::LoadTooLarge { forecast: format!("{self}; {reason}") })
     }
 }
 
@@ -103,22 +105,27 @@ impl fmt::Display for LoadForecast {
 /// The tables with their numbers of rows, then the columns of each with their generators, then notes.
 pub(crate) fn dry_run(rows: &Rows, described: &Described) -> String {
     let Rows::Generated(GeneratedRowsOf { generation, .. }) = rows else { return String::new() };
-    let mut lines = vec![["table", "rows", "bytes", "rows are"].map(str::to_owned)];
+    let mut lines = vec![["table", "rows", "bytes", "loading"].map(str::to_owned)];
     for own in generation.tables() {
         let forecast = TableForecast::new(own, described);
         let path = match own.judgement() {
-            None if own.skips() => "loaded directly, but for those that skip leaves out".to_owned(),
-            None => "loaded directly".to_owned(),
+            None if own.skips() => "COPY, without the rows that skip leaves out".to_owned(),
+            None => "COPY".to_owned(),
             Some(judgement) if judgement.constraints.is_empty() => {
-                "judged by the server: their references are to judged rows".to_owned()
+                "checked by the server: references such a table".to_owned()
             }
-            Some(judgement) => format!("judged by the server: {}", judgement.constraints.join(", ")),
+            Some(judgement) => format!("checked by the server: {}", judgement.constraints.join(", ")),
         };
         let path = own.size_reason().map_or(path.clone(), |reason| format!("{path}; {reason}"));
         lines.push([forecast.name, with_commas(forecast.rows), size(forecast.bytes), path]);
     }
     lines.extend(described.kept_tables().map(|name| {
-        [name, String::new(), String::new(), "those that the schema inserts, or that are there".to_owned()]
+        [
+            name,
+            String::new(),
+            String::new(),
+            "no generated rows: schema.sql inserts them, or the table exists".to_owned(),
+        ]
     }));
     let mut text = table(&lines);
     for own in generation.tables() {

@@ -305,7 +305,7 @@ fn judged_sentences(judged: &Judged) -> Vec<String> {
             0 => String::new(),
             count => format!("; {count} of them have fewer rows than asked for"),
         };
-        sentences.push(format!("the server judged the rows of {} more tables{lacking}", rest.len()));
+        sentences.push(format!("the server checked the rows of {} more tables{lacking}", rest.len()));
     }
     sentences
 }

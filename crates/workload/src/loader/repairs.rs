@@ -70,7 +70,7 @@ pub(super) fn repair(session: &mut Session, repairs: &[Repair]) -> Result<Vec<St
         if nulls > 0 {
             let rows = with_commas(nulls);
             sentences.push(format!(
-                "{name}: ({columns}) is NULL in {rows} rows, whose referenced rows were refused"
+                "{name}: ({columns}) is NULL in {rows} rows, because the server rejected the rows that they referenced"
             ));
         }
         if deleted > 0 {
@@ -78,7 +78,8 @@ pub(super) fn repair(session: &mut Session, repairs: &[Repair]) -> Result<Vec<St
             let left: u64 = left.first().and_then(|row| row.get(0)?.parse().ok()).unwrap_or_default();
             let deleted = with_commas(deleted);
             sentences.push(format!(
-                "{name}: {} rows; {deleted} others referred by ({columns}) to rows that were refused",
+                "{name}: {deleted} rows were deleted, because ({columns}) is NOT NULL and the server rejected the rows that they \
+                 referenced; {} rows are left",
                 with_commas(left)
             ));
         }

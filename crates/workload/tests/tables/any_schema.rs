@@ -199,7 +199,7 @@ fn references_to_refused_rows_become_null_or_their_rows_are_deleted() {
             assert!(said.contains(&sentence), "{said}");
         }
         assert!(
-            said.contains("public.nothing: 0 rows; 60 others referred by (\"nobody\") to rows"),
+            said.contains("public.nothing: 60 rows were deleted, because (\"nobody\") is NOT NULL and "),
             "{said}"
         );
         assert!(said.contains("empty: no rows; "), "{said}");
@@ -225,7 +225,7 @@ fn the_server_judges_the_rows_of_which_it_has_refused_one() {
             for table in [JUDGED.to_owned(), "check (id > 0)".to_owned()] {
                 let mut session = session(major, "any_judged_again");
                 let said = loaded(&mut session, &schema.replace("{}", &table), size, 2);
-                let refused = "the server judged the rows, since it refused one (";
+                let refused = "It checked them because it had rejected a row (";
                 assert_eq!(said.contains(refused), table != JUDGED, "{major} {schema}: {said}");
                 rows.push(lines(&mut session, "select concat(id, ' ', a) from t order by id"));
             }
@@ -261,8 +261,9 @@ fn a_table_with_the_directive_direct_is_not_judged() {
         )
     };
     let mut session = session(NEWEST, "any_direct");
-    let advice = "public.t: the server judged the rows, since pgmeter cannot guarantee t_check; it kept 100 % of 50 drawn \
-                  rows; the directive -- df: direct after the name of the table has COPY load them";
+    let advice = "public.t: all 50 rows; the server accepted 100 % of 50 generated rows. It checked them because pgmeter cannot \
+                  guarantee t_check. It rejected none, so the directive `-- df: direct` after the name of the table is \
+                  enough, and faster";
     assert_eq!(loaded(&mut session, &schema("mult=1"), 50.0, 1), advice);
     assert_eq!(loaded(&mut session, &schema("direct"), 50.0, 1), "");
     check_counts(&mut session, &[("t", "50")]);

@@ -94,7 +94,7 @@ fn what_users_add_to_the_workloads_tables_is_named_and_kept() {
             session.execute(add).expect(add);
             let error = load(&own, &mut session, &scaled(10.0)).expect_err(add).to_string();
             assert!(
-                error.starts_with(&format!("`init` would drop {described} with its own tables")),
+                error.starts_with(&format!("to drop its tables, `init` would also drop {described}, which")),
                 "{major}: {error}"
             );
             session.execute(back).expect(back);
@@ -208,7 +208,8 @@ fn what_users_add_while_tables_are_loaded_is_named_and_kept() {
         load_with_an_addition(&own, &mut session, is_broken_off);
         let refused = |session: &mut Session| {
             let error = load(&own, session, &scaled(10.0)).expect_err("it would be dropped").to_string();
-            let told = "`init` would drop the index public.mine of public.own with its own tables";
+            let told =
+                "to drop its tables, `init` would also drop the index public.mine of public.own, which";
             assert!(error.starts_with(told), "{major}: {error}");
         };
         refused(&mut session);

@@ -42,12 +42,15 @@ fn a_dry_run_shows_rows_paths_and_generators_and_changes_nothing() {
     };
     let visits = line("visits  ");
     assert!(visits.starts_with("visits 2,000 "), "{text}");
-    assert!(visits.ends_with("judged by the server: their references are to judged rows"), "{text}");
+    assert!(visits.ends_with("checked by the server: references such a table"), "{text}");
     assert!(line("people  ").starts_with("people 200 "), "{text}");
-    assert!(line("people  ").ends_with("judged by the server: people_even_check"), "{text}");
+    assert!(line("people  ").ends_with("checked by the server: people_even_check"), "{text}");
     let settings = line("settings  ");
-    assert!(settings.starts_with("settings 1 ") && settings.ends_with("loaded directly"), "{text}");
-    assert_eq!(line("countries  "), "countries those that the schema inserts, or that are there");
+    assert!(settings.starts_with("settings 1 ") && settings.ends_with("COPY"), "{text}");
+    assert_eq!(
+        line("countries  "),
+        "countries no generated rows: schema.sql inserts them, or the table exists"
+    );
     assert_eq!(line("person  "), "person integer values of people.id sub=scale alpha=2 its foreign key");
     assert!(line("at  ").starts_with("at date date start=2024-01-01 end=2024-12-31 "), "{text}");
     assert_eq!(tables(&mut session), [""; 0]);
@@ -65,7 +68,7 @@ fn a_load_beyond_its_limit_is_refused_with_its_forecast() {
         open(&folder).load(&target, session, &options, run)
     };
     let refused = |error: WorkloadError| match error {
-        WorkloadError::LoadTooLarge { forecast, .. } => forecast,
+        WorkloadError::LoadTooLarge { forecast } => forecast,
         other => panic!("{other}"),
     };
     let forecast = refused(load(&mut session, 300.0, Some(1_000)).expect_err("too large"));
@@ -111,8 +114,8 @@ fn a_schema_that_needs_no_server_has_the_same_rows_with_one() {
     assert_eq!(sizes, [100, 600], "look-up tables stay small, and join tables grow");
     let run = &mut |_: pgmeter_workload::InitProgress<'_>| ControlFlow::Continue(());
     let text = open(&folder).dry_run(&mut session, &scaled(300.0), run).expect("a dry run");
-    assert!(text.contains("loaded directly; a look-up table has at most 100 rows"), "{text}");
-    assert!(text.contains("loaded directly; a join table has twice the rows of people"), "{text}");
+    assert!(text.contains("COPY; a lookup table has at most 100 rows"), "{text}");
+    assert!(text.contains("COPY; a join table has twice the rows of people"), "{text}");
     crate::generated::load(&open(&folder), &mut session, &scaled(300.0)).expect("the same rows");
     let counted = "select concat((select count(*) from kinds), ' ', (select count(*) from kinds_of_people))";
     assert_eq!(lines(&mut session, counted), ["100 600"]);

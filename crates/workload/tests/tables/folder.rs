@@ -297,9 +297,7 @@ fn a_statement_without_permission_is_one_sentence() {
     let refusal = refusal(&mut session, "load = [\"load.sql\"]", "SELECT 1;\nCREATE TABLE t (a int);");
     assert_eq!(
         refusal,
-        "load.sql:2: permission denied for schema public. Give the role a schema of its own, as the database's owner or a \
-         superuser: CREATE SCHEMA name AUTHORIZATION role; a schema with the name of the role is found by itself, another \
-         one with ALTER ROLE role SET search_path = name, or with options='-c search_path=name' in the connection string, \
-         or use another database"
+        "load.sql:2: permission denied for schema public. As the database's owner or a superuser, execute CREATE SCHEMA \
+         role AUTHORIZATION role (the default search_path has a schema with the name of the role), or use another database"
     );
 }

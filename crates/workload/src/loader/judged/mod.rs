@@ -451,34 +451,35 @@ impl Outcome {
         }
     }
 
-    /// What the user should know: why the server judged the rows, and how many it kept.
+    /// What the user should know: why the server checked the rows, and how many it accepted.
     pub(super) fn sentence(self, relation: &str, judge: &Judge) -> String {
         let Outcome { wanted, kept, drawn } = self;
         let percent = u128::from(kept) * 100 / u128::from(drawn.max(1));
         let percent = if percent == 0 && kept > 0 { "less than 1".to_owned() } else { percent.to_string() };
-        let missing = if self.lacks_rows() {
-            format!("{} of {} rows; ", with_commas(kept), with_commas(wanted))
+        let rows = if self.lacks_rows() {
+            format!("only {} of {} rows", with_commas(kept), with_commas(wanted))
         } else {
-            String::new()
+            format!("all {} rows", with_commas(wanted))
         };
         let shown = judge.constraints.iter().take(CONSTRAINTS_SHOWN).map(String::as_str);
         let more = judge.constraints.len().saturating_sub(CONSTRAINTS_SHOWN);
         let more = (more > 0).then(|| format!("{more} more"));
         let constraints = shown.chain(more.as_deref()).collect::<Vec<_>>().join(", ");
         let reason = match &judge.refusal {
-            Some(message) => format!("it refused one ({message})"),
-            None if constraints.is_empty() => "they refer to judged rows".to_owned(),
+            Some(message) => format!("it had rejected a row ({message})"),
+            None if constraints.is_empty() => "they reference rows that it checked".to_owned(),
             None => format!("pgmeter cannot guarantee {constraints}"),
         };
-        let advice = if self.lacks_rows() || u128::from(kept) * 2 < u128::from(drawn) {
-            "; directives for their columns can help, see docs/data.md"
-        } else if kept == drawn && judge.refusal.is_none() && !constraints.is_empty() {
-            "; the directive -- df: direct after the name of the table has COPY load them"
-        } else {
-            ""
+        let is_low = self.lacks_rows() || u128::from(kept) * 2 < u128::from(drawn);
+        let advice = match (is_low, constraints.is_empty()) {
+            (true, false) => ". Directives for the columns of the constraints can raise this share",
+            (false, false) if kept == drawn && judge.refusal.is_none() => {
+                ". It rejected none, so the directive `-- df: direct` after the name of the table is enough, and faster"
+            }
+            _ => "",
         };
         format!(
-            "{relation}: {missing}the server judged the rows, since {reason}; it kept {percent} % of {} drawn rows{advice}",
+            "{relation}: {rows}; the server accepted {percent} % of {} generated rows. It checked them because {reason}{advice}",
             with_commas(drawn)
         )
     }

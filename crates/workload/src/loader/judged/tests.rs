@@ -156,9 +156,11 @@ fn rows_that_violate_a_check_are_drawn_again() {
         let counted = "select concat(count(*), ' ', min(id), ' ', max(id), ' ', bool_and(a < b)) from t";
         assert_eq!(lines(&mut session, counted), ["2500 0 2499 t"], "{major}");
         assert_eq!(found.len(), 1, "{found:?}");
-        let reason = "public.t: the server judged the rows, since pgmeter cannot guarantee t_check; it kept ";
-        assert!(found[0].starts_with(reason), "{found:?}");
-        assert!(found[0].contains(" drawn rows; directives"), "{found:?}");
+        assert!(found[0].starts_with("public.t: all 2,500 rows; the server accepted "), "{found:?}");
+        assert!(
+            found[0].contains("It checked them because pgmeter cannot guarantee t_check. Directives"),
+            "{found:?}"
+        );
     }
 }
 
@@ -257,7 +259,7 @@ fn errors_of_single_rows_refuse_only_these() {
         // A row whose number ends in 50 is refused in each attempt, unless another one was drawn for it.
         let count = lines(&mut session, counted);
         assert_eq!(count, ["495 495 5"], "{major} {found:?}");
-        assert!(found[0].starts_with("public.t: 495 of 500 rows; the server judged the rows, "), "{found:?}");
+        assert!(found[0].starts_with("public.t: only 495 of 500 rows; the server accepted "), "{found:?}");
     }
 }
 
@@ -323,7 +325,8 @@ fn identity_columns_get_the_values_of_the_rows() {
             table("t", judge(&[("id", "integer")]), TestRows(10, |_, row| (row * 7).to_string()))
         });
         assert_eq!(lines(&mut session, "select concat(count(*), ' ', max(id)) from t"), ["10 63"], "{major}");
-        let kept = "public.t: the server judged the rows, since they refer to judged rows; it kept 100 % of 10 drawn rows";
+        let kept = "public.t: all 10 rows; the server accepted 100 % of 10 generated rows. It checked them because they \
+                    reference rows that it checked";
         assert_eq!(found, [kept]);
     }
 }
@@ -358,8 +361,8 @@ fn a_table_that_accepts_no_row_is_given_up_early() {
     assert_eq!(
         found,
         [
-            "public.t: 0 of 100,000 rows; the server judged the rows, since pgmeter cannot guarantee never; it kept \
-          0 % of 300,000 drawn rows; directives for their columns can help, see docs/data.md"
+            "public.t: only 0 of 100,000 rows; the server accepted 0 % of 300,000 generated rows. It checked them because \
+          pgmeter cannot guarantee never. Directives for the columns of the constraints can raise this share"
         ]
     );
 }
@@ -445,24 +448,34 @@ fn the_user_learns_why_rows_were_judged_and_what_can_help() {
     };
     assert_eq!(
         sentence(1000, 812, 20_312, &["orders_check", "orders_period_excl"], None),
-        "shop.orders: 812 of 1,000 rows; the server judged the rows, since pgmeter cannot guarantee orders_check, \
-         orders_period_excl; it kept 3 % of 20,312 drawn rows; directives for their columns can help, see docs/data.md"
+        "shop.orders: only 812 of 1,000 rows; the server accepted 3 % of 20,312 generated rows. It checked them because \
+         pgmeter cannot guarantee orders_check, orders_period_excl. Directives for the columns of the constraints can raise \
+         this share"
     );
-    assert!(sentence(100, 100, 161, &["a"], None).ends_with("guarantee a; it kept 62 % of 161 drawn rows"));
+    let most = sentence(100, 100, 161, &["a"], None);
+    assert!(
+        most.ends_with(
+            "all 100 rows; the server accepted 62 % of 161 generated rows. It checked them because pgmeter \
+                            cannot guarantee a"
+        ),
+        "{most}"
+    );
     let all = sentence(100, 100, 100, &["a"], None);
-    assert!(all.ends_with("; the directive -- df: direct after the name of the table has COPY load them"));
     assert!(
-        sentence(100, 100, 100, &[], None)
-            .ends_with("since they refer to judged rows; it kept 100 % of 100 drawn rows")
+        all.ends_with(
+            "guarantee a. It rejected none, so the directive `-- df: direct` after the name of the table is \
+                           enough, and faster"
+        ),
+        "{all}"
     );
+    assert!(sentence(100, 100, 100, &[], None).ends_with("because they reference rows that it checked"));
+    assert!(sentence(100, 10, 100, &[], None).ends_with("because they reference rows that it checked"));
     let refused = sentence(100, 100, 100, &[], Some("no"));
-    assert!(refused.ends_with("since it refused one (no); it kept 100 % of 100 drawn rows"), "{refused}");
+    assert!(refused.ends_with("because it had rejected a row (no)"), "{refused}");
     let many = sentence(1000, 1, 20_312, &["a", "b", "c", "d", "e", "f", "g"], None);
-    assert!(
-        many.contains("guarantee a, b, c, d, e, 2 more; it kept less than 1 % of 20,312 drawn rows; "),
-        "{many}"
-    );
-    assert!(sentence(10, 0, 0, &[], None).starts_with("shop.orders: 0 of 10 rows; "));
+    assert!(many.contains("accepted less than 1 % of 20,312 generated rows. "), "{many}");
+    assert!(many.contains("guarantee a, b, c, d, e, 2 more. "), "{many}");
+    assert!(sentence(10, 0, 0, &[], None).starts_with("shop.orders: only 0 of 10 rows; "));
 }
 
 #[test]
