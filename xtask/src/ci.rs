@@ -271,6 +271,8 @@ fn cargo(arguments: &[&str]) -> Command {
     command.current_dir(crate::root()).args(arguments).stdin(Stdio::null());
     // Nothing is built twice here, and the files for it take more space than the programs.
     command.env("CARGO_INCREMENTAL", "0").env("RUSTC_WORKSPACE_WRAPPER", clippy_driver());
+    // A failed assertion names its place without debug information, which takes time to write and to link.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "false");
     command
 }
 

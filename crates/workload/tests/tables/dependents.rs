@@ -331,7 +331,7 @@ fn types_sequences_and_functions_of_another_folder_with_the_same_name_are_kept()
             let step = folder_of_steps(drop);
             let step = Folder::read(step.path()).expect("a workload");
             let error = load(&step, &mut session, &InitOptions::default()).expect_err(object).to_string();
-            assert!(error.contains(&format!("{object}, which `init` did not make")), "{major}: {error}");
+            assert!(error.contains(&format!("{object}, which `init` did not create")), "{major}: {error}");
             let moved = folder(&format!("{common}\n{create};"), &[]);
             load(&open(&moved), &mut session, &scaled(10.0)).expect("the same objects");
         }

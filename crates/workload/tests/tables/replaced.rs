@@ -42,9 +42,8 @@ fn a_part_of_pgbenchs_tables_is_not_replaced() {
         );
         session.execute(&history).expect("a table");
         session.execute("analyze legacy.pgbench_history").expect("statistics");
-        let expected = "legacy.pgbench_history (about 300 rows) exists already, but its schema does not have all four of \
-                        pgbench's tables, or another schema comes first, so somebody else may have made it; nothing was \
-                        changed. Rename it, use a search path without its schema, or let `pgmeter init --drop` drop it";
+        let expected = "legacy.pgbench_history (about 300 rows) exists already, but `init` may not have created it: its schema \
+                        lacks some of pgbench's four tables, or is not the first of search_path. Nothing was changed. Rename it, use a search path without its schema, or let `pgmeter init --drop` drop it";
         assert_eq!(refused(&mut session, &InitOptions::default()), expected);
         assert_eq!(refused(&mut session, &InitOptions { resumes: true, ..InitOptions::default() }), expected);
         // The other three are found in another schema.
