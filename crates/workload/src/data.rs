@@ -271,10 +271,11 @@ mod tests {
         assert_eq!(lines[0], "COPY \"a\" (\"id\", \"t x\") FROM stdin;");
         assert!(lines[1].starts_with("1\t") && lines[2].starts_with("2\t"), "{text}");
         assert_eq!(lines[3], "\\.");
-        assert_eq!(
-            lines[4],
-            "SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence('\"a\"', 'id'), 2);"
+        assert!(
+            lines[4].starts_with("SELECT pg_catalog.setval(own, least(greatest(2, minimum_value)"),
+            "{text}"
         );
+        assert!(lines[4].contains("pg_catalog.pg_get_serial_sequence('\"a\"', 'id')"), "{text}");
         assert_eq!(lines[5], "COPY \"b\" (\"a\") FROM stdin;");
         assert_eq!(lines.len(), 9);
     }

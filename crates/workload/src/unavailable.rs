@@ -29,6 +29,8 @@ enum Need {
     Database,
     /// A comment on an extension, or its procedural language, which others have if it is there.
     Extension(String),
+    /// No transaction, as VACUUM does.
+    NoTransaction,
 }
 
 /// Why statements are left out.
@@ -39,6 +41,7 @@ struct LeftOut {
     roles: BTreeSet<String>,
     extensions: BTreeSet<String>,
     has_databases: bool,
+    has_vacuum: bool,
 }
 
 /// Removes the statements from the set. Returns a sentence about them, if there are any.
@@ -67,6 +70,10 @@ pub(crate) fn leave_out(session: &mut Session, set: &mut TableSet) -> Result<Opt
             None => return true,
             Some(Need::Database) => {
                 left_out.has_databases = true;
+                true
+            }
+            Some(Need::NoTransaction) => {
+                left_out.has_vacuum = true;
                 true
             }
             Some(Need::Extension(name)) => {
@@ -124,7 +131,9 @@ impl LeftOut {
         let extensions =
             named(&self.extensions, "there is already the extension", "there are already the extensions");
         let databases = self.has_databases.then(|| "databases are not part of a schema".to_owned());
-        let reasons: Vec<String> = [settings, roles, extensions, databases].into_iter().flatten().collect();
+        let vacuum = self.has_vacuum.then(|| "`init` executes VACUUM itself".to_owned());
+        let reasons: Vec<String> =
+            [settings, roles, extensions, databases, vacuum].into_iter().flatten().collect();
         format!("{statements} left out: {} (--strict executes them)", reasons.join("; "))
     }
 }
@@ -147,6 +156,7 @@ fn need(sql: &str) -> Option<Need> {
         return Some(Need::Extension(name));
     }
     match tokens.first()? {
+        Token::Word(word) if word == "vacuum" => Some(Need::NoTransaction),
         Token::Word(word) if word == "set" => setting(&tokens[1..]),
         Token::Word(word) if word == "alter" && tokens.get(1).is_some_and(|next| is(next, "default")) => {
             let creators = after_word(&tokens, &["role", "user"]);
@@ -182,7 +192,7 @@ fn language(tokens: &[Token]) -> Option<String> {
 fn setting_of(sql: &str) -> Option<String> {
     match need(sql)? {
         Need::Setting(name) => Some(name),
-        Need::Roles(_) | Need::Database | Need::Extension(_) => None,
+        Need::Roles(_) | Need::Database | Need::Extension(_) | Need::NoTransaction => None,
     }
 }
 

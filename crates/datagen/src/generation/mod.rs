@@ -113,10 +113,12 @@ impl Sequence {
     pub fn sql(&self) -> String {
         let literal = |text: &str| format!("'{}'", text.replace('\'', "''"));
         format!(
-            "SELECT pg_catalog.setval(pg_catalog.pg_get_serial_sequence({}, {}), {})",
+            "SELECT pg_catalog.setval(own, least(greatest({}, minimum_value), maximum_value)) FROM (SELECT \
+             pg_catalog.pg_get_serial_sequence({}, {})::pg_catalog.regclass AS own) s, \
+             pg_catalog.pg_sequence_parameters(own) WHERE increment > 0",
+            self.last,
             literal(&self.table),
-            literal(&self.column),
-            self.last
+            literal(&self.column)
         )
     }
 }

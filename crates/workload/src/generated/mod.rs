@@ -361,7 +361,9 @@ impl GeneratedTables {
         if indexes.is_some_and(|name| name != SCHEMA_SET) {
             after.retain(|after| !statements::is_about_index(&after.statement.sql));
         }
-        after.extend(statements::marks_of_views(&after, mark, database));
+        let created = after.iter().filter(|after| !described.left_out.has(&after.statement));
+        let marks = statements::marks_of_views(created, mark, database);
+        after.extend(marks);
         if let Rows::Generated(GeneratedRowsOf { generation, .. }) = &rows {
             let sequences = generation.tables().iter().flat_map(TableRows::sequences);
             after.extend(sequences.map(|sequence| AfterRows {

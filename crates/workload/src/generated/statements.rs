@@ -175,8 +175,12 @@ pub(super) fn is_about_index(sql: &str) -> bool {
 }
 
 /// Statements that mark the views. They are the last: a COMMENT of the schema would replace a mark.
-pub(super) fn marks_of_views(after: &[AfterRows], mark: &Mark, database: &DatabaseId) -> Vec<AfterRows> {
-    let views = after.iter().filter_map(|after| sql_names::created_view(&after.statement.sql));
+pub(super) fn marks_of_views<'a>(
+    after: impl Iterator<Item = &'a AfterRows>,
+    mark: &Mark,
+    database: &DatabaseId,
+) -> Vec<AfterRows> {
+    let views = after.filter_map(|after| sql_names::created_view(&after.statement.sql));
     views.map(|view| mark_of_view(&view, mark, database)).collect()
 }
 
@@ -203,11 +207,14 @@ fn mark_of_view(
 }
 
 /// Sets the sequence of a column behind its last value. It is the column's own one, or that of its default if the schema has
-/// created it; several columns may use the latter, so that its value never falls.
+/// created it; several columns may use the latter, so that its value never falls. A sequence may have limits that the rows
+/// do not have, and one that counts downwards stays.
 pub(super) fn sequence_statement(Sequence { table, column, last }: &Sequence) -> LoadStatement {
     let (table, column) = (literal(table), literal(column));
     LoadStatement::new(format!(
-        "select pg_catalog.setval(own, greatest({last}, pg_catalog.nextval(own) operator(pg_catalog.-) 1)) from (select \
+        "select pg_catalog.setval(own, case when {last} operator(pg_catalog.>=) next then least({last}, highest) else next end, \
+         {last} operator(pg_catalog.>=) next) from (select own, highest, pg_catalog.nextval(own) as next from (select own, \
+         p.maximum_value as highest from (select \
          coalesce(pg_catalog.pg_get_serial_sequence({table}, {column})::pg_catalog.regclass::pg_catalog.oid, \
          (select c.oid from pg_catalog.pg_attribute a \
          join pg_catalog.pg_attrdef f on f.adrelid operator(pg_catalog.=) a.attrelid \
@@ -219,7 +226,8 @@ pub(super) fn sequence_statement(Sequence { table, column, last }: &Sequence) ->
          where a.attrelid operator(pg_catalog.=) {table}::pg_catalog.regclass \
          and a.attname operator(pg_catalog.=) {column} \
          and pg_catalog.obj_description(c.oid, 'pg_class') operator(pg_catalog.~~) {} limit 1)) \
-         ::pg_catalog.regclass as own) sequence where own is not null",
+         ::pg_catalog.regclass as own) found, pg_catalog.pg_sequence_parameters(own) p where own is not null \
+         and p.increment operator(pg_catalog.>) 0 offset 0) known) sequence",
         literal(&format!("%{}%", marks::BEGINNING))
     ))
 }

@@ -272,6 +272,27 @@ fn a_table_with_the_directive_direct_is_not_judged() {
 }
 
 #[test]
+fn sequences_keep_their_limits_and_vacuum_is_left_out() {
+    let schema = "create sequence low maxvalue 50 cycle; create sequence high minvalue 1000 start 2000;\n\
+                  create sequence down increment -1;\n\
+                  create table a (id int default nextval('low') primary key);\n\
+                  create table b (id int default nextval('high') primary key);\n\
+                  create table c (id int default nextval('down') primary key);\n\
+                  create table d (id serial primary key);\n\
+                  vacuum analyze a;";
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "any_sequences");
+        let said = loaded(&mut session, schema, 60.0, 1);
+        assert!(
+            said.contains("1 statement of the schema is left out: `init` executes VACUUM itself"),
+            "{said}"
+        );
+        let next = "select concat(nextval('low'), ' ', nextval('high'), ' ', nextval('down'), ' ', nextval('d_id_seq'))";
+        assert_eq!(lines(&mut session, next), ["1 2000 -1 61"], "{major}");
+    }
+}
+
+#[test]
 fn values_that_are_added_to_a_type_are_used_at_once() {
     let schema = "create type state as enum ('open'); alter type state add value 'done';\n\
                   create table job (id int primary key, state state not null default 'done' check (state = 'done'));";
@@ -439,6 +460,8 @@ fn what_needs_a_missing_extension_can_be_left_out() {
                   create table visits (id int, place int references places);\n\
                   create index plain_name on plain using gin (name gin_nowhere_ops);\n\
                   comment on extension nowhere is 'x';\n\
+                  create materialized view visited as select place from visits;\n\
+                  create view named as select name from places;\n\
                   cluster places using places_pkey;";
     let folder = folder(schema, &[]);
     for major in [NEWEST, OLDEST] {
