@@ -18,7 +18,7 @@ pub use files::{Folder, bytes_of, similar_file, text_of};
 pub use inputs::{Input, InputInterrupted, interrupt_inputs, open_input, open_regular, open_stdin};
 pub use numbers::in_plain_words;
 pub use output_folder::OutputFolder;
-pub use outputs::{check_output, create_output, replace_output};
+pub use outputs::{check_output, create_output, create_output_of, replace_output};
 pub use shell::shell_word;
 
 /// An error in a file.

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -28,6 +28,20 @@ pub fn create_output(path: &Path) -> io::Result<File> {
     }
     let (draft, file) = create_draft(&place)?;
     publish(&draft, &place).map(|()| file)
+}
+
+/// The same for what is made of a file, which it must not replace.
+///
+/// # Errors
+/// It is this file; otherwise as [`create_output`].
+pub fn create_output_of(path: &Path, input: &Option<PathBuf>) -> io::Result<File> {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|file| (file.dev(), file.ino()));
+    match input.as_deref().map(identity) {
+        Some(Some(input)) if identity(path) == Some(input) && !is_special(path)? => {
+            Err(io::Error::other("the rows are made of this file; name another one"))
+        }
+        _ => create_output(path),
+    }
 }
 
 /// Writes a whole file beside its place and renames it, so that nobody finds a part of it. What exists and is no regular file is

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use config::OutputFolder;
 
-pub use config::{check_output as check_place, create_output, replace_output as replace};
+pub use config::{check_output as check_place, create_output_of as create_of, replace_output as replace};
 
 /// Not as a file: where a shell has redirected it, a file of that name would replace the link in `/dev`.
 pub fn is_stdout(path: &Path) -> bool {

@@ -13,6 +13,7 @@ use server::ServerError;
 use stats::Scale;
 
 use crate::loader::LoadStatement;
+use crate::sql_names;
 use crate::tpcb::{script_list, step_letters};
 
 /// Why a workload cannot be found, loaded or used.
@@ -454,6 +455,11 @@ impl WorkloadError {
                     }
                     None => Self::Query { sql, source },
                 };
+                // Rows of the schema itself: advice about generated rows would be wrong.
+                let first = sql_names::first_words(&statement.sql, 1);
+                if first.iter().any(|word| ["insert", "update", "delete", "merge"].contains(&word.as_str())) {
+                    return error;
+                }
                 let doing = match &statement.place {
                     Some((file, line)) => format!("{file}:{line}"),
                     None => format!("executing {}", statement.sql),
@@ -468,6 +474,13 @@ impl WorkloadError {
     pub(crate) fn of_limit(self, statement: &LoadStatement) -> WorkloadError {
         let server = self.server_failure().and_then(ConnectError::server_error);
         match server.filter(|error| error.sqlstate.to_string().as_bytes() == CANCELED) {
+            // Its rows do not follow.
+            Some(error) if error.message.starts_with("COPY from stdin failed") => {
+                let place = statement.shown_place();
+                Self::UnlistedFile(format!(
+                    "{place}: of the rows after COPY … FROM stdin, only the text format is read; write them in this format or as INSERT"
+                ))
+            }
             Some(error) => {
                 let (place, message) = (statement.shown_place(), error.message.clone());
                 Self::StatementLimit { place, message, source: Box::new(self) }

@@ -218,3 +218,17 @@ fn a_learnt_schema_makes_rows_again() {
     let rows = Cluster::session(&other).query("SELECT count(*) FROM visits").expect("the table is loaded");
     assert_eq!(rows[0].get(0), Some("700"));
 }
+
+#[test]
+fn rows_do_not_replace_the_schema_that_they_are_made_of() {
+    let bench = Bench::new();
+    let schema = bench.file("own.sql", "CREATE TABLE t (id int PRIMARY KEY);\n");
+    let refused = bench.run(["data", "--schema", schema, "-o", "./own.sql"]).exits(1);
+    assert!(
+        refused.stderr.contains("the rows are made of this file; name another one"),
+        "{}",
+        refused.stderr
+    );
+    let kept = std::fs::read_to_string(bench.path().join(schema)).expect("it is there");
+    assert!(kept.starts_with("CREATE TABLE"), "{kept}");
+}

@@ -272,6 +272,19 @@ fn a_table_with_the_directive_direct_is_not_judged() {
 }
 
 #[test]
+fn messages_about_rows_of_the_schema_do_not_speak_of_generated_rows() {
+    let mut session = session(NEWEST, "any_own_rows");
+    let mut refused = |rows: &str| {
+        let folder = folder(&format!("create table t (a int primary key);\n{rows}"), &[]);
+        refused(&mut session, &folder, &scaled(1.0))
+    };
+    let twice = refused("insert into t values (1), (1);");
+    assert!(twice.contains("schema.sql:2: ERROR:  duplicate key value"), "{twice}");
+    let csv = refused("copy t from stdin with (format csv);\n1\n\\.\n");
+    assert!(csv.contains("schema.sql:2: of the rows after COPY"), "{csv}");
+}
+
+#[test]
 fn sequences_keep_their_limits_and_vacuum_is_left_out() {
     let schema = "create sequence low maxvalue 50 cycle; create sequence high minvalue 1000 start 2000;\n\
                   create sequence down increment -1;\n\
