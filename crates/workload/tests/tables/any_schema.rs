@@ -7,6 +7,7 @@ use std::time::Duration;
 use connect::Session;
 use pgmeter_workload::{InitOptions, InitProgress, Workload};
 use tempfile::TempDir;
+use testkit::cluster::Cluster;
 
 use crate::generated::{folder, open, scaled};
 use crate::harness::{NEWEST, OLDEST, lines, session, target};
@@ -282,6 +283,29 @@ fn messages_about_rows_of_the_schema_do_not_speak_of_generated_rows() {
     assert!(twice.contains("schema.sql:2: ERROR:  duplicate key value"), "{twice}");
     let csv = refused("copy t from stdin with (format csv);\n1\n\\.\n");
     assert!(csv.contains("schema.sql:2: of the rows after COPY"), "{csv}");
+}
+
+#[test]
+fn a_table_whose_policies_apply_to_its_owner_is_loaded_without_copy() {
+    let schema = "create schema own; set search_path = own;\n\
+                  create table t (a int); alter table t enable row level security;\n\
+                  alter table t force row level security; create policy p on t using (true);";
+    let superuser = Cluster::shared(NEWEST).database("any_policies");
+    let mut admin = Cluster::session(&superuser);
+    let database = lines(&mut admin, "select quote_ident(current_database())").concat();
+    let role = "do $$ begin create role any_owner login; exception when duplicate_object then null; end $$";
+    admin.execute(role).expect("a role");
+    admin
+        .execute(&format!("grant create, temporary on database {database} to any_owner"))
+        .expect("its rights");
+    let mut session = Cluster::session(&superuser.replace("user=postgres", "user=any_owner"));
+    assert_eq!(lines(&mut session, "select current_user"), ["any_owner"]);
+    let said = loaded(&mut session, schema, 20.0, 1);
+    assert!(
+        said.contains("It checked them because it had rejected a row (COPY FROM not supported"),
+        "{said}"
+    );
+    assert_eq!(lines(&mut admin, "select count(*) from own.t"), ["20"]);
 }
 
 #[test]

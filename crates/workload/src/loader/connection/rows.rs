@@ -43,7 +43,7 @@ impl Connection<'_> {
         key: Option<&LoadStatement>,
         refused: WorkloadError,
     ) -> Result<(), WorkloadError> {
-        let Some(fallback) = part.fallback.as_ref().filter(|_| judged::is_of_row(&refused)) else {
+        let Some(fallback) = part.fallback.as_ref().filter(|_| judged::is_of_copy(&refused)) else {
             return Err(refused);
         };
         if !self.shared.judged_again(&part.relation) && key.is_none() {

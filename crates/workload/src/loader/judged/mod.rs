@@ -523,9 +523,9 @@ fn row_count(session: &mut Session, relation: &str) -> Result<u64, WorkloadError
     Ok(rows.first().and_then(|row| row.get(0)?.parse().ok()).unwrap_or_default())
 }
 
-/// Whether a row may have caused an error.
-pub(super) fn is_of_row(error: &WorkloadError) -> bool {
-    has_class(error, &ROW_ERRORS)
+/// Whether a row may have caused an error of COPY, or COPY is not possible, as with row-level security.
+pub(super) fn is_of_copy(error: &WorkloadError) -> bool {
+    has_class(error, &ROW_ERRORS) || has_class(error, &["0A"])
 }
 
 /// Whether an error of the server is of one of these classes of SQLSTATE.
