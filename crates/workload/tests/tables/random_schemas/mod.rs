@@ -142,6 +142,20 @@ fn loaded(session: &mut Session, text: &str, scale: f64, jobs: u32) -> Result<Ve
     done.map(|_| said).map_err(|error: WorkloadError| error.to_string())
 }
 
+/// The number of rows that a sentence about a table says, if it says one.
+fn said_rows(note: &str) -> Option<String> {
+    let words: Vec<&str> = note.split(' ').collect();
+    let number = match words[..] {
+        ["no", "rows", ..] | ["no", "rows;", ..] => "0",
+        ["only", number, "of", ..] => number,
+        ["all", number, ..] if note.contains(" generated rows. ") => number,
+        [.., number, "rows", "are", "left"] => number,
+        [number, "row" | "row;" | "rows" | "rows;", ..] => number,
+        _ => return None,
+    };
+    number.starts_with(|first: char| first.is_ascii_digit()).then(|| number.replace(',', ""))
+}
+
 /// Compares the rows of all tables with what `init` has said, and validates all constraints. The search path finds the tables
 /// of the schema `last`, which are named without it.
 fn checked(session: &mut Session, said: &[String], scale: f64, last: &str) -> Result<Findings, String> {
@@ -153,8 +167,11 @@ fn checked(session: &mut Session, said: &[String], scale: f64, last: &str) -> Re
         .collect();
     let counts = if counts.is_empty() { Vec::new() } else { lines(session, &counts.join(" union all ")) };
     let mut notes: BTreeMap<String, &str> = BTreeMap::new();
-    for (table, note) in said.iter().filter_map(|sentence| sentence.split_once(": ")) {
-        if note.starts_with("no rows") || note.starts_with(|c: char| c.is_ascii_digit()) {
+    // Rows are deleted after the others were counted.
+    let is_last = |(_, note): &(&str, &str)| note.contains(" rows were deleted, ");
+    let sentences = || said.iter().filter_map(|sentence| sentence.split_once(": "));
+    for (table, note) in sentences().filter(|one| !is_last(one)).chain(sentences().filter(is_last)) {
+        if said_rows(note).is_some() {
             notes.insert(table.replace('"', ""), note);
         }
     }
@@ -162,11 +179,7 @@ fn checked(session: &mut Session, said: &[String], scale: f64, last: &str) -> Re
     for ((name, plain), count) in tables.iter().zip(counts) {
         let bare = plain.strip_prefix(last).unwrap_or(plain);
         let note = notes.get(plain).or_else(|| notes.get(bare)).copied();
-        let rows = match note.filter(|note| note.contains(" row")).and_then(|note| note.split(' ').next()) {
-            None => format!("{scale}"),
-            Some("no") => "0".to_owned(),
-            Some(rows) => rows.replace(',', ""),
-        };
+        let rows = note.and_then(said_rows).unwrap_or_else(|| format!("{scale}"));
         if rows != count {
             return Err(format!("{name} has {count} rows, and init says {rows} ({said:?})"));
         }
