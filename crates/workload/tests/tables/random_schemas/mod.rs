@@ -70,11 +70,13 @@ const DEFINITIONS: &str = "\
       left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum \
       where n.nspname ~ '^s[0-9]' and a.attnum > 0 order by 1";
 
-/// Validates all foreign keys and conditions again.
+/// Validates all foreign keys and conditions again. A foreign key to a partitioned table has parts that stand for one partition
+/// each, and do not hold alone.
 const VALIDATION: &str = "\
     do $$ declare own record; begin \
-    update pg_constraint set convalidated = false where contype in ('c', 'f') and conrelid <> 0 \
-      and connamespace::regnamespace::text ~ '^s[0-9]'; \
+    update pg_constraint c set convalidated = false where contype in ('c', 'f') and conrelid <> 0 \
+      and connamespace::regnamespace::text ~ '^s[0-9]' \
+      and coalesce((to_jsonb(c) ->> 'conparentid')::oid, 0) = 0; \
     for own in select conrelid::regclass as owner, conname from pg_constraint where not convalidated loop \
       execute format('alter table %s validate constraint %I', own.owner, own.conname); end loop; end $$";
 
@@ -180,6 +182,12 @@ fn checked(session: &mut Session, said: &[String], scale: f64, last: &str) -> Re
         let bare = plain.strip_prefix(last).unwrap_or(plain);
         let note = notes.get(plain).or_else(|| notes.get(bare)).copied();
         let rows = note.and_then(said_rows).unwrap_or_else(|| format!("{scale}"));
+        // Of many checked tables, some are only counted.
+        if note.is_none()
+            && said.iter().any(|sentence| sentence.contains(" of them have fewer rows than asked for"))
+        {
+            continue;
+        }
         if rows != count {
             return Err(format!("{name} has {count} rows, and init says {rows} ({said:?})"));
         }
