@@ -292,14 +292,7 @@ impl ForeignObjects {
     /// One was dropped or changed.
     pub(crate) fn check(&self, session: &mut Session) -> Result<(), WorkloadError> {
         count_rows(session, "pg_catalog.current_setting('track_counts')")?;
-        let sequences = sequences::changed(session, &self.sequences)?;
-        if let Some(ChangedSequence { identity: sequence, restore }) = sequences.into_iter().next() {
-            return Err(WorkloadError::SequenceChanged {
-                sequence,
-                workload: self.workload.clone(),
-                restore,
-            });
-        }
+        check_sequences(session, &self.sequences, &self.workload)?;
         match self.changed(session)?.into_iter().next() {
             None => Ok(()),
             Some(object) => {
@@ -364,6 +357,23 @@ impl ForeignObjects {
         let table =
             || self.tables.get(&key.1).filter(|_| key.0 == "pg_class").map(|table| table.identity.clone());
         table().or_else(|| self.others.get(key).map(|object| object.described.clone()))
+    }
+}
+
+/// Looks whether the transaction has changed the value of one of these sequences of others.
+///
+/// # Errors
+/// It has.
+pub(crate) fn check_sequences(
+    session: &mut Session,
+    before: &Sequences,
+    workload: &str,
+) -> Result<(), WorkloadError> {
+    match sequences::changed(session, before)?.into_iter().next() {
+        None => Ok(()),
+        Some(ChangedSequence { identity: sequence, restore }) => {
+            Err(WorkloadError::SequenceChanged { sequence, workload: workload.to_owned(), restore })
+        }
     }
 }
 

@@ -8,10 +8,12 @@ use super::left_out::LeftOut;
 use super::obstacles::Obstacles;
 use super::preparation::{drop_obstacles, limit_statements, refuse_transaction_control, tables_of_role};
 use super::tables::TableSet;
-use crate::foreign_objects::begin_counting;
+use crate::foreign_objects::{self, begin_counting};
 use crate::load::{InitOptions, Progress, begin_own, execute, failed, query_catalogs, with_locks};
+use crate::marks::{self, MarkedObject};
+use crate::sequences::{self, Sequences};
 use crate::step_guard::rolled_back;
-use crate::{WorkloadError, catalogs, marks};
+use crate::{WorkloadError, catalogs};
 
 /// What the statements of `set` make. They are all in its `schema`, in their order. Nothing is changed.
 ///
@@ -43,6 +45,7 @@ fn described(
     lock_try: &LockTry,
 ) -> Result<(Description, LeftOut), WorkloadError> {
     let marked = marks::find(session, &set.workload)?;
+    let sequences = if options.drops { Sequences::new() } else { sequences_of_others(session, &marked)? };
     // Nothing is dropped for good: what users have added to the tables of an interrupted loading stays.
     let options = &InitOptions { drops: options.drops || options.resumes, ..options.clone() };
     let obstacles = Obstacles::find(session, set, options, marked)?;
@@ -58,8 +61,16 @@ fn described(
     let left_out = LeftOut::execute(session, set, options)?;
     // The search path is still that of the schema.
     let description = catalogs::describe(session, &before, &set.names)?;
+    foreign_objects::check_sequences(session, &sequences, &set.workload)?;
     deallocate_own(session)?;
     Ok((description, left_out))
+}
+
+/// The values of the sequences that the workload has not made: no rollback restores them.
+fn sequences_of_others(session: &mut Session, marked: &[MarkedObject]) -> Result<Sequences, WorkloadError> {
+    let all = query_catalogs(session, "select oid from pg_class where relkind = 'S'")?;
+    let is_own = |oid: &&str| marked.iter().any(|own| own.is_own && own.object.oid == *oid);
+    sequences::read(session, all.iter().filter_map(|row| row.get(0)).filter(|oid| !is_own(oid)))
 }
 
 /// Removes the statements that the schema has prepared: a rollback keeps them, and the schema is executed again.

@@ -1,10 +1,11 @@
 //! Changes of others' objects that a load hides from the text of its statements, from the counters of rows, or until its
 //! commit. On the oldest and the newest server.
 
+use std::ops::ControlFlow;
 use std::thread;
 
 use connect::Session;
-use pgmeter_workload::{InitOptions, Workload};
+use pgmeter_workload::{InitOptions, InitProgress, Workload};
 use testkit::cluster::Cluster;
 use testkit::condition::pause;
 
@@ -135,6 +136,28 @@ fn values_of_sequences_of_others_are_told() {
         let reads =
             "select last_value from mine; create table own2 (a serial); insert into own2 values (default);";
         load(&steps(true, &[reads]), &mut session, &InitOptions::default()).expect("an own sequence");
+    }
+}
+
+/// The statements of a schema are executed in a trial first.
+#[test]
+fn the_trial_of_a_schema_tells_values_of_sequences_of_others() {
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "trial_sequences");
+        session.execute("create table theirs (id serial); select nextval('theirs_id_seq')").expect("theirs");
+        let own = "create table own (id serial primary key);\n";
+        load(&open(&folder(own, &[])), &mut session, &scaled(10.0)).expect("no sequence of others");
+        load(&open(&folder(own, &[])), &mut session, &scaled(10.0)).expect("own sequences are replaced");
+        let folder = folder(&format!("{own}select setval('theirs_id_seq', 7, false);"), &[]);
+        let go_on = &mut |_: InitProgress<'_>| ControlFlow::Continue(());
+        let error = open(&folder).dry_run(&mut session, &scaled(10.0), go_on).expect_err("setval");
+        let restore = "select setval('public.theirs_id_seq', 1, true)";
+        assert!(error.to_string().contains(restore), "{major}: {error}");
+        session.execute(restore).expect("its value");
+        let error = load(&open(&folder), &mut session, &scaled(10.0)).expect_err("setval");
+        assert!(error.to_string().contains(restore), "{major}: {error}");
+        let allowed = InitOptions { drops: true, ..scaled(10.0) };
+        load(&open(&folder), &mut session, &allowed).expect("--drop allows it");
     }
 }
 
