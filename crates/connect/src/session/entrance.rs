@@ -11,7 +11,7 @@ use wire::{Decoder, Message, Startup, StartupError};
 use super::limits::{StatementLimit, Waiting};
 use super::results::Asides;
 use super::stream::{Patience, Stream};
-use super::{INPUT_LENGTH, Session};
+use super::{ENCODING, INPUT_LENGTH, Session};
 use crate::address::Address;
 use crate::error::{Attempt, Cause, ConnectError};
 use crate::target::{HostOrder, SessionAttributes, Target};
@@ -178,8 +178,11 @@ fn log_in(
     transport: Transport,
 ) -> Result<Session, Cause> {
     let mut out = Vec::new();
-    let mut startup = Startup::new(&target.startup_parameters(target.host_of(address)), &mut out)
-        .map_err(Cause::Startup)?;
+    let mut parameters = target.startup_parameters(target.host_of(address));
+    // Statements and answers are UTF-8, whatever the database and the user's settings; this wins over `options`.
+    parameters.extra.retain(|(name, _)| name != ENCODING.0);
+    parameters.extra.push((ENCODING.0.to_owned(), ENCODING.1.to_owned()));
+    let mut startup = Startup::new(&parameters, &mut out).map_err(Cause::Startup)?;
     if let Some(end_point) = stream.end_point() {
         startup.bind(end_point);
     }

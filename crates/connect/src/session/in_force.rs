@@ -1,7 +1,7 @@
 //! The settings that a connection string asks for (`options=-c name=value`), and whether a session has them: a pooler may
 //! ignore them. The server compares, because it normalizes values: 1MB is 1024kB.
 
-use super::Session;
+use super::{ENCODING, Session};
 use crate::error::ConnectError;
 use crate::quote::literal;
 use crate::target::Target;
@@ -76,12 +76,13 @@ fn words(options: &str) -> Vec<String> {
 }
 
 impl Session {
-    /// Compares these settings with those of the session. Changes nothing.
+    /// Compares these settings with those of the session, but for the encoding, which pgmeter sets. Changes nothing.
     pub fn compare_settings(
         &mut self,
         settings: &[(String, String)],
     ) -> Result<Vec<SessionSetting>, ConnectError> {
-        settings.iter().map(|(name, value)| self.compare_setting(name, value)).collect()
+        let given = settings.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(ENCODING.0));
+        given.map(|(name, value)| self.compare_setting(name, value)).collect()
     }
 
     fn compare_setting(&mut self, name: &str, value: &str) -> Result<SessionSetting, ConnectError> {

@@ -41,6 +41,8 @@ pub use rows::{Column, RowSink};
 
 /// Bytes per read.
 const INPUT_LENGTH: usize = 32 * 1024;
+/// The encoding of all sessions: pgmeter sends and reads UTF-8.
+const ENCODING: (&str, &str) = ("client_encoding", "UTF8");
 /// The server's limit for a message.
 const SQL_LENGTH_MAX: usize = 1024 * 1024 * 1024 - 64;
 /// Prefix of queries of system catalogs. Until the transaction of this message ends, only functions, operators and

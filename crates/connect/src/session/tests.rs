@@ -32,7 +32,8 @@ fn with_password(mut fake: Fake) -> Fake {
 fn a_session_knows_its_server() {
     let fake = Fake::tcp(|mut peer| {
         let first = peer.hear_first();
-        let expected = b"\0\x03\0\0user\0user\0database\0base\0application_name\0pgmeter\0\0";
+        let expected = b"\0\x03\0\0user\0user\0database\0base\0application_name\0pgmeter\0\
+            client_encoding\0UTF8\0\0";
         assert_eq!(first, expected);
         peer.say(&welcome());
         assert_eq!(peer.hear_the_end(), [b'X', 0, 0, 0, 4], "the session says goodbye");

@@ -4,13 +4,13 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use connect::Session;
+use connect::{Environment, Overrides, Session};
 use pgmeter_workload::{InitOptions, InitProgress, Workload};
 use tempfile::TempDir;
 use testkit::cluster::Cluster;
 
 use crate::generated::{folder, open, scaled};
-use crate::harness::{NEWEST, OLDEST, lines, session, target};
+use crate::harness::{NEWEST, OLDEST, conninfo, lines, session, target};
 
 /// Loads a schema, and returns what `init` says.
 fn loaded(session: &mut Session, schema: &str, size: f64, jobs: u32) -> String {
@@ -561,4 +561,24 @@ fn rows_that_the_server_does_not_accept_end_loading() {
         let error = refused(&mut session, &folder(&schema, &[]), &options);
         assert!(error.contains("loading t: the server has accepted no row for 2 s"), "{error}");
     }
+}
+
+/// The file is UTF-8, whatever the encodings of the database and of the user's sessions.
+#[test]
+fn a_database_in_another_encoding_gets_the_letters_of_the_schema() {
+    let mut session = session(NEWEST, "encodings");
+    let own = lines(&mut session, "select current_database()").remove(0);
+    let sql = format!("create database {own}_latin1 template template0 encoding 'latin1' locale 'C'");
+    session.execute(&sql).expect("a database");
+    let user = lines(&mut session, "select session_user").remove(0);
+    let conninfo = conninfo(&mut session, &user).replace(&own, &format!("{own}_latin1"));
+    let conninfo = format!("{conninfo} client_encoding=latin1 options='-c client_encoding=latin1'");
+    let target = connect::resolve(Some(&conninfo), &Overrides::default(), &Environment::default());
+    let target = target.expect("a target");
+    let mut session = Session::connect(&target).expect("a session");
+    let folder = folder("create table t (b text not null check (b in ('caf\u{e9}')));\n", &[]);
+    let go_on = &mut |_: InitProgress<'_>| ControlFlow::Continue(());
+    open(&folder).load(&target, &mut session, &scaled(3.0), go_on).expect("it is loaded");
+    let found = lines(&mut session, "select b from t where length(b) = 4 limit 1");
+    assert_eq!(found, ["caf\u{e9}"]);
 }
