@@ -86,6 +86,12 @@ pub enum WorkloadError {
          `{init} --scale {asked}`"
     )]
     OtherScale { workload: String, found: Scale, asked: Scale, init: String },
+    /// Neither the workload nor the marks of its tables say what to check.
+    #[error(
+        "there is nothing to check: the workload {workload} has no checks, and the marks of its tables have no numbers of rows; \
+         load the tables again with `{init}`, or add a file checks/NAME.sql"
+    )]
+    NoChecks { workload: String, init: String },
     /// Checks returned rows.
     #[error("{}", checks_failed(workload, failed))]
     ChecksFailed { workload: String, failed: Vec<FailedCheck> },

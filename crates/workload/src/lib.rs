@@ -31,6 +31,7 @@ mod new_folder;
 mod protection;
 mod query_set;
 mod registry;
+mod row_counts;
 mod schema_files;
 mod schema_load;
 mod sequences;

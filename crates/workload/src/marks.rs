@@ -54,6 +54,8 @@ pub(crate) struct ObjectId {
     /// Digests of the objects that belong to a relation or schema and were made by the loading, or while it has not ended, by
     /// users; `None` if unknown.
     pub(crate) dependents: Option<String>,
+    /// The number of rows of a table at the end of its loading (`row_counts`).
+    pub(crate) rows: Option<u64>,
     pub(crate) database: DatabaseId,
 }
 
@@ -89,7 +91,7 @@ impl DatabaseId {
     pub(crate) fn object(&self, oid: impl Into<String>, name: impl Into<String>) -> ObjectId {
         let (digest, definition) = (String::new(), String::new());
         let (oid, name, database) = (oid.into(), name.into(), self.clone());
-        ObjectId { oid, name, digest, definition, dependents: None, database }
+        ObjectId { oid, name, digest, definition, dependents: None, rows: None, database }
     }
 
     /// An object of this database, from its catalog.
@@ -265,16 +267,19 @@ impl fmt::Display for Mark {
         if !folder.is_empty() {
             write!(out, " folder={folder}")?;
         }
-        object.iter().try_for_each(|ObjectId { oid, name, digest, definition, dependents, database }| {
-            write!(out, " oid={oid} name={} digest={digest}", escaped(name))?;
-            if !definition.is_empty() {
-                write!(out, " definition={definition}")?;
-            }
-            if let Some(dependents) = dependents {
-                write!(out, " dependents={dependents}")?;
-            }
-            write!(out, " {database}")
-        })
+        object.iter().try_for_each(
+            |ObjectId { oid, name, digest, definition, dependents, rows, database }| {
+                write!(out, " oid={oid} name={} digest={digest}", escaped(name))?;
+                if !definition.is_empty() {
+                    write!(out, " definition={definition}")?;
+                }
+                if let Some(dependents) = dependents {
+                    write!(out, " dependents={dependents}")?;
+                }
+                rows.iter().try_for_each(|rows| write!(out, " rows={rows}"))?;
+                write!(out, " {database}")
+            },
+        )
     }
 }
 
@@ -298,6 +303,7 @@ impl Mark {
             digest: value("digest").unwrap_or_default(),
             definition: value("definition").unwrap_or_default(),
             dependents: value("dependents"),
+            rows: value("rows").and_then(|rows| rows.parse().ok()),
             ..database(db).object(oid, name)
         });
         let folder = value("folder").unwrap_or_default();
@@ -429,13 +435,15 @@ fn find_like(
     Ok(rows.iter().filter_map(object).collect())
 }
 
-/// Marks all objects of a loading that has ended. `made` are the dependents of relations that it has made; `None`: all.
+/// Marks all objects of a loading that has ended. `made` are the dependents of relations that it has made; `None`: all. `rows`
+/// has numbers of rows by the OIDs of tables.
 pub(crate) fn complete(
     session: &mut Session,
     workload: &str,
     made: Option<&BTreeSet<ObjectKey>>,
+    rows: &BTreeMap<String, u64>,
 ) -> Result<(), WorkloadError> {
-    completions(session, workload, made)?.iter().try_for_each(|sql| execute(session, sql))
+    completions(session, workload, made, rows)?.iter().try_for_each(|sql| execute(session, sql))
 }
 
 /// The statements that do so. Statements after the rows may have added columns.
@@ -443,6 +451,7 @@ pub(crate) fn completions(
     session: &mut Session,
     workload: &str,
     made: Option<&BTreeSet<ObjectKey>>,
+    rows: &BTreeMap<String, u64>,
 ) -> Result<Vec<String>, WorkloadError> {
     let mut marked = find(session, workload)?;
     marked.retain(|object| object.is_same() && !object.mark.loaded.complete);
@@ -453,6 +462,7 @@ pub(crate) fn completions(
     for object in &marked {
         let mut own = object.object.clone();
         own.dependents = has_dependents(&object.kind).then(|| dependents::word(&dependents, &own.oid));
+        own.rows = rows.get(&own.oid).copied();
         let mut mark = object.mark.of(own);
         mark.loaded.complete = true;
         let comment = literal(&mark.added_to(&object.comment));

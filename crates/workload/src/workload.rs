@@ -17,6 +17,7 @@ use crate::error::FailedCheck;
 use crate::load::{self, InitOptions, InitReport, Progress};
 use crate::marks::{self, Loaded};
 use crate::query_set::{Answer, IndexSet, Query, QueryChoice};
+use crate::row_counts;
 use crate::standard::Standard;
 use crate::step_guard;
 use stats::{PartitionMethod, Scale};
@@ -368,6 +369,11 @@ impl dyn Workload + '_ {
         let mut checks = self.checks().to_vec();
         if let Some(loaded) = &loaded {
             checks.extend(self.data_checks(loaded)?);
+        }
+        checks.extend(row_counts::checks(session, self.name())?);
+        if checks.is_empty() {
+            let (workload, init) = (self.name().to_owned(), self.init_command());
+            return Err(WorkloadError::NoChecks { workload, init });
         }
         self.run(session, &checks, &self.variables(parameters, scale))?;
         Ok(checks.len())

@@ -9,22 +9,21 @@ use crate::error::PROBLEM;
 use crate::load::with_commas;
 use crate::workload::Check;
 
-/// All checks. Foreign keys are those of the schema: with some index sets, or after changes, the database has no constraint
-/// that enforces them. `has_all_rows` is false if the server may have refused some rows, and `init` has said so.
-pub(crate) fn all(schema: &Schema, rows: &Rows, has_all_rows: bool) -> Vec<Check> {
+/// Foreign keys are those of the schema: with some index sets, or after changes, the database has no constraint that
+/// enforces them. The rows are those of a built-in workload; of the others, `row_counts` has the numbers.
+pub(crate) fn all(schema: &Schema, rows: Option<&Rows>) -> Vec<Check> {
     let tables = match rows {
-        Rows::Generated(rows) => rows.generation.tables(),
+        Some(Rows::Generated(rows)) => rows.generation.tables(),
         // The workload has checks of its own.
-        Rows::Own(_) => &[],
+        Some(Rows::Own(_)) | None => &[],
     };
-    let row_count = |table: &TableRows| row_count(table, has_all_rows);
     tables.iter().map(row_count).chain(schema.references().iter().map(without_partner)).collect()
 }
 
 /// Returns a sentence about the number of rows, if it is not that of the schema.
-fn row_count(table: &TableRows, has_all_rows: bool) -> Check {
+fn row_count(table: &TableRows) -> Check {
     let (rows, relation) = (table.rows(), table.rows_sql());
-    let differs = if table.skips() || !has_all_rows { ">" } else { "<>" };
+    let differs = if table.skips() { ">" } else { "<>" };
     let sentence = joined(&[
         literal(&format!("{} has ", table.name())),
         counted("found"),

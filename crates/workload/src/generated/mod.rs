@@ -381,16 +381,6 @@ impl GeneratedTables {
         Ok(set)
     }
 
-    /// Whether generated rows meet all constraints that the text of the schema names, so that none is refused.
-    pub(crate) fn meets_all_constraints(&self) -> bool {
-        let is_word = |word: &str| ["exclude", "partition"].iter().any(|own| word.eq_ignore_ascii_case(own));
-        let is_judged = |statement: &Statement| {
-            statement.text.split(|c: char| !(c.is_alphanumeric() || c == '_')).any(is_word)
-        };
-        self.read.as_ref().is_ok_and(|schema| !schema.has_other_conditions())
-            && !self.statements.iter().any(is_judged)
-    }
-
     /// The statements without those of other index sets.
     fn without_indexes(&self, chosen: Option<&str>) -> Vec<Statement> {
         let is_left_out = |kind| match (chosen, kind) {

@@ -440,6 +440,7 @@ pub(super) fn finish(
     session: &mut Session,
     set: &TableSet,
     preparation: &Preparation,
+    rows: &BTreeMap<String, u64>,
     lock_try: &LockTry,
 ) -> Result<(), WorkloadError> {
     // The statements are pgmeter's.
@@ -450,7 +451,7 @@ pub(super) fn finish(
     begin_own(session)?;
     let limited = lock_try.limit_transaction(session).map_err(failed("set local lock_timeout"));
     let done = limited
-        .and_then(|()| finish_within(session, set, preparation, foreign.as_ref()))
+        .and_then(|()| finish_within(session, set, preparation, rows, foreign.as_ref()))
         .and_then(|()| commit(session));
     if done.is_err() && !session.is_lost() {
         // The first error is reported.
@@ -463,12 +464,13 @@ fn finish_within(
     session: &mut Session,
     set: &TableSet,
     preparation: &Preparation,
+    rows: &BTreeMap<String, u64>,
     foreign: Option<&ForeignObjects>,
 ) -> Result<(), WorkloadError> {
     foreign.map_or(Ok(()), |_| begin_counting(session))?;
     preparation.journal.hold(session)?;
     let recorded = journal::recorded(session, &preparation.journal.table)?;
-    marks::complete(session, &set.workload, recorded.as_ref())?;
+    marks::complete(session, &set.workload, recorded.as_ref(), rows)?;
     execute(session, &format!("drop table {}", preparation.journal.table))?;
     run_deferred(session)?;
     foreign.map_or(Ok(()), |foreign| foreign.check(session))

@@ -21,6 +21,7 @@ use crate::WorkloadError;
 use crate::concurrent_forms;
 use crate::foreign_objects::ForeignObjects;
 use crate::load::{InitOptions, InitProgress, InitReport, Progress, StepTime, tell, with_locks};
+use crate::row_counts;
 use crate::stopwatch::Stopwatch;
 
 /// A table with fewer rows is one chunk: more connections would not make it faster.
@@ -219,7 +220,13 @@ fn load(
             .map_err(|source| WorkloadError::Query { sql: "connecting".to_owned(), source })?;
     }
     with_locks(session, progress, |session, locking, _| {
-        locking.repeat(session, |session, lock_try| preparation::finish(session, set, &preparation, lock_try))
+        // A built-in workload knows its numbers of rows.
+        let is_of_user = !set.folder.is_empty();
+        let rows =
+            is_of_user.then(|| row_counts::read(session, &set.workload)).transpose()?.unwrap_or_default();
+        locking.repeat(session, |session, lock_try| {
+            preparation::finish(session, set, &preparation, &rows, lock_try)
+        })
     })?;
     Ok(report)
 }

@@ -208,6 +208,34 @@ fn an_interrupted_loading_is_continued_where_it_was() {
     }
 }
 
+/// The rows are counted whatever the text says: `init` has kept their numbers.
+#[test]
+fn rows_are_checked_where_the_text_does_not_tell_their_number() {
+    let schema = "create table kinds (a int);\ninsert into kinds values (1), (2);\n\
+                  create table people (id int primary key, even int check (even % 2 = 0), boss int, gone int);\n\
+                  alter table people drop column gone;\n\
+                  create table bosses (id int primary key, person int not null references people);\n\
+                  alter table people add foreign key (boss) references bosses;\n";
+    let folder = folder(schema, &[]);
+    let (own, none) = (open(&folder), BTreeMap::new());
+    for major in [NEWEST, OLDEST] {
+        let mut session = session(major, "counted");
+        load(&own, &mut session, &scaled(20.0)).expect("it is loaded");
+        let workload: &dyn Workload = &own;
+        assert!(workload.check_data(&mut session, &none, None).expect("sound") >= 3, "{major}");
+        session.execute("delete from kinds where a = 1; truncate people cascade").expect("changes");
+        let error = workload.check_data(&mut session, &none, None).expect_err("rows").to_string();
+        for expected in ["kinds has 1 row; init loaded 2, and a run", "people has 0 rows; init loaded"] {
+            assert!(error.contains(expected), "{major}: {error}");
+        }
+        session.execute("do $$ declare t text; begin foreach t in array '{kinds,people,bosses}'::text[] loop \
+            execute format('comment on table %I is %L', t, regexp_replace(obj_description(t::regclass), ' rows=[0-9]+', '')); \
+            end loop; end $$").expect("marks of an earlier version");
+        let error = workload.check_data(&mut session, &none, None).expect_err("nothing").to_string();
+        assert!(error.starts_with("there is nothing to check: the workload "), "{major}: {error}");
+    }
+}
+
 #[test]
 fn checks_of_generated_tables_find_missing_rows_and_references_without_partner() {
     let folder = folder(&sorted_schema(), &[("checks/net.sql", "SELECT id FROM orders WHERE net > 1e7;")]);
