@@ -131,7 +131,7 @@ fn marks_say_what_was_loaded_and_own_tables_are_replaced() {
         let without_digest = "select regexp_replace(obj_description('customer'::regclass), '(digest|definition|folder|dependents)=[0-9a-f,]* ', '', 'g')";
         assert_ne!(lines(&mut session, comment), lines(&mut session, without_digest));
         let own_mark = "select 'Who buys\npgmeter: workload=own scale=0.2 seed=7 indexes=schema state=loaded oid=' \
-                        || 'customer'::regclass::oid || ' name=public.customer database=' || (select oid from pg_database \
+                        || 'customer'::regclass::oid || ' name=public.customer rows=20 database=' || (select oid from pg_database \
                         where datname = current_database()) || ' system=' || system_identifier \
                         from pg_control_system()";
         assert_eq!(lines(&mut session, without_digest), lines(&mut session, own_mark));
