@@ -91,7 +91,7 @@ fn a_role_without_a_schema_is_told_how_to_get_one() {
     bench.file("own/workload.toml", "name = \"own\"\ntitle = \"Own\"\n");
     bench.file("own/schema.sql", "CREATE TABLE own (id integer PRIMARY KEY);\n");
     let what =
-        ["permission denied for schema public", "CREATE SCHEMA name AUTHORIZATION role", "search_path"];
+        ["permission denied for schema public", "CREATE SCHEMA role AUTHORIZATION role", "search_path"];
     bench.run(["init", "-s", "1", &dsn]).exits(1).says(&what);
     bench.run(["init", "--workload", "own", "--scale", "20", &dsn]).exits(1).says(&what);
     let nowhere = format!("{dsn} options='-c search_path=nowhere'");

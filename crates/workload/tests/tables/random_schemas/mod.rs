@@ -55,14 +55,14 @@ impl Accepted {
     }
 }
 
-/// Definitions of constraints, indexes and columns, and whether they are valid. Before PostgreSQL 10, the definition of an index
-/// with a list that is cast becomes another text when it is executed.
+/// Definitions of constraints, indexes and columns, and whether they are valid. The definition of an index with a list that is
+/// cast becomes another text when it is executed, as in a dump that is restored.
 const DEFINITIONS: &str = "\
     select n.nspname || ' ' || r.relname || ' ' || c.conname || ' ' || pg_get_constraintdef(c.oid) \
       || ' ' || c.convalidated from pg_constraint c join pg_class r on r.oid = c.conrelid \
       join pg_namespace n on n.oid = r.relnamespace where n.nspname ~ '^s[0-9]' \
     union all select schemaname || ' ' || indexdef from pg_indexes where schemaname ~ '^s[0-9]' \
-      and (current_setting('server_version_num')::int >= 100000 or indexdef !~ 'ANY [(]+ARRAY') \
+      and indexdef !~ 'ANY [(]+ARRAY' \
     union all select n.nspname || ' ' || r.relname || ' ' || a.attname || ' ' \
       || format_type(a.atttypid, a.atttypmod) || ' ' || a.attnotnull || coalesce(pg_get_expr(d.adbin, d.adrelid), '') \
       || r.relpersistence::text \
