@@ -22,7 +22,9 @@ pub(crate) fn add_early(statements: &mut Vec<LoadStatement>, version: u32) {
             types.push((name, number));
             continue;
         }
-        let Some(known) = types.iter().position(|(own, _)| name.may_be(own)) else { continue };
+        let mut alike = types.iter().enumerate().filter(|(_, (own, _))| name.may_be(own));
+        // Of several, only the server knows which one the search path finds.
+        let (Some((known, _)), None) = (alike.next(), alike.next()) else { continue };
         match change {
             EnumChange::Rename(new) => types[known].0.name = new,
             EnumChange::Add { .. } => {
@@ -103,6 +105,7 @@ mod tests {
             &["create type s as enum ('a')", "drop type s", add],
             &["create type s as enum (E'a')", add],
             &["create type s as (a int)", add],
+            &["create type a.s as enum ('a')", "create type b.s as enum ('a')", add],
         ] {
             check(kept, kept);
         }

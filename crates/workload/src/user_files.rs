@@ -117,7 +117,9 @@ fn latin1_setting(text: &str) -> Option<Range<usize>> {
     let start = lower.find("client_encoding")?;
     let value = &lower[start..start + lower[start..].find([';', '\n']).unwrap_or(lower.len() - start)];
     let value_start = start + value.find("latin1")?;
-    Some(value_start..value_start + "latin1".len())
+    let end = value_start + "latin1".len();
+    // LATIN10 is another one.
+    (!lower[end..].starts_with(|next: char| next.is_ascii_digit())).then_some(value_start..end)
 }
 
 /// A workload's name from that of its directory or file.
@@ -167,7 +169,8 @@ mod tests {
         let latin1 = b"SET client_encoding = 'LATIN1';\nselect 'latin1 \xe4';\n";
         let converted = "SET client_encoding = 'UTF8';\nselect 'latin1 ä';\n";
         assert_eq!(text(latin1), Ok(converted.to_owned()));
-        for other in [&b"set client_encoding to win1251;\n-- latin1 \xe4"[..], b"select '\xe4'"] {
+        let latin10 = b"set client_encoding = latin10;\n-- \xe4";
+        for other in [&b"set client_encoding to win1251;\n-- latin1 \xe4"[..], latin10, b"select '\xe4'"] {
             assert!(text(other).is_err_and(|error| error.contains("iconv -f ENCODING -t UTF-8")));
         }
     }
