@@ -238,6 +238,25 @@ fn the_server_judges_the_rows_of_which_it_has_refused_one() {
     }
 }
 
+/// No row may reference the first ten, and each row must reference one of its table.
+#[test]
+fn a_row_that_must_reference_a_row_of_its_table_may_reference_itself() {
+    let schemas = [
+        "create domain d as bigint not null check (value > 10);\n\
+         create table t (id bigserial unique, other d not null references t (id));",
+        "create table t (id bigserial unique, other int not null check (other > 10) references t (id));",
+    ];
+    for major in [NEWEST, OLDEST] {
+        for schema in schemas {
+            let mut session = session(major, "any_itself");
+            let said = loaded(&mut session, schema, 100.0, 2);
+            assert!(said.contains("public.t: only "), "{major} {schema}: {said}");
+            let rows = lines(&mut session, "select (count(*) > 80)::text from t");
+            assert_eq!(rows, ["true"], "{major} {schema}");
+        }
+    }
+}
+
 /// Chunks of other connections are removed, and chunks that begin later are left out.
 #[test]
 fn all_chunks_of_a_table_are_judged_if_a_row_of_one_is_refused() {

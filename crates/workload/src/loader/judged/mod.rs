@@ -34,7 +34,7 @@ const EMPTY_BATCHES_MAX: u64 = 5;
 const ATTEMPTS_MAX: u32 = 30;
 /// Draws of a batch without an accepted row after which it is given up.
 const IDLE_ATTEMPTS_MAX: u32 = 6;
-/// From this draw on, references to rows that are missing become NULL if they may.
+/// From this draw on, references to rows that are missing become NULL, or references to the own row, if they may.
 const NULLS_FROM: u32 = 3;
 /// Errors of single rows after which the rest of a draw is not examined, or not inserted: finding one takes as many
 /// statements as halvings.
@@ -202,6 +202,7 @@ impl<'a> JudgedLoading<'a> {
             self.failed_rows = 0;
             self.refuse(rows)?;
             if attempt >= NULLS_FROM {
+                self.failed_rows = 0;
                 self.forget_references(rows)?;
             }
             self.failed_rows = 0;
@@ -285,14 +286,15 @@ impl<'a> JudgedLoading<'a> {
 
     fn forget_references(&mut self, rows: &Range<u64>) -> Result<(), WorkloadError> {
         let judge = self.judge;
-        for sql in judge.forget_references(rows, self.form.staging) {
-            match self.in_savepoint(|session| execute(session, &sql)) {
-                // Texts may be no values of their types.
-                Err(error) if has_class(&error, &ROW_ERRORS) => {}
-                done => done?,
-            }
+        let done = self.in_parts(rows, |this, part| {
+            let mut updates = judge.forget_references(part, this.form.staging);
+            updates.try_for_each(|sql| this.in_savepoint(|session| execute(session, &sql)))
+        });
+        match done {
+            // A type may have no assignment cast to the other.
+            Err(error) if has_class(&error, &[NAME_ERROR]) => Ok(()),
+            done => done,
         }
-        Ok(())
     }
 
     /// Inserts staged rows, at most as many as are missing, and removes them from the open numbers. Returns how many

@@ -75,10 +75,13 @@ impl Judge {
 
     /// Whether rows can be accepted because of rows of the same table that were accepted just before.
     pub(super) fn references_own_rows(&self) -> bool {
-        let all_copied =
-            |key: &JudgedReference| key.referenced_columns.iter().all(|name| self.has_column(name));
-        // Without the referenced key among the columns, a row that is inserted twice would be there twice.
-        self.references.iter().any(|key| key.is_to_itself && all_copied(key))
+        self.references.iter().any(|key| self.may_reference_itself(key))
+    }
+
+    /// Whether a row can reference itself. Without the referenced key among the columns, a row that is inserted twice would
+    /// be there twice.
+    fn may_reference_itself(&self, key: &JudgedReference) -> bool {
+        key.is_to_itself && key.referenced_columns.iter().all(|name| self.has_column(name))
     }
 
     /// Creates the staging table.
@@ -148,21 +151,29 @@ impl Judge {
         })
     }
 
-    /// Makes references NULL whose rows are missing, as far as they may be NULL.
+    /// Makes references NULL whose rows are missing. One that must not be NULL references its own row, if it may.
     pub(super) fn forget_references(
         &self,
         rows: &Range<u64>,
         staging: Staging,
     ) -> impl Iterator<Item = String> {
         let (number, typed) = (self.number_column(), self.typed(rows, staging));
-        self.references.iter().filter(|key| key.is_nullable).map(move |key| {
-            let nulls: Vec<String> = key.columns.iter().map(|column| format!("{column} = null")).collect();
-            format!(
+        let replaced = |key: &JudgedReference| match key.is_nullable {
+            true => Some(vec!["null".to_owned(); key.columns.len()]),
+            false if self.may_reference_itself(key) => {
+                Some(key.referenced_columns.iter().map(|name| format!("s.{name}")).collect())
+            }
+            false => None,
+        };
+        self.references.iter().filter_map(move |key| {
+            let values = replaced(key)?;
+            let pairs = key.columns.iter().zip(values).map(|(column, value)| format!("{column} = {value}"));
+            Some(format!(
                 "update {STAGING} as s set {} from (select t.{number} from {typed} where not {}) as missing \
                  where s.{number} operator(pg_catalog.=) missing.{number}",
-                nulls.join(", "),
+                pairs.collect::<Vec<_>>().join(", "),
                 key.met(false)
-            )
+            ))
         })
     }
 
@@ -182,13 +193,8 @@ impl Judge {
         let (number, content) = (self.number_column(), self.free_name("pgmeter_content"));
         let (names, own) = (self.listed(""), self.listed("t."));
         let typed = self.typed(rows, form.staging);
-        let references: Vec<String> = self
-            .references
-            .iter()
-            .map(|key| {
-                key.met(key.is_to_itself && key.referenced_columns.iter().all(|name| self.has_column(name)))
-            })
-            .collect();
+        let references: Vec<String> =
+            self.references.iter().map(|key| key.met(self.may_reference_itself(key))).collect();
         let met = if references.is_empty() {
             String::new()
         } else {
