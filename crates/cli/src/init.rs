@@ -94,7 +94,7 @@ pub(crate) struct InitArguments {
     #[arg(long)]
     yes: bool,
     /// Show the tables that a schema would get, with the number of rows and the generator of each column; change nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "resume")]
     dry_run: bool,
     /// Do not show progress
     #[arg(short, long)]

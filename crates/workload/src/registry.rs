@@ -121,6 +121,11 @@ impl WorkloadName {
         if !text.is_empty() && (folder.is_dir() || folder.is_file()) {
             return Ok(WorkloadName::Folder(folder));
         }
+        if text == "-" || folder.exists() {
+            let message =
+                format!("{text} is no regular file: write the schema to a file, and name this file");
+            return Err(WorkloadError::UnlistedFile(message));
+        }
         let known: Vec<&str> = Self::shipped().collect();
         let nearest = config::nearest(text, &known).map(str::to_owned);
         Err(WorkloadError::UnknownWorkload { name: text.to_owned(), known: known.join(", "), nearest })
@@ -235,6 +240,7 @@ mod tests {
             ),
             "{shop}"
         );
+        assert_eq!(refusal("-"), "- is no regular file: write the schema to a file, and name this file");
         assert!(refusal("").starts_with("there is no workload, no directory and no file \"\""));
     }
 }

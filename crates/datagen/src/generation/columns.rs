@@ -221,6 +221,7 @@ impl<'a> TableCompiler<'a> {
             open_references: of_keys(open),
             met_references: of_keys(met),
             primary_is_met,
+            is_directed: self.schema.directives.columns[self.index].iter().any(|own| !own.list.is_empty()),
             size_reason: None,
         };
         let mut notes = self.notes;

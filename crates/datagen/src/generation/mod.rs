@@ -81,6 +81,7 @@ pub struct TableRows {
     open_references: Vec<Reference>,
     met_references: Vec<Reference>,
     primary_is_met: bool,
+    is_directed: bool,
     size_reason: Option<String>,
 }
 
@@ -399,6 +400,11 @@ impl TableRows {
     /// Whether no two rows have the same primary key, however often they are drawn.
     pub fn primary_is_met(&self) -> bool {
         self.primary_is_met
+    }
+
+    /// Whether the values of a column follow directives.
+    pub fn is_directed(&self) -> bool {
+        self.is_directed
     }
 
     /// The other foreign keys: they reference a table which is loaded later, or PostgreSQL fills their columns.

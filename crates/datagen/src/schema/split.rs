@@ -124,6 +124,25 @@ const SKIPPED: [&str; 31] = [
     "help",
 ];
 
+/// Commands of psql whose argument is the rest of the line.
+const WHOLE_LINE: [&str; 5] = ["h", "help", "restrict", "sf", "sv"];
+
+/// The length of the arguments of a command of psql: a backslash that is not quoted ends them.
+fn arguments_length(line: &str) -> usize {
+    let mut quote = None;
+    let mut characters = line.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match (quote, character) {
+            (None, '\\') if line[at..].trim_end() != "\\" => return at,
+            (Some('\''), '\\') => drop(characters.next()),
+            (None, '\'' | '"' | '`') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            _ => {}
+        }
+    }
+    line.len()
+}
+
 fn refused(name: &str, place: Place) -> Fault {
     let message = format!(
         "psql's command \\{name} is not executed here: write SQL statements instead, or remove the line"
@@ -237,7 +256,13 @@ impl<'a> Scanner<'a> {
         let length = line[1..].find(|c: char| !is_name(c)).map_or(line.len(), |length| length + 1);
         // `\!ls` is `\! ls`.
         let length = if length == 1 { line.chars().nth(1).map_or(1, |c| 1 + c.len_utf8()) } else { length };
-        let (name, argument) = (&line[1..length], argument(&line[length..]));
+        let name = &line[1..length];
+        let rest_of_line = &line[length..];
+        let arguments =
+            if WHOLE_LINE.contains(&name) { rest_of_line.len() } else { arguments_length(rest_of_line) };
+        let argument = argument(&rest_of_line[..arguments]);
+        let end = length + arguments;
+        let end = end + if line[end..].starts_with("\\\\") { 2 } else { 0 };
         let known = INCLUDES.contains(&name) || SKIPPED.contains(&name) || name.starts_with('d');
         if !known {
             return Err(refused(name, place));
@@ -261,8 +286,8 @@ impl<'a> Scanner<'a> {
             "unset" => drop(self.variables.remove(argument)),
             _ => {}
         }
-        let command = Command { name, argument, place, start, end: start + line.len() };
-        self.pass(if command.is_end() { rest.len() } else { line.len() });
+        let command = Command { name, argument, place, start, end: start + end };
+        self.pass(if command.is_end() { rest.len() } else { end });
         pieces.commands.push(command);
         Ok(())
     }
@@ -488,6 +513,7 @@ mod tests {
         let skipped = "\\restrict x\n  \\echo ';' \\\n\\set ON_ERROR_STOP on\na;\n\\unrestrict x\n\\encoding 'utf8'\n\\dt+";
         check(skipped, &["a"], &[]);
         check("a;\n\\q\n'", &["a"], &[]);
+        check("\\echo 'x \\\\ y' \\\\ a; \\timing \\x\nb;\n\\h select \\\\ c;\nd", &["a", "b", "d"], &[]);
         for command in [
             "\\i other.sql",
             "  \\ir other.sql",

@@ -52,6 +52,7 @@ pub(super) fn load_table(rows: &TableRows, attempts: &Arc<Attempts>, relations: 
             refusal: None,
             has_open_keys: !rows.open_references().is_empty(),
             primary_is_met: rows.primary_is_met(),
+            is_directed: rows.is_directed(),
         })
     };
     // Rows that are left out have no number.

@@ -68,11 +68,12 @@ impl Connection<'_> {
             key.map_or(Ok(()), |key| connection.execute_with(settings, &key.sql))?;
             let judged = connection.copy_judged(part, fallback)?;
             outcome.set(Some(judged));
-            if judged.is_empty() { Err(WorkloadError::Interrupted) } else { Ok(()) }
+            let is_fault = judged.is_empty() && fallback.is_directed;
+            if is_fault { Err(WorkloadError::Interrupted) } else { Ok(()) }
         });
         let judged = outcome.take();
         if let (Err(_), true) = (&done, self.check().is_ok() && !self.session.is_lost()) {
-            // No row is accepted, or the table cannot be emptied.
+            // No row with the values of the directives is accepted, or the table cannot be emptied.
             return Err(refused);
         }
         done?;

@@ -26,6 +26,9 @@ pub(crate) struct Judge {
     pub(crate) has_open_keys: bool,
     /// Whether no two rows have the same primary key.
     pub(crate) primary_is_met: bool,
+    /// Whether the values of a column follow directives. They are at fault if the server accepts none of the rows that should
+    /// have met all constraints.
+    pub(crate) is_directed: bool,
 }
 
 /// The types of staged values.
@@ -295,6 +298,7 @@ mod tests {
             refusal: None,
             has_open_keys: false,
             primary_is_met: false,
+            is_directed: true,
         }
     }
 

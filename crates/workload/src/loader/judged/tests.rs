@@ -60,6 +60,7 @@ fn judge(columns: &[(&str, &str)]) -> Judge {
         refusal: None,
         has_open_keys: false,
         primary_is_met: false,
+        is_directed: true,
     }
 }
 

@@ -68,6 +68,7 @@ fn a_judged_table_is_one_chunk_after_the_keys_of_the_tables_before() {
         refusal: None,
         has_open_keys: false,
         primary_is_met: false,
+        is_directed: true,
     };
     let key = |table: &str| AfterRows {
         purpose: Purpose::Key,
