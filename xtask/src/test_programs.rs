@@ -1,6 +1,6 @@
 //! Runs the test programs of the workspace. Most tests wait for servers, so several programs run at a time, each with more
-//! threads than the machine has processors. Tests that measure are in modules named `alone`: they run afterwards, one at a
-//! time. Cargo would run one program after the other.
+//! threads than the machine has processors. Tests that measure are in modules named `measuring`: they run afterwards, two
+//! at a time. Cargo would run one program after the other.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,8 +17,10 @@ use crate::test_output::{self, TestCounts};
 const PROGRAMS_AT_ONCE: usize = 2;
 /// Tests of a program that run at the same time.
 const TEST_THREADS: usize = 4;
+/// Tests that measure and run at the same time. Most of them wait for sleeping backends.
+const MEASURING_THREADS: usize = 2;
 /// A part of the path of a test that measures.
-const ALONE: &str = "alone::";
+const MEASURING: &str = "measuring::";
 
 /// How the tests of one program ended.
 pub struct Ended {
@@ -36,26 +38,26 @@ pub struct Ended {
 struct Job<'a> {
     program: &'a TestProgram,
     tests: usize,
-    is_alone: bool,
+    measures: bool,
 }
 
 /// Runs all tests. After `limit`, programs that still run are killed, and the others do not start: these count as failed.
 pub fn run(programs: &[TestProgram], scratch: &Scratch, limit: Duration) -> io::Result<Vec<Ended>> {
     let mut together = Vec::new();
-    let mut alone = Vec::new();
+    let mut afterwards = Vec::new();
     for program in programs {
         let tests = list(program)?;
-        let measuring = tests.iter().filter(|test| is_alone(test)).count();
-        let job = |tests, is_alone| Job { program, tests, is_alone };
+        let measuring = tests.iter().filter(|test| measures(test)).count();
+        let job = |tests, measures| Job { program, tests, measures };
         together.extend(Some(job(tests.len() - measuring, false)).filter(|job| job.tests > 0));
-        alone.extend(Some(job(measuring, true)).filter(|job| job.tests > 0));
+        afterwards.extend(Some(job(measuring, true)).filter(|job| job.tests > 0));
     }
     // The one with the most tests takes longest, so that it begins first.
     together.sort_by_key(|job| std::cmp::Reverse(job.tests));
     let _stand_ins = scratch.replace_initdb()?;
     let runner = Runner { scratch, start: Instant::now(), limit };
     let mut ended = runner.run_all(together, PROGRAMS_AT_ONCE)?;
-    ended.extend(runner.run_all(alone, 1)?);
+    ended.extend(runner.run_all(afterwards, 1)?);
     Ok(ended)
 }
 
@@ -66,8 +68,8 @@ fn list(program: &TestProgram) -> io::Result<Vec<String>> {
     Ok(stdout.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
 }
 
-fn is_alone(test: &str) -> bool {
-    format!("::{test}").contains(&format!("::{ALONE}"))
+fn measures(test: &str) -> bool {
+    format!("::{test}").contains(&format!("::{MEASURING}"))
 }
 
 /// A program in the surroundings that cargo gives it.
@@ -111,9 +113,9 @@ impl Runner<'_> {
         let start = Instant::now();
         let mut command = command(job.program);
         self.scratch.set_environment(&mut command);
-        let threads = if job.is_alone { 1 } else { TEST_THREADS };
+        let threads = if job.measures { MEASURING_THREADS } else { TEST_THREADS };
         command.arg(format!("--test-threads={threads}"));
-        command.args(if job.is_alone { [ALONE].as_slice() } else { &["--skip", ALONE] });
+        command.args(if job.measures { [MEASURING].as_slice() } else { &["--skip", MEASURING] });
         let left = self.limit.saturating_sub(self.start.elapsed());
         let (status, stdout, stderr) = self.scratch.run(&mut command, left)?;
         Ok(judge(job, &Output { status, stdout, stderr }, start.elapsed()))
@@ -158,7 +160,7 @@ mod tests {
 
     fn judged(tests: usize, stdout: &str, status: Option<i32>) -> Ended {
         let program = program();
-        let job = Job { program: &program, tests, is_alone: false };
+        let job = Job { program: &program, tests, measures: false };
         let status = status.map(|code| ExitStatus::from_raw(code << 8));
         let output = Output { status, stdout: stdout.to_owned(), stderr: "talk\n".to_owned() };
         judge(&job, &output, Duration::ZERO)
@@ -186,8 +188,8 @@ mod tests {
     }
 
     #[test]
-    fn only_modules_named_alone_have_tests_that_measure() {
-        assert!(is_alone("alone::a") && is_alone("x::alone::a"));
-        assert!(!is_alone("x::standalone::a") && !is_alone("x::alone"));
+    fn only_modules_named_measuring_have_tests_that_measure() {
+        assert!(measures("measuring::a") && measures("x::measuring::a"));
+        assert!(!measures("x::unmeasuring::a") && !measures("x::measuring"));
     }
 }

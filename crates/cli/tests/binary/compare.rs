@@ -1,6 +1,6 @@
 //! `pgmeter compare` as a user sees it: its sentences, its exit status, and what it leaves behind. How often
 //! it is right is measured by `examples/comparisons.rs` of `stats` and by `cargo xtask compare-proof`. Comparisons whose
-//! blocks must have figures are in `alone`.
+//! blocks must have figures are in `measuring`.
 
 use results::{
     Checkpoints, ComparedMetric, ComparisonDecision, ComparisonRecord, ComparisonStatus, DrawnAnew, Store,

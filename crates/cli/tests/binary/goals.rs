@@ -1,5 +1,5 @@
 //! Goals as a user of continuous integration has them: exit statuses, the first line of the report, the early end, and
-//! JUnit XML, on a real server. Goals that a fast side must meet are in `alone`.
+//! JUnit XML, on a real server. Goals that a fast side must meet are in `measuring`.
 
 use std::collections::BTreeMap;
 

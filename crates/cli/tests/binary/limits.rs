@@ -1,5 +1,5 @@
 //! What a run says of its limits whatever the machine has to do: too few transactions, a script without a server, the event
-//! loop. Verdicts that follow from figures are in `alone`; the rules are tested in `results`.
+//! loop. Verdicts that follow from figures are in `measuring`; the rules are tested in `results`.
 
 use results::{EventLoopName, Generator, Missing, Record};
 use testkit::cluster::Cluster;

@@ -2,7 +2,6 @@
 //! exit status.
 
 mod actions;
-mod alone;
 mod answers;
 mod at_a_terminal;
 mod bad_input;
@@ -32,6 +31,7 @@ mod labels;
 mod limits;
 mod load_watch;
 mod machines;
+mod measuring;
 mod mistakes;
 mod null_server;
 mod observing;

@@ -1,5 +1,5 @@
 //! Whether and as whom a run observes its server, and where it gets no connection for that.
-//! What it sees is in `alone`.
+//! What it sees is in `measuring`.
 
 use results::WaitMethod;
 use testkit::cluster::Cluster;

@@ -2,7 +2,6 @@
 //! `pgbench`. One program, so that all its tests share one server of each version.
 
 mod acting_on_all;
-mod alone;
 mod any_schema;
 mod beside_pgbench;
 mod dependents;
@@ -19,6 +18,7 @@ mod interrupted;
 mod lasting;
 mod learn;
 mod lock_waits;
+mod measuring;
 mod pooler;
 mod prepare;
 mod random_schemas;

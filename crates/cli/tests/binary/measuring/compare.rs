@@ -1,11 +1,21 @@
 //! Comparisons whose blocks of a tenth of a second must have enough transactions for figures. The others are in `compare`
 //! beside this folder.
 
-use results::{ComparedMetric, Store};
+use results::{ComparedMetric, ComparisonRecord, Store};
 use testkit::cluster::Cluster;
 
 use crate::compare::{ROWS, on_shared, told};
 use crate::harness::Bench;
+
+/// The transactions of the side with fewer of them, in blocks of a tenth of a second.
+fn fewest_transactions(record: &ComparisonRecord) -> f64 {
+    let of_side = |is_candidate: bool| {
+        let blocks = record.pairs.iter().flat_map(|pair| &pair.blocks);
+        let own = blocks.filter(|block| block.is_candidate == is_candidate);
+        own.filter_map(|block| block.figures.tps).sum::<f64>() / 10.0
+    };
+    of_side(false).min(of_side(true))
+}
 
 #[test]
 fn any_percentile_may_decide_and_another_word_is_told_with_the_nearest_metric() {
@@ -47,6 +57,10 @@ fn each_script_of_a_mix_has_its_latencies_beside_those_of_all() {
         for metric in [ComparedMetric::P50, ComparedMetric::P99] {
             let finding = record.findings.iter().any(|it| (it.metric, it.script) == (metric, Some(script)));
             let unjudged = record.unjudged.iter().any(|it| (it.metric, it.script) == (metric, Some(script)));
+            // A quarter of the transactions is of the first script; a p99 needs a hundred of them.
+            if !finding && !unjudged && fewest_transactions(&record) < 1_000.0 {
+                continue;
+            }
             assert!(finding != unjudged, "{name} {metric:?}: {:?} {:?}", record.findings, record.unjudged);
             let row = format!("{} of {name} ", metric.name());
             assert!(out.stdout.contains(&row), "{row}: {}", out.stdout);
@@ -78,7 +92,9 @@ fn a_p99_that_no_block_has_enough_transactions_for_is_of_the_blocks_of_several_p
             p99.map_or([None; 2], |p99| [p99.a, p99.b])
         }
     };
-    assert!(sides.iter().all(|ns| ns.is_some_and(|ns| ns >= 5e6)), "{sides:?}: {}", out.stdout);
+    // All blocks of a side together may have too few, if the machine does little else than wait.
+    let is_right = |ns: &Option<f64>| ns.map_or(fewest_transactions(&record) < 200.0, |ns| ns >= 5e6);
+    assert!(sides.iter().all(is_right), "{sides:?}: {}", out.stdout);
 }
 
 #[test]

@@ -36,7 +36,9 @@ fn a_record_says_what_the_server_was_doing() {
         assert!(first.start_s < 0.0 && last.end_s > 1.0, "{version}");
         let cost = observation.per_transaction;
         assert!(cost.wal_bytes.is_some_and(|bytes| bytes > 100.0), "{version}: {cost:?}");
-        assert!(cost.blocks_hit.is_some_and(|blocks| blocks > 5.0), "{version}: {cost:?}");
+        // Backends that wait for a processor report their blocks so late that there is a reason instead of a figure.
+        let is_late = observation.missing.iter().any(|missing| missing.what == "blocks_hit, blocks_read");
+        assert!(cost.blocks_hit.map_or(is_late, |blocks| blocks > 5.0), "{version}: {cost:?}");
         assert!(observation.ceilings.windows(2).all(|pair| pair[0].tps <= pair[1].tps));
         // One branch for four clients: the run comes as near to a ceiling as any.
         let exceeded: Vec<_> = observation.ceilings.iter().filter(|it| it.is_exceeded()).collect();
@@ -71,7 +73,7 @@ fn no_shipped_script_exceeds_its_ceilings() {
         for protocol in ["simple", "prepared"] {
             let bench = Bench::new();
             let words =
-                ["bench", "-n", "-s", "2", "-c", "8", "-T", "2", "-M", protocol, "-f", &file, &conninfo];
+                ["bench", "-n", "-s", "2", "-c", "8", "-T", "1", "-M", protocol, "-f", &file, &conninfo];
             bench.run(words).exits(0);
             let ceilings = bench.record().observation.expect("it is observed by default").ceilings;
             let has_row = ceilings.iter().any(|it| matches!(it.basis, CeilingBasis::HottestRow { .. }));
