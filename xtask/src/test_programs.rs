@@ -1,6 +1,6 @@
 //! Runs the test programs of the workspace. Most tests wait for servers, so several programs run at a time, each with more
-//! threads than the machine has processors. Tests that measure are in modules named `measuring`: they run afterwards, two
-//! at a time. Cargo would run one program after the other.
+//! threads than the machine has processors. Tests that measure are in modules named `measuring`: they run afterwards,
+//! three at a time. Cargo would run one program after the other.
 
 use std::collections::VecDeque;
 use std::io;
@@ -18,7 +18,7 @@ const PROGRAMS_AT_ONCE: usize = 2;
 /// Tests of a program that run at the same time.
 const TEST_THREADS: usize = 4;
 /// Tests that measure and run at the same time. Most of them wait for sleeping backends.
-const MEASURING_THREADS: usize = 2;
+const MEASURING_THREADS: usize = 3;
 /// A part of the path of a test that measures.
 const MEASURING: &str = "measuring::";
 

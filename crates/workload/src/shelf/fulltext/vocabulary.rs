@@ -44,23 +44,55 @@ pub(super) fn word(rank: u32) -> String {
 
 /// A random rank: small ones are frequent.
 pub(super) fn draw(random: &mut Random) -> u32 {
-    let sums = cumulative();
-    let total = sums.last().copied().unwrap_or_default();
-    let drawn = random.next_f64() * total;
-    u32::try_from(sums.partition_point(|sum| *sum <= drawn)).unwrap_or(WORDS).min(WORDS - 1)
+    frequencies().rank(random.next_f64())
 }
 
-/// Sums of the weights of all ranks up to each.
-fn cumulative() -> &'static [f64] {
-    static SUMS: OnceLock<Vec<f64>> = OnceLock::new();
-    SUMS.get_or_init(|| {
+/// How often each rank occurs.
+struct Frequencies {
+    /// Sums of the weights of all ranks up to each.
+    sums: Vec<f64>,
+    /// The first rank of each of [`INTERVALS`] equal parts of the sum, so that a few ranks are searched instead of all.
+    first_ranks: Vec<usize>,
+}
+
+/// Equal parts of the sum of all weights.
+const INTERVALS: usize = 1 << 16;
+
+impl Frequencies {
+    fn new() -> Frequencies {
         let mut sum = 0.0;
         let next = |rank| {
             sum += weight(f64::from(rank) + 1.0 + SHIFT);
             sum
         };
-        (0..WORDS).map(next).collect()
-    })
+        let sums: Vec<f64> = (0..WORDS).map(next).collect();
+        let mut first_ranks = Vec::with_capacity(INTERVALS);
+        let mut rank = 0;
+        for interval in 0..INTERVALS {
+            let limit = sum * (interval as f64 / INTERVALS as f64);
+            rank += sums[rank..].iter().take_while(|sum| **sum <= limit).count();
+            first_ranks.push(rank);
+        }
+        Frequencies { sums, first_ranks }
+    }
+
+    /// The rank at a share of the sum, from 0 to 1.
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the share is from 0 to 1")]
+    fn rank(&self, share: f64) -> u32 {
+        let total = self.sums.last().copied().unwrap_or_default();
+        let drawn = share * total;
+        let interval = (share * INTERVALS as f64) as usize;
+        // Rounding may move a number into the interval beside its own.
+        let first = self.first_ranks.get(interval.saturating_sub(1)).copied().unwrap_or_default();
+        let end = self.first_ranks.get(interval + 2).map_or(self.sums.len(), |rank| rank + 1);
+        let rank = first + self.sums[first..end].partition_point(|sum| *sum <= drawn);
+        u32::try_from(rank).unwrap_or(WORDS).min(WORDS - 1)
+    }
+}
+
+fn frequencies() -> &'static Frequencies {
+    static FREQUENCIES: OnceLock<Frequencies> = OnceLock::new();
+    FREQUENCIES.get_or_init(Frequencies::new)
 }
 
 /// Continuous at the ranks where the slope changes.
@@ -86,6 +118,19 @@ mod tests {
         let words: BTreeSet<String> = (0..WORDS).map(word).collect();
         assert_eq!(words.len(), WORDS as usize);
         assert!(words.iter().all(|word| word.bytes().all(|byte| byte.is_ascii_lowercase())));
+    }
+
+    #[test]
+    fn an_interval_gives_the_rank_that_all_sums_give() {
+        let Frequencies { sums, .. } = frequencies();
+        let total = sums[sums.len() - 1];
+        let mut random = Random::from_seed(2);
+        let edges =
+            [0.0, 1.0 - f64::EPSILON, 0.5].into_iter().chain((0..999).map(|k| f64::from(k) / 65_536.0));
+        for share in edges.chain((0..100_000).map(|_| random.next_f64())) {
+            let expected = sums.partition_point(|sum| *sum <= share * total).min(sums.len() - 1);
+            assert_eq!(frequencies().rank(share) as usize, expected, "{share}");
+        }
     }
 
     #[test]
