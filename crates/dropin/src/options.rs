@@ -254,7 +254,7 @@ impl Options {
     fn set_steps(&mut self, argument: &OsStr) -> Result<(), Stop> {
         let steps = Step::parse_list(&encoding::decode(argument.as_bytes()));
         self.init.steps = steps.map_err(|error| match error {
-            WorkloadError::UnknownStep { letter } => {
+            WorkloadError::UnknownStep { letter, .. } => {
                 Stop::error(format_args!("unrecognized initialization step \"{letter}\""))
                     .and(Level::Detail, format_args!("Allowed step characters are: \"{STEP_LETTERS}\"."))
             }

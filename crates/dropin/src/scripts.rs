@@ -23,7 +23,7 @@ pub(crate) fn weighted(text: &str) -> Result<(&str, u32), Stop> {
 pub(crate) fn builtin(name: &str) -> Result<&'static Script, Stop> {
     tpcb::script(name).map_err(|error| {
         let sentence = match error {
-            WorkloadError::AmbiguousBuiltin { prefix, found } => {
+            WorkloadError::AmbiguousBuiltin { prefix, found, .. } => {
                 format!("ambiguous builtin name: {found} builtin scripts found for prefix \"{prefix}\"")
             }
             _ => format!("no builtin script found for name \"{name}\""),

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use connect::Session;
 
 use crate::WorkloadError;
-use crate::load::{InitProgress, Progress, query_catalogs};
+use crate::load::{InitProgress, Progress, query_catalogs, text};
 
 /// The catalogs of such objects.
 const CATALOGS: [&str; 4] = ["pg_event_trigger", "pg_cast", "pg_default_acl", "pg_publication"];
@@ -35,7 +35,6 @@ pub(crate) fn sentences(session: &mut Session) -> Result<Vec<String>, WorkloadEr
     let slots = format!("select '{SLOT}', quote_ident(slot_name) from pg_replication_slots where {is_kept}");
     let parts: Vec<String> = parts.chain([slots]).collect();
     let rows = query_catalogs(session, &parts.join(" union all "))?;
-    let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
     Ok(rows.iter().map(|row| sentence(&text(row, 0), &text(row, 1))).collect())
 }
 

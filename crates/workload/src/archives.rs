@@ -7,7 +7,7 @@ use config::{Complaint, Node, Table};
 use server::{Archive, FetchProgress, ServerError};
 
 use crate::WorkloadError;
-use crate::manifest::short_name;
+use crate::names::short_name;
 use crate::user_files::ManifestText;
 
 const KEYS: [&str; 5] = ["name", "file", "url", "sha256", "only"];

@@ -7,9 +7,9 @@ use connect::{LockWaits, LockingStatements, Patience, Session};
 
 use crate::WorkloadError;
 use crate::load::{execute, failed, query_catalogs};
-use crate::loader::TableName;
 use crate::marks;
 use crate::protection::{self, Relation};
+use crate::table_name::TableName;
 
 /// Which tables may be truncated before a run.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

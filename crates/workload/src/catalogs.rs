@@ -12,8 +12,8 @@ use datagen::{
 };
 
 use crate::WorkloadError;
-use crate::load::{query, query_catalogs};
-use crate::loader::TableName;
+use crate::load::{query, query_catalogs, text};
+use crate::table_name::TableName;
 
 /// Versions with partitions and identity columns, INCLUDE in indexes, generated columns, NULLS NOT DISTINCT, and WITHOUT
 /// OVERLAPS.
@@ -500,10 +500,6 @@ pub(crate) fn parts_of_types(start: &str) -> String {
 fn list<'a>(oids: impl Iterator<Item = &'a u32>) -> String {
     let numbers: Vec<String> = oids.map(u32::to_string).collect();
     if numbers.is_empty() { "0".to_owned() } else { numbers.join(", ") }
-}
-
-pub(crate) fn text(row: &Row, column: usize) -> String {
-    row.get(column).unwrap_or_default().to_owned()
 }
 
 pub(crate) fn truth(row: &Row, column: usize) -> bool {

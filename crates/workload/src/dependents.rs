@@ -10,9 +10,9 @@ use connect::{Row, Session};
 
 use crate::WorkloadError;
 use crate::existing_objects::of_transaction;
-use crate::foreign_objects::ObjectKey;
-use crate::load::query_catalogs;
-use crate::marks::{MarkedObject, has_dependents};
+use crate::load::{query_catalogs, text};
+use crate::marks::MarkedObject;
+use crate::object_kinds::{ObjectKey, has_dependents};
 use crate::sql_names;
 
 /// Beginning of the comment of an index that exists only during a comparison, which drops it.
@@ -225,7 +225,6 @@ pub(crate) fn existing<'a>(
     if parts.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let text = |row: &Row, column| row.get(column).unwrap_or_default().to_owned();
     let rows = query_catalogs(session, &parts.join(" union all "))?;
     Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
 }

@@ -1,20 +1,17 @@
 //! Errors of workloads as complete messages.
 //! Messages that exist in `pgbench` keep its words.
 
-use std::fmt;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use config::FileError;
-use connect::{ConnectError, LockFailure, ResultSet, SqlState};
+use connect::{ConnectError, LockFailure, SqlState};
 use script::StatementsError;
 use server::ServerError;
 use stats::Scale;
 
-use crate::loader::LoadStatement;
-use crate::sql_names;
-use crate::tpcb::{script_list, step_letters};
+use crate::check::{FailedCheck, shortened};
 
 /// Why a workload cannot be found, loaded or used.
 #[derive(Debug, thiserror::Error)]
@@ -102,20 +99,14 @@ pub enum WorkloadError {
     #[error("the query {query} of a rule must return two numbers: rows that were drawn, and all rows")]
     NoShare { query: String },
     /// No built-in script begins with this name.
-    #[error("no builtin script found for name \"{name}\"\n{}", script_list())]
-    UnknownBuiltin { name: String },
+    #[error("no builtin script found for name \"{name}\"\n{known}")]
+    UnknownBuiltin { name: String, known: String },
     /// More than one built-in script begins with this prefix.
-    #[error(
-        "ambiguous builtin name: {found} builtin scripts found for prefix \"{prefix}\"\n{}",
-        script_list()
-    )]
-    AmbiguousBuiltin { prefix: String, found: usize },
+    #[error("ambiguous builtin name: {found} builtin scripts found for prefix \"{prefix}\"\n{known}")]
+    AmbiguousBuiltin { prefix: String, found: usize, known: String },
     /// An unknown step letter.
-    #[error(
-        "unrecognized initialization step \"{letter}\"\nAllowed step characters are: \"{}\".",
-        step_letters()
-    )]
-    UnknownStep { letter: char },
+    #[error("unrecognized initialization step \"{letter}\"\nAllowed step characters are: \"{known}\".")]
+    UnknownStep { letter: char, known: String },
     /// An empty list of steps.
     #[error("no initialization steps specified")]
     NoSteps,
@@ -382,24 +373,8 @@ pub enum WorkloadError {
     NotResumable { found: String },
 }
 
-/// A check that returned rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FailedCheck {
-    /// The check's name.
-    pub name: String,
-    /// Number of rows.
-    pub rows: usize,
-    /// The first row, shortened.
-    pub first: String,
-    /// Whether the row is a sentence: its only column is named [`PROBLEM`].
-    pub is_sentence: bool,
-}
-
 /// SQLSTATE of a cancelled statement: `query_canceled`.
-const CANCELED: &[u8; 5] = b"57014";
-
-/// The only column of checks whose rows are sentences.
-pub(crate) const PROBLEM: &str = "problem";
+pub(crate) const CANCELED: &[u8; 5] = b"57014";
 
 impl LockFailure for WorkloadError {
     fn is_lock_timeout(&self) -> bool {
@@ -448,50 +423,6 @@ impl WorkloadError {
                 Self::LoadStep { file: format!("the check {check}"), line, source, is_misplaced: false }
             }
             other => other,
-        }
-    }
-
-    /// The error of a statement, with its place.
-    pub(crate) fn of_statement(self, statement: &LoadStatement) -> WorkloadError {
-        match self {
-            Self::Query { sql, source } => {
-                let error = match &statement.place {
-                    Some((file, line)) => {
-                        Self::LoadStep { file: file.to_string(), line: *line, source, is_misplaced: false }
-                    }
-                    None => Self::Query { sql, source },
-                };
-                // Rows of the schema itself: advice about generated rows would be wrong.
-                let first = sql_names::first_words(&statement.sql, 1);
-                if first.iter().any(|word| ["insert", "update", "delete", "merge"].contains(&word.as_str())) {
-                    return error;
-                }
-                let doing = match &statement.place {
-                    Some((file, line)) => format!("{file}:{line}"),
-                    None => format!("executing {}", statement.sql),
-                };
-                error.explained(&doing)
-            }
-            error => error,
-        }
-    }
-
-    /// The error of a statement that has reached its time limit.
-    pub(crate) fn of_limit(self, statement: &LoadStatement) -> WorkloadError {
-        let server = self.server_failure().and_then(ConnectError::server_error);
-        match server.filter(|error| error.sqlstate.to_string().as_bytes() == CANCELED) {
-            // Its rows do not follow.
-            Some(error) if error.message.starts_with("COPY from stdin failed") => {
-                let place = statement.shown_place();
-                Self::UnlistedFile(format!(
-                    "{place}: of the rows after COPY … FROM stdin, only the text format is read; write them in this format or as INSERT"
-                ))
-            }
-            Some(error) => {
-                let (place, message) = (statement.shown_place(), error.message.clone());
-                Self::StatementLimit { place, message, source: Box::new(self) }
-            }
-            None => self,
         }
     }
 
@@ -551,7 +482,7 @@ impl WorkloadError {
     }
 
     /// With a remedy, if the error has one.
-    fn explained(self, doing: &str) -> WorkloadError {
+    pub(crate) fn explained(self, doing: &str) -> WorkloadError {
         let Some(error) = self.server_failure().and_then(ConnectError::server_error) else { return self };
         let doing = doing.to_owned();
         let detail = error.detail.as_ref().map(|detail| format!(" ({})", detail.trim_end_matches('.')));
@@ -614,9 +545,6 @@ const IS_ALTERED: &str = "`init` did not make it, or somebody has changed it sin
 const NO_SCHEMA: &str = "As the database's owner or a superuser, execute CREATE SCHEMA role AUTHORIZATION role (the default \
                          search_path has a schema with the name of the role)";
 
-/// Maximum length of a row in a message.
-const SHOWN_MAX: usize = 100;
-
 /// Most dependent objects in a message.
 const DEPENDENTS_MAX: usize = 3;
 
@@ -627,41 +555,6 @@ fn first_lines(detail: &str) -> String {
     match lines.len().saturating_sub(DEPENDENTS_MAX) {
         0 => shown,
         more => format!("{shown}, and {more} more"),
-    }
-}
-
-/// The beginning of a row.
-fn shortened(text: &str) -> String {
-    let mut shown: String = text.chars().take(SHOWN_MAX).collect();
-    if shown.len() < text.len() {
-        shown.push('…');
-    }
-    shown
-}
-
-impl FailedCheck {
-    /// The failure of a check; `None` if it has returned no row.
-    pub(crate) fn new(name: &str, sets: &[ResultSet]) -> Option<FailedCheck> {
-        let set = sets.iter().find(|set| !set.rows.is_empty())?;
-        let first = set.rows.first()?;
-        let is_sentence = set.columns == [PROBLEM];
-        let values = (0..first.len()).map(|column| first.get(column).unwrap_or("NULL"));
-        let text = values.collect::<Vec<_>>().join(" | ");
-        let first = if is_sentence { text } else { shortened(&text) };
-        let rows = sets.iter().map(|set| set.rows.len()).sum();
-        Some(FailedCheck { name: name.to_owned(), rows, first, is_sentence })
-    }
-}
-
-impl fmt::Display for FailedCheck {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { name, rows, first, is_sentence } = self;
-        match rows {
-            1 if *is_sentence => out.write_str(first),
-            _ if *is_sentence => write!(out, "{first} (and {} more)", rows - 1),
-            1 => write!(out, "{name} (1 row: {first})"),
-            _ => write!(out, "{name} ({rows} rows, the first: {first})"),
-        }
     }
 }
 

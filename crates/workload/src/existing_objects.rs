@@ -5,8 +5,9 @@ use connect::quote::literal;
 use connect::{Row, Session};
 
 use crate::WorkloadError;
-use crate::load::{execute, query_catalogs};
-use crate::marks::{DatabaseId, Mark, PLAIN_KINDS, catalog_of};
+use crate::load::{execute, query_catalogs, text};
+use crate::marks::{DatabaseId, Mark};
+use crate::object_kinds::{PLAIN_KINDS, catalog_of};
 
 /// Whether the current transaction has made the row `$`. The age is not positive then, and is cheap to compute for all rows.
 const OF_TRANSACTION: &str =
@@ -120,8 +121,4 @@ fn objects(session: &mut Session, of_transaction: Option<&str>) -> Result<Vec<Ob
         comment: text(row, 3),
     };
     Ok(rows.iter().map(object).collect())
-}
-
-fn text(row: &Row, column: usize) -> String {
-    row.get(column).unwrap_or_default().to_owned()
 }

@@ -12,25 +12,31 @@ use stats::Scale;
 use crate::acting_on_all;
 use crate::archives::NamedArchive;
 use crate::before_run::Preparation;
+use crate::check::Check;
 use crate::digests::checksum;
 use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::ForeignObjects;
 use crate::generated::{self, GeneratedTables, OwnCode};
-use crate::load::{self, missing_table, query, with_locks};
+use crate::init_steps::Step;
+use crate::load::{self, query, with_locks};
 use crate::load::{InitOptions, InitProgress, InitReport, Logging, Progress, StepTime};
-use crate::loader::TableName;
-use crate::manifest::{BeforeRun, Files, MANIFEST, Manifest, SqlFile, TableEntry};
+use crate::loaded_tables::{incomplete, loaded};
+use crate::manifest::{BeforeRun, Manifest, TableEntry};
 use crate::marks::{Loaded, Mark};
 use crate::protection::Protection;
 use crate::schema_files::SchemaFiles;
 use crate::schema_load::SchemaLoad;
+use crate::scripts::{PerMinute, Script};
+use crate::sql_file::SqlFile;
 use crate::standard::Standard;
 use crate::step_guard::{StepEffect, StepGuard};
 use crate::stopwatch::Stopwatch;
-use crate::tpcb::Step;
-use crate::user_files::{self, ManifestText};
-use crate::workload::{Check, NOT_GENERATED, ONLY_TPCB, PerMinute, Script, Tables, Workload, check_indexes};
-use crate::{Answer, IndexSet, Query, QueryChoice, WorkloadError, init_lock, marks, registry};
+use crate::table_name::TableName;
+use crate::user_files::{self, Files, MANIFEST, ManifestText};
+use crate::workload::{NOT_GENERATED, ONLY_TPCB, Tables, Workload, check_indexes, missing_table};
+use crate::{
+    Answer, IndexSet, Query, QueryChoice, WorkloadError, completion, init_lock, marks, names, query_files,
+};
 
 /// Why the scale of a schema cannot be chosen.
 const FIXED_SIZES: &str =
@@ -64,7 +70,7 @@ impl Folder {
         let named = file.as_deref().unwrap_or(folder).display().to_string();
         let mut manifest = Manifest::parse(&text, &named, user_files::files_of(folder))?;
         manifest.files.splice(0..0, file.map(|file| (file, text)));
-        Folder::new(manifest, folder, registry::argument_of(folder), OwnCode::default(), allows_files)
+        Folder::new(manifest, folder, names::argument_of(folder), OwnCode::default(), allows_files)
     }
 
     /// A built-in directory: names and texts of its files.
@@ -193,7 +199,8 @@ impl Folder {
         guard.mark.loaded.complete = true;
         let own = protection.marks(session, &guard.mark, guard.made.as_ref())?;
         guard.execute_own(session, &own)?;
-        let completions = marks::completions(session, self.name(), guard.made.as_ref(), &BTreeMap::new())?;
+        let completions =
+            completion::completions(session, self.name(), guard.made.as_ref(), &BTreeMap::new())?;
         guard.execute_own(session, &completions)?;
         Ok(report)
     }
@@ -476,10 +483,10 @@ impl Workload for Folder {
     fn find_tables(&self, session: &mut Session) -> Result<Tables, WorkloadError> {
         let mut scale = None;
         if self.generated.is_some() {
-            match marks::loaded(session, self)? {
+            match loaded(session, self)? {
                 None => return Err(missing_table(session, "of this workload", self, None)),
                 Some(loaded) if !loaded.complete => {
-                    return Err(marks::incomplete(self));
+                    return Err(incomplete(self));
                 }
                 Some(loaded) => scale = Some(loaded.scale),
             }
@@ -567,7 +574,7 @@ impl Workload for Folder {
             let choice = QueryChoice { parameters: variables, ..choice.clone() };
             return (own.read)(&self.manifest.archives, &self.place, &choice);
         }
-        generated::queries::read(&self.manifest.queries, &variables)
+        query_files::read(&self.manifest.queries, &variables)
     }
 
     fn answers(&self, choice: &QueryChoice) -> Vec<Answer> {

@@ -11,10 +11,11 @@ use crate::WorkloadError;
 use crate::dependents::{self, Dependent};
 use crate::existing_objects::{Object, of_transaction};
 use crate::foreign_parts::{self, Parents, Parts};
-use crate::load::{execute, query, query_catalogs};
-use crate::loader::TableName;
-use crate::marks::{self, MarkedObject, PLAIN_KINDS, catalog_of};
+use crate::load::{execute, query, query_catalogs, text};
+use crate::marks::{self, MarkedObject};
+use crate::object_kinds::{ObjectKey, catalog_of, has_marks};
 use crate::sequences::{self, ChangedSequence, Sequences};
+use crate::table_name::TableName;
 use crate::{protection, sql_names, user_functions};
 
 /// The objects of others, as they were before a transaction.
@@ -33,9 +34,6 @@ pub(crate) struct ForeignObjects {
     dependents: BTreeMap<ObjectKey, String>,
     sequences: Sequences,
 }
-
-/// The catalog of an object, and its OID.
-pub(crate) type ObjectKey = (String, String);
 
 /// An object that is no table.
 #[derive(Debug)]
@@ -439,10 +437,7 @@ fn inner_objects(
                where deptype = 'i' and refclassid <> 'pg_class'::regclass and classid not in ('pg_class'::regclass, \
                'pg_rewrite'::regclass, 'pg_constraint'::regclass, 'pg_trigger'::regclass)";
     let rows = query_catalogs(session, sql)?;
-    let key = |row: &connect::Row, column| {
-        let text = |column| row.get(column).unwrap_or_default().to_owned();
-        (text(column), text(column + 1))
-    };
+    let key = |row: &connect::Row, column| (text(row, column), text(row, column + 1));
     let mut inner = BTreeSet::new();
     loop {
         // Those of a range type belong to its multirange type.
@@ -469,12 +464,6 @@ pub(crate) fn has_event_triggers(session: &mut Session) -> Result<bool, Workload
     Ok(!query_catalogs(session, enabled)?.is_empty())
 }
 
-/// Whether the objects of a catalog can have marks.
-fn has_marks(catalog: &str) -> bool {
-    ["pg_class", "pg_proc", "pg_type", "pg_namespace"].contains(&catalog)
-        || PLAIN_KINDS.iter().any(|(_, own, _)| *own == catalog)
-}
-
 /// Tables of users of which the session has changed rows, and their number, with those that it has not reported yet. The
 /// view `pg_stat_xact_all_tables` would also look up their names and indexes.
 pub(crate) fn changed_rows(session: &mut Session) -> Result<BTreeMap<String, String>, WorkloadError> {
@@ -487,7 +476,6 @@ pub(crate) fn changed_rows(session: &mut Session) -> Result<BTreeMap<String, Str
          and relkind operator(pg_catalog.=) any (array['r', 'm', 'p', 'f']::pg_catalog.\"char\"[])) t \
          where rows operator(pg_catalog.>) 0",
     )?;
-    let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
     Ok(rows.iter().map(|row| (text(row, 0), text(row, 1))).collect())
 }
 
@@ -685,7 +673,6 @@ fn definitions(
             wanted.relation()
         ),
     )?;
-    let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
     let object = |row: &connect::Row| {
         let definition = Definition { digest: text(row, 2), described: format!("the {}", text(row, 3)) };
         ((text(row, 0), text(row, 1)), definition)
@@ -707,7 +694,6 @@ fn tables(session: &mut Session, wanted: Wanted<'_>) -> Result<BTreeMap<String, 
             wanted.tables()
         ),
     )?;
-    let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
     let table = |row: &connect::Row| {
         let table = Table {
             identity: text(row, 1),

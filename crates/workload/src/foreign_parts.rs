@@ -9,8 +9,8 @@ use connect::quote::literal;
 
 use crate::WorkloadError;
 use crate::existing_objects::of_transaction;
-use crate::foreign_objects::ObjectKey;
-use crate::load::query_catalogs;
+use crate::load::{query_catalogs, text};
+use crate::object_kinds::ObjectKey;
 
 /// A row.
 #[derive(Debug)]
@@ -331,7 +331,6 @@ pub(crate) fn read(
         parts.collect::<Vec<_>>().join(" union all ")
     );
     let rows = query_catalogs(session, &sql)?;
-    let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
     let part = |row: &connect::Row| {
         let number: usize = text(row, 0).parse().ok()?;
         let Kind { what, is_missed, is_noticed, .. } = *KINDS.get(number)?;

@@ -1,5 +1,5 @@
 //! Loading a workload: options, progress, and report. The caller fills in the options, each workload's `load` carries
-//! them out.
+//! them out. Here are also the ways in which all modules send statements: an error has the statement.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,10 +10,10 @@ use connect::{
     ConnectError, LockWaits, LockingStatements, OwnSettings, Patience, Row, ServerError, Session, Target,
 };
 
-use stats::Scale;
+use stats::{PartitionMethod, Scale};
 
-use crate::tpcb::{Partitioning, Step};
-use crate::{Workload, WorkloadError};
+use crate::WorkloadError;
+use crate::init_steps::Step;
 
 /// Time after which a statement of a schema, or the server that accepts no row, counts as endless. Both work with tables
 /// that are empty, or with few rows at once; an index of a large table has no limit.
@@ -28,6 +28,15 @@ pub enum Logging {
     None,
     /// Not logged; but with partitions branches, tellers and history are, as in `pgbench` since 18.
     NoneAsPgbench,
+}
+
+/// A pgbench_accounts cut into partitions.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub struct Partitioning {
+    /// How rows find their partition.
+    pub method: PartitionMethod,
+    /// How many partitions; at least 1.
+    pub partitions: u32,
 }
 
 /// Options for creating a workload's tables. Most apply to pgbench's tables only; other workloads reject them.
@@ -55,7 +64,7 @@ pub struct InitOptions {
     pub parameters: BTreeMap<String, String>,
     /// Names of parameters whose values are secret, so that no mark keeps them.
     pub secret_parameters: BTreeSet<String>,
-    /// The index set, one of [`Workload::index_sets`]; `None`: the first.
+    /// The index set, one of [`Workload::index_sets`](crate::Workload::index_sets); `None`: the first.
     pub indexes: Option<String>,
     /// Numbers of generated rows by the names of tables; others follow from the scale.
     pub rows: BTreeMap<String, u64>,
@@ -118,12 +127,6 @@ impl Default for InitOptions {
 }
 
 impl InitOptions {
-    /// With the name of the index set, also if it is the default.
-    pub(crate) fn with_index_set(&self, workload: &dyn Workload) -> InitOptions {
-        let default = || workload.index_sets().first().map(|set| set.name.to_string());
-        InitOptions { indexes: self.indexes.clone().or_else(default), ..self.clone() }
-    }
-
     /// Whether the steps create tables or rows.
     pub fn creates(&self) -> bool {
         let creating = [Step::CreateTables, Step::GenerateClientSide, Step::GenerateServerSide];
@@ -329,23 +332,19 @@ pub(crate) fn query(session: &mut Session, sql: &str) -> Result<Vec<Row>, Worklo
     session.query(sql).map_err(failed(sql))
 }
 
-/// A table of the workload is not there; `source` is what the server said.
-pub(crate) fn missing_table(
-    session: &mut Session,
-    table: &str,
-    workload: &dyn Workload,
-    source: Option<ConnectError>,
-) -> WorkloadError {
-    let rows = query(session, "select pg_catalog.current_database()").unwrap_or_default();
-    let database = rows.first().and_then(|row| row.get(0)).unwrap_or("?").to_owned();
-    let (table, init) = (table.to_owned(), workload.init_command());
-    let source = source.map(Box::new);
-    WorkloadError::TablesMissing { database, table, init, is_for_scripts: false, source }
-}
-
 /// Runs one question about catalogs, which no object of a user's can answer.
 pub(crate) fn query_catalogs(session: &mut Session, sql: &str) -> Result<Vec<Row>, WorkloadError> {
     session.query_catalogs(sql).map_err(failed(sql))
+}
+
+/// The first value of the first row.
+pub(crate) fn first(rows: &[Row]) -> String {
+    rows.first().map(|row| text(row, 0)).unwrap_or_default()
+}
+
+/// A value of a row; empty if it is NULL.
+pub(crate) fn text(row: &Row, column: usize) -> String {
+    row.get(column).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

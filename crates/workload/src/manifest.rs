@@ -18,19 +18,14 @@ pub(crate) use self::before_rows::BeforeRows;
 pub(crate) use self::generated_rows::GeneratedRows;
 use crate::WorkloadError;
 use crate::archives::{self, NamedArchive};
-use crate::generated::{is_comment, queries};
-use crate::registry;
+use crate::check::Check;
+use crate::names::{self, NAME_LENGTH_MAX, short_name};
+use crate::query_files;
+use crate::scripts::{PerMinute, Script};
+use crate::sql_file::{LoadStep, SqlFile, is_comment};
 use crate::standard::Standard;
-use crate::user_files;
-use crate::workload::{Check, PerMinute, Script};
+use crate::user_files::{self, FILE_LENGTH_MAX, Files, SCHEMA};
 
-/// The file that defines a workload's directory.
-pub(crate) const MANIFEST: &str = "workload.toml";
-
-/// Maximum length of a file: SQL that generates rows is short, and the rows themselves do not belong in it.
-pub(crate) const FILE_LENGTH_MAX: u64 = 16 << 20;
-/// Most characters of a name.
-pub(crate) const NAME_LENGTH_MAX: usize = 63;
 /// The most rows of a unit of scale.
 const ROWS_PER_SCALE_MAX: u64 = 1_000_000_000;
 /// The most bytes of a unit of scale: a terabyte.
@@ -65,21 +60,8 @@ const KEYS: [&str; 22] = [
     "rows",
 ];
 
-/// The schema of a workload without load steps.
-pub(crate) const SCHEMA: &str = "schema.sql";
 /// The greatest seed: TOML has signed numbers.
 const SEED_MAX: u64 = i64::MAX.unsigned_abs();
-
-/// Location of a workload's files.
-#[derive(Copy, Clone, Debug)]
-pub(crate) enum Files<'a> {
-    /// A directory on disk.
-    Folder(&'a Path),
-    /// A file with a schema, and no others.
-    Schema(&'a Path),
-    /// Built in, by name.
-    Embedded(&'a [(&'a str, &'a str)]),
-}
 
 /// The content of a workload.toml.
 #[derive(Clone, Debug)]
@@ -134,26 +116,6 @@ pub(crate) enum BeforeRun {
     Vacuum,
     VacuumAnalyze,
     Truncate,
-}
-
-/// SQL that makes or fills tables.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LoadStep {
-    pub(crate) name: String,
-    /// What messages call the file.
-    pub(crate) file: String,
-    pub(crate) sql: String,
-    /// Whether all its statements are one transaction.
-    pub(crate) is_transaction: bool,
-}
-
-/// A file of SQL.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SqlFile {
-    pub(crate) name: String,
-    /// The name in messages.
-    pub(crate) file: String,
-    pub(crate) sql: String,
 }
 
 impl Manifest {
@@ -226,7 +188,7 @@ impl Reader<'_> {
         let standard = top.take("standard");
         let standard = standard.map(|it| Standard::read(it, &scripts, &checks, &mut sql)).transpose()?;
         let queries = self.sql_files(self.listed(&mut top, "queries")?, Self::sql)?;
-        queries::check(&queries).map_err(Problem::InFile)?;
+        query_files::check(&queries).map_err(Problem::InFile)?;
         let indexes = self.sql_files(self.folder_entries("indexes")?, Self::index_set)?;
         let before_rows = BeforeRows::read(&top.list("before_rows")?, &indexes)?;
         let size = top.read("size", Node::positive)?;
@@ -268,7 +230,7 @@ impl Reader<'_> {
     fn workload_name(&self, node: &Node) -> Result<String, Complaint> {
         let name = short_name(node)?;
         match self.files {
-            Files::Folder(_) | Files::Schema(_) if !registry::is_free(&name) => {
+            Files::Folder(_) | Files::Schema(_) if !names::is_free(&name) => {
                 let what = format!("\"{name}\" is the name of a built-in workload: choose another name");
                 Err(Complaint::at(node.place, what))
             }
@@ -552,18 +514,6 @@ impl Names {
             return Ok(name);
         }
         Err(Complaint::at(node.place, format!("\"{name}\" is defined twice: rename one of them")))
-    }
-}
-
-/// Letters, digits, `-`, `_` and `.`: what needs no quotation marks on a command line.
-pub(crate) fn short_name(node: &Node) -> Result<String, Complaint> {
-    let name = node.text()?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let is_name = !name.is_empty() && name.len() <= NAME_LENGTH_MAX && name.chars().all(plain);
-    if is_name {
-        Ok(name.to_owned())
-    } else {
-        Err(node.expected("a name of letters, digits, \"-\", \"_\" and \".\""))
     }
 }
 

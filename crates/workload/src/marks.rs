@@ -10,9 +10,9 @@ use connect::quote::literal;
 use stats::Scale;
 
 use crate::digests::{DIGEST_OF_RELATION, definition, digest};
-use crate::foreign_objects::ObjectKey;
-use crate::load::{InitOptions, execute, query, query_catalogs};
-use crate::{Workload, WorkloadError, dependents, namesakes, sql_names};
+use crate::load::{InitOptions, query_catalogs};
+use crate::object_kinds::PLAIN_KINDS;
+use crate::{WorkloadError, sql_names};
 
 /// Beginning of the line.
 pub(crate) const BEGINNING: &str = "pgmeter: workload=";
@@ -318,34 +318,6 @@ impl Mark {
     }
 }
 
-/// The catalog that has the objects of a kind, which is one of those that can have a mark.
-pub(crate) fn catalog_of(kind: &str) -> &'static str {
-    match kind {
-        "function" | "procedure" | "aggregate" => "pg_proc",
-        "type" | "domain" => "pg_type",
-        "schema" => "pg_namespace",
-        other => {
-            PLAIN_KINDS.iter().find(|(kind, ..)| *kind == other).map_or("pg_class", |(_, catalog, _)| catalog)
-        }
-    }
-}
-
-/// Whether marks of a kind have the dependents of its objects: memberships in publications belong to schemas too.
-pub(crate) fn has_dependents(kind: &str) -> bool {
-    ["pg_class", "pg_namespace"].contains(&catalog_of(kind))
-}
-
-/// Further kinds, in an order in which they can be dropped; their catalogs, and the columns of their schemas.
-pub(crate) const PLAIN_KINDS: [(&str, &str, Option<&str>); 7] = [
-    ("cast", "pg_cast", None),
-    ("operator class", "pg_opclass", Some("opcnamespace")),
-    ("operator family", "pg_opfamily", Some("opfnamespace")),
-    ("operator", "pg_operator", Some("oprnamespace")),
-    ("text search configuration", "pg_ts_config", Some("cfgnamespace")),
-    ("text search dictionary", "pg_ts_dict", Some("dictnamespace")),
-    ("collation", "pg_collation", Some("collnamespace")),
-];
-
 /// A marked object.
 #[derive(Clone, Debug)]
 pub(crate) struct MarkedObject {
@@ -433,69 +405,6 @@ fn find_like(
         })
     };
     Ok(rows.iter().filter_map(object).collect())
-}
-
-/// Marks all objects of a loading that has ended. `made` are the dependents of relations that it has made; `None`: all. `rows`
-/// has numbers of rows by the OIDs of tables.
-pub(crate) fn complete(
-    session: &mut Session,
-    workload: &str,
-    made: Option<&BTreeSet<ObjectKey>>,
-    rows: &BTreeMap<String, u64>,
-) -> Result<(), WorkloadError> {
-    completions(session, workload, made, rows)?.iter().try_for_each(|sql| execute(session, sql))
-}
-
-/// The statements that do so. Statements after the rows may have added columns.
-pub(crate) fn completions(
-    session: &mut Session,
-    workload: &str,
-    made: Option<&BTreeSet<ObjectKey>>,
-    rows: &BTreeMap<String, u64>,
-) -> Result<Vec<String>, WorkloadError> {
-    let mut marked = find(session, workload)?;
-    marked.retain(|object| object.is_same() && !object.mark.loaded.complete);
-    let relations = marked.iter().filter(|object| has_dependents(&object.kind));
-    let mut dependents = dependents::read(session, relations.map(|object| object.object.oid.as_str()))?;
-    dependents.retain(|dependent| made.is_none_or(|made| made.contains(&dependent.key)));
-    let mut statements = Vec::new();
-    for object in &marked {
-        let mut own = object.object.clone();
-        own.dependents = has_dependents(&object.kind).then(|| dependents::word(&dependents, &own.oid));
-        own.rows = rows.get(&own.oid).copied();
-        let mut mark = object.mark.of(own);
-        mark.loaded.complete = true;
-        let comment = literal(&mark.added_to(&object.comment));
-        statements.push(format!("comment on {} {} is {comment}", object.kind, object.identity));
-    }
-    Ok(statements)
-}
-
-/// Options and state of the workload's tables in the current database; `None` if `init` made none. If there are several
-/// copies in different schemas, the tables in the search path count.
-///
-/// # Errors
-/// A name in the workload's SQL means a table of others; or errors of the server.
-pub fn loaded(session: &mut Session, workload: &dyn Workload) -> Result<Option<Loaded>, WorkloadError> {
-    let mut tables = find(session, workload.name())?;
-    tables.retain(|object| object.kind == "table");
-    if tables.is_empty() {
-        return Ok(None);
-    }
-    namesakes::refuse(session, workload, &tables)?;
-    let path = "select pg_catalog.quote_ident(s) from pg_catalog.unnest(pg_catalog.current_schemas(false)) s";
-    let path = query(session, path)?;
-    let in_path = |object: &MarkedObject| path.iter().any(|row| row.get(0) == Some(&object.schema));
-    if tables.iter().any(in_path) {
-        tables.retain(in_path);
-    }
-    let complete = tables.iter().all(|table| table.mark.loaded.complete);
-    Ok(tables.into_iter().next().map(|table| Loaded { complete, ..table.mark.loaded }))
-}
-
-/// The error about tables whose loading was interrupted.
-pub fn incomplete(workload: &dyn Workload) -> WorkloadError {
-    WorkloadError::Incomplete { workload: workload.name().to_owned(), init: workload.init_command() }
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@ use connect::{Row, Session};
 
 use crate::WorkloadError;
 use crate::dependents;
-use crate::foreign_objects::ObjectKey;
 use crate::load::{query, query_catalogs};
-use crate::loader::TableName;
 use crate::marks::{self, DatabaseId, Mark, MarkedObject};
+use crate::object_kinds::ObjectKey;
 use crate::sql_names::{self, Change};
+use crate::table_name::TableName;
 
 /// A table of the database.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,5 +1,5 @@
-//! The table of built-in workloads,
-//! and the selection of a workload by its name or by a user's directory.
+//! The selection of a workload by its name or by a user's directory. `names` has the names of the built-in ones; here they are
+//! opened.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,66 +7,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::{Folder, Tpcb, Tpch, Workload, WorkloadError};
-use crate::{archives, shelf};
-
-/// A built-in workload.
-struct Row {
-    name: &'static str,
-    /// One line for help.
-    about: &'static str,
-    open: fn() -> Result<Arc<dyn Workload>, WorkloadError>,
-}
-
-/// All of them; the first is the default.
-const WORKLOADS: &[Row] = &[
-    Row { name: Tpcb::NAME, about: Tpcb::TITLE, open: || Ok(Arc::new(Tpcb)) },
-    Row { name: Tpch::NAME, about: Tpch::TITLE, open: || Ok(Arc::new(Tpch)) },
-    Row {
-        name: "sysbench-oltp",
-        about: "the OLTP scripts of sysbench, on one table",
-        open: || shelf::SYSBENCH_OLTP.open(),
-    },
-    Row {
-        name: "jsonb",
-        about: "product reviews as jsonb, json and columns: 10 queries",
-        open: || shelf::JSONB.open(),
-    },
-    Row {
-        name: "matview",
-        about: "readers of a materialized view, to be refreshed during the run",
-        open: || shelf::MATVIEW.open(),
-    },
-    Row {
-        name: "fulltext",
-        about: "full-text search in messages: GIN and GiST, 33,000 queries",
-        open: || shelf::FULLTEXT.open(),
-    },
-    Row {
-        name: "tpcc",
-        about: "TPC-C-derived: orders of a wholesaler, 9 tables, 5 transactions",
-        open: || shelf::TPCC.open(),
-    },
-    Row {
-        name: "tpcb2",
-        about: "TPC-B by its standard 2.0: accounts of a bank",
-        open: || shelf::TPCB2.open(),
-    },
-    Row {
-        name: "objects",
-        about: "objects of one, two and three levels: ways to fetch one of them",
-        open: || shelf::OBJECTS.open(),
-    },
-    Row {
-        name: "events",
-        about: "events in time partitions: inserts and queries by the number of partitions",
-        open: || shelf::EVENTS.open(),
-    },
-    Row { name: "tpcds", about: "TPC-DS-derived: 24 tables, 99 queries", open: || shelf::TPCDS.open() },
-];
-
-/// The name for no workload in an experiment.
-const NO_WORKLOAD: &str = "none";
+use crate::names::BUILT_IN;
+use crate::{Folder, Tpcb, Tpch, Workload, WorkloadError, archives, shelf};
 
 /// The name of a workload.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -80,19 +22,19 @@ pub enum WorkloadName {
 
 impl Default for WorkloadName {
     fn default() -> Self {
-        WorkloadName::Shipped(WORKLOADS[0].name)
+        WorkloadName::Shipped(BUILT_IN[0].name)
     }
 }
 
 impl WorkloadName {
     /// Names of the built-in workloads.
     pub fn shipped() -> impl Iterator<Item = &'static str> {
-        WORKLOADS.iter().map(|row| row.name)
+        BUILT_IN.iter().map(|own| own.name)
     }
 
     /// Their descriptions.
     pub fn about() -> impl Iterator<Item = (&'static str, &'static str)> {
-        WORKLOADS.iter().map(|row| (row.name, row.about))
+        BUILT_IN.iter().map(|own| (own.name, own.about))
     }
 
     /// Unpacks the archives of a workload, and says what was done.
@@ -114,8 +56,8 @@ impl WorkloadName {
     /// # Errors
     /// It is neither a name nor a directory or file.
     pub fn find(text: &str, base: &Path) -> Result<WorkloadName, WorkloadError> {
-        if let Some(row) = WORKLOADS.iter().find(|row| row.name == text) {
-            return Ok(WorkloadName::Shipped(row.name));
+        if let Some(own) = BUILT_IN.iter().find(|own| own.name == text) {
+            return Ok(WorkloadName::Shipped(own.name));
         }
         let folder = base.join(text);
         if !text.is_empty() && (folder.is_dir() || folder.is_file()) {
@@ -133,8 +75,8 @@ impl WorkloadName {
 
     /// The workload of a stored experiment: built-in, or a directory that may no longer exist.
     pub fn stored(name: &str) -> WorkloadName {
-        let shipped = WORKLOADS.iter().find(|row| row.name == name);
-        shipped.map_or_else(|| WorkloadName::Folder(name.into()), |row| WorkloadName::Shipped(row.name))
+        let shipped = BUILT_IN.iter().find(|own| own.name == name);
+        shipped.map_or_else(|| WorkloadName::Folder(name.into()), |own| WorkloadName::Shipped(own.name))
     }
 
     /// Reads the workload.
@@ -144,16 +86,31 @@ impl WorkloadName {
     pub fn open(&self) -> Result<Arc<dyn Workload>, WorkloadError> {
         match self {
             WorkloadName::Folder(folder) => Ok(Arc::new(Folder::read(folder)?)),
-            WorkloadName::Shipped(name) => match WORKLOADS.iter().find(|row| row.name == *name) {
-                Some(row) => (row.open)(),
-                None => Err(WorkloadError::UnknownWorkload {
-                    name: (*name).to_owned(),
-                    known: Self::shipped().collect::<Vec<_>>().join(", "),
-                    nearest: None,
-                }),
-            },
+            WorkloadName::Shipped(name) => open(name),
         }
     }
+}
+
+/// Reads a built-in workload.
+fn open(name: &str) -> Result<Arc<dyn Workload>, WorkloadError> {
+    let folder = match name {
+        Tpcb::NAME => return Ok(Arc::new(Tpcb)),
+        Tpch::NAME => return Ok(Arc::new(Tpch)),
+        "sysbench-oltp" => shelf::SYSBENCH_OLTP,
+        "jsonb" => shelf::JSONB,
+        "matview" => shelf::MATVIEW,
+        "fulltext" => shelf::FULLTEXT,
+        "tpcc" => shelf::TPCC,
+        "tpcb2" => shelf::TPCB2,
+        "objects" => shelf::OBJECTS,
+        "events" => shelf::EVENTS,
+        "tpcds" => shelf::TPCDS,
+        _ => {
+            let known = WorkloadName::shipped().collect::<Vec<_>>().join(", ");
+            return Err(WorkloadError::UnknownWorkload { name: name.to_owned(), known, nearest: None });
+        }
+    };
+    folder.open()
 }
 
 impl<'de> Deserialize<'de> for WorkloadName {
@@ -177,19 +134,6 @@ impl fmt::Display for WorkloadName {
     }
 }
 
-/// A directory as the argument of `--workload` in a command line: quoted for the shell, and not the name of a built-in
-/// workload.
-pub(crate) fn argument_of(folder: &Path) -> String {
-    let name = folder.display().to_string();
-    let is_relative = is_free(&name) && !name.starts_with('-');
-    config::shell_word(&if is_relative { name } else { format!("./{name}") })
-}
-
-/// Whether a directory's workload may have this name.
-pub(crate) fn is_free(name: &str) -> bool {
-    name != NO_WORKLOAD && WORKLOADS.iter().all(|row| row.name != name)
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -197,7 +141,7 @@ mod tests {
     use stats::Scale;
 
     use super::*;
-    use crate::QueryChoice;
+    use crate::{QueryChoice, names};
 
     #[test]
     fn every_shipped_workload_opens_under_its_name() {
@@ -217,7 +161,7 @@ mod tests {
             // Those of tpcds are in an archive.
             let queries = workload.queries(&choice).map_or(name == "tpcds", |queries| !queries.is_empty());
             assert_eq!(workload.has_queries(), queries, "{name}");
-            assert!(!is_free(name));
+            assert!(!names::is_free(name));
         }
     }
 

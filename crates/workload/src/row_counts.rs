@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use connect::Session;
 use connect::quote::literal;
 
-use crate::error::PROBLEM;
+use crate::check::{Check, PROBLEM};
 use crate::load::{query_catalogs, with_commas};
-use crate::workload::Check;
 use crate::{WorkloadError, marks};
 
 /// Counts the rows of the workload's tables, by the OID of the table. Those of partitions and of inherited tables belong to

@@ -7,7 +7,7 @@ use connect::quote::literal;
 use connect::{ConnectError, Row, Session};
 
 use crate::WorkloadError;
-use crate::load::query_catalogs;
+use crate::load::{query_catalogs, text};
 
 /// With more sequences, the values before are not read: each is a query, and a lock of the server.
 const SEQUENCES_MAX: usize = 500;
@@ -43,7 +43,6 @@ pub(crate) fn read<'a>(
          and has_schema_privilege(n.oid, 'usage') and c.oid = any (array[{}]::oid[])",
         oids.join(", ")
     );
-    let text = |row: &Row, column| row.get(column).unwrap_or_default().to_owned();
     let select = |row: &Row| {
         let (oid, identity, file) = (text(row, 0), text(row, 1), text(row, 2));
         format!("select '{oid}', {}, last_value, is_called, '{file}' from {identity}", literal(&identity))

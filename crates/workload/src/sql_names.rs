@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::loader::TableName;
-use crate::marks::PLAIN_KINDS;
+use crate::object_kinds::PLAIN_KINDS;
+use crate::table_name::TableName;
 
 /// What a statement does with an enum type.
 #[derive(Debug, PartialEq, Eq)]

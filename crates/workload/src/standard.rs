@@ -10,8 +10,9 @@ use script::Statement;
 use stats::rules::{Rule, StandardRule};
 
 use crate::WorkloadError;
+use crate::check::Check;
 use crate::load;
-use crate::workload::{Check, Script, known_name};
+use crate::scripts::{Script, known_name};
 
 /// The longest name of a standard.
 const NAME_LENGTH_MAX: usize = 60;

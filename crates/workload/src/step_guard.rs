@@ -9,10 +9,11 @@ use script::{Statement, statement_words};
 use crate::acting_on_all;
 use crate::concurrent_forms;
 use crate::existing_objects::ExistingObjects;
-use crate::foreign_objects::{ForeignObjects, ObjectKey, begin_counting, has_event_triggers, run_deferred};
+use crate::foreign_objects::{ForeignObjects, begin_counting, has_event_triggers, run_deferred};
 use crate::load::{begin_own, commit, execute, failed};
-use crate::manifest::LoadStep;
 use crate::marks::{self, Mark};
+use crate::object_kinds::ObjectKey;
+use crate::sql_file::LoadStep;
 use crate::{WorkloadError, dependents};
 
 /// SQLSTATE of a statement that must not run in a transaction block.

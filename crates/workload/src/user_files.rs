@@ -6,8 +6,27 @@ use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use crate::manifest::{FILE_LENGTH_MAX, Files, MANIFEST, NAME_LENGTH_MAX, SCHEMA};
-use crate::{WorkloadError, registry};
+use crate::WorkloadError;
+use crate::names::{self, NAME_LENGTH_MAX};
+
+/// The file that defines a workload's directory.
+pub(crate) const MANIFEST: &str = "workload.toml";
+
+/// Maximum length of a file: SQL that generates rows is short, and the rows themselves do not belong in it.
+pub(crate) const FILE_LENGTH_MAX: u64 = 16 << 20;
+/// The schema of a workload without load steps.
+pub(crate) const SCHEMA: &str = "schema.sql";
+
+/// Location of a workload's files.
+#[derive(Copy, Clone, Debug)]
+pub(crate) enum Files<'a> {
+    /// A directory on disk.
+    Folder(&'a Path),
+    /// A file with a schema, and no others.
+    Schema(&'a Path),
+    /// Built in, by name.
+    Embedded(&'a [(&'a str, &'a str)]),
+}
 
 /// The text of a workload.toml.
 pub(crate) struct ManifestText {
@@ -132,7 +151,7 @@ fn name_of(path: &Path) -> String {
     if name.is_empty() {
         name.push_str("schema");
     }
-    if !registry::is_free(&name) {
+    if !names::is_free(&name) {
         // Names of built-in workloads are short.
         name.push_str("_schema");
     }

@@ -1,25 +1,21 @@
 //! The interface of workloads: scripts, tables with a scale, loading, preparation of a run, checks. Names of tables
 //! and their SQL stay inside the implementations.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 
-use config::{Complaint, Node};
-use connect::{OwnSettings, Session, Target};
-use script::Statement;
+use connect::{ConnectError, Session, Target};
 
 use crate::WorkloadError;
 use crate::archives::NamedArchive;
 use crate::before_run::Preparation;
-use crate::error::FailedCheck;
-use crate::load::{self, InitOptions, InitReport, Progress};
-use crate::marks::{self, Loaded};
+use crate::check::Check;
+use crate::load::{InitOptions, InitReport, Progress, query};
+use crate::marks::Loaded;
 use crate::query_set::{Answer, IndexSet, Query, QueryChoice};
-use crate::row_counts;
+use crate::scripts::{PerMinute, Script};
 use crate::standard::Standard;
-use crate::step_guard;
 use stats::{PartitionMethod, Scale};
 
 /// Why most workloads refuse options for the layout of pgbench's tables.
@@ -247,68 +243,14 @@ pub trait Workload: Debug + Send + Sync {
     }
 }
 
-/// A script of a workload.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Script {
-    /// Name on command lines.
-    pub name: Cow<'static, str>,
-    /// Name in reports.
-    pub description: Cow<'static, str>,
-    /// The script itself.
-    pub text: Cow<'static, str>,
-    /// Weight in the mix; 0: runs only if it is given by name.
-    pub weight: u32,
-    /// Whether it leaves the data unchanged.
-    pub only_reads: bool,
-    /// Start of the command that locks one of `scale` rows until the transaction ends. Other scripts declare this in
-    /// a comment ([`script::ContendedRows`]).
-    pub contended: Option<&'static str>,
-}
-
-/// A script whose transactions per minute are a figure of the reports.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PerMinute {
-    /// The name of the script.
-    pub script: String,
-    /// What the figure is, for readers.
-    pub label: String,
-}
-
-impl PerMinute {
-    /// Reads the key of a workload.toml. The script must be one of the workload's.
-    pub(crate) fn read(node: Node, scripts: &[Script]) -> Result<PerMinute, Complaint> {
-        let mut table = node.into_table()?;
-        table.check_keys("per_minute", &["script", "label"])?;
-        let missing = Complaint::at(table.place, "per_minute requires a script and a label");
-        let (Some(script), Some(label)) = (table.take("script"), table.text("label")?) else {
-            return Err(missing);
-        };
-        Ok(PerMinute { script: known_name(&script, "script", scripts.iter().map(|it| &*it.name))?, label })
+impl dyn Workload + '_ {
+    /// Variables of its SQL: defaults of the parameters, `given` values, and the scale.
+    pub fn variables(&self, given: &BTreeMap<String, String>, scale: Scale) -> BTreeMap<String, String> {
+        let mut variables = self.parameters().clone();
+        variables.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
+        variables.insert("scale".to_owned(), scale.to_string());
+        variables
     }
-}
-
-/// The name of a thing that the workload has.
-pub(crate) fn known_name<'a>(
-    node: &Node,
-    what: &str,
-    known: impl Iterator<Item = &'a str>,
-) -> Result<String, Complaint> {
-    let (name, known) = (node.text()?, known.collect::<Vec<_>>());
-    if known.contains(&name) {
-        return Ok(name.to_owned());
-    }
-    let nearest = config::nearest(name, &known).map(|name| format!("; did you mean {name}?"));
-    let complaint = format!("there is no {what} \"{name}\"{}", nearest.unwrap_or_default());
-    Err(Complaint::at(node.place, complaint))
-}
-
-/// A query about the data.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// Its name in messages.
-    pub name: String,
-    /// Each of its statements must return no rows. `:scale` and parameters are variables.
-    pub sql: String,
 }
 
 /// The tables of a run.
@@ -335,101 +277,24 @@ pub(crate) fn check_indexes(workload: &dyn Workload, options: &InitOptions) -> R
     Err(WorkloadError::UnknownIndexes { workload: workload.name().to_owned(), name: name.clone(), known })
 }
 
-impl dyn Workload + '_ {
-    /// Variables of its SQL: defaults of the parameters, `given` values, and the scale.
-    pub fn variables(&self, given: &BTreeMap<String, String>, scale: Scale) -> BTreeMap<String, String> {
-        let mut variables = self.parameters().clone();
-        variables.extend(given.iter().map(|(name, value)| (name.clone(), value.clone())));
-        variables.insert("scale".to_owned(), scale.to_string());
-        variables
+impl InitOptions {
+    /// With the name of the index set, also if it is the default.
+    pub(crate) fn with_index_set(&self, workload: &dyn Workload) -> InitOptions {
+        let default = || workload.index_sets().first().map(|set| set.name.to_string());
+        InitOptions { indexes: self.indexes.clone().or_else(default), ..self.clone() }
     }
+}
 
-    /// Runs all checks on loaded data, those of freshly loaded data too; returns their number. The scale is that of the
-    /// tables, or `scale` if they do not determine it.
-    ///
-    /// # Errors
-    /// As [`Self::run_checks`]; or the tables are missing or incomplete.
-    pub fn check_data(
-        &self,
-        session: &mut Session,
-        parameters: &BTreeMap<String, String>,
-        scale: Option<Scale>,
-    ) -> Result<usize, WorkloadError> {
-        let tables = self.find_tables(session)?;
-        let loaded = marks::loaded(session, self)?;
-        let marked = loaded.as_ref().map(|loaded| loaded.scale);
-        let found = tables.scale.or(marked);
-        if let (Some(found), Some(asked)) = (found, scale)
-            && found != asked
-        {
-            let (workload, init) = (self.name().to_owned(), self.init_command());
-            return Err(WorkloadError::OtherScale { workload, found, asked, init });
-        }
-        let scale = found.or(scale).unwrap_or_default();
-        let mut checks = self.checks().to_vec();
-        if let Some(loaded) = &loaded {
-            checks.extend(self.data_checks(loaded)?);
-        }
-        checks.extend(row_counts::checks(session, self.name())?);
-        if checks.is_empty() {
-            let (workload, init) = (self.name().to_owned(), self.init_command());
-            return Err(WorkloadError::NoChecks { workload, init });
-        }
-        self.run(session, &checks, &self.variables(parameters, scale))?;
-        Ok(checks.len())
-    }
-
-    /// Runs all checks.
-    ///
-    /// # Errors
-    /// [`WorkloadError::ChecksFailed`] with those that returned rows; or the first that cannot be executed.
-    pub fn run_checks(
-        &self,
-        session: &mut Session,
-        variables: &BTreeMap<String, String>,
-    ) -> Result<(), WorkloadError> {
-        self.run(session, self.checks(), variables)
-    }
-
-    fn run(
-        &self,
-        session: &mut Session,
-        checks: &[Check],
-        variables: &BTreeMap<String, String>,
-    ) -> Result<(), WorkloadError> {
-        let mut failed = Vec::new();
-        for check in checks {
-            for Statement { sql, line } in script::statements(&check.name, &check.sql, variables)? {
-                if let Some(word) = step_guard::transaction_control(&sql) {
-                    return Err(WorkloadError::CheckControl {
-                        place: format!("{}:{line}", check.name),
-                        word,
-                    });
-                }
-                let sets = session.patiently(|session| {
-                    if session.is_in_transaction() {
-                        // The caller's transaction must not end here.
-                        return step_guard::query_singly(session, &sql);
-                    }
-                    session.begin_own(OwnSettings::Limits)?;
-                    let sets = session
-                        .execute("SET TRANSACTION READ ONLY")
-                        .and_then(|_| step_guard::query_singly(session, &sql));
-                    if !session.is_lost() {
-                        // Not all functions that change something respect READ ONLY: before version 16, lo_unlink does not.
-                        let ended = session.rollback();
-                        return sets.and_then(|sets| ended.map(|()| sets));
-                    }
-                    sets
-                });
-                let sets = sets.map_err(load::failed(&sql));
-                let sets = sets.map_err(|error| {
-                    error.not_permitted(&format!("cannot check {}", check.name)).of_check(&check.name, line)
-                })?;
-                failed.extend(FailedCheck::new(&check.name, &sets));
-            }
-        }
-        let workload = self.name().to_owned();
-        if failed.is_empty() { Ok(()) } else { Err(WorkloadError::ChecksFailed { workload, failed }) }
-    }
+/// A table of the workload is not there; `source` is what the server said.
+pub(crate) fn missing_table(
+    session: &mut Session,
+    table: &str,
+    workload: &dyn Workload,
+    source: Option<ConnectError>,
+) -> WorkloadError {
+    let rows = query(session, "select pg_catalog.current_database()").unwrap_or_default();
+    let database = rows.first().and_then(|row| row.get(0)).unwrap_or("?").to_owned();
+    let (table, init) = (table.to_owned(), workload.init_command());
+    let source = source.map(Box::new);
+    WorkloadError::TablesMissing { database, table, init, is_for_scripts: false, source }
 }

@@ -5,9 +5,8 @@ use connect::quote::literal;
 use datagen::{Reference, Schema, TableRows};
 
 use super::Rows;
-use crate::error::PROBLEM;
+use crate::check::{Check, PROBLEM};
 use crate::load::with_commas;
-use crate::workload::Check;
 
 /// Foreign keys are those of the schema: with some index sets, or after changes, the database has no constraint that
 /// enforces them. The rows are those of a built-in workload; of the others, `row_counts` has the numbers.

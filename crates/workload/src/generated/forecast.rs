@@ -7,8 +7,8 @@ use datagen::TableRows;
 
 use super::{Described, GeneratedRowsOf, Rows};
 use crate::WorkloadError;
-use crate::listing::{size, table};
 use crate::load::{LoadLimit, time_left, with_commas};
+use crate::text_table::{size, table};
 
 /// Bytes that a row has in addition to its values: its header, its line pointer, and its entry in the index of a key.
 const ROW_BYTES: u64 = 28;

@@ -5,14 +5,12 @@ pub(crate) mod checks;
 mod copied_rows;
 mod forecast;
 mod judged;
-pub(crate) mod queries;
 mod statements;
 
 use judged::{Attempts, Relations};
 
 pub(crate) use copied_rows::fit_to;
 pub(crate) use forecast::{LoadForecast, dry_run};
-pub(crate) use statements::is_comment;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -25,11 +23,13 @@ use connect::Session;
 use stats::Scale;
 
 use crate::archives::NamedArchive;
+use crate::check::Check;
 use crate::load::InitOptions;
-use crate::loader::{AfterRows, LeftOut, LoadTable, Purpose, RowWriter, TableName, TableSet};
-use crate::manifest::{BeforeRows, SqlFile};
+use crate::loader::{AfterRows, LeftOut, LoadTable, Purpose, RowWriter, TableSet};
+use crate::manifest::BeforeRows;
 use crate::marks::{DatabaseId, Mark};
-use crate::workload::Check;
+use crate::sql_file::SqlFile;
+use crate::table_name::TableName;
 use crate::{Answer, IndexSet, Query, QueryChoice, SchemaFiles, WorkloadError, catalogs, loader, sql_names};
 
 /// Rows of a table if nothing says otherwise, as in datafiller.

@@ -9,6 +9,7 @@ use datagen::{Sequence, Source, Statement, StatementKind};
 
 use crate::loader::{AfterRows, LoadStatement, Purpose};
 use crate::marks::{self, DatabaseId, Mark};
+use crate::sql_file::is_comment;
 use crate::sql_names::{self, CreatedView, Token};
 use crate::{WorkloadError, concurrent_forms};
 
@@ -240,11 +241,6 @@ pub(super) fn is_trigger(sql: &str) -> bool {
         words[0] == "create" && sql_names::first_words(sql, words.len()) == words
     };
     beginnings.any(begins)
-}
-
-/// Whether a text has comments alone. Such an index set leaves the keys of the schema, and no other indexes.
-pub(crate) fn is_comment(sql: &str) -> bool {
-    sql.lines().map(str::trim).all(|line| line.is_empty() || line.starts_with("--"))
 }
 
 /// The statements of an alternative index set.

@@ -2,29 +2,20 @@
 //! caller asks for them. SQL comes from the server, with names as the search path of the session needs them.
 
 use connect::quote::literal;
-use connect::{Row, Session, value_formats};
+use connect::{Row, Session};
 use datagen::{Permitted, Schema, Source};
 
 use super::LearnError;
 use super::facts::{ColumnFacts, Facts, Family, Statistics, TableFacts};
+use super::reader::Reader;
 use super::selection::{Selection, select};
-use crate::catalogs::{describe_tables, parsed, parts_of_types, text, truth};
+use crate::catalogs::{describe_tables, parsed, parts_of_types, truth};
+use crate::load::text;
 use crate::marks::BEGINNING;
 
 /// Versions with partitions and identity columns, and with generated columns.
 const PARTITIONS_VERSION: u32 = 100_000;
 const GENERATED_VERSION: u32 = 120_000;
-
-/// Asks the catalogs, with the search path of the session behind `pg_catalog`.
-pub(super) struct Reader<'a> {
-    session: &'a mut Session,
-    version: u32,
-    path: String,
-    /// The tables as a list for IN.
-    tables: String,
-    /// Columns that the schema cannot have, as pairs for IN.
-    lost: String,
-}
 
 /// The tables that the user names, or all.
 pub(crate) fn read(session: &mut Session, names: &[String], values: bool) -> Result<Facts, LearnError> {
@@ -53,13 +44,6 @@ pub(crate) fn read(session: &mut Session, names: &[String], values: bool) -> Res
 }
 
 impl Reader<'_> {
-    pub(super) fn rows(&mut self, sql: &str) -> Result<Vec<Row>, LearnError> {
-        let path = literal(&format!("pg_catalog, {}", self.path));
-        let formats = value_formats();
-        let sql = format!("SELECT set_config('search_path', {path}, true); {formats}; {sql}");
-        Ok(self.session.query_catalogs(&sql)?)
-    }
-
     /// Names, sizes, parents and partitions.
     fn relations(&mut self, facts: &mut Facts) -> Result<(), LearnError> {
         let list = &self.tables;

@@ -4,6 +4,7 @@
 mod catalogs;
 mod directives;
 mod facts;
+mod reader;
 mod schema_text;
 mod selection;
 

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use connect::quote::literal;
 
 use super::LearnError;
-use super::catalogs::Reader;
-use crate::catalogs::{parsed, text};
+use super::reader::Reader;
+use crate::catalogs::parsed;
+use crate::load::text;
 
 /// Most tables among which the nearest name is looked for.
 const NAMES_MAX: usize = 10_000;

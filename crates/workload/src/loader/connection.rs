@@ -17,8 +17,9 @@ use connect::{
 };
 
 use super::journal::{self, Note};
-use super::plan::{LoadStatement, Mode, Part, Task};
+use super::plan::{Mode, Part, Task};
 use super::repairs::{self, Repair};
+use super::statement::LoadStatement;
 use crate::foreign_objects::{ForeignObjects, begin_counting, changed_rows, run_deferred};
 use crate::load::{begin_own, commit, connect_beside, failed};
 use crate::step_guard::{rolled_back, runs_alone};
@@ -190,7 +191,7 @@ impl Connection<'_> {
     ) -> Result<(), WorkloadError> {
         let refused = match self.together(note, statements, mode) {
             Err(error) if self.is_of_one(&error) => error,
-            Err(error) => return Err(error.of_statement(&statements[0])),
+            Err(error) => return Err(statements[0].error(error)),
             done => return done,
         };
         if let [statement] = statements {
@@ -198,7 +199,7 @@ impl Connection<'_> {
                 Some(Some(part)) => self.judge_again(note, part, Some(statement), refused),
                 _ => Err(refused),
             };
-            return done.map_err(|error| error.of_statement(statement));
+            return done.map_err(|error| statement.error(error));
         }
         for (number, note) in note.singly().enumerate() {
             let refills = refills.get(number..=number).unwrap_or_default();

@@ -9,9 +9,9 @@ use connect::{Session, SqlState};
 
 use crate::WorkloadError;
 use crate::dependents::{self, Dependent};
-use crate::foreign_objects::ObjectKey;
-use crate::load::{execute, query, query_catalogs};
+use crate::load::{execute, query, query_catalogs, text};
 use crate::marks::MarkedObject;
+use crate::object_kinds::ObjectKey;
 
 /// Longest name of a relation.
 const NAME_LENGTH_MAX: usize = 63;
@@ -101,7 +101,6 @@ pub(super) fn create(table: &str, entries: &[Entry]) -> Vec<String> {
 /// All rows of a journal.
 pub(super) fn read(session: &mut Session, table: &str) -> Result<Vec<Entry>, WorkloadError> {
     let rows = query(session, &format!("select kind, step, detail from {table}"))?;
-    let text = |row: &connect::Row, column| row.get(column).unwrap_or_default().to_owned();
     Ok(rows.iter().map(|row| (text(row, 0), text(row, 1), text(row, 2))).collect())
 }
 

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use connect::{ConnectError, Session};
 
-use super::plan::LoadStatement;
 use super::preparation::execute_statement;
-use super::tables::{AfterRows, TableName, TableSet};
+use super::statement::LoadStatement;
+use super::table_set::{AfterRows, TableSet};
 use crate::load::{InitOptions, execute};
 use crate::sql_names::{self, Token};
+use crate::table_name::TableName;
 use crate::{WorkloadError, concurrent_forms};
 
 /// SQLSTATE of CREATE EXTENSION without the files of the extension, since PostgreSQL 13 and before.

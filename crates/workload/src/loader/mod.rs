@@ -14,6 +14,8 @@ mod plan;
 mod preparation;
 mod repairs;
 mod rows;
+mod statement;
+mod table_set;
 mod tables;
 mod taken_down;
 mod trial;
@@ -30,9 +32,11 @@ use crate::load::{Progress, StepTime, connect_beside};
 
 pub(crate) use judged::{Judge, JudgedReference};
 pub(crate) use left_out::{LeftOut, created_extension};
-pub(crate) use plan::{Job, LoadStatement, Part, Plan, StatementOf, StepName, Task};
+pub(crate) use plan::{Job, Part, Plan, StatementOf, StepName, Task};
 pub use rows::{RowSource, RowWriter};
-pub(crate) use tables::{AfterRows, LoadTable, Purpose, TableName, TableSet, load_tables};
+pub(crate) use statement::LoadStatement;
+pub(crate) use table_set::{AfterRows, LoadTable, Purpose, TableSet};
+pub(crate) use tables::load_tables;
 pub(crate) use trial::describe;
 
 /// How a plan is carried out.

@@ -7,15 +7,16 @@ use connect::Session;
 use connect::quote::literal;
 
 use super::journal;
-use super::plan::LoadStatement;
-use super::preparation::{first, text};
-use super::tables::{TableName, TableSet};
+use super::statement::LoadStatement;
+use super::table_set::TableSet;
 use crate::WorkloadError;
 use crate::dependents::{self, Dependent};
-use crate::load::{InitOptions, query, query_catalogs};
-use crate::marks::{MarkedObject, PLAIN_KINDS, catalog_of};
+use crate::load::{InitOptions, first, query, query_catalogs, text};
+use crate::marks::MarkedObject;
+use crate::object_kinds::{PLAIN_KINDS, catalog_of};
 use crate::protection::{self, Child, refusal};
 use crate::sql_names::{self, CreatedObject};
+use crate::table_name::TableName;
 
 /// What is dropped before a loading.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use super::journal::Note;
 use super::judged::Judge;
 use super::repairs::Repair;
 use super::rows::RowSource;
+use super::statement::LoadStatement;
 
 /// Tasks, and the steps that they belong to.
 #[derive(Debug, Default)]
@@ -72,31 +73,6 @@ pub(crate) enum Mode {
     Watched,
     /// Outside of a transaction, as VACUUM requires; the note follows it.
     Alone,
-}
-
-/// A statement with its place in a file, if it has one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct LoadStatement {
-    pub(crate) sql: String,
-    /// The file's name in messages, and the line.
-    pub(crate) place: Option<(Arc<str>, u32)>,
-}
-
-impl LoadStatement {
-    /// A statement that pgmeter makes.
-    pub(crate) fn new(sql: impl Into<String>) -> LoadStatement {
-        LoadStatement { sql: sql.into(), place: None }
-    }
-
-    /// A statement of a file.
-    pub(crate) fn of_file(sql: impl Into<String>, file: &Arc<str>, line: u32) -> LoadStatement {
-        LoadStatement { sql: sql.into(), place: Some((Arc::clone(file), line)) }
-    }
-
-    /// Its place in messages.
-    pub(crate) fn shown_place(&self) -> String {
-        self.place.as_ref().map_or_else(|| self.sql.clone(), |(file, line)| format!("{file}:{line}"))
-    }
 }
 
 /// The statement for a number, counted from 1: there may be too many to hold them all.

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use connect::quote::literal;
-use connect::{ConnectError, LockTry, Row, Session, SqlState, Target};
+use connect::{ConnectError, LockTry, Session, SqlState, Target};
 
 use super::journal::{self, Journal, kind};
 use super::obstacles::{Marked, Obstacles};
-use super::plan::LoadStatement;
-use super::tables::{AfterRows, TableName, TableSet};
+use super::statement::LoadStatement;
+use super::table_set::{AfterRows, TableSet};
 use super::taken_down::{restored, take_down};
 use crate::WorkloadError;
 use crate::acting_on_all;
@@ -18,12 +18,13 @@ use crate::digests::checksum;
 use crate::existing_objects::ExistingObjects;
 use crate::foreign_objects::{ForeignObjects, begin_counting, has_event_triggers, run_deferred};
 use crate::load::{
-    InitOptions, InitProgress, Progress, Tell, begin_own, commit, connect_beside, execute, failed, query,
-    query_catalogs, with_locks,
+    InitOptions, InitProgress, Progress, Tell, begin_own, commit, connect_beside, execute, failed, first,
+    query, query_catalogs, text, with_locks,
 };
 use crate::marks::{self, DatabaseId, Loaded, Mark};
 use crate::step_guard::{self, rolled_back};
-use crate::{dependents, sql_names};
+use crate::table_name::TableName;
+use crate::{completion, dependents, sql_names};
 
 /// What the loading of rows needs to know.
 #[derive(Debug, Default)]
@@ -257,7 +258,7 @@ pub(super) fn execute_statement(
     options: &InitOptions,
 ) -> Result<(), WorkloadError> {
     let done = step_guard::execute_singly(session, &statement.sql).map_err(failed(&statement.sql));
-    done.map_err(|error| error.of_statement(statement).of_limit(statement))?;
+    done.map_err(|error| statement.limit_error(statement.error(error)))?;
     if !session.is_in_transaction() {
         return Err(WorkloadError::TransactionEnded { place: statement.shown_place() });
     }
@@ -470,17 +471,8 @@ fn finish_within(
     foreign.map_or(Ok(()), |_| begin_counting(session))?;
     preparation.journal.hold(session)?;
     let recorded = journal::recorded(session, &preparation.journal.table)?;
-    marks::complete(session, &set.workload, recorded.as_ref(), rows)?;
+    completion::complete(session, &set.workload, recorded.as_ref(), rows)?;
     execute(session, &format!("drop table {}", preparation.journal.table))?;
     run_deferred(session)?;
     foreign.map_or(Ok(()), |foreign| foreign.check(session))
-}
-
-/// The first value of the first row.
-pub(super) fn first(rows: &[Row]) -> String {
-    rows.first().map(|row| text(row, 0)).unwrap_or_default()
-}
-
-pub(super) fn text(row: &Row, column: usize) -> String {
-    row.get(column).unwrap_or_default().to_owned()
 }

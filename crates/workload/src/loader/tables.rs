@@ -4,18 +4,16 @@
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::sync::Arc;
 
-use connect::quote::identifier;
 use connect::{Session, Target};
 
 use super::journal::{self, Note};
-use super::judged::{Judge, JudgedReference};
-use super::plan::{Job, LoadStatement, Mode, Part, Plan, StepName, Task};
+use super::plan::{Job, Mode, Part, Plan, StepName, Task};
 use super::preparation::{self, Preparation};
 use super::repairs::Repair;
-use super::rows::RowSource;
+use super::statement::LoadStatement;
+use super::table_set::{AfterRows, LoadTable, Purpose, TableSet};
 use super::{Execution, work};
 use crate::WorkloadError;
 use crate::concurrent_forms;
@@ -23,6 +21,7 @@ use crate::foreign_objects::ForeignObjects;
 use crate::load::{InitOptions, InitProgress, InitReport, Progress, StepTime, tell, with_locks};
 use crate::row_counts;
 use crate::stopwatch::Stopwatch;
+use crate::table_name::TableName;
 
 /// A table with fewer rows is one chunk: more connections would not make it faster.
 const CHUNK_ROWS_MIN: u64 = 50_000;
@@ -36,106 +35,6 @@ const CHUNKS_MAX: u64 = 10_000;
 const GROUP_TABLES: usize = 25;
 const GROUP_ROWS: u64 = 10_000;
 const GROUP_STATEMENTS: usize = 100;
-
-/// The name of a table, without quotes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct TableName {
-    /// `None`: the first schema of the search path.
-    pub(crate) schema: Option<String>,
-    pub(crate) name: String,
-}
-
-impl TableName {
-    /// A table in the search path.
-    pub(crate) fn new(name: impl Into<String>) -> TableName {
-        TableName { schema: None, name: name.into() }
-    }
-
-    /// Whether both can be names of one table: a search path may find the one without a schema.
-    pub(crate) fn may_be(&self, other: &TableName) -> bool {
-        let same_schema = match (&self.schema, &other.schema) {
-            (Some(own), Some(other)) => own == other,
-            _ => true,
-        };
-        self.name == other.name && same_schema
-    }
-
-    /// Quoted for SQL.
-    pub(crate) fn quoted(&self) -> String {
-        let parts = self.schema.iter().chain([&self.name]);
-        parts.map(|part| identifier(part)).collect::<Vec<_>>().join(".")
-    }
-}
-
-impl fmt::Display for TableName {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.schema {
-            Some(schema) => write!(out, "{schema}.{}", self.name),
-            None => out.write_str(&self.name),
-        }
-    }
-}
-
-/// Tables with all statements around their rows.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TableSet {
-    /// The name of the workload.
-    pub(crate) workload: String,
-    /// Its folder, as in marks.
-    pub(crate) folder: String,
-    /// The command that loads it, for messages.
-    pub(crate) init: String,
-    /// The statements that create the tables. They are executed in one transaction.
-    pub(crate) schema: Vec<LoadStatement>,
-    /// All tables that the schema creates.
-    pub(crate) names: Vec<TableName>,
-    /// Those that get rows, in their order.
-    pub(crate) tables: Vec<LoadTable>,
-    /// Statements after the rows.
-    pub(crate) after: Vec<AfterRows>,
-    /// Whether `schema` has all statements, in their order. Then indexes and triggers that can be restored are removed or
-    /// disabled until the rows are there.
-    pub(crate) is_in_order: bool,
-    /// Whether triggers fire for generated rows also then.
-    pub(crate) keeps_triggers: bool,
-}
-
-/// A table that gets rows.
-#[derive(Clone, Debug)]
-pub(crate) struct LoadTable {
-    pub(crate) table: TableName,
-    /// ` ("column", …)` as COPY takes it; empty for all columns.
-    pub(crate) columns: String,
-    pub(crate) source: Arc<dyn RowSource>,
-    /// How the server judges the rows; `None`: it accepts all.
-    pub(crate) judge: Option<Arc<Judge>>,
-    /// How it judges them if it refuses one nevertheless; `None`: this is an error.
-    pub(crate) fallback: Option<Arc<Judge>>,
-    /// Its foreign keys, if rows that they refer to may be missing.
-    pub(crate) references: Vec<JudgedReference>,
-}
-
-/// A statement after the rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AfterRows {
-    pub(crate) purpose: Purpose,
-    /// The table whose rows it needs; `None`: all tables.
-    pub(crate) table: Option<TableName>,
-    pub(crate) statement: LoadStatement,
-}
-
-/// Purposes in the order of their execution.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Purpose {
-    /// A primary key or a unique constraint.
-    Key,
-    /// An index.
-    Index,
-    /// A foreign key.
-    ForeignKey,
-    /// After all others, in the given order: sequences, triggers.
-    Last,
-}
 
 /// The steps of the plan.
 const STEPS: [(&str, &str); 6] = [

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use connect::quote::literal;
 use connect::{ConnectError, Row, Session};
 
-use super::plan::LoadStatement;
-use super::preparation::text;
-use super::tables::{AfterRows, LoadTable, Purpose, TableName, TableSet};
+use super::statement::LoadStatement;
+use super::table_set::{AfterRows, LoadTable, Purpose, TableSet};
 use crate::WorkloadError;
 use crate::existing_objects::Object;
-use crate::load::{execute, failed, query_catalogs};
+use crate::load::{execute, failed, query_catalogs, text};
+use crate::table_name::TableName;
 
 /// Version whose catalogs name the trigger of the partitioned table.
 const PARENT_VERSION: u32 = 130_000;

@@ -7,7 +7,7 @@ use datagen::Description;
 use super::left_out::LeftOut;
 use super::obstacles::Obstacles;
 use super::preparation::{drop_obstacles, limit_statements, refuse_transaction_control, tables_of_role};
-use super::tables::TableSet;
+use super::table_set::TableSet;
 use crate::foreign_objects::{self, begin_counting};
 use crate::load::{InitOptions, Progress, begin_own, execute, failed, query_catalogs, with_locks};
 use crate::marks::{self, MarkedObject};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use config::{Complaint, Node};
 
-use super::SqlFile;
+use crate::sql_file::SqlFile;
 
 /// What is created before the rows of a schema instead of after them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::fmt;
 
 use script::Random;
 
-use crate::loader::{LoadTable, RowSource, RowWriter, TableName};
+use crate::loader::{LoadTable, RowSource, RowWriter};
+use crate::table_name::TableName;
 
 /// Bytes after which a buffer of rows is sent.
 const BUFFER_BYTES: usize = 64 * 1024;

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 
 use connect::Session;
 
-use super::schema::{self, ACCOUNTS, ACCOUNTS_PER_BRANCH, Partitioning};
+use super::schema::{self, ACCOUNTS, ACCOUNTS_PER_BRANCH};
 use crate::WorkloadError;
-use crate::load::{InitOptions, Logging, query, query_catalogs};
+use crate::load::{InitOptions, Logging, Partitioning, query, query_catalogs};
 use stats::PartitionMethod;
 
 /// What exists; empty if the loading starts from the beginning.

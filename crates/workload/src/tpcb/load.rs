@@ -7,10 +7,10 @@ use super::Tpcb;
 use super::existing::ExistingTables;
 use super::obstacles::{Obstacles, Replaced};
 use super::phase::{LoadContext, grouped};
-use super::schema::{self, ACCOUNTS_PER_BRANCH, Partitioning, needs_major};
-use super::step::Step;
+use super::schema::{self, ACCOUNTS_PER_BRANCH, needs_major};
 use crate::WorkloadError;
-use crate::load::{InitOptions, InitReport, Progress};
+use crate::init_steps::Step;
+use crate::load::{InitOptions, InitReport, Partitioning, Progress};
 use crate::loader::{self, Execution};
 use crate::workload::Workload;
 

@@ -8,7 +8,6 @@ mod phase;
 mod rows;
 mod schema;
 mod scripts;
-mod step;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -16,17 +15,16 @@ use std::sync::LazyLock;
 
 use connect::{Session, Target};
 
-use crate::WorkloadError;
 use crate::before_run::Preparation;
+use crate::check::Check;
 use crate::load::{InitOptions, InitReport, Progress};
-use crate::workload::{Check, Script, Tables, Workload};
+use crate::scripts::Script;
+use crate::workload::{Tables, Workload};
+use crate::{WorkloadError, names};
 
-pub use schema::Partitioning;
+pub use crate::init_steps::{STEPS, Step, StepFacts};
 pub use scripts::{SCRIPTS, script, script_list};
-pub use step::{STEPS, Step, StepFacts};
 pub use tables::{ACCOUNTS_NAME, COUNT_BRANCHES};
-
-pub(crate) use step::step_letters;
 
 /// The TPC-B-like tables and scripts of pgbench.
 #[derive(Copy, Clone, Debug)]
@@ -34,9 +32,9 @@ pub struct Tpcb;
 
 impl Tpcb {
     /// The name of the workload.
-    pub const NAME: &str = "tpcb";
+    pub const NAME: &str = names::TPCB.name;
     /// What it is.
-    pub const TITLE: &str = "TPC-B-like tables";
+    pub const TITLE: &str = names::TPCB.about;
 }
 
 /// `pgmeter init -s 10` on PostgreSQL 18.6: 156,966,912 bytes by `pg_total_relation_size`, of which 156,852,224 are of

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use super::existing::ExistingTables;
 use super::rows::{ACCOUNT_ROWS, BRANCH_ROWS, FILLED, NumberedRows, Rows, TELLER_ROWS};
-use super::schema::{self, ACCOUNTS, BRANCHES, HISTORY, Partitioning, TELLERS, Table};
-use super::step::Step;
-use crate::load::InitOptions;
-use crate::loader::{Job, Part, Plan, StatementOf, Task};
+use super::schema::{self, ACCOUNTS, BRANCHES, HISTORY, TELLERS, Table};
+use crate::init_steps::{Step, StepFacts};
+use crate::load::{InitOptions, Partitioning};
+use crate::loader::{Job, Part, Plan, StatementOf, StepName, Task};
 use stats::PartitionMethod;
 
 /// Maximum number of partitions loaded in parallel; beyond it there is no gain, and the list of tasks gets long.
@@ -30,6 +30,13 @@ pub(crate) struct LoadPhase {
     pub chains: Vec<Vec<Job>>,
     /// Tasks of one session after all chains.
     pub closing: Vec<Job>,
+}
+
+impl From<Step> for StepName {
+    fn from(step: Step) -> StepName {
+        let StepFacts { name, doing, .. } = step.facts();
+        StepName { name: (*name).into(), doing: (*doing).into() }
+    }
 }
 
 /// The input of the phases.

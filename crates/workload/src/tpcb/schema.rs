@@ -6,7 +6,7 @@ use std::ops::Range;
 use connect::quote::identifier;
 use stats::PartitionMethod;
 
-use crate::load::{InitOptions, Logging};
+use crate::load::{InitOptions, Logging, Partitioning};
 
 /// One of the four tables, its columns, and how many rows it has for each unit of scale.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -86,15 +86,6 @@ pub(crate) fn needs_major(method: PartitionMethod) -> u32 {
         PartitionMethod::Range => 10,
         PartitionMethod::Hash => 11,
     }
-}
-
-/// A pgbench_accounts cut into partitions.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Partitioning {
-    /// How rows find their partition.
-    pub method: PartitionMethod,
-    /// How many partitions; at least 1.
-    pub partitions: u32,
 }
 
 /// Drops all four tables, and nothing else.

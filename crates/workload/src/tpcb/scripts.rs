@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use crate::WorkloadError;
-use crate::workload::Script;
+use crate::scripts::Script;
 
 /// Every built-in script, in the order in which `-b list` shows them.
 pub static SCRIPTS: [Script; 3] = [
@@ -77,10 +77,12 @@ pub fn script(prefix: &str) -> Result<&'static Script, WorkloadError> {
     let mut matching = SCRIPTS.iter().filter(|script| script.name.starts_with(prefix));
     match (matching.next(), matching.count()) {
         (Some(found), 0) => Ok(found),
-        (Some(_), more) => {
-            Err(WorkloadError::AmbiguousBuiltin { prefix: prefix.to_owned(), found: more + 1 })
-        }
-        (None, _) => Err(WorkloadError::UnknownBuiltin { name: prefix.to_owned() }),
+        (Some(_), more) => Err(WorkloadError::AmbiguousBuiltin {
+            prefix: prefix.to_owned(),
+            found: more + 1,
+            known: script_list(),
+        }),
+        (None, _) => Err(WorkloadError::UnknownBuiltin { name: prefix.to_owned(), known: script_list() }),
     }
 }
 

@@ -7,9 +7,9 @@ use super::Tpcb;
 use super::schema::{ACCOUNTS, BRANCHES, HISTORY, TELLERS};
 use crate::WorkloadError;
 use crate::before_run::{Preparation, Truncation};
-use crate::load::{missing_table, query};
-use crate::loader::TableName;
-use crate::workload::{Tables, Workload};
+use crate::load::query;
+use crate::table_name::TableName;
+use crate::workload::{Tables, Workload, missing_table};
 use stats::PartitionMethod;
 
 /// The table that `--vacuum-all` adds.

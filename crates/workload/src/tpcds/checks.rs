@@ -4,7 +4,7 @@
 use tpcdsgen::config::Table;
 
 use super::rows::{Items, TABLES, session};
-use crate::workload::Check;
+use crate::check::Check;
 use stats::Scale;
 
 /// Columns of sales and returns with the tables and columns that they refer to.

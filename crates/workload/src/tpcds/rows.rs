@@ -9,7 +9,8 @@ use stats::Scale;
 use tpcdsgen::config::{Session, SessionBuilder, Table};
 use tpcdsgen::row;
 
-use crate::loader::{LoadTable, RowSource, RowWriter, TableName};
+use crate::loader::{LoadTable, RowSource, RowWriter};
+use crate::table_name::TableName;
 
 /// Bytes after which a buffer of rows is sent.
 const BUFFER_BYTES: usize = 64 * 1024;

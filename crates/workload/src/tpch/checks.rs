@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::schema::{FOREIGN_KEYS, Table};
-use crate::workload::Check;
+use crate::check::Check;
 
 /// Rows that a check returns at most.
 const ROWS_MAX: u32 = 1000;

@@ -10,11 +10,12 @@ use stats::Scale;
 use super::Tpch;
 use super::rows::TableRows;
 use super::schema::{self, FOREIGN_KEYS, FOREIGN_KEYS_SET, NO_INDEXES, PRIMARY_KEYS, REFERENCING, Table};
-use crate::load::{InitOptions, InitReport, Logging, Progress, missing_table, query};
-use crate::loader::{self, AfterRows, LoadStatement, LoadTable, Purpose, TableName, TableSet};
-use crate::marks;
-use crate::tpcb::Step;
-use crate::workload::{ONLY_TPCB, Tables, Workload, check_indexes};
+use crate::init_steps::Step;
+use crate::load::{InitOptions, InitReport, Logging, Progress, query};
+use crate::loaded_tables::{incomplete, loaded};
+use crate::loader::{self, AfterRows, LoadStatement, LoadTable, Purpose, TableSet};
+use crate::table_name::TableName;
+use crate::workload::{ONLY_TPCB, Tables, Workload, check_indexes, missing_table};
 use crate::{WorkloadError, init_lock};
 
 /// Rejects options that have no meaning here, unknown index sets, and scales at which keys would not be unique.
@@ -118,8 +119,8 @@ fn after_rows(index_set: &str) -> Vec<AfterRows> {
 
 /// The scale by the number of suppliers.
 pub(super) fn find(session: &mut Session) -> Result<Tables, WorkloadError> {
-    if marks::loaded(session, &Tpch)?.is_some_and(|loaded| !loaded.complete) {
-        return Err(marks::incomplete(&Tpch));
+    if loaded(session, &Tpch)?.is_some_and(|loaded| !loaded.complete) {
+        return Err(incomplete(&Tpch));
     }
     let (name, each) = (Table::Supplier.name(), Table::Supplier.rows_per_scale().unwrap_or(1));
     let rows = match query(session, &format!("select pg_catalog.count(*) from {name}")) {

@@ -17,11 +17,13 @@ use std::collections::BTreeMap;
 use connect::{Session, Target};
 use stats::Scale;
 
-use crate::WorkloadError;
 use crate::before_run::Preparation;
+use crate::check::Check;
 use crate::load::{InitOptions, InitReport, Progress};
 use crate::query_set::{Answer, IndexSet, Query, QueryChoice};
-use crate::workload::{Check, Script, Tables, Workload};
+use crate::scripts::Script;
+use crate::workload::{Tables, Workload};
+use crate::{WorkloadError, names};
 
 use schema::{INDEX_SETS, Table};
 
@@ -31,9 +33,9 @@ pub struct Tpch;
 
 impl Tpch {
     /// The name of the workload.
-    pub const NAME: &str = "tpch";
+    pub const NAME: &str = names::TPCH.name;
     /// What it is.
-    pub const TITLE: &str = "TPC-H-derived: 8 tables, 22 queries";
+    pub const TITLE: &str = names::TPCH.about;
 }
 
 static NO_PARAMETERS: BTreeMap<String, String> = BTreeMap::new();

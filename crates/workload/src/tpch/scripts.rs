@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use crate::workload::Script;
+use crate::scripts::Script;
 
 /// The scripts.
 pub(super) static SCRIPTS: [Script; 2] = [

@@ -14,7 +14,8 @@ use crate::load::ROWS_PER_PROGRESS;
 use crate::loader::copy::{copy_statement, is_ordinary, server_error};
 use crate::loader::journal::{self, Note};
 use crate::loader::judged::{self, Judge, Outcome};
-use crate::loader::plan::{LoadStatement, Part};
+use crate::loader::plan::Part;
+use crate::loader::statement::LoadStatement;
 use crate::stopwatch::Stopwatch;
 
 /// Initial capacity for the rows of one [`RowWriter::write`](crate::loader::RowWriter::write).

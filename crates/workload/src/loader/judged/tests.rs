@@ -9,7 +9,8 @@ use testkit::cluster::Cluster;
 
 use super::*;
 use crate::load::{InitOptions, InitProgress, InitReport};
-use crate::loader::{LoadStatement, LoadTable, RowWriter, TableName, TableSet, load_tables};
+use crate::loader::{LoadStatement, LoadTable, RowWriter, TableSet, load_tables};
+use crate::table_name::TableName;
 
 const VERSIONS: [&str; 4] = ["18", "11", "10", "9.6"];
 

@@ -2,7 +2,7 @@
 //! No server.
 
 use super::*;
-use crate::loader::RowWriter;
+use crate::loader::{Judge, RowSource, RowWriter};
 
 #[derive(Debug)]
 struct NoRows;

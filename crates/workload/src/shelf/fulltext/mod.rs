@@ -18,10 +18,9 @@ use self::corpus::{Corpus, Opened};
 use self::expressions::{LIMIT, Search, draw};
 use self::synthetic::CONFIGURATION;
 use crate::archives::NamedArchive;
-use crate::error::PROBLEM;
+use crate::check::{Check, PROBLEM};
 use crate::generated::{OwnQueries, OwnRows, SEED};
 use crate::loader::LoadTable;
-use crate::workload::Check;
 use crate::{Answer, Query, QueryChoice, WorkloadError};
 
 pub(super) const ROWS: OwnRows = OwnRows { refused, checks, ..OwnRows::new(tables) };

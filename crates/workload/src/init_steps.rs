@@ -1,8 +1,7 @@
 //! The steps of an initialization as a table: letter, words for a report, words while it goes on.
-//! Adding a step is adding a row here and its SQL in `init`.
+//! Adding a step is adding a row here and its SQL in `tpcb`, whose tables alone have a choice of steps.
 
 use crate::WorkloadError;
-use crate::loader::StepName;
 
 /// One step of an initialization.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
@@ -72,7 +71,10 @@ impl Step {
             .filter(|&letter| letter != ' ')
             .map(|letter| {
                 let found = STEPS.iter().find(|facts| facts.letter == letter);
-                found.map(|facts| facts.step).ok_or(WorkloadError::UnknownStep { letter })
+                let known = || STEPS.iter().map(|facts| facts.letter).collect();
+                found
+                    .map(|facts| facts.step)
+                    .ok_or_else(|| WorkloadError::UnknownStep { letter, known: known() })
             })
             .collect::<Result<Vec<_>, _>>()?;
         if letters.is_empty() { Err(WorkloadError::NoSteps) } else { Ok(steps) }
@@ -83,18 +85,6 @@ impl Step {
         let found = STEPS.iter().find(|facts| facts.step == self);
         found.expect("every step has its row, which a test checks")
     }
-}
-
-impl From<Step> for StepName {
-    fn from(step: Step) -> StepName {
-        let StepFacts { name, doing, .. } = step.facts();
-        StepName { name: (*name).into(), doing: (*doing).into() }
-    }
-}
-
-/// The letters of all steps, as a message lists them.
-pub(crate) fn step_letters() -> String {
-    STEPS.iter().map(|facts| facts.letter).collect()
 }
 
 #[cfg(test)]

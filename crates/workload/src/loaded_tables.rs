@@ -1,5 +1,5 @@
-//! Tables of others that the names in a workload's SQL mean in this search path, while the workload's own tables are in
-//! another schema: a run would work on the wrong rows.
+//! The tables of a workload that `init` has made in the current database, by their marks. A search path is refused in which
+//! names in the workload's SQL mean tables of others, while its own are in another schema: a run would work on the wrong rows.
 
 use std::collections::BTreeSet;
 
@@ -8,14 +8,41 @@ use connect::quote::{identifier, literal};
 use stats::Scale;
 
 use crate::load::query;
-use crate::marks::MarkedObject;
+use crate::marks::{self, Loaded, MarkedObject};
 use crate::{QueryChoice, Workload, WorkloadError, sql_names};
+
+/// Options and state of the workload's tables in the current database; `None` if `init` made none. If there are several
+/// copies in different schemas, the tables in the search path count.
+///
+/// # Errors
+/// A name in the workload's SQL means a table of others; or errors of the server.
+pub fn loaded(session: &mut Session, workload: &dyn Workload) -> Result<Option<Loaded>, WorkloadError> {
+    let mut tables = marks::find(session, workload.name())?;
+    tables.retain(|object| object.kind == "table");
+    if tables.is_empty() {
+        return Ok(None);
+    }
+    refuse_namesakes(session, workload, &tables)?;
+    let path = "select pg_catalog.quote_ident(s) from pg_catalog.unnest(pg_catalog.current_schemas(false)) s";
+    let path = query(session, path)?;
+    let in_path = |object: &MarkedObject| path.iter().any(|row| row.get(0) == Some(&object.schema));
+    if tables.iter().any(in_path) {
+        tables.retain(in_path);
+    }
+    let complete = tables.iter().all(|table| table.mark.loaded.complete);
+    Ok(tables.into_iter().next().map(|table| Loaded { complete, ..table.mark.loaded }))
+}
+
+/// The error about tables whose loading was interrupted.
+pub fn incomplete(workload: &dyn Workload) -> WorkloadError {
+    WorkloadError::Incomplete { workload: workload.name().to_owned(), init: workload.init_command() }
+}
 
 /// Refuses a search path in which a name of the workload's SQL means a table that `init` did not make.
 ///
 /// # Errors
 /// It does; or errors of the server.
-pub(crate) fn refuse(
+fn refuse_namesakes(
     session: &mut Session,
     workload: &dyn Workload,
     own: &[MarkedObject],

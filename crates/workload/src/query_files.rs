@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use script::Statement;
 
-use crate::manifest::SqlFile;
+use crate::sql_file::SqlFile;
 use crate::{Query, WorkloadError, sql_names};
 
 /// First words of statements that return rows.
