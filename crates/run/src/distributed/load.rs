@@ -1,4 +1,5 @@
 //! A load that is ready to run, in this process alone or on several ranks, and the number of ranks that a run uses.
+//! `preparation` makes it; `prepared` and comparisons run it.
 
 use std::time::Duration;
 
